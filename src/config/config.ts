@@ -1,0 +1,95 @@
+import type { AnyConnector, Secret } from '../connector.ts';
+import type { Json, Status } from '../model.ts';
+import type { Plan } from '../rules/plan.ts';
+
+/** A config file, read, checked and compiled. Immutable; a reload makes another one. */
+export interface Config {
+  /** As named on the command line. */
+  readonly file: string;
+  readonly receiver: ReceiverConfig;
+  readonly store: { readonly url: string; readonly retentionMs: number };
+  readonly idempotency: { readonly windowMs: number };
+  readonly admin: { readonly host: string; readonly port: number; readonly password: Secret | null };
+  readonly log: { readonly level: string; readonly format: 'json' | 'pretty' };
+  readonly sinks: ReadonlyMap<string, SinkConfig>;
+  readonly plan: Plan;
+  /** What `plan` was compiled from, as kept in the store: `${…}` unresolved, so that no secret is in it. */
+  readonly planSource: Json;
+  readonly scenarios: readonly Scenario[];
+  readonly warnings: readonly Problem[];
+  /** Replaces every secret of this config in a text by `***`. */
+  mask(text: string): string;
+}
+
+export interface ReceiverConfig {
+  readonly host: string;
+  readonly port: number;
+  readonly path: string;
+  /** 'any', or addresses and CIDRs with `published` already expanded. */
+  readonly allowFrom: 'any' | readonly string[];
+  /** How many proxies stand in front, or their addresses and CIDRs. */
+  readonly trustProxy: number | readonly string[];
+  readonly token: Secret | null;
+  /** 'auto', or a header's name in lower case. */
+  readonly correlationHeader: string;
+  readonly maxBodyBytes: number;
+}
+
+export interface SinkConfig {
+  readonly name: string;
+  readonly connector: AnyConnector;
+  /** Validated by the connector's own schema. */
+  readonly options: { readonly [key: string]: unknown };
+  readonly retry: RetryPolicy;
+  /** null: no limit beyond the tool's own. */
+  readonly rate: Rate | null;
+  readonly concurrency: number;
+  readonly timeoutMs: number;
+  readonly onUnknown: 'resend' | 'hold';
+}
+
+export interface RetryPolicy {
+  readonly minDelayMs: number;
+  readonly maxDelayMs: number;
+  readonly giveUpAfterMs: number;
+}
+
+/** `count` in every `perMs`. */
+export interface Rate {
+  readonly count: number;
+  readonly perMs: number;
+}
+
+export interface Scenario {
+  readonly event: {
+    readonly status: Status;
+    readonly testId: number;
+    readonly candidateId: string;
+    readonly candidateNumericalId: number | null;
+  };
+  readonly expect: readonly { readonly sink: string; readonly [key: string]: Json }[];
+  /** Where it stands in the file. */
+  readonly line: number;
+}
+
+/** A fault in the config file, at its place. Lines and columns count from 1. */
+export interface Problem {
+  readonly severity: 'error' | 'warning';
+  readonly line: number;
+  readonly column: number;
+  /** What is wrong, what was expected, and where it helps a suggestion. */
+  readonly message: string;
+}
+
+/** All that is wrong with a config file, at once. `message` is the whole report, ready to print. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly file: string;
+  readonly problems: readonly Problem[];
+
+  constructor(file: string, problems: readonly Problem[], report: string) {
+    super(report);
+    this.file = file;
+    this.problems = problems;
+  }
+}

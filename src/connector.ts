@@ -1,0 +1,147 @@
+import { z } from 'zod';
+import type { Delivered, Json, Outcome, Receipt, Rejected, Retry } from './model.ts';
+import { Secret } from './secret.ts';
+
+/**
+ * The contract that connectors meet. A connector is a plain object for one kind of tool. It makes one attempt and
+ * says how it ended: no loops, no sleeps, no reading of the store. Expected failures are outcomes; a throw is a bug.
+ */
+
+export { Secret };
+
+/**
+ * How a value becomes harmless in the place where a template prints it. `path` leads to the string inside of the
+ * action's key, empty when the key holds the string itself.
+ */
+export type Escape = (value: string, path: readonly (string | number)[]) => string;
+
+/** How one key of an action is rendered. Every string in it, however deep, is a template. */
+export interface Medium {
+  readonly escape: Escape;
+  /** A nested string that is exactly one `{{ … }}` yields the value itself, so that a number stays a number. */
+  readonly data?: boolean;
+}
+
+/** What compose and the tool need to know of a delivery. */
+export interface DeliveryContext {
+  readonly deliveryId: string;
+  readonly event: {
+    readonly id: string;
+    readonly candidateId: string;
+    readonly candidateNumericalId: number | null;
+    readonly testId: number;
+    readonly status: string;
+    /** ISO 8601 in UTC. */
+    readonly receivedAt: string;
+    readonly correlationId: string | null;
+    readonly raw: { readonly [key: string]: Json };
+  };
+}
+
+/** One attempt to make. */
+export interface AttemptRequest<Message> {
+  readonly deliveryId: string;
+  readonly message: Message;
+  /** From 1. */
+  readonly attempt: number;
+  /** When the first attempt of this delivery began (ms): nothing of it can be in the tool before that. */
+  readonly firstAttemptAt: number;
+  /** The clock at the start of this attempt (ms). Connectors have no clock of their own. */
+  readonly now: number;
+  /** The receipt of the first delivered message with the same thread key on this sink. */
+  readonly threadOf: Receipt | null;
+  /** What earlier attempts achieved in part. */
+  readonly progress: Json | null;
+  /** Aborts at the sink's time-out and on shutdown. An abort after the request may have left is `unknown`. */
+  readonly signal: AbortSignal;
+}
+
+/** What asking the tool for an earlier attempt's message gave. */
+export type Finding =
+  | { readonly found: Receipt }
+  | { readonly found: null }
+  /** Asking is not possible (a scope is missing, say); `onUnknown` decides. */
+  | { readonly found: 'impossible'; readonly detail: string }
+  /** Asking failed for now; ask again later. */
+  | { readonly found: 'failed'; readonly failure: Retry };
+
+/** One line of `check --live`. */
+export interface LiveCheck {
+  readonly ok: boolean;
+  /** What was asked: "token valid", "may write to the sheet". */
+  readonly what: string;
+  readonly detail: string;
+  /** The fix to try; only where ok is false. */
+  readonly advice?: string;
+}
+
+/** A connector connected with a sink's options. */
+export interface Sink<Message> {
+  deliver(request: AttemptRequest<Message>): Promise<Outcome>;
+  /** Asks the tool whether an earlier attempt of this delivery arrived. Absent where no tool can be asked. */
+  find?(request: AttemptRequest<Message>): Promise<Finding>;
+  /** Asks everything that can be asked without sending. `messages`: what the rules would send here, as samples. */
+  check(messages: readonly Message[], signal: AbortSignal): Promise<LiveCheck[]>;
+  close(): Promise<void>;
+}
+
+/** The message as it would be sent, or why it cannot be. */
+export type Composed<Message> =
+  | { readonly message: Message; readonly note?: string }
+  | { readonly rejected: Rejected };
+
+export interface Connector<
+  Options extends z.ZodObject = z.ZodObject,
+  Action extends z.ZodObject = z.ZodObject,
+  Message = Json,
+> {
+  readonly name: string;
+  /** The sink's own keys in the YAML, besides the ones that every sink has. */
+  readonly options: Options;
+  /** The action's own keys in the YAML, besides `sink`, `hours` and `digest`; templates are strings here. */
+  readonly action: Action;
+  /** Which keys of an action hold templates, and how values are escaped there. */
+  readonly templates: { readonly [key in keyof z.infer<Action>]?: Medium };
+  readonly defaults: { readonly concurrency: number; readonly timeoutMs: number };
+  /** What else than the sink separates deliveries into lanes: the rendered fields that name the place. */
+  lane?(fields: z.infer<Action>): string;
+  /** The keys that `lane` reads; only these are rendered when an event is accepted. */
+  readonly laneKeys?: readonly (keyof z.infer<Action> & string)[];
+  /** The thread key of a message; see AttemptRequest.threadOf. */
+  thread?(message: Message): string | null;
+  /** Pure: the action's keys, rendered, become exactly what will be sent. Secrets of the options do not go in. */
+  compose(fields: z.infer<Action>, context: DeliveryContext, options: z.infer<Options>): Composed<Message>;
+  /** Loads the client library. Must not call the tool. */
+  connect(options: z.infer<Options>): Promise<Sink<Message>>;
+}
+
+/** Gives a connector its types without writing them twice. */
+export function defineConnector<Options extends z.ZodObject, Action extends z.ZodObject, Message>(
+  connector: Connector<Options, Action, Message>,
+): Connector<Options, Action, Message> {
+  return connector;
+}
+
+// oxlint-disable-next-line no-explicit-any -- the registry holds connectors of every shape; each one is typed at home
+export type AnyConnector = Connector<any, any, any>;
+
+/** A credential in a sink's options: a non-empty string that prints masked. */
+export const secret = () =>
+  z
+    .string()
+    .min(1)
+    .transform((value) => new Secret(value))
+    .meta({ secret: true });
+
+/** Plain text: nothing to escape. */
+export const plain: Medium = { escape: (value) => value };
+
+export const delivered = (receipt: Receipt, note?: string): Delivered =>
+  note === undefined ? { outcome: 'delivered', receipt } : { outcome: 'delivered', receipt, note };
+
+export const rejected = (reason: Rejected['reason'], detail: string, advice: string): Rejected => ({
+  outcome: 'rejected',
+  reason,
+  detail,
+  advice,
+});

@@ -1,0 +1,133 @@
+/** The words of the project as types. This file imports nothing; everything else may import it. */
+
+/** The final states that the service tells of. */
+export const statuses = ['Completed', 'DidNotTake', 'Canceled'] as const;
+export type Status = (typeof statuses)[number];
+
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+
+/** What the sender told, normalized: a GUID is 32 lowercase hex digits, numbers are safe integers. */
+export interface CandidateEvent {
+  readonly candidateId: string;
+  /** Sent in one variant of the payload only. */
+  readonly candidateNumericalId: number | null;
+  readonly testId: number;
+  readonly status: Status;
+}
+
+/** A CandidateEvent with what its arrival added. Times are milliseconds since the epoch, everywhere in the code. */
+export interface Event extends CandidateEvent {
+  readonly id: string;
+  /** The parsed request body as it came, unknown fields included. */
+  readonly raw: { readonly [key: string]: Json };
+  readonly correlationId: string | null;
+  readonly receivedAt: number;
+}
+
+/** Says which action of a config an item came from: the rule's name and the action's index in its `then`. */
+export interface ActionRef {
+  readonly rule: string;
+  readonly action: number;
+}
+
+/** One action to carry out for one event, as the rules decided it and before it has an id. */
+export interface PlannedDelivery extends ActionRef {
+  readonly sink: string;
+  /** The connector's name: kept so that an old delivery is still understood after its sink was changed. */
+  readonly connector: string;
+  /** Deliveries of one lane share a rate and an order, for example one Slack channel. Starts with the sink's name. */
+  readonly lane: string;
+  readonly dueAt: number;
+  /** Deliveries with the same group become one message. */
+  readonly group: string | null;
+}
+
+/**
+ * pending: waits until dueAt. sending: claimed, the intent to send is on disk. dead: given up. held: it may have
+ * arrived and a person has to say. The last three of the list are final until somebody replays them.
+ */
+export const deliveryStates = ['pending', 'sending', 'delivered', 'dead', 'held', 'discarded'] as const;
+export type DeliveryState = (typeof deliveryStates)[number];
+
+export interface Delivery extends PlannedDelivery {
+  /** Stable over all attempts; the tools see it (Slack metadata, Message-ID, webhook-id, the Sheet's last column). */
+  readonly id: string;
+  readonly eventId: string;
+  readonly configId: string;
+  readonly state: DeliveryState;
+  readonly createdAt: number;
+  /** When giving up is counted from: the first due time, or the last replay. */
+  readonly since: number;
+  /** Attempts begun, the one under way included. */
+  readonly attempts: number;
+  readonly firstAttemptAt: number | null;
+  /** An earlier attempt ended unknown, so the tool may have this already. */
+  readonly uncertain: boolean;
+  /** What earlier attempts achieved in part, in the connector's own form. */
+  readonly progress: Json | null;
+  readonly receipt: Receipt | null;
+  /** The last failure in plain words, with what to try. */
+  readonly lastError: string | null;
+}
+
+/** Why an attempt did not deliver. A closed list: metrics and logs use it as it is. */
+export const reasons = [
+  'timeout',
+  'network',
+  'rate_limited',
+  'server',
+  'auth',
+  'invalid',
+  'not_found',
+  'unexpected',
+] as const;
+export type Reason = (typeof reasons)[number];
+
+/** The tool's own proof of a delivery: Slack's channel and ts, the Sheet's range, the SMTP reply, the HTTP status. */
+export type Receipt = { readonly [key: string]: Json };
+
+export interface Delivered {
+  readonly outcome: 'delivered';
+  readonly receipt: Receipt;
+  /** Said to people where the success has a flaw: a refused recipient, a shortened text. */
+  readonly note?: string;
+}
+
+/** It certainly did not arrive, and trying again may help. */
+export interface Retry {
+  readonly outcome: 'retry';
+  readonly reason: Reason;
+  readonly detail: string;
+  /** The delay that the tool itself asked for. It wins over the backoff. */
+  readonly retryAfterMs?: number;
+  /** True when the fault concerns the sink and not this message: others would fare the same. */
+  readonly sinkWide?: boolean;
+  /** What this attempt achieved in part; handed to the next one. */
+  readonly progress?: Json;
+}
+
+/** It certainly did not arrive, and trying again cannot help until somebody changes something. */
+export interface Rejected {
+  readonly outcome: 'rejected';
+  readonly reason: Reason;
+  readonly detail: string;
+  /** The fix to try, in plain words. */
+  readonly advice: string;
+}
+
+/** It may have arrived. */
+export interface Unknown {
+  readonly outcome: 'unknown';
+  readonly reason: Reason;
+  readonly detail: string;
+}
+
+export type Outcome = Delivered | Retry | Rejected | Unknown;
+
+/** One try at a delivery, as it is kept. */
+export interface Attempt {
+  readonly number: number;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly outcome: Outcome;
+}

@@ -1,0 +1,188 @@
+import type { Attempt, Delivery, DeliveryState, Event, Json, PlannedDelivery, Receipt } from '../model.ts';
+
+/**
+ * What the connector needs of a database, in lifecycle words. Written for two backends; one suite holds both.
+ * Times are parameters (ms): a store has no clock. Every write resolves only after its commit is on disk.
+ * A store that cannot write throws StoreUnavailable; nothing of that call was kept.
+ */
+export interface Store {
+  /**
+   * Keeps the event with its deliveries, or counts it as a duplicate of an earlier one. Two levels: the same
+   * correlation id with the same content (candidateId, testId, status) is a duplicate whenever it comes, also where that correlation
+   * id was itself seen on a duplicate; the same content under another correlation id, or none, is one within `windowMs` of the first.
+   * The event, its place in the idempotency index and its deliveries land in one transaction.
+   */
+  accept(arrival: Arrival): Promise<Acceptance>;
+  /** Keeps a request that was refused for its content; only the newest `keep` stay. */
+  keepRejected(request: RejectedRequest, keep: number): Promise<void>;
+
+  /**
+   * The lanes with something pending, each with its earliest due time and sink. Costs the same however many
+   * deliveries are stored.
+   */
+  lanes(): Promise<LaneHead[]>;
+  /**
+   * Takes up to `limit` pending deliveries of a lane that are due, earliest due first and in order of acceptance, into `sending`: the intent to
+   * send is on disk when this resolves. Adds one to `attempts`, sets `firstAttemptAt` once.
+   */
+  claim(query: { lane: string; now: number; limit: number }): Promise<Claimed[]>;
+  /** Records how attempts ended, many to a commit. A delivery that is no longer `sending` is left as it is. */
+  record(results: readonly AttemptResult[]): Promise<void>;
+  /**
+   * Deliveries left in `sending` by a process that is gone become pending and uncertain, due at `now`, with an unknown attempt
+   * recorded. To be called once the caller is the only one to serve this store. Returns how many.
+   */
+  rescue(now: number): Promise<number>;
+  /** Takes back claims that were not started (a shutdown): pending again, the attempt not counted. */
+  release(deliveryIds: readonly string[]): Promise<void>;
+  /** The receipt of the earliest delivered message with this thread key on this sink. */
+  threadOf(sink: string, thread: string): Promise<Receipt | null>;
+
+  /** Sends again what is dead or held: pending under `ref`'s config and action, counted from `now`. */
+  replay(items: readonly Replay[], now: number): Promise<ManualResult[]>;
+  /** Gives up on purpose what is pending, dead or held. */
+  discard(deliveryIds: readonly string[], now: number): Promise<ManualResult[]>;
+
+  /** Newest first. */
+  events(filter: EventFilter): Promise<EventStory[]>;
+  event(id: string): Promise<EventDetail | null>;
+  delivery(id: string): Promise<Delivery | null>;
+  /** Deliveries in these states, oldest first. */
+  deliveries(filter: DeliveryFilter): Promise<Delivery[]>;
+  rejectedRequests(limit: number): Promise<RejectedRequest[]>;
+  /** How many deliveries each sink has in each state, and how many were ever planned for it. Kept up to date, so cheap to read. */
+  counts(): Promise<SinkCount[]>;
+  /** When the newest event came (ms), null if none did. */
+  lastEventAt(): Promise<number | null>;
+
+  /** Keeps the part of a config that deliveries are carried out by; keeping it again changes nothing. */
+  saveConfig(config: { id: string; source: Json; savedAt: number }): Promise<void>;
+  config(id: string): Promise<Json | null>;
+
+  /**
+   * Deletes at most `limit` events received before `before` whose deliveries are all final (delivered, dead or discarded), with all that belongs to them.
+   * Returns how many; fewer than `limit` means done. Configs that nothing uses any more go too.
+   */
+  prune(before: number, limit: number): Promise<number>;
+  /** Resolves when a write can be made; throws StoreUnavailable with the reason otherwise. */
+  probe(): Promise<void>;
+  /** Finishes the writes under way. Idempotent. */
+  close(): Promise<void>;
+}
+
+export interface Arrival {
+  /** The id that the event gets unless it is a duplicate. */
+  readonly event: Event;
+  readonly configId: string;
+  readonly deliveries: readonly PlannedDelivery[];
+  readonly windowMs: number;
+}
+
+export interface Acceptance {
+  /** The first one's id where `duplicate`. */
+  readonly eventId: string;
+  readonly duplicate: boolean;
+  /** The event, new, came under a correlation id that another content had used: a sign of a fault at the sender. */
+  readonly correlationReused: boolean;
+}
+
+export interface LaneHead {
+  readonly lane: string;
+  readonly sink: string;
+  readonly dueAt: number;
+}
+
+export interface Claimed {
+  readonly delivery: Delivery;
+  readonly event: Event;
+}
+
+/** How an attempt ended and what becomes of its delivery. */
+export interface AttemptResult {
+  readonly deliveryId: string;
+  readonly attempt: Attempt;
+  readonly state: Exclude<DeliveryState, 'sending' | 'discarded'>;
+  /** When to try again; only with `pending`. */
+  readonly dueAt: number | null;
+  readonly uncertain: boolean;
+  readonly progress: Json | null;
+  readonly lastError: string | null;
+  /** What was sent, secrets masked. Kept when not null. */
+  readonly message: Json | null;
+  readonly thread: string | null;
+}
+
+export interface Replay {
+  readonly deliveryId: string;
+  /** Where today's config has the action. */
+  readonly configId: string;
+  readonly planned: PlannedDelivery;
+}
+
+export type ManualResult =
+  | { readonly deliveryId: string; readonly done: true }
+  | {
+      readonly deliveryId: string;
+      readonly done: false;
+      /** null: no such delivery */ readonly state: DeliveryState | null;
+    };
+
+export interface EventFilter {
+  readonly since?: number;
+  readonly status?: string;
+  readonly candidateId?: string;
+  readonly limit?: number;
+}
+
+export interface Duplicate {
+  readonly receivedAt: number;
+  readonly correlationId: string | null;
+}
+
+export interface EventStory {
+  readonly event: Event;
+  readonly configId: string;
+  readonly duplicates: number;
+  readonly deliveries: readonly Delivery[];
+}
+
+export interface EventDetail extends Omit<EventStory, 'duplicates' | 'deliveries'> {
+  readonly duplicates: readonly Duplicate[];
+  readonly deliveries: readonly DeliveryStory[];
+}
+
+export interface DeliveryStory extends Delivery {
+  /** What was sent last, secrets masked; null before the first attempt ended. */
+  readonly message: Json | null;
+  readonly history: readonly Attempt[];
+}
+
+export interface DeliveryFilter {
+  readonly states: readonly DeliveryState[];
+  readonly sink?: string;
+  /** Created at or after (ms). */
+  readonly since?: number;
+}
+
+/** A request refused for its content (400, 413, 415, 422), kept so that a change at the sender is seen. */
+export interface RejectedRequest {
+  readonly receivedAt: number;
+  readonly address: string;
+  readonly correlationId: string | null;
+  readonly status: number;
+  /** One line for each fault. */
+  readonly faults: readonly string[];
+  /** The start of the body, as text. */
+  readonly body: string;
+}
+
+export interface SinkCount {
+  readonly sink: string;
+  readonly state: DeliveryState;
+  readonly count: number;
+}
+
+/** The store cannot be written or read just now. `message` says why in plain words. */
+export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable';
+}
