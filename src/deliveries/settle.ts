@@ -1,0 +1,73 @@
+import type { RetryPolicy } from '../config/config.ts';
+import type { Delivery, DeliveryState, Json, Outcome, Retry, Unknown } from '../model.ts';
+import { backoffMs } from './backoff.ts';
+
+/** How an attempt ended, with what only its execution knows. */
+export interface Ending {
+  readonly outcome: Outcome;
+  /** The tool was asked before sending and had nothing of an earlier attempt. */
+  readonly askedAbsent: boolean;
+  /** A person has to decide: it may have arrived, the tool cannot be asked and the sink says `onUnknown: hold`. */
+  readonly hold: boolean;
+}
+
+/** What becomes of a delivery. */
+export interface Settlement {
+  readonly state: Extract<DeliveryState, 'pending' | 'delivered' | 'dead' | 'held'>;
+  readonly dueAt: number | null;
+  readonly uncertain: boolean;
+  readonly progress: Json | null;
+  readonly lastError: string | null;
+}
+
+/** Decides what becomes of a delivery after an attempt. Pure. */
+export function settle(
+  delivery: Pick<Delivery, 'attempts' | 'since' | 'firstAttemptAt' | 'uncertain' | 'progress'>,
+  ending: Ending,
+  policy: RetryPolicy,
+  now: number,
+  random: () => number,
+): Settlement {
+  const { outcome } = ending;
+  const uncertain = outcome.outcome === 'unknown' || (delivery.uncertain && !ending.askedAbsent);
+  const progress =
+    outcome.outcome === 'retry' && outcome.progress !== undefined ? outcome.progress : delivery.progress;
+  const rest = { uncertain, progress, dueAt: null };
+  if (outcome.outcome === 'delivered') {
+    return { ...rest, state: 'delivered', uncertain: false, lastError: null };
+  }
+  if (outcome.outcome === 'rejected') {
+    return { ...rest, state: 'dead', lastError: `${outcome.detail} ${outcome.advice}`.trim() };
+  }
+  if (ending.hold) {
+    return {
+      ...rest,
+      state: 'held',
+      lastError: `${outcome.detail} It may have arrived: look there, then replay or discard it.`,
+    };
+  }
+  const dueAt = now + delayMs(delivery.attempts, outcome, policy, random);
+  // A connector that was itself down for days still gives a delivery its whole time from the first attempt on.
+  const giveUpAt = Math.max(delivery.since, delivery.firstAttemptAt ?? now) + policy.giveUpAfterMs;
+  if (dueAt > giveUpAt) {
+    return {
+      ...rest,
+      state: 'dead',
+      lastError: `Given up after ${delivery.attempts} attempts. ${outcome.detail}`,
+    };
+  }
+  return { ...rest, state: 'pending', dueAt, lastError: outcome.detail };
+}
+
+/** What the tool asked for wins over the backoff, but never calls it again sooner than `minDelay`. */
+function delayMs(
+  attempt: number,
+  outcome: Retry | Unknown,
+  policy: RetryPolicy,
+  random: () => number,
+): number {
+  if (outcome.outcome === 'retry' && outcome.retryAfterMs !== undefined) {
+    return Math.max(outcome.retryAfterMs, policy.minDelayMs);
+  }
+  return backoffMs(attempt, policy, random);
+}
