@@ -49,12 +49,12 @@ export async function attempt(
 ): Promise<Ending> {
   const asked = options.uncertain ? await ask(sink, request) : absent;
   if ('outcome' in asked) return ending(asked);
-  if (asked.certain === false && options.onUnknown === 'hold') {
+  if (!asked.certain && options.onUnknown === 'hold') {
     return { ...ending({ outcome: 'unknown', reason: 'unexpected', detail: asked.detail }), hold: true };
   }
   const outcome = await send(sink, request);
   const hold = outcome.outcome === 'unknown' && !sink.find && options.onUnknown === 'hold';
-  if (outcome.outcome === 'delivered' && asked.certain === false) {
+  if (outcome.outcome === 'delivered' && !asked.certain) {
     return ending(maybeRepeated(outcome, asked.detail));
   }
   return { outcome, askedAbsent: asked.certain, hold };

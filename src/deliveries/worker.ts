@@ -80,7 +80,6 @@ export class Worker {
     let lookAgainAt = 0;
     while (this.#again && !this.#stopping) {
       this.#again = false;
-      // oxlint-disable-next-line no-await-in-loop -- one look at the store at a time
       lookAgainAt = await this.#claimDue();
     }
     this.#sleepUntil(lookAgainAt);
@@ -160,13 +159,11 @@ export class Worker {
   async #record(result: AttemptResult): Promise<void> {
     for (;;) {
       try {
-        // oxlint-disable-next-line no-await-in-loop -- each try waits for the one before
         return await this.#parts.store.record([result]);
       } catch (error) {
         this.#parts.storeFailed(error);
         // After a shutdown's grace the outcome stays unrecorded, and the next start takes it for unknown.
         if (this.#aborted.signal.aborted) return;
-        // oxlint-disable-next-line no-await-in-loop -- likewise
         await new Promise<void>((resolve) => this.#parts.clock.after(storeRetryMs, resolve));
       }
     }
