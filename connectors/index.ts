@@ -1,0 +1,8 @@
+import type { AnyConnector } from '../src/connector.ts';
+
+const all: readonly AnyConnector[] = [];
+
+/** Every connector by the name it has in the YAML. Client libraries are loaded by `connect`, not by this import. */
+export const connectors: ReadonlyMap<string, AnyConnector> = new Map(
+  all.map((connector) => [connector.name, connector]),
+);
