@@ -1,0 +1,42 @@
+import type { Json } from '../model.ts';
+import type { Plan } from '../rules/plan.ts';
+
+/**
+ * The plans that stored deliveries were decided by, compiled again from the store when they are first asked for. Keeps
+ * only a few: after a reload, old deliveries finish within hours.
+ */
+export class Plans {
+  readonly #read: (configId: string) => Promise<Json | null>;
+  readonly #compile: (source: Json) => Plan;
+  readonly #known = new Map<string, Plan>();
+  readonly #kept = 8;
+
+  /** `compile` may throw; its message is shown to people. */
+  constructor(read: (configId: string) => Promise<Json | null>, compile: (source: Json) => Plan) {
+    this.#read = read;
+    this.#compile = compile;
+  }
+
+  add(plan: Plan): void {
+    this.#known.delete(plan.id);
+    this.#known.set(plan.id, plan);
+    const oldest = this.#known.keys().next();
+    if (this.#known.size > this.#kept && !oldest.done) this.#known.delete(oldest.value);
+  }
+
+  async get(configId: string): Promise<Plan | { readonly lost: string }> {
+    const known = this.#known.get(configId);
+    if (known) return known;
+    const source = await this.#read(configId);
+    if (source === null)
+      return { lost: 'The config that decided this delivery is not in the store any more.' };
+    try {
+      const plan = this.#compile(source);
+      this.add(plan);
+      return plan;
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      return { lost: `The config that decided this delivery cannot be used any more: ${why}` };
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest';
+import { settle, type Ending } from '../../src/deliveries/settle.ts';
+import type { Outcome } from '../../src/model.ts';
+
+const now = 1_800_000_000_000;
+const policy = { minDelayMs: 1000, maxDelayMs: 60_000, giveUpAfterMs: 3_600_000 };
+const fresh = { attempts: 1, since: now, firstAttemptAt: now, uncertain: false, progress: null };
+
+const retry: Outcome = { outcome: 'retry', reason: 'server', detail: 'The tool is down.' };
+const unknown: Outcome = { outcome: 'unknown', reason: 'timeout', detail: 'No answer.' };
+const refused: Outcome = {
+  outcome: 'rejected',
+  reason: 'not_found',
+  detail: 'No channel.',
+  advice: 'Make one.',
+};
+const arrived: Outcome = { outcome: 'delivered', receipt: { ts: '1' } };
+
+const ended = (outcome: Outcome, more: Partial<Ending> = {}): Ending => ({
+  outcome,
+  askedAbsent: false,
+  hold: false,
+  ...more,
+});
+
+const settled = (ending: Ending, delivery = {}) =>
+  settle({ ...fresh, ...delivery }, ending, policy, now, () => 0.5);
+
+test('delivered ends it and clears every doubt', () => {
+  expect(settled(ended(arrived), { uncertain: true })).toEqual({
+    state: 'delivered',
+    dueAt: null,
+    uncertain: false,
+    progress: null,
+    lastError: null,
+  });
+});
+
+test('rejected is dead at once, with the fix to try', () => {
+  expect(settled(ended(refused))).toMatchObject({ state: 'dead', lastError: 'No channel. Make one.' });
+});
+
+test('retry waits by the backoff', () => {
+  expect(settled(ended(retry))).toMatchObject({
+    state: 'pending',
+    dueAt: now + 1500,
+    lastError: 'The tool is down.',
+  });
+});
+
+test("the tool's own delay wins over the backoff", () => {
+  expect(settled(ended({ ...retry, retryAfterMs: 30_000 })).dueAt).toBe(now + 30_000);
+});
+
+test('a tool that says to come back at once is not hammered', () => {
+  expect(settled(ended({ ...retry, retryAfterMs: 0 })).dueAt).toBe(now + policy.minDelayMs);
+});
+
+test('what was achieved in part goes to the next attempt, and stays when a later one achieves nothing', () => {
+  expect(settled(ended({ ...retry, progress: { accepted: ['a'] } })).progress).toEqual({ accepted: ['a'] });
+  expect(settled(ended(retry), { progress: { accepted: ['a'] } }).progress).toEqual({ accepted: ['a'] });
+});
+
+describe('doubt', () => {
+  test('unknown makes a delivery uncertain, and it is tried again', () => {
+    expect(settled(ended(unknown))).toMatchObject({ state: 'pending', uncertain: true });
+  });
+  test('a certain failure does not clear the doubt of an earlier attempt', () => {
+    expect(settled(ended(retry), { uncertain: true }).uncertain).toBe(true);
+  });
+  test('a tool that was asked and had nothing clears it', () => {
+    expect(settled(ended(retry, { askedAbsent: true }), { uncertain: true }).uncertain).toBe(false);
+  });
+  test('an attempt that a person has to judge is held', () => {
+    expect(settled(ended(unknown, { hold: true }))).toMatchObject({
+      state: 'held',
+      uncertain: true,
+      dueAt: null,
+    });
+  });
+});
+
+describe('giving up', () => {
+  test('happens when the next try would come after giveUpAfter', () => {
+    const old = {
+      attempts: 30,
+      since: now - policy.giveUpAfterMs,
+      firstAttemptAt: now - policy.giveUpAfterMs,
+    };
+    expect(settled(ended(retry), old)).toMatchObject({
+      state: 'dead',
+      lastError: 'Given up after 30 attempts. The tool is down.',
+    });
+  });
+  test('is counted from the first attempt where that came late, as after days without the connector', () => {
+    expect(settled(ended(retry), { since: now - 10 * policy.giveUpAfterMs }).state).toBe('pending');
+  });
+  test('is counted anew after a replay', () => {
+    expect(settled(ended(retry), { firstAttemptAt: now - 10 * policy.giveUpAfterMs }).state).toBe('pending');
+  });
+  test('keeps the doubt visible', () => {
+    const old = {
+      attempts: 9,
+      since: now - policy.giveUpAfterMs,
+      firstAttemptAt: now - policy.giveUpAfterMs,
+    };
+    expect(settled(ended(unknown), old)).toMatchObject({ state: 'dead', uncertain: true });
+  });
+});
