@@ -44,6 +44,8 @@ export interface Plan {
   readonly unmatched: readonly Action[];
   /** The catalog's entry for a test id, with `id`, and null for keys that only other entries have. */
   test(testId: number): { readonly [key: string]: Json };
+  /** The tests of the catalog. */
+  readonly testIds: readonly number[];
 }
 
 /** The name under which the actions of `unmatched:` appear where a rule's name is expected. */

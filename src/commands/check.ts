@@ -1,0 +1,55 @@
+import { formatProblem } from '../config/report.ts';
+import type { Config, SinkConfig } from '../config/config.ts';
+import { runScenarios } from '../config/scenarios.ts';
+import { sampleMessages } from '../deliveries/samples.ts';
+import type { LiveCheck } from '../connector.ts';
+import { exit, type Io } from './io.ts';
+import { paint } from './paint.ts';
+import { configOf, type ConfigOption } from './with-store.ts';
+
+export async function check(options: ConfigOption & { live?: boolean }, io: Io): Promise<number> {
+  const config = await configOf(options, io);
+  for (const warning of config.warnings) io.out(formatProblem(config.file, warning));
+  const failed = runScenarios(config);
+  for (const problem of failed) io.err(formatProblem(config.file, problem));
+  if (failed.length === 0) io.out(summary(config));
+  const reachable = options.live ? await checkLive(config, io) : true;
+  return failed.length === 0 && reachable ? exit.ok : exit.problems;
+}
+
+function summary(config: Config): string {
+  const count = (n: number, word: string) => `${n} ${word}${n === 1 ? '' : 's'}`;
+  const parts = [
+    count(config.plan.then.length, 'rule'),
+    count(config.sinks.size, 'sink'),
+    `${count(config.scenarios.length, 'scenario')} as expected`,
+  ];
+  return `${config.file} is good: ${parts.join(', ')}.`;
+}
+
+async function checkLive(config: Config, io: Io): Promise<boolean> {
+  const results = await Promise.all(
+    [...config.sinks.values()].map(async (sink) => ({ sink, checks: await checkSink(config, sink) })),
+  );
+  for (const { sink, checks } of results) {
+    io.out(paint(io, 'bold', `${sink.name} (${sink.connector.name})`));
+    for (const one of checks) io.out(config.mask(liveText(one, io)));
+  }
+  return results.every(({ checks }) => checks.every((one) => one.ok));
+}
+
+/** Asks one sink all that can be asked without sending; a fault on the way is a failed check, not an end of the others. */
+async function checkSink(config: Config, { name, connector, options, timeoutMs }: SinkConfig): Promise<LiveCheck[]> {
+  try {
+    const sink = await connector.connect(options);
+    const messages = sampleMessages(config, name, Date.now());
+    return await sink.check(messages, AbortSignal.timeout(timeoutMs)).finally(() => sink.close());
+  } catch (error) {
+    return [{ ok: false, what: 'set up', detail: error instanceof Error ? error.message : String(error) }];
+  }
+}
+
+function liveText({ ok, what, detail, advice }: LiveCheck, io: Io): string {
+  const mark = ok ? paint(io, 'green', '✓') : paint(io, 'red', '✗');
+  return `  ${mark} ${what}: ${detail}${ok || advice === undefined ? '' : ` ${advice}`}`;
+}

@@ -1,0 +1,94 @@
+import type { Config } from '../config/config.ts';
+import { prepare } from '../deliveries/attempt.ts';
+import { deliveryId } from '../ids.ts';
+import type { Event, Json, PlannedDelivery, Status } from '../model.ts';
+import { explain as explainEvent } from '../rules/decide.ts';
+import type { Action, Explanation } from '../rules/plan.ts';
+import { templateData } from '../templates/data.ts';
+import { exit, type Io } from './io.ts';
+import { paint, printable, when } from './paint.ts';
+import { verdictText } from './verdicts.ts';
+import { configOf, type ConfigOption } from './with-store.ts';
+
+interface ExplainOptions extends ConfigOption {
+  readonly status: Status;
+  readonly test: number;
+  readonly candidate?: string;
+  readonly numerical?: number;
+  readonly at?: number;
+  readonly json?: boolean;
+}
+
+export async function explain(options: ExplainOptions, io: Io): Promise<number> {
+  const config = await configOf(options, io);
+  const now = options.at ?? Date.now();
+  const event = sampleEvent(options, now);
+  const explanation = explainEvent(config.plan, event, now);
+  const messages = explanation.actions.map(({ action, planned }, index) => ({
+    ...pick(planned),
+    ...messageOf(config, action, event, index, now),
+  }));
+  if (options.json) io.out(JSON.stringify({ event: eventJson(event), rules: explanation.rules, deliveries: messages }));
+  else io.out(text(event, explanation, messages, io));
+  return exit.ok;
+}
+
+function sampleEvent({ status, test, candidate, numerical }: ExplainOptions, now: number): Event {
+  const candidateId = candidate ?? '0123456789abcdef0123456789abcdef';
+  const candidateNumericalId = numerical ?? null;
+  return {
+    id: 'evt_00000000000000000000000000',
+    candidateId,
+    candidateNumericalId,
+    testId: test,
+    status,
+    raw: { candidateId, ...(numerical !== undefined && { candidateNumericalId }), testId: test, status },
+    correlationId: null,
+    receivedAt: now,
+  };
+}
+
+function pick({ rule, action, sink, connector, dueAt, group }: PlannedDelivery) {
+  return { rule, action, sink, connector, dueAt: new Date(dueAt).toISOString(), group };
+}
+
+/** The message as the connector would send it, or the reason why there is none. */
+function messageOf(
+  config: Config,
+  action: Action,
+  event: Event,
+  index: number,
+  now: number,
+): { message: Json; problem?: string } {
+  const sink = config.sinks.get(action.sink);
+  if (!sink) return { message: null, problem: `There is no sink ${action.sink}.` };
+  const data = templateData(event, config.plan.test(event.testId), action.rule, now);
+  const prepared = prepare(action, data, deliveryId(event.id, index), sink);
+  if (!('outcome' in prepared)) return { message: JSON.parse(config.mask(JSON.stringify(prepared.message))) as Json };
+  const problem = 'detail' in prepared ? prepared.detail : '';
+  return { message: null, problem };
+}
+
+function eventJson({ receivedAt, raw: _raw, ...event }: Event) {
+  return { ...event, receivedAt: new Date(receivedAt).toISOString() };
+}
+
+type Shown = ReturnType<typeof pick> & ReturnType<typeof messageOf>;
+
+function text(event: Event, { rules }: Explanation, messages: readonly Shown[], io: Io): string {
+  const heading = (title: string) => paint(io, 'bold', title);
+  return [
+    `${heading(event.status)}  test ${event.testId}  candidate ${printable(event.candidateId)}  at ${when(event.receivedAt)}`,
+    heading('Rules'),
+    ...rules.map((verdict) => verdictText(verdict, io)),
+    heading('Would be sent'),
+    ...(messages.length === 0 ? ['  nothing'] : messages.map((message) => shownText(message, io))),
+  ].join('\n');
+}
+
+function shownText({ rule, sink, connector, dueAt, message, problem }: Shown, io: Io): string {
+  const head = `  ${paint(io, 'cyan', sink)} (${connector}, rule ${rule}) at ${when(Date.parse(dueAt))}`;
+  if (problem !== undefined) return `${head}\n    ${paint(io, 'red', printable(problem))}`;
+  const lines = JSON.stringify(message, null, 2).split('\n');
+  return [head, ...lines.map((one) => `    ${printable(one)}`)].join('\n');
+}

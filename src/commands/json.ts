@@ -1,0 +1,68 @@
+import type { Attempt, Delivery, Event } from '../model.ts';
+import type { DeliveryStory, Duplicate, EventStory } from '../store/store.ts';
+
+/** The shapes that `--json` prints; the contract fixes their names. Times are ISO 8601 in UTC. */
+
+const iso = (time: number): string => new Date(time).toISOString();
+
+function eventFields(event: Event) {
+  return {
+    id: event.id,
+    candidateId: event.candidateId,
+    candidateNumericalId: event.candidateNumericalId,
+    testId: event.testId,
+    status: event.status,
+    receivedAt: iso(event.receivedAt),
+    correlationId: event.correlationId,
+  };
+}
+
+function deliveryFields(delivery: Delivery) {
+  return {
+    id: delivery.id,
+    rule: delivery.rule,
+    action: delivery.action,
+    sink: delivery.sink,
+    connector: delivery.connector,
+    state: delivery.state,
+    dueAt: iso(delivery.dueAt),
+    attempts: delivery.attempts,
+    receipt: delivery.receipt,
+    lastError: delivery.lastError,
+  };
+}
+
+const attemptFields = (attempt: Attempt) => ({
+  number: attempt.number,
+  startedAt: iso(attempt.startedAt),
+  endedAt: iso(attempt.endedAt),
+  ...attempt.outcome,
+});
+
+export function storyJson(story: EventStory) {
+  return {
+    ...eventFields(story.event),
+    duplicates: story.duplicates,
+    deliveries: story.deliveries.map(deliveryFields),
+  };
+}
+
+/** The story of `event ID`: what `events` prints, with everything that is known besides. */
+export function detailJson(
+  story: { event: Event; duplicates: readonly Duplicate[]; deliveries: readonly DeliveryStory[] },
+  rules: unknown,
+) {
+  return {
+    ...eventFields(story.event),
+    duplicates: story.duplicates.length,
+    repeats: story.duplicates.map((repeat) => ({ ...repeat, receivedAt: iso(repeat.receivedAt) })),
+    raw: story.event.raw,
+    rules,
+    deliveries: story.deliveries.map((delivery) => ({
+      ...deliveryFields(delivery),
+      uncertain: delivery.uncertain,
+      message: delivery.message,
+      history: delivery.history.map(attemptFields),
+    })),
+  };
+}
