@@ -50,18 +50,22 @@ export interface Store {
   /** Deliveries in these states, oldest first. */
   deliveries(filter: DeliveryFilter): Promise<Delivery[]>;
   rejectedRequests(limit: number): Promise<RejectedRequest[]>;
-  /** How many deliveries each sink has in each state, and how many were ever planned for it. Kept up to date, so cheap to read. */
+  /** How many stored deliveries each sink has, in each state and as planned. Kept up to date, so cheap to read. */
   counts(): Promise<SinkCount[]>;
   /** When the newest event came (ms), null if none did. */
   lastEventAt(): Promise<number | null>;
 
-  /** Keeps the part of a config that deliveries are carried out by; keeping it again changes nothing. */
+  /**
+   * Keeps the part of a config that deliveries are carried out by; keeping it again only renews `savedAt`. To be
+   * called before the first `accept` or `replay` under it, which fail otherwise.
+   */
   saveConfig(config: { id: string; source: Json; savedAt: number }): Promise<void>;
   config(id: string): Promise<Json | null>;
 
   /**
    * Deletes at most `limit` events received before `before` whose deliveries are all final (delivered, dead or discarded), with all that belongs to them.
-   * Returns how many; fewer than `limit` means done. Configs that nothing uses any more go too.
+   * Returns how many; fewer than `limit` means done, and then configs saved before `before` that nothing uses any more go too,
+   * except for those that this process saved.
    */
   prune(before: number, limit: number): Promise<number>;
   /** Resolves when a write can be made; throws StoreUnavailable with the reason otherwise. */
@@ -131,6 +135,7 @@ export interface EventFilter {
   readonly since?: number;
   readonly status?: string;
   readonly candidateId?: string;
+  /** 100 unless told. */
   readonly limit?: number;
 }
 
@@ -162,6 +167,10 @@ export interface DeliveryFilter {
   readonly sink?: string;
   /** Created at or after (ms). */
   readonly since?: number;
+  /** Only those after this delivery in the list: the last one of the page before. */
+  readonly after?: string;
+  /** 1000 unless told. */
+  readonly limit?: number;
 }
 
 /** A request refused for its content (400, 413, 415, 422), kept so that a change at the sender is seen. */
@@ -178,8 +187,14 @@ export interface RejectedRequest {
 
 export interface SinkCount {
   readonly sink: string;
-  readonly state: DeliveryState;
-  readonly count: number;
+  /** All of the sink's stored deliveries, counted when they were planned: the sum of `states`, unless a delivery got lost. */
+  readonly planned: number;
+  readonly states: Readonly<Record<DeliveryState, number>>;
+}
+
+export interface OpenOptions {
+  /** Takes the right to be the only process that serves this store. Others open it without, and may read and write meanwhile. */
+  readonly serve: boolean;
 }
 
 /** The store cannot be written or read just now. `message` says why in plain words. */

@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto';
+
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
+const entropyBytes = 10;
+
+/**
+ * `evt_` and 26 characters: a ULID in lower case, so that ids sort by time. `entropy`: 10 bytes.
+ * Pure; `eventIds` is what a running service draws from.
+ */
+export function newEventId(now: number, entropy: Uint8Array): string {
+  return `evt_${timePart(now)}${fiveBytes(entropy, 0)}${fiveBytes(entropy, 5)}`;
+}
+
+/** The id of the n-th delivery (from 1) that was planned for an event. */
+export function deliveryId(eventId: string, n: number): string {
+  return `dlv_${eventId.slice('evt_'.length)}_${n}`;
+}
+
+/** What a delivery's id says; null if it is none. */
+export function parseDeliveryId(id: string): { eventId: string; n: number } | null {
+  const parts = /^dlv_(.+)_([1-9]\d{0,4})$/.exec(id);
+  return parts ? { eventId: `evt_${parts[1]}`, n: Number(parts[2]) } : null;
+}
+
+/** A source of event ids that only ever grow, also within a millisecond and when the clock is set back. */
+export function eventIds(random: (bytes: number) => Uint8Array = randomBytes): (now: number) => string {
+  let lastMs = -1;
+  let entropy: Uint8Array = new Uint8Array(entropyBytes);
+  return (now) => {
+    if (now > lastMs) {
+      lastMs = now;
+      entropy = random(entropyBytes);
+      // Room to count up in: without it a draw close to the end could overflow within its millisecond.
+      entropy[0] = entropy[0]! & 0x7f;
+    } else {
+      increment(entropy);
+    }
+    return newEventId(lastMs, entropy);
+  };
+}
+
+function increment(bytes: Uint8Array): void {
+  for (let index = bytes.length - 1; index >= 0; index -= 1) {
+    bytes[index] = (bytes[index]! + 1) & 0xff;
+    if (bytes[index] !== 0) return;
+  }
+}
+
+function timePart(now: number): string {
+  let text = '';
+  let rest = now;
+  for (let digit = 0; digit < 10; digit += 1) {
+    text = alphabet[rest % 32] + text;
+    rest = Math.floor(rest / 32);
+  }
+  return text;
+}
+
+/** Eight characters of five bits each. */
+function fiveBytes(bytes: Uint8Array, at: number): string {
+  const high = (bytes[at]! << 12) | (bytes[at + 1]! << 4) | (bytes[at + 2]! >> 4);
+  const low = ((bytes[at + 2]! & 0x0f) << 16) | (bytes[at + 3]! << 8) | bytes[at + 4]!;
+  return twentyBits(high) + twentyBits(low);
+}
+
+function twentyBits(bits: number): string {
+  return (
+    alphabet.charAt(bits >> 15) +
+    alphabet.charAt((bits >> 10) & 31) +
+    alphabet.charAt((bits >> 5) & 31) +
+    alphabet.charAt(bits & 31)
+  );
+}

@@ -1,0 +1,147 @@
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Json } from '../model.ts';
+import { configSource, saveConfig, writeProbe } from './sql.ts';
+import { accept, keepRejected } from './sqlite/accept.ts';
+import { discard, replay } from './sqlite/by-hand.ts';
+import { claim, lanes, record, release, rescue, threadOf } from './sqlite/carry-out.ts';
+import { Connection } from './sqlite/connection.ts';
+import type { Database } from './sqlite/database.ts';
+import { failureKind } from './sqlite/failures.ts';
+import { defaultLimits, GroupCommit, type GroupCommitLimits } from './sqlite/group-commit.ts';
+import { pruneConfigs, pruneEvents } from './sqlite/housekeeping.ts';
+import { migrate } from './sqlite/migrate.ts';
+import * as read from './sqlite/read.ts';
+import { ServingLock } from './sqlite/serving-lock.ts';
+import { StoreUnavailable, type OpenOptions, type Store } from './store.ts';
+
+export interface SqliteStore extends Store {
+  /** Transactions committed by this process: fewer than writes, since these share. */
+  readonly commits: number;
+}
+
+const rescueBatch = 500;
+
+/** Opens the store in a file, which is made with its folder where it is missing. Throws StoreUnavailable. */
+export async function openSqlite(
+  path: string,
+  options: OpenOptions & { readonly limits?: Partial<GroupCommitLimits> },
+): Promise<SqliteStore> {
+  await makeFolder(path);
+  const lock = options.serve ? new ServingLock(path) : null;
+  const limits = { ...defaultLimits, ...options.limits };
+  const connection = new Connection(path);
+  try {
+    await patiently(connection, limits.busyForMs, (db) => migrate(db, path));
+  } catch (error) {
+    connection.close(closed());
+    lock?.release();
+    throw error;
+  }
+  return sqliteStore(connection, lock, limits);
+}
+
+function sqliteStore(
+  connection: Connection,
+  lock: ServingLock | null,
+  limits: GroupCommitLimits,
+): SqliteStore {
+  const commit = new GroupCommit(connection, limits);
+  const reading = <T>(query: (db: Database) => T) => patiently(connection, limits.busyForMs, query);
+  /** In force, or just about to be, in this process: they stay even if no event came under them yet. */
+  const savedConfigs = new Set<string>();
+
+  return {
+    get commits() {
+      return commit.commits;
+    },
+
+    accept: (arrival) => commit.write((tx) => accept(tx, arrival)),
+    keepRejected: (request, keep) => commit.write((tx) => keepRejected(tx, request, keep)),
+
+    lanes: () => reading(lanes),
+    claim: (query) => commit.write((tx) => claim(tx, query)),
+    record: (results) => commit.write((tx) => record(tx, results)),
+    async rescue(now) {
+      let total = 0;
+      for (let count = rescueBatch; count === rescueBatch; total += count) {
+        // oxlint-disable-next-line no-await-in-loop -- batch by batch, so that no transaction grows large
+        count = await commit.write((tx) => rescue(tx, now, rescueBatch));
+      }
+      return total;
+    },
+    release: (deliveryIds) => commit.write((tx) => release(tx, deliveryIds)),
+    threadOf: (sink, thread) => reading((db) => threadOf(db, sink, thread)),
+
+    replay: (items, now) => commit.write((tx) => replay(tx, items, now)),
+    discard: (deliveryIds) => commit.write((tx) => discard(tx, deliveryIds)),
+
+    events: (filter) => reading((db) => read.events(db, filter)),
+    event: (id) => reading((db) => read.event(db, id)),
+    delivery: (id) => reading((db) => read.delivery(db, id)),
+    deliveries: (filter) => reading((db) => read.deliveries(db, filter)),
+    rejectedRequests: (limit) => reading((db) => read.rejectedRequests(db, limit)),
+    counts: () => reading(read.counts),
+    lastEventAt: () => reading(read.lastEventAt),
+
+    async saveConfig({ id, source, savedAt }) {
+      await commit.write(({ db }) => db.run(saveConfig, id, JSON.stringify(source), savedAt));
+      savedConfigs.add(id);
+    },
+    config: (id) =>
+      reading((db) => {
+        const row = db.get<{ source: string }>(configSource, id);
+        return row ? (JSON.parse(row.source) as Json) : null;
+      }),
+
+    async prune(before, limit) {
+      const pruned = await commit.write((tx) => pruneEvents(tx, before, limit));
+      if (pruned < limit) await commit.write((tx) => pruneConfigs(tx, before, savedConfigs));
+      return pruned;
+    },
+    async probe() {
+      await commit.write(({ db }) => db.run(writeProbe));
+    },
+    async close() {
+      await commit.drained();
+      connection.close(closed());
+      lock?.release();
+    },
+  };
+}
+
+const retryMs = 20;
+
+/** Runs a query, again and again while another process has the file locked. */
+async function patiently<T>(
+  connection: Connection,
+  busyForMs: number,
+  query: (db: Database) => T,
+): Promise<T> {
+  const deadline = performance.now() + busyForMs;
+  for (;;) {
+    try {
+      return query(connection.open());
+    } catch (error) {
+      const kind = failureKind(error);
+      if (kind === 'fault') throw error;
+      if (kind === 'unavailable' || performance.now() > deadline) throw connection.failed(error);
+    }
+    // oxlint-disable-next-line no-await-in-loop -- waiting is what the loop is for
+    await sleep(retryMs);
+  }
+}
+
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(dirname(path), { recursive: true });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    throw new StoreUnavailable(`The folder ${dirname(path)} cannot be made (${code}).`, { cause: error });
+  }
+}
+
+function closed(): StoreUnavailable {
+  return new StoreUnavailable('The store is closed.');
+}

@@ -1,0 +1,62 @@
+import type { StoreUnavailable } from '../store.ts';
+import { Database } from './database.ts';
+import { failureKind, unavailable } from './failures.ts';
+
+/**
+ * The connection to the store's file. After a failure of the disk it is given up and opened again at the next use,
+ * so that a store recovers by itself when the cause is gone.
+ */
+export class Connection {
+  readonly path: string;
+  #db: Database | null = null;
+  #closed: StoreUnavailable | null = null;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  /** Throws what SQLite throws. */
+  open(): Database {
+    if (this.#closed) throw this.#closed;
+    return (this.#db ??= openDatabase(this.path));
+  }
+
+  /** Gives up the connection unless it is only another process that keeps it waiting. Returns the failure in plain words. */
+  failed(error: unknown): StoreUnavailable {
+    if (failureKind(error) === 'unavailable') this.#disconnect();
+    return unavailable(error, this.path);
+  }
+
+  /** Every later use fails with this error. */
+  close(error: StoreUnavailable): void {
+    this.#closed ??= error;
+    this.#disconnect();
+  }
+
+  #disconnect(): void {
+    const db = this.#db;
+    this.#db = null;
+    try {
+      db?.close();
+    } catch {
+      // The connection is of no use any more, and what it last wrote was answered for already.
+    }
+  }
+}
+
+function openDatabase(path: string): Database {
+  const db = new Database(path);
+  try {
+    // The WAL lets other processes read during a write. FULL: a commit is on disk before it is answered.
+    db.exec(`
+      pragma journal_mode = wal;
+      pragma synchronous = full;
+      pragma cache_size = -16000;
+      pragma journal_size_limit = 67108864;
+    `);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}

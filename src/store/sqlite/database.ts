@@ -1,0 +1,79 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+
+export type Value = string | number | null;
+
+/** A row as SQLite returns it; each reader names the columns that it selected. */
+type Row = object;
+
+interface Statement {
+  readonly prepared: StatementSync;
+  readonly parameters: number;
+}
+
+/** How long SQLite itself may wait for a lock. It blocks the whole process meanwhile, so longer waits are ours. */
+const lockTimeoutMs = 5;
+
+/**
+ * A connection to a SQLite file, and the one place where values are bound. Statements are written with `$1`, `$2`, …, as PostgreSQL
+ * has them, and are prepared once.
+ */
+export class Database {
+  readonly #db: DatabaseSync;
+  readonly #statements = new Map<string, Statement>();
+
+  constructor(path: string) {
+    this.#db = new DatabaseSync(path, { timeout: lockTimeoutMs, enableForeignKeyConstraints: true });
+  }
+
+  get<R extends Row>(sql: string, ...values: Value[]): R | undefined {
+    // oxlint-disable-next-line no-unsafe-type-assertion -- the row's type is stated beside its statement
+    return this.#statement(sql, values).get(...values) as R | undefined;
+  }
+
+  all<R extends Row>(sql: string, ...values: Value[]): R[] {
+    // oxlint-disable-next-line no-unsafe-type-assertion -- as above
+    return this.#statement(sql, values).all(...values) as R[];
+  }
+
+  /** Returns how many rows changed, and the rowid of the last one inserted. */
+  run(sql: string, ...values: Value[]): { changes: number; seq: number } {
+    const { changes, lastInsertRowid } = this.#statement(sql, values).run(...values);
+    return { changes: Number(changes), seq: Number(lastInsertRowid) };
+  }
+
+  /** Several statements, without parameters. */
+  exec(sql: string): void {
+    this.#db.exec(sql);
+  }
+
+  /** SQLite ends some failed transactions by itself. */
+  rollback(): void {
+    if (this.#db.isTransaction) this.#db.exec('rollback');
+  }
+
+  close(): void {
+    this.#statements.clear();
+    this.#db.close();
+  }
+
+  /** Bound by position: a missing value would silently be NULL, and a Date or Map would shift all the others. */
+  #statement(sql: string, values: readonly Value[]): StatementSync {
+    const { prepared, parameters } = this.#statements.get(sql) ?? this.#prepare(sql);
+    if (values.length !== parameters) {
+      throw new TypeError(`${values.length} values for ${parameters} parameters: ${sql}`);
+    }
+    for (const value of values) {
+      if (typeof value === 'object' && value !== null) throw new TypeError(`An object as value: ${sql}`);
+    }
+    return prepared;
+  }
+
+  #prepare(sql: string): Statement {
+    // `$1` is a name to SQLite; `?1` is the place that we mean, and binds at half the cost.
+    const prepared = this.#db.prepare(sql.replaceAll(/\$(?=\d)/g, '?'));
+    const places = Array.from(sql.matchAll(/\$(\d+)/g), ([, place]) => Number(place));
+    const statement = { prepared, parameters: Math.max(0, ...places) };
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+}

@@ -1,0 +1,43 @@
+import { StoreUnavailable } from '../store.ts';
+
+/** What an error of SQLite means for the one who called: wait for another process, refuse for now, or mend a bug. */
+export type FailureKind = 'busy' | 'unavailable' | 'fault';
+
+// Result codes: https://www.sqlite.org/rescode.html. The low byte is the primary one.
+const busyCodes = new Set([5, 6]);
+
+const explanations: ReadonlyMap<number, (path: string) => string> = new Map([
+  [3, (path: string) => `The system does not permit access to ${path}.`],
+  [7, () => 'There is not enough memory.'],
+  [8, (path: string) => `${path} cannot be written: the file, its folder or its file system is read-only.`],
+  [10, (path: string) => `The disk reported an error on ${path}.`],
+  [11, (path: string) => `${path} is damaged. Restore it from a backup.`],
+  [13, (path: string) => `The disk that holds ${path} is full.`],
+  [
+    14,
+    (path: string) =>
+      `${path} cannot be opened. Its folder must exist, and this process must be allowed to write there.`,
+  ],
+  [15, (path: string) => `${path} cannot be locked. It must be on a local disk, not on a network share.`],
+  [22, (path: string) => `${path} is larger than its file system allows.`],
+  [26, (path: string) => `${path} is not a SQLite database.`],
+]);
+
+export function failureKind(error: unknown): FailureKind {
+  if (error instanceof StoreUnavailable) return 'unavailable';
+  const code = primaryCode(error);
+  if (busyCodes.has(code)) return 'busy';
+  return explanations.has(code) ? 'unavailable' : 'fault';
+}
+
+/** The failure in plain words. To be called where failureKind says busy or unavailable. */
+export function unavailable(error: unknown, path: string): StoreUnavailable {
+  if (error instanceof StoreUnavailable) return error;
+  const explain = explanations.get(primaryCode(error)) ?? (() => `Another process keeps ${path} locked.`);
+  return new StoreUnavailable(explain(path), { cause: error });
+}
+
+function primaryCode(error: unknown): number {
+  const code = error instanceof Error && 'errcode' in error ? error.errcode : null;
+  return typeof code === 'number' ? code & 0xff : -1;
+}

@@ -1,0 +1,40 @@
+import { StoreUnavailable } from '../store.ts';
+import type { Database } from './database.ts';
+import { migrations } from './migrations.ts';
+
+/** Marks the file as a store of ours: "cand" as a number. */
+const applicationId = 0x63616e64;
+
+/** Brings the schema up to date, in one transaction that no other process can be in. Throws what SQLite throws. */
+export function migrate(db: Database, path: string): void {
+  if (schemaVersion(db) === migrations.length) return;
+  db.exec('begin immediate');
+  try {
+    // Another process may have done it while this one waited for the lock.
+    const version = schemaVersion(db);
+    refuseForeign(db, version, path);
+    for (const migration of migrations.slice(version)) db.exec(migration);
+    db.exec(`pragma application_id = ${applicationId}; pragma user_version = ${migrations.length}; commit`);
+  } catch (error) {
+    db.rollback();
+    throw error;
+  }
+}
+
+function refuseForeign(db: Database, version: number, path: string): void {
+  if (version > migrations.length) {
+    throw new StoreUnavailable(
+      `${path} was written by a newer version of the connector (schema ${version}, this one knows ${migrations.length}). ` +
+        'Run that version, or restore a backup from before the update.',
+    );
+  }
+  const tables = db.get<{ n: number }>('select count(*) as n from sqlite_schema')?.n ?? 0;
+  const application = db.get<{ application_id: number }>('pragma application_id')?.application_id;
+  if (tables > 0 && application !== applicationId) {
+    throw new StoreUnavailable(`${path} is the database of another program.`);
+  }
+}
+
+function schemaVersion(db: Database): number {
+  return db.get<{ user_version: number }>('pragma user_version')?.user_version ?? 0;
+}

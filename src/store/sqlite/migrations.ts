@@ -1,0 +1,116 @@
+/**
+ * The schema, step by step; `pragma user_version` counts the steps taken. A step that was released is never edited.
+ * Times are integers (ms). JSON is text.
+ */
+export const migrations: readonly string[] = [
+  `
+  create table configs (
+    id text primary key,
+    source text not null,
+    saved_at integer not null,
+    -- Events and replayed deliveries that refer to it. Kept by the writes, since counting them would read every event.
+    uses integer not null default 0 check (uses >= 0)
+  ) strict, without rowid;
+
+  create table events (
+    seq integer primary key,
+    id text not null unique,
+    candidate_id text not null,
+    candidate_numerical_id integer,
+    test_id integer not null,
+    status text not null,
+    -- The seq of the first event with this candidate, test and status, so that one number stands for one content;
+    -- null in that first one.
+    content integer,
+    correlation_id text,
+    raw text not null,
+    received_at integer not null,
+    config_id text not null
+  ) strict;
+  create index events_content on events (candidate_id, test_id, status);
+  create index events_received on events (received_at);
+
+  -- Which contents came under which correlation id, duplicates included.
+  create table correlations (
+    correlation_id text not null,
+    content integer not null,
+    event_seq integer not null,
+    primary key (correlation_id, content)
+  ) strict, without rowid;
+
+  create table duplicates (
+    seq integer primary key,
+    event_seq integer not null references events (seq) on delete cascade,
+    received_at integer not null,
+    correlation_id text
+  ) strict;
+  create index duplicates_event on duplicates (event_seq);
+
+  create table deliveries (
+    -- The event's seq * 65536 + the n of the delivery's id, so that neither needs an index of its own.
+    seq integer primary key,
+    -- null: the event's. Another one after a replay.
+    config_id text,
+    rule text not null,
+    action integer not null,
+    sink text not null,
+    connector text not null,
+    lane text not null,
+    group_key text,
+    state text not null default 'pending'
+      check (state in ('pending', 'sending', 'delivered', 'dead', 'held', 'discarded')),
+    due_at integer not null,
+    since integer not null,
+    attempts integer not null default 0 check (attempts >= 0),
+    first_attempt_at integer,
+    started_at integer,
+    delivered_at integer,
+    uncertain integer not null default 0 check (uncertain in (0, 1)),
+    progress text,
+    receipt text,
+    last_error text,
+    message text,
+    thread text,
+    check ((attempts = 0) = (first_attempt_at is null)),
+    check ((state = 'sending') = (started_at is not null)),
+    check ((state = 'delivered') = (delivered_at is not null)),
+    check ((state = 'delivered') = (receipt is not null)),
+    check (attempts > 0 or state in ('pending', 'discarded'))
+  ) strict;
+  create index deliveries_pending on deliveries (lane, due_at) where state = 'pending';
+  create index deliveries_open on deliveries (state) where state in ('sending', 'dead', 'held');
+  create index deliveries_thread on deliveries (sink, thread, delivered_at)
+    where thread is not null and state = 'delivered';
+
+  create table attempts (
+    delivery_seq integer not null references deliveries (seq) on delete cascade,
+    number integer not null check (number > 0),
+    started_at integer not null,
+    ended_at integer not null,
+    outcome text not null,
+    primary key (delivery_seq, number)
+  ) strict, without rowid;
+
+  create table rejected_requests (
+    seq integer primary key,
+    received_at integer not null,
+    address text not null,
+    correlation_id text,
+    status integer not null,
+    faults text not null,
+    body text not null
+  ) strict;
+
+  -- state: one of the deliveries', or 'planned' for all of them, counted once when they were planned.
+  create table delivery_counts (
+    sink text not null,
+    state text not null,
+    n integer not null,
+    primary key (sink, state)
+  ) strict, without rowid;
+
+  -- Written to find out whether anything can be written.
+  create table probe (written integer not null) strict;
+  insert into probe values (0);
+  `,
+];

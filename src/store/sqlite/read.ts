@@ -1,0 +1,117 @@
+import { parseDeliveryId } from '../../ids.ts';
+import { deliveryStates, type Delivery, type DeliveryState } from '../../model.ts';
+import {
+  toDelivery,
+  toDuplicate,
+  toEvent,
+  toRejectedRequest,
+  toStory,
+  type AttemptRow,
+  type DeliveryRow,
+  type EventRow,
+  type RejectedRow,
+  type StoryRow,
+} from '../rows.ts';
+import * as sql from '../sql.ts';
+import type {
+  DeliveryFilter,
+  EventDetail,
+  EventFilter,
+  EventStory,
+  RejectedRequest,
+  SinkCount,
+} from '../store.ts';
+import type { Counted } from '../tallies.ts';
+import type { Database } from './database.ts';
+
+/** Reads share the connection and the thread with the writes, so each one is bounded. */
+const defaultEvents = 100;
+const defaultDeliveries = 1000;
+const maxDuplicates = 1000;
+
+export function events(db: Database, filter: EventFilter): EventStory[] {
+  const { since, status, candidateId, limit = defaultEvents } = filter;
+  const statement = sql.eventsWhere({
+    since: since !== undefined,
+    status: status !== undefined,
+    candidateId: candidateId !== undefined,
+  });
+  const values = [since, status, candidateId, limit].filter((value) => value !== undefined);
+  return db.all<EventRow & { duplicates: number }>(statement, ...values).map((row) => ({
+    event: toEvent(row),
+    configId: row.event_config_id,
+    duplicates: row.duplicates,
+    deliveries: db.all<StoryRow>(sql.deliveriesOfEvent, row.event_seq).map(toDelivery),
+  }));
+}
+
+export function event(db: Database, id: string): EventDetail | null {
+  const row = db.get<EventRow>(sql.eventById, id);
+  if (!row) return null;
+  const attempts = db.all<AttemptRow>(sql.attemptsOfEvent, row.event_seq);
+  return {
+    event: toEvent(row),
+    configId: row.event_config_id,
+    duplicates: db
+      .all<Parameters<typeof toDuplicate>[0]>(sql.duplicatesOfEvent, row.event_seq, maxDuplicates)
+      .map(toDuplicate),
+    deliveries: db
+      .all<StoryRow>(sql.deliveriesOfEvent, row.event_seq)
+      .map((delivery) => toStory(delivery, attempts)),
+  };
+}
+
+export function delivery(db: Database, id: string): Delivery | null {
+  const place = parseDeliveryId(id);
+  const row = place && db.get<DeliveryRow>(sql.deliveryById, place.eventId, place.n);
+  return row ? toDelivery(row) : null;
+}
+
+/** One query for each state, since each has an index of its own or none. */
+export function deliveries(db: Database, filter: DeliveryFilter): Delivery[] {
+  const { sink = null, since = null, limit = defaultDeliveries } = filter;
+  const after = filter.after === undefined ? 0 : seqOf(db, filter.after);
+  const rows = filter.states.flatMap((state) =>
+    db.all<DeliveryRow>(inState(state), sink, since, after, limit),
+  );
+  return rows
+    .toSorted((a, b) => a.seq - b.seq)
+    .slice(0, limit)
+    .map(toDelivery);
+}
+
+/** Infinity, so that nothing follows, where the delivery is gone. */
+function seqOf(db: Database, id: string): number {
+  const place = parseDeliveryId(id);
+  const row = place && db.get<{ seq: number }>(sql.stateOfDelivery, place.eventId, place.n);
+  return row?.seq ?? Infinity;
+}
+
+function inState(state: DeliveryState): string {
+  return state === 'sending' || state === 'dead' || state === 'held'
+    ? sql.openInState(state)
+    : sql.anyInState(state);
+}
+
+export function rejectedRequests(db: Database, limit: number): RejectedRequest[] {
+  return db.all<RejectedRow>(sql.rejectedRequests, limit).map(toRejectedRequest);
+}
+
+export function counts(db: Database): SinkCount[] {
+  const bySink = new Map<string, Map<string, number>>();
+  for (const { sink, state, n } of db.all<{ sink: string; state: Counted; n: number }>(sql.deliveryCounts)) {
+    const states = bySink.get(sink) ?? new Map<string, number>();
+    bySink.set(sink, states.set(state, n));
+  }
+  return Array.from(bySink, ([sink, states]) => ({
+    sink,
+    planned: states.get('planned') ?? 0,
+    states: Object.fromEntries(
+      deliveryStates.map((state) => [state, states.get(state) ?? 0]),
+    ) as SinkCount['states'],
+  }));
+}
+
+export function lastEventAt(db: Database): number | null {
+  return db.get<{ received_at: number | null }>(sql.newestReceipt)?.received_at ?? null;
+}

@@ -1,0 +1,50 @@
+import type { DeliveryState } from '../model.ts';
+
+/** `planned` counts a sink's deliveries apart from their states, so that the two can be held against each other. */
+export type Counted = DeliveryState | 'planned';
+
+/**
+ * What the writes of one transaction change in the kept counts. Gathered first and written once at its end: a row for
+ * each sink and state would otherwise be rewritten for every delivery.
+ */
+export class Tallies {
+  readonly #counts = new Map<string, Map<Counted, number>>();
+  readonly #uses = new Map<string, number>();
+
+  planned(sink: string, state: DeliveryState, count = 1): void {
+    this.#count(sink, 'planned', count);
+    this.#count(sink, state, count);
+  }
+
+  moved(sink: string, from: DeliveryState, to: DeliveryState): void {
+    this.#count(sink, from, -1);
+    this.#count(sink, to, 1);
+  }
+
+  used(configId: string, count = 1): void {
+    this.#uses.set(configId, (this.#uses.get(configId) ?? 0) + count);
+  }
+
+  /** Hands over every change that is left, and forgets it. */
+  drain(
+    count: (sink: string, state: Counted, change: number) => void,
+    use: (configId: string, change: number) => void,
+  ): void {
+    for (const [sink, states] of this.#counts) {
+      for (const [state, change] of states) if (change !== 0) count(sink, state, change);
+    }
+    for (const [configId, change] of this.#uses) if (change !== 0) use(configId, change);
+    this.clear();
+  }
+
+  clear(): void {
+    this.#counts.clear();
+    this.#uses.clear();
+  }
+
+  #count(sink: string, state: Counted, change: number): void {
+    let states = this.#counts.get(sink);
+    if (!states) this.#counts.set(sink, (states = new Map()));
+    states.set(state, (states.get(state) ?? 0) + change);
+  }
+}
