@@ -63,7 +63,7 @@ function messageOf(
   const sink = config.sinks.get(action.sink);
   if (!sink) return { message: null, problem: `There is no sink ${action.sink}.` };
   const data = templateData(event, config.plan.test(event.testId), action.rule, now);
-  const prepared = prepare(action, data, deliveryId(event.id, index), sink);
+  const prepared = prepare(action, data, deliveryId(event.id, index + 1), sink);
   if (!('outcome' in prepared)) return { message: JSON.parse(config.mask(JSON.stringify(prepared.message))) as Json };
   const problem = 'detail' in prepared ? prepared.detail : '';
   return { message: null, problem };

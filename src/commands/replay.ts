@@ -32,12 +32,18 @@ export async function replay(ids: readonly string[], options: ReplayOptions, io:
   });
 }
 
-function allDead(store: Store, { sink, since }: ReplayOptions): Promise<Delivery[]> {
-  return store.deliveries({
-    states: ['dead'],
+async function allDead(store: Store, { sink, since }: ReplayOptions): Promise<Delivery[]> {
+  const filter = {
+    states: ['dead'] as const,
     ...(sink !== undefined && { sink }),
     ...(since !== undefined && { since: sinceTime(since) }),
-  });
+  };
+  const dead: Delivery[] = [];
+  for (let page = await store.deliveries(filter); page.length > 0;) {
+    dead.push(...page);
+    page = await store.deliveries({ ...filter, after: page.at(-1)!.id });
+  }
+  return dead;
 }
 
 async function named(store: Store, ids: readonly string[]): Promise<Delivery[]> {
@@ -63,7 +69,11 @@ async function planAll(store: Store, config: Config, deliveries: readonly Delive
     }
     const now = Date.now();
     const data = templateData(event.event, config.plan.test(event.event.testId), delivery.rule, now);
-    items.push({ deliveryId: delivery.id, configId: config.plan.id, planned: plannedByHand(action, data, now) });
+    items.push({
+      deliveryId: delivery.id,
+      configId: config.plan.id,
+      planned: plannedByHand(action, data, now),
+    });
   }
   return { items, refused };
 }

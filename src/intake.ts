@@ -1,0 +1,39 @@
+import type { Logger } from 'pino';
+import type { Config } from './config/config.ts';
+import { eventIds } from './ids.ts';
+import type { Event } from './model.ts';
+import type { Inbox } from './receiver/inbox.ts';
+import { decide } from './rules/decide.ts';
+import type { Store } from './store/store.ts';
+
+/** How many refused requests are kept to look at. */
+const rejectedKept = 1000;
+
+export interface IntakeParts {
+  readonly store: Store;
+  readonly config: () => Config;
+  /** Called when there is something new to deliver. */
+  readonly wake: () => void;
+  readonly log: Logger;
+}
+
+/** The way in: an event that the receiver took is decided by today's rules and kept with its deliveries, in one commit. */
+export function createIntake({ store, config, wake, log }: IntakeParts): Inbox {
+  const nextId = eventIds();
+  return {
+    async accept({ event: received, raw, correlationId, receivedAt }) {
+      const { plan, idempotency } = config();
+      const event: Event = { id: nextId(receivedAt), ...received, raw, correlationId, receivedAt };
+      const deliveries = decide(plan, event, receivedAt);
+      const arrival = { event, configId: plan.id, deliveries, windowMs: idempotency.windowMs };
+      const acceptance = await store.accept(arrival);
+      if (!acceptance.duplicate && deliveries.length > 0) wake();
+      return acceptance;
+    },
+    keepRejected(request) {
+      store.keepRejected(request, rejectedKept).catch((error: unknown) => {
+        log.error({ err: error, status: request.status }, 'a refused request could not be kept');
+      });
+    },
+  };
+}
