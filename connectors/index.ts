@@ -1,6 +1,7 @@
 import type { AnyConnector } from '../src/connector.ts';
+import { email } from './email/index.ts';
 
-const all: readonly AnyConnector[] = [];
+const all: readonly AnyConnector[] = [email];
 
 /** Every connector by the name it has in the YAML. Client libraries are loaded by `connect`, not by this import. */
 export const connectors: ReadonlyMap<string, AnyConnector> = new Map(

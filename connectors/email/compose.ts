@@ -1,0 +1,84 @@
+import { rejected } from '../../src/connector.ts';
+import type { Composed } from '../../src/connector.ts';
+import type { Rejected } from '../../src/model.ts';
+import { domainOf, oneLine, parseAddresses } from './addresses.ts';
+import type { Address } from './addresses.ts';
+
+/** A mail without what only an attempt knows: its date, and who is still to get it. */
+export interface Mail {
+  readonly messageId: string;
+  readonly from: Address;
+  readonly to: readonly Address[];
+  readonly cc: readonly Address[];
+  readonly bcc: readonly Address[];
+  readonly replyTo: readonly Address[];
+  readonly subject: string;
+  readonly text?: string;
+  readonly html?: string;
+  readonly headers: { readonly [name: string]: string };
+}
+
+type AddressList = string | readonly string[] | undefined;
+
+/** The action's keys, rendered. */
+export interface MailFields {
+  readonly to: AddressList;
+  readonly cc?: AddressList;
+  readonly bcc?: AddressList;
+  readonly replyTo?: AddressList;
+  readonly subject: string;
+  readonly text?: string | undefined;
+  readonly html?: string | undefined;
+  readonly headers?: { readonly [name: string]: string } | undefined;
+}
+
+/** Pure. One bad address must not block the others: it is left out, and the note says so. */
+export function compose(fields: MailFields, deliveryId: string, from: Address): Composed<Mail> {
+  const invalid: string[] = [];
+  const read = (list: AddressList): readonly Address[] => {
+    const parsed = parseAddresses(list ?? []);
+    invalid.push(...parsed.invalid);
+    return parsed.addresses;
+  };
+  const people = {
+    to: read(fields.to),
+    cc: read(fields.cc),
+    bcc: read(fields.bcc),
+    replyTo: read(fields.replyTo),
+  };
+  if (people.to.length + people.cc.length + people.bcc.length === 0)
+    return { rejected: noRecipient(invalid) };
+  if (fields.text === undefined && fields.html === undefined) return { rejected: noBody };
+  const message: Mail = {
+    messageId: `<${deliveryId}@${domainOf(from)}>`,
+    from,
+    ...people,
+    subject: oneLine(fields.subject),
+    ...(fields.text !== undefined && { text: fields.text }),
+    ...(fields.html !== undefined && { html: fields.html }),
+    headers: { 'Auto-Submitted': 'auto-generated', ...oneLineEach(fields.headers ?? {}) },
+  };
+  if (invalid.length === 0) return { message };
+  return { message, note: `Left out, as they are no email addresses: ${quote(invalid)}.` };
+}
+
+const noBody = rejected(
+  'invalid',
+  'The mail has neither text nor html.',
+  'Give the action a `text`, an `html`, or both.',
+);
+
+const noRecipient = (invalid: readonly string[]): Rejected =>
+  rejected(
+    'invalid',
+    invalid.length === 0
+      ? 'The mail has no recipient: `to` came out empty.'
+      : `No email address: ${quote(invalid)}.`,
+    'Check what the templates in `to`, `cc` and `bcc` yield for this event; a `default` filter helps where it is nothing.',
+  );
+
+const quote = (texts: readonly string[]): string =>
+  texts.map((text) => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)).join(', ');
+
+const oneLineEach = (headers: { readonly [name: string]: string }): { [name: string]: string } =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, oneLine(value)]));

@@ -1,0 +1,115 @@
+import type { NodemailerError } from 'nodemailer';
+import { rejected } from '../../src/connector.ts';
+import type { Reason, Rejected } from '../../src/model.ts';
+
+/**
+ * nodemailer's error. `code` is its own class of it (EAUTH, ETIMEDOUT, …), `originalCode` the system's (ECONNREFUSED, …).
+ * `command` is the step that failed, but says `CONN` also for what fails after the mail went out.
+ */
+export type SmtpError = NodemailerError;
+
+/** Whether the server said no in so many words, which is certain. */
+export const isReply = (error: SmtpError): boolean => (error.responseCode ?? 0) >= 400;
+
+/** Whether no further attempt would get this recipient, or this mail, accepted. */
+export function isPermanent({ responseCode = 0, response = '' }: SmtpError): boolean {
+  // 503 is about the order of commands and 5.4.5 about a quota: neither says anything of this mail.
+  return responseCode >= 500 && responseCode !== 503 && !/^\d+[ -]5\.4\.5\b/.test(response);
+}
+
+/** The replies by which a server asks for a login or refuses the one given (RFC 4954). */
+const loginReplies = new Set([454, 530, 534, 535, 538]);
+
+export const isLoginFault = ({ code, responseCode = 0 }: SmtpError): boolean =>
+  code === 'EAUTH' || loginReplies.has(responseCode);
+
+/** SMTP has no code for an exceeded rate: servers say it in words. */
+export const temporaryReason = ({ response = '' }: SmtpError): Reason =>
+  /too (many|fast|quickly)|rate.?limit|throttl|slow down|sending (limit|quota)|\b[45]\.(4\.5|7\.28)\b/i.test(
+    response,
+  )
+    ? 'rate_limited'
+    : 'server';
+
+const adviceFor: { readonly [command: string]: string } = {
+  'MAIL FROM': "Check the sink's `from`: the server has to allow this login to send from that address.",
+  'RCPT TO': 'Check the address.',
+  DATA: 'The server objects to what the mail says or where it comes from; its administrator can tell why.',
+};
+
+/** Whether a reply was given to a command about this one mail, rather than about the connection. */
+export const isAboutTheMail = ({ command = '' }: SmtpError): boolean => command in adviceFor;
+
+/** The outcome of a permanent reply to a command about the mail. */
+export function refusal({ command = '', response = '' }: SmtpError, detail: string): Rejected {
+  const tooLarge = /^552|^\d+[ -]5\.(2\.3|3\.4)\b/.test(response);
+  const advice = tooLarge ? 'Shorten the message, or have the limit there raised.' : adviceFor[command];
+  return rejected(command === 'RCPT TO' ? 'not_found' : 'invalid', detail, advice ?? '');
+}
+
+/** A reply on one line, without the codes that its further lines repeat. */
+export function replyText(response = ''): string {
+  const [first = '', ...more] = response.split('\n');
+  const lines = [first, ...more.map((line) => line.replace(/^\d{3}[ -](\d\.\d+\.\d+ )?/, ''))];
+  const text = lines
+    .join(' ')
+    .replace(/\p{Cc}+/gu, ' ')
+    .trim();
+  return text.length > 300 ? `${text.slice(0, 300)}…` : text.replace(/[^.!?]$/, '$&.');
+}
+
+/** What is wrong, and the fix to try. */
+export interface Explained {
+  readonly detail: string;
+  readonly advice: string;
+}
+
+const say = (detail: string, advice: string): Explained => ({ detail, advice });
+
+const checkLogin = "Check the user and password in the sink's url.";
+const checkHost = "Check host and port in the sink's url, and firewalls.";
+const untrusted = say(
+  "The mail server's certificate is not trusted.",
+  'Have the server get one of a known authority, or give Node the authority in NODE_EXTRA_CA_CERTS.',
+);
+const plainPort = say(
+  'The mail server does not start with TLS on this port.',
+  'Use smtp://, or port 465 with smtps://.',
+);
+const dropped = say('The mail server closed the connection before the mail went out.', checkHost);
+
+const connectionFaults: { readonly [code: string]: Explained } = {
+  ECONNREFUSED: say('The mail server refuses connections.', checkHost),
+  ENOTFOUND: say("The mail server's name does not resolve.", "Check the host in the sink's url."),
+  EDNS: say("The mail server's name could not be resolved just now.", "Check the host in the sink's url."),
+  ETIMEDOUT: say('The mail server did not answer in time.', checkHost),
+  ECONNECTION: dropped,
+  ECONNRESET: dropped,
+  DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
+  SELF_SIGNED_CERT_IN_CHAIN: untrusted,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
+  CERT_HAS_EXPIRED: say("The mail server's certificate has expired.", 'Have it renewed there.'),
+  ERR_TLS_CERT_ALTNAME_INVALID: say(
+    "The mail server's certificate is for another name.",
+    "Name the host in the sink's url as the certificate does.",
+  ),
+  ERR_SSL_WRONG_VERSION_NUMBER: plainPort,
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: plainPort,
+  ETLS: say(
+    'The mail server does not encrypt (STARTTLS).',
+    'Use smtps://, or say requireTls: false if that is all right.',
+  ),
+};
+
+/** Why no mail could be handed over, in plain words. For errors about the connection or the login. */
+export function explain(error: SmtpError): Explained {
+  const { code = '', originalCode = '', message, response } = error;
+  const known =
+    connectionFaults[originalCode] ??
+    (code === 'ETLS' || !isReply(error) ? connectionFaults[code] : undefined);
+  if (known !== undefined) return known;
+  const advice = isLoginFault(error) ? checkLogin : checkHost;
+  if (isReply(error)) return say(`The mail server answered: ${replyText(response)}`, advice);
+  return say(`The mail server cannot be used: ${replyText(message)}`, advice);
+}

@@ -1,0 +1,62 @@
+import { rejected } from '../../src/connector.ts';
+import type { Delivered, Outcome } from '../../src/model.ts';
+import {
+  explain,
+  isAboutTheMail,
+  isLoginFault,
+  isPermanent,
+  isReply,
+  refusal,
+  temporaryReason,
+} from './faults.ts';
+import type { SmtpError } from './faults.ts';
+
+type Failed = Exclude<Outcome, Delivered>;
+
+/** How an attempt ended that threw. `wentOut`: the mail was sent whole, so the server may have taken it. */
+export function outcomeOf(error: SmtpError, wentOut: boolean, aborted: boolean): Failed {
+  if (isReply(error)) return outcomeOfReply(error);
+  const reason = aborted || error.code === 'ETIMEDOUT' ? 'timeout' : 'network';
+  if (wentOut) {
+    const what =
+      reason === 'timeout' ? 'did not confirm it in time' : 'closed the connection without confirming it';
+    return { outcome: 'unknown', reason, detail: `The mail went out, but the mail server ${what}.` };
+  }
+  if (aborted) return { outcome: 'retry', reason, detail: 'Time ran out before the mail went out.' };
+  if (localFaults.has(error.code ?? '')) {
+    return rejected(
+      'invalid',
+      `The mail could not be built: ${error.message}.`,
+      'Check its addresses and headers.',
+    );
+  }
+  return {
+    outcome: 'retry',
+    reason: isLoginFault(error) ? 'auth' : reason,
+    detail: joined(error),
+    sinkWide: true,
+  };
+}
+
+/** nodemailer's codes for mails that it would not even start to send. */
+const localFaults = new Set([
+  'EENVELOPE',
+  'EMESSAGE',
+  'ESTREAM',
+  'EMAXRECIPIENTS',
+  'EFILEACCESS',
+  'EURLACCESS',
+]);
+
+function outcomeOfReply(error: SmtpError): Failed {
+  if (isLoginFault(error)) return { outcome: 'retry', reason: 'auth', detail: joined(error), sinkWide: true };
+  const { detail } = explain(error);
+  if (isAboutTheMail(error) && isPermanent(error)) return refusal(error, detail);
+  const sinkWide = !isAboutTheMail(error) || error.command === 'MAIL FROM' || error.responseCode === 421;
+  return { outcome: 'retry', reason: temporaryReason(error), detail, ...(sinkWide && { sinkWide }) };
+}
+
+function joined(error: SmtpError): string {
+  const { detail, advice } = explain(error);
+  return `${detail} ${advice}`;
+}

@@ -1,0 +1,426 @@
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { email } from '../../connectors/email/index.ts';
+import type { Mail, MailFields } from '../../connectors/email/compose.ts';
+import type { AttemptRequest, Sink } from '../../src/connector.ts';
+import type { Json } from '../../src/model.ts';
+import { selfSigned } from '../sandbox/certificate.ts';
+import { SmtpSandbox } from '../sandbox/smtp.ts';
+import type { SmtpSandboxOptions } from '../sandbox/smtp.ts';
+
+const fields: MailFields = { to: 'dana@example.com', subject: 'Completed', text: 'Done.' };
+const from = 'Hiring Team <hiring@example.com>';
+
+let sandbox: SmtpSandbox;
+const open: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const each of open.splice(0)) await each.close();
+});
+
+async function start(options: SmtpSandboxOptions = {}): Promise<SmtpSandbox> {
+  sandbox = await new SmtpSandbox(options).start();
+  open.push(sandbox);
+  return sandbox;
+}
+
+async function connect(over: object = {}): Promise<Sink<Mail>> {
+  const sink = await email.connect(email.options.parse({ url: sandbox.url(), from, ...over }));
+  open.unshift(sink);
+  return sink;
+}
+
+function compose(given: MailFields, deliveryId = 'd1') {
+  const options = email.options.parse({ url: 'smtp://localhost', from });
+  return email.compose(email.action.parse(given), { deliveryId } as never, options);
+}
+
+function mailOf(given: MailFields, deliveryId?: string): Mail {
+  const composed = compose(given, deliveryId);
+  if ('rejected' in composed) throw new Error(composed.rejected.detail);
+  return composed.message;
+}
+
+const request = (given: MailFields, progress: Json | null = null): AttemptRequest<Mail> => ({
+  deliveryId: 'd1',
+  message: mailOf(given),
+  attempt: 1,
+  firstAttemptAt: 0,
+  now: Date.UTC(2026, 2, 1, 9, 30),
+  threadOf: null,
+  progress,
+  signal: new AbortController().signal,
+});
+
+describe('the mail', () => {
+  test('has text and HTML, its people, headers, date and a Message-ID of delivery id and domain', async () => {
+    await start();
+    const sink = await connect();
+    const outcome = await sink.deliver(
+      request({
+        to: ['dana@example.com', '"Lee, Kim" <kim@example.org>'],
+        cc: 'Ana <ana@example.com>, ben@example.com',
+        bcc: 'archive@example.com',
+        replyTo: 'talent@example.com',
+        subject: 'Candidate 日本 completed',
+        text: 'Plain žćš',
+        html: '<b>Rich</b>',
+        headers: { 'X-Team': 'backend' },
+      }),
+    );
+    const [mail] = sandbox.mails;
+    expect(outcome).toEqual({
+      outcome: 'delivered',
+      receipt: {
+        reply: '250 OK: message queued',
+        messageId: '<d1@example.com>',
+        accepted: [
+          'dana@example.com',
+          'kim@example.org',
+          'ana@example.com',
+          'ben@example.com',
+          'archive@example.com',
+        ],
+        refused: [],
+      },
+    });
+    expect(mail?.envelope).toEqual({
+      from: 'hiring@example.com',
+      to: [
+        'dana@example.com',
+        'kim@example.org',
+        'ana@example.com',
+        'ben@example.com',
+        'archive@example.com',
+      ],
+    });
+    expect(mail?.parsed).toMatchObject({
+      messageId: '<d1@example.com>',
+      from: { name: 'Hiring Team', address: 'hiring@example.com' },
+      to: [
+        { name: '', address: 'dana@example.com' },
+        { name: 'Lee, Kim', address: 'kim@example.org' },
+      ],
+      cc: [
+        { name: 'Ana', address: 'ana@example.com' },
+        { name: '', address: 'ben@example.com' },
+      ],
+      replyTo: [{ address: 'talent@example.com' }],
+      subject: 'Candidate 日本 completed',
+      date: '2026-03-01T09:30:00.000Z',
+      html: expect.stringContaining('<b>Rich</b>'),
+      text: expect.stringContaining('Plain žćš'),
+    });
+    expect(mail?.parsed.headers).toContainEqual(expect.objectContaining({ key: 'x-team', value: 'backend' }));
+    expect(mail?.parsed.headers).toContainEqual(
+      expect.objectContaining({ key: 'auto-submitted', value: 'auto-generated' }),
+    );
+    expect(mail?.raw).not.toContain('archive@example.com');
+  });
+
+  test('reuses one connection for mail after mail', async () => {
+    await start();
+    const sink = await connect();
+    for (let count = 0; count < 5; count++) await sink.deliver(request(fields));
+    expect(sandbox.mails).toHaveLength(5);
+    expect(sandbox.connections).toBe(1);
+  });
+
+  test.for(['subject', 'replyTo', 'headers', 'to'] as const)(
+    'lets no line break into a header through %s',
+    async (key) => {
+      await start();
+      const sink = await connect();
+      const evil = 'kim@example.com\r\nBcc: eve@evil.example\r\n\r\ninjected\u2028x\0';
+      const value = key === 'headers' ? { 'X-Candidate': evil } : evil;
+      await sink.deliver(request({ ...fields, cc: 'ana@example.com', [key]: value }));
+      const [mail] = sandbox.mails;
+      expect(mail?.envelope.to).not.toContain('eve@evil.example');
+      expect(mail?.parsed.headers.map((header) => header.key)).not.toContain('bcc');
+      expect(mail?.parsed.text?.trim()).toBe('Done.');
+    },
+  );
+
+  test('takes a list of thousands of characters in a subject', async () => {
+    await start();
+    const subject = 'ž'.repeat(3000);
+    await (await connect()).deliver(request({ ...fields, subject }));
+    expect(sandbox.mails[0]?.parsed.subject).toBe(subject);
+  });
+
+  test('escapes what a template prints into HTML', () => {
+    expect(email.templates.html?.escape(`<img src="x" onerror='y'> & co`, [])).toBe(
+      '&lt;img src=&quot;x&quot; onerror=&#39;y&#39;&gt; &amp; co',
+    );
+  });
+});
+
+describe('addresses', () => {
+  test('are taken with names, quotes, commas, semicolons and international domains', () => {
+    const mail = mailOf({
+      ...fields,
+      to: 'a@x.example; "B, \\"Bee\\"" <b@X.Example>,Cee <c@bücher.example>,, ',
+    });
+    expect(mail.to).toEqual([
+      'a@x.example',
+      { name: 'B, "Bee"', address: 'b@x.example' },
+      { name: 'Cee', address: 'c@xn--bcher-kva.example' },
+    ]);
+  });
+
+  test.for([
+    'dana',
+    'dana@',
+    '@example.com',
+    'a b@example.com',
+    'a@b@example.com',
+    '<dana@example.com',
+    'a@-x.com',
+    'a@x..com',
+  ])('leaves out %j and says so, as long as somebody is left', (bad) => {
+    const composed = compose({ ...fields, to: ['dana@example.com', bad] });
+    expect(composed).toMatchObject({
+      message: { to: ['dana@example.com'] },
+      note: expect.stringContaining(JSON.stringify(bad)),
+    });
+  });
+
+  test('that are all none are rejected with what was there', () => {
+    const composed = compose({ ...fields, to: 'dana, kim' });
+    expect(composed).toMatchObject({
+      rejected: { reason: 'invalid', detail: 'No email address: "dana", "kim".' },
+    });
+    expect(compose({ ...fields, to: '' })).toMatchObject({ rejected: { reason: 'invalid' } });
+  });
+
+  test('get the mail once, however often they are named', async () => {
+    await start();
+    await (
+      await connect()
+    ).deliver(
+      request({ ...fields, to: 'dana@example.com, Dana <dana@EXAMPLE.com>', cc: 'dana@example.com' }),
+    );
+    expect(sandbox.mails[0]?.envelope.to).toEqual(['dana@example.com']);
+  });
+});
+
+describe('recipients that the server refuses', () => {
+  const three = { ...fields, to: 'ana@example.com, ben@example.com, cid@example.com' };
+
+  test('for good do not keep the others from the mail', async () => {
+    await start({ refuse: { 'ben@example.com': '550 No such user' } });
+    const outcome = await (await connect()).deliver(request(three));
+    expect(sandbox.mails.map((mail) => mail.envelope.to)).toEqual([['ana@example.com', 'cid@example.com']]);
+    expect(outcome).toMatchObject({
+      outcome: 'delivered',
+      receipt: { accepted: ['ana@example.com', 'cid@example.com'], refused: ['ben@example.com'] },
+      note: expect.stringContaining('ben@example.com (550 No such user.)'),
+    });
+  });
+
+  test('for now are tried again alone', async () => {
+    await start({
+      refuse: { 'ana@example.com': '550 No such user', 'ben@example.com': '451 Greylisted, come back' },
+    });
+    const sink = await connect();
+    const first = await sink.deliver(request(three));
+    expect(first).toMatchObject({
+      outcome: 'retry',
+      reason: 'server',
+      detail: expect.stringContaining('ben@example.com'),
+    });
+    expect(first).not.toHaveProperty('sinkWide');
+    sandbox.refuse = {};
+    const kept = JSON.parse(JSON.stringify((first as { progress: Json }).progress)) as Json;
+    expect(await sink.deliver(request(three, kept))).toMatchObject({
+      outcome: 'delivered',
+      receipt: { accepted: ['cid@example.com', 'ben@example.com'], refused: ['ana@example.com'] },
+    });
+    expect(sandbox.mails.map((mail) => mail.envelope.to)).toEqual([['cid@example.com'], ['ben@example.com']]);
+  });
+
+  test('for good, all of them, end the delivery with each one’s reason', async () => {
+    await start({
+      refuse: {
+        'ana@example.com': '550 No such user',
+        'ben@example.com': '553 Bad name',
+        'cid@example.com': '550 Gone',
+      },
+    });
+    expect(await (await connect()).deliver(request(three))).toMatchObject({
+      outcome: 'rejected',
+      reason: 'not_found',
+      detail: expect.stringMatching(/ana@example\.com \(550.*ben@example\.com \(553.*cid@example\.com \(550/),
+    });
+  });
+
+  test('for now, all but the lost ones, are tried again', async () => {
+    await start({
+      refuse: {
+        'ana@example.com': '550 No such user',
+        'ben@example.com': '451 Later',
+        'cid@example.com': '451 Later',
+      },
+    });
+    expect(await (await connect()).deliver(request(three))).toMatchObject({
+      outcome: 'retry',
+      progress: { accepted: [], refused: [{ address: 'ana@example.com' }] },
+    });
+  });
+
+  test('last of all, after the others got it, still leave a delivered mail', async () => {
+    await start({ refuse: { 'ben@example.com': '451 Later' } });
+    const sink = await connect();
+    const first = await sink.deliver(request(three));
+    sandbox.refuse = { 'ben@example.com': '550 No such user' };
+    expect(await sink.deliver(request(three, (first as { progress: Json }).progress))).toMatchObject({
+      outcome: 'delivered',
+      receipt: {
+        reply: '250 OK: message queued',
+        accepted: ['ana@example.com', 'cid@example.com'],
+        refused: ['ben@example.com'],
+      },
+    });
+  });
+});
+
+async function answering(call: string, status: number, body?: string) {
+  await start();
+  sandbox.faults.only = [call];
+  sandbox.faults.once({ kind: 'status', status, body });
+  return (await connect()).deliver(request(fields));
+}
+
+describe('what the server says', () => {
+  test('names the fix for a refused sender, recipient and message', async () => {
+    expect(await answering('MAIL', 550)).toMatchObject({
+      outcome: 'rejected',
+      advice: expect.stringContaining('`from`'),
+    });
+    expect(await answering('RCPT', 550)).toMatchObject({ outcome: 'rejected', reason: 'not_found' });
+    expect(await answering('DATA', 552)).toMatchObject({
+      outcome: 'rejected',
+      advice: expect.stringContaining('Shorten'),
+    });
+  });
+
+  test('keeps a sending quota for later though its code is permanent', async () => {
+    expect(await answering('DATA', 550, '5.4.5 Daily user sending limit exceeded')).toMatchObject({
+      outcome: 'retry',
+      reason: 'rate_limited',
+    });
+  });
+
+  test('never shows the password, not even where the server repeats it', async () => {
+    await start({ login: { user: 'u', password: 'hunter22' } });
+    sandbox.faults.only = ['AUTH'];
+    const repeated = `AUTH PLAIN ${Buffer.from('\0u\0hunter22').toString('base64')} hunter22`;
+    sandbox.faults.once({ kind: 'status', status: 535, body: repeated });
+    const outcome = await (await connect()).deliver(request(fields));
+    expect(outcome).toMatchObject({ reason: 'auth', detail: expect.stringContaining('AUTH PLAIN *** ***') });
+  });
+});
+
+describe('the connection', () => {
+  const certificate = selfSigned();
+  const authorities = getCACertificates('default');
+  beforeAll(() => setDefaultCACertificates([...authorities, certificate.cert]));
+  afterAll(() => setDefaultCACertificates(authorities));
+  const login = { user: 'hiring', password: 'secret-1' };
+
+  test.for([false, true])('is encrypted and logged in (TLS from the start: %s)', async (implicit) => {
+    await start({ login, tls: { ...certificate, implicit } });
+    expect(await (await connect({ requireTls: true })).deliver(request(fields))).toMatchObject({
+      outcome: 'delivered',
+    });
+    expect(sandbox.mails).toMatchObject([{ encrypted: true, user: 'hiring' }]);
+  });
+
+  test('sends nothing in the clear where encryption is demanded', async () => {
+    await start({ login });
+    expect(await (await connect({ requireTls: true })).deliver(request(fields))).toMatchObject({
+      outcome: 'retry',
+      sinkWide: true,
+      detail: expect.stringContaining('STARTTLS'),
+    });
+  });
+
+  test('demands encryption by default for a login on another machine only', async () => {
+    const tls = selfSigned();
+    await start({ login, tls });
+    expect(await (await connect()).deliver(request(fields))).toMatchObject({ outcome: 'delivered' });
+    expect(await (await connect({ requireTls: true })).deliver(request(fields))).toMatchObject({
+      outcome: 'retry',
+      sinkWide: true,
+      detail: expect.stringContaining('not trusted'),
+    });
+  });
+
+  test('says that a certificate has expired', async () => {
+    const expired = selfSigned(new Date(Date.now() - 1000));
+    setDefaultCACertificates([...authorities, certificate.cert, expired.cert]);
+    await start({ tls: { ...expired, implicit: true } });
+    expect(await (await connect()).deliver(request(fields))).toMatchObject({
+      detail: expect.stringContaining('expired'),
+    });
+  });
+
+  test('says that smtps meets a server that does not start with TLS', async () => {
+    await start();
+    const url = sandbox.url().replace('smtp:', 'smtps:');
+    expect(await (await connect({ url })).deliver(request(fields))).toMatchObject({
+      outcome: 'retry',
+      detail: expect.stringContaining('Use smtp://'),
+    });
+  });
+});
+
+describe('the live check', () => {
+  let signal: AbortSignal;
+  beforeEach(() => {
+    signal = new AbortController().signal;
+  });
+
+  test('tells a wrong login from a server that does not answer', async () => {
+    await start({ login: { user: 'u', password: 'right' } });
+    const wrong = await connect({ url: sandbox.url('u', 'wrong') });
+    expect(await wrong.check([], signal)).toMatchObject([
+      { ok: true, what: 'mail server answers' },
+      { ok: false, what: 'login accepted', advice: expect.stringContaining('password') },
+    ]);
+    await sandbox.stop();
+    expect(await wrong.check([], signal)).toMatchObject([{ ok: false, what: 'mail server answers' }]);
+  });
+
+  test('stops when it is told to', async () => {
+    await start();
+    sandbox.faults.decide = () => ({ kind: 'hang', commit: false });
+    const sink = await connect();
+    expect(await sink.check([], AbortSignal.timeout(20))).toMatchObject([
+      { ok: false, detail: expect.stringContaining('in time') },
+    ]);
+  });
+});
+
+describe('the options', () => {
+  test.for([
+    ['http://mail.example.com', 'expected smtp://'],
+    ['smtp://', 'expected smtp://'],
+    ['smtp://user@mail.example.com', 'belong together'],
+    ['smtp://user:pa/ss@mail.example.com:587', 'percent-encoded'],
+    ['smtp://user:100%@mail.example.com', '%25'],
+    ['smtp://user:hunter22@mail.example.com/path?x=1', 'nothing may follow'],
+  ] as const)('refuse the url %j without repeating it', ([url, message]) => {
+    const { error } = email.options.safeParse({ url, from });
+    expect(error?.issues).toMatchObject([{ path: ['url'], message: expect.stringContaining(message) }]);
+    expect(error?.message).not.toContain('hunter22');
+  });
+
+  test.for(['', 'Hiring', 'a@x.example, b@x.example'])('refuse the sender %j', (sender) => {
+    expect(email.options.safeParse({ url: 'smtp://localhost', from: sender }).success).toBe(false);
+  });
+
+  test.for(['From', 'bcc', 'Content-Type', 'Message-ID', 'X Y', 'X-A:'])('refuse the header %j', (name) => {
+    const parsed = email.action.safeParse({ ...fields, headers: { [name]: 'x' } });
+    expect(parsed.error?.issues[0]?.path[0]).toBe('headers');
+  });
+});

@@ -1,0 +1,163 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import PostalMime from 'postal-mime';
+import type { Email } from 'postal-mime';
+import { SMTPServer } from 'smtp-server';
+import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server';
+import { Faults } from './faults.ts';
+
+/** A mail that the sandbox took. */
+export interface ReceivedMail {
+  /** What stands before the @ in the Message-ID. */
+  readonly deliveryId: string;
+  readonly envelope: { readonly from: string; readonly to: readonly string[] };
+  readonly parsed: Email;
+  readonly raw: string;
+  readonly user: string | null;
+  readonly encrypted: boolean;
+}
+
+export interface SmtpSandboxOptions {
+  /** Demanded where given. */
+  readonly login?: { readonly user: string; readonly password: string };
+  /** Offers STARTTLS, or with `implicit` speaks TLS from the first byte. */
+  readonly tls?: { readonly key: string; readonly cert: string; readonly implicit?: boolean };
+  /** Replies by recipient, as `550 5.1.1 No such user`. */
+  readonly refuse?: { readonly [address: string]: string };
+}
+
+type Done = (error?: Error | null) => void;
+
+/** A mail server on loopback that keeps what it gets. Calls for faults: CONNECT, AUTH, MAIL, RCPT, DATA. */
+export class SmtpSandbox {
+  readonly faults = new Faults();
+  readonly mails: ReceivedMail[] = [];
+  /** How many connections were opened. */
+  connections = 0;
+  refuse: { readonly [address: string]: string };
+  port = 0;
+  readonly #options: SmtpSandboxOptions;
+  #server: SMTPServer | null = null;
+
+  constructor(options: SmtpSandboxOptions = {}) {
+    this.#options = options;
+    this.refuse = options.refuse ?? {};
+  }
+
+  /** Listens on 127.0.0.1, after a stop on the same port as before. */
+  async start(): Promise<this> {
+    const server = new SMTPServer(this.#settings());
+    server.on('error', () => {});
+    server.server.on('connection', () => (this.connections += 1));
+    server.listen(this.port, '127.0.0.1');
+    await once(server.server, 'listening');
+    this.port = (server.server.address() as AddressInfo).port;
+    this.#server = server;
+    return this;
+  }
+
+  /** Stops listening and drops every connection. */
+  async stop(): Promise<void> {
+    const server = this.#server;
+    if (server === null) return;
+    this.#server = null;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    for (const connection of server.connections) drop(connection);
+    await closed;
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
+  }
+
+  url(user = this.#options.login?.user, password = this.#options.login?.password): string {
+    const scheme = this.#options.tls?.implicit ? 'smtps' : 'smtp';
+    const login =
+      user === undefined ? '' : `${encodeURIComponent(user)}:${encodeURIComponent(password ?? '')}@`;
+    return `${scheme}://${login}localhost:${this.port}`;
+  }
+
+  #settings(): ConstructorParameters<typeof SMTPServer>[0] {
+    const { login, tls } = this.#options;
+    return {
+      secure: tls?.implicit ?? false,
+      ...tls,
+      disabledCommands: [...(tls ? [] : ['STARTTLS']), ...(login ? [] : ['AUTH'])],
+      authOptional: login === undefined,
+      allowInsecureAuth: tls === undefined,
+      disableReverseLookup: true,
+      closeTimeout: 100,
+      logger: false,
+      onConnect: (session, done) => this.#play('CONNECT', session, done),
+      onAuth: (auth, session, done) =>
+        this.#play('AUTH', session, (error) => {
+          const ok = auth.username === login?.user && auth.password === login?.password;
+          if (error) done(error);
+          else if (ok) done(null, { user: auth.username });
+          else done(replyError('535 Authentication credentials invalid'));
+        }),
+      onMailFrom: (_address, session, done) => this.#play('MAIL', session, done),
+      onRcptTo: ({ address }, session, done) => {
+        const refusal = this.refuse[address];
+        this.#play('RCPT', session, (error) =>
+          done(error ?? (refusal === undefined ? null : replyError(refusal))),
+        );
+      },
+      onData: (stream, session, done) => void this.#receive(stream, session, done),
+    };
+  }
+
+  async #receive(stream: SMTPServerDataStream, session: SMTPServerSession, done: Done): Promise<void> {
+    const raw = await buffer(stream).catch(() => null);
+    if (raw === null) return;
+    const mail = await received(raw, session);
+    this.#play('DATA', session, done, () => this.mails.push(mail));
+  }
+
+  /** Plays the fault that is due for a call, or lets the call take effect. */
+  #play(name: string, session: SMTPServerSession, done: Done, commit: () => void = () => {}): void {
+    const fault = this.faults.take({ name });
+    if (fault === null) {
+      commit();
+      done();
+    } else if (fault.kind === 'status') {
+      done(replyError(`${fault.status} ${typeof fault.body === 'string' ? fault.body : 'Told to refuse'}`));
+    } else if (fault.kind === 'rate-limit') {
+      done(replyError('450 Too many messages, slow down'));
+    } else {
+      if (fault.commit) commit();
+      if (fault.kind === 'drop') drop(this.#connectionOf(session));
+    }
+  }
+
+  #connectionOf(session: SMTPServerSession): Connection | undefined {
+    return [...(this.#server?.connections ?? [])].find((connection) => connection.session === session);
+  }
+}
+
+type Connection = SMTPServer['connections'] extends Set<infer T> ? T : never;
+
+/** Ends a connection without a word. In the middle of a TLS handshake that would crash Node; closing the server ends those. */
+function drop(connection: Connection | undefined): void {
+  if (connection === undefined) return;
+  const { _upgrading: upgrading, _socket: socket } = connection;
+  if (!upgrading) socket.destroy();
+}
+
+async function received(raw: Buffer, session: SMTPServerSession): Promise<ReceivedMail> {
+  const parsed = await PostalMime.parse(raw);
+  const { mailFrom, rcptTo } = session.envelope;
+  return {
+    deliveryId: /^<(.*)@/.exec(parsed.messageId ?? '')?.[1] ?? '',
+    envelope: { from: mailFrom ? mailFrom.address : '', to: rcptTo.map(({ address }) => address) },
+    parsed,
+    raw: raw.toString('latin1'),
+    user: typeof session.user === 'string' ? session.user : null,
+    encrypted: session.secure,
+  };
+}
+
+function replyError(reply: string): Error {
+  return Object.assign(new Error(reply.slice(4)), { responseCode: Number(reply.slice(0, 3)) });
+}
