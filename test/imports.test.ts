@@ -1,0 +1,119 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+const root = join(import.meta.dirname, '..');
+
+const sources = ['src', 'connectors'].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => join(folder, file)),
+);
+
+/** What a file imports: paths from the root for our own files, names for packages. */
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8');
+  const found = text.matchAll(
+    /^(?:import|export)\s[^;]*?from\s+'([^']+)'|\bimport\(\s*'([^']+)'\s*\)|^import\s+'([^']+)'/gms,
+  );
+  return [...found].map(([, from, lazy, bare]) => {
+    const name = from ?? lazy ?? bare ?? '';
+    return name.startsWith('.') ? normalize(join(dirname(file), name)) : name;
+  });
+}
+
+const within = (...folders: string[]) =>
+  sources.filter((file) => folders.some((folder) => file.startsWith(folder)));
+
+function breaches(files: string[], allowed: (name: string, file: string) => boolean): string[] {
+  return files.flatMap((file) =>
+    importsOf(file)
+      .filter((name) => !allowed(name, file))
+      .map((name) => `${file} imports ${name}`),
+  );
+}
+
+const isOurs = (name: string) => name.startsWith('src/') || name.startsWith('connectors/');
+const startsWithAny = (name: string, ...starts: string[]) => starts.some((start) => name.startsWith(start));
+
+describe('imports go one way', () => {
+  test('the model imports nothing', () => {
+    expect(importsOf('src/model.ts')).toEqual([]);
+  });
+
+  test('connectors know only the contract, the model and themselves', () => {
+    const folderOf = (file: string) => file.split('/').slice(0, 2).join('/');
+    const allowed = (name: string, file: string) =>
+      !isOurs(name) ||
+      ['src/connector.ts', 'src/model.ts'].includes(name) ||
+      (file.split('/').length > 2 && name.startsWith(`${folderOf(file)}/`));
+    expect(
+      breaches(
+        within('connectors/').filter((file) => file !== 'connectors/index.ts'),
+        allowed,
+      ),
+    ).toEqual([]);
+  });
+
+  test('rules and templates touch no clock, file, network, database or logger', () => {
+    const allowed = (name: string) =>
+      startsWithAny(
+        name,
+        'src/rules/',
+        'src/templates/',
+        'src/model.ts',
+        'src/connector.ts',
+        'src/suggest.ts',
+      ) || ['zod', 're2js', 'liquidjs'].includes(name);
+    const pure = within('src/rules/', 'src/templates/');
+    expect(breaches(pure, allowed)).toEqual([]);
+    for (const file of pure)
+      expect(readFileSync(join(root, file), 'utf8')).not.toMatch(/Date\.now|new Date\(\)|Math\.random/);
+  });
+
+  test('backoff and settling are arithmetic', () => {
+    const pure = ['src/deliveries/backoff.ts', 'src/deliveries/settle.ts'];
+    expect(
+      breaches(pure, (name) =>
+        startsWithAny(name, 'src/deliveries/backoff.ts', 'src/config/config.ts', 'src/model.ts'),
+      ),
+    ).toEqual([]);
+    for (const file of pure)
+      expect(readFileSync(join(root, file), 'utf8')).not.toMatch(/Date\.now|new Date|Math\.random/);
+  });
+
+  test('the receiver knows neither rules nor deliveries nor connectors', () => {
+    const forbidden = [
+      'src/rules/',
+      'src/deliveries/',
+      'src/templates/',
+      'src/app.ts',
+      'src/commands/',
+      'connectors/',
+    ];
+    expect(breaches(within('src/receiver/'), (name) => !startsWithAny(name, ...forbidden))).toEqual([]);
+  });
+
+  test("the store's backends and the connectors are imported where the parts are joined, and nowhere else", () => {
+    const joins = (file: string) =>
+      startsWithAny(file, 'src/app.ts', 'src/commands/', 'src/store/', 'connectors/');
+    const files = sources.filter((file) => !joins(file));
+    expect(
+      breaches(files, (name) => !startsWithAny(name, 'connectors/', 'src/store/sqlite', 'src/store/open.ts')),
+    ).toEqual([]);
+  });
+
+  test('nothing below the app imports it or a command', () => {
+    const files = sources.filter(
+      (file) => !startsWithAny(file, 'src/app.ts', 'src/main.ts', 'src/commands/'),
+    );
+    expect(
+      breaches(files, (name) => !startsWithAny(name, 'src/app.ts', 'src/commands/', 'src/main.ts')),
+    ).toEqual([]);
+  });
+
+  test('every file was read, and imports are found in it', () => {
+    expect(sources.length).toBeGreaterThan(30);
+    expect(importsOf('src/app.ts')).toContain('src/store/open.ts');
+  });
+});
