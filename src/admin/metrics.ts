@@ -1,0 +1,141 @@
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import { deliveryStates } from '../model.ts';
+import type { RequestResult } from '../receiver/access-log.ts';
+import type { SinkCount } from '../store/store.ts';
+
+/** What the connector counts, under the names of its documentation. */
+export interface Metrics {
+  /** `durationS`: from the end of the headers to the answer. The histogram has what was stored only. */
+  requests(result: RequestResult, durationS: number): void;
+  attempts(sink: string, outcome: string): void;
+  /** `delayS`: from the event's acceptance to its delivery. */
+  delivered(sink: string, delayS: number): void;
+  sinkPaused(sink: string, paused: boolean): void;
+  /** `atMs`: since the epoch. Also says that the last reload did not fail. */
+  configLoaded(atMs: number): void;
+  configReloadFailed(): void;
+  /** Prometheus' text format, with its content type. */
+  scrape(): Promise<{ text: string; contentType: string }>;
+}
+
+const results: readonly RequestResult[] = ['accepted', 'duplicate', 'invalid', 'refused', 'failed'];
+
+/** `counts` is asked at each scrape; where it fails, the scrape goes without the deliveries' states. */
+export function createMetrics(counts: () => Promise<readonly SinkCount[]>): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const requests = requestMetrics(registry);
+  const sinks = sinkMetrics(registry);
+  const config = configMetrics(registry);
+  const readDeliveries = deliveryGauges(registry, counts);
+  return {
+    ...requests,
+    ...sinks,
+    ...config,
+    async scrape() {
+      await readDeliveries();
+      return { text: await registry.metrics(), contentType: registry.contentType };
+    },
+  };
+}
+
+function requestMetrics(registry: Registry): Pick<Metrics, 'requests'> {
+  const total = new Counter({
+    name: 'candidate_connector_requests_total',
+    help: 'Requests to the webhook path, by how they ended.',
+    labelNames: ['result'],
+    registers: [registry],
+  });
+  const duration = new Histogram({
+    name: 'candidate_connector_accept_duration_seconds',
+    help: 'From the end of the headers to the answer, of requests whose event is stored.',
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers: [registry],
+  });
+  // Bound once, which makes counting cheap, and shows each result from the start.
+  const byResult = new Map(results.map((result) => [result, total.labels(result)]));
+  for (const counter of byResult.values()) counter.inc(0);
+  return {
+    requests(result, durationS) {
+      byResult.get(result)?.inc();
+      if (result === 'accepted' || result === 'duplicate') duration.observe(durationS);
+    },
+  };
+}
+
+function sinkMetrics(registry: Registry): Pick<Metrics, 'attempts' | 'delivered' | 'sinkPaused'> {
+  const attempts = new Counter({
+    name: 'candidate_connector_attempts_total',
+    help: 'Attempts at deliveries, by how they ended.',
+    labelNames: ['sink', 'outcome'],
+    registers: [registry],
+  });
+  const delay = new Histogram({
+    name: 'candidate_connector_delivery_delay_seconds',
+    help: "From an event's acceptance to its delivery.",
+    labelNames: ['sink'],
+    buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 14_400, 86_400],
+    registers: [registry],
+  });
+  const paused = new Gauge({
+    name: 'candidate_connector_sink_paused',
+    help: '1 while a sink is paused because it fails for everyone.',
+    labelNames: ['sink'],
+    registers: [registry],
+  });
+  return {
+    attempts: (sink, outcome) => attempts.inc({ sink, outcome }),
+    delivered: (sink, delayS) => delay.observe({ sink }, delayS),
+    sinkPaused: (sink, isPaused) => paused.set({ sink }, isPaused ? 1 : 0),
+  };
+}
+
+function configMetrics(registry: Registry): Pick<Metrics, 'configLoaded' | 'configReloadFailed'> {
+  const loaded = new Gauge({
+    name: 'candidate_connector_config_loaded_timestamp_seconds',
+    help: 'When the config in force was loaded.',
+    registers: [registry],
+  });
+  const failed = new Gauge({
+    name: 'candidate_connector_config_reload_failed',
+    help: '1 while the config file has problems and an older config stays in force.',
+    registers: [registry],
+  });
+  return {
+    configLoaded(atMs) {
+      loaded.set(atMs / 1_000);
+      failed.set(0);
+    },
+    configReloadFailed: () => failed.set(1),
+  };
+}
+
+/**
+ * Both gauges come from one reading of the store, so that their sums may be compared: what was planned and is in no state has been
+ * lost.
+ */
+function deliveryGauges(
+  registry: Registry,
+  counts: () => Promise<readonly SinkCount[]>,
+): () => Promise<void> {
+  const planned = new Gauge({
+    name: 'candidate_connector_deliveries_planned',
+    help: 'Stored deliveries as counted when they were planned: the sum of their states, unless one got lost.',
+    labelNames: ['sink'],
+    registers: [registry],
+  });
+  const byState = new Gauge({
+    name: 'candidate_connector_deliveries',
+    help: 'Stored deliveries, by state.',
+    labelNames: ['sink', 'state'],
+    registers: [registry],
+  });
+  return async () => {
+    planned.reset();
+    byState.reset();
+    for (const { sink, planned: count, states } of await counts().catch(() => [])) {
+      planned.set({ sink }, count);
+      for (const state of deliveryStates) byState.set({ sink, state }, states[state]);
+    }
+  };
+}

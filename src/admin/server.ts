@@ -1,0 +1,39 @@
+import { createServer, type Server } from 'node:http';
+import express, { type ErrorRequestHandler } from 'express';
+import type { Logger } from 'pino';
+import type { Config } from '../config/config.ts';
+import { health, type Readiness } from '../health.ts';
+import { answerProblem } from '../problem.ts';
+import type { Metrics } from './metrics.ts';
+import { requirePassword } from './password.ts';
+
+export interface AdminOptions {
+  /** Asked for every request, so that a new password holds at once. */
+  readonly config: () => Config['admin'];
+  readonly metrics: Pick<Metrics, 'scrape'>;
+  readonly log: Logger;
+  readonly readiness: Readiness;
+}
+
+/** The server for those who operate the connector; it does not listen yet. Everything but health is behind the password. */
+export function createAdmin({ config, metrics, log, readiness }: AdminOptions): Server {
+  const app = express().disable('x-powered-by');
+  app.use(health(readiness));
+  app.use(requirePassword(() => config().password));
+  app.get('/metrics', async (_req, res) => {
+    const { text, contentType } = await metrics.scrape();
+    res.set('content-type', contentType).send(text);
+  });
+  app.use((_req, res) => answerProblem(res, { status: 404, detail: 'There is nothing here.' }));
+  app.use(unexpected(log));
+  return createServer(app);
+}
+
+/** Express' own answer to a fault would show its stack. */
+function unexpected(log: Logger): ErrorRequestHandler {
+  return (error, _req, res, _next) => {
+    log.error({ err: error }, 'an admin request failed');
+    if (res.headersSent) res.destroy();
+    else answerProblem(res, { status: 500, detail: 'This failed here; the log says why.' });
+  };
+}

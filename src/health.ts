@@ -1,0 +1,39 @@
+import { Router } from 'express';
+
+/** One part of what has to work before requests can be served. */
+export interface ReadinessPart {
+  readonly part: string;
+  readonly ok: boolean;
+  /** For people, and public: no paths, no secrets, no versions. */
+  readonly detail?: string;
+}
+
+export type Readiness = () => Promise<readonly ReadinessPart[]>;
+
+/** `/healthz`: the process lives. `/readyz`: it can do its work; 503 with the failing part if not. */
+export function health(readiness: Readiness): Router {
+  const router = Router();
+  const ask = shared(readiness);
+  router.get('/healthz', (_req, res) => {
+    res.json({ status: 'ok' });
+  });
+  router.get('/readyz', async (_req, res) => {
+    const parts = await ask();
+    const ready = parts.every((part) => part.ok);
+    res.status(ready ? 200 : 503).json({ status: ready ? 'ready' : 'not ready', parts });
+  });
+  return router;
+}
+
+/** Anyone may ask, so those who ask at the same time share one answer; failing to find out is an answer, too. */
+function shared(readiness: Readiness): Readiness {
+  let asking: ReturnType<Readiness> | null = null;
+  return () => {
+    asking ??= readiness()
+      .catch(() => [{ part: 'readiness', ok: false, detail: 'It could not be found out.' }])
+      .finally(() => {
+        asking = null;
+      });
+    return asking;
+  };
+}

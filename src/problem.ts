@@ -1,0 +1,64 @@
+import { STATUS_CODES, type ServerResponse } from 'node:http';
+
+/** What is wrong with one field of a request's body; `field` is `body` where it concerns the whole. */
+export interface Fault {
+  readonly field: string;
+  readonly detail: string;
+}
+
+/** Why a request is not served, as its sender is told: no stack, no path, no version. */
+export interface Refusal {
+  readonly status: number;
+  readonly detail: string;
+  /** One for each fault of the body. */
+  readonly faults?: readonly Fault[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const contentType = 'application/problem+json';
+
+/** Answers with an error as RFC 9457 has it. */
+export function answerProblem(res: ServerResponse, refusal: Refusal): void {
+  const text = writeProblemHead(res, refusal);
+  res.end(text);
+}
+
+/** Writes the head alone; returns the body that has to follow. */
+export function writeProblemHead(res: ServerResponse, refusal: Refusal): string {
+  const text = problemText(refusal);
+  const content = { 'content-type': contentType, 'content-length': Buffer.byteLength(text) };
+  res.writeHead(refusal.status, { ...content, ...refusal.headers });
+  return text;
+}
+
+/** The same answer as bytes, for a connection on which no request could be read. */
+export function rawProblem(refusal: Refusal): string {
+  const text = problemText(refusal);
+  return [
+    `HTTP/1.1 ${refusal.status} ${titleOf(refusal.status)}`,
+    `Content-Type: ${contentType}`,
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    'Connection: close',
+    '',
+    text,
+  ].join('\r\n');
+}
+
+function problemText({ status, detail, faults = [] }: Refusal): string {
+  const errors = faults.map((fault) => ({
+    field: fault.field,
+    pointer: pointerTo(fault),
+    detail: fault.detail,
+  }));
+  const problem = { type: 'about:blank', title: titleOf(status), status, detail };
+  return JSON.stringify(errors.length > 0 ? { ...problem, errors } : problem);
+}
+
+/** A JSON Pointer as a URI fragment; the body as a whole is the empty one. */
+function pointerTo({ field }: Fault): string {
+  return field === 'body' ? '#' : `#/${field}`;
+}
+
+function titleOf(status: number): string {
+  return STATUS_CODES[status] ?? 'Error';
+}

@@ -1,0 +1,76 @@
+import { BlockList, isIP } from 'node:net';
+
+/**
+ * Addresses and CIDRs to compare with. IPv4-mapped IPv6 equals its IPv4 address in both directions; BlockList sees to
+ * that. Throws on an entry that is neither, which the config's check has ruled out.
+ */
+export function addressList(ranges: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const parsed = parseRange(range);
+    if (!parsed) throw new Error(`not an address or CIDR: ${range}`);
+    list.addSubnet(parsed.address, parsed.prefix, familyOf(parsed.address));
+  }
+  return list;
+}
+
+/** `192.0.2.1`, `192.0.2.0/24`, `2001:db8::/32`; null for anything else. */
+export function parseRange(range: string): { address: string; prefix: number } | null {
+  const [address = '', prefixText, ...rest] = range.split('/');
+  const longest = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
+  if (longest === 0 || address.includes('%') || rest.length > 0) return null;
+  if (prefixText === undefined) return { address, prefix: longest };
+  return /^\d{1,3}$/.test(prefixText) && Number(prefixText) <= longest
+    ? { address, prefix: Number(prefixText) }
+    : null;
+}
+
+export function listHas(list: BlockList, address: string): boolean {
+  return list.check(address, familyOf(address));
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return address.includes(':') ? 'ipv6' : 'ipv4';
+}
+
+/** Says whether the address that is `hop` steps away from us (0: the peer itself) is a proxy of ours. */
+export type Trust = (address: string, hop: number) => boolean;
+
+export function trustOf(trustProxy: number | readonly string[]): Trust {
+  if (typeof trustProxy === 'number') return (_address, hop) => hop < trustProxy;
+  const proxies = addressList(trustProxy);
+  return (address) => listHas(proxies, address);
+}
+
+export interface Judgement {
+  /** The address that stands for the sender; null where a trusted proxy named something that is no address. */
+  readonly address: string | null;
+  /** From the peer to the judged one, as they were written. */
+  readonly hops: readonly string[];
+  /** What X-Forwarded-For names beyond the judged one: nobody we trust vouches for it. */
+  readonly unbelieved: readonly string[];
+}
+
+/**
+ * Walks from the peer backwards through X-Forwarded-For for as long as the one who wrote an entry is trusted. Only the
+ * right end of that header is written by proxies of ours; everything left of it may be the sender's invention.
+ */
+export function judgeAddress(peer: string, forwardedFor: string | undefined, trust: Trust): Judgement {
+  const entries = forwardedFor === undefined ? [] : forwardedFor.split(',').map((entry) => entry.trim());
+  const hops = [peer];
+  let address = addressIn(peer);
+  while (address !== null && entries.length > 0 && trust(address, hops.length - 1)) {
+    const entry = entries.pop() ?? '';
+    hops.push(entry);
+    address = addressIn(entry);
+  }
+  return { address, hops, unbelieved: entries };
+}
+
+/** Proxies write `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:4711`. */
+function addressIn(entry: string): string | null {
+  const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry;
+  const address = bare.replace(/%.*$/, '');
+  if (isIP(address) === 0) return null;
+  return /^::ffff:([\d.]+)$/i.exec(address)?.[1] ?? address;
+}
