@@ -70,6 +70,8 @@ export interface Scenario {
   readonly expect: readonly { readonly sink: string; readonly [key: string]: Json }[];
   /** Where it stands in the file. */
   readonly line: number;
+  readonly column: number;
+  readonly excerpt: string;
 }
 
 /** A fault in the config file, at its place. Lines and columns count from 1. */
@@ -79,6 +81,8 @@ export interface Problem {
   readonly column: number;
   /** What is wrong, what was expected, and where it helps a suggestion. */
   readonly message: string;
+  /** The offending line and a caret under it, two lines; credentials written into the file are starred out. */
+  readonly excerpt: string;
 }
 
 /** All that is wrong with a config file, at once. `message` is the whole report, ready to print. */

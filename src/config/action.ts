@@ -1,0 +1,162 @@
+import { z } from 'zod';
+import type { AnyConnector } from '../connector.ts';
+import type { Json } from '../model.ts';
+import type { Action } from '../rules/plan.ts';
+import type { CompiledFields } from '../templates/templates.ts';
+import { compileFields } from '../templates/templates.ts';
+import { actionSchema, alertActionSchema, commonActionKeys } from './action-schema.ts';
+import type { Path } from './fault.ts';
+import { error } from './fault.ts';
+import { didYouMeanOneOf } from './suggest.ts';
+import { bareReference, interpolateTemplate } from './template-text.ts';
+import type { Reading } from './validate.ts';
+import { validate } from './validate.ts';
+import { interpolateText } from './values.ts';
+import { isMap, strings, valueAt } from './walk.ts';
+
+type JsonMap = { readonly [key: string]: Json };
+
+export interface ActionReading extends Reading {
+  readonly connectors: ReadonlyMap<string, AnyConnector>;
+  /** The catalog's keys, which templates may name. */
+  readonly testKeys: ReadonlySet<string>;
+  readonly hoursNames: readonly string[];
+}
+
+export interface ActionPlace {
+  readonly rule: string;
+  readonly index: number;
+  readonly path: Path;
+}
+
+/** Compiles one entry of a `then` as it is in a plan's source; reports what is wrong with it and returns null. */
+export function compileAction(raw: Json, place: ActionPlace, reading: ActionReading): Action | null {
+  const { connector, written } = checkCommon(raw, place.path, reading);
+  if (!connector) return null;
+  const value = validateAction(actionSchema(connector), connector, written, place.path, reading);
+  const { fields, faults } = compileFields(
+    own(value ?? {}),
+    connector.templates,
+    vocabulary(written, reading),
+  );
+  const faulty = reportTemplates(connector, written, place.path, reading);
+  // Only where the text as written is right can a value that it refers to be what is wrong.
+  if (!faulty)
+    for (const fault of faults) reading.report(error([...place.path, ...fault.path], fault.message));
+  return value ? toAction(value, fields, connector, place) : null;
+}
+
+/** Checks an alert's action. Its templates see other data, so they are left for when alerts are sent. */
+export function checkAlertAction(raw: Json, path: Path, reading: ActionReading): void {
+  const { connector, written } = checkCommon(raw, path, reading);
+  if (connector) validateAction(alertActionSchema(connector), connector, written, path, reading);
+}
+
+/** Without a connector only the keys that all actions have can be checked. */
+function checkCommon(
+  raw: Json,
+  path: Path,
+  reading: ActionReading,
+): { connector?: AnyConnector; written: JsonMap } {
+  const { connector: name, ...written } = isMap(raw) ? raw : {};
+  const connector = typeof name === 'string' ? reading.connectors.get(name) : undefined;
+  if (!isMap(raw) || !connector)
+    validate({ schema: z.looseObject(commonActionKeys), raw: isMap(raw) ? written : raw, path }, reading);
+  if (typeof name === 'string' && !connector) reading.report(error(path, `there is no connector "${name}"`));
+  checkHours(written, path, reading);
+  return connector ? { connector, written } : { written };
+}
+
+function checkHours({ hours }: JsonMap, path: Path, { hoursNames, report }: ActionReading): void {
+  if (typeof hours !== 'string' || hoursNames.includes(hours)) return;
+  const instead = didYouMeanOneOf(hours, hoursNames, 'name some under "hours"');
+  report(error([...path, 'hours'], `there are no hours "${hours}"${instead}`));
+}
+
+function validateAction(
+  schema: z.ZodObject,
+  connector: AnyConnector,
+  raw: JsonMap,
+  path: Path,
+  reading: Reading,
+): JsonMap | undefined {
+  const textOf = (key: string) => (key in connector.templates ? interpolateTemplate : interpolateText);
+  return validate({ schema, raw, path, textOf }, reading) as JsonMap | undefined;
+}
+
+/** The connector's own keys of an action. */
+function own(action: JsonMap): Record<string, Json> {
+  return Object.fromEntries(Object.entries(action).filter(([key]) => !(key in commonActionKeys)));
+}
+
+const vocabulary = (action: JsonMap, { testKeys }: ActionReading) => ({
+  test: testKeys,
+  digest: action['digest'] !== undefined,
+});
+
+/** Reports faults in the templates as written, where their place in the file is exact. True if there are any. */
+function reportTemplates(
+  connector: AnyConnector,
+  written: JsonMap,
+  path: Path,
+  reading: ActionReading,
+): boolean {
+  const templates = Object.fromEntries(Object.entries(written).filter(([key]) => key in connector.templates));
+  const { faults } = compileFields(templates, connector.templates, vocabulary(written, reading));
+  const bare = [...strings(templates)].flatMap(({ text, path: inner }) => {
+    const inside = bareReference(text);
+    return inside
+      ? [{ ...error([...path, ...inner], 'inside of a tag, ${…} has to be in quotes'), inside }]
+      : [];
+  });
+  const inTags = new Set(bare.map((fault) => fault.path.join('\0')));
+  const others = faults
+    .map((fault) => templateFault(fault, templates, path))
+    .filter((fault) => !inTags.has(fault.path.join('\0')));
+  for (const fault of [...bare, ...others]) reading.report(fault);
+  return bare.length + others.length > 0;
+}
+
+type TemplateFault = ReturnType<typeof compileFields>['faults'][number];
+
+function templateFault(
+  { path: inner, line, column, message }: TemplateFault,
+  templates: JsonMap,
+  path: Path,
+) {
+  const written = valueAt(templates, inner);
+  const text = typeof written === 'string' ? written : '';
+  const index =
+    text
+      .split('\n')
+      .slice(0, line - 1)
+      .join('\n').length +
+    (line > 1 ? 1 : 0) +
+    column -
+    1;
+  return { ...error([...path, ...inner], message), inside: { index, length: 1 } };
+}
+
+function toAction(
+  value: JsonMap,
+  fields: CompiledFields,
+  connector: AnyConnector,
+  { rule, index }: ActionPlace,
+): Action {
+  const { sink } = value as { sink: string };
+  const fixed = own(value);
+  return {
+    rule,
+    action: index,
+    sink,
+    connector: connector.name,
+    render: (data) => fields.render(data),
+    lane(data) {
+      if (!connector.lane) return sink;
+      const rendered = fields.render(data, connector.laneKeys);
+      if ('fault' in rendered) return sink;
+      const lane = connector.lane({ ...fixed, ...rendered.fields });
+      return lane === '' ? sink : `${sink} ${lane}`;
+    },
+  };
+}

@@ -1,0 +1,150 @@
+import type { AnyConnector } from '../connector.ts';
+import type { Json } from '../model.ts';
+import type { Plan } from '../rules/plan.ts';
+import * as checks from './checks.ts';
+import type { SinkConfig } from './config.ts';
+import type { Fault, Path, Report } from './fault.ts';
+import { error } from './fault.ts';
+import { findSecrets, masker } from './mask.ts';
+import { notYetActedOn } from './not-yet.ts';
+import { buildPlan } from './plan.ts';
+import type { PlanSource } from './plan-source.ts';
+import { actionsOf, entries, planKeys, planSource } from './plan-source.ts';
+import { hasReference, partsOf } from './references.ts';
+import type { ReadScenario } from './scenario-schema.ts';
+import { scenarioSchema } from './scenario-schema.ts';
+import type { Settings } from './settings.ts';
+import { settings } from './settings.ts';
+import { connectorOfSink, readSinks } from './sinks.ts';
+import { didYouMean } from './suggest.ts';
+import type { Reading } from './validate.ts';
+import { validate } from './validate.ts';
+import type { Surroundings } from './values.ts';
+import { Values } from './values.ts';
+import { isMap, strings } from './walk.ts';
+
+type JsonMap = { readonly [key: string]: Json };
+
+export interface LoadOptions extends Surroundings {
+  readonly connectors: ReadonlyMap<string, AnyConnector>;
+}
+
+/** What a config's values come to. Without an error among `faults` it is complete. */
+export interface Composed {
+  readonly settings: Partial<Settings>;
+  readonly sinks: ReadonlyMap<string, SinkConfig>;
+  readonly source: PlanSource;
+  readonly plan: Plan | null;
+  readonly scenarios: readonly { readonly path: Path; readonly scenario: ReadScenario }[];
+  readonly faults: readonly Fault[];
+  readonly mask: (text: string) => string;
+}
+
+interface Composing extends Reading {
+  readonly connectors: LoadOptions['connectors'];
+}
+
+/** The keys that a config may have at its top. */
+export const topKeys = ['$schema', ...Object.keys(settings), 'sinks', ...planKeys, 'scenarios'];
+
+/** Reads a config's values part by part, so that a fault in one of them hides no fault in another. */
+export function compose(value: Json, options: LoadOptions): Composed {
+  const values = new Values(options);
+  const { faults, report } = collector(referenceFaults(value, values));
+  const composing: Composing = { resolve: lenient(values), report, connectors: options.connectors };
+  const config = readTop(value, report);
+  const read = readSettings(config, composing);
+  const sinks = readSinks(config['sinks'], composing);
+  const source = readSource(config, composing);
+  const plan = config['rules'] === undefined ? null : buildPlan(source, composing);
+  const scenarios = readScenarios(config['scenarios'], composing);
+  const secrets = [
+    ...findSecrets({
+      ...read,
+      sinks: Object.fromEntries([...sinks].map(([name, sink]) => [name, sink.options])),
+    }),
+  ];
+  const sinkNames = isMap(config['sinks']) ? Object.keys(config['sinks']) : [];
+  const found = [
+    checks.checkSettings(read),
+    checks.checkSinkNames(actionsOf(source), sinkNames),
+    checks.checkUnusedSinks(source, sinkNames),
+    checks.checkCatalogUse(source),
+    checks.checkExpectations(config['scenarios'], sinks),
+    checks.checkLiteralSecrets(config, secrets),
+    notYetActedOn(source),
+  ];
+  for (const fault of found.flat()) report(fault);
+  const secretValues = [...values.secrets, ...secrets.map((secret) => secret.value)];
+  const mask = masker(secretValues.filter((text) => !hasReference(text)));
+  return { settings: read, sinks, source, plan, scenarios, faults, mask };
+}
+
+/** Collects faults. A value whose reference is at fault is not judged any further. */
+function collector(first: readonly Fault[]): { faults: Fault[]; report: Report } {
+  const faults = [...first];
+  const unknowable = new Set(first.map(({ path }) => path.join('\0')));
+  return { faults, report: (fault) => void (unknowable.has(fault.path.join('\0')) || faults.push(fault)) };
+}
+
+function referenceFaults(value: Json, values: Values): Fault[] {
+  return [...strings(value)].flatMap(({ text, path }) =>
+    partsOf(text).flatMap((part) => {
+      const resolved = part.kind === 'reference' ? values.resolve(part.reference) : part;
+      const message = 'missing' in resolved ? resolved.missing : part.kind === 'fault' ? part.message : null;
+      return message === null
+        ? []
+        : [{ ...error(path, message), inside: { index: part.index, length: part.length } }];
+    }),
+  );
+}
+
+/** What is missing has been reported; its own text stands in for it. */
+function lenient(values: Values): Reading['resolve'] {
+  return (reference) => {
+    const resolved = values.resolve(reference);
+    return 'value' in resolved ? resolved.value : reference.text;
+  };
+}
+
+/** The top keys that have a value; a section whose keys are all commented out counts as not given. */
+function readTop(value: Json, report: Report): JsonMap {
+  if (!isMap(value)) {
+    const got = value === null ? 'the file is empty' : 'expected a map at the top';
+    report(error([], `${got}; a config has keys such as sinks and rules`));
+    return {};
+  }
+  for (const key of Object.keys(value))
+    if (!topKeys.includes(key))
+      report(error([key], `unknown key "${key}"${didYouMean(key, topKeys)}`, 'key'));
+  const given = Object.entries(value).filter(([, section]) => section !== null);
+  for (const key of ['sinks', 'rules'])
+    if (!given.some(([name]) => name === key)) report(error([], `"${key}" is missing`));
+  return Object.fromEntries(given);
+}
+
+function readSettings(config: JsonMap, reading: Reading): Partial<Settings> {
+  const sections = Object.entries(settings).flatMap(([key, schema]) => {
+    const section = validate({ schema, raw: config[key] ?? {}, path: [key] }, reading);
+    return section === undefined ? [] : [[key, section] as const];
+  });
+  return Object.fromEntries(sections);
+}
+
+function readSource(config: JsonMap, composing: Composing): PlanSource {
+  for (const fault of checks.checkNoConnector(actionsOf(config))) composing.report(fault);
+  return planSource(config, (name) => {
+    const sinks = config['sinks'];
+    return isMap(sinks) ? connectorOfSink(sinks[name], composing)?.name : undefined;
+  });
+}
+
+function readScenarios(raw: Json | undefined, reading: Reading): Composed['scenarios'] {
+  if (raw !== undefined && !Array.isArray(raw))
+    reading.report(error(['scenarios'], 'expected a list of scenarios'));
+  return entries(raw).flatMap(([index, rawScenario]) => {
+    const path = ['scenarios', index];
+    const scenario = validate({ schema: scenarioSchema, raw: rawScenario, path }, reading);
+    return scenario ? [{ path, scenario }] : [];
+  });
+}

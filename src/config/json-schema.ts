@@ -1,0 +1,107 @@
+import { z } from 'zod';
+import type { AnyConnector } from '../connector.ts';
+import { actionSchema, alertActionSchema } from './action-schema.ts';
+import {
+  alertDescriptions,
+  alertShapes,
+  catalogEntry,
+  hoursSchema,
+  ruleShape,
+  testIdKey,
+} from './plan-schema.ts';
+import { scenarioSchema } from './scenario-schema.ts';
+import { settings } from './settings.ts';
+import { sinkName, sinkSchema } from './sink-schema.ts';
+import { isMap } from './walk.ts';
+import type { Json } from '../model.ts';
+
+type Connectors = ReadonlyMap<string, AnyConnector>;
+
+/** The whole config as one schema. Loading uses its parts: which keys an action may have depends on its sink. */
+export function configSchema(connectors: Connectors) {
+  const all = [...connectors.values()];
+  const actions = z.array(
+    anyOf(all.map((connector) => named(actionSchema(connector), connector, 'An action'))),
+  );
+  const alertActions = z.array(
+    anyOf(all.map((connector) => named(alertActionSchema(connector), connector, 'An alert'))),
+  );
+  const sinks = all.map((connector) => named(sinkSchema(connector), connector, 'A sink'));
+  return z.strictObject({
+    $schema: z.string().optional().describe('Where editors find the schema, in a config written as JSON.'),
+    ...settings,
+    catalog: z
+      .record(testIdKey, catalogEntry)
+      .optional()
+      .describe("What the service's test ids mean to you; templates see an entry as `test`."),
+    hours: z.record(z.string(), hoursSchema).optional().describe('Opening hours by name. Not acted on yet.'),
+    sinks: z.record(sinkName, anyOf(sinks)).describe('Where messages go, each under a name of your own.'),
+    rules: z
+      .array(
+        z.strictObject({
+          ...ruleShape,
+          then: actions.describe('What to do, in order; an empty list ignores the event.'),
+        }),
+      )
+      .describe('Who hears of which events. Every matching rule applies, in order.'),
+    unmatched: actions.optional().describe('Actions for events that no rule matched.'),
+    alerts: alerts(alertActions)
+      .optional()
+      .describe('Messages about the connector itself. Not acted on yet.'),
+    scenarios: z
+      .array(scenarioSchema)
+      .optional()
+      .describe('What has to become of an event; `check` compares.'),
+  });
+}
+
+function alerts(then: z.ZodArray) {
+  const kinds = Object.entries(alertShapes).map(([name, shape]) => {
+    const alert = z.strictObject({ ...shape, then: then.describe('Whom to tell.') });
+    return [name, alert.optional().describe(alertDescriptions[name as keyof typeof alertShapes])] as const;
+  });
+  return z.strictObject(Object.fromEntries(kinds));
+}
+
+const named = (schema: z.ZodObject, connector: AnyConnector, what: string): z.ZodObject =>
+  schema.meta({ title: `${what} of ${connector.name}` });
+
+const anyOf = (schemas: readonly z.ZodObject[]): z.ZodType =>
+  schemas.length === 0 ? z.never() : z.union(schemas);
+
+/** The JSON Schema of the config file, as `candidate-connector schema` prints it. */
+export function jsonSchemaText(connectors: Connectors): string {
+  const schema = z.toJSONSchema(configSchema(connectors), { io: 'input', unrepresentable: 'any' }) as Json;
+  return `${JSON.stringify(withReferences(schema), null, 2)}\n`;
+}
+
+/** Lets `${…}` stand wherever something else than any text is expected, and drops what only this program reads. */
+function withReferences(schema: Json): Json {
+  if (Array.isArray(schema)) return (schema as readonly Json[]).map(withReferences);
+  if (!isMap(schema)) return schema;
+  const { secret: _, ...own } = schema;
+  const inner = Object.fromEntries(Object.entries(own).map(([key, value]) => [key, inKeyword(key, value)]));
+  if (!isNarrow(inner)) return inner;
+  const { description, default: standard, ...narrow } = inner;
+  return {
+    ...(description !== undefined && { description }),
+    ...(standard !== undefined && { default: standard }),
+    anyOf: [narrow, { type: 'string', pattern: String.raw`\$\{.+\}` }],
+  };
+}
+
+/** What a keyword of a schema holds: a schema, several, schemas by name, or a plain value. */
+function inKeyword(keyword: string, value: Json): Json {
+  if (['items', 'additionalProperties', 'anyOf', 'oneOf', 'allOf', 'not'].includes(keyword))
+    return withReferences(value);
+  if ((keyword === 'properties' || keyword === '$defs') && isMap(value))
+    return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, withReferences(schema)]));
+  return value;
+}
+
+/** True for a schema of a single value that does not take any text. */
+function isNarrow(schema: { readonly [key: string]: Json }): boolean {
+  const { type } = schema;
+  if (type === 'number' || type === 'integer' || type === 'boolean') return true;
+  return type === 'string' && ['enum', 'pattern', 'format'].some((key) => schema[key] !== undefined);
+}

@@ -1,0 +1,64 @@
+import type { Json } from '../model.ts';
+import type { Composed, LoadOptions } from './compose.ts';
+import { compose } from './compose.ts';
+import type { Config, Problem, Scenario } from './config.ts';
+import { error } from './fault.ts';
+import { parse } from './parse.ts';
+import { problemOf } from './places.ts';
+import { readText } from './read.ts';
+import { configError, inOrder, maskProblem } from './report.ts';
+import type { Settings } from './settings.ts';
+import { Source } from './source.ts';
+import type { TreeNode } from './tree.ts';
+
+export type { LoadOptions };
+
+/** Reads, checks and compiles a config file. Throws a ConfigError with everything that is wrong with it. */
+export async function loadConfig(file: string, options: LoadOptions): Promise<Config> {
+  const read = await readText(file);
+  if ('text' in read) return parseConfig(read.text, file, options);
+  throw configError(file, [{ severity: 'error', line: 1, column: 1, message: read.fault, excerpt: '' }]);
+}
+
+/** loadConfig without the reading; `file` is for messages only. */
+export function parseConfig(text: string, file: string, options: LoadOptions): Config {
+  const source = new Source(text);
+  const { tree, faults } = parse(source);
+  const broken = faults.map(({ range, message }) => source.problem('error', ...range, message));
+  if (!tree) throw configError(file, broken);
+  const composed = compose(tree.value, options);
+  const found = composed.faults.map((fault) => problemOf(fault, tree.root, source));
+  const problems = [...broken, ...elsewhere(found, broken)];
+  if (problems.some(({ severity }) => severity === 'error')) throw configError(file, problems, composed.mask);
+  return toConfig(file, composed, {
+    warnings: inOrder(problems).map((problem) => maskProblem(problem, composed.mask)),
+    scenarios: placedScenarios(composed, tree.root, source),
+  });
+}
+
+/** What is said about a line that is broken as YAML follows from that. */
+function elsewhere(problems: readonly Problem[], broken: readonly Problem[]): Problem[] {
+  const lines = new Set(broken.map(({ line }) => line));
+  return problems.filter(({ line }) => !lines.has(line));
+}
+
+function placedScenarios({ scenarios, mask }: Composed, root: TreeNode, source: Source): Scenario[] {
+  return scenarios.map(({ path, scenario }) => {
+    const { line, column, excerpt } = problemOf(error(path, ''), root, source);
+    return { ...(scenario as Pick<Scenario, 'event' | 'expect'>), line, column, excerpt: mask(excerpt) };
+  });
+}
+
+function toConfig(file: string, composed: Composed, rest: Pick<Config, 'warnings' | 'scenarios'>): Config {
+  const { settings, sinks, source, plan, mask } = composed;
+  if (plan === null) throw new Error('a config without faults has a plan');
+  return Object.freeze({
+    file,
+    ...(settings as Settings),
+    sinks,
+    plan,
+    planSource: source as Json,
+    ...rest,
+    mask,
+  });
+}

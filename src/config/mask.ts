@@ -1,0 +1,76 @@
+import { Secret } from '../connector.ts';
+import type { Path } from './fault.ts';
+import { isMap } from './walk.ts';
+import type { Json } from '../model.ts';
+
+/** Shorter values would star out ordinary words. */
+const shortestSecret = 4;
+
+/** A function that replaces each of these secrets, plain, URL-encoded or JSON-escaped, by `***`. */
+export function masker(secrets: Iterable<string>): (text: string) => string {
+  const forms = new Set([...secrets].flatMap((secret) => within(secret)).flatMap(spellings));
+  // Longest first, so that a secret that begins with another one is not left half visible.
+  const patterns = [...forms].toSorted((a, b) => b.length - a.length).map((form) => RegExp.escape(form));
+  if (patterns.length === 0) return (text) => text;
+  const pattern = new RegExp(patterns.join('|'), 'g');
+  return (text) => text.replaceAll(pattern, '***');
+}
+
+function spellings(secret: string): string[] {
+  if (secret.length < shortestSecret) return [];
+  const escaped = JSON.stringify(secret).slice(1, -1);
+  return [secret, secret.trim(), escaped, encodeURIComponent(secret.toWellFormed())];
+}
+
+/** A secret and what else is secret in it: the password of a URL, the keys of a service account's JSON. */
+function within(secret: string): string[] {
+  return [secret, ...urlPasswords(secret), ...credentialsIn(secret)];
+}
+
+/** The password inside of a URL, as written and decoded. */
+export function urlPasswords(text: string): string[] {
+  if (!URL.canParse(text)) return [];
+  const { password } = new URL(text);
+  const written = /:\/\/[^/@]*?:([^/]*)@/.exec(text)?.[1] ?? '';
+  return [password, written, decode(password)].filter((part) => part !== '');
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function credentialsIn(text: string): string[] {
+  if (!text.trimStart().startsWith('{')) return [];
+  try {
+    const parsed = JSON.parse(text) as Json;
+    if (!isMap(parsed)) return [];
+    return Object.entries(parsed).flatMap(([key, value]) =>
+      /private_key|secret|token$|password/i.test(key) && typeof value === 'string' ? [value] : [],
+    );
+  } catch {
+    return [];
+  }
+}
+
+/** A credential among a config's values. */
+export interface FoundSecret {
+  readonly path: Path;
+  readonly value: string;
+  /** It is a part of a URL and not the whole value. */
+  readonly inUrl: boolean;
+}
+
+/** The credentials among parsed values: what is a Secret, and what is a URL with a password. */
+export function* findSecrets(value: unknown, path: Path = []): Generator<FoundSecret> {
+  if (value instanceof Secret) yield { path, value: value.reveal(), inUrl: false };
+  else if (typeof value === 'string')
+    for (const password of urlPasswords(value)) yield { path, value: password, inUrl: true };
+  else if (Array.isArray(value))
+    for (const [index, entry] of value.entries()) yield* findSecrets(entry, [...path, index]);
+  else if (typeof value === 'object' && value !== null)
+    for (const [key, inner] of Object.entries(value)) yield* findSecrets(inner, [...path, key]);
+}

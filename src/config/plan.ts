@@ -1,0 +1,165 @@
+import { z } from 'zod';
+import type { AnyConnector } from '../connector.ts';
+import type { Json } from '../model.ts';
+import { compileRules, unreachable } from '../rules/compile.ts';
+import type { Action, Plan } from '../rules/plan.ts';
+import { unmatchedRule } from '../rules/plan.ts';
+import type { When } from '../rules/when.ts';
+import type { ActionReading } from './action.ts';
+import { checkAlertAction, compileAction } from './action.ts';
+import { contentId } from './canonical.ts';
+import type { Fault, Path } from './fault.ts';
+import { error, pathText, warning } from './fault.ts';
+import { alertShapes, catalogEntry, hoursSchema, ruleSchema, testIdKey } from './plan-schema.ts';
+import type { PlanSource } from './plan-source.ts';
+import { alertActions, entries } from './plan-source.ts';
+import type { Reading } from './validate.ts';
+import { validate } from './validate.ts';
+import type { Surroundings } from './values.ts';
+import { Values } from './values.ts';
+import { isMap } from './walk.ts';
+
+type JsonMap = { readonly [key: string]: Json };
+
+interface Connectors {
+  readonly connectors: ReadonlyMap<string, AnyConnector>;
+}
+
+/**
+ * Compiles a plan's source as a store kept it. Throws with everything that is wrong, in one line: a variable that is
+ * not set any more, a key that the connector does not have any more.
+ */
+export function compilePlan(source: Json, options: Surroundings & Connectors): Plan {
+  const faults: Fault[] = [];
+  const report = (fault: Fault): void => void faults.push(fault);
+  const values = new Values(options);
+  const missing = new Set<string>();
+  const resolve: Reading['resolve'] = (reference) => {
+    const resolved = values.resolve(reference);
+    if ('value' in resolved) return resolved.value;
+    missing.add(resolved.missing);
+    return reference.text;
+  };
+  const plan = buildPlan(source as PlanSource, { resolve, report, connectors: options.connectors });
+  const errors = faults.filter(({ severity }) => severity === 'error');
+  const wrong = [...missing, ...errors.map(({ path, message }) => `${pathText(path)}: ${message}`)];
+  if (wrong.length > 0) throw new Error(wrong.join('; '));
+  return plan;
+}
+
+/** Compiles a plan and reports its faults; the plan is of use only if no error was among them. */
+export function buildPlan(source: PlanSource, reading: Reading & Connectors): Plan {
+  const catalog = readCatalog(source.catalog, reading);
+  const testKeys = new Set(['id', 'name', 'owner', 'channel', ...[...catalog.values()].flatMap(Object.keys)]);
+  const hoursNames = readHours(source.hours, reading);
+  const actionReading: ActionReading = { ...reading, testKeys, hoursNames };
+  const rules = readRules(source.rules, actionReading);
+  const unmatched = readActions(source.unmatched, unmatchedRule, ['unmatched'], actionReading);
+  readAlerts(source, actionReading);
+  reportUnreachable(rules, reading);
+  return {
+    id: contentId(source as Json),
+    rules: compileRules(rules),
+    then: rules.map(({ then }) => then),
+    unmatched,
+    test: testLookup(catalog, testKeys),
+    testIds: [...catalog.keys()].map(Number),
+  };
+}
+
+function readCatalog(raw: Json | undefined, reading: Reading): Map<string, JsonMap> {
+  const catalog = new Map<string, JsonMap>();
+  for (const [id, rawEntry] of maps(raw, ['catalog'], 'a map from test ids to what they mean', reading)) {
+    const path = ['catalog', id];
+    const key = testIdKey.safeParse(id);
+    if (!key.success) reading.report(error(path, `${key.error.issues[0]?.message}, got "${id}"`, 'key'));
+    const entry = validate({ schema: catalogEntry, raw: rawEntry, path }, reading);
+    if (entry) catalog.set(id, entry as JsonMap);
+  }
+  return catalog;
+}
+
+function testLookup(catalog: ReadonlyMap<string, JsonMap>, keys: ReadonlySet<string>): Plan['test'] {
+  const empty = Object.fromEntries([...keys].map((key) => [key, null]));
+  const known = new Map(
+    [...catalog].map(([id, entry]) => [Number(id), { ...empty, ...entry, id: Number(id) }]),
+  );
+  return (testId) => known.get(testId) ?? { ...empty, id: testId };
+}
+
+function readHours(raw: Json | undefined, reading: Reading): string[] {
+  const named = maps(raw, ['hours'], 'a map from names to opening hours', reading);
+  for (const [name, hours] of named)
+    validate({ schema: hoursSchema, raw: hours, path: ['hours', name] }, reading);
+  return named.map(([name]) => name);
+}
+
+interface CompiledRule {
+  readonly index: number;
+  readonly name: string;
+  readonly when: When;
+  readonly final: boolean;
+  readonly then: readonly Action[];
+}
+
+function readRules(raw: Json | undefined, reading: ActionReading): CompiledRule[] {
+  if (raw !== undefined && !Array.isArray(raw)) reading.report(error(['rules'], 'expected a list of rules'));
+  const names = new Map<string, number>();
+  return entries(raw).flatMap(([index, rawRule]) => {
+    const rule = validate({ schema: ruleSchema, raw: rawRule, path: ['rules', index] }, reading);
+    const name =
+      isMap(rawRule) && typeof rawRule['name'] === 'string' ? rawRule['name'] : `rule ${index + 1}`;
+    const path: Path = ['rules', index, 'name'];
+    if (names.has(name))
+      reading.report(
+        error(path, `the name "${name}" is taken by an earlier rule; names tell deliveries apart`),
+      );
+    names.set(name, index);
+    const then = isMap(rawRule) ? readActions(rawRule['then'], name, ['rules', index, 'then'], reading) : [];
+    return rule ? [{ ...rule, index, then }] : [];
+  });
+}
+
+function readActions(raw: Json | undefined, rule: string, path: Path, reading: ActionReading): Action[] {
+  if (rule === unmatchedRule && raw !== undefined && !Array.isArray(raw))
+    reading.report(error(path, 'expected a list of actions'));
+  return entries(raw).flatMap(([index, action]) => {
+    const compiled = compileAction(action, { rule, index, path: [...path, index] }, reading);
+    return compiled ? [compiled] : [];
+  });
+}
+
+function readAlerts(source: PlanSource, reading: ActionReading): void {
+  if (source.alerts !== undefined) {
+    const then = z.array(z.unknown()).min(1);
+    const kinds = Object.entries(alertShapes).map(([name, shape]) => [
+      name,
+      z.strictObject({ ...shape, then }).optional(),
+    ]);
+    validate(
+      { schema: z.strictObject(Object.fromEntries(kinds)), raw: source.alerts, path: ['alerts'] },
+      reading,
+    );
+  }
+  for (const { action, path } of alertActions(source)) checkAlertAction(action, path, reading);
+}
+
+function reportUnreachable(rules: readonly CompiledRule[], { report }: Reading): void {
+  for (const index of unreachable(rules)) {
+    const rule = rules[index];
+    if (rule)
+      report(
+        warning(
+          ['rules', rule.index],
+          `the rule "${rule.name}" is never reached: an earlier final rule matches every event`,
+          'key',
+        ),
+      );
+  }
+}
+
+/** The entries of a map; reports what is no map. */
+function maps(raw: Json | undefined, path: Path, expected: string, { report }: Reading): [string, Json][] {
+  if (raw !== undefined && !isMap(raw)) report(error(path, `expected ${expected}`));
+  return isMap(raw) ? Object.entries(raw) : [];
+}

@@ -1,0 +1,81 @@
+import type { Event, Json } from '../model.ts';
+import { explain } from '../rules/decide.ts';
+import type { Explanation } from '../rules/plan.ts';
+import { templateData } from '../templates/data.ts';
+import type { Config, Problem, Scenario } from './config.ts';
+import { isMap } from './walk.ts';
+
+/** An action as it would be sent: its sink and its rendered keys, or why a template failed. */
+interface Sent {
+  readonly sink: string;
+  readonly fields: { readonly [key: string]: Json };
+  readonly fault: string | null;
+}
+
+/** Decides every scenario of a config; each that comes out otherwise than expected is a problem at its place. */
+export function runScenarios(config: Config, now = Date.now()): Problem[] {
+  return config.scenarios.flatMap((scenario) => {
+    const message = mismatch(scenario, config, now);
+    const { line, column, excerpt } = scenario;
+    return message === null
+      ? []
+      : [{ severity: 'error', line, column, excerpt, message: config.mask(message) }];
+  });
+}
+
+function mismatch(scenario: Scenario, { plan }: Config, now: number): string | null {
+  const event = eventOf(scenario, now);
+  const { actions } = explain(plan, event, now);
+  const sent = actions.map(({ action }) =>
+    rendered(action, templateData(event, plan.test(event.testId), action.rule, now)),
+  );
+  const name = `${event.status} of test ${event.testId}`;
+  const failed = sent.find(({ fault }) => fault !== null);
+  if (failed) return `${name}: a message to ${failed.sink} cannot be made: ${failed.fault}`;
+  if (sinksOf(sent) !== sinksOf(scenario.expect))
+    return `${name}: expected ${sinksOf(scenario.expect)}, but ${sinksOf(sent)} would be sent`;
+  const different = scenario.expect.flatMap((expected, index) => differences(expected, sent[index], index));
+  return different.length === 0 ? null : `${name}: ${different.join('; ')}`;
+}
+
+type Action = Explanation['actions'][number]['action'];
+
+function rendered(action: Action, data: Parameters<Action['render']>[0]): Sent {
+  const result = action.render(data);
+  if ('fault' in result) return { sink: action.sink, fields: {}, fault: result.fault };
+  return { sink: action.sink, fields: result.fields, fault: null };
+}
+
+function sinksOf(actions: readonly { readonly sink: string }[]): string {
+  return actions.length === 0 ? 'nothing' : actions.map(({ sink }) => sink).join(', ');
+}
+
+/** The expected keys of one action that would be sent otherwise. */
+function differences(expected: Scenario['expect'][number], sent: Sent | undefined, index: number): string[] {
+  return Object.entries(expected)
+    .filter(([key, value]) => key !== 'sink' && !matches(value, sent?.fields[key]))
+    .map(([key, value]) => {
+      const instead = JSON.stringify(sent?.fields[key]) ?? 'nothing';
+      return `action ${index + 1} (${expected.sink}): expected ${key} ${JSON.stringify(value)}, but ${instead} would be sent`;
+    });
+}
+
+/** Maps need only have what is expected of them; a number is equal to its text, because templates print text. */
+function matches(expected: Json, sent: Json | undefined): boolean {
+  if (sent === undefined) return false;
+  if (isMap(expected))
+    return isMap(sent) && Object.entries(expected).every(([key, value]) => matches(value, sent[key]));
+  if (Array.isArray(expected))
+    return (
+      Array.isArray(sent) &&
+      expected.length === sent.length &&
+      (expected as readonly Json[]).every((value, index) => matches(value, (sent as readonly Json[])[index]))
+    );
+  return String(expected) === (isMap(sent) || Array.isArray(sent) ? JSON.stringify(sent) : String(sent));
+}
+
+function eventOf({ event }: Scenario, now: number): Event {
+  const { candidateNumericalId, ...others } = event;
+  const raw = candidateNumericalId === null ? others : event;
+  return { ...event, id: 'evt_scenario', raw: { ...raw }, correlationId: null, receivedAt: now };
+}

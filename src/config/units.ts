@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import type { Rate } from './config.ts';
+
+const msPer: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const ratePeriodMs: Record<string, number> = { s: 1000, min: 60_000, h: 3_600_000 };
+const bytesPer: Record<string, number> = { b: 1, kb: 1024, mb: 1024 ** 2 };
+
+const durationExpected = 'expected a duration such as 30s, 10m or 24h';
+const rateExpected = 'expected a rate such as 5/s, 60/min or 300/h';
+const sizeExpected = 'expected a size such as 64kb or 1mb';
+
+/** `200ms 2s 10m 24h 30d` in milliseconds; null if the text is no duration. */
+export function parseDuration(text: string): number | null {
+  const [, amount = '', unit = ''] = /^(\d+)(ms|s|m|h|d)$/.exec(text) ?? [];
+  return amount === '' ? null : Number(amount) * (msPer[unit] ?? Number.NaN);
+}
+
+/** A duration's text in the YAML, milliseconds once parsed. The bounds are durations themselves and are shown as such. */
+export function duration(bounds: { readonly min?: string; readonly max?: string } = {}) {
+  const minMs = parseDuration(bounds.min ?? '0s') ?? 0;
+  const maxMs = parseDuration(bounds.max ?? '36500d') ?? Infinity;
+  return z
+    .string({ error: durationExpected })
+    .regex(/^\d+(ms|s|m|h|d)$/, { error: durationExpected })
+    .transform((text, context) => {
+      const valueMs = parseDuration(text) ?? Number.NaN;
+      if (valueMs < minMs) context.addIssue(`expected a duration of at least ${bounds.min}`);
+      if (valueMs > maxMs) context.addIssue(`expected a duration of at most ${bounds.max ?? '36500d'}`);
+      return valueMs;
+    });
+}
+
+/** `5/s 60/min 300/h`. */
+export function rate() {
+  return z
+    .string({ error: rateExpected })
+    .regex(/^[1-9]\d{0,8}\/(s|min|h)$/, { error: rateExpected })
+    .transform((text): Rate => {
+      const [count, unit = ''] = text.split('/');
+      return { count: Number(count), perMs: ratePeriodMs[unit] ?? Number.NaN };
+    });
+}
+
+/** `64kb` in bytes, up to 16mb: bodies are held in memory. A kb has 1024 bytes. */
+export function size() {
+  return z
+    .string({ error: sizeExpected })
+    .regex(/^[1-9]\d*(b|kb|mb)$/, { error: sizeExpected })
+    .transform((text, context) => {
+      const [, amount = '', unit = ''] = /^(\d+)(\w+)$/.exec(text) ?? [];
+      const bytes = Number(amount) * (bytesPer[unit] ?? Number.NaN);
+      if (bytes > 16 * 1024 ** 2) context.addIssue('expected a size of at most 16mb');
+      return bytes;
+    });
+}
