@@ -1,0 +1,97 @@
+import type { LiveCheck } from '../../src/connector.ts';
+import type { ChannelIds } from './channels.ts';
+import type { Call, Failure } from './client.ts';
+import type { SlackMessage } from './message.ts';
+import { askedInVain, outcomeOf } from './outcomes.ts';
+
+interface AuthTest {
+  readonly team?: string;
+  readonly user?: string;
+  /** The client puts the header x-oauth-scopes here. */
+  readonly response_metadata?: { readonly scopes?: readonly string[] };
+}
+
+interface ConversationInfo {
+  readonly channel?: {
+    readonly is_member?: boolean;
+    readonly is_archived?: boolean;
+    readonly is_private?: boolean;
+  };
+}
+
+/** Asks whether the token is valid, may do what the messages need, and reaches each of their channels. */
+export async function checkSlack(
+  call: Call,
+  channels: ChannelIds,
+  messages: readonly SlackMessage[],
+  signal: AbortSignal,
+): Promise<LiveCheck[]> {
+  const answer = await call<AuthTest>('auth.test', {}, signal);
+  if (!answer.ok) return [failed('token valid', answer.failure, '')];
+  const { team, user, response_metadata } = answer.data;
+  const scopes = response_metadata?.scopes ?? [];
+  const lines = [passed('token valid', `${user} in ${team}`), ...checkScopes(scopes, messages)];
+  for (const channel of new Set(messages.map((message) => message.channel))) {
+    lines.push(await checkChannel(call, channels, channel, scopes, signal));
+  }
+  return lines;
+}
+
+function checkScopes(scopes: readonly string[], messages: readonly SlackMessage[]): LiveCheck[] {
+  const custom = messages.some(({ username, icon_emoji, icon_url }) => username ?? icon_emoji ?? icon_url);
+  const reads = scopes.find((scope) => /^(channels|groups):history$/.test(scope));
+  return [
+    checkScope('may post', scopes, 'chat:write', ''),
+    ...(custom ? [checkScope('may post under another name', scopes, 'chat:write.customize', '')] : []),
+    checkScope(
+      'may look for earlier messages',
+      scopes,
+      reads ?? 'channels:history',
+      ' Without it, a message whose answer was lost is sent again or held, as onUnknown says.',
+    ),
+  ];
+}
+
+function checkScope(what: string, scopes: readonly string[], scope: string, otherwise: string): LiveCheck {
+  if (scopes.includes(scope)) return passed(what, `scope ${scope}`);
+  return {
+    ok: false,
+    what,
+    detail: `The app lacks the scope ${scope}.${otherwise}`,
+    advice: 'Add it under OAuth & Permissions in the settings of the app, and install the app again.',
+  };
+}
+
+async function checkChannel(
+  call: Call,
+  channels: ChannelIds,
+  channel: string,
+  scopes: readonly string[],
+  signal: AbortSignal,
+): Promise<LiveCheck> {
+  const what = `reaches ${channel}`;
+  const resolved = await channels.resolve(channel, signal);
+  if (resolved.id === 'failed') return failed(what, resolved.failure, channel);
+  if (resolved.id === null) {
+    const unseen = { kind: 'refused', error: 'channel_not_found', data: {} } as const;
+    return failed(what, unseen, channel);
+  }
+  const answer = await call<ConversationInfo>('conversations.info', { channel: resolved.id }, signal);
+  if (!answer.ok) return failed(what, answer.failure, channel);
+  const { is_archived, is_member, is_private } = answer.data.channel ?? {};
+  const open = is_private !== true && scopes.includes('chat:write.public');
+  const error = is_archived ? 'is_archived' : 'not_in_channel';
+  if (is_archived || !(is_member || open)) return failed(what, { kind: 'refused', error, data: {} }, channel);
+  return passed(what, is_member ? 'the bot is in it' : 'public, and the bot may post without being in it');
+}
+
+const passed = (what: string, detail: string): LiveCheck => ({ ok: true, what, detail });
+
+function failed(what: string, failure: Failure, channel: string): LiveCheck {
+  const outcome = outcomeOf(failure, channel);
+  if (outcome.outcome === 'rejected') {
+    return { ok: false, what, detail: outcome.detail, advice: outcome.advice };
+  }
+  const { detail } = askedInVain(failure, channel);
+  return { ok: false, what, detail, advice: 'Mend what it says, then check again.' };
+}

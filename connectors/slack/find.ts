@@ -1,0 +1,93 @@
+import type { AttemptRequest, Finding } from '../../src/connector.ts';
+import type { ChannelIds } from './channels.ts';
+import type { Call, Failure } from './client.ts';
+import { eventType } from './message.ts';
+import type { SlackMessage } from './message.ts';
+import { askedInVain } from './outcomes.ts';
+import { postOf, receiptOf, rootOf } from './receipt.ts';
+import type { Post } from './receipt.ts';
+import { refusals } from './refusals.ts';
+
+/** Slack's clock and ours may differ by this much. */
+const clockSkewMs = 60_000;
+const pageSize = 200;
+/** More messages than these since the first attempt are not searched. */
+const maxPages = 20;
+
+interface HistoryPage {
+  readonly messages?: readonly PostedMessage[];
+  readonly response_metadata?: { readonly next_cursor?: string };
+}
+
+interface PostedMessage extends Omit<Post, 'channel'> {
+  readonly metadata?: { readonly event_type?: string; readonly event_payload?: { delivery_id?: unknown } };
+}
+
+/** Looks for the delivery's message by its metadata, among what was posted since shortly before the first attempt. */
+export async function findMessage(
+  call: Call,
+  channels: ChannelIds,
+  request: AttemptRequest<SlackMessage>,
+): Promise<Finding> {
+  const { message, threadOf, signal } = request;
+  const resolved = threadOf
+    ? { id: postOf(threadOf).channel }
+    : await channels.resolve(message.channel, signal);
+  if (resolved.id === 'failed') return cannotAsk(resolved.failure, message.channel);
+  if (resolved.id === null) return impossible(`The bot sees no channel ${message.channel}.`);
+  for (const place of placesOf(request, resolved.id)) {
+    const finding = await searchPlace(call, place, request);
+    if (finding.found !== null) return finding;
+  }
+  return { found: null };
+}
+
+interface Place {
+  readonly method: 'conversations.history' | 'conversations.replies';
+  readonly args: { readonly channel: string; readonly ts?: string };
+}
+
+/** The message is in the thread; or beside it, when the attempt that posted it was made before the thread was there. */
+function placesOf({ threadOf }: AttemptRequest<SlackMessage>, channel: string): Place[] {
+  const history: Place = { method: 'conversations.history', args: { channel } };
+  if (threadOf === null) return [history];
+  return [{ method: 'conversations.replies', args: { channel, ts: rootOf(postOf(threadOf)) } }, history];
+}
+
+async function searchPlace(
+  call: Call,
+  { method, args }: Place,
+  { deliveryId, message, firstAttemptAt, signal }: AttemptRequest<SlackMessage>,
+): Promise<Finding> {
+  const oldest = ((firstAttemptAt - clockSkewMs) / 1000).toFixed(6);
+  let cursor = '';
+  for (let page = 0; page < maxPages; page += 1) {
+    const paging = { oldest, limit: pageSize, include_all_metadata: true, ...(cursor && { cursor }) };
+    const answer = await call<HistoryPage>(method, { ...args, ...paging }, signal);
+    if (!answer.ok) return cannotAsk(answer.failure, message.channel);
+    const posted = answer.data.messages?.find((candidate) => carries(candidate, deliveryId));
+    if (posted) return { found: receiptOf({ ...posted, channel: args.channel }) };
+    cursor = answer.data.response_metadata?.next_cursor ?? '';
+    if (cursor === '') return { found: null };
+  }
+  return impossible(`${message.channel} has too many messages since the first attempt to search them all.`);
+}
+
+function carries({ metadata }: PostedMessage, deliveryId: string): boolean {
+  return metadata?.event_type === eventType && metadata.event_payload?.delivery_id === deliveryId;
+}
+
+/** A refusal that will not go away by waiting makes asking impossible; the rest is asked again later. */
+function cannotAsk(failure: Failure, channel: string): Finding {
+  if (failure.kind !== 'refused') return { found: 'failed', failure: askedInVain(failure, channel) };
+  const { error, data } = failure;
+  if (error === 'missing_scope') {
+    const scope = data.needed ?? 'channels:history or groups:history';
+    return impossible(`Slack cannot be asked about ${channel}: the app lacks the scope ${scope}.`);
+  }
+  const lasting = refusals[error]?.means ?? 'never';
+  if (lasting === 'never') return impossible(`Slack cannot be asked about ${channel} (${error}).`);
+  return { found: 'failed', failure: askedInVain(failure, channel) };
+}
+
+const impossible = (detail: string): Finding => ({ found: 'impossible', detail });

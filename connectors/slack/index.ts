@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { defineConnector, delivered, plain, secret } from '../../src/connector.ts';
+import type { AttemptRequest, Sink } from '../../src/connector.ts';
+import type { Outcome } from '../../src/model.ts';
+import { ChannelIds } from './channels.ts';
+import { checkSlack } from './check.ts';
+import type { Call } from './client.ts';
+import { webApi } from './client.ts';
+import { escapeInBlocks, escapeText } from './escape.ts';
+import { findMessage } from './find.ts';
+import { compose, threadOf } from './message.ts';
+import type { SlackMessage } from './message.ts';
+import { outcomeOf } from './outcomes.ts';
+import { postOf, receiptOf, rootOf } from './receipt.ts';
+import type { Post } from './receipt.ts';
+
+const options = z.object({
+  token: secret().describe('The bot token of the app, xoxb-…'),
+  apiUrl: z
+    .url({ protocol: /^https?$/ })
+    .default('https://slack.com/api/')
+    .describe('The whole base of the Web API; for a proxy or a test.'),
+});
+
+const block = z.record(z.string(), z.json()).refine((value) => typeof value['type'] === 'string', {
+  error: 'a block has a type, such as section',
+});
+
+const action = z
+  .object({
+    channel: z.string().min(1).describe('The name of a channel (#hiring) or its id.'),
+    text: z.string().optional().describe('What to say, in mrkdwn; with blocks, the text of notifications.'),
+    blocks: z.array(block).min(1).optional().describe('The message as Block Kit blocks.'),
+    threadBy: z
+      .string()
+      .optional()
+      .describe("Messages with the same key in a channel join the first one's thread."),
+    username: z.string().optional().describe('A name to post under; needs the scope chat:write.customize.'),
+    icon: z.string().optional().describe('An emoji (:tada:) or the URL of an image; needs the same scope.'),
+    unfurl: z.boolean().optional().describe('Whether Slack shows previews of links.'),
+  })
+  .refine(({ text, blocks }) => text !== undefined || blocks !== undefined, {
+    error: 'expected text or blocks',
+  });
+
+/** Posts to Slack with `chat.postMessage`, one call an attempt. */
+export const slack = defineConnector({
+  name: 'slack',
+  options,
+  action,
+  templates: {
+    channel: plain,
+    text: { escape: escapeText },
+    blocks: { escape: escapeInBlocks },
+    threadBy: plain,
+    username: plain,
+    icon: plain,
+  },
+  defaults: { concurrency: 4, timeoutMs: 20_000 },
+  // Slack's rate holds for each channel, and so does the order that people see.
+  lane: ({ channel }) => channel.trim().replace(/^#/, ''),
+  laneKeys: ['channel'],
+  thread: threadOf,
+  compose: (fields, context) => compose(fields, context),
+  connect: async ({ token, apiUrl }): Promise<Sink<SlackMessage>> => {
+    const call = webApi(await import('@slack/web-api'), token, apiUrl);
+    const channels = new ChannelIds(call);
+    return {
+      deliver: (request) => post(call, channels, request),
+      find: (request) => findMessage(call, channels, request),
+      check: (messages, signal) => checkSlack(call, channels, messages, signal),
+      close: async () => {},
+    };
+  },
+});
+
+async function post(
+  call: Call,
+  channels: ChannelIds,
+  { message, threadOf: root, signal }: AttemptRequest<SlackMessage>,
+): Promise<Outcome> {
+  const { threadBy: _, ...args } = message;
+  const thread = root && { thread_ts: rootOf(postOf(root)) };
+  const answer = await call<Partial<Post>>('chat.postMessage', { ...args, ...thread }, signal);
+  if (!answer.ok) return outcomeOf(answer.failure, args.channel);
+  const { channel, ts } = answer.data;
+  if (channel === undefined || ts === undefined) return outcomeOf({ kind: 'foreign' }, args.channel);
+  channels.learn(args.channel, channel);
+  return delivered(receiptOf({ channel, ts, ...thread }));
+}

@@ -1,0 +1,106 @@
+import { HttpTool } from './http-tool.ts';
+import type { ToolAnswer, ToolRequest } from './http-tool.ts';
+import { methods } from './slack/methods.ts';
+import { SlackRefusal } from './slack/refusal.ts';
+import { Workspace } from './slack/workspace.ts';
+import type { ChannelOptions, PostRate, PostedMessage } from './slack/workspace.ts';
+
+export type { PostedMessage } from './slack/workspace.ts';
+
+export interface SlackOptions {
+  /** A name stands for a public channel with the bot in it. Default: #general and #hiring. */
+  readonly channels?: readonly (string | ChannelOptions)[];
+  readonly scopes?: readonly string[];
+  readonly token?: string;
+  /** Enforced for each channel as Slack does, with 429 and Retry-After. Default: no limit. */
+  readonly rate?: PostRate;
+  /** How many items a page of a list holds at most, whatever limit is asked for. */
+  readonly maxPageSize?: number;
+}
+
+/** What the manifest in the README asks for. */
+const allScopes = [
+  'chat:write',
+  'chat:write.customize',
+  'channels:read',
+  'channels:history',
+  'groups:read',
+  'groups:history',
+];
+
+export type SlackSandbox = Awaited<ReturnType<typeof startSlack>>;
+
+/** A Slack workspace on loopback that speaks the Web API. Calls for faults are method names, as `chat.postMessage`. */
+export async function startSlack(options: SlackOptions = {}) {
+  const workspace = new Workspace({
+    channels: options.channels ?? ['general', 'hiring'],
+    scopes: options.scopes ?? allScopes,
+    token: options.token ?? 'xoxb-sandbox-token',
+    rate: options.rate ?? null,
+    maxPageSize: options.maxPageSize ?? 1000,
+  });
+  const tool = new HttpTool({
+    nameOf: ({ url }) => url.pathname.replace(/^\/api\//, ''),
+    answer: (request) => answer(workspace, request),
+    rateLimited: (retryAfterS) => tooMany(retryAfterS),
+  });
+  await tool.start();
+  return {
+    /** The sink's `apiUrl`. */
+    url: `http://${tool.authority}/api/`,
+    token: workspace.token,
+    faults: tool.faults,
+    calls: tool.calls,
+    /** Everything that was posted, in order. */
+    messages: workspace.messages as readonly PostedMessage[],
+    stop: () => tool.stop(),
+    start: () => tool.start(),
+    close: () => tool.close(),
+  };
+}
+
+function answer(workspace: Workspace, request: ToolRequest): ToolAnswer {
+  const method = methods[request.url.pathname.replace(/^\/api\//, '')];
+  const headers = { 'x-oauth-scopes': workspace.scopes.join(',') };
+  try {
+    if (!method) throw new SlackRefusal('unknown_method');
+    const args = argumentsOf(request);
+    const token = request.headers.authorization?.replace(/^Bearer /, '') ?? args['token'];
+    if (token === undefined) throw new SlackRefusal('not_authed');
+    if (token !== workspace.token) throw new SlackRefusal('invalid_auth');
+    return { status: 200, headers, body: { ok: true, ...method(workspace, args) } };
+  } catch (error) {
+    if (!(error instanceof SlackRefusal)) throw error;
+    if (error.retryAfterS !== undefined) return tooMany(error.retryAfterS);
+    return { status: 200, headers, body: { ok: false, error: error.code, ...error.extra } };
+  }
+}
+
+function tooMany(retryAfterS: number | undefined): ToolAnswer {
+  const headers = retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) };
+  return { status: 429, headers, body: { ok: false, error: 'ratelimited' } };
+}
+
+/** Slack takes a form, in which everything nested is JSON, or a JSON body; both become what the form has. */
+function argumentsOf({ headers, body }: ToolRequest): { [name: string]: string } {
+  if (!headers['content-type']?.startsWith('application/json')) {
+    return Object.fromEntries(new URLSearchParams(body));
+  }
+  const args = Object.entries(JSON.parse(body) as { [name: string]: unknown });
+  return Object.fromEntries(
+    args.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
+  );
+}
+
+/** What a person reads in a message's mrkdwn: references resolved, entities decoded. */
+export function shownText(mrkdwn: string): string {
+  return mrkdwn
+    .replace(
+      /<(!channel|!here|!everyone|@\w+|#\w+)[^>]*>/g,
+      (_, name: string) => `@${name.replace(/^\W/, '')}`,
+    )
+    .replace(/<([^>|]+)\|?([^>]*)>/g, (_, link: string, label: string) => label || link)
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&amp;', '&');
+}

@@ -1,0 +1,144 @@
+import { checkBlocks } from './blocks.ts';
+import { page } from './paging.ts';
+import { SlackRefusal } from './refusal.ts';
+import type { Channel, PostedMessage, Workspace } from './workspace.ts';
+
+/** In a form everything is text, and what is nested is JSON in a text; `argumentsOf` makes the same of a JSON body. */
+type Args = { readonly [name: string]: string | undefined };
+type Method = (workspace: Workspace, args: Args) => { [key: string]: unknown };
+
+const maxTextLength = 40_000;
+
+/** The methods that the sandbox has, as Slack's reference describes them. */
+export const methods: { readonly [name: string]: Method | undefined } = {
+  'auth.test': () => ({
+    url: 'https://sandbox.slack.com/',
+    team: 'Sandbox',
+    user: 'candidate_connector',
+    team_id: 'T0SANDBOX',
+    user_id: 'U0SANDBOX',
+    bot_id: 'B0SANDBOX',
+    is_enterprise_install: false,
+  }),
+
+  'chat.postMessage': (workspace, args) => {
+    workspace.demandScope('chat:write');
+    const channel = workspace.channel(args['channel'], 'id or name');
+    demandMayPost(workspace, channel);
+    if (args['username'] || args['icon_emoji'] || args['icon_url']) {
+      workspace.demandScope('chat:write.customize');
+    }
+    workspace.demandRate(channel.id);
+    const posted = workspace.post(messageOf(args, channel));
+    return {
+      channel: channel.id,
+      ts: posted.ts,
+      message: { ...posted, type: 'message', subtype: 'bot_message' },
+    };
+  },
+
+  'conversations.history': (workspace, args) => {
+    const channel = readableChannel(workspace, args);
+    const all = workspace.messages.filter(
+      (message) =>
+        message.channel === channel.id && message.thread_ts === undefined && isSince(message, args),
+    );
+    const { items, rest } = page(all, args, 100, workspace.maxPageSize);
+    return { messages: items.toReversed().map((message) => shown(message, args)), ...rest };
+  },
+
+  'conversations.replies': (workspace, args) => {
+    const channel = readableChannel(workspace, args);
+    const isInThread = ({ ts, thread_ts }: PostedMessage) => ts === args['ts'] || thread_ts === args['ts'];
+    const thread = workspace.messages.filter(
+      (message) => message.channel === channel.id && isInThread(message),
+    );
+    if (thread.length === 0) throw new SlackRefusal('thread_not_found');
+    const { items, rest } = page(
+      thread.filter((message) => message.ts === args['ts'] || isSince(message, args)),
+      args,
+      1000,
+      workspace.maxPageSize,
+    );
+    return { messages: items.map((message) => shown(message, args)), ...rest };
+  },
+
+  'conversations.info': (workspace, args) => {
+    const channel = workspace.channel(args['channel'], 'id');
+    workspace.demandScope(channel.is_private ? 'groups:read' : 'channels:read');
+    return { channel };
+  },
+
+  'conversations.list': (workspace, args) => {
+    const types = (args['types'] ?? 'public_channel').split(',');
+    if (types.includes('public_channel')) workspace.demandScope('channels:read');
+    if (types.includes('private_channel')) workspace.demandScope('groups:read');
+    const visible = workspace.channels.filter(
+      (channel) =>
+        types.includes(channel.is_private ? 'private_channel' : 'public_channel') &&
+        (channel.is_member || !channel.is_private) &&
+        !(channel.is_archived && args['exclude_archived'] === 'true'),
+    );
+    const { items, rest } = page(visible, args, 100, workspace.maxPageSize);
+    return { channels: items, ...rest };
+  },
+};
+
+function demandMayPost(workspace: Workspace, channel: Channel): void {
+  if (channel.is_archived) throw new SlackRefusal('is_archived');
+  const open = !channel.is_private && workspace.scopes.includes('chat:write.public');
+  if (!channel.is_member && !open) throw new SlackRefusal('not_in_channel');
+}
+
+function readableChannel(workspace: Workspace, args: Args): Channel {
+  const channel = workspace.channel(args['channel'], 'id');
+  workspace.demandScope(channel.is_private ? 'groups:history' : 'channels:history');
+  if (!channel.is_member) throw new SlackRefusal('not_in_channel');
+  return channel;
+}
+
+function messageOf(args: Args, channel: Channel): Omit<PostedMessage, 'ts'> {
+  const text = args['text'] ?? '';
+  const blocks = nested(args['blocks'], 'invalid_blocks_format') as readonly unknown[] | undefined;
+  const metadata = nested(args['metadata'], 'invalid_metadata_format') as PostedMessage['metadata'];
+  if (text.trim() === '' && !blocks?.length) throw new SlackRefusal('no_text');
+  if (text.length > maxTextLength) throw new SlackRefusal('msg_too_long');
+  if (blocks) checkBlocks(blocks);
+  if (metadata && !(metadata.event_type && metadata.event_payload)) {
+    throw new SlackRefusal('invalid_metadata_format');
+  }
+  const { thread_ts, username, icon_emoji, icon_url } = args;
+  return {
+    channel: channel.id,
+    channelName: channel.name,
+    text,
+    ...(blocks && { blocks }),
+    ...(metadata && { metadata }),
+    ...(thread_ts && { thread_ts }),
+    ...(username && { username }),
+    ...((icon_emoji || icon_url) && {
+      icons: { ...(icon_emoji && { emoji: icon_emoji }), ...(icon_url && { image_36: icon_url }) },
+    }),
+    ...(args['unfurl_links'] !== undefined && { unfurl_links: args['unfurl_links'] === 'true' }),
+  };
+}
+
+function nested(value: string | undefined, fault: string): unknown {
+  if (value === undefined) return undefined;
+  try {
+    return JSON.parse(value);
+  } catch {
+    throw new SlackRefusal(fault);
+  }
+}
+
+function isSince({ ts }: PostedMessage, args: Args): boolean {
+  return Number(ts) > Number(args['oldest'] ?? 0);
+}
+
+/** Metadata is shown only to those who ask for it. */
+function shown(message: PostedMessage, args: Args) {
+  const { metadata, channel: _, channelName: __, ...rest } = message;
+  const all = args['include_all_metadata'] === 'true';
+  return { type: 'message', ...rest, ...(all && metadata && { metadata }) };
+}
