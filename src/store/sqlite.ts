@@ -2,8 +2,9 @@ import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Json } from '../model.ts';
-import { configSource, saveConfig, writeProbe } from './sql.ts';
-import { accept, keepRejected } from './sqlite/accept.ts';
+import type { RecentCorrelations } from './recent-correlations.ts';
+import { configSource, saveConfig, writeProbe } from './sql/housekeeping.ts';
+import { accept, keepRejected, loadCorrelations } from './sqlite/accept.ts';
 import { discard, replay } from './sqlite/by-hand.ts';
 import { claim, lanes, record, release, rescue, threadOf } from './sqlite/carry-out.ts';
 import { Connection } from './sqlite/connection.ts';
@@ -51,13 +52,18 @@ function sqliteStore(
   const reading = <T>(query: (db: Database) => T) => patiently(connection, limits.busyForMs, query);
   /** In force, or just about to be, in this process: they stay even if no event came under them yet. */
   const savedConfigs = new Set<string>();
+  let correlations: RecentCorrelations | null = null;
 
   return {
     get commits() {
       return commit.commits;
     },
 
-    accept: (arrival) => commit.write((tx) => accept(tx, arrival)),
+    accept: (arrival) =>
+      commit.write((tx) => {
+        correlations ??= loadCorrelations(tx.db);
+        return accept(tx, arrival, correlations);
+      }),
     keepRejected: (request, keep) => commit.write((tx) => keepRejected(tx, request, keep)),
 
     lanes: () => reading(lanes),
@@ -91,7 +97,7 @@ function sqliteStore(
     },
     config: (id) =>
       reading((db) => {
-        const row = db.get<{ source: string }>(configSource, id);
+        const row = db.get(configSource, id);
         return row ? (JSON.parse(row.source) as Json) : null;
       }),
 

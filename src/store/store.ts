@@ -86,7 +86,10 @@ export interface Acceptance {
   /** The first one's id where `duplicate`. */
   readonly eventId: string;
   readonly duplicate: boolean;
-  /** The event, new, came under a correlation id that another content had used: a sign of a fault at the sender. */
+  /**
+   * The event, new, came under a correlation id that another content had used lately (among the last thousands of arrivals): a
+   * sign of a fault at the sender.
+   */
   readonly correlationReused: boolean;
 }
 

@@ -1,50 +1,55 @@
-import type { PlannedDelivery } from '../../model.ts';
+import type { Event, PlannedDelivery } from '../../model.ts';
+import { RecentCorrelations } from '../recent-correlations.ts';
 import { seqsPerEvent } from '../rows.ts';
-import * as sql from '../sql.ts';
+import * as sql from '../sql/receiving.ts';
 import type { Acceptance, Arrival, RejectedRequest } from '../store.ts';
 import type { Database } from './database.ts';
 import type { Transaction } from './transaction.ts';
 
-interface Stored {
-  readonly seq: number;
-  readonly id: string;
-}
+const recentCorrelations = 10_000;
+/** Fewer than are remembered later: reading them delays the first event after a start. */
+const loadedCorrelations = 1000;
 
-interface Latest extends Stored {
-  readonly content: number;
-  readonly received_at: number;
-}
-
-/** See Store.accept. A transaction here is alone in writing, so twins in it or in another process find each other. */
-export function accept(transaction: Transaction, arrival: Arrival): Acceptance {
-  const { db } = transaction;
+/** See Store.accept. A transaction is alone in writing, so twins in it or in another process find each other. */
+export function accept(
+  transaction: Transaction,
+  arrival: Arrival,
+  correlations: RecentCorrelations,
+): Acceptance {
+  const { db, tallies } = transaction;
   const { event } = arrival;
-  const latest = db.get<Latest>(sql.latestWithContent, event.candidateId, event.testId, event.status);
+  const latest = db.get(sql.latestWithContent, event.candidateId, event.testId, event.status);
   const repeated = latest && findRepeated(db, arrival, latest);
-  if (latest && repeated) return countDuplicate(db, arrival, repeated, latest.content);
-  const { correlationId } = event;
-  const correlationReused =
-    correlationId !== null && db.get(sql.correlationSeen, correlationId) !== undefined;
+  const correlationReused = event.correlationId !== null && correlations.note(event.correlationId, event);
+  if (latest && repeated) return countDuplicate(db, event, repeated, latest.content);
   const seq = insertEvent(db, arrival, latest?.content ?? null);
-  if (correlationId !== null) db.run(sql.insertCorrelation, correlationId, latest?.content ?? seq, seq);
-  transaction.tallies.used(arrival.configId);
+  if (latest) insertCorrelation(db, event, latest.content, seq);
+  tallies.used(arrival.configId);
   insertDeliveries(transaction, seq, arrival.deliveries);
   return { eventId: event.id, duplicate: false, correlationReused };
 }
 
-function findRepeated(db: Database, { event, windowMs }: Arrival, latest: Latest): Stored | undefined {
-  const retried =
-    event.correlationId !== null &&
-    db.get<Stored>(sql.eventOfCorrelation, event.correlationId, latest.content);
-  if (retried) return retried;
+function findRepeated(
+  db: Database,
+  { event, windowMs }: Arrival,
+  latest: sql.StoredContent,
+): sql.StoredEvent | undefined {
+  if (event.correlationId !== null) {
+    const retried = db.get(sql.eventOfCorrelation, latest.content, event.correlationId);
+    if (retried) return retried;
+  }
   return event.receivedAt - latest.received_at < windowMs ? latest : undefined;
 }
 
-function countDuplicate(db: Database, { event }: Arrival, repeated: Stored, content: number): Acceptance {
-  const { correlationId, receivedAt } = event;
-  db.run(sql.insertDuplicate, repeated.seq, receivedAt, correlationId);
-  if (correlationId !== null) db.run(sql.insertCorrelation, correlationId, content, repeated.seq);
+function countDuplicate(db: Database, event: Event, repeated: sql.StoredEvent, content: number): Acceptance {
+  db.run(sql.insertDuplicate, repeated.seq, event.receivedAt, event.correlationId);
+  insertCorrelation(db, event, content, repeated.seq);
   return { eventId: repeated.id, duplicate: true, correlationReused: false };
+}
+
+/** For all but the first event of a content, whose own row says it. */
+function insertCorrelation(db: Database, { correlationId }: Event, content: number, eventSeq: number): void {
+  if (correlationId !== null) db.run(sql.insertCorrelation, content, correlationId, eventSeq);
 }
 
 function insertEvent(db: Database, { event, configId }: Arrival, content: number | null): number {
@@ -79,6 +84,21 @@ function insertDeliveries(
     db.run(sql.insertDelivery, seq, rule, action, sink, connector, lane, group, dueAt);
     tallies.planned(sink, 'pending');
   }
+}
+
+/** What came last before this process was there. */
+export function loadCorrelations(db: Database): RecentCorrelations {
+  const correlations = new RecentCorrelations(recentCorrelations);
+  const rows = db.all(sql.newestCorrelations, loadedCorrelations);
+  for (const row of rows.toReversed()) {
+    if (row.correlation_id === null) continue;
+    correlations.note(row.correlation_id, {
+      candidateId: row.candidate_id,
+      testId: row.test_id,
+      status: row.status,
+    });
+  }
+  return correlations;
 }
 
 export function keepRejected({ db }: Transaction, request: RejectedRequest, keep: number): void {

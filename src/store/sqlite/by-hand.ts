@@ -1,17 +1,8 @@
 import { parseDeliveryId } from '../../ids.ts';
 import type { DeliveryState } from '../../model.ts';
-import * as sql from '../sql.ts';
+import * as sql from '../sql/by-hand.ts';
 import type { ManualResult, Replay } from '../store.ts';
 import type { Transaction } from './transaction.ts';
-
-interface Found {
-  readonly seq: number;
-  readonly sink: string;
-  readonly connector: string;
-  /** null: the event's. */
-  readonly config_id: string | null;
-  readonly state: DeliveryState;
-}
 
 export function replay(transaction: Transaction, items: readonly Replay[], now: number): ManualResult[] {
   return items.map((item) =>
@@ -54,10 +45,10 @@ function change(
   { db }: Transaction,
   deliveryId: string,
   from: readonly DeliveryState[],
-  apply: (found: Found) => void,
+  apply: (found: sql.StateRow) => void,
 ): ManualResult {
   const id = parseDeliveryId(deliveryId);
-  const found = id && db.get<Found>(sql.stateOfDelivery, id.eventId, id.n);
+  const found = id && db.get(sql.stateOfDelivery, id.eventId, id.n);
   if (!found) return { deliveryId, done: false, state: null };
   if (!from.includes(found.state)) return { deliveryId, done: false, state: found.state };
   apply(found);

@@ -1,22 +1,20 @@
 import { parseDeliveryId } from '../../ids.ts';
 import type { Outcome, Receipt } from '../../model.ts';
-import { jsonOrNull, toDelivery, toEvent, type DeliveryRow, type EventRow } from '../rows.ts';
-import * as sql from '../sql.ts';
+import { jsonOrNull, toDelivery, toEvent } from '../rows.ts';
+import * as sql from '../sql/carrying-out.ts';
 import type { AttemptResult, Claimed, LaneHead } from '../store.ts';
 import type { Database } from './database.ts';
 import type { Transaction } from './transaction.ts';
 
 export function lanes(db: Database): LaneHead[] {
-  return db
-    .all<{ lane: string; sink: string; due_at: number }>(sql.laneHeads)
-    .map(({ lane, sink, due_at }) => ({ lane, sink, dueAt: due_at }));
+  return db.all(sql.laneHeads).map(({ lane, sink, due_at }) => ({ lane, sink, dueAt: due_at }));
 }
 
 export function claim(
   { db, tallies }: Transaction,
   { lane, now, limit }: { lane: string; now: number; limit: number },
 ): Claimed[] {
-  const rows = db.all<DeliveryRow & EventRow>(sql.dueInLane, lane, now, limit);
+  const rows = db.all(sql.dueInLane, lane, now, limit);
   return rows.map((row) => {
     db.run(sql.claimDelivery, row.seq, now);
     tallies.moved(row.sink, 'pending', 'sending');
@@ -39,7 +37,7 @@ function recordOne({ db, tallies }: Transaction, result: AttemptResult): void {
   const id = parseDeliveryId(result.deliveryId);
   if (!id) return;
   const delivered = attempt.outcome.outcome === 'delivered' ? attempt.outcome : null;
-  const recorded = db.get<{ seq: number; sink: string }>(
+  const recorded = db.get(
     sql.recordResult,
     id.eventId,
     id.n,
@@ -60,18 +58,15 @@ function recordOne({ db, tallies }: Transaction, result: AttemptResult): void {
   db.run(sql.insertAttempt, recorded.seq, number, startedAt, endedAt, JSON.stringify(outcome));
 }
 
-const interrupted: Outcome = {
+const interrupted = {
   outcome: 'unknown',
   reason: 'unexpected',
   detail: 'The connector stopped during this attempt, so it may have arrived.',
-};
+} satisfies Outcome;
 
 /** At most `limit`, so that no transaction grows large; fewer were rescued when none is left. */
 export function rescue({ db, tallies }: Transaction, now: number, limit: number): number {
-  const left = db.all<{ seq: number; sink: string; attempts: number; started_at: number }>(
-    sql.leftSending,
-    limit,
-  );
+  const left = db.all(sql.leftSending, limit);
   for (const { seq, sink, attempts, started_at } of left) {
     db.run(sql.rescueDelivery, seq, now, interrupted.detail);
     db.run(sql.insertAttempt, seq, attempts, started_at, now, JSON.stringify(interrupted));
@@ -83,12 +78,12 @@ export function rescue({ db, tallies }: Transaction, now: number, limit: number)
 export function release({ db, tallies }: Transaction, deliveryIds: readonly string[]): void {
   for (const deliveryId of deliveryIds) {
     const id = parseDeliveryId(deliveryId);
-    const released = id && db.get<{ sink: string }>(sql.releaseDelivery, id.eventId, id.n);
+    const released = id && db.get(sql.releaseDelivery, id.eventId, id.n);
     if (released) tallies.moved(released.sink, 'sending', 'pending');
   }
 }
 
 export function threadOf(db: Database, sink: string, thread: string): Receipt | null {
-  const row = db.get<{ receipt: string }>(sql.receiptOfThread, sink, thread);
+  const row = db.get(sql.receiptOfThread, sink, thread);
   return row ? (JSON.parse(row.receipt) as Receipt) : null;
 }

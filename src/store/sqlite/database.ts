@@ -1,9 +1,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { Query } from '../sql/query.ts';
 
 export type Value = string | number | null;
-
-/** A row as SQLite returns it; each reader names the columns that it selected. */
-type Row = object;
 
 interface Statement {
   readonly prepared: StatementSync;
@@ -25,14 +23,12 @@ export class Database {
     this.#db = new DatabaseSync(path, { timeout: lockTimeoutMs, enableForeignKeyConstraints: true });
   }
 
-  get<R extends Row>(sql: string, ...values: Value[]): R | undefined {
-    // oxlint-disable-next-line no-unsafe-type-assertion -- the row's type is stated beside its statement
-    return this.#statement(sql, values).get(...values) as R | undefined;
+  get<Row>(sql: Query<Row>, ...values: Value[]): Row | undefined {
+    return this.#statement(sql, values).get(...values) as Row | undefined;
   }
 
-  all<R extends Row>(sql: string, ...values: Value[]): R[] {
-    // oxlint-disable-next-line no-unsafe-type-assertion -- as above
-    return this.#statement(sql, values).all(...values) as R[];
+  all<Row>(sql: Query<Row>, ...values: Value[]): Row[] {
+    return this.#statement(sql, values).all(...values) as Row[];
   }
 
   /** Returns how many rows changed, and the rowid of the last one inserted. */

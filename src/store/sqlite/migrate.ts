@@ -1,9 +1,14 @@
 import { StoreUnavailable } from '../store.ts';
+import { query } from '../sql/query.ts';
 import type { Database } from './database.ts';
 import { migrations } from './migrations.ts';
 
 /** Marks the file as a store of ours: "cand" as a number. */
 const applicationId = 0x63616e64;
+
+const readVersion = query<{ readonly user_version: number }>('pragma user_version');
+const readApplicationId = query<{ readonly application_id: number }>('pragma application_id');
+const countTables = query<{ readonly n: number }>('select count(*) as n from sqlite_schema');
 
 /** Brings the schema up to date, in one transaction that no other process can be in. Throws what SQLite throws. */
 export function migrate(db: Database, path: string): void {
@@ -28,13 +33,13 @@ function refuseForeign(db: Database, version: number, path: string): void {
         'Run that version, or restore a backup from before the update.',
     );
   }
-  const tables = db.get<{ n: number }>('select count(*) as n from sqlite_schema')?.n ?? 0;
-  const application = db.get<{ application_id: number }>('pragma application_id')?.application_id;
+  const tables = db.get(countTables)?.n ?? 0;
+  const application = db.get(readApplicationId)?.application_id;
   if (tables > 0 && application !== applicationId) {
     throw new StoreUnavailable(`${path} is the database of another program.`);
   }
 }
 
 function schemaVersion(db: Database): number {
-  return db.get<{ user_version: number }>('pragma user_version')?.user_version ?? 0;
+  return db.get(readVersion)?.user_version ?? 0;
 }

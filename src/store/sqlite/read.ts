@@ -1,18 +1,9 @@
 import { parseDeliveryId } from '../../ids.ts';
 import { deliveryStates, type Delivery, type DeliveryState } from '../../model.ts';
-import {
-  toDelivery,
-  toDuplicate,
-  toEvent,
-  toRejectedRequest,
-  toStory,
-  type AttemptRow,
-  type DeliveryRow,
-  type EventRow,
-  type RejectedRow,
-  type StoryRow,
-} from '../rows.ts';
-import * as sql from '../sql.ts';
+import { toDelivery, toDuplicate, toEvent, toRejectedRequest, toStory, type DeliveryRow } from '../rows.ts';
+import { stateOfDelivery } from '../sql/by-hand.ts';
+import type { Query } from '../sql/query.ts';
+import * as sql from '../sql/reading.ts';
 import type {
   DeliveryFilter,
   EventDetail,
@@ -21,7 +12,6 @@ import type {
   RejectedRequest,
   SinkCount,
 } from '../store.ts';
-import type { Counted } from '../tallies.ts';
 import type { Database } from './database.ts';
 
 /** Reads share the connection and the thread with the writes, so each one is bounded. */
@@ -37,33 +27,29 @@ export function events(db: Database, filter: EventFilter): EventStory[] {
     candidateId: candidateId !== undefined,
   });
   const values = [since, status, candidateId, limit].filter((value) => value !== undefined);
-  return db.all<EventRow & { duplicates: number }>(statement, ...values).map((row) => ({
+  return db.all(statement, ...values).map((row) => ({
     event: toEvent(row),
     configId: row.event_config_id,
     duplicates: row.duplicates,
-    deliveries: db.all<StoryRow>(sql.deliveriesOfEvent, row.event_seq).map(toDelivery),
+    deliveries: db.all(sql.deliveriesOfEvent, row.event_seq).map(toDelivery),
   }));
 }
 
 export function event(db: Database, id: string): EventDetail | null {
-  const row = db.get<EventRow>(sql.eventById, id);
+  const row = db.get(sql.eventById, id);
   if (!row) return null;
-  const attempts = db.all<AttemptRow>(sql.attemptsOfEvent, row.event_seq);
+  const attempts = db.all(sql.attemptsOfEvent, row.event_seq);
   return {
     event: toEvent(row),
     configId: row.event_config_id,
-    duplicates: db
-      .all<Parameters<typeof toDuplicate>[0]>(sql.duplicatesOfEvent, row.event_seq, maxDuplicates)
-      .map(toDuplicate),
-    deliveries: db
-      .all<StoryRow>(sql.deliveriesOfEvent, row.event_seq)
-      .map((delivery) => toStory(delivery, attempts)),
+    duplicates: db.all(sql.duplicatesOfEvent, row.event_seq, maxDuplicates).map(toDuplicate),
+    deliveries: db.all(sql.deliveriesOfEvent, row.event_seq).map((one) => toStory(one, attempts)),
   };
 }
 
 export function delivery(db: Database, id: string): Delivery | null {
   const place = parseDeliveryId(id);
-  const row = place && db.get<DeliveryRow>(sql.deliveryById, place.eventId, place.n);
+  const row = place && db.get(sql.deliveryById, place.eventId, place.n);
   return row ? toDelivery(row) : null;
 }
 
@@ -71,9 +57,7 @@ export function delivery(db: Database, id: string): Delivery | null {
 export function deliveries(db: Database, filter: DeliveryFilter): Delivery[] {
   const { sink = null, since = null, limit = defaultDeliveries } = filter;
   const after = filter.after === undefined ? 0 : seqOf(db, filter.after);
-  const rows = filter.states.flatMap((state) =>
-    db.all<DeliveryRow>(inState(state), sink, since, after, limit),
-  );
+  const rows = filter.states.flatMap((state) => db.all(inState(state), sink, since, after, limit));
   return rows
     .toSorted((a, b) => a.seq - b.seq)
     .slice(0, limit)
@@ -83,23 +67,23 @@ export function deliveries(db: Database, filter: DeliveryFilter): Delivery[] {
 /** Infinity, so that nothing follows, where the delivery is gone. */
 function seqOf(db: Database, id: string): number {
   const place = parseDeliveryId(id);
-  const row = place && db.get<{ seq: number }>(sql.stateOfDelivery, place.eventId, place.n);
+  const row = place && db.get(stateOfDelivery, place.eventId, place.n);
   return row?.seq ?? Infinity;
 }
 
-function inState(state: DeliveryState): string {
+function inState(state: DeliveryState): Query<DeliveryRow> {
   return state === 'sending' || state === 'dead' || state === 'held'
     ? sql.openInState(state)
     : sql.anyInState(state);
 }
 
 export function rejectedRequests(db: Database, limit: number): RejectedRequest[] {
-  return db.all<RejectedRow>(sql.rejectedRequests, limit).map(toRejectedRequest);
+  return db.all(sql.rejectedRequests, limit).map(toRejectedRequest);
 }
 
 export function counts(db: Database): SinkCount[] {
   const bySink = new Map<string, Map<string, number>>();
-  for (const { sink, state, n } of db.all<{ sink: string; state: Counted; n: number }>(sql.deliveryCounts)) {
+  for (const { sink, state, n } of db.all(sql.deliveryCounts)) {
     const states = bySink.get(sink) ?? new Map<string, number>();
     bySink.set(sink, states.set(state, n));
   }
@@ -113,5 +97,5 @@ export function counts(db: Database): SinkCount[] {
 }
 
 export function lastEventAt(db: Database): number | null {
-  return db.get<{ received_at: number | null }>(sql.newestReceipt)?.received_at ?? null;
+  return db.get(sql.newestReceipt)?.received_at ?? null;
 }

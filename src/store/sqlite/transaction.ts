@@ -1,4 +1,4 @@
-import { addToCount, addToUses } from '../sql.ts';
+import { addToCount, addToUses } from '../sql/housekeeping.ts';
 import { Tallies } from '../tallies.ts';
 import type { Database } from './database.ts';
 

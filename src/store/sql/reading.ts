@@ -1,0 +1,78 @@
+import type { DeliveryState } from '../../model.ts';
+import {
+  deliveryColumns,
+  eventColumns,
+  type AttemptRow,
+  type DeliveryRow,
+  type DuplicateRow,
+  type EventRow,
+  type RejectedRow,
+  type StoryRow,
+} from '../rows.ts';
+import type { Counted } from '../tallies.ts';
+import { deliveriesWithEvents, ofEvent, openStates, query, seqOf, type Query } from './query.ts';
+
+export interface CountRow {
+  readonly sink: string;
+  readonly state: Counted;
+  readonly n: number;
+}
+
+export interface EventConditions {
+  readonly since: boolean;
+  readonly status: boolean;
+  readonly candidateId: boolean;
+}
+
+/** Values: those of the conditions, in this order, then the limit. */
+export function eventsWhere(conditions: EventConditions): Query<EventRow & { readonly duplicates: number }> {
+  const wanted = [
+    conditions.since && 'e.received_at >= ',
+    conditions.status && 'e.status = ',
+    conditions.candidateId && 'e.candidate_id = ',
+  ].filter((text) => text !== false);
+  const where = wanted.map((text, index) => `${text}$${index + 1}`).join(' and ');
+  return query(`
+    select ${eventColumns}, (select count(*) from duplicates where event_seq = e.seq) as duplicates from events e
+    ${where && `where ${where}`} order by e.seq desc limit $${wanted.length + 1}`);
+}
+
+export const eventById = query<EventRow>(`select ${eventColumns} from events e where e.id = $1`);
+
+export const deliveriesOfEvent = query<StoryRow>(`
+  select ${deliveryColumns}, d.message from ${deliveriesWithEvents} where d.seq ${ofEvent('$1')} order by d.seq`);
+
+export const attemptsOfEvent = query<AttemptRow>(`
+  select delivery_seq, number, started_at, ended_at, outcome from attempts
+  where delivery_seq ${ofEvent('$1')} order by delivery_seq, number`);
+
+export const duplicatesOfEvent = query<DuplicateRow>(`
+  select received_at, correlation_id from duplicates where event_seq = $1 order by seq limit $2`);
+
+export const deliveryById = query<DeliveryRow>(`
+  select ${deliveryColumns} from ${deliveriesWithEvents} where d.seq = ${seqOf('$1', '$2')}`);
+
+/** $1 sink and $2 since may be null; $3: only those after this seq. */
+const filtered = `
+  (cast($1 as text) is null or d.sink = $1) and (cast($2 as bigint) is null or e.received_at >= $2) and d.seq > $3
+  order by d.seq limit $4`;
+
+export const openInState = (state: 'sending' | 'dead' | 'held') =>
+  query<DeliveryRow>(`
+  select ${deliveryColumns} from ${deliveriesWithEvents} where ${openStates} and d.state = '${state}' and ${filtered}`);
+
+export const anyInState = (state: DeliveryState) =>
+  query<DeliveryRow>(`
+  select ${deliveryColumns} from ${deliveriesWithEvents} where d.state = '${state}' and ${filtered}`);
+
+export const rejectedRequests = query<RejectedRow>(`
+  select received_at, address, correlation_id, status, faults, body from rejected_requests
+  order by seq desc limit $1`);
+
+export const deliveryCounts = query<CountRow>(
+  `select sink, state, n from delivery_counts order by sink, state`,
+);
+
+export const newestReceipt = query<{ readonly received_at: number | null }>(
+  `select max(received_at) as received_at from events`,
+);
