@@ -1,10 +1,11 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { AnyConnector } from '../connector.ts';
 import type { Json } from '../model.ts';
 import type { Action } from '../rules/plan.ts';
 import type { CompiledFields } from '../templates/templates.ts';
 import { compileFields } from '../templates/templates.ts';
 import { actionSchema, alertActionSchema, commonActionKeys } from './action-schema.ts';
+import { withoutOwnKeys } from './common-keys.ts';
 import type { Path } from './fault.ts';
 import { error } from './fault.ts';
 import { didYouMeanOneOf } from './suggest.ts';
@@ -61,7 +62,10 @@ function checkCommon(
   const { connector: name, ...written } = isMap(raw) ? raw : {};
   const connector = typeof name === 'string' ? reading.connectors.get(name) : undefined;
   if (!isMap(raw) || !connector)
-    validate({ schema: z.looseObject(commonActionKeys), raw: isMap(raw) ? written : raw, path }, reading);
+    validate(
+      { schema: withoutOwnKeys(commonActionKeys, 'sink', written), raw: isMap(raw) ? written : raw, path },
+      reading,
+    );
   if (typeof name === 'string' && !connector) reading.report(error(path, `there is no connector "${name}"`));
   checkHours(written, path, reading);
   return connector ? { connector, written } : { written };

@@ -8,7 +8,7 @@ import type { PlanSource, WrittenAction } from './plan-source.ts';
 import { actionsOf, entries } from './plan-source.ts';
 import { hasReference } from './references.ts';
 import type { Settings } from './settings.ts';
-import { didYouMean, didYouMeanOneOf } from './suggest.ts';
+import { closest, didYouMean, didYouMeanOneOf } from './suggest.ts';
 import { isMap, valueAt } from './walk.ts';
 
 /** Checks that look at several parts of a config together. Each gives its faults; none needs a part to be right. */
@@ -57,11 +57,18 @@ export function checkNoConnector(actions: readonly WrittenAction[]): Fault[] {
   );
 }
 
+/** Says nothing where it is unclear what an action's sink is: that is reported already. */
 export function checkUnusedSinks(source: PlanSource, sinkNames: readonly string[]): Fault[] {
-  const used = new Set(actionsOf(source).map(({ action }) => (isMap(action) ? action['sink'] : undefined)));
+  const used = actionsOf(source).map(({ action }) => sinkMeant(action, sinkNames));
+  if (source.rules === undefined || used.includes(null)) return [];
   return sinkNames
-    .filter((name) => !used.has(name))
+    .filter((name) => !used.includes(name))
     .map((name) => warning(['sinks', name], `no action uses the sink "${name}"`, 'key'));
+}
+
+function sinkMeant(action: Json, sinkNames: readonly string[]): string | null {
+  if (!isMap(action) || typeof action['sink'] !== 'string') return null;
+  return sinkNames.includes(action['sink']) ? action['sink'] : closest(action['sink'], sinkNames);
 }
 
 /** Credentials that stand in the file itself, where they end up in backups and version control. */

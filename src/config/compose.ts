@@ -16,7 +16,7 @@ import { scenarioSchema } from './scenario-schema.ts';
 import type { Settings } from './settings.ts';
 import { settings } from './settings.ts';
 import { connectorOfSink, readSinks } from './sinks.ts';
-import { didYouMean } from './suggest.ts';
+import { closest, didYouMean } from './suggest.ts';
 import type { Reading } from './validate.ts';
 import { validate } from './validate.ts';
 import type { Surroundings } from './values.ts';
@@ -67,8 +67,9 @@ export function compose(value: Json, options: LoadOptions): Composed {
   const sinkNames = isMap(config['sinks']) ? Object.keys(config['sinks']) : [];
   const found = [
     checks.checkSettings(read),
-    checks.checkSinkNames(actionsOf(source), sinkNames),
-    checks.checkUnusedSinks(source, sinkNames),
+    ...(isMap(config['sinks'])
+      ? [checks.checkSinkNames(actionsOf(source), sinkNames), checks.checkUnusedSinks(source, sinkNames)]
+      : []),
     checks.checkCatalogUse(source),
     checks.checkExpectations(config['scenarios'], sinks),
     checks.checkLiteralSecrets(config, secrets),
@@ -107,6 +108,11 @@ function lenient(values: Values): Reading['resolve'] {
   };
 }
 
+const missingTop: Record<string, string> = {
+  sinks: 'expected a map from names to sinks',
+  rules: 'expected a list of rules',
+};
+
 /** The top keys that have a value; a section whose keys are all commented out counts as not given. */
 function readTop(value: Json, report: Report): JsonMap {
   if (!isMap(value)) {
@@ -114,12 +120,12 @@ function readTop(value: Json, report: Report): JsonMap {
     report(error([], `${got}; a config has keys such as sinks and rules`));
     return {};
   }
-  for (const key of Object.keys(value))
-    if (!topKeys.includes(key))
-      report(error([key], `unknown key "${key}"${didYouMean(key, topKeys)}`, 'key'));
+  const unknown = Object.keys(value).filter((key) => !topKeys.includes(key));
+  for (const key of unknown) report(error([key], `unknown key "${key}"${didYouMean(key, topKeys)}`, 'key'));
   const given = Object.entries(value).filter(([, section]) => section !== null);
+  const meant = [...given.map(([key]) => key), ...unknown.map((key) => closest(key, topKeys))];
   for (const key of ['sinks', 'rules'])
-    if (!given.some(([name]) => name === key)) report(error([], `"${key}" is missing`));
+    if (!meant.includes(key)) report(error([], `"${key}" is missing: ${missingTop[key]}`));
   return Object.fromEntries(given);
 }
 

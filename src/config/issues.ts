@@ -78,9 +78,17 @@ function toFault({ issue, key, known = [] }: Finding, { raw, path: base }: Writt
   return error(path, issue.message + instead(issue, written, last) + suggestion(issue, written));
 }
 
+/** A map or list of the right kind with something wrong in it is not shown as what is there instead. */
+const isAboutInside = ({ code }: Issue, written: Json | undefined): boolean =>
+  typeof written === 'object' &&
+  written !== null &&
+  code !== 'invalid_type' &&
+  code !== 'invalid_union' &&
+  code !== 'invalid_value';
+
 /** What is there instead of what was expected; neither a credential nor what a reference stands for is shown. */
 function instead(issue: Issue, written: Json | undefined, key: string | number | undefined): string {
-  if (!issue.message.startsWith('expected ')) return '';
+  if (!issue.message.startsWith('expected ') || isAboutInside(issue, written)) return '';
   if (typeof written === 'string' && hasReference(written)) return `, which ${written} does not give`;
   if (/token|secret|passw|credential/i.test(String(key))) return '';
   return `, got ${show(written)}`;
@@ -89,6 +97,8 @@ function instead(issue: Issue, written: Json | undefined, key: string | number |
 function suggestion(issue: Issue, written: Json | undefined): string {
   if (typeof written !== 'string') return '';
   if (issue.code === 'invalid_value') return didYouMean(written, issue.values.map(String));
+  if (issue.code === 'custom')
+    return didYouMean(written, (issue.params?.['candidates'] as string[] | undefined) ?? []);
   if (issue.code !== 'invalid_union') return '';
   const values = (issue.errors as Issue[][])
     .flat()

@@ -2,7 +2,7 @@ import type { ErrorCode, YAMLParseError } from 'yaml';
 import { parseDocument } from 'yaml';
 import type { Source } from './source.ts';
 import type { TextFault, Tree } from './tree.ts';
-import { buildTree } from './tree.ts';
+import { buildTree, templateHint } from './tree.ts';
 
 export interface Parsed {
   /** Null where the text is too broken for its values to mean anything. */
@@ -20,12 +20,22 @@ const harmless = new Set<ErrorCode>([
   'MULTIPLE_DOCS',
 ]);
 
-const wordings: Partial<Record<ErrorCode, string>> = {
-  TAB_AS_INDENT: 'a tab is used as indentation; YAML wants spaces',
-  BLOCK_AS_IMPLICIT_KEY: 'a second ": " on one line; put text that holds ": " in quotes',
-  MULTIPLE_DOCS: 'a second YAML document begins here; a config is one document, so remove the "---"',
-  RESOURCE_EXHAUSTION: 'nested too deeply to be read',
-};
+/** YAML's messages are written for people who know its grammar. */
+const wordings: readonly (readonly [RegExp, string])[] = [
+  [/^Tabs are not allowed/, 'a tab is used as indentation; YAML wants spaces'],
+  [/^Nested mappings are not allowed/, 'a second ": " on one line; put text that holds ": " in quotes'],
+  [
+    /^Source contains multiple documents/,
+    'a second YAML document begins here; a config is one document, so remove the "---"',
+  ],
+  [/^Flow sequence .* end with a \]/, 'a list begun with "[" has no "]" before this line'],
+  [/^Flow map .* end with a \}/, 'a map begun with "{" has no "}" before this line'],
+  [/^All (mapping|sequence) items must start/, 'indented otherwise than what it stands beside'],
+  [/^Missing closing (.)quote/, 'the text that begins with $1 has no $1 at its end'],
+  [/^Plain value cannot start with .* character (.)/, 'text that begins with $1 has to be in quotes'],
+  [/^Invalid escape sequence (..)/, 'unknown escape $1; in double quotes a backslash is written twice'],
+  [/^Unexpected .* at node end/, 'the value ended before this; are quotes missing?'],
+];
 
 /** Text to values with their places. YAML's own faults come one to a line: further ones of a line follow from it. */
 export function parse(source: Source): Parsed {
@@ -35,12 +45,14 @@ export function parse(source: Source): Parsed {
     schema: 'core',
     prettyErrors: false,
     uniqueKeys: false,
-    logLevel: 'silent',
   });
+  const tooDeep = document.errors.find(({ code }) => code === 'RESOURCE_EXHAUSTION');
+  if (tooDeep)
+    return { tree: null, faults: [{ range: tooDeep.pos, message: 'nested too deeply to be read' }] };
   const faults = firstOfEachLine(document.errors, source).map((error) => toFault(error, source.text));
   if (document.errors.some(({ code }) => !harmless.has(code))) return { tree: null, faults };
   const tree = buildTree(document, source);
-  return { tree, faults: [...faults, ...tree.faults] };
+  return { tree: tree.isWhole ? tree : null, faults: [...faults, ...tree.faults] };
 }
 
 /** YAML forbids control characters; a NUL usually means that the file is no text at all. */
@@ -56,10 +68,9 @@ function unprintable(text: string): TextFault | null {
 }
 
 function firstOfEachLine(errors: readonly YAMLParseError[], source: Source): YAMLParseError[] {
-  const exhausted = errors.find(({ code }) => code === 'RESOURCE_EXHAUSTION');
-  if (exhausted) return [exhausted];
   const lines = new Set<number>();
   return errors
+    .filter((error, index) => index === 0 || !isConsequence(error))
     .toSorted((a, b) => a.pos[0] - b.pos[0])
     .filter(({ pos }) => {
       const { line } = source.lines.linePos(pos[0]);
@@ -69,14 +80,18 @@ function firstOfEachLine(errors: readonly YAMLParseError[], source: Source): YAM
     });
 }
 
-function toFault({ code, pos, message }: YAMLParseError, text: string): TextFault {
-  return { range: pos, message: hint(text, pos[0]) ?? wordings[code] ?? lowerFirst(message) };
+/** Once a value has ended too early, YAML reports each line after it. */
+const isConsequence = ({ message }: YAMLParseError): boolean => /token in YAML stream/.test(message);
+
+function toFault({ pos, message }: YAMLParseError, text: string): TextFault {
+  const wording = wordings.find(([known]) => known.test(message));
+  const worded = wording ? message.replace(new RegExp(`${wording[0].source}.*`, 's'), wording[1]) : message;
+  return { range: pos, message: braceHint(text, pos[0]) ?? worded };
 }
 
-/** The commonest slip: `${NAME}` or `{{ … }}` without quotes where braces mean a map. */
-function hint(text: string, offset: number): string | null {
-  const before = text.slice(Math.max(0, offset - 2), offset + 1);
-  return /\$\{?$/.test(before) ? '${…} has to be in quotes inside of { }' : null;
+/** The commonest slip: `${NAME}` or `{{ … }}` without quotes, where a brace begins a map. */
+function braceHint(text: string, offset: number): string | null {
+  const line = text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset + 2);
+  if (/\$\{?[^"']?$/.test(line) && line.includes('${')) return '${…} has to be in quotes inside of { }';
+  return /(:|-|,|\[)\s+\{\{/.test(line) ? templateHint : null;
 }
-
-const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);

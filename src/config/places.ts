@@ -16,6 +16,7 @@ function rangeOf({ path, at, inside }: Fault, root: TreeNode, text: string): Ran
     const start = scalarOffset(text, node.scalar, inside.index);
     return [start, start + inside.length];
   }
+  if (path.length === 0) return [node.range[0], node.range[0] + 1];
   const isNothing = node.range[0] === node.range[1];
   return (at === 'key' || isNothing ? node.key : null) ?? node.range;
 }

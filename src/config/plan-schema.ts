@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { unmatchedRule } from '../rules/plan.ts';
 import { whenSchema } from '../rules/when.ts';
 import { timeOfDay } from './action-schema.ts';
-import { closest } from './suggest.ts';
 import { duration } from './units.ts';
 
 /** The shapes of what a plan is compiled from. Actions are checked one by one: each connector has its own. */
@@ -23,10 +22,8 @@ export const catalogEntry = z
 
 const timeZone = z.string().superRefine((name, context) => {
   if (isTimeZone(name)) return;
-  const meant = closest(name, Intl.supportedValuesOf('timeZone'));
-  context.addIssue(
-    `expected a time zone such as Europe/Zagreb${meant === null ? '' : ` (perhaps ${meant})`}`,
-  );
+  const params = { candidates: Intl.supportedValuesOf('timeZone') };
+  context.addIssue({ code: 'custom', message: 'expected a time zone such as Europe/Zagreb', params });
 });
 
 export function isTimeZone(name: string): boolean {

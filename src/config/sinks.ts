@@ -4,8 +4,9 @@ import type { Json } from '../model.ts';
 import type { RetryPolicy, SinkConfig } from './config.ts';
 import { error } from './fault.ts';
 import type { Path } from './fault.ts';
+import { withoutOwnKeys } from './common-keys.ts';
 import { commonSinkKeys, sinkName, sinkSchema } from './sink-schema.ts';
-import { didYouMeanOneOf } from './suggest.ts';
+import { didYouMeanOneOf, orList } from './suggest.ts';
 import type { Reading } from './validate.ts';
 import { validate } from './validate.ts';
 import { interpolateText } from './values.ts';
@@ -55,8 +56,9 @@ function readSink(name: string, raw: Json, path: Path, reading: SinkReading): Si
 function reportNoConnector(raw: Json, path: Path, reading: SinkReading): void {
   const names = [...reading.connectors.keys()];
   const name = isMap(raw) ? raw['connector'] : undefined;
-  const connector = z.string({ error: `expected ${names.join(', ')}` });
-  validate({ schema: z.looseObject({ ...commonSinkKeys, connector }), raw, path }, reading);
+  const connector = z.string({ error: `expected ${orList(names)}` });
+  const schema = withoutOwnKeys({ ...commonSinkKeys, connector }, 'connector', raw);
+  validate({ schema, raw, path }, reading);
   if (typeof name !== 'string') return;
   const instead = didYouMeanOneOf(name, names, 'this build has none');
   reading.report(error([...path, 'connector'], `there is no connector "${name}"${instead}`));

@@ -48,7 +48,7 @@ function hideCredentials(line: string): string {
 }
 
 const underCredentialKey =
-  /(\b\w*(?:token|secret|passw|credential|auth(?!or)|private_?key|api_?key)\w*["']?\s*:\s*)("[^"]*"|'[^']*'|[^\s,{}[\]"']+)/gi;
+  /(\b\w*(?:token|secret|passw|credential|auth(?!or)|private_?key|api_?key)\w*["']?\s*:\s*(?!\$\{))("[^"]*"|'[^']*'|[^\s,{}[\]"']+)/gi;
 const inUrl = /(:\/\/[^\s:/@"']*:)([^\s@"']+)(?=@)/g;
 
 const isTemplate = (value: string): boolean => value.includes('${') || value.includes('{{');

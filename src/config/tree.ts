@@ -1,4 +1,4 @@
-import type { Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
+import type { Alias, Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
 import { isAlias, isMap, isScalar } from 'yaml';
 import type { Json } from '../model.ts';
 import type { Source } from './source.ts';
@@ -24,6 +24,8 @@ export interface Tree {
   readonly value: Json;
   readonly root: TreeNode;
   readonly faults: readonly TextFault[];
+  /** False where something had to be left out. */
+  readonly isWhole: boolean;
 }
 
 interface Built {
@@ -39,16 +41,19 @@ const mostNodes = 2_000_000;
 export function buildTree(document: Document, source: Source): Tree {
   const builder = new Builder(document, source);
   const { value, node } = builder.build(document.contents, null, [0, 0], 0);
-  return { value, root: node, faults: builder.faults };
+  return { value, root: node, faults: builder.faults, isWhole: builder.isWhole };
 }
 
 class Builder {
   readonly faults: TextFault[] = [];
+  isWhole = true;
   readonly #document: Document;
   /** The nodes that are being built: an alias to one of them would never end. */
   readonly #open = new Set<Node>();
   readonly #source: Source;
   #nodes = 0;
+  /** The outermost alias that is being resolved: what makes a file too large stands there. */
+  #through: Range | null = null;
 
   constructor(document: Document, source: Source) {
     this.#document = document;
@@ -59,7 +64,7 @@ class Builder {
     const range = node?.range ? ([node.range[0], node.range[1]] as const) : empty;
     const nothing: Built = { value: null, node: { range, key, scalar: null, children: new Map() } };
     if (node === null || !this.#mayGoOn(node, range, depth)) return nothing;
-    if (isAlias(node)) return this.#alias(node.resolve(this.#document), node.source, nothing, depth);
+    if (isAlias(node)) return this.#alias(node, nothing, depth);
     this.#checkTag(node, range);
     if (isScalar(node)) return { value: this.#scalar(node, range), node: { ...nothing.node, scalar: node } };
     this.#open.add(node);
@@ -71,22 +76,26 @@ class Builder {
   }
 
   #mayGoOn(node: Node, range: Range, depth: number): boolean {
+    if (!this.isWhole) return false;
     this.#nodes += 1;
-    if (this.#nodes === mostNodes) this.#fault(range, 'the aliases of this file make it too large');
-    if (depth === deepest) this.#fault(range, `nested deeper than ${deepest} levels`);
-    if (this.#open.has(node)) this.#fault(range, 'this alias is inside of what it names');
-    return this.#nodes < mostNodes && depth < deepest && !this.#open.has(node);
+    if (this.#nodes > mostNodes) this.#giveUp(range, 'the aliases make this file too large');
+    else if (depth > deepest) this.#giveUp(range, `nested deeper than ${deepest} levels`);
+    return this.isWhole;
   }
 
   /** Faults inside of what an alias names are shown where the anchor is; the alias keeps its own key. */
-  #alias(target: Node | undefined, name: string, nothing: Built, depth: number): Built {
-    if (target && !this.#open.has(target))
-      return this.build(target, nothing.node.key, nothing.node.range, depth + 1);
-    const why = target
-      ? `"*${name}" is inside of what it names`
-      : `no anchor "&${name}" stands before this alias`;
-    this.#fault(nothing.node.range, why);
-    return nothing;
+  #alias(alias: Alias, nothing: Built, depth: number): Built {
+    const target = alias.resolve(this.#document);
+    if (!target || this.#open.has(target)) {
+      const why = target ? 'is inside of what it names' : `has no anchor "&${alias.source}" before it`;
+      this.#fault(nothing.node.range, `the alias "*${alias.source}" ${why}`);
+      return nothing;
+    }
+    const outer = this.#through;
+    this.#through ??= nothing.node.range;
+    const built = this.build(target, nothing.node.key, nothing.node.range, depth + 1);
+    this.#through = outer;
+    return built;
   }
 
   #checkTag(node: Node, range: Range): void {
@@ -131,7 +140,7 @@ class Builder {
     const scalar = isAlias(key) ? key.resolve(this.#document) : key;
     // A number keeps its spelling, so that 1.0 and 1 are two keys.
     const name = isScalar(scalar) && scalar.value !== null ? (scalar.source ?? '') : null;
-    const fault = keyFault(name);
+    const fault = isMap(scalar) ? templateHint : keyFault(name);
     if (fault !== null) this.#fault(range, fault);
     return fault === null ? name : null;
   }
@@ -143,10 +152,18 @@ class Builder {
     return true;
   }
 
+  #giveUp(range: Range, message: string): void {
+    this.#fault(this.#through ?? range, message);
+    this.isWhole = false;
+  }
+
   #fault(range: Range, message: string): void {
     this.faults.push({ range, message });
   }
 }
+
+/** `{{ … }}` is a map with a map as its key, which nobody means. */
+export const templateHint = 'a value that begins with {{ has to be in quotes';
 
 function keyFault(name: string | null): string | null {
   if (name === null) return 'expected a key: text or a number';

@@ -5,6 +5,7 @@ type Issue = z.core.$ZodRawIssue;
 /** What is looked at of a schema; zod's own types do not say which kinds have which fields. */
 interface Definition {
   type: string;
+  format?: string;
   innerType?: z.core.$ZodType;
   in?: z.core.$ZodType;
   out?: z.core.$ZodType;
@@ -59,7 +60,7 @@ function alternatives(schema: z.core.$ZodType, depth: number): string[] {
   if (def.type === 'lazy' && def.getter) return alternatives(def.getter(), depth + 1);
   const inner = def.innerType ?? (def.type === 'pipe' && isTransform(def.in) ? def.out : def.in);
   if (inner) return alternatives(inner, depth + 1);
-  return [nouns[def.type] ?? 'a value'];
+  return [def.type === 'number' && def.format ? 'a whole number' : (nouns[def.type] ?? 'a value')];
 }
 
 const isTransform = (schema: z.core.$ZodType | undefined): boolean =>

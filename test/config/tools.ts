@@ -50,8 +50,9 @@ export const env = { PAGER_TOKEN: 'pager-token-1' };
 const sinks = 'sinks: { page: { connector: pager, token: "${PAGER_TOKEN}" } }';
 const rules = 'rules: [ { name: all, when: {}, then: [ { sink: page, text: hello } ] } ]';
 
-/** A small valid config with this text before it; it replaces the sections that it names itself. */
+/** A small valid config with this text before it; it replaces the sections that it names itself. JSON stays alone. */
 export function around(text: string): string {
+  if (text.trimStart().startsWith('{')) return text;
   const has = (key: string) => new RegExp(`^${key}:`, 'm').test(text);
   return [text, ...(has('sinks') ? [] : [sinks]), ...(has('rules') ? [] : [rules]), ''].join('\n');
 }

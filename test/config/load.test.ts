@@ -1,0 +1,207 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { Secret } from '../../src/connector.ts';
+import { ConfigError } from '../../src/config/config.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { publishedAddresses } from '../../src/config/published.ts';
+import { pager, pagers, problems, env, load, warnings } from './tools.ts';
+
+describe('a config that says only what it must', () => {
+  const config = load('');
+
+  test('gets the documented defaults', () => {
+    expect(config.receiver).toEqual({
+      host: '0.0.0.0',
+      port: 8080,
+      path: '/webhooks/candidates',
+      allowFrom: publishedAddresses,
+      trustProxy: 0,
+      token: null,
+      correlationHeader: 'auto',
+      maxBodyBytes: 65_536,
+    });
+    expect(config.store).toEqual({ url: 'sqlite:./data/connector.db', retentionMs: 365 * 86_400_000 });
+    expect(config.idempotency).toEqual({ windowMs: 86_400_000 });
+    expect(config.admin).toEqual({ host: '127.0.0.1', port: 8081, password: null });
+    expect(config.log).toEqual({ level: 'info', format: 'json' });
+    expect(config.scenarios).toEqual([]);
+    expect(config.warnings).toEqual([]);
+  });
+
+  test('gives its sink the defaults of the connector and the usual retries', () => {
+    expect(config.sinks.get('page')).toEqual({
+      name: 'page',
+      connector: pager,
+      options: { token: expect.any(Secret), loud: false },
+      retry: { minDelayMs: 2000, maxDelayMs: 600_000, giveUpAfterMs: 86_400_000 },
+      rate: null,
+      concurrency: 3,
+      timeoutMs: 10_000,
+      onUnknown: 'resend',
+    });
+  });
+
+  test('cannot be changed', () => {
+    expect(Object.isFrozen(config)).toBe(true);
+  });
+});
+
+test('every setting that is written is taken over', () => {
+  const config = load(
+    `
+receiver: { host: "::", port: 80, path: /in, allowFrom: [10.0.0.0/8, "2001:db8::1", published], trustProxy: 2, token: "\${T}", correlationHeader: X-Trace, maxBody: 1mb }
+store: { url: "sqlite:/data/x.db", retention: 30d }
+idempotency: { window: 1h }
+admin: { host: 0.0.0.0, port: 81, password: "\${T}" }
+log: { level: debug, format: pretty }
+sinks:
+  page:
+    connector: pager
+    token: "\${PAGER_TOKEN}"
+    retry: { minDelay: 1s, maxDelay: 5s, giveUpAfter: 1m }
+    rate: 60/min
+    concurrency: 7
+    timeout: 5s
+    onUnknown: hold
+`,
+    { T: 'a-token' },
+  );
+  expect(config.receiver).toMatchObject({
+    host: '::',
+    port: 80,
+    path: '/in',
+    trustProxy: 2,
+    correlationHeader: 'x-trace',
+    maxBodyBytes: 1_048_576,
+  });
+  expect(config.receiver.allowFrom).toEqual(['10.0.0.0/8', '2001:db8::1', ...publishedAddresses]);
+  expect(config.receiver.token?.reveal()).toBe('a-token');
+  expect(config.admin.password?.reveal()).toBe('a-token');
+  expect(config.log).toEqual({ level: 'debug', format: 'pretty' });
+  expect(config.sinks.get('page')).toMatchObject({
+    retry: { minDelayMs: 1000, maxDelayMs: 5000, giveUpAfterMs: 60_000 },
+    rate: { count: 60, perMs: 60_000 },
+    concurrency: 7,
+    timeoutMs: 5000,
+    onUnknown: 'hold',
+  });
+});
+
+test('proxies may be named by their addresses, and anyone may be let in', () => {
+  const { receiver } = load('receiver: { allowFrom: any, trustProxy: [10.0.0.1, "fd00::/8"] }');
+  expect(receiver.allowFrom).toBe('any');
+  expect(receiver.trustProxy).toEqual(['10.0.0.1', 'fd00::/8']);
+});
+
+test('a JSON file is a config, and may name its schema', () => {
+  const text = JSON.stringify({
+    $schema: './config.schema.json',
+    sinks: { page: { connector: 'pager', token: '${PAGER_TOKEN}' } },
+    rules: [{ name: 'all', when: {}, then: [{ sink: 'page', text: 'x' }] }],
+  });
+  expect(load(text).sinks.size).toBe(1);
+});
+
+test('a section whose keys are all commented out counts as not given', () => {
+  expect(load('receiver:\n  # port: 1\nunmatched:\ncatalog:\nscenarios:').receiver.port).toBe(8080);
+});
+
+test('a byte order mark is no part of the text', () => {
+  expect(load('\ufeffreceiver: { port: 1 }').receiver.port).toBe(1);
+});
+
+test('anchors and aliases share what is said twice', () => {
+  const config = load(`
+sinks:
+  page: { connector: pager, token: "\${PAGER_TOKEN}", retry: &patient { giveUpAfter: 30d } }
+  other: { connector: pager, token: "\${PAGER_TOKEN}", retry: *patient }
+rules: [ { name: a, when: {}, then: [ { sink: page, text: x }, { sink: other, text: x } ] } ]`);
+  expect(config.sinks.get('other')?.retry.giveUpAfterMs).toBe(30 * 86_400_000);
+});
+
+describe('a file that cannot be read', () => {
+  const read = async (file: string) =>
+    loadConfig(file, { env, connectors: pagers }).catch((error: unknown) => error);
+
+  test('is named, with the way out', async () => {
+    const error = await read('/nowhere/config.yaml');
+    expect(error).toBeInstanceOf(ConfigError);
+    expect(String((error as Error).message)).toBe(
+      '/nowhere/config.yaml:1:1: error: there is no such file; --config FILE or CONNECTOR_CONFIG names another one\n\n1 error',
+    );
+  });
+
+  test('is a folder, or no UTF-8', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'config-'));
+    expect(await read(folder)).toMatchObject({ message: expect.stringContaining('this is a folder') });
+    const file = join(folder, 'utf16.yaml');
+    await writeFile(file, Buffer.from('\ufeffrules: []', 'utf16le'));
+    expect(await read(file)).toMatchObject({ message: expect.stringContaining('not UTF-8') });
+  });
+});
+
+describe('what parts of a config say of each other', () => {
+  test.each([
+    ['admin: { host: 0.0.0.0 }', '1:1 admin.password is needed, because other machines can reach 0.0.0.0'],
+    [
+      'receiver: { port: 9 }\nadmin: { port: 9 }',
+      "2:16 port 9 is the receiver's too; the two need ports of their own",
+    ],
+    [
+      'store: { retention: 2h }',
+      '1:21 events would be deleted before the idempotency window ends; keep them longer',
+    ],
+    ['receiver: { path: /readyz }', '1:19 /healthz and /readyz answer health checks; choose another path'],
+    [
+      'store: { url: "postgres://u@h/db" }',
+      '1:15 this version keeps its data in SQLite only; expected sqlite:FILE',
+    ],
+    [
+      'store: { url: connector.db }',
+      '1:15 expected sqlite: and a file, as in sqlite:./data/connector.db, got "connector.db"',
+    ],
+  ])('%j', (text, problem) => {
+    expect(problems(text)).toEqual([problem]);
+  });
+
+  test('the same port on different addresses is no collision', () => {
+    expect(
+      load('receiver: { host: 10.0.0.1, port: 9 }\nadmin: { host: 127.0.0.1, port: 9 }').admin.port,
+    ).toBe(9);
+  });
+
+  test.each([
+    [
+      'sinks: { page: { connector: pager, token: "${PAGER_TOKEN}" }, spare: { connector: pager, token: "${PAGER_TOKEN}" } }',
+      '1:63 no action uses the sink "spare"',
+    ],
+    [
+      'rules:\n  - { name: a, when: {}, final: true, then: [ { sink: page, text: x } ] }\n  - { name: b, when: {}, then: [] }',
+      '3:5 the rule "b" is never reached: an earlier final rule matches every event',
+    ],
+    [
+      'sinks: { page: { connector: pager, token: literal-token } }',
+      '1:43 this credential stands in the file; take it from ${NAME} or ${file:/path} instead',
+    ],
+    [
+      'sinks: { page: { connector: pager, token: "${PAGER_TOKEN}", url: "https://u:pass1@h/" } }',
+      '1:66 the password in this URL stands in the file; take it from ${NAME} or ${file:/path} instead',
+    ],
+    [
+      'catalog: { 1234567: { name: A } }\nrules: [ { name: a, when: { testId: [1234567, 1234568] }, then: [ { sink: page, text: x } ] } ]',
+      '2:47 the catalog has no test 1234568; did you mean "1234567"?',
+    ],
+    [
+      'catalog: { 1234567: { team: A } }\nrules: [ { name: a, when: { test.taem: A }, then: [ { sink: page, text: x } ] } ]',
+      '2:29 no entry of the catalog has "taem"; did you mean "team"?',
+    ],
+    [
+      'hours: { office: { timezone: Europe/Zagreb, from: "08:00", to: "18:00" } }',
+      '1:1 "hours" is checked, but this version does not act on it yet',
+    ],
+  ])('warns: %j', (text, warning) => {
+    expect(warnings(text)).toEqual([warning]);
+  });
+});
