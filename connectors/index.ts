@@ -1,7 +1,8 @@
 import type { AnyConnector } from '../src/connector.ts';
 import { email } from './email/index.ts';
+import { webhook } from './webhook/index.ts';
 
-const all: readonly AnyConnector[] = [email];
+const all: readonly AnyConnector[] = [email, webhook];
 
 /** Every connector by the name it has in the YAML. Client libraries are loaded by `connect`, not by this import. */
 export const connectors: ReadonlyMap<string, AnyConnector> = new Map(

@@ -3,9 +3,9 @@ import { explain, isLoginFault } from './faults.ts';
 import type { SmtpError } from './faults.ts';
 import type { MailServer } from './server.ts';
 
-/** Asks for all that a mail server answers without a mail: connection, TLS and login. `verify` goes through them and leaves. */
+/** Asks for all that a mail server answers without a mail. `verify` goes through connection, TLS and login, and gives the fault. */
 export async function checkMailServer(
-  verify: () => Promise<unknown>,
+  verify: () => Promise<SmtpError | null>,
   { host, port, login }: MailServer,
   signal: AbortSignal,
 ): Promise<LiveCheck[]> {
@@ -22,16 +22,15 @@ export async function checkMailServer(
   return isLoginFault(error) ? [reached, { ...entered, ...fault }] : [{ ...reached, ...fault }];
 }
 
-async function errorOf(verify: () => Promise<unknown>, signal: AbortSignal): Promise<SmtpError | null> {
+async function errorOf(
+  verify: () => Promise<SmtpError | null>,
+  signal: AbortSignal,
+): Promise<SmtpError | null> {
   const stopped = Promise.withResolvers<SmtpError>();
   const stop = () => stopped.resolve(Object.assign(new Error('stopped'), { code: 'ETIMEDOUT' }));
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
-  const verified = verify().then(
-    () => null,
-    (error: SmtpError) => error,
-  );
-  const first = await Promise.race([verified, stopped.promise]);
+  const first = await Promise.race([verify(), stopped.promise]);
   signal.removeEventListener('abort', stop);
   return first;
 }

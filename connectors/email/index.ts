@@ -18,7 +18,7 @@ const sender = z
     });
     return z.NEVER;
   })
-  .meta({ description: 'The address that mails come from, as in "Hiring <hiring@example.com>"' });
+  .describe('The address that mails come from, as in "Hiring <hiring@example.com>".');
 
 const options = z.object({
   url: mailServer,
@@ -26,11 +26,9 @@ const options = z.object({
   requireTls: z
     .boolean()
     .optional()
-    .meta({
-      description:
-        'Refuse to send unencrypted or to a server whose certificate is not trusted. ' +
-        'By default where the url has a login and the host is not this machine.',
-    }),
+    .describe(
+      'Send nothing in the clear, nor to a server without a trusted certificate. By default so where the url has a login and leads to another machine.',
+    ),
 });
 
 /** Headers that other keys, or the connector itself, give a value. */
@@ -39,24 +37,27 @@ const ownHeaders =
 
 const headerName = z
   .string()
-  .regex(/^[A-Za-z0-9-]+$/, 'expected the name of a header: letters, digits and hyphens')
-  .refine((name) => !ownHeaders.test(name), 'this header is set by the connector or has a key of its own');
+  .regex(/^[A-Za-z0-9-]+$/, { error: 'expected the name of a header: letters, digits and hyphens' })
+  .refine((name) => !ownHeaders.test(name), {
+    error: 'this header is set by the connector or has a key of its own',
+  });
 
 const addressList = z.union([z.string(), z.array(z.string())]);
 
-const action = z.object({
-  to: addressList.meta({ description: 'Recipients: one address, several with commas, or a list' }),
-  cc: addressList.optional(),
-  bcc: addressList.optional(),
-  replyTo: addressList.optional(),
-  subject: z.string(),
-  text: z
-    .string()
-    .optional()
-    .meta({ description: 'The mail as plain text; text, html or both have to be given' }),
-  html: z.string().optional().meta({ description: 'The mail as HTML; printed values are escaped' }),
-  headers: z.record(headerName, z.string()).optional(),
-});
+const action = z
+  .object({
+    to: addressList.describe('Who gets it: an address, several with commas between them, or a list.'),
+    cc: addressList.optional(),
+    bcc: addressList.optional(),
+    replyTo: addressList.optional(),
+    subject: z.string(),
+    text: z.string().optional().describe('The mail as plain text.'),
+    html: z.string().optional().describe('The mail as HTML; what templates print is escaped.'),
+    headers: z.record(headerName, z.string()).optional(),
+  })
+  .refine(({ text, html }) => text !== undefined || html !== undefined, {
+    error: 'expected "text", "html" or both',
+  });
 
 const entities: { readonly [character: string]: string } = {
   '&': '&amp;',

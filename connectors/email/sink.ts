@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { createTransport } from 'nodemailer';
-import type { AttemptRequest, LiveCheck, Sink } from '../../src/connector.ts';
+import type { AttemptRequest, Sink } from '../../src/connector.ts';
 import type { Outcome } from '../../src/model.ts';
 import { bare } from './addresses.ts';
 import type { Mail } from './compose.ts';
@@ -24,10 +24,10 @@ export function connectMail(options: MailOptions): Sink<Mail> {
   const transport = pooled(options);
   const bodies = watchBodies(transport);
   const mask = masking(options.url);
+  const verify = () => transport.verify().then(() => null, mask);
   return {
-    deliver: async (request) => mask(await deliver(transport, bodies, request)),
-    check: async (_messages, signal): Promise<LiveCheck[]> =>
-      mask(await checkMailServer(() => transport.verify(), options.url, signal)),
+    deliver: (request) => deliver({ transport, bodies, mask }, request),
+    check: (_messages, signal) => checkMailServer(verify, options.url, signal),
     close: async () => transport.close(),
   };
 }
@@ -76,9 +76,14 @@ function watchBodies(transport: Transport): Map<string, Readable> {
   return bodies;
 }
 
+interface Means {
+  readonly transport: Transport;
+  readonly bodies: Map<string, Readable>;
+  readonly mask: (error: SmtpError) => SmtpError;
+}
+
 async function deliver(
-  transport: Transport,
-  bodies: Map<string, Readable>,
+  { transport, bodies, mask }: Means,
   { message, progress, now, signal }: AttemptRequest<Mail>,
 ): Promise<Outcome> {
   const earlier = progressOf(progress);
@@ -95,10 +100,11 @@ async function deliver(
     });
     return settled(message, earlier, sent);
   } catch (thrown) {
-    const error = thrown as SmtpError;
-    if (error.rejectedErrors)
-      return settled(message, earlier, { accepted: [], rejectedErrors: error.rejectedErrors });
-    return outcomeOf(error, bodies.get(message.messageId)?.readableEnded ?? false, signal.aborted);
+    const error = mask(thrown as SmtpError);
+    const { rejectedErrors } = error;
+    if (rejectedErrors) return settled(message, earlier, { accepted: [], rejectedErrors });
+    const wentOut = bodies.get(message.messageId)?.readableEnded ?? false;
+    return outcomeOf(error, wentOut, signal.aborted);
   } finally {
     bodies.delete(message.messageId);
   }
@@ -106,18 +112,21 @@ async function deliver(
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] extends object ? Writable<T[K]> : T[K] };
 
-/** Some servers repeat what they were sent in their reply, the login included. */
-function masking({ login }: MailServer): <T>(value: T) => T {
-  if (login === null) return (value) => value;
+/** Some servers repeat in a reply what they were sent, the login included. */
+function masking({ login }: MailServer): (error: SmtpError) => SmtpError {
+  if (login === null) return (error) => error;
   const password = login.password.reveal();
-  const secrets = [base64(`\0${login.user}\0${password}`), base64(password), password];
-  const masked = (text: string) => secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), text);
-  // Only where a reply is quoted: addresses must stay as they are for the next attempt.
-  const quoting = new Set(['detail', 'note', 'reply']);
-  return (value) =>
-    JSON.parse(JSON.stringify(value), (key, part) =>
-      quoting.has(key) && typeof part === 'string' ? masked(part) : part,
-    );
+  const forms = [base64(`\0${login.user}\0${password}`), base64(password), password];
+  // Shorter ones would star out ordinary words.
+  const secrets = forms.filter((each) => each.length >= 4);
+  const masked = (text: string) => secrets.reduce((rest, each) => rest.replaceAll(each, '***'), text);
+  return (error) => {
+    for (const each of [error, ...(error.rejectedErrors ?? [])]) {
+      each.message = masked(each.message);
+      if (each.response !== undefined) each.response = masked(each.response);
+    }
+    return error;
+  };
 }
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');

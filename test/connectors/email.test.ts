@@ -423,4 +423,14 @@ describe('the options', () => {
     const parsed = email.action.safeParse({ ...fields, headers: { [name]: 'x' } });
     expect(parsed.error?.issues[0]?.path[0]).toBe('headers');
   });
+
+  test('of an action refuse a mail that says nothing', () => {
+    const { text: _, ...rest } = fields;
+    expect(email.action.safeParse(rest).success).toBe(false);
+    expect(
+      email.compose(rest, { deliveryId: 'd1' } as never, email.options.parse({ url: 'smtp://h', from })),
+    ).toMatchObject({
+      rejected: { reason: 'invalid' },
+    });
+  });
 });

@@ -87,7 +87,7 @@ export class SmtpSandbox {
       authOptional: login === undefined,
       allowInsecureAuth: tls === undefined,
       disableReverseLookup: true,
-      closeTimeout: 100,
+      closeTimeout: 10,
       logger: false,
       onConnect: (session, done) => this.#play('CONNECT', session, done),
       onAuth: (auth, session, done) =>

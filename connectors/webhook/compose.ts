@@ -1,0 +1,82 @@
+import { rejected } from '../../src/connector.ts';
+import type { Composed, DeliveryContext } from '../../src/connector.ts';
+import type { Json } from '../../src/model.ts';
+
+/** A call without what the sink adds: its URL, its headers and the signature. */
+export interface Call {
+  readonly method: string;
+  /** What follows the sink's url: empty, or starting with a slash or a question mark. */
+  readonly path: string;
+  /** By name in lower case. */
+  readonly headers: { readonly [name: string]: string };
+  /** Text goes out as it is, everything else as JSON. */
+  readonly body: Json;
+}
+
+/** The action's keys, rendered. */
+export interface CallFields {
+  readonly method?: string | undefined;
+  readonly path?: string | undefined;
+  readonly headers?: { readonly [name: string]: string } | undefined;
+  readonly body?: Json | undefined;
+}
+
+/** Pure. */
+export function compose(fields: CallFields, { event }: DeliveryContext): Composed<Call> {
+  const path = pathOf(fields.path ?? '');
+  if (path === null) return { rejected: leadsOutside };
+  const headers = { 'content-type': 'application/json', ...lowerCased(fields.headers ?? {}) };
+  const body = fields.body ?? defaultBody(event);
+  if (typeof body === 'string' && /[/+]json\b/i.test(headers['content-type'])) {
+    const fault = jsonFault(body);
+    if (fault !== null) return { rejected: notJson(fault) };
+  }
+  return { message: { method: fields.method ?? 'POST', path, headers, body } };
+}
+
+/** Standard Webhooks' shape of a payload. The sender's own body (`event.raw`) is left to templates. */
+function defaultBody(event: DeliveryContext['event']): Json {
+  const { id, candidateId, candidateNumericalId, testId, status, receivedAt, correlationId } = event;
+  const type = `candidate.${status.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase()}`;
+  const data = { id, candidateId, candidateNumericalId, testId, status, receivedAt, correlationId };
+  return { type, timestamp: receivedAt, data };
+}
+
+/** Percent-encoded where needed; null where a segment would climb out of the sink's url. */
+function pathOf(written: string): string | null {
+  if (written === '') return '';
+  const slashed = /^[/?]/.test(written) ? written : `/${written}`;
+  const [segments = ''] = slashed.split(/[?#]/, 1);
+  if (segments.split(/[/\\]/).some((segment) => /^(\.|%2e){1,2}$/i.test(segment))) return null;
+  const url = URL.parse(`http://host${slashed}`);
+  if (url === null) return null;
+  return (slashed.startsWith('?') ? '' : url.pathname) + url.search;
+}
+
+const leadsOutside = rejected(
+  'invalid',
+  "The `path` leads out of the sink's url.",
+  'Check what its template yields: no part of it may be "." or "..".',
+);
+
+function jsonFault(text: string): string | null {
+  try {
+    JSON.parse(text);
+    return null;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+const notJson = (fault: string) =>
+  rejected(
+    'invalid',
+    `The \`body\` is no JSON: ${fault.replace(/\s+/g, ' ')}.`,
+    'Write the body as YAML instead of text, so that it cannot go wrong, or set another Content-Type in headers.',
+  );
+
+const lowerCased = (headers: { readonly [name: string]: string }): { [name: string]: string } =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), oneLine(value)]));
+
+/** Without line breaks and other control characters, which could start another header. */
+export const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim();

@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import { defineConnector, secret } from '../../src/connector.ts';
+import type { Escape } from '../../src/connector.ts';
+import { compose, oneLine } from './compose.ts';
+import { endpoint } from './endpoint.ts';
+import { isPrivateLiteral } from './public-addresses.ts';
+import { signingSecret } from './sign.ts';
+
+/** Headers that belong to the connection, or that the connector itself sets. */
+const ownHeaders =
+  /^(host|content-length|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect|webhook-.*)$/i;
+
+const headerName = z
+  .string()
+  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, { error: 'expected the name of a header' })
+  .refine((name) => !ownHeaders.test(name), { error: 'this header is set by the connector' });
+
+const headerValue = secret().refine((value) => oneLine(value.reveal()) === value.reveal(), {
+  error: 'expected one line, without control characters',
+});
+
+const options = z
+  .object({
+    url: endpoint,
+    secret: z
+      .union([signingSecret, z.array(signingSecret).min(1)])
+      .optional()
+      .describe(
+        'Signs each call as Standard Webhooks say; list the new and the old one while you change it.',
+      ),
+    headers: z.record(headerName, headerValue).optional().describe('Sent with each call, as for an API key.'),
+    allowPrivate: z
+      .boolean()
+      .default(false)
+      .describe('Allow a url that leads to this machine or into a private network.'),
+  })
+  .refine(({ url, allowPrivate }) => allowPrivate || !isPrivateLiteral(url.hostname), {
+    path: ['url'],
+    error: 'this address is not on the internet; say allowPrivate: true if that is meant',
+  });
+
+const action = z.object({
+  method: z.enum(['POST', 'PUT', 'PATCH', 'DELETE']).optional().describe('POST unless said.'),
+  path: z
+    .string()
+    .optional()
+    .describe("What follows the sink's url, as in /candidates/{{ event.candidateId }}."),
+  headers: z.record(headerName, z.string()).optional().describe("Besides the sink's; these win."),
+  body: z
+    .json()
+    .optional()
+    .describe(
+      'A YAML map or list, sent as JSON, or text. Without it: type, timestamp and the event as data.',
+    ),
+});
+
+/** In text the values are parts of JSON strings; in a YAML tree they become data and need nothing. */
+const escapeJson: Escape = (value, path) => (path.length === 0 ? JSON.stringify(value).slice(1, -1) : value);
+
+/** Calls to any system over HTTP. It cannot be asked what arrived: the webhook-id, the same on every attempt, lets it drop a repeat. */
+export const webhook = defineConnector({
+  name: 'webhook',
+  options,
+  action,
+  templates: {
+    path: { escape: (value) => encodeURIComponent(value.toWellFormed()) },
+    headers: { escape: oneLine },
+    body: { escape: escapeJson, data: true },
+  },
+  defaults: { concurrency: 16, timeoutMs: 30_000 },
+  compose: (fields, context) => compose(fields, context),
+  connect: async (given) => {
+    const { connectWebhook } = await import('./sink.ts');
+    return connectWebhook(given);
+  },
+});

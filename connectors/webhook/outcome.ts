@@ -1,0 +1,104 @@
+import { delivered, fetchFailure, rejected } from '../../src/connector.ts';
+import type { Outcome, Rejected, Retry } from '../../src/model.ts';
+import type { Answer, Exchange } from './exchange.ts';
+import { PrivateAddressError } from './public-addresses.ts';
+
+/** How an attempt ended. `now` in ms: what a Retry-After that names a date is measured from. */
+export function outcomeOf(result: Exchange, now: number, aborted: boolean): Outcome {
+  return 'answer' in result
+    ? outcomeOfAnswer(result.answer, now)
+    : outcomeOfError(result.error, result.sent, aborted);
+}
+
+function outcomeOfAnswer(answer: Answer, now: number): Outcome {
+  const { status, headers } = answer;
+  const detail = `The receiver answered ${status}${said(answer)}.`;
+  if (status < 300) {
+    const requestId = one(headers['x-request-id']) ?? one(headers['request-id']);
+    return delivered({ status, ...(requestId !== undefined && { requestId: requestId.slice(0, 200) }) });
+  }
+  if (status < 400) return redirected(status, one(headers['location']));
+  if (status === 401 || status === 403 || status === 407) {
+    const advice = "Check the sink's secret and headers, and what the receiver demands.";
+    return { outcome: 'retry', reason: 'auth', detail: `${detail} ${advice}`, sinkWide: true };
+  }
+  if (status >= 500 || retried.has(status))
+    return later(status, detail, retryAfterMs(one(headers['retry-after']), now));
+  if (status === 404 || status === 410)
+    return rejected('not_found', detail, "Check the sink's url and the action's path.");
+  return rejected(
+    'invalid',
+    detail,
+    'Check with the receiver what it expects, and compare the body and headers.',
+  );
+}
+
+/** Failures of the moment among 4xx: request time-out, too early, too many requests. */
+const retried = new Set([408, 425, 429]);
+
+/** Faults of one message as well as of the receiver as a whole: others may do better. */
+const ofThisMessage = new Set([408, 425, 500, 501, 505, 507, 508]);
+
+function later(status: number, detail: string, delayMs: number | undefined): Retry {
+  const reason = status === 429 ? 'rate_limited' : status === 408 ? 'timeout' : 'server';
+  return {
+    outcome: 'retry',
+    reason,
+    detail,
+    ...(delayMs !== undefined && { retryAfterMs: delayMs }),
+    ...(!ofThisMessage.has(status) && { sinkWide: true }),
+  };
+}
+
+function redirected(status: number, location: string | undefined): Rejected {
+  const host = location === undefined ? undefined : URL.parse(location)?.host;
+  const where = host ? `to ${host}` : 'to another address';
+  return rejected(
+    'invalid',
+    `The receiver answered ${status} and points ${where}; redirects are not followed.`,
+    "Put the final address into the sink's url.",
+  );
+}
+
+/** A stated delay longer than this would only make a delivery be given up. */
+const longestDelayMs = 24 * 60 * 60 * 1000;
+
+/** Seconds, or a date. */
+function retryAfterMs(text: string | undefined, now: number): number | undefined {
+  if (text === undefined) return undefined;
+  const delayMs = /^\s*\d+\s*$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now;
+  return Number.isNaN(delayMs) ? undefined : Math.min(Math.max(delayMs, 0), longestDelayMs);
+}
+
+function outcomeOfError(error: Error, sent: boolean, aborted: boolean): Outcome {
+  if (error instanceof PrivateAddressError) return privateAddress;
+  const { words } = fetchFailure(error);
+  if (sent) {
+    if (aborted)
+      return { outcome: 'unknown', reason: 'timeout', detail: 'The receiver did not answer in time.' };
+    return { outcome: 'unknown', reason: 'network', detail: `No answer came: ${words}.` };
+  }
+  const late = aborted || /TIMEOUT|ETIMEDOUT/.test((error as NodeJS.ErrnoException).code ?? '');
+  const detail = aborted
+    ? 'Time ran out before the request was sent.'
+    : `The receiver cannot be reached: ${words}.`;
+  return { outcome: 'retry', reason: late ? 'timeout' : 'network', detail, sinkWide: true };
+}
+
+/** For a url that leads to this machine or into its network without the sink's leave. */
+export const privateAddress = rejected(
+  'invalid',
+  "The sink's url leads to an address that is not on the internet (this machine, or a private network).",
+  'Say allowPrivate: true in the sink if that is meant.',
+);
+
+/** The start of what the receiver said, where it is text for people or programs and not a page. */
+function said({ headers, text }: Answer): string {
+  if (/html/i.test(one(headers['content-type']) ?? '')) return '';
+  const line = text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
+  if (line === '' || line.includes('\uFFFD')) return '';
+  return `: ${line.length > 200 ? `${line.slice(0, 200)}…` : line.replace(/[.!]$/, '')}`;
+}
+
+const one = (value: string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value[0] : value;

@@ -1,0 +1,80 @@
+import { lookup as resolve } from 'node:dns';
+import type { LookupAddress, LookupOptions } from 'node:dns';
+import { BlockList, isIP } from 'node:net';
+
+/** IANA's special-purpose IPv4 ranges: whatever is not out on the internet. */
+const specialV4 = subnets('ipv4', [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/3',
+]);
+
+const globalV6 = subnets('ipv6', ['2000::/3']);
+
+/** Inside of the global range, yet tunnels to other addresses (Teredo, 6to4), documentation, or protocol use. */
+const specialV6 = subnets('ipv6', ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']);
+
+/** Ranges whose last 32 bits are an IPv4 address that the packets end up at: IPv4-mapped and NAT64. */
+const embedding = subnets('ipv6', ['::ffff:0:0/96', '64:ff9b::/96']);
+
+/** Whether an IP address, in any of its spellings, is out on the internet. */
+export function isPublic(address: string): boolean {
+  const bare = address.replace(/%.*$/, '');
+  if (isIP(bare) === 4) return !specialV4.check(bare);
+  if (embedding.check(bare, 'ipv6')) return !specialV4.check(lastFourBytes(bare));
+  return globalV6.check(bare, 'ipv6') && !specialV6.check(bare, 'ipv6');
+}
+
+/** The name did not resolve to any address that may be called. */
+export class PrivateAddressError extends Error {
+  override readonly name = 'PrivateAddressError';
+}
+
+/** Whether a URL's host is an address that is not public; a name is only known once it is resolved. */
+export const isPrivateLiteral = (hostname: string): boolean => isIP(hostname) !== 0 && !isPublic(hostname);
+
+type Found = (error: Error | null, address: string | LookupAddress[], family?: number) => void;
+
+/**
+ * dns.lookup without the addresses that are not public. It is handed to the connection itself, so that the address which was
+ * judged is the one connected to: asking first and connecting by name later could meet another answer.
+ */
+export function lookupPublic(hostname: string, options: LookupOptions, found: Found): void {
+  resolve(hostname, { ...options, all: true }, (error, addresses) => {
+    if (error) return found(error, []);
+    const open = addresses.filter(({ address }) => isPublic(address));
+    const [first] = open;
+    if (first === undefined) return found(new PrivateAddressError('no public address'), []);
+    return options.all ? found(null, open) : found(null, first.address, first.family);
+  });
+}
+
+function subnets(family: 'ipv4' | 'ipv6', cidrs: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const cidr of cidrs) {
+    const [network = '', bits] = cidr.split('/');
+    list.addSubnet(network, Number(bits), family);
+  }
+  return list;
+}
+
+function lastFourBytes(address: string): string {
+  // A URL writes an embedded IPv4 address in hexadecimal groups.
+  const [high = 0, low = 0] = new URL(`http://[${address}]`).hostname
+    .slice(1, -1)
+    .split(':')
+    .slice(-2)
+    .map((group) => Number.parseInt(group || '0', 16));
+  return [high >> 8, high & 255, low >> 8, low & 255].join('.');
+}
