@@ -1,0 +1,212 @@
+import { expect, test } from 'vitest';
+import type { Delivery } from '../../src/model.ts';
+import type { Bench } from './store.ts';
+import {
+  arrival,
+  claimDue,
+  delivered,
+  idsOf,
+  minute,
+  planned,
+  receipt,
+  rejected,
+  resultOf,
+  retry,
+  t0,
+  unknown,
+} from './store-fixtures.ts';
+
+export function carryingOut(bench: () => Bench): void {
+  const accept = async (...deliveries: Parameters<typeof planned>[0][]) => {
+    const acceptance = await bench().store.accept(arrival({}, { deliveries: deliveries.map(planned) }));
+    return idsOf(acceptance, deliveries.length);
+  };
+  const claimIds = async (now = t0, lane?: string, limit?: number) =>
+    (await claimDue(bench().store, now, lane, limit)).map(({ delivery }) => delivery.id);
+
+  test('shows each lane that has something pending, with the earliest due time', async () => {
+    const { store } = bench();
+    await accept({ lane: 'a/1', sink: 'a', dueAt: t0 + 5 }, { lane: 'b', sink: 'b', dueAt: t0 + 1 });
+    await accept({ lane: 'a/1', sink: 'a', dueAt: t0 + 3 }, { lane: 'a/2', sink: 'a', dueAt: t0 });
+    await claimDue(store, t0, 'a/2');
+    expect(await store.lanes()).toEqual([
+      { lane: 'a/1', sink: 'a', dueAt: t0 + 3 },
+      { lane: 'b', sink: 'b', dueAt: t0 + 1 },
+    ]);
+  });
+
+  test('has no lanes when nothing is pending', async () => {
+    expect(await bench().store.lanes()).toEqual([]);
+  });
+
+  test('claims what is due in a lane, earliest due first, then in order of acceptance', async () => {
+    const [late] = await accept({ dueAt: t0 + 10 });
+    const [second, , third] = await accept({ dueAt: t0 + 5 }, { lane: 'other' }, { dueAt: t0 + 5 });
+    const [first] = await accept({ dueAt: t0 + 1 });
+    expect(await claimIds(t0 + 9, undefined, 2)).toEqual([first, second]);
+    expect(await claimIds(t0 + 9)).toEqual([third]);
+    expect(await claimIds(t0 + 9)).toEqual([]);
+    expect(await claimIds(t0 + 10)).toEqual([late]);
+  });
+
+  test('gives a claimed delivery with its event, the attempt counted and the first one timed', async () => {
+    const { store } = bench();
+    const came = arrival();
+    await store.accept(came);
+    const [first] = await claimDue(store, t0 + 2);
+    expect(first?.event).toEqual(came.event);
+    expect(first?.delivery).toMatchObject({ state: 'sending', attempts: 1, firstAttemptAt: t0 + 2 });
+    expect(await store.delivery(first!.delivery.id)).toEqual(first?.delivery);
+    await store.record([resultOf(first!, retry)]);
+    const [second] = await claimDue(store, t0 + 2 * minute);
+    expect(second?.delivery).toMatchObject({ attempts: 2, firstAttemptAt: t0 + 2 });
+  });
+
+  test('never gives one delivery to two claims', async () => {
+    const { store, home } = bench();
+    const other = await home.open();
+    await accept(...Array.from({ length: 10 }, () => ({})));
+    const claims = await Promise.all(
+      [store, other, store, other].map((one) => claimDue(one, t0, undefined, 4)),
+    );
+    const ids = claims.flat().map(({ delivery }) => delivery.id);
+    expect(ids).toHaveLength(10);
+    expect(new Set(ids).size).toBe(10);
+  });
+
+  const endings: [string, Parameters<typeof resultOf>[1], Partial<Delivery>][] = [
+    ['a success with its receipt', delivered, { state: 'delivered', receipt, lastError: null }],
+    [
+      'a failure that is tried again',
+      retry,
+      { state: 'pending', dueAt: t0 + minute, lastError: 'It answered 503.' },
+    ],
+    ['a rejection', rejected, { state: 'dead', dueAt: t0, lastError: 'No such channel.' }],
+    ['an unknown outcome', unknown, { state: 'held', uncertain: true }],
+  ];
+  test.each(endings)('records %s', async (_what, outcome, expected) => {
+    const { store } = bench();
+    const [id] = await accept({});
+    const [claimed] = await claimDue(store);
+    const result = resultOf(claimed!, outcome, { progress: { done: ['a@example.com'] }, thread: 'k' });
+    await store.record([result]);
+    const delivery = await store.delivery(id!);
+    expect(delivery).toMatchObject({ ...expected, attempts: 1, progress: result.progress });
+    const detail = await store.event(delivery!.eventId);
+    expect(detail?.deliveries[0]).toEqual({
+      ...delivery,
+      message: result.message,
+      history: [result.attempt],
+    });
+  });
+
+  test('keeps every attempt, and the last message that was sent', async () => {
+    const { store } = bench();
+    await accept({});
+    const [first] = await claimDue(store);
+    await store.record([resultOf(first!, retry)]);
+    const [second] = await claimDue(store, t0 + minute);
+    await store.record([resultOf(second!, rejected, { message: null })]);
+    const detail = await store.event(first!.event.id);
+    expect(detail?.deliveries[0]?.history.map(({ number, outcome }) => [number, outcome])).toEqual([
+      [1, retry],
+      [2, rejected],
+    ]);
+    expect(detail?.deliveries[0]?.message).toEqual({ text: `message of ${first!.delivery.id}` });
+  });
+
+  test('records many results in one call', async () => {
+    const { store } = bench();
+    await accept({}, {}, {});
+    const claimed = await claimDue(store);
+    await store.record(claimed.map((one) => resultOf(one, delivered)));
+    expect((await store.counts())[0]?.states).toMatchObject({ sending: 0, delivered: 3 });
+  });
+
+  test('ignores a result for a delivery that is not being sent', async () => {
+    const { store } = bench();
+    const [id] = await accept({});
+    const pending = await store.delivery(id!);
+    await store.record([resultOf({ delivery: { ...pending!, attempts: 1 } }, delivered)]);
+    await store.record([resultOf({ delivery: { ...pending!, id: 'dlv_unknown_1' } }, delivered)]);
+    expect(await store.delivery(id!)).toEqual(pending);
+  });
+
+  test('ignores the late result of an attempt that was given up since', async () => {
+    const { store } = bench();
+    const [id] = await accept({});
+    const [first] = await claimDue(store);
+    await store.rescue(t0);
+    await claimDue(store);
+    await store.record([resultOf(first!, delivered)]);
+    expect(await store.delivery(id!)).toMatchObject({ state: 'sending', attempts: 2 });
+  });
+
+  test('rescues what a process that is gone left under way', async () => {
+    const { store, home } = bench();
+    const [left] = await accept({});
+    await claimDue(store, t0 + 1);
+    const [untouched] = await accept({ dueAt: t0 + minute });
+    await store.close();
+    const next = await home.open();
+    expect(await next.rescue(t0 + 50)).toBe(1);
+    expect(await next.rescue(t0 + 60)).toBe(0);
+    const delivery = await next.delivery(left!);
+    expect(delivery).toMatchObject({ state: 'pending', uncertain: true, attempts: 1, dueAt: t0 + 50 });
+    const detail = await next.event(delivery!.eventId);
+    expect(detail?.deliveries[0]?.history).toMatchObject([
+      { number: 1, startedAt: t0 + 1, endedAt: t0 + 50, outcome: { outcome: 'unknown' } },
+    ]);
+    expect(await next.delivery(untouched!)).toMatchObject({ uncertain: false, attempts: 0 });
+  });
+
+  test('rescues more than fits into one step', async () => {
+    const { store } = bench();
+    await accept(...Array.from({ length: 1100 }, () => ({})));
+    await claimDue(store, t0, undefined, 2000);
+    expect(await store.rescue(t0)).toBe(1100);
+  });
+
+  test('takes back a claim that was not started, as if it had not been', async () => {
+    const { store } = bench();
+    const [id] = await accept({});
+    const before = await store.delivery(id!);
+    await claimDue(store);
+    await store.release([id!, 'dlv_unknown_1']);
+    expect(await store.delivery(id!)).toEqual(before);
+  });
+
+  test('takes back a later claim without losing the attempts before it', async () => {
+    const { store } = bench();
+    const [id] = await accept({});
+    const [first] = await claimDue(store, t0 + 1);
+    await store.record([resultOf(first!, retry)]);
+    const before = await store.delivery(id!);
+    await claimDue(store, t0 + 2 * minute);
+    await store.release([id!]);
+    expect(await store.delivery(id!)).toEqual(before);
+    await store.release([id!]);
+    expect(await store.delivery(id!)).toEqual(before);
+  });
+
+  test("finds a thread's first message by its key and sink", async () => {
+    const { store } = bench();
+    await accept({}, {}, {}, {});
+    const [a, b, c, d] = await claimDue(store);
+    const at = (endedAt: number, claimed: typeof a, ts: string) => {
+      const outcome = { outcome: 'delivered', receipt: { ts } } as const;
+      const result = resultOf(claimed!, outcome, { thread: 'candidate 1' });
+      return { ...result, attempt: { ...result.attempt, endedAt } };
+    };
+    await store.record([
+      at(t0 + 9, a, 'later'),
+      at(t0 + 7, b, 'earliest'),
+      resultOf(c!, rejected, { thread: 'candidate 1' }),
+      resultOf(d!, delivered, { thread: 'candidate 2' }),
+    ]);
+    expect(await store.threadOf('slack', 'candidate 1')).toEqual({ ts: 'earliest' });
+    expect(await store.threadOf('slack', 'candidate 2')).toEqual(receipt);
+    expect(await store.threadOf('slack', 'candidate 3')).toBeNull();
+    expect(await store.threadOf('mail', 'candidate 1')).toBeNull();
+  });
+}

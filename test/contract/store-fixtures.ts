@@ -1,0 +1,114 @@
+import { deliveryId } from '../../src/ids.ts';
+import type { Event, Outcome, PlannedDelivery } from '../../src/model.ts';
+import type { Acceptance, Arrival, AttemptResult, Claimed, Store } from '../../src/store/store.ts';
+
+export const t0 = Date.UTC(2026, 0, 1);
+export const minute = 60_000;
+export const day = 24 * 60 * minute;
+export const configId = 'cfg_first';
+
+let arrivals = 0;
+
+/** An arrival of a candidate nobody saw before, with one delivery. */
+export function arrival(event: Partial<Event> = {}, rest: Partial<Omit<Arrival, 'event'>> = {}): Arrival {
+  arrivals += 1;
+  const candidateId = event.candidateId ?? `candidate-${arrivals}`;
+  const whole: Event = {
+    id: `evt_${String(arrivals).padStart(26, '0')}`,
+    candidateId,
+    candidateNumericalId: 7,
+    testId: 1_234_567,
+    status: 'Completed',
+    raw: { candidateId, extra: ['kept', { as: 'it came' }] },
+    correlationId: `correlation-${arrivals}`,
+    receivedAt: t0,
+    ...event,
+  };
+  return {
+    event: whole,
+    configId,
+    deliveries: [planned({ dueAt: whole.receivedAt })],
+    windowMs: day,
+    ...rest,
+  };
+}
+
+export function planned(changes: Partial<PlannedDelivery> = {}): PlannedDelivery {
+  return {
+    rule: 'completed',
+    action: 0,
+    sink: 'slack',
+    connector: 'slack',
+    lane: 'slack #hiring',
+    dueAt: t0,
+    group: null,
+    ...changes,
+  };
+}
+
+export const receipt = { channel: 'C1', ts: '1.5' };
+export const delivered: Outcome = { outcome: 'delivered', receipt };
+export const retry: Outcome = { outcome: 'retry', reason: 'server', detail: 'It answered 503.' };
+export const rejected: Outcome = {
+  outcome: 'rejected',
+  reason: 'not_found',
+  detail: 'No such channel.',
+  advice: 'Make it.',
+};
+export const unknown: Outcome = { outcome: 'unknown', reason: 'timeout', detail: 'No answer within 10 s.' };
+
+const stateAfter = { delivered: 'delivered', retry: 'pending', rejected: 'dead', unknown: 'held' } as const;
+
+/** How a claimed delivery's attempt ended; a retry is due a minute later, an unknown outcome is held. */
+export function resultOf(
+  { delivery }: Pick<Claimed, 'delivery'>,
+  outcome: Outcome,
+  changes: Partial<AttemptResult> = {},
+): AttemptResult {
+  const startedAt = delivery.firstAttemptAt ?? t0;
+  return {
+    deliveryId: delivery.id,
+    attempt: { number: delivery.attempts, startedAt, endedAt: startedAt + 5, outcome },
+    state: stateAfter[outcome.outcome],
+    dueAt: outcome.outcome === 'retry' ? startedAt + minute : null,
+    uncertain: outcome.outcome === 'unknown',
+    progress: null,
+    lastError: outcome.outcome === 'delivered' ? null : outcome.detail,
+    message: { text: `message of ${delivery.id}` },
+    thread: null,
+    ...changes,
+  };
+}
+
+/** The ids of the deliveries that an acceptance planned. */
+export function idsOf(acceptance: Acceptance, count = 1): string[] {
+  return Array.from({ length: count }, (_, index) => deliveryId(acceptance.eventId, index + 1));
+}
+
+export function claimDue(
+  store: Store,
+  now: number = t0,
+  lane = 'slack #hiring',
+  limit = 100,
+): Promise<Claimed[]> {
+  return store.claim({ lane, now, limit });
+}
+
+/** Accepts, claims and records, one delivery each; returns the deliveries' ids. */
+export async function carriedOut(
+  store: Store,
+  outcomes: readonly Outcome[],
+  receivedAt = t0,
+): Promise<string[]> {
+  const ids: string[] = [];
+  for (const outcome of outcomes) {
+    // oxlint-disable no-await-in-loop -- each claim must find its own delivery
+    const acceptance = await store.accept(arrival({ receivedAt }));
+    const [claimed] = await claimDue(store, receivedAt);
+    if (!claimed) throw new Error('Nothing to claim.');
+    await store.record([resultOf(claimed, outcome)]);
+    // oxlint-enable no-await-in-loop
+    ids.push(...idsOf(acceptance));
+  }
+  return ids;
+}

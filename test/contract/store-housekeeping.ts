@@ -1,0 +1,110 @@
+import { expect, test } from 'vitest';
+import type { Bench } from './store.ts';
+import {
+  arrival,
+  carriedOut,
+  claimDue,
+  configId,
+  day,
+  delivered,
+  idsOf,
+  planned,
+  rejected,
+  resultOf,
+  retry,
+  t0,
+  unknown,
+} from './store-fixtures.ts';
+
+export function housekeeping(bench: () => Bench): void {
+  test('keeps configs, and gives back what was saved first', async () => {
+    const { store } = bench();
+    const source = { rules: [{ name: 'a "quoted" one', when: {} }], catalog: null };
+    await store.saveConfig({ id: 'cfg_a', source, savedAt: t0 });
+    await store.saveConfig({ id: 'cfg_a', source, savedAt: t0 + 1 });
+    expect(await store.config('cfg_a')).toEqual(source);
+    expect(await store.config('cfg_b')).toBeNull();
+  });
+
+  test('prunes old events whose deliveries are all final, with all that belongs to them', async () => {
+    const { store } = bench();
+    const came = arrival({ correlationId: 'first' }, { deliveries: [planned(), planned(), planned()] });
+    const { eventId } = await store.accept(came);
+    const { candidateId } = came.event;
+    await store.accept(arrival({ candidateId, correlationId: 'repeated' }));
+    const claimed = await claimDue(store);
+    await store.record([resultOf(claimed[0]!, delivered, { thread: 't' }), resultOf(claimed[1]!, rejected)]);
+    await store.record([resultOf(claimed[2]!, unknown)]);
+    await store.discard([claimed[2]!.delivery.id], t0);
+    expect(await store.prune(t0, 10)).toBe(0);
+    expect(await store.prune(t0 + 1, 10)).toBe(1);
+    expect(await store.event(eventId)).toBeNull();
+    expect(await store.delivery(claimed[0]!.delivery.id)).toBeNull();
+    expect(await store.threadOf('slack', 't')).toBeNull();
+    expect(await store.deliveries({ states: ['dead', 'delivered', 'discarded'] })).toEqual([]);
+    const retries = ['first', 'repeated'].map((correlationId) =>
+      arrival({ candidateId, correlationId, receivedAt: t0 + 1 }),
+    );
+    expect(await store.accept(retries[1]!)).toMatchObject({ duplicate: false });
+    expect((await store.event(retries[1]!.event.id))?.duplicates).toEqual([]);
+  });
+
+  test('never prunes an event with a delivery that is not final', async () => {
+    const { store } = bench();
+    await carriedOut(store, [retry, unknown]);
+    const [sending] = idsOf(await store.accept(arrival()));
+    await claimDue(store);
+    await store.accept(arrival({}, { deliveries: [planned({ dueAt: t0 + 400 * day })] }));
+    expect(await store.prune(t0 + 500 * day, 10)).toBe(0);
+    expect(await store.delivery(sending!)).toMatchObject({ state: 'sending' });
+    expect(await store.events({})).toHaveLength(4);
+  });
+
+  test('prunes in steps of the given size, oldest first', async () => {
+    const { store } = bench();
+    await carriedOut(store, [delivered], t0 + 2);
+    const [, newest] = await carriedOut(store, [delivered, delivered], t0 + 3);
+    await store.accept(arrival({ receivedAt: t0 }, { deliveries: [] }));
+    expect(await store.prune(t0 + day, 3)).toBe(3);
+    expect((await store.events({})).flatMap(({ deliveries }) => deliveries.map(({ id }) => id))).toEqual([
+      newest,
+    ]);
+    expect(await store.prune(t0 + day, 3)).toBe(1);
+  });
+
+  test('still knows a later event of the same content after the first is pruned', async () => {
+    const { store } = bench();
+    const first = arrival({}, { deliveries: [] });
+    const { candidateId } = first.event;
+    const second = arrival({ candidateId, correlationId: 'second', receivedAt: t0 + 2 * day });
+    await store.accept(first);
+    await store.accept(second);
+    expect(await store.prune(t0 + 1, 10)).toBe(1);
+    const retry2 = arrival({ candidateId, correlationId: 'second', receivedAt: t0 + 9 * day });
+    expect(await store.accept(retry2)).toMatchObject({ duplicate: true, eventId: second.event.id });
+  });
+
+  test('removes old configs with the last event and replay that used them', async () => {
+    const { store, home } = bench();
+    const other = await home.open();
+    const save = (id: string, savedAt: number) => other.saveConfig({ id, source: {}, savedAt });
+    await Promise.all([save('cfg_event', t0), save('cfg_replay', t0), save('cfg_unused', t0)]);
+    await save('cfg_new', t0 + day);
+    await store.accept(arrival({}, { configId: 'cfg_event', deliveries: [] }));
+    const [replayed] = await carriedOut(store, [rejected], t0 + day);
+    await store.replay([{ deliveryId: replayed!, configId: 'cfg_replay', planned: planned() }], t0 + day);
+    const kept = async () => {
+      const ids = [configId, 'cfg_event', 'cfg_replay', 'cfg_unused', 'cfg_new'];
+      const sources = await Promise.all(ids.map((id) => store.config(id)));
+      return ids.filter((_, index) => sources[index] !== null);
+    };
+    expect(await store.prune(t0, 10)).toBe(0);
+    expect(await kept()).toEqual([configId, 'cfg_event', 'cfg_replay', 'cfg_unused', 'cfg_new']);
+    expect(await store.prune(t0 + 1, 10)).toBe(1);
+    expect(await kept()).toEqual([configId, 'cfg_replay', 'cfg_new']);
+    await store.discard([replayed!], t0);
+    expect(await store.prune(t0 + 2 * day, 10)).toBe(1);
+    // This process saved it, so it may be in force with no event yet.
+    expect(await kept()).toEqual([configId]);
+  });
+}

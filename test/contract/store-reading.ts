@@ -1,0 +1,121 @@
+import { expect, test } from 'vitest';
+import { StoreUnavailable } from '../../src/store/store.ts';
+import type { Bench } from './store.ts';
+import {
+  arrival,
+  carriedOut,
+  claimDue,
+  configId,
+  day,
+  delivered,
+  planned,
+  rejected,
+  t0,
+  unknown,
+} from './store-fixtures.ts';
+
+export function reading(bench: () => Bench): void {
+  test('lists events newest first, with their deliveries', async () => {
+    const { store } = bench();
+    const came = [arrival(), arrival({}, { deliveries: [planned(), planned()] }), arrival()];
+    await Promise.all(came.map((one) => store.accept(one)));
+    const stories = await store.events({ limit: 2 });
+    expect(stories.map(({ event }) => event)).toEqual([came[2]!.event, came[1]!.event]);
+    expect(stories[1]).toMatchObject({ configId, duplicates: 0 });
+    expect(stories[1]?.deliveries).toEqual([
+      await store.delivery(`dlv_${came[1]!.event.id.slice(4)}_1`),
+      await store.delivery(`dlv_${came[1]!.event.id.slice(4)}_2`),
+    ]);
+  });
+
+  test('finds events by time, status and candidate, alone and together', async () => {
+    const { store } = bench();
+    const came = {
+      old: arrival({ receivedAt: t0 }),
+      canceled: arrival({ receivedAt: t0 + 1, status: 'Canceled' }),
+      dana: arrival({ receivedAt: t0 + 2, candidateId: 'dana' }),
+      danaCanceled: arrival({ receivedAt: t0 + 3, candidateId: 'dana', status: 'Canceled' }),
+    };
+    await Promise.all(Object.values(came).map((one) => store.accept(one)));
+    const found = async (filter: Parameters<typeof store.events>[0]) => {
+      const stories = await store.events(filter);
+      return stories.map(
+        ({ event }) => Object.entries(came).find(([, one]) => one.event.id === event.id)?.[0],
+      );
+    };
+    expect(await found({ since: t0 + 2 })).toEqual(['danaCanceled', 'dana']);
+    expect(await found({ status: 'Canceled' })).toEqual(['danaCanceled', 'canceled']);
+    expect(await found({ candidateId: 'dana' })).toEqual(['danaCanceled', 'dana']);
+    expect(await found({ since: t0 + 1, status: 'Canceled', candidateId: 'dana' })).toEqual(['danaCanceled']);
+    expect(await found({ status: 'Canceled', limit: 1 })).toEqual(['danaCanceled']);
+  });
+
+  test('knows no event and no delivery by an id that was never given', async () => {
+    const { store } = bench();
+    expect(await store.event('evt_nobody')).toBeNull();
+    expect(await store.delivery('dlv_nobody_1')).toBeNull();
+    expect(await store.delivery('nonsense')).toBeNull();
+    const { eventId } = await store.accept(arrival());
+    expect(await store.delivery(`dlv_${eventId.slice(4)}_2`)).toBeNull();
+  });
+
+  test('lists deliveries by state, oldest first, by sink and time, page by page', async () => {
+    const { store } = bench();
+    const [dead1, , held] = await carriedOut(store, [rejected, delivered, unknown]);
+    const [dead2] = await carriedOut(store, [rejected], t0 + day);
+    const ids = async (filter: Parameters<typeof store.deliveries>[0]) =>
+      (await store.deliveries(filter)).map(({ id }) => id);
+    expect(await ids({ states: ['dead'] })).toEqual([dead1, dead2]);
+    expect(await ids({ states: ['dead', 'held'] })).toEqual([dead1, held, dead2]);
+    expect(await ids({ states: ['pending', 'sending'] })).toEqual([]);
+    expect(await ids({ states: ['dead', 'held', 'delivered'], since: t0 + 1 })).toEqual([dead2]);
+    expect(await ids({ states: ['dead'], sink: 'mail' })).toEqual([]);
+    expect(await ids({ states: ['dead', 'held'], limit: 2 })).toEqual([dead1, held]);
+    expect(await ids({ states: ['dead', 'held'], limit: 2, after: held! })).toEqual([dead2]);
+    expect(await ids({ states: ['dead'], after: 'dlv_nobody_1' })).toEqual([]);
+  });
+
+  test('counts deliveries by sink and state', async () => {
+    const { store } = bench();
+    expect(await store.counts()).toEqual([]);
+    const none = { pending: 0, sending: 0, delivered: 0, dead: 0, held: 0, discarded: 0 };
+    const mail = planned({ sink: 'mail', lane: 'mail' });
+    await store.accept(arrival({}, { deliveries: [planned(), planned(), mail] }));
+    await claimDue(store, t0, undefined, 1);
+    expect(await store.counts()).toEqual([
+      { sink: 'mail', planned: 1, states: { ...none, pending: 1 } },
+      { sink: 'slack', planned: 2, states: { ...none, pending: 1, sending: 1 } },
+    ]);
+  });
+
+  test('knows when the newest event came', async () => {
+    const { store } = bench();
+    expect(await store.lastEventAt()).toBeNull();
+    await store.accept(arrival({ receivedAt: t0 + 5 }));
+    await store.accept(arrival({ receivedAt: t0 + 3 }));
+    expect(await store.lastEventAt()).toBe(t0 + 5);
+  });
+
+  test('sees at once what another process wrote', async () => {
+    const { store, home } = bench();
+    const other = await home.open();
+    const { eventId } = await store.accept(arrival());
+    expect(await other.event(eventId)).toEqual(await store.event(eventId));
+  });
+
+  test('finishes the writes under way when closed, and takes no more', async () => {
+    const { store, home } = bench();
+    const writes = Array.from({ length: 50 }, () => store.accept(arrival()));
+    await store.close();
+    await store.close();
+    const accepted = await Promise.all(writes);
+    await expect(store.accept(arrival())).rejects.toThrow(StoreUnavailable);
+    await expect(store.lanes()).rejects.toThrow(StoreUnavailable);
+    const reopened = await home.open();
+    expect(await reopened.events({ limit: 100 })).toHaveLength(accepted.length);
+  });
+
+  test('says that it can be written', async () => {
+    await expect(bench().store.probe()).resolves.toBeUndefined();
+  });
+}

@@ -1,0 +1,215 @@
+import { expect, test } from 'vitest';
+import { deliveryId } from '../../src/ids.ts';
+import type { Bench } from './store.ts';
+import { arrival, claimDue, configId, day, idsOf, planned, t0 } from './store-fixtures.ts';
+
+export function receiving(bench: () => Bench): void {
+  test('keeps an event with its deliveries, whole', async () => {
+    const { store } = bench();
+    const deliveries = [
+      planned(),
+      planned({ action: 1, sink: 'mail', connector: 'email', lane: 'mail', group: 'g' }),
+    ];
+    const came = arrival({}, { deliveries });
+    const acceptance = await store.accept(came);
+    expect(acceptance).toEqual({ eventId: came.event.id, duplicate: false, correlationReused: false });
+    const detail = await store.event(came.event.id);
+    expect(detail).toEqual({
+      event: came.event,
+      configId,
+      duplicates: [],
+      deliveries: deliveries.map((delivery, index) => ({
+        ...delivery,
+        id: deliveryId(came.event.id, index + 1),
+        eventId: came.event.id,
+        configId,
+        state: 'pending',
+        createdAt: t0,
+        since: t0,
+        attempts: 0,
+        firstAttemptAt: null,
+        uncertain: false,
+        progress: null,
+        receipt: null,
+        lastError: null,
+        message: null,
+        history: [],
+      })),
+    });
+  });
+
+  test('keeps an event that no action follows', async () => {
+    const { store } = bench();
+    const { eventId } = await store.accept(arrival({}, { deliveries: [] }));
+    expect((await store.event(eventId))?.deliveries).toEqual([]);
+  });
+
+  test('keeps hostile strings as they are', async () => {
+    const { store } = bench();
+    const candidateId = `'; drop table events; -- <!channel> =1+1 \r\n \u202E 𝒜 "$1" ?1`;
+    const { eventId } = await store.accept(arrival({ candidateId, candidateNumericalId: null }));
+    const detail = await store.event(eventId);
+    expect(detail?.event).toMatchObject({ candidateId, raw: { candidateId }, candidateNumericalId: null });
+    expect(await store.accept(arrival({ candidateId }))).toMatchObject({ duplicate: true, eventId });
+  });
+
+  test('takes the same content under the same correlation id as a retry, however late', async () => {
+    const { store } = bench();
+    const first = arrival();
+    await store.accept(first);
+    const retry = arrival({ ...first.event, id: 'evt_retry', receivedAt: t0 + 400 * day });
+    expect(await store.accept(retry)).toEqual({
+      eventId: first.event.id,
+      duplicate: true,
+      correlationReused: false,
+    });
+  });
+
+  test('takes the same content under another correlation id, or none, as a duplicate within the window', async () => {
+    const { store } = bench();
+    const first = arrival();
+    await store.accept(first);
+    const { candidateId } = first.event;
+    for (const correlationId of ['another', null]) {
+      const again = arrival({ candidateId, correlationId, receivedAt: t0 + day - 1 });
+      // oxlint-disable-next-line no-await-in-loop -- in order
+      expect(await store.accept(again)).toMatchObject({ eventId: first.event.id, duplicate: true });
+    }
+    const later = arrival({ candidateId, receivedAt: t0 + day });
+    expect(await store.accept(later)).toMatchObject({ eventId: later.event.id, duplicate: false });
+  });
+
+  test('counts the window from the event, not from its last duplicate', async () => {
+    const { store } = bench();
+    const first = arrival();
+    await store.accept(first);
+    const { candidateId } = first.event;
+    await store.accept(arrival({ candidateId, receivedAt: t0 + day - 1 }));
+    const later = await store.accept(arrival({ candidateId, receivedAt: t0 + day + 1 }));
+    expect(later.duplicate).toBe(false);
+  });
+
+  test('takes both variants of the payload as one content', async () => {
+    const { store } = bench();
+    const first = arrival({ candidateNumericalId: 7 });
+    await store.accept(first);
+    const other = arrival({ candidateId: first.event.candidateId, candidateNumericalId: null });
+    expect(await store.accept(other)).toMatchObject({ eventId: first.event.id, duplicate: true });
+  });
+
+  test('takes another test or another status as another content', async () => {
+    const { store } = bench();
+    const { event } = arrival();
+    await store.accept(arrival(event));
+    const otherTest = await store.accept(arrival({ candidateId: event.candidateId, testId: 2 }));
+    const otherStatus = await store.accept(arrival({ candidateId: event.candidateId, status: 'Canceled' }));
+    expect([otherTest.duplicate, otherStatus.duplicate]).toEqual([false, false]);
+  });
+
+  test('knows the retry of a duplicate by its correlation id, also after the window', async () => {
+    const { store } = bench();
+    const first = arrival();
+    await store.accept(first);
+    const { candidateId } = first.event;
+    await store.accept(arrival({ candidateId, correlationId: 'twice', receivedAt: t0 + 5 }));
+    const retry = arrival({ candidateId, correlationId: 'twice', receivedAt: t0 + 2 * day });
+    expect(await store.accept(retry)).toMatchObject({ eventId: first.event.id, duplicate: true });
+  });
+
+  test('counts a retry on the event that it repeats, also where a later one has the same content', async () => {
+    const { store } = bench();
+    const first = arrival();
+    const second = arrival({ candidateId: first.event.candidateId, receivedAt: t0 + 2 * day });
+    await store.accept(first);
+    await store.accept(second);
+    const retries = [
+      await store.accept(arrival({ ...first.event, id: 'evt_r1', receivedAt: t0 + 2 * day + 1 })),
+      await store.accept(arrival({ ...second.event, id: 'evt_r2', receivedAt: t0 + 9 * day })),
+    ];
+    expect(retries.map(({ eventId }) => eventId)).toEqual([first.event.id, second.event.id]);
+  });
+
+  test('takes the same correlation id with other content as a new event, and says so', async () => {
+    const { store } = bench();
+    await store.accept(arrival({ correlationId: 'shared' }));
+    const other = arrival({ correlationId: 'shared' });
+    expect(await store.accept(other)).toMatchObject({ duplicate: false, correlationReused: true });
+    const retry = await store.accept(arrival({ ...other.event, id: 'evt_retry' }));
+    expect(retry).toEqual({ eventId: other.event.id, duplicate: true, correlationReused: false });
+  });
+
+  test('notices a correlation id with other content after a restart', async () => {
+    const { store, home } = bench();
+    await store.accept(arrival({ correlationId: 'shared' }));
+    await store.close();
+    const reopened = await home.open();
+    expect((await reopened.accept(arrival({ correlationId: 'shared' }))).correlationReused).toBe(true);
+  });
+
+  test('makes one event of twins in the same moment', async () => {
+    const { store } = bench();
+    const twins = Array.from({ length: 20 }, (_, index) =>
+      arrival({ candidateId: 'twin', correlationId: `c${index % 3}` }),
+    );
+    const acceptances = await Promise.all(twins.map((twin) => store.accept(twin)));
+    expect(acceptances.filter(({ duplicate }) => !duplicate)).toHaveLength(1);
+    expect(new Set(acceptances.map(({ eventId }) => eventId)).size).toBe(1);
+    expect(await claimDue(store)).toHaveLength(1);
+  });
+
+  test('makes one event of twins that come in through two processes', async () => {
+    const { store, home } = bench();
+    const other = await home.open();
+    const acceptances = await Promise.all(
+      [store, other, store, other].map((one) => one.accept(arrival({ candidateId: 'twin' }))),
+    );
+    expect(acceptances.filter(({ duplicate }) => !duplicate)).toHaveLength(1);
+    expect(new Set(acceptances.map(({ eventId }) => eventId)).size).toBe(1);
+  });
+
+  test('shows a duplicate on its event, and does nothing else for it', async () => {
+    const { store } = bench();
+    const first = arrival();
+    const acceptance = await store.accept(first);
+    const { candidateId } = first.event;
+    await store.accept(arrival({ candidateId, correlationId: 'later', receivedAt: t0 + 9 }));
+    await store.accept(arrival({ candidateId, correlationId: null, receivedAt: t0 + 11 }));
+    const detail = await store.event(first.event.id);
+    expect(detail?.duplicates).toEqual([
+      { receivedAt: t0 + 9, correlationId: 'later' },
+      { receivedAt: t0 + 11, correlationId: null },
+    ]);
+    expect((await store.events({}))[0]?.duplicates).toBe(2);
+    const claimed = await claimDue(store, t0 + day);
+    expect(claimed.map(({ delivery }) => delivery.id)).toEqual(idsOf(acceptance));
+  });
+
+  test('refuses an event under a config that was never saved, without failing its neighbours', async () => {
+    const { store } = bench();
+    const good = [arrival(), arrival()];
+    const [first, bad, last] = await Promise.allSettled([
+      store.accept(good[0]!),
+      store.accept(arrival({ id: 'evt_bad' }, { configId: 'cfg_nobody_knows' })),
+      store.accept(good[1]!),
+    ]);
+    expect([first.status, bad.status, last.status]).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(bad).toMatchObject({ reason: { message: expect.stringContaining('cfg_nobody_knows') } });
+    expect(await store.event('evt_bad')).toBeNull();
+    expect(await claimDue(store)).toHaveLength(2);
+  });
+
+  test('keeps the newest of the rejected requests', async () => {
+    const { store } = bench();
+    const request = (n: number) => ({
+      receivedAt: t0 + n,
+      address: '::1',
+      correlationId: n % 2 ? null : 'c',
+      status: 422,
+      faults: ['testId: expected an integer', 'status: "done" is none'],
+      body: `{"n": ${n}`,
+    });
+    await Promise.all([1, 2, 3, 4, 5].map((n) => store.keepRejected(request(n), 3)));
+    expect(await store.rejectedRequests(10)).toEqual([request(5), request(4), request(3)]);
+    expect(await store.rejectedRequests(1)).toEqual([request(5)]);
+  });
+}

@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, describe, expect } from 'vitest';
+import { deliveryStates } from '../../src/model.ts';
+import type { Store } from '../../src/store/store.ts';
+import { byHand } from './store-by-hand.ts';
+import { carryingOut } from './store-carrying-out.ts';
+import { configId, t0 } from './store-fixtures.ts';
+import { housekeeping } from './store-housekeeping.ts';
+import { lifecycle } from './store-lifecycle.ts';
+import { reading } from './store-reading.ts';
+import { receiving } from './store-receiving.ts';
+
+/** Where a store lives: empty at first, and gone after `dispose`. */
+export interface StoreHome {
+  /** Another connection to the same store, as another process would have it. */
+  open(): Promise<Store>;
+  /** Closes what was opened. */
+  dispose(): Promise<void>;
+}
+
+/** What the suite's parts work on: an open store with a config saved, and its home. */
+export interface Bench {
+  readonly store: Store;
+  readonly home: StoreHome;
+}
+
+/** The promises of src/store/store.ts. Every backend passes all of them. */
+export function storeContract(name: string, makeHome: () => Promise<StoreHome>): void {
+  describe(`${name} store`, () => {
+    let bench: Bench;
+
+    beforeEach(async () => {
+      const home = await makeHome();
+      bench = { home, store: await home.open() };
+      await bench.store.saveConfig({ id: configId, source: { rules: [] }, savedAt: t0 });
+    });
+
+    afterEach(async () => {
+      const store = await bench.home.open();
+      await expectNothingLost(store);
+      await bench.home.dispose();
+    });
+
+    const current = () => bench;
+    describe('receiving', () => receiving(current));
+    describe('carrying out', () => carryingOut(current));
+    describe('by hand', () => byHand(current));
+    describe('reading', () => reading(current));
+    describe('housekeeping', () => housekeeping(current));
+    describe('over its life', () => lifecycle(current));
+  });
+}
+
+/** Accepted events' deliveries = pending + sending + delivered + dead + held + discarded, as counted and as stored. */
+async function expectNothingLost(store: Store): Promise<void> {
+  const stories = await store.events({ limit: 100_000 });
+  const stored = stories.flatMap((story) => story.deliveries);
+  for (const { sink, planned, states } of await store.counts()) {
+    const ofSink = stored.filter((delivery) => delivery.sink === sink);
+    expect(planned, `planned for ${sink}`).toBe(ofSink.length);
+    for (const state of deliveryStates) {
+      const count = ofSink.filter((delivery) => delivery.state === state).length;
+      expect(states[state], `${state} at ${sink}`).toBe(count);
+    }
+  }
+}
