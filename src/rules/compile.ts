@@ -1,22 +1,78 @@
-import type { RuleSet, Subject } from './plan.ts';
+import { statuses } from '../model.ts';
+import { compileWhen, verdictOf } from './conditions.ts';
+import type { Test } from './conditions.ts';
+import { constraintOf } from './constraint.ts';
+import type { RuleSet, Subject, Verdict } from './plan.ts';
+import { RuleIndex } from './rule-index.ts';
 import type { When } from './when.ts';
 
-// STOPGAP by the lead so that integration can begin: the helper who owns src/rules replaces this file.
-export function compileRules(rules: readonly { name: string; when: When; final: boolean }[]): RuleSet {
-  const holds = (when: When, { event, test }: Subject) =>
-    Object.entries(when).every(([key, wanted]) => {
-      const value: unknown = key.startsWith('test.') ? test[key.slice(5)] : event[key as keyof typeof event];
-      const not = (wanted as { not?: unknown } | null)?.not;
-      if (not !== undefined) return Array.isArray(not) ? !not.includes(value) : not !== value;
-      return Array.isArray(wanted) ? wanted.includes(value) : wanted === value;
-    });
-  return {
-    match: (subject) => rules.flatMap((rule, index) => (holds(rule.when, subject) ? [index] : [])),
-    explain: (subject) =>
-      rules.map((rule) => ({ rule: rule.name, matched: holds(rule.when, subject), because: 'stopgap' })),
-  };
+export interface Rule {
+  readonly name: string;
+  readonly when: When;
+  /** Ends the matching where it matches. */
+  readonly final: boolean;
 }
 
-export function unreachable(_rules: readonly unknown[]): number[] {
-  return [];
+/** Deciding costs about the same however many rules name other tests and statuses than the event has. */
+export function compileRules(rules: readonly Rule[]): RuleSet {
+  return new IndexedRules(rules);
+}
+
+interface CompiledRule extends Rule {
+  readonly test: Test;
+}
+
+class IndexedRules implements RuleSet {
+  readonly #rules: readonly CompiledRule[];
+  readonly #index: RuleIndex;
+
+  constructor(rules: readonly Rule[]) {
+    this.#rules = rules.map((rule) => ({ ...rule, test: compileWhen(rule.when) }));
+    this.#index = new RuleIndex(rules.map(({ when }) => constraintOf(when)));
+  }
+
+  /** Goes through two ascending lists as if they were one. */
+  match(subject: Subject): number[] {
+    const { testId, status } = subject.event;
+    const naming = this.#index.naming(testId, status);
+    const general = this.#index.general(status);
+    const matched: number[] = [];
+    let n = 0;
+    let g = 0;
+    while (n < naming.length || g < general.length) {
+      const index = ((naming[n] ?? Infinity) < (general[g] ?? Infinity) ? naming[n++] : general[g++]) ?? -1;
+      const rule = this.#rules[index];
+      if (!rule?.test.holds(subject)) continue;
+      matched.push(index);
+      if (rule.final) break;
+    }
+    return matched;
+  }
+
+  explain(subject: Subject): Verdict[] {
+    let ended: string | null = null;
+    return this.#rules.map(({ name, when, final, test }) => {
+      if (ended !== null) return notReached(name, ended);
+      const verdict = verdictOf(test, when, subject);
+      if (verdict.matched && final) ended = name;
+      return { rule: name, ...verdict };
+    });
+  }
+}
+
+function notReached(rule: string, ended: string): Verdict {
+  return { rule, matched: false, because: `not reached: rule \`${ended}\` before it is final and matched` };
+}
+
+/** Indexes of the rules that no event reaches: final rules before them match every event with a status of theirs. */
+export function unreachable(rules: readonly Rule[]): number[] {
+  const ended = statuses.map(() => false);
+  return rules.flatMap(({ when, final }, index) => {
+    const { statuses: possible } = constraintOf(when);
+    if (possible.every((isPossible, place) => !isPossible || ended[place])) return [index];
+    const testsOnlyStatus = Object.keys(when).every((key) => key === 'status');
+    if (final && testsOnlyStatus)
+      for (const [place, isPossible] of possible.entries()) ended[place] ||= isPossible;
+    return [];
+  });
 }

@@ -1,35 +1,37 @@
 import type { Event, PlannedDelivery } from '../model.ts';
 import { templateData } from '../templates/data.ts';
-import type { Action, Explanation, Plan } from './plan.ts';
+import type { Action, Explanation, Plan, Subject } from './plan.ts';
+import { schedule } from './schedule.ts';
 
-/** Which deliveries follow from an event, in the order of the rules. Pure. */
+/** The deliveries that an event causes, in the order of the rules and their actions. Pure; called for every event. */
 export function decide(plan: Plan, event: Event, now: number): PlannedDelivery[] {
-  return actionsFor(plan, event).map((action) => planned(plan, action, event, now));
+  const subject = subjectOf(plan, event);
+  const deliveries: PlannedDelivery[] = [];
+  for (const action of actionsFor(plan, subject)) deliveries.push(planned(action, event, subject, now));
+  return deliveries;
 }
 
-/** The same, with a verdict on each rule. */
+/** As decide, with the reasons. */
 export function explain(plan: Plan, event: Event, now: number): Explanation {
-  const subject = { event, test: plan.test(event.testId) };
-  const actions = actionsFor(plan, event).map((action) => ({
+  const subject = subjectOf(plan, event);
+  const actions = actionsFor(plan, subject).map((action) => ({
     action,
-    planned: planned(plan, action, event, now),
+    planned: planned(action, event, subject, now),
   }));
   return { rules: plan.rules.explain(subject), actions };
 }
 
-function actionsFor(plan: Plan, event: Event): readonly Action[] {
-  const matched = plan.rules.match({ event, test: plan.test(event.testId) });
+const subjectOf = (plan: Plan, event: Event): Subject => ({ event, test: plan.test(event.testId) });
+
+function actionsFor(plan: Plan, subject: Subject): readonly Action[] {
+  const matched = plan.rules.match(subject);
   if (matched.length === 0) return plan.unmatched;
-  return matched.flatMap((index) => plan.then[index] ?? []);
+  const [first = 0] = matched;
+  return matched.length === 1 ? (plan.then[first] ?? []) : matched.flatMap((index) => plan.then[index] ?? []);
 }
 
-function planned(plan: Plan, action: Action, event: Event, now: number): PlannedDelivery {
+function planned(action: Action, event: Event, { test }: Subject, now: number): PlannedDelivery {
   const { rule, action: index, sink, connector } = action;
-  const data = templateData(event, plan.test(event.testId), rule, now);
-  return { rule, action: index, sink, connector, lane: action.lane(data), ...schedule(now) };
-}
-
-/** When a delivery is due, and with which others it becomes one message. */
-function schedule(now: number): Pick<PlannedDelivery, 'dueAt' | 'group'> {
-  return { dueAt: now, group: null };
+  const lane = action.lane(templateData(event, test, rule, now));
+  return { rule, action: index, sink, connector, lane, ...schedule(action, event, now) };
 }

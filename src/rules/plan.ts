@@ -1,4 +1,4 @@
-import type { ActionRef, CandidateEvent, Event, Json, PlannedDelivery } from '../model.ts';
+import type { ActionRef, CandidateEvent, Json, PlannedDelivery } from '../model.ts';
 import type { TemplateData } from '../templates/data.ts';
 
 /** What rules test: the event, and the catalog's entry for its test (see TemplateData.test). */
@@ -55,6 +55,3 @@ export interface Explanation {
   readonly rules: readonly Verdict[];
   readonly actions: readonly { readonly action: Action; readonly planned: PlannedDelivery }[];
 }
-
-/** decide and explain are implemented beside this file's types; see the part 6. */
-export type Decide = (plan: Plan, event: Event, now: number) => PlannedDelivery[];

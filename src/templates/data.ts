@@ -21,6 +21,8 @@ export interface TemplateData {
   readonly rule: { readonly name: string };
   /** ISO 8601 in UTC. */
   readonly now: string;
+  /** Only in digests: all events of the message, each with the catalog's entry for its test. */
+  readonly events?: readonly (EventData & { readonly test: TemplateData['test'] })[];
 }
 
 export function eventData(event: Event): EventData {
@@ -33,5 +35,29 @@ export function eventData(event: Event): EventData {
     receivedAt: new Date(event.receivedAt).toISOString(),
     correlationId: event.correlationId,
     raw: event.raw,
+  };
+}
+
+/**
+ * The data of an action of `rule`, which is `unmatched` for the actions of `unmatched:`. Made only when it is looked
+ * at: deciding asks for it once per action, and most lanes are constant.
+ */
+export function templateData(
+  event: Event,
+  test: TemplateData['test'],
+  rule: string,
+  now: number,
+): TemplateData {
+  let seen: EventData | undefined;
+  return {
+    get event() {
+      seen ??= eventData(event);
+      return seen;
+    },
+    test,
+    rule: { name: rule },
+    get now() {
+      return new Date(now).toISOString();
+    },
   };
 }

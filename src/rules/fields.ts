@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import { closest } from '../config/suggest.ts';
+import { statuses } from '../model.ts';
+import type { Json } from '../model.ts';
+import type { Subject } from './plan.ts';
+
+/** Something that a condition can test. */
+export interface Field {
+  readonly name: string;
+  /** What sentences call it. */
+  readonly label: string;
+  /** One value of it, as a condition writes it. */
+  readonly value: z.ZodType<string | number | boolean>;
+  /** What `gt`, `gte`, `lt` and `lte` compare with; null where more and less mean nothing. */
+  readonly bound: z.ZodType<string | number> | null;
+  /** All the values that there are, where they can be listed. */
+  readonly all: readonly string[] | null;
+  /** False where every event has it. */
+  readonly optional: boolean;
+  read(subject: Subject): Json;
+}
+
+const status = z.enum(statuses, {
+  error: ({ input }) => {
+    const meant = closest(String(input), statuses);
+    return `expected a status: Completed, DidNotTake or Canceled${meant === null ? '' : ` (did you mean ${meant}?)`}`;
+  },
+});
+
+const wholeNumber = (what: string) => z.int({ error: `expected ${what}: a whole number` });
+
+/** Dashes, capitals and braces: spellings of a GUID that the receiver brings into one. */
+const otherGuid = /^[{(]?([\da-f]{8})-?([\da-f]{4})-?([\da-f]{4})-?([\da-f]{4})-?([\da-f]{12})[)}]?$/i;
+
+const candidateId = z
+  .string({ error: 'expected a candidate id: text, so in quotes where it is a number' })
+  .min(1, { error: 'expected a candidate id, not an empty text' })
+  .max(256, { error: 'expected a candidate id: at most 256 characters' })
+  .superRefine((id, context) => {
+    const kept = otherGuid.test(id) ? id.replaceAll(/[^\da-f]/gi, '').toLowerCase() : id.trim();
+    if (kept !== id) context.addIssue(`expected the id as it is kept: ${kept}`);
+  });
+
+const testValue = z.union([z.string(), z.number(), z.boolean()], {
+  error: 'expected text, a number, or true or false',
+});
+const testBound = z.union([z.number(), z.string()], { error: 'expected a number or text' });
+
+const eventFields: readonly Field[] = [
+  {
+    name: 'status',
+    label: 'status',
+    value: status,
+    bound: null,
+    all: statuses,
+    optional: false,
+    read: ({ event }) => event.status,
+  },
+  number('testId', 'test', 'a test id', false),
+  {
+    name: 'candidateId',
+    label: 'candidate',
+    value: candidateId,
+    bound: null,
+    all: null,
+    optional: false,
+    read: ({ event }) => event.candidateId,
+  },
+  number('candidateNumericalId', 'candidate number', "a candidate's number", true),
+];
+
+function number(
+  name: 'testId' | 'candidateNumericalId',
+  label: string,
+  what: string,
+  optional: boolean,
+): Field {
+  const value = wholeNumber(what);
+  return { name, label, value, bound: value, all: null, optional, read: ({ event }) => event[name] };
+}
+
+/** A key of the catalog's entry for the event's test. */
+export function testField(key: string): Field {
+  return {
+    name: `test.${key}`,
+    label: `the test's ${key}`,
+    value: testValue,
+    bound: testBound,
+    all: null,
+    optional: true,
+    read: ({ test }) => (Object.hasOwn(test, key) ? (test[key] ?? null) : null),
+  };
+}
+
+const byName: ReadonlyMap<string, Field> = new Map(eventFields.map((field) => [field.name, field]));
+
+export const testKeyPattern = /^test\.([\w-]+)$/;
+
+/** The field that a key of a `when` names, or null if there is none. */
+export function fieldOf(name: string): Field | null {
+  const [, key] = testKeyPattern.exec(name) ?? [];
+  return key === undefined ? (byName.get(name) ?? null) : testField(key);
+}

@@ -1,0 +1,34 @@
+import type { IsStrict, Place } from './engine.ts';
+import { parse } from './parse.ts';
+import type { Fault } from './parse.ts';
+import type { Vocabulary } from './shapes.ts';
+import { Walk } from './walk.ts';
+
+export interface PlacedFault {
+  readonly line: number;
+  readonly column: number;
+  readonly message: string;
+}
+
+/**
+ * All that can be said of a template before an event comes: what cannot be parsed, or else which variables and filters
+ * there will not be. `isStrict` is for rendering it: only what the service sends beyond its documented fields may turn
+ * out to be missing.
+ */
+export function check(
+  source: string,
+  { escape, path }: Place,
+  vocabulary: Vocabulary,
+): { readonly faults: readonly PlacedFault[]; readonly isStrict: IsStrict } {
+  const parsed = parse(source);
+  const walk = new Walk(vocabulary, escape('<', path) !== '<');
+  if ('templates' in parsed) walk.visitAll(parsed.templates);
+  const faults = 'faults' in parsed ? parsed.faults : walk.faults;
+  return { faults: faults.map((fault) => placed(fault, source)), isStrict: walk.scope.isStrict() };
+}
+
+function placed({ offset, message }: Fault, source: string): PlacedFault {
+  const before = source.slice(0, offset);
+  const lineStart = before.lastIndexOf('\n') + 1;
+  return { line: before.split('\n').length, column: offset - lineStart + 1, message };
+}

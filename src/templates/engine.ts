@@ -1,0 +1,84 @@
+import { Context, Liquid, toValue } from 'liquidjs';
+import type { Escape } from '../connector.ts';
+import { filters, withheldFilters } from './filters.ts';
+import { MemoryLimit, StepLimit } from './limits.ts';
+import { Markup, MarkupCapture } from './markup.ts';
+
+/** Where a template prints to. */
+export interface Place {
+  readonly escape: Escape;
+  /** Leads to the string inside of the action's key. */
+  readonly path: readonly (string | number)[];
+}
+
+/** Says whether what a path leads to has to exist. */
+export type IsStrict = (path: readonly unknown[]) => boolean;
+
+/** The rendering of one template: its data, its place and its limits. */
+export class Rendering extends Context {
+  readonly #place: Place;
+  readonly #isStrict: IsStrict;
+
+  constructor(data: object, place: Place, isStrict: IsStrict) {
+    // LiquidJS's limiters are a class with private fields; these two answer to the same calls.
+    const limits = { renderLimit: new StepLimit() as never, memoryLimit: new MemoryLimit() as never };
+    super(data, printing.options, { sync: true }, { ...limits, liquid: printing });
+    this.#place = place;
+    this.#isStrict = isStrict;
+  }
+
+  /** LiquidJS reads variables by this; it knows only strict or lenient for the whole of a template. */
+  override *_get(path: Parameters<Context['_get']>[0]): Generator<unknown, unknown, unknown> {
+    this.strictVariables = this.#isStrict(path);
+    try {
+      return yield* super._get(path);
+    } finally {
+      this.strictVariables = false;
+    }
+  }
+
+  print(value: unknown): string {
+    if (value instanceof Markup) return this.#charged(value.toString());
+    return this.escape(this.#charged(textOf(toValue(value))));
+  }
+
+  escape(text: string): string {
+    return this.#place.escape(text, this.#place.path);
+  }
+
+  #charged(text: string): string {
+    this.memoryLimit.use(text.length);
+    return text;
+  }
+}
+
+/** LiquidJS itself prints `[object Object]` for an object and joins a list without anything between. */
+function textOf(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+function print(this: { context: Context }, value: unknown): string {
+  return (this.context as Rendering).print(value);
+}
+
+/** Tags that are not here, and why. */
+export const withheldTags: ReadonlyMap<string, string> = new Map([
+  ...['include', 'render', 'layout', 'block'].map((name) => [name, 'a template stands alone'] as const),
+  ...['increment', 'decrement'].map((name) => [name, 'count with `forloop.index` or `assign`'] as const),
+]);
+
+function engine(options: { outputEscape?: typeof print; catchAllErrors?: boolean }): Liquid {
+  // Without `templates`, a tag that names a file would look on the disk; those tags are withheld as well.
+  const liquid = new Liquid({ templates: {}, ownPropertyOnly: true, lenientIf: true, ...options } as object);
+  liquid.registerTag('capture', MarkupCapture);
+  for (const [name, filter] of Object.entries(filters)) liquid.registerFilter(name, filter);
+  for (const name of withheldFilters.keys()) liquid.unregisterFilter(name);
+  for (const name of withheldTags.keys()) delete liquid.tags[name];
+  return liquid;
+}
+
+/** Parses what is to be printed. */
+export const printing = engine({ outputEscape: print });
+/** Parses what is to be checked, all faults at once, or to yield a value: no printing at the end of outputs. */
+export const checking = engine({ catchAllErrors: true });

@@ -1,0 +1,72 @@
+import type { IsStrict } from './engine.ts';
+import { any } from './shapes.ts';
+import type { Shape } from './shapes.ts';
+
+/** What is known of a value: what it is, and whether it comes with the event, so perhaps from a stranger. */
+export interface Known {
+  readonly shape: Shape;
+  readonly hostile: boolean;
+  /** It stands in `event.raw`, where anything may be missing. */
+  readonly sent: boolean;
+}
+
+export const unknown: Known = { shape: any, hostile: false, sent: false };
+
+/** The names that a template can use at one place. Those of a loop end with it; assigned ones stay. */
+export class Scope {
+  readonly #roots: ReadonlyMap<string, Shape>;
+  readonly #assigned = new Map<string, Known>();
+  readonly #loops: Map<string, Known>[] = [];
+  readonly #sent = new Set<string>();
+  /** Names of values that have a `raw` of the sender's. */
+  readonly #events = new Set(['event', 'events']);
+
+  constructor(roots: ReadonlyMap<string, Shape>) {
+    this.#roots = roots;
+  }
+
+  find(name: string): Known | null {
+    for (const loop of this.#loops.toReversed()) {
+      const known = loop.get(name);
+      if (known) return known;
+    }
+    return this.#assigned.get(name) ?? this.#root(name);
+  }
+
+  #root(name: string): Known | null {
+    const shape = this.#roots.get(name);
+    return shape ? { shape, hostile: name === 'event' || name === 'events', sent: false } : null;
+  }
+
+  names(): string[] {
+    return [
+      ...this.#roots.keys(),
+      ...this.#assigned.keys(),
+      ...this.#loops.flatMap((loop) => [...loop.keys()]),
+    ];
+  }
+
+  assign(name: string, known: Known): void {
+    this.#assigned.set(name, known);
+    this.#note(name, known);
+  }
+
+  within(loop: Map<string, Known>, visit: () => void): void {
+    for (const [name, known] of loop) this.#note(name, known);
+    this.#loops.push(loop);
+    visit();
+    this.#loops.pop();
+  }
+
+  #note(name: string, { sent, hostile }: Known): void {
+    if (sent) this.#sent.add(name);
+    if (hostile) this.#events.add(name);
+  }
+
+  /** Fixed once the whole template was seen. */
+  isStrict(): IsStrict {
+    return ([root, ...rest]) =>
+      rest.length > 0 &&
+      (this.#sent.has(root as string) || (rest.includes('raw') && this.#events.has(root as string)));
+  }
+}

@@ -1,0 +1,59 @@
+import type { Medium } from '../connector.ts';
+import type { Json } from '../model.ts';
+import type { Rendered } from '../rules/plan.ts';
+import type { TemplateData } from './data.ts';
+import { compilePart, constant } from './parts.ts';
+import type { Part } from './parts.ts';
+import { explainRenderFault } from './render-fault.ts';
+import type { Vocabulary } from './shapes.ts';
+
+/** A fault in one string of an action. Lines and columns count from 1 inside of that string. */
+export interface TemplateFault {
+  readonly path: readonly (string | number)[];
+  readonly line: number;
+  readonly column: number;
+  readonly message: string;
+}
+
+/** The keys of an action, compiled. */
+export class CompiledFields {
+  readonly #parts: ReadonlyMap<string, Part>;
+
+  constructor(parts: ReadonlyMap<string, Part>) {
+    this.#parts = parts;
+  }
+
+  /** All keys with their templates rendered, or only some; a key that the action does not have is left out. */
+  render(data: TemplateData, keys: Iterable<string> = this.#parts.keys()): Rendered {
+    const fields: Record<string, Json> = {};
+    for (const key of keys) {
+      const part = this.#parts.get(key);
+      if (part === undefined) continue;
+      try {
+        fields[key] = part.render(data);
+      } catch (error) {
+        return { fault: `The template of "${key}" failed: ${explainRenderFault(error)}.` };
+      }
+    }
+    return { fields };
+  }
+}
+
+/**
+ * Compiles every string under a key that has a medium, however deep, as a Liquid template; other keys stay as they
+ * are. What is compiled in spite of faults renders to its first one.
+ */
+export function compileFields(
+  fields: { readonly [key: string]: Json },
+  media: { readonly [key: string]: Medium | undefined },
+  vocabulary: Vocabulary,
+): { readonly fields: CompiledFields; readonly faults: readonly TemplateFault[] } {
+  const faults: TemplateFault[] = [];
+  const parts = Object.entries(fields).map(([key, value]): [string, Part] => {
+    const medium = media[key];
+    if (medium === undefined) return [key, constant(value)];
+    const report = (fault: TemplateFault) => faults.push({ ...fault, path: [key, ...fault.path] });
+    return [key, compilePart(value, { medium, vocabulary, report, path: [] })];
+  });
+  return { fields: new CompiledFields(new Map(parts)), faults };
+}
