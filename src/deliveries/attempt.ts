@@ -1,9 +1,9 @@
 import type { SinkConfig } from '../config/config.ts';
 import type { AttemptRequest, Finding, Sink } from '../connector.ts';
 import { rejected } from '../connector.ts';
-import type { Delivered, Event, Json, Outcome, Receipt, Retry } from '../model.ts';
+import type { Delivered, Json, Outcome, Receipt, Retry } from '../model.ts';
 import type { Action } from '../rules/plan.ts';
-import { eventData, type TemplateData } from '../templates/data.ts';
+import type { TemplateData } from '../templates/data.ts';
 import type { Ending } from './settle.ts';
 
 /** A delivery's message as its connector will send it. */
@@ -31,11 +31,6 @@ export function prepare(
     thread: connector.thread?.(composed.message) ?? null,
     note: composed.note,
   };
-}
-
-/** What the templates of a delivery see. */
-export function dataOf(rule: string, event: Event, test: TemplateData['test'], now: number): TemplateData {
-  return { event: eventData(event), test, rule: { name: rule }, now: new Date(now).toISOString() };
 }
 
 /**

@@ -4,8 +4,9 @@ import { rejected } from '../connector.ts';
 import type { Outcome } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
 import type { Claimed, Store } from '../store/store.ts';
+import { templateData } from '../templates/data.ts';
 import { actionOf } from './actions.ts';
-import { attempt, dataOf, prepare, type Prepared } from './attempt.ts';
+import { attempt, prepare, type Prepared } from './attempt.ts';
 import type { ConnectedSinks } from './connected-sinks.ts';
 import { withDeadline } from './deadline.ts';
 import type { Ending } from './settle.ts';
@@ -63,7 +64,8 @@ async function prepareClaimed(
     const detail = `Sink ${config.name} was a ${action.connector} sink and is a ${config.connector.name} sink now.`;
     return rejected('invalid', detail, byTodaysConfig);
   }
-  return prepare(action, dataOf(delivery.rule, event, plan.test(event.testId), now), delivery.id, config);
+  const data = templateData(event, plan.test(event.testId), delivery.rule, now);
+  return prepare(action, data, delivery.id, config);
 }
 
 async function attemptPrepared(

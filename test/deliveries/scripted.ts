@@ -1,0 +1,168 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { systemClock } from '../../src/clock.ts';
+import type { Config } from '../../src/config/config.ts';
+import { parseConfig } from '../../src/config/load.ts';
+import {
+  defineConnector,
+  plain,
+  type AnyConnector,
+  type AttemptRequest,
+  type Finding,
+} from '../../src/connector.ts';
+import { ConnectedSinks } from '../../src/deliveries/connected-sinks.ts';
+import { Worker, type AttemptReport, type WorkerParts } from '../../src/deliveries/worker.ts';
+import { eventIds } from '../../src/ids.ts';
+import type { Outcome } from '../../src/model.ts';
+import { decide } from '../../src/rules/decide.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { DeliveryStory, Store } from '../../src/store/store.ts';
+
+export interface Message {
+  readonly text: string;
+}
+type Request = AttemptRequest<Message>;
+
+/** A tool whose every answer a test decides. It meets the connector contract like any other. */
+export class ScriptedTool {
+  /** Every call of deliver, in order. */
+  readonly sent: Request[] = [];
+  readonly asked: Request[] = [];
+  closed = 0;
+  deliver: (request: Request) => Promise<Outcome> | Outcome = ({ deliveryId }) => ({
+    outcome: 'delivered',
+    receipt: { id: deliveryId },
+  });
+  find: ((request: Request) => Finding) | null = null;
+
+  readonly connector: AnyConnector = defineConnector({
+    name: 'scripted',
+    options: z.strictObject({}),
+    action: z.strictObject({ text: z.string(), place: z.string().optional(), thread: z.string().optional() }),
+    templates: { text: plain, place: plain, thread: plain },
+    defaults: { concurrency: 4, timeoutMs: 5000 },
+    compose: ({ text }) =>
+      text === ''
+        ? {
+            rejected: {
+              outcome: 'rejected',
+              reason: 'invalid',
+              detail: 'Nothing to say.',
+              advice: 'Say something.',
+            },
+          }
+        : { message: { text } },
+    connect: async () => ({
+      deliver: async (request) => {
+        this.sent.push(request);
+        return this.deliver(request);
+      },
+      ...(this.find && {
+        find: async (request) => {
+          this.asked.push(request);
+          return this.find?.(request) ?? { found: null };
+        },
+      }),
+      check: async () => [],
+      close: async () => {
+        this.closed += 1;
+      },
+    }),
+  });
+}
+
+export interface Bench {
+  readonly store: Store;
+  readonly worker: Worker;
+  readonly reports: AttemptReport[];
+  /** Accepts an event and lets the worker know. Resolves to the event's id. */
+  accept(candidateId?: string): Promise<string>;
+  /** Another worker on the same store, as after a restart. */
+  restart(): Worker;
+  adopt(config: Config): Promise<void>;
+  delivery(eventId: string): Promise<DeliveryStory>;
+}
+
+export function configFor(tool: ScriptedTool, sink = '', action = 'text: "{{ event.candidateId }}"'): Config {
+  return parseConfig(
+    `sinks: { tool: { connector: scripted, retry: { minDelay: 10ms, maxDelay: 20ms, giveUpAfter: 1h }, ${sink} } }
+rules: [ { name: all, when: {}, then: [ { sink: tool, ${action} } ] } ]`,
+    'config.yaml',
+    { env: {}, connectors: new Map([['scripted', tool.connector]]) },
+  );
+}
+
+/** A worker on a real store in a folder of its own, with a scripted tool for a sink. */
+export async function bench(first: Config, parts: Partial<WorkerParts> = {}): Promise<Bench> {
+  const folder = await mkdtemp(join(tmpdir(), 'worker-'));
+  const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
+  const sinks = new ConnectedSinks();
+  const reports: AttemptReport[] = [];
+  const nextId = eventIds();
+  let config = first;
+  const plans = new Map([[config.plan.id, config.plan]]);
+  const workers: Worker[] = [];
+
+  const start = () => {
+    const worker = new Worker({
+      store,
+      sinks,
+      clock: systemClock,
+      random: () => 0.5,
+      config: () => config,
+      plan: async (id) => plans.get(id) ?? { lost: 'The config is lost.' },
+      observe: (report) => reports.push(report),
+      storeFailed: (error) => {
+        throw error;
+      },
+      ...parts,
+    });
+    workers.push(worker);
+    return worker;
+  };
+  const adopt = async (next: Config) => {
+    await store.saveConfig({ id: next.plan.id, source: next.planSource, savedAt: Date.now() });
+    plans.set(next.plan.id, next.plan);
+    config = next;
+  };
+  await adopt(first);
+  onTestFinished(async () => {
+    await Promise.all(workers.map((worker) => worker.stop(0)));
+    await sinks.close();
+    await store.close();
+    await rm(folder, { recursive: true });
+  });
+  const worker = start();
+  return {
+    store,
+    worker,
+    reports,
+    adopt,
+    restart: start,
+    async accept(candidateId = 'candidate-1') {
+      const receivedAt = Date.now();
+      const fields = { candidateId, testId: 1, status: 'Completed' as const };
+      const event = {
+        id: nextId(receivedAt),
+        ...fields,
+        candidateNumericalId: null,
+        raw: fields,
+        correlationId: null,
+        receivedAt,
+      };
+      const deliveries = decide(config.plan, event, receivedAt);
+      await store.accept({ event, configId: config.plan.id, deliveries, windowMs: 0 });
+      worker.wake();
+      return event.id;
+    },
+    async delivery(eventId) {
+      const story = await store.event(eventId);
+      const delivery = story?.deliveries[0];
+      if (!delivery) throw new Error(`no delivery of ${eventId}`);
+      return delivery;
+    },
+  };
+}

@@ -1,0 +1,289 @@
+import { describe, expect, test, vi } from 'vitest';
+import type { Outcome } from '../../src/model.ts';
+import { bench, configFor, ScriptedTool, type Bench } from './scripted.ts';
+
+const failed: Outcome = { outcome: 'retry', reason: 'server', detail: 'Down.' };
+const unclear: Outcome = { outcome: 'unknown', reason: 'timeout', detail: 'No answer.' };
+
+const reaches = (on: Bench, eventId: string, state: string) =>
+  vi.waitFor(async () => expect(await on.delivery(eventId)).toMatchObject({ state }), {
+    timeout: 5000,
+    interval: 5,
+  });
+
+/** A tool that never answers. */
+const untilAborted = ({ signal }: { signal: AbortSignal }) =>
+  new Promise<Outcome>((resolve) => {
+    signal.addEventListener('abort', () => resolve(unclear));
+  });
+
+/** Answers these outcomes one after the other, then delivers. */
+function answering(...outcomes: Outcome[]): ScriptedTool {
+  const tool = new ScriptedTool();
+  const deliver = tool.deliver;
+  tool.deliver = (request) => outcomes.shift() ?? deliver(request);
+  return tool;
+}
+
+test('what is due is delivered, and the receipt and the message are kept', async () => {
+  const tool = new ScriptedTool();
+  const on = await bench(configFor(tool));
+  const eventId = await on.accept('ann');
+  await reaches(on, eventId, 'delivered');
+  const delivery = await on.delivery(eventId);
+  expect(delivery).toMatchObject({ receipt: { id: delivery.id }, message: { text: 'ann' }, attempts: 1 });
+  expect(on.reports).toMatchObject([{ outcome: { outcome: 'delivered' }, state: 'delivered' }]);
+});
+
+test('the intent to send is on disk before anything is sent', async () => {
+  const tool = new ScriptedTool();
+  const on = await bench(configFor(tool));
+  const states: (string | undefined)[] = [];
+  tool.deliver = async ({ deliveryId }) => {
+    states.push((await on.store.delivery(deliveryId))?.state);
+    return { outcome: 'delivered', receipt: {} };
+  };
+  await reaches(on, await on.accept(), 'delivered');
+  expect(states).toEqual(['sending']);
+});
+
+test('a failed attempt is made again, and each attempt is kept', async () => {
+  const tool = answering(failed, failed);
+  const on = await bench(configFor(tool));
+  const eventId = await on.accept();
+  await reaches(on, eventId, 'delivered');
+  const { history } = await on.delivery(eventId);
+  expect(history.map(({ number, outcome }) => [number, outcome.outcome])).toEqual([
+    [1, 'retry'],
+    [2, 'retry'],
+    [3, 'delivered'],
+  ]);
+});
+
+test('what is rejected is dead with its reason, and stays', async () => {
+  const tool = answering({
+    outcome: 'rejected',
+    reason: 'not_found',
+    detail: 'No such place.',
+    advice: 'Make it.',
+  });
+  const on = await bench(configFor(tool));
+  const eventId = await on.accept();
+  await reaches(on, eventId, 'dead');
+  expect(await on.delivery(eventId)).toMatchObject({ lastError: 'No such place. Make it.', attempts: 1 });
+});
+
+test('a message that cannot be composed is dead, and the tool is not called', async () => {
+  const tool = new ScriptedTool();
+  const on = await bench(configFor(tool, '', 'text: "{{ event.correlationId }}"'));
+  await reaches(on, await on.accept(), 'dead');
+  expect(tool.sent).toEqual([]);
+});
+
+describe('after an unknown outcome', () => {
+  test('the tool is asked, and nothing is sent again when it has the message', async () => {
+    const tool = answering(unclear);
+    tool.find = () => ({ found: { place: 'there' } });
+    const on = await bench(configFor(tool));
+    const eventId = await on.accept();
+    await reaches(on, eventId, 'delivered');
+    expect(await on.delivery(eventId)).toMatchObject({ receipt: { place: 'there' }, attempts: 2 });
+    expect(tool.sent).toHaveLength(1);
+  });
+
+  test('it is sent again when the tool was asked and has nothing, and is no repeat', async () => {
+    const tool = answering(unclear);
+    tool.find = () => ({ found: null });
+    const on = await bench(configFor(tool));
+    const eventId = await on.accept();
+    await reaches(on, eventId, 'delivered');
+    expect(tool.sent).toHaveLength(2);
+    expect((await on.delivery(eventId)).receipt).not.toHaveProperty('mayBeRepeat');
+  });
+
+  test('the first attempt asks nothing', async () => {
+    const tool = new ScriptedTool();
+    tool.find = () => ({ found: { wrong: true } });
+    const on = await bench(configFor(tool));
+    await reaches(on, await on.accept(), 'delivered');
+    expect(tool.asked).toEqual([]);
+  });
+
+  test('asking that fails is asked again; nothing is sent before it has an answer', async () => {
+    const tool = answering(unclear);
+    let questions = 0;
+    tool.find = () => {
+      questions += 1;
+      return questions < 3 ? { found: 'failed', failure: failed } : { found: { place: 'there' } };
+    };
+    const on = await bench(configFor(tool));
+    await reaches(on, await on.accept(), 'delivered');
+    expect([questions, tool.sent.length]).toEqual([3, 1]);
+  });
+
+  test('a tool that cannot be asked gets it again, and the delivery says that it may be a repeat', async () => {
+    const tool = answering(unclear);
+    const on = await bench(configFor(tool));
+    const eventId = await on.accept();
+    await reaches(on, eventId, 'delivered');
+    expect((await on.delivery(eventId)).receipt).toMatchObject({ mayBeRepeat: true });
+    expect(tool.sent.map(({ deliveryId }) => deliveryId)).toEqual([
+      tool.sent[0]?.deliveryId,
+      tool.sent[0]?.deliveryId,
+    ]);
+  });
+
+  test('with onUnknown: hold a tool that cannot be asked gets nothing more, and a person decides', async () => {
+    const tool = answering(unclear);
+    const on = await bench(configFor(tool, 'onUnknown: hold'));
+    const eventId = await on.accept();
+    await reaches(on, eventId, 'held');
+    expect(tool.sent).toHaveLength(1);
+  });
+
+  test('with onUnknown: hold a tool whose answer is impossible to get holds it, too', async () => {
+    const tool = answering(unclear);
+    tool.find = () => ({ found: 'impossible', detail: 'A scope is missing.' });
+    const on = await bench(configFor(tool, 'onUnknown: hold'));
+    const eventId = await on.accept();
+    await reaches(on, eventId, 'held');
+    expect((await on.delivery(eventId)).lastError).toContain('A scope is missing.');
+    expect(tool.sent).toHaveLength(1);
+  });
+
+  test('a connector that throws counts as unknown, since something may have been sent', async () => {
+    const tool = new ScriptedTool();
+    const deliver = tool.deliver;
+    tool.deliver = (request) => {
+      tool.deliver = deliver;
+      throw new TypeError('a bug');
+    };
+    tool.find = () => ({ found: null });
+    const on = await bench(configFor(tool));
+    const eventId = await on.accept();
+    await reaches(on, eventId, 'delivered');
+    expect((await on.delivery(eventId)).history[0]?.outcome).toMatchObject({
+      outcome: 'unknown',
+      reason: 'unexpected',
+    });
+    expect(tool.asked).toHaveLength(1);
+  });
+});
+
+test('what a process that died left under way is asked for before anything is sent', async () => {
+  const tool = new ScriptedTool();
+  tool.find = () => ({ found: { place: 'there' } });
+  const on = await bench(configFor(tool));
+  await on.worker.stop(0);
+  const eventId = await on.accept();
+  // As a process does that dies right after its claim.
+  const [head] = await on.store.lanes();
+  await on.store.claim({ lane: head?.lane ?? '', now: Date.now(), limit: 1 });
+  expect(await on.restart().start()).toBe(1);
+  await reaches(on, eventId, 'delivered');
+  expect(await on.delivery(eventId)).toMatchObject({ receipt: { place: 'there' }, attempts: 2 });
+  expect(tool.sent).toEqual([]);
+});
+
+test('a sink that hangs does not hold up another event beyond its places', async () => {
+  const tool = new ScriptedTool();
+  const deliver = tool.deliver;
+  tool.deliver = (request) => (request.message.text === 'slow' ? untilAborted(request) : deliver(request));
+  const on = await bench(configFor(tool, 'concurrency: 2'));
+  await on.accept('slow');
+  await reaches(on, await on.accept('quick'), 'delivered');
+});
+
+test('an attempt that runs into its time-out is told to stop', async () => {
+  const tool = new ScriptedTool();
+  const deliver = tool.deliver;
+  tool.deliver = (request) => {
+    tool.deliver = deliver;
+    return untilAborted(request);
+  };
+  const on = await bench(configFor(tool, 'timeout: 1s'));
+  const eventId = await on.accept();
+  await reaches(on, eventId, 'delivered');
+  expect((await on.delivery(eventId)).history[0]?.outcome).toEqual(unclear);
+});
+
+test('no more attempts are under way than the sink allows', async () => {
+  const tool = new ScriptedTool();
+  let underWay = 0;
+  let most = 0;
+  tool.deliver = async () => {
+    underWay += 1;
+    most = Math.max(most, underWay);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    underWay -= 1;
+    return { outcome: 'delivered', receipt: {} };
+  };
+  const on = await bench(configFor(tool, 'concurrency: 3'));
+  const ids = await Promise.all(Array.from({ length: 20 }, (_, index) => on.accept(`c${index}`)));
+  await vi.waitFor(() => expect(on.reports).toHaveLength(ids.length), { timeout: 5000 });
+  expect(most).toBe(3);
+});
+
+test('a sink that the config lost leaves its deliveries dead, with what to do', async () => {
+  const tool = new ScriptedTool();
+  const on = await bench(configFor(tool));
+  const without = configFor(tool);
+  const eventId = await on.accept();
+  await reaches(on, eventId, 'delivered');
+  await on.adopt({ ...without, sinks: new Map() });
+  const next = await on.accept('late');
+  await reaches(on, next, 'dead');
+  expect((await on.delivery(next)).lastError).toBe(
+    'The config has no sink tool any more. Put it back into the config, then replay this delivery.',
+  );
+});
+
+test('a delivery is carried out as its own config said, also when another one came into force', async () => {
+  const tool = new ScriptedTool();
+  const deliver = tool.deliver;
+  const firstAnswer = Promise.withResolvers<Outcome>();
+  tool.deliver = () => {
+    tool.deliver = deliver;
+    return firstAnswer.promise;
+  };
+  const on = await bench(configFor(tool, '', 'text: "old words"'));
+  const eventId = await on.accept();
+  await vi.waitFor(() => expect(tool.sent).toHaveLength(1));
+  await on.adopt(configFor(tool, '', 'text: "new words"'));
+  firstAnswer.resolve(failed);
+  await reaches(on, eventId, 'delivered');
+  expect(tool.sent.map(({ message }) => message.text)).toEqual(['old words', 'old words']);
+});
+
+describe('a clean stop', () => {
+  test('waits for the attempts under way and records them', async () => {
+    const tool = new ScriptedTool();
+    const answer = Promise.withResolvers<Outcome>();
+    tool.deliver = () => answer.promise;
+    const on = await bench(configFor(tool));
+    const eventId = await on.accept();
+    await vi.waitFor(() => expect(tool.sent).toHaveLength(1));
+    const stopped = on.worker.stop(5000);
+    answer.resolve({ outcome: 'delivered', receipt: {} });
+    await stopped;
+    expect((await on.delivery(eventId)).state).toBe('delivered');
+  });
+
+  test('aborts them after the grace, and records them as unknown', async () => {
+    const tool = new ScriptedTool();
+    tool.deliver = untilAborted;
+    const on = await bench(configFor(tool));
+    const eventId = await on.accept();
+    await vi.waitFor(() => expect(tool.sent).toHaveLength(1));
+    await on.worker.stop(10);
+    expect(await on.delivery(eventId)).toMatchObject({ state: 'pending', uncertain: true });
+  });
+
+  test('claims nothing more', async () => {
+    const tool = new ScriptedTool();
+    const on = await bench(configFor(tool));
+    await on.worker.stop(0);
+    const eventId = await on.accept();
+    expect((await on.delivery(eventId)).state).toBe('pending');
+  });
+});

@@ -1,0 +1,58 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const main = join(import.meta.dirname, '../../src/main.ts');
+
+/** The connector as a process of its own, to be killed. */
+export class ConnectorProcess {
+  readonly #configFile: string;
+  readonly #env: Record<string, string>;
+  #child: ChildProcess | null = null;
+  /** What it logged, all its lives together. */
+  readonly lines: string[] = [];
+
+  constructor(configFile: string, env: Record<string, string> = {}) {
+    this.#configFile = configFile;
+    this.#env = env;
+  }
+
+  /** Resolves when it is ready, with the address of its receiver. Rejects with its output when it ends before that. */
+  async start(): Promise<string> {
+    const child = spawn(process.execPath, [main, 'serve', '--config', this.#configFile], {
+      env: { ...process.env, ...this.#env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#child = child;
+    child.stderr.on('data', (data: Buffer) => this.lines.push(data.toString()));
+    const ready = Promise.withResolvers<string>();
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      this.lines.push(line);
+      if (line.includes('"msg":"ready"')) ready.resolve((JSON.parse(line) as { receiver: string }).receiver);
+    });
+    child.on('exit', (code) =>
+      ready.reject(new Error(`exited with ${code}:\n${this.lines.slice(-5).join('\n')}`)),
+    );
+    return ready.promise;
+  }
+
+  /** As a power cut would: it gets no chance to do anything more. */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL');
+  }
+
+  /** Resolves to the exit code. */
+  async stop(): Promise<number | null> {
+    return this.#end('SIGTERM');
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<number | null> {
+    const child = this.#child;
+    if (child === null || child.exitCode !== null || child.signalCode !== null)
+      return child?.exitCode ?? null;
+    child.kill(signal);
+    await once(child, 'exit');
+    return child.exitCode;
+  }
+}

@@ -1,0 +1,177 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openStore } from '../../src/store/open.ts';
+import type { EventStory, Store } from '../../src/store/store.ts';
+import type { Fault } from '../sandbox/faults.ts';
+import { startTools, type Tools } from '../sandbox/tools.ts';
+import { ConnectorProcess } from './connector-process.ts';
+import { seeded } from './random.ts';
+import { Sender } from './sender.ts';
+
+export interface RoundReport {
+  readonly seed: number;
+  readonly kills: number;
+  readonly sent: number;
+  readonly accepted: number;
+  readonly stored: number;
+  /** Deliveries that a mailbox or an endpoint got more than once, each time under the same id. */
+  readonly repeats: { readonly mail: number; readonly webhook: number };
+  /** Everything that breaks the promise, in words. Empty if it was kept. */
+  readonly breaches: readonly string[];
+}
+
+const drainForMs = 60_000;
+
+/**
+ * Kills the connector at random moments while 200 events a second come in and every tool now and then fails, hangs, or
+ * carries out a call and drops its answer. Then it lets all end, and looks whether the promise was kept.
+ */
+export async function runRound(seed: number): Promise<RoundReport> {
+  const random = seeded(seed);
+  const folder = await mkdtemp(join(tmpdir(), 'faults-'));
+  const tools = await startTools();
+  for (const faults of tools.faults) faults.decide = () => randomFault(random);
+  onlySending(tools);
+  const configFile = join(folder, 'config.yaml');
+  await writeFile(configFile, configText(folder, tools));
+  const connector = new ConnectorProcess(configFile, tools.env);
+  let url = `${await connector.start()}/hook`;
+  const sender = new Sender(() => url);
+  const sending = sender.run((n) => `candidate-${seed}-${n}`);
+  const kills = 1 + Math.floor(random() * 3);
+  try {
+    for (let kill = 0; kill < kills; kill += 1) {
+      await sleep(150 + random() * 600);
+      await connector.kill();
+      url = `${await connector.start()}/hook`;
+    }
+    await sleep(200);
+    sender.stop();
+    await sending;
+    const stories = await drained(`sqlite:${folder}/connector.db`);
+    const code = await connector.stop();
+    const breaches = [
+      ...findBreaches(stories, sender.accepted, tools),
+      ...(code === 0 ? [] : [`SIGTERM gave exit code ${code}`]),
+    ];
+    return {
+      seed,
+      kills,
+      sent: sender.sent,
+      accepted: sender.accepted.length,
+      stored: stories.length,
+      repeats: { mail: repeats(tools.received.mail()), webhook: repeats(tools.received.webhook()) },
+      breaches,
+    };
+  } finally {
+    sender.stop();
+    await connector.kill();
+    await tools.close();
+    await rm(folder, { recursive: true });
+  }
+}
+
+function randomFault(random: () => number): Fault | null {
+  const roll = random();
+  if (roll < 0.05) return { kind: 'drop', commit: true };
+  if (roll < 0.08) return { kind: 'drop', commit: false };
+  if (roll < 0.11) return { kind: 'status', status: 503 };
+  if (roll < 0.112) return { kind: 'hang', commit: random() < 0.5 };
+  return null;
+}
+
+/** SMTP's small steps would otherwise fail so often that no mail gets through. */
+function onlySending({ smtp }: Tools): void {
+  smtp.faults.only = ['DATA'];
+}
+
+function configText(folder: string, tools: Tools): string {
+  const often = 'retry: { minDelay: 50ms, maxDelay: 500ms, giveUpAfter: 1h }, timeout: 1s';
+  return `
+receiver: { host: 127.0.0.1, port: 0, path: /hook, allowFrom: any }
+store: { url: "sqlite:${folder}/connector.db" }
+admin: { port: 0 }
+sinks:
+  slack: { connector: slack, token: "\${SLACK_BOT_TOKEN}", apiUrl: "${tools.slack.url}", ${often} }
+  sheet: { connector: google-sheets, spreadsheetId: "${tools.sheets.spreadsheetId}", credentials: "\${GOOGLE_CREDENTIALS}", apiUrl: "${tools.sheets.url}", ${often} }
+  mail: { connector: email, url: "\${SMTP_URL}", from: hiring@example.com, ${often} }
+  ats: { connector: webhook, url: "${tools.http.url}", secret: "\${ATS_SECRET}", allowPrivate: true, ${often} }
+rules:
+  - name: all
+    when: {}
+    then:
+      - { sink: slack, channel: "#hiring", text: "{{ event.candidateId }}" }
+      - { sink: sheet, tab: Results, row: { Candidate: "{{ event.candidateId }}" } }
+      - { sink: mail, to: ops@example.com, subject: "{{ event.candidateId }}", text: completed }
+      - { sink: ats }
+`;
+}
+
+/** Waits until nothing is left to deliver; gives every stored event. */
+async function drained(url: string): Promise<EventStory[]> {
+  const store = await openStore(url, { serve: false });
+  try {
+    const until = Date.now() + drainForMs;
+    while (Date.now() < until && !(await isDrained(store))) await sleep(50);
+    return await store.events({ limit: 1_000_000 });
+  } finally {
+    await store.close();
+  }
+}
+
+async function isDrained(store: Store): Promise<boolean> {
+  const counts = await store.counts();
+  return counts.length > 0 && counts.every(({ states }) => states.pending + states.sending === 0);
+}
+
+function findBreaches(stories: readonly EventStory[], accepted: readonly string[], tools: Tools): string[] {
+  const byCandidate = Map.groupBy(stories, ({ event }) => event.candidateId);
+  const deliveries = stories.flatMap((story) => story.deliveries);
+  return [
+    ...accepted
+      .filter((id) => !byCandidate.has(id))
+      .map((id) => `${id} was accepted and is not in the store`),
+    ...[...byCandidate]
+      .filter(([, same]) => same.length > 1)
+      .map(([id]) => `${id} became more than one event`),
+    ...stories
+      .filter((story) => story.deliveries.length !== 4)
+      .map(({ event }) => `${event.id} has not four deliveries`),
+    ...deliveries
+      .filter(({ state }) => state !== 'delivered')
+      .map(({ id, state, lastError }) => `${id} is ${state}: ${lastError}`),
+    ...wrongCounts('slack', tools.received.slack(), (count) => count === 1),
+    ...wrongCounts('sheet', tools.received.sheet(), (count) => count === 1),
+    ...wrongCounts('mail', tools.received.mail(), (count) => count >= 1),
+    ...wrongCounts('ats', tools.received.webhook(), (count) => count >= 1),
+  ];
+
+  function wrongCounts(
+    sink: string,
+    received: readonly string[],
+    right: (count: number) => boolean,
+  ): string[] {
+    const counts = countsOf(received);
+    const ids = new Set(deliveries.filter((delivery) => delivery.sink === sink).map(({ id }) => id));
+    return [
+      ...[...ids]
+        .filter((id) => !right(counts.get(id) ?? 0))
+        .map((id) => `${sink} has ${id} ${counts.get(id) ?? 0} times`),
+      ...[...counts.keys()]
+        .filter((id) => !ids.has(id))
+        .map((id) => `${sink} has ${id}, which nobody asked for`),
+    ];
+  }
+}
+
+function countsOf(ids: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1);
+  return counts;
+}
+
+function repeats(ids: readonly string[]): number {
+  return [...countsOf(ids).values()].filter((count) => count > 1).length;
+}

@@ -1,0 +1,31 @@
+import { parseArgs } from 'node:util';
+import { runRound } from './round.ts';
+
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '10' }, seed: { type: 'string', default: '1' } },
+});
+const rounds = Number(values.rounds);
+const firstSeed = Number(values.seed);
+
+const totals = { kills: 0, sent: 0, accepted: 0, stored: 0, mail: 0, webhook: 0, broken: 0 };
+for (let seed = firstSeed; seed < firstSeed + rounds; seed += 1) {
+  const report = await runRound(seed);
+  totals.kills += report.kills;
+  totals.sent += report.sent;
+  totals.accepted += report.accepted;
+  totals.stored += report.stored;
+  totals.mail += report.repeats.mail;
+  totals.webhook += report.repeats.webhook;
+  const verdict = report.breaches.length === 0 ? 'kept' : 'BROKEN';
+  console.log(
+    `seed ${seed}: ${verdict} · ${report.kills} kills · ${report.sent} sent · ${report.accepted} accepted · repeats: ${report.repeats.mail} mails, ${report.repeats.webhook} calls`,
+  );
+  for (const breach of report.breaches.slice(0, 10)) console.log(`  ${breach}`);
+  if (report.breaches.length > 0) totals.broken += 1;
+}
+console.log(
+  `${rounds} rounds, ${totals.kills} kills: ${totals.sent} events sent, ${totals.accepted} accepted, ${totals.stored} stored. ` +
+    `Slack and the sheet had each delivery exactly once in ${rounds - totals.broken} rounds; ${totals.mail} mails and ${totals.webhook} calls came again under the same id. ` +
+    `${totals.broken} rounds broke the promise.`,
+);
+process.exitCode = totals.broken === 0 ? 0 : 1;

@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const betweenMs = 5;
+const retryAfterMs = 150;
+
+/** Plays the testing service: it tries each event twice, and then the event is gone. */
+export class Sender {
+  readonly #url: () => string;
+  /** Ids of the candidates whose events were answered 2xx. */
+  readonly accepted: string[] = [];
+  readonly #underWay: Promise<void>[] = [];
+  #stopped = false;
+  #sent = 0;
+
+  constructor(url: () => string) {
+    this.#url = url;
+  }
+
+  get sent(): number {
+    return this.#sent;
+  }
+
+  /** Sends about 200 events a second until it is stopped, whether they are answered or not. */
+  async run(candidateId: (n: number) => string): Promise<void> {
+    const began = performance.now();
+    while (!this.#stopped) {
+      // By the clock and not by the naps, which take longer when the machine is busy.
+      while (this.#sent * betweenMs < performance.now() - began)
+        this.#underWay.push(this.#send(candidateId(this.#sent++)));
+      await sleep(betweenMs);
+    }
+    await Promise.all(this.#underWay);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  async #send(candidateId: string): Promise<void> {
+    const correlationId = randomUUID();
+    if (await this.#post(candidateId, correlationId)) return;
+    await sleep(retryAfterMs);
+    await this.#post(candidateId, correlationId);
+  }
+
+  async #post(candidateId: string, correlationId: string): Promise<boolean> {
+    try {
+      const response = await fetch(this.#url(), {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json; charset=utf-8',
+          'x-service-correlationid': correlationId,
+        },
+        body: JSON.stringify({ candidateId, testId: 1234567, status: 'Completed' }),
+      });
+      await response.arrayBuffer();
+      if (response.ok) this.accepted.push(candidateId);
+      return response.ok;
+    } catch {
+      return false;
+    }
+  }
+}
