@@ -15,6 +15,10 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+export function faultLines(faults: readonly Fault[]): string[] {
+  return faults.map(({ field, detail }) => `${field}: ${detail}`);
+}
+
 const contentType = 'application/problem+json';
 
 /** Answers with an error as RFC 9457 has it. */

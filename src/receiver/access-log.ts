@@ -36,7 +36,8 @@ export class AccessLog {
   write(line: RequestLine): void {
     const unwritten = line.result === 'refused' ? this.#spend(line.status) : 0;
     if (unwritten === 'spent') return;
-    const whole = unwritten === 0 ? line : { ...line, unwritten };
+    const durationMs = Math.round(line.durationMs * 1_000) / 1_000;
+    const whole = { ...line, durationMs, ...(unwritten > 0 && { unwritten }) };
     if (line.warning === undefined) this.#log.info(whole, 'request');
     else this.#log.warn(whole, 'request');
   }

@@ -26,20 +26,27 @@ export function explainAddress(judged: Judgement, config: ReceiverConfig): Recor
     hops: judged.hops.map(shorten),
     unbelieved: judged.unbelieved.slice(-maxEntries).map(shorten),
     trustProxy: config.trustProxy,
-    advice: adviceOn(judged),
+    advice: adviceOn(judged, config.trustProxy),
   };
 }
 
 const maxEntries = 10;
 
-function adviceOn({ address, hops, unbelieved }: Judgement): string {
+function adviceOn(
+  { address, hops, unbelieved }: Judgement,
+  trustProxy: ReceiverConfig['trustProxy'],
+): string {
   const last = shorten(hops.at(-1) ?? '');
   if (address === null) {
     return `"${last}" in X-Forwarded-For is no address; see that the proxies in receiver.trustProxy write one`;
   }
   const add = `if ${address} is the sender, add it to receiver.allowFrom`;
   if (unbelieved.length === 0) return add;
-  return `${add}; if it is a proxy of yours, add it to receiver.trustProxy (or count ${hops.length} hops)`;
+  const trust =
+    typeof trustProxy === 'number'
+      ? `set receiver.trustProxy to its address, or to ${hops.length}`
+      : 'add it to receiver.trustProxy';
+  return `${add}; if it is a proxy of yours, ${trust}`;
 }
 
 /** The caller writes X-Forwarded-For as long as it likes. */

@@ -20,9 +20,9 @@ export function hangUp(req: IncomingMessage, res: ServerResponse, refusal: Refus
   req.resume();
 }
 
-/** Answers a connection on which no request could be read, and ends it. */
-export function hangUpSocket(socket: Duplex, refusal: Refusal): void {
+/** Ends a connection on which no further request can be read, with an answer where one is due. */
+export function hangUpSocket(socket: Duplex, refusal?: Refusal): void {
   socket.on('error', () => {});
-  socket.end(rawProblem(refusal));
+  socket.end(refusal && rawProblem(refusal));
   setTimeout(() => socket.destroy(), lingerMs).unref();
 }

@@ -1,12 +1,15 @@
-import { createServer, type Server } from 'node:http';
-import express, { type Express } from 'express';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { ReceiverConfig } from '../config/config.ts';
 import { health, type Readiness } from '../health.ts';
 import { answerProblem } from '../problem.ts';
-import { answerConnectionErrors } from './connection-errors.ts';
+import { AccessLog } from './access-log.ts';
+import { ConnectionErrors, nothingHere } from './connection-errors.ts';
 import type { Inbox } from './inbox.ts';
 import { receiving, type RequestMetrics } from './receive.ts';
+
+export { stop } from './stop.ts';
 
 export interface ReceiverOptions {
   /** Asked for every request, so that a reload takes effect at once. Its host and port are for who calls `listen`. */
@@ -15,68 +18,93 @@ export interface ReceiverOptions {
   readonly log: Logger;
   readonly metrics: RequestMetrics;
   readonly readiness: Readiness;
+  /** What a sender is told to wait when its event could not be stored. */
   readonly retryAfterS?: number;
   readonly now?: () => number;
-  /** For the headers and, counted anew, for the body. */
+  /** For the head of a request and, counted anew, for its body. */
   readonly timeoutMs?: number;
 }
 
-/** Behind proxies that keep connections open for a minute: the one who opened it should be the one who closes it. */
+/** Behind proxies that keep connections open for a minute, so that it is not us who closes one under a request. */
 const keepAliveTimeoutMs = 75_000;
 
 /** The server that the testing service calls; it does not listen yet. */
 export function createReceiver(options: ReceiverOptions): Server {
   const { timeoutMs = 10_000 } = options;
-  const app = receiverApp(options, timeoutMs);
   const server = createServer({
     headersTimeout: timeoutMs,
     // Ends a body that is only read to be let go; one that is wanted has run out of time before.
     requestTimeout: 2 * timeoutMs + 5_000,
-    connectionsCheckingInterval: 500,
+    connectionsCheckingInterval: Math.min(500, timeoutMs),
     keepAliveTimeout: keepAliveTimeoutMs,
   });
-  server.on('request', app);
-  // A body that is awaited is asked for where it is read; one that is refused never needs to be sent.
-  server.on('checkContinue', app);
-  // Any other expectation may be ignored (RFC 9110), and an event is worth more than a 417.
-  server.on('checkExpectation', app);
-  answerConnectionErrors(server);
+  const errors = new ConnectionErrors(server);
+  const app = receiverApp(options, timeoutMs);
+  const listener: RequestListener = (req, res) => {
+    errors.note(req, res);
+    req.url = originForm(req.url ?? '/');
+    app(req, res);
+  };
+  server.on('request', listener);
+  // A body is asked for where it is read; one that is refused before then need not be sent.
+  server.on('checkContinue', listener);
+  // Any other expectation may be ignored (RFC 9110, 10.1.1), and an event is worth more than a 417.
+  server.on('checkExpectation', listener);
   return server;
 }
 
-function receiverApp(options: ReceiverOptions, bodyTimeoutMs: number): Express {
+function receiverApp(options: ReceiverOptions, bodyTimeoutMs: number): express.Express {
   const { config, inbox, log, metrics, readiness, retryAfterS = 5, now = Date.now } = options;
-  const receive = receiving({ inbox, log, metrics, now, retryAfterS, bodyTimeoutMs });
+  const accessLog = new AccessLog(log, now);
+  const receive = receiving({ inbox, accessLog, metrics, now, retryAfterS, bodyTimeoutMs });
   const app = express().disable('x-powered-by').disable('etag');
   app.use((req, res, next) => {
     const current = config();
     return pathOf(req.url) === current.path ? receive(req, res, current) : next();
   });
   app.use(health(readiness));
-  app.use((_req, res) => answerProblem(res, { status: 404, detail: 'There is nothing here.' }));
+  app.use(stray(accessLog, metrics));
+  app.use(unexpected(log, retryAfterS));
   return app;
 }
 
-/** Without the query, and without the origin that a proxy's form of a request has in front. */
-function pathOf(url: string): string {
-  const path = url.replace(/^https?:\/\/[^/?]*/i, '');
-  const end = path.indexOf('?');
-  return end === -1 ? path : path.slice(0, end);
+/** A path that is not ours: a scan, most likely, or a wrong Webhook URL at the service. */
+function stray(accessLog: AccessLog, metrics: RequestMetrics): RequestHandler {
+  return (req, res) => {
+    answerProblem(res, nothingHere);
+    metrics.requests('refused', 0);
+    accessLog.write({
+      result: 'refused',
+      status: nothingHere.status,
+      eventId: null,
+      correlationId: null,
+      address: req.socket.remoteAddress ?? '',
+      durationMs: 0,
+      method: req.method,
+      path: pathOf(req.url).slice(0, 200),
+    });
+  };
 }
 
-/**
- * Takes no new connection, lets the requests under way end, and closes those connections that are still open after
- * `timeoutMs`. Resolves when all are closed. For any server of node:http.
- */
-export async function stop(server: Server, timeoutMs: number): Promise<void> {
-  // A sender that is never idle would otherwise keep its connection, and go on sending.
-  server.prependListener('request', (_req, res) => res.setHeader('connection', 'close'));
-  const closed = new Promise((resolve) => {
-    server.close(resolve);
-  });
-  const idle = setInterval(() => server.closeIdleConnections(), 20);
-  const forced = setTimeout(() => server.closeAllConnections(), timeoutMs);
-  await closed;
-  clearInterval(idle);
-  clearTimeout(forced);
+/** A bug, not to be shown as Express would: with its stack. The sender's event is not stored, so it has to come again. */
+function unexpected(log: Logger, retryAfterS: number): ErrorRequestHandler {
+  return (error, _req, res, _next) => {
+    log.error({ err: error }, 'a request failed');
+    const headers = { 'retry-after': String(retryAfterS) };
+    if (res.headersSent) res.destroy();
+    else answerProblem(res, { status: 503, detail: 'This failed here; send it again.', headers });
+  };
+}
+
+/** A request through some proxies names the whole URL; only what comes after the host is of interest. */
+function originForm(url: string): string {
+  if (url.startsWith('/')) return url;
+  const rest = url.replace(/^https?:\/\/[^/?]*/i, '');
+  return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+/** Without the query, which may hold the token. */
+function pathOf(url: string): string {
+  const end = url.indexOf('?');
+  return end === -1 ? url : url.slice(0, end);
 }

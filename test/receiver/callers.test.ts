@@ -1,0 +1,195 @@
+import { describe, expect, test } from 'vitest';
+import { Secret } from '../../src/secret.ts';
+import { sample, startReceiver } from './receiver.ts';
+
+const json = JSON.stringify(sample);
+
+describe('the allow-list', () => {
+  test('lets the listed in and nobody else', async () => {
+    const receiver = await startReceiver({ allowFrom: ['192.0.2.0/24', '127.0.0.1'] });
+    expect((await receiver.post(json)).status).toBe(202);
+    receiver.reload({ allowFrom: ['192.0.2.0/24'] });
+    const response = await receiver.post(json);
+    expect(response.status).toBe(403);
+    expect(await response.text()).not.toMatch(/127\.0\.0\.1|192\.0\.2/);
+    receiver.reload({ allowFrom: 'any' });
+    expect((await receiver.post(json)).status).toBe(202);
+  });
+
+  test('knows a caller on a dual-stack socket by its IPv4 address', async () => {
+    const receiver = await startReceiver({ host: '::', allowFrom: ['127.0.0.0/8'] });
+    expect((await receiver.post(json)).status).toBe(202);
+    expect(receiver.lines[0]).toMatchObject({ address: '127.0.0.1' });
+  });
+
+  test('judges what a trusted proxy says of the caller, and only what it says', async () => {
+    const receiver = await startReceiver({ allowFrom: ['4.175.48.171'], trustProxy: 1 });
+    const from = async (chain: string) => (await receiver.post(json, { 'x-forwarded-for': chain })).status;
+    expect(await from('4.175.48.171')).toBe(202);
+    expect(await from('203.0.113.9, 4.175.48.171:50001')).toBe(202);
+    expect(await from('4.175.48.171, 203.0.113.9')).toBe(403);
+    expect(await from('4.175.48.171, unknown')).toBe(403);
+    receiver.reload({ trustProxy: 0 });
+    expect(await from('4.175.48.171')).toBe(403);
+    receiver.reload({ trustProxy: ['127.0.0.1'] });
+    expect(await from('4.175.48.171')).toBe(202);
+    receiver.reload({ allowFrom: ['127.0.0.1'] });
+    expect(await from('4.175.48.171')).toBe(403);
+  });
+
+  test('does not stand before the health of the service', async () => {
+    const receiver = await startReceiver({ allowFrom: ['192.0.2.1'] });
+    expect((await fetch(`http://127.0.0.1:${receiver.port}/healthz`)).status).toBe(200);
+  });
+});
+
+async function refusedLine(config: Parameters<typeof startReceiver>[0], forwardedFor?: string) {
+  const receiver = await startReceiver({ allowFrom: ['4.175.48.171'], ...config });
+  await receiver.post(json, forwardedFor === undefined ? {} : { 'x-forwarded-for': forwardedFor });
+  expect(receiver.lines).toHaveLength(1);
+  return receiver.lines[0];
+}
+
+describe('a refused address is explained in the log', () => {
+  test('without a proxy: add it to the list', async () => {
+    expect(await refusedLine({})).toMatchObject({
+      level: 'warn',
+      result: 'refused',
+      status: 403,
+      judged: '127.0.0.1',
+      hops: ['127.0.0.1'],
+      unbelieved: [],
+      trustProxy: 0,
+      advice: 'if 127.0.0.1 is the sender, add it to receiver.allowFrom',
+    });
+  });
+
+  test('behind a proxy that is not configured: trust it', async () => {
+    expect(await refusedLine({}, '4.175.48.171')).toMatchObject({
+      judged: '127.0.0.1',
+      unbelieved: ['4.175.48.171'],
+      advice:
+        'if 127.0.0.1 is the sender, add it to receiver.allowFrom; ' +
+        'if it is a proxy of yours, set receiver.trustProxy to its address, or to 1',
+    });
+  });
+
+  test('behind one proxy more than configured: trust that, too', async () => {
+    expect(await refusedLine({ trustProxy: 1 }, '4.175.48.171, 10.0.0.2')).toMatchObject({
+      judged: '10.0.0.2',
+      hops: ['127.0.0.1', '10.0.0.2'],
+      advice: expect.stringContaining('receiver.trustProxy to its address, or to 2'),
+    });
+  });
+
+  test('behind a proxy that is not among the listed ones: list it', async () => {
+    expect(await refusedLine({ trustProxy: ['192.0.2.1'] }, '4.175.48.171')).toMatchObject({
+      advice: expect.stringContaining('if it is a proxy of yours, add it to receiver.trustProxy'),
+    });
+  });
+
+  test('a proxy that writes something else than an address: correct it', async () => {
+    expect(await refusedLine({ trustProxy: 1 }, 'unknown')).toMatchObject({
+      judged: null,
+      address: 'unknown',
+      advice: expect.stringContaining('"unknown" in X-Forwarded-For is no address'),
+    });
+  });
+
+  test('however much the caller writes, the line stays short', async () => {
+    const line = await refusedLine({}, Array.from({ length: 300 }, () => 'x'.repeat(40)).join(','));
+    expect(JSON.stringify(line).length).toBeLessThan(1_500);
+  });
+
+  test('a scan does not flood it, and the rest is counted', async () => {
+    const clock = { now: 1_763_713_000_000 };
+    const receiver = await startReceiver({ allowFrom: ['192.0.2.1'] }, { now: () => clock.now });
+    for (let request = 0; request < 50; request += 1) await receiver.post(json);
+    expect(receiver.lines).toHaveLength(20);
+    expect(receiver.counted).toHaveLength(50);
+
+    await fetch(`http://127.0.0.1:${receiver.port}/wp-login.php`);
+    expect(receiver.lines.at(-1)).toMatchObject({ status: 404, path: '/wp-login.php' });
+
+    clock.now += 60_000;
+    await receiver.post(json);
+    expect(receiver.lines.at(-1)).toMatchObject({ status: 403, unwritten: 30 });
+
+    receiver.reload({ allowFrom: 'any' });
+    for (let request = 0; request < 30; request += 1) await receiver.post(json);
+    expect(receiver.lines.filter((line) => line['result'] === 'accepted')).toHaveLength(30);
+  });
+});
+
+describe('the token', () => {
+  test('is taken from the query or from the Authorization header', async () => {
+    const receiver = await startReceiver({ token: new Secret('s3cret+/=') });
+    const query = (text: string) =>
+      fetch(`${receiver.url}?${text}`, {
+        method: 'POST',
+        body: json,
+        headers: { 'content-type': 'application/json' },
+      });
+    const bearer = (text: string) => receiver.post(json, { authorization: text });
+    const answers = await Promise.all([
+      query(`token=${encodeURIComponent('s3cret+/=')}`),
+      query(`a=b&token=wrong&token=s3cret%2B%2F%3D`),
+      bearer('Bearer s3cret+/='),
+      bearer('bearer   s3cret+/='),
+    ]);
+    expect(answers.map((response) => response.status)).toEqual([202, 202, 202, 202]);
+  });
+
+  test.each([
+    ['', {}],
+    ['token=', {}],
+    ['token=s3cre', {}],
+    ['token=s3crett', {}],
+    ['Token=s3cret', {}],
+    ['', { authorization: 'Bearer wrong' }],
+    ['', { authorization: 'Basic czNjcmV0' }],
+    ['', { authorization: 's3cret' }],
+  ])('is wrong or missing in %j %j', async (query, headers) => {
+    const receiver = await startReceiver({ token: new Secret('s3cret') });
+    const response = await fetch(`${receiver.url}?${query}`, {
+      method: 'POST',
+      body: json,
+      headers: { 'content-type': 'application/json', ...headers },
+    });
+    expect(response.status).toBe(401);
+    expect(response.headers.get('www-authenticate')).toBe('Bearer');
+    expect(receiver.inbox.received).toEqual([]);
+  });
+
+  test('never reaches the log, be it right or wrong', async () => {
+    const receiver = await startReceiver({ token: new Secret('s3cret') });
+    const headers = { 'content-type': 'application/json' };
+    await fetch(`${receiver.url}?token=s3cret`, { method: 'POST', body: json, headers });
+    await fetch(`${receiver.url}?token=s3crett`, { method: 'POST', body: json, headers });
+    await fetch(`http://127.0.0.1:${receiver.port}/other?token=s3cret`, {
+      method: 'POST',
+      body: json,
+      headers,
+    });
+    expect(receiver.lines.map((line) => line['status'])).toEqual([202, 401, 404]);
+    expect(JSON.stringify(receiver.lines)).not.toContain('s3cret');
+  });
+
+  test('a new one holds at once', async () => {
+    const receiver = await startReceiver({ token: new Secret('old') });
+    receiver.reload({ token: new Secret('new') });
+    expect((await receiver.post(json, { authorization: 'Bearer old' })).status).toBe(401);
+    expect((await receiver.post(json, { authorization: 'Bearer new' })).status).toBe(202);
+  });
+});
+
+test('a reload changes path, limits and the correlation header at once', async () => {
+  const receiver = await startReceiver();
+  receiver.reload({ path: '/moved', maxBodyBytes: 10, correlationHeader: 'x-trace' });
+  expect((await receiver.post(json)).status).toBe(404);
+  receiver.reload({ path: '/webhooks/candidates' });
+  expect((await receiver.post(json)).status).toBe(413);
+  receiver.reload({ maxBodyBytes: 65_536 });
+  await receiver.post(json, { 'x-trace': 't-1', 'x-acme-correlationid': 'c-1' });
+  expect(receiver.inbox.received[0]?.correlationId).toBe('t-1');
+});

@@ -1,0 +1,254 @@
+import { Agent, request } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { path, sample, startReceiver } from './receiver.ts';
+import { head, Wire } from './wire.ts';
+
+const json = JSON.stringify(sample);
+const length = Buffer.byteLength(json);
+const whole = head(path, { 'content-length': length }) + json;
+
+describe('a body', () => {
+  test('may come in pieces, however they are cut', async () => {
+    const receiver = await startReceiver();
+    const wire = await Wire.open(receiver.port);
+    wire.socket.setNoDelay(true);
+    for (const byte of Buffer.from(whole)) wire.send(Uint8Array.of(byte));
+    expect(await wire.answer()).toMatchObject({ status: 202 });
+    expect(receiver.inbox.received).toMatchObject([{ event: sample }]);
+  });
+
+  test('may be chunked', async () => {
+    const receiver = await startReceiver();
+    const wire = await Wire.open(receiver.port);
+    wire.send(head(path, { 'transfer-encoding': 'chunked' }));
+    for (const half of [json.slice(0, 20), json.slice(20)])
+      wire.send(`${half.length.toString(16)}\r\n${half}\r\n`);
+    wire.send('0\r\n\r\n');
+    expect(await wire.answer()).toMatchObject({ status: 202 });
+  });
+
+  test('may be asked for with Expect: 100-continue', async () => {
+    const receiver = await startReceiver();
+    const wire = await Wire.open(receiver.port);
+    wire.send(head(path, { 'content-length': length, expect: '100-continue' }));
+    expect(await wire.answer()).toMatchObject({ status: 100 });
+    wire.send(json);
+    expect(await wire.answer()).toMatchObject({ status: 202 });
+  });
+
+  test('is not asked for when it is refused anyway', async () => {
+    const receiver = await startReceiver({ maxBodyBytes: 10 });
+    const large = await Wire.open(receiver.port);
+    large.send(head(path, { 'content-length': length, expect: '100-continue' }));
+    expect(await large.answer()).toMatchObject({ status: 413 });
+    const stranger = await Wire.open(receiver.port);
+    receiver.reload({ allowFrom: ['192.0.2.1'] });
+    stranger.send(head(path, { 'content-length': length, expect: '100-continue' }));
+    expect(await stranger.answer()).toMatchObject({ status: 403, headers: { connection: 'close' } });
+  });
+
+  test('is taken in spite of an expectation that nobody knows', async () => {
+    const receiver = await startReceiver();
+    const wire = await Wire.open(receiver.port);
+    wire.send(head(path, { 'content-length': length, expect: 'a-miracle' }), json);
+    expect(await wire.answer()).toMatchObject({ status: 202 });
+  });
+
+  test('shorter than its Content-Length says is waited for, then answered 408 and hung up on', async () => {
+    const receiver = await startReceiver({}, { timeoutMs: 150 });
+    const wire = await Wire.open(receiver.port);
+    wire.send(head(path, { 'content-length': length + 1 }), json);
+    const answer = await wire.answer();
+    expect(answer).toMatchObject({ status: 408, headers: { connection: 'close' } });
+    expect(JSON.parse(answer?.body ?? '')).toMatchObject({
+      status: 408,
+      detail: 'The body did not arrive in time.',
+    });
+    expect(receiver.inbox.received).toEqual([]);
+    expect(receiver.lines).toMatchObject([{ result: 'invalid', status: 408 }]);
+    wire.socket.end();
+    await wire.closed();
+  });
+
+  test('that trickles in is answered 408, however steadily it trickles', async () => {
+    const receiver = await startReceiver({}, { timeoutMs: 150 });
+    const wire = await Wire.open(receiver.port);
+    wire.send(head(path, { 'content-length': 60_000 }));
+    const trickle = setInterval(() => wire.send(' '), 10);
+    expect(await wire.answer()).toMatchObject({ status: 408 });
+    clearInterval(trickle);
+    expect(receiver.inbox.received).toEqual([]);
+  });
+
+  test('longer than its Content-Length says is an event, and what follows ends the connection', async () => {
+    const receiver = await startReceiver();
+    const wire = await Wire.open(receiver.port);
+    wire.send(`${whole}{"and":"more"}`);
+    expect(await wire.answer()).toMatchObject({ status: 202 });
+    wire.socket.end();
+    await wire.closed();
+  });
+
+  test('whose sender goes away in its middle leaves nothing behind but a line', async () => {
+    const receiver = await startReceiver();
+    const wire = await Wire.open(receiver.port);
+    wire.send(head(path, { 'content-length': length }), json.slice(0, 30));
+    await expect.poll(() => connections(receiver.server)).toBe(1);
+    wire.socket.destroy();
+    await expect.poll(() => receiver.lines).toMatchObject([{ result: 'invalid', status: 408 }]);
+    expect(receiver.inbox).toMatchObject({ received: [], rejected: [] });
+  });
+});
+
+describe('a body that is too large', () => {
+  test('is refused as soon as its length is known, and the sender sees it', async () => {
+    const receiver = await startReceiver();
+    const wire = await Wire.open(receiver.port);
+    wire.send(head(path, { 'content-length': 100_000_000 }));
+    expect(await wire.answer()).toMatchObject({ status: 413, headers: { connection: 'close' } });
+  });
+
+  test('is refused where its length was not said, too', async () => {
+    const receiver = await startReceiver();
+    const wire = await Wire.open(receiver.port);
+    wire.send(head(path, { 'transfer-encoding': 'chunked' }));
+    for (let chunk = 0; chunk < 20; chunk += 1) wire.send(`1000\r\n${'x'.repeat(4_096)}\r\n`);
+    expect(await wire.answer()).toMatchObject({ status: 413, headers: { connection: 'close' } });
+  });
+
+  test('does not reset the connection under a sender that writes all of it before it reads', async () => {
+    const receiver = await startReceiver();
+    const body = Buffer.alloc(8_000_000, ' ');
+    const status = await new Promise((resolve, reject) => {
+      const headers = { 'content-type': 'application/json' };
+      const sending = request(receiver.url, { method: 'POST', headers }, (res) => resolve(res.statusCode));
+      sending.on('error', reject);
+      sending.end(body);
+    });
+    expect(status).toBe(413);
+  });
+});
+
+describe('one connection', () => {
+  test('carries many requests, refused ones between them', async () => {
+    const receiver = await startReceiver();
+    const wire = await Wire.open(receiver.port);
+    const statuses: (number | undefined)[] = [];
+    const others = [
+      head('/elsewhere', { 'content-length': length }) + json,
+      head(path, { 'content-length': 1 }) + '{',
+      head(path, { 'content-length': 2 }) + '{}',
+      head(path, { 'content-length': length, 'content-type': 'text/plain' }) + json,
+    ];
+    for (const next of [whole, ...others, whole]) statuses.push((await wire.send(next).answer())?.status);
+    expect(statuses).toEqual([202, 404, 400, 422, 415, 202]);
+  });
+
+  test('answers pipelined requests in their order', async () => {
+    const receiver = await startReceiver();
+    const commits = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let calls = 0;
+    receiver.inbox.answer = async () => {
+      const call = calls++;
+      await commits[call]?.promise;
+      return { eventId: `evt_${call}`, duplicate: false, correlationReused: false };
+    };
+    const wire = await Wire.open(receiver.port);
+    wire.send(whole + whole);
+    await expect.poll(() => calls).toBe(2);
+    commits[1]?.resolve();
+    commits[0]?.resolve();
+    expect((await wire.answer())?.body).toContain('evt_0');
+    expect((await wire.answer())?.body).toContain('evt_1');
+  });
+
+  test('does not lose the answer to an event because rubbish follows while it is being stored', async () => {
+    const receiver = await startReceiver();
+    const commit = Promise.withResolvers<void>();
+    receiver.inbox.answer = async () => {
+      await commit.promise;
+      return { eventId: 'evt_1', duplicate: false, correlationReused: false };
+    };
+    const wire = await Wire.open(receiver.port);
+    wire.send(`${whole}RUBBISH\r\n\r\n`);
+    await expect.poll(() => receiver.inbox.received.length).toBe(1);
+    wire.send('more rubbish\r\n\r\n');
+    commit.resolve();
+    expect(await wire.answer()).toMatchObject({ status: 202, body: expect.stringContaining('evt_1') });
+    wire.socket.end();
+    await wire.closed();
+  });
+
+  test('stays open for the next request of a keep-alive sender', async () => {
+    const receiver = await startReceiver();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const post = () =>
+      new Promise<boolean>((resolve, reject) => {
+        const options = { method: 'POST', agent, headers: { 'content-type': 'application/json' } };
+        const sending = request(receiver.url, options, (res) => {
+          res.resume().on('end', () => resolve(sending.reusedSocket));
+        });
+        sending.on('error', reject).end(json);
+      });
+    expect([await post(), await post()]).toEqual([false, true]);
+    agent.destroy();
+  });
+});
+
+describe('what is no request', () => {
+  test.each([
+    ['rubbish', 'RUBBISH\r\n\r\n', 400],
+    ['a TLS greeting', '\u0016\u0003\u0001\u0002\u0000\u0001\u0000', 400],
+    ['two lengths', head(path, { 'content-length': length, 'transfer-encoding': 'chunked' }) + json, 400],
+    ['a length that is none', head(path, { 'content-length': 'many' }) + json, 400],
+    ['a broken chunk', `${head(path, { 'transfer-encoding': 'chunked' })}zz\r\n`, 400],
+    ['a header with a line break', head(path, { 'x-a': 'b\nc' }), 400],
+    ['headers without end', `POST ${path} HTTP/1.1\r\nx-a: ${'b'.repeat(20_000)}`, 431],
+    ['no host', `POST ${path} HTTP/1.1\r\n\r\n`, 400],
+    ['a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nhost: example.com\r\n\r\n', 404],
+  ])('%s is answered and hung up on', async (_what, bytes, status) => {
+    const receiver = await startReceiver();
+    const wire = await Wire.open(receiver.port);
+    wire.send(Buffer.from(bytes, 'latin1'));
+    expect(await wire.answer()).toMatchObject({ status, headers: { connection: 'close' } });
+    wire.socket.end();
+    await wire.closed();
+    expect((await receiver.post(json)).status).toBe(202);
+  });
+
+  test('a head that does not come to its end is answered 408', async () => {
+    const receiver = await startReceiver({}, { timeoutMs: 100 });
+    const wire = await Wire.open(receiver.port);
+    wire.send(`POST ${path} HTTP/1.1\r\nhost: localhost\r\n`);
+    const answer = await wire.answer();
+    expect(answer).toMatchObject({ status: 408, headers: { connection: 'close' } });
+    expect(JSON.parse(answer?.body ?? '')).toMatchObject({ title: 'Request Timeout' });
+  });
+
+  test.each([`http://localhost${path}`, `HTTPS://service.example:8443${path}?x=1`])(
+    'a request target as proxies write it is one: %s',
+    async (target) => {
+      const receiver = await startReceiver();
+      const wire = await Wire.open(receiver.port);
+      wire.send(head(target, { 'content-length': length }), json);
+      expect(await wire.answer()).toMatchObject({ status: 202 });
+    },
+  );
+
+  test.each(['*', 'http://[::1', '/a#b', '//', '/\u00ff', '/%', '/?a=http://b'])(
+    'a strange request target is just another path: %s',
+    async (target) => {
+      const receiver = await startReceiver();
+      const wire = await Wire.open(receiver.port);
+      wire.send(Buffer.from(`GET ${target} HTTP/1.1\r\nhost: localhost\r\n\r\n`, 'latin1'));
+      expect((await wire.answer())?.status).toBeOneOf([400, 404]);
+      expect((await receiver.post(json)).status).toBe(202);
+    },
+  );
+});
+
+function connections(server: Awaited<ReturnType<typeof startReceiver>>['server']): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
+  });
+}

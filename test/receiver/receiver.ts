@@ -1,0 +1,93 @@
+import type { AddressInfo } from 'node:net';
+import { pino } from 'pino';
+import { onTestFinished } from 'vitest';
+import type { ReceiverConfig } from '../../src/config/config.ts';
+import { createReceiver, stop, type ReceiverOptions } from '../../src/receiver/server.ts';
+import type { Inbox, Received } from '../../src/receiver/inbox.ts';
+import type { Acceptance, RejectedRequest } from '../../src/store/store.ts';
+
+export const path = '/webhooks/candidates';
+
+/** The specification's sample, in both variants. */
+export const sample = {
+  candidateId: '0f8fad5bd9cb469fa16570867728950e',
+  candidateNumericalId: 4521876,
+  testId: 1234567,
+  status: 'Completed',
+};
+export const { candidateNumericalId: _, ...shortSample } = sample;
+
+const defaults: ReceiverConfig = {
+  host: '127.0.0.1',
+  port: 0,
+  path,
+  allowFrom: ['127.0.0.1'],
+  trustProxy: 0,
+  token: null,
+  correlationHeader: 'auto',
+  maxBodyBytes: 65_536,
+};
+
+/** An inbox that keeps in memory what it is given, and can be told what to answer. */
+export class MemoryInbox implements Inbox {
+  readonly received: Received[] = [];
+  readonly rejected: RejectedRequest[] = [];
+  answer: () => Acceptance | Promise<Acceptance> = () => ({
+    eventId: `evt_${this.received.length}`,
+    duplicate: false,
+    correlationReused: false,
+  });
+
+  async accept(received: Received): Promise<Acceptance> {
+    this.received.push(received);
+    return this.answer();
+  }
+
+  keepRejected(request: RejectedRequest): void {
+    this.rejected.push(request);
+  }
+}
+
+export type LogLine = { readonly level: string; readonly [key: string]: unknown };
+
+/** A receiver on a port of its own, with what went in and what it logged. Closed at the end of the test. */
+export async function startReceiver(
+  config: Partial<ReceiverConfig> = {},
+  options: Partial<ReceiverOptions> = {},
+) {
+  const current = { config: { ...defaults, ...config } };
+  const inbox = new MemoryInbox();
+  const lines: LogLine[] = [];
+  const counted: string[] = [];
+  const formatters = { level: (level: string) => ({ level }) };
+  const log = pino({ base: null, formatters }, { write: (line) => void lines.push(JSON.parse(line)) });
+  const server = createReceiver({
+    config: () => current.config,
+    inbox,
+    log,
+    metrics: { requests: (result) => void counted.push(result) },
+    readiness: async () => [],
+    ...options,
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, current.config.host, resolve);
+  });
+  onTestFinished(() => stop(server, 0));
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}${path}`;
+  return {
+    server,
+    port,
+    url,
+    inbox,
+    lines,
+    counted,
+    reload(change: Partial<ReceiverConfig>) {
+      current.config = { ...current.config, ...change };
+    },
+    post: (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
+      fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } }),
+  };
+}
+
+export type TestReceiver = Awaited<ReturnType<typeof startReceiver>>;
