@@ -72,7 +72,6 @@ function sqliteStore(
     async rescue(now) {
       let total = 0;
       for (let count = rescueBatch; count === rescueBatch; total += count) {
-        // oxlint-disable-next-line no-await-in-loop -- batch by batch, so that no transaction grows large
         count = await commit.write((tx) => rescue(tx, now, rescueBatch));
       }
       return total;
@@ -134,7 +133,6 @@ async function patiently<T>(
       if (kind === 'fault') throw error;
       if (kind === 'unavailable' || performance.now() > deadline) throw connection.failed(error);
     }
-    // oxlint-disable-next-line no-await-in-loop -- waiting is what the loop is for
     await sleep(retryMs);
   }
 }

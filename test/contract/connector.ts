@@ -59,6 +59,8 @@ const hostileTexts = [
   'x'.repeat(2000),
 ];
 
+const timeIsUp = new DOMException('time is up', 'TimeoutError');
+
 export function connectorContract(name: string, setup: () => Promise<ContractCase>): void {
   describe(`${name}: the connector contract`, () => {
     let subject: ContractCase;
@@ -242,7 +244,7 @@ export function connectorContract(name: string, setup: () => Promise<ContractCas
         const controller = new AbortController();
         subject.sandbox.faults.only = [committing()];
         subject.sandbox.faults.decide = () => {
-          setImmediate(() => controller.abort(new DOMException('time is up', 'TimeoutError')));
+          setImmediate(() => controller.abort(timeIsUp));
           return { kind: 'hang', commit };
         };
         const outcome = await deliver({ signal: controller.signal });
@@ -262,12 +264,34 @@ export function connectorContract(name: string, setup: () => Promise<ContractCas
           const controller = new AbortController();
           const outcome = deliver({ signal: controller.signal }, randomUUID(), other);
           await accepted;
-          controller.abort(new DOMException('time is up', 'TimeoutError'));
+          controller.abort(timeIsUp);
           expect((await outcome).outcome).toMatch(subject.finds ? /^(retry|unknown)$/ : /^retry$/);
           expect(await outcome).toMatchObject({ reason: 'timeout' });
         });
       });
     });
+
+    test.for(['hang', 'drop'] as const)(
+      'knows that nothing was sent when a call before the last one ends in a %s',
+      async (kind) => {
+        for (const call of subject.calls.slice(0, -1)) {
+          const controller = new AbortController();
+          subject.sandbox.faults.only = [call];
+          subject.sandbox.faults.decide = () => {
+            if (kind === 'hang') setImmediate(() => controller.abort(timeIsUp));
+            return { kind, commit: false };
+          };
+          const outcome = await withSink(undefined, async (fresh) =>
+            deliver({ signal: controller.signal }, randomUUID(), fresh),
+          );
+          expect(outcome, call).toMatchObject({
+            outcome: 'retry',
+            reason: kind === 'hang' ? 'timeout' : 'network',
+          });
+          subject.sandbox.faults.clear();
+        }
+      },
+    );
 
     test('retries when the tool refuses the connection, and delivers once it is back', async () => {
       await subject.sandbox.stop();

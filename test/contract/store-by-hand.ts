@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { PlannedDelivery } from '../../src/model.ts';
 import type { Bench } from './store.ts';
 import {
   arrival,
@@ -17,12 +18,13 @@ import {
 
 const today = 'cfg_today';
 
+const replayItem = (deliveryId: string, changes: Partial<PlannedDelivery> = {}) => ({
+  deliveryId,
+  configId: today,
+  planned: planned(changes),
+});
+
 export function byHand(bench: () => Bench): void {
-  const replayItem = (deliveryId: string, changes: Parameters<typeof planned>[0] = {}) => ({
-    deliveryId,
-    configId: today,
-    planned: planned(changes),
-  });
   const saveToday = () => bench().store.saveConfig({ id: today, source: {}, savedAt: t0 });
 
   test("replays what is dead under today's config, and keeps what happened before", async () => {

@@ -102,12 +102,10 @@ export async function carriedOut(
 ): Promise<string[]> {
   const ids: string[] = [];
   for (const outcome of outcomes) {
-    // oxlint-disable no-await-in-loop -- each claim must find its own delivery
     const acceptance = await store.accept(arrival({ receivedAt }));
     const [claimed] = await claimDue(store, receivedAt);
     if (!claimed) throw new Error('Nothing to claim.');
     await store.record([resultOf(claimed, outcome)]);
-    // oxlint-enable no-await-in-loop
     ids.push(...idsOf(acceptance));
   }
   return ids;

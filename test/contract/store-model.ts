@@ -1,6 +1,14 @@
 import { deliveryId } from '../../src/ids.ts';
 import type { Attempt, Delivery, Json, PlannedDelivery } from '../../src/model.ts';
-import type { Acceptance, Arrival, AttemptResult, Claimed, LaneHead } from '../../src/store/store.ts';
+import type {
+  Acceptance,
+  Arrival,
+  AttemptResult,
+  Claimed,
+  DeliveryStory,
+  EventDetail,
+  LaneHead,
+} from '../../src/store/store.ts';
 
 interface KeptEvent {
   readonly arrival: Arrival;
@@ -13,6 +21,8 @@ export type KeptDelivery = { -readonly [key in keyof Delivery]: Delivery[key] } 
   message: Json | null;
   history: Attempt[];
 };
+
+const final: ReadonlySet<Delivery['state']> = new Set(['delivered', 'dead', 'discarded']);
 
 /** What a store has to do, in the plainest way: lists that are searched from end to end. */
 export class StoreModel {
@@ -98,10 +108,9 @@ export class StoreModel {
   }
 
   prune(before: number): number {
-    const final = ['delivered', 'dead', 'discarded'];
     const old = this.events.filter(
       ({ arrival, deliveries }) =>
-        arrival.event.receivedAt < before && deliveries.every(({ state }) => final.includes(state)),
+        arrival.event.receivedAt < before && deliveries.every(({ state }) => final.has(state)),
     );
     for (const event of old) this.events.splice(this.events.indexOf(event), 1);
     return old.length;
@@ -109,6 +118,15 @@ export class StoreModel {
 
   find(id: string): KeptDelivery | undefined {
     return this.#all().find((kept) => kept.id === id);
+  }
+
+  details(): EventDetail[] {
+    return this.events.map(({ arrival, duplicates, deliveries }) => ({
+      event: arrival.event,
+      configId: arrival.configId,
+      duplicates,
+      deliveries: deliveries.map(toStory),
+    }));
   }
 
   #all(): KeptDelivery[] {
@@ -127,7 +145,13 @@ export class StoreModel {
   }
 }
 
-export function toDelivery({ startedAt: _, message: __, history: ___, ...delivery }: KeptDelivery): Delivery {
+function toStory(kept: KeptDelivery): DeliveryStory {
+  const { startedAt: _, ...story } = kept;
+  return story;
+}
+
+export function toDelivery(kept: KeptDelivery): Delivery {
+  const { message: _, history: __, ...delivery } = toStory(kept);
   return delivery;
 }
 

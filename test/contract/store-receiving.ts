@@ -3,6 +3,30 @@ import { deliveryId } from '../../src/ids.ts';
 import type { Bench } from './store.ts';
 import { arrival, claimDue, configId, day, idsOf, planned, t0 } from './store-fixtures.ts';
 
+const untouched = {
+  configId,
+  state: 'pending',
+  createdAt: t0,
+  since: t0,
+  attempts: 0,
+  firstAttemptAt: null,
+  uncertain: false,
+  progress: null,
+  receipt: null,
+  lastError: null,
+  message: null,
+  history: [],
+};
+
+const rejectedRequest = (n: number) => ({
+  receivedAt: t0 + n,
+  address: '::1',
+  correlationId: n % 2 ? null : 'c',
+  status: 422,
+  faults: ['testId: expected an integer', 'status: "done" is none'],
+  body: `{"n": ${n}`,
+});
+
 export function receiving(bench: () => Bench): void {
   test('keeps an event with its deliveries, whole', async () => {
     const { store } = bench();
@@ -18,23 +42,12 @@ export function receiving(bench: () => Bench): void {
       event: came.event,
       configId,
       duplicates: [],
-      deliveries: deliveries.map((delivery, index) => ({
-        ...delivery,
-        id: deliveryId(came.event.id, index + 1),
-        eventId: came.event.id,
-        configId,
-        state: 'pending',
-        createdAt: t0,
-        since: t0,
-        attempts: 0,
-        firstAttemptAt: null,
-        uncertain: false,
-        progress: null,
-        receipt: null,
-        lastError: null,
-        message: null,
-        history: [],
-      })),
+      deliveries: deliveries.map((delivery, index) =>
+        Object.assign(delivery, untouched, {
+          id: deliveryId(came.event.id, index + 1),
+          eventId: came.event.id,
+        }),
+      ),
     });
   });
 
@@ -72,7 +85,6 @@ export function receiving(bench: () => Bench): void {
     const { candidateId } = first.event;
     for (const correlationId of ['another', null]) {
       const again = arrival({ candidateId, correlationId, receivedAt: t0 + day - 1 });
-      // oxlint-disable-next-line no-await-in-loop -- in order
       expect(await store.accept(again)).toMatchObject({ eventId: first.event.id, duplicate: true });
     }
     const later = arrival({ candidateId, receivedAt: t0 + day });
@@ -200,16 +212,12 @@ export function receiving(bench: () => Bench): void {
 
   test('keeps the newest of the rejected requests', async () => {
     const { store } = bench();
-    const request = (n: number) => ({
-      receivedAt: t0 + n,
-      address: '::1',
-      correlationId: n % 2 ? null : 'c',
-      status: 422,
-      faults: ['testId: expected an integer', 'status: "done" is none'],
-      body: `{"n": ${n}`,
-    });
-    await Promise.all([1, 2, 3, 4, 5].map((n) => store.keepRejected(request(n), 3)));
-    expect(await store.rejectedRequests(10)).toEqual([request(5), request(4), request(3)]);
-    expect(await store.rejectedRequests(1)).toEqual([request(5)]);
+    await Promise.all([1, 2, 3, 4, 5].map((n) => store.keepRejected(rejectedRequest(n), 3)));
+    expect(await store.rejectedRequests(10)).toEqual([
+      rejectedRequest(5),
+      rejectedRequest(4),
+      rejectedRequest(3),
+    ]);
+    expect(await store.rejectedRequests(1)).toEqual([rejectedRequest(5)]);
   });
 }

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect } from 'vitest';
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe } from 'vitest';
 import { deliveryStates } from '../../src/model.ts';
 import type { Store } from '../../src/store/store.ts';
 import { byHand } from './store-by-hand.ts';
@@ -41,12 +42,24 @@ export function storeContract(name: string, makeHome: () => Promise<StoreHome>):
     });
 
     const current = () => bench;
-    describe('receiving', () => receiving(current));
-    describe('carrying out', () => carryingOut(current));
-    describe('by hand', () => byHand(current));
-    describe('reading', () => reading(current));
-    describe('housekeeping', () => housekeeping(current));
-    describe('over its life', () => lifecycle(current));
+    describe('receiving', () => {
+      receiving(current);
+    });
+    describe('carrying out', () => {
+      carryingOut(current);
+    });
+    describe('by hand', () => {
+      byHand(current);
+    });
+    describe('reading', () => {
+      reading(current);
+    });
+    describe('housekeeping', () => {
+      housekeeping(current);
+    });
+    describe('over its life', () => {
+      lifecycle(current);
+    });
   });
 }
 
@@ -54,12 +67,10 @@ export function storeContract(name: string, makeHome: () => Promise<StoreHome>):
 async function expectNothingLost(store: Store): Promise<void> {
   const stories = await store.events({ limit: 100_000 });
   const stored = stories.flatMap((story) => story.deliveries);
-  for (const { sink, planned, states } of await store.counts()) {
-    const ofSink = stored.filter((delivery) => delivery.sink === sink);
-    expect(planned, `planned for ${sink}`).toBe(ofSink.length);
-    for (const state of deliveryStates) {
-      const count = ofSink.filter((delivery) => delivery.state === state).length;
-      expect(states[state], `${state} at ${sink}`).toBe(count);
-    }
+  for (const counted of await store.counts()) {
+    const ofSink = stored.filter((delivery) => delivery.sink === counted.sink);
+    const states = deliveryStates.map((state) => [state, ofSink.filter((one) => one.state === state).length]);
+    const { sink } = counted;
+    assert.deepEqual(counted, { sink, planned: ofSink.length, states: Object.fromEntries(states) });
   }
 }
