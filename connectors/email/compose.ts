@@ -18,7 +18,7 @@ export interface Mail {
   readonly headers: { readonly [name: string]: string };
 }
 
-type AddressList = string | readonly string[] | undefined;
+type AddressList = string | string[] | undefined;
 
 /** The action's keys, rendered. */
 export interface MailFields {

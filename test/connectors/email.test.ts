@@ -125,6 +125,16 @@ describe('the mail', () => {
     expect(sandbox.connections).toBe(1);
   });
 
+  test('is tried once only, though the server hangs up', async () => {
+    await start();
+    sandbox.faults.decide = () => ({ kind: 'drop', commit: false });
+    expect(await (await connect()).deliver(request(fields))).toMatchObject({
+      outcome: 'retry',
+      reason: 'network',
+    });
+    expect(sandbox.connections).toBe(1);
+  });
+
   test.for(['subject', 'replyTo', 'headers', 'to'] as const)(
     'lets no line break into a header through %s',
     async (key) => {
