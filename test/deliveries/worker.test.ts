@@ -154,7 +154,7 @@ describe('after an unknown outcome', () => {
   test('a connector that throws counts as unknown, since something may have been sent', async () => {
     const tool = new ScriptedTool();
     const deliver = tool.deliver;
-    tool.deliver = (request) => {
+    tool.deliver = () => {
       tool.deliver = deliver;
       throw new TypeError('a bug');
     };
