@@ -1,0 +1,112 @@
+import { expect, test } from 'vitest';
+import { createMetrics } from '../../src/admin/metrics.ts';
+import type { SinkCount } from '../../src/store/store.ts';
+
+const nothing = async (): Promise<SinkCount[]> => [];
+
+/** The scrape's samples by name and labels: `total{sink="slack"}` → 3. */
+async function samplesOf(metrics: ReturnType<typeof createMetrics>): Promise<Record<string, number>> {
+  const { text } = await metrics.scrape();
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return Object.fromEntries(
+    lines.map((line) => {
+      const space = line.lastIndexOf(' ');
+      return [line.slice(0, space).replace('candidate_connector_', ''), Number(line.slice(space + 1))];
+    }),
+  );
+}
+
+test('requests are counted by result, all of which are there from the start', async () => {
+  const metrics = createMetrics(nothing);
+  metrics.requests('accepted', 0.004);
+  metrics.requests('accepted', 0.03);
+  metrics.requests('invalid', 9);
+  expect(await samplesOf(metrics)).toMatchObject({
+    'requests_total{result="accepted"}': 2,
+    'requests_total{result="duplicate"}': 0,
+    'requests_total{result="invalid"}': 1,
+    'requests_total{result="refused"}': 0,
+    'requests_total{result="failed"}': 0,
+  });
+});
+
+test('the accept duration has what was stored, and nothing else', async () => {
+  const metrics = createMetrics(nothing);
+  metrics.requests('accepted', 0.004);
+  metrics.requests('duplicate', 0.03);
+  metrics.requests('invalid', 9);
+  metrics.requests('failed', 9);
+  expect(await samplesOf(metrics)).toMatchObject({
+    accept_duration_seconds_count: 2,
+    accept_duration_seconds_sum: 0.034,
+    'accept_duration_seconds_bucket{le="0.005"}': 1,
+    'accept_duration_seconds_bucket{le="0.05"}': 2,
+  });
+});
+
+test('attempts, delays and pauses are by sink', async () => {
+  const metrics = createMetrics(nothing);
+  metrics.attempts('slack', 'retry');
+  metrics.attempts('slack', 'delivered');
+  metrics.delivered('slack', 2);
+  metrics.sinkPaused('mail', true);
+  metrics.sinkPaused('slack', true);
+  metrics.sinkPaused('slack', false);
+  expect(await samplesOf(metrics)).toMatchObject({
+    'attempts_total{sink="slack",outcome="retry"}': 1,
+    'attempts_total{sink="slack",outcome="delivered"}': 1,
+    'delivery_delay_seconds_sum{sink="slack"}': 2,
+    'delivery_delay_seconds_bucket{le="2.5",sink="slack"}': 1,
+    'sink_paused{sink="mail"}': 1,
+    'sink_paused{sink="slack"}': 0,
+  });
+});
+
+test('a failed reload shows until a config is loaded', async () => {
+  const metrics = createMetrics(nothing);
+  metrics.configLoaded(1_763_713_000_500);
+  metrics.configReloadFailed();
+  expect(await samplesOf(metrics)).toMatchObject({
+    config_loaded_timestamp_seconds: 1_763_713_000.5,
+    config_reload_failed: 1,
+  });
+  metrics.configLoaded(1_763_713_100_000);
+  expect(await samplesOf(metrics)).toMatchObject({
+    config_loaded_timestamp_seconds: 1_763_713_100,
+    config_reload_failed: 0,
+  });
+});
+
+test('deliveries are what the store has at the scrape, so that their sums can be compared', async () => {
+  const states = { pending: 1, sending: 0, delivered: 5, dead: 2, held: 0, discarded: 0 };
+  const store = { counts: [{ sink: 'slack', planned: 8, states }] };
+  const metrics = createMetrics(async () => store.counts);
+  const samples = await samplesOf(metrics);
+  expect(samples).toMatchObject({
+    'deliveries_planned{sink="slack"}': 8,
+    'deliveries{sink="slack",state="pending"}': 1,
+    'deliveries{sink="slack",state="delivered"}': 5,
+    'deliveries{sink="slack",state="dead"}': 2,
+    'deliveries{sink="slack",state="held"}': 0,
+  });
+  store.counts = [];
+  expect(await samplesOf(metrics)).not.toHaveProperty(['deliveries{sink="slack",state="pending"}']);
+});
+
+test('a store that cannot be read leaves the other metrics', async () => {
+  const metrics = createMetrics(() => Promise.reject(new Error('down')));
+  metrics.requests('failed', 1);
+  const samples = await samplesOf(metrics);
+  expect(samples).toHaveProperty(['requests_total{result="failed"}'], 1);
+  expect(Object.keys(samples).filter((name) => name.startsWith('deliveries'))).toEqual([]);
+});
+
+test("Node's own metrics are there, and two sets do not get in each other's way", async () => {
+  const [one, other] = [createMetrics(nothing), createMetrics(nothing)];
+  one.requests('accepted', 1);
+  expect(await samplesOf(other)).toMatchObject({
+    'requests_total{result="accepted"}': 0,
+    process_resident_memory_bytes: expect.any(Number),
+    nodejs_heap_size_used_bytes: expect.any(Number),
+  });
+});

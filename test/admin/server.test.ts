@@ -1,0 +1,93 @@
+import type { AddressInfo } from 'node:net';
+import { pino } from 'pino';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createMetrics } from '../../src/admin/metrics.ts';
+import { createAdmin, type AdminOptions } from '../../src/admin/server.ts';
+import { stop } from '../../src/receiver/server.ts';
+import { Secret } from '../../src/secret.ts';
+
+const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` });
+const failing = () => Promise.reject(new Error('at /srv/secret.ts:1'));
+
+async function startAdmin(password: string | null, options: Partial<AdminOptions> = {}) {
+  const current = { password };
+  const lines: string[] = [];
+  const server = createAdmin({
+    config: () => ({
+      host: '127.0.0.1',
+      port: 0,
+      password: current.password === null ? null : new Secret(current.password),
+    }),
+    metrics: createMetrics(async () => []),
+    log: pino({}, { write: (line) => void lines.push(line) }),
+    readiness: async () => [{ part: 'store', ok: false }],
+    ...options,
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  onTestFinished(() => stop(server, 0));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    current,
+    lines,
+    get: (path: string, login?: string) =>
+      fetch(url + path, login === undefined ? {} : { headers: basic(login) }),
+  };
+}
+
+test('metrics come in the format of Prometheus', async () => {
+  const { get } = await startAdmin(null);
+  const response = await get('/metrics');
+  expect(response.status).toBe(200);
+  expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
+  expect(await response.text()).toContain('\ncandidate_connector_requests_total{result="accepted"} 0\n');
+});
+
+describe('with a password', () => {
+  test('only who has it sees the metrics, under whatever name', async () => {
+    const { get } = await startAdmin('pass:wörd');
+    const logins = ['ops:pass:wörd', ':pass:wörd', 'ops:pass', 'ops:', 'pass:wörd', ''];
+    const statuses = await Promise.all(logins.map(async (login) => (await get('/metrics', login)).status));
+    expect(statuses).toEqual([200, 200, 401, 401, 401, 401]);
+  });
+
+  test('who does not is told how to give it', async () => {
+    const { get } = await startAdmin('pass');
+    const response = await get('/metrics');
+    expect(response.status).toBe(401);
+    expect(response.headers.get('www-authenticate')).toBe(
+      'Basic realm="candidate-connector", charset="UTF-8"',
+    );
+    expect((await get('/nowhere')).status).toBe(401);
+  });
+
+  test('health stays open, for those who only watch', async () => {
+    const { get } = await startAdmin('pass');
+    expect((await get('/healthz')).status).toBe(200);
+    expect((await get('/readyz')).status).toBe(503);
+  });
+
+  test('a new one holds at once', async () => {
+    const { current, get } = await startAdmin('old');
+    current.password = 'new';
+    expect((await get('/metrics', 'x:old')).status).toBe(401);
+    expect((await get('/metrics', 'x:new')).status).toBe(200);
+  });
+});
+
+test('a fault shows no stack, and the log has it', async () => {
+  const { get, lines } = await startAdmin(null, { metrics: { scrape: failing } });
+  const response = await get('/metrics');
+  expect(response.status).toBe(500);
+  expect(await response.text()).not.toContain('secret');
+  expect(lines.join('')).toContain('/srv/secret.ts:1');
+});
+
+test('anything else is not there', async () => {
+  const { get } = await startAdmin(null);
+  const response = await get('/nowhere/secret');
+  expect(response.status).toBe(404);
+  expect(response.headers.get('x-powered-by')).toBeNull();
+  expect(await response.text()).not.toContain('secret');
+});

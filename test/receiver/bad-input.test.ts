@@ -1,0 +1,159 @@
+import { gzipSync } from 'node:zlib';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { path, sample, startReceiver } from './receiver.ts';
+import { head, Wire } from './wire.ts';
+
+const json = JSON.stringify(sample);
+const german = JSON.stringify({ ...sample, candidateId: 'Jürgen Groß' });
+const utf16 = (text: string, bom = '') => Buffer.from(bom + text, 'utf16le');
+const swapped = (text: string) => utf16(text, '\uFEFF').swap16();
+
+describe('not JSON: 400', () => {
+  test.each<[string, string | Buffer<ArrayBuffer>]>([
+    ['nothing', ''],
+    ['a byte order mark alone', '\uFEFF'],
+    ['white space', ' \r\n\t'],
+    ['a cut object', json.slice(0, -1)],
+    ['a cut string', json.slice(0, 20)],
+    ['two objects', json + json],
+    ['something behind', `${json},`],
+    ['a trailing comma', json.replace('}', ',}')],
+    ['single quotes', json.replaceAll('"', "'")],
+    ['bare keys', '{testId:1}'],
+    ['a comment', `/* hello */${json}`],
+    ['NaN', '{"testId":NaN}'],
+    ['a leading zero', '{"testId":01}'],
+    ['a bare line break in a string', '{"candidateId":"a\nb"}'],
+    ['a broken escape', String.raw`{"candidateId":"\x41"}`],
+    ['a form', 'candidateId=a&testId=1&status=Completed'],
+    ['XML', '<event><testId>1</testId></event>'],
+    ['two byte order marks', `\uFEFF\uFEFF${json}`],
+    ['UTF-16, little end first', utf16(json)],
+    ['UTF-16 with its mark', utf16(json, '\uFEFF')],
+    ['UTF-16, big end first', swapped(json)],
+    ['Latin-1', Buffer.from(german, 'latin1')],
+    ['a cut UTF-8 character', Buffer.from(german).subarray(0, german.indexOf('ü') + 1)],
+    [
+      'an overlong UTF-8 character',
+      Buffer.concat([Buffer.from('"'), Buffer.of(0xc0, 0xaf), Buffer.from('"')]),
+    ],
+    [
+      'a surrogate in UTF-8',
+      Buffer.concat([Buffer.from('"'), Buffer.of(0xed, 0xa0, 0x80), Buffer.from('"')]),
+    ],
+    ['gzip without saying so', gzipSync(json)],
+    ['an opening without end', '['.repeat(60_000)],
+  ])('%s', async (_what, body) => {
+    const receiver = await startReceiver();
+    const response = await receiver.post(typeof body === 'string' ? body : new Uint8Array(body));
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({
+      title: 'Bad Request',
+      detail: expect.stringMatching(/JSON/),
+    });
+    expect(receiver.inbox.received).toEqual([]);
+    expect(receiver.inbox.rejected).toMatchObject([{ status: 400 }]);
+    expect((await receiver.post(json)).status).toBe(202);
+  });
+
+  test('a charset does not save another encoding', async () => {
+    const receiver = await startReceiver();
+    const latin1 = new Uint8Array(Buffer.from(german, 'latin1'));
+    const answers = await Promise.all([
+      receiver.post(latin1, { 'content-type': 'application/json; charset=iso-8859-1' }),
+      receiver.post(latin1, { 'content-type': 'application/json; charset=utf-8' }),
+      receiver.post(new Uint8Array(utf16(json, '\uFEFF')), {
+        'content-type': 'application/json; charset=utf-16',
+      }),
+    ]);
+    expect(answers.map((response) => response.status)).toEqual([400, 400, 400]);
+  });
+});
+
+describe('JSON, but no event: 422', () => {
+  test.each([
+    'null',
+    '0',
+    '"text"',
+    '[]',
+    `[${json}]`,
+    '{}',
+    '{"data":{}}',
+    `${'['.repeat(30_000)}${']'.repeat(30_000)}`,
+    `{"candidateId":${'{"a":'.repeat(8_000)}1${'}'.repeat(8_000)}}`,
+    '{"candidateId":"a","testId":1e999,"status":"Completed"}',
+    '{"candidateId":"a","testId":9007199254740993,"status":"Completed"}',
+    String.raw`{"candidateId":"\ud800","testId":1,"status":"Completed"}`,
+    String.raw`{"candidateId":"a\u0000","testId":1,"status":"Completed"}`,
+  ])('%.60s', async (body) => {
+    const receiver = await startReceiver();
+    const response = await receiver.post(body);
+    expect(response.status).toBe(422);
+    const answer = await response.text();
+    expect(answer.length).toBeLessThan(2_000);
+    expect(receiver.inbox.received).toEqual([]);
+  });
+});
+
+test('an event with deeply nested further fields is taken, as they are', async () => {
+  const receiver = await startReceiver();
+  const nested = `${'['.repeat(30_000)}${']'.repeat(30_000)}`;
+  expect((await receiver.post(`{"extra":${nested},${json.slice(1)}`)).status).toBe(202);
+  expect(JSON.stringify(receiver.inbox.received[0]?.raw['extra'])).toBe(nested);
+});
+
+describe('whatever comes is answered as documented, and the next event is taken', () => {
+  const documented = [200, 202, 400, 401, 403, 404, 405, 408, 413, 415, 422, 431, 503];
+  const bytes = fc.uint8Array({ maxLength: 3_000 });
+  const mangled = fc
+    .tuple(fc.nat(json.length), fc.nat(5), bytes)
+    .map(([at, cut, insert]) =>
+      Buffer.concat([
+        Buffer.from(json.slice(0, at)),
+        insert.subarray(0, 20),
+        Buffer.from(json.slice(at + cut)),
+      ]),
+    );
+
+  test('any body', async () => {
+    const receiver = await startReceiver({ maxBodyBytes: 2_000 });
+    const body = fc.oneof(
+      bytes,
+      mangled,
+      fc.json().map((text) => Buffer.from(text)),
+      fc.string({ unit: 'binary', maxLength: 500 }).map((text) => Buffer.from(text)),
+    );
+    await fc.assert(
+      fc.asyncProperty(body, async (came) => {
+        const response = await receiver.post(new Uint8Array(came));
+        expect(response.status).toBeOneOf(documented);
+        await response.text();
+        expect((await receiver.post(json)).status).toBe(202);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('any bytes on the connection', async () => {
+    const receiver = await startReceiver({}, { timeoutMs: 500 });
+    const whole = Buffer.from(head(path, { 'content-length': json.length }) + json);
+    const broken = fc
+      .tuple(fc.nat(whole.length - 1), bytes)
+      .map(([at, insert]) =>
+        Buffer.concat([whole.subarray(0, at), insert.subarray(0, 30), whole.subarray(at + 1)]),
+      );
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(bytes, broken), async (came) => {
+        const wire = await Wire.open(receiver.port);
+        wire.socket.end(came);
+        const answer = await wire.answer();
+        // Nothing, or nothing but the start of a request, is nothing to answer to.
+        expect(answer?.status).toBeOneOf([undefined, ...documented]);
+        wire.socket.destroy();
+        expect((await receiver.post(json)).status).toBe(202);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
