@@ -11,29 +11,52 @@ export function isAddress(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (isIPv4(address) ? 32 : 128));
 }
 
-const address = z
-  .string({ error: `expected ${addressExpected}` })
-  .refine(isAddress, { error: `expected ${addressExpected}` });
+const senderExpected = `expected published, ${addressExpected}`;
+const sendersExpected = 'expected published, any, or addresses and CIDRs as a list or with commas';
+const proxiesExpected =
+  'expected how many proxies stand in front (0, 1, 2 …), or their addresses and CIDRs as a list or with commas';
 
-const sender = z.string().refine((text) => text === 'published' || isAddress(text), {
-  error: `expected published, ${addressExpected}`,
-});
+const isSender = (text: string): boolean => text === 'published' || isAddress(text);
+const split = (text: string): string[] => text.split(',').map((part) => part.trim());
+
+/** Addresses in one text with commas, which is how a variable can hold several. */
+const together = (isOne: (text: string) => boolean, expected: string, words: readonly string[] = []) =>
+  z
+    .string()
+    .superRefine((text, context) => {
+      if (!split(text).every(isOne))
+        context.addIssue({ code: 'custom', message: expected, params: { candidates: words } });
+    })
+    .transform(split);
+
+const listed = (isOne: (text: string) => boolean, expected: string) =>
+  z.array(z.string({ error: expected }).refine(isOne, { error: expected })).min(1);
 
 /** Who may call: 'any', or addresses and CIDRs with `published` expanded. */
 export const allowFrom = z
-  .union([z.enum(['published', 'any']), z.array(sender).min(1)], {
-    error: 'expected published, any, or a list of addresses and CIDRs',
-  })
+  .union(
+    [
+      z.enum(['published', 'any']),
+      together(isSender, sendersExpected, ['published', 'any']),
+      listed(isSender, senderExpected),
+    ],
+    { error: sendersExpected },
+  )
   .transform((value): 'any' | readonly string[] => {
     if (value === 'any') return value;
-    const listed = value === 'published' ? [value] : value;
-    return listed.flatMap((text) => (text === 'published' ? publishedAddresses : [text]));
+    const senders = value === 'published' ? [value] : value;
+    return senders.flatMap((text) => (text === 'published' ? publishedAddresses : [text]));
   });
 
 /** The proxies in front: how many, or their addresses. */
-export const trustProxy = z.union([z.int().min(0).max(16), z.array(address).min(1)], {
-  error: 'expected how many proxies stand in front (0, 1, 2 …), or a list of their addresses and CIDRs',
-});
+export const trustProxy = z.union(
+  [
+    z.int().min(0).max(16),
+    together(isAddress, proxiesExpected),
+    listed(isAddress, `expected ${addressExpected}`),
+  ],
+  { error: proxiesExpected },
+);
 
 /** True for a host that only this machine can reach. */
 export function isLoopback(host: string): boolean {

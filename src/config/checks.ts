@@ -4,6 +4,7 @@ import type { SinkConfig } from './config.ts';
 import type { Fault, Path } from './fault.ts';
 import { error, warning } from './fault.ts';
 import type { FoundSecret } from './mask.ts';
+import { looksLikePath } from './mask.ts';
 import type { PlanSource, WrittenAction } from './plan-source.ts';
 import { actionsOf, entries } from './plan-source.ts';
 import { hasReference } from './references.ts';
@@ -60,7 +61,7 @@ export function checkNoConnector(actions: readonly WrittenAction[]): Fault[] {
 /** Says nothing where it is unclear what an action's sink is: that is reported already. */
 export function checkUnusedSinks(source: PlanSource, sinkNames: readonly string[]): Fault[] {
   const used = actionsOf(source).map(({ action }) => sinkMeant(action, sinkNames));
-  if (source.rules === undefined || used.includes(null)) return [];
+  if (!Array.isArray(source.rules) || used.includes(null)) return [];
   return sinkNames
     .filter((name) => !used.includes(name))
     .map((name) => warning(['sinks', name], `no action uses the sink "${name}"`, 'key'));
@@ -73,66 +74,28 @@ function sinkMeant(action: Json, sinkNames: readonly string[]): string | null {
 
 /** Credentials that stand in the file itself, where they end up in backups and version control. */
 export function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[]): Fault[] {
-  const paths = new Map(secrets.map(({ path, inUrl }) => [path.join('\0'), { path, inUrl }]));
-  return [...paths.values()].flatMap(({ path, inUrl }) => {
-    const written = valueAt(config, path);
-    if (typeof written !== 'string' || hasReference(written)) return [];
-    const what = inUrl ? 'the password in this URL' : 'this credential';
-    return [warning(path, `${what} stands in the file; take it from \${NAME} or \${file:/path} instead`)];
+  const found = secrets.filter(({ path }) => !isHarmlessHeader(path));
+  return found.flatMap(({ path, inUrl }) => {
+    const written = writtenText(config, path);
+    if (written === null || hasReference(written.text) || looksLikePath(written.text)) return [];
+    const what = inUrl || written.path.length < path.length ? 'the password in this URL' : 'this credential';
+    return [
+      warning(written.path, `${what} stands in the file; take it from \${NAME} or \${file:/path} instead`),
+    ];
   });
 }
 
-/** Conditions that can never hold, because the catalog lacks what they ask for. */
-export function checkCatalogUse({ catalog, rules }: PlanSource): Fault[] {
-  if (!isMap(catalog) || Object.keys(catalog).length === 0) return [];
-  const ids = Object.keys(catalog);
-  const keys = [
-    'id',
-    'name',
-    'owner',
-    'channel',
-    ...Object.values(catalog).flatMap((entry) => (isMap(entry) ? Object.keys(entry) : [])),
-  ];
-  return entries(rules).flatMap(([index, rule]) => {
-    const conditions = isMap(rule) ? [...conditionsOf(rule['when'] ?? null, ['rules', index, 'when'])] : [];
-    return conditions.flatMap(({ key, value, path }) =>
-      key === 'testId' ? unknownIds(value, path, ids) : unknownKey(key, path, keys),
-    );
-  });
-}
+/** Any header of a sink may hold a credential, so all are masked; only those named like one are worth a warning. */
+const isHarmlessHeader = (path: Path): boolean =>
+  path.at(-2) === 'headers' && !/token|secret|key|auth|cookie/i.test(String(path.at(-1)));
 
-function unknownIds(value: Json, path: Path, ids: readonly string[]): Fault[] {
-  if (isMap(value))
-    return Object.entries(value).flatMap(([operator, inner]) =>
-      /^(in|not)$/.test(operator) ? unknownIds(inner, [...path, operator], ids) : [],
-    );
-  if (Array.isArray(value))
-    return entries(value).flatMap(([index, inner]) => unknownIds(inner, [...path, index], ids));
-  if (typeof value !== 'number' || ids.includes(String(value))) return [];
-  return [warning(path, `the catalog has no test ${value}${didYouMean(String(value), ids)}`)];
-}
-
-function unknownKey(key: string, path: Path, keys: readonly string[]): Fault[] {
-  const name = /^test\.(.+)$/.exec(key)?.[1];
-  if (name === undefined || keys.includes(name)) return [];
-  return [warning(path, `no entry of the catalog has "${name}"${didYouMean(name, keys)}`, 'key')];
-}
-
-interface Condition {
-  readonly key: string;
-  readonly value: Json;
-  readonly path: Path;
-}
-
-/** The conditions of a `when`, those inside of `all`, `any` and `not` included. */
-function* conditionsOf(when: Json, path: Path): Generator<Condition> {
-  if (Array.isArray(when))
-    for (const [index, inner] of entries(when)) yield* conditionsOf(inner, [...path, index]);
-  if (!isMap(when)) return;
-  for (const [key, value] of Object.entries(when)) {
-    if (key === 'all' || key === 'any' || key === 'not') yield* conditionsOf(value, [...path, key]);
-    else yield { key, value, path: [...path, key] };
+/** The text that a parsed value came from: a schema may have made parts of it. */
+function writtenText(config: Json, path: Path): { text: string; path: Path } | null {
+  for (let length = path.length; length > 0; length -= 1) {
+    const text = valueAt(config, path.slice(0, length));
+    if (typeof text === 'string') return { text, path: path.slice(0, length) };
   }
+  return null;
 }
 
 /** What a scenario expects of an action that no such action has. */

@@ -1,16 +1,16 @@
 import type { AnyConnector } from '../connector.ts';
 import type { Json } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
-import * as checks from './checks.ts';
+import { checkNoConnector } from './checks.ts';
 import type { SinkConfig } from './config.ts';
+import { crossChecks } from './cross-checks.ts';
 import type { Fault, Path, Report } from './fault.ts';
 import { error } from './fault.ts';
 import { findSecrets, masker } from './mask.ts';
-import { notYetActedOn } from './not-yet.ts';
 import { buildPlan } from './plan.ts';
 import type { PlanSource } from './plan-source.ts';
 import { actionsOf, entries, planKeys, planSource } from './plan-source.ts';
-import { hasReference, partsOf } from './references.ts';
+import { partsOf } from './references.ts';
 import type { ReadScenario } from './scenario-schema.ts';
 import { scenarioSchema } from './scenario-schema.ts';
 import type { Settings } from './settings.ts';
@@ -30,14 +30,18 @@ export interface LoadOptions extends Surroundings {
 }
 
 /** What a config's values come to. Without an error among `faults` it is complete. */
-export interface Composed {
+export interface Composed extends Parts {
+  readonly faults: readonly Fault[];
+  readonly mask: (text: string) => string;
+}
+
+/** The parts that could be read. */
+export interface Parts {
   readonly settings: Partial<Settings>;
   readonly sinks: ReadonlyMap<string, SinkConfig>;
   readonly source: PlanSource;
   readonly plan: Plan | null;
   readonly scenarios: readonly { readonly path: Path; readonly scenario: ReadScenario }[];
-  readonly faults: readonly Fault[];
-  readonly mask: (text: string) => string;
 }
 
 interface Composing extends Reading {
@@ -51,34 +55,23 @@ export const topKeys = ['$schema', ...Object.keys(settings), 'sinks', ...planKey
 export function compose(value: Json, options: LoadOptions): Composed {
   const values = new Values(options);
   const { faults, report } = collector(referenceFaults(value, values));
-  const composing: Composing = { resolve: lenient(values), report, connectors: options.connectors };
   const config = readTop(value, report);
-  const read = readSettings(config, composing);
-  const sinks = readSinks(config['sinks'], composing);
+  const parts = readParts(config, { resolve: lenient(values), report, connectors: options.connectors });
+  const sinkOptions = [...parts.sinks].map(([name, sink]) => [name, sink.options] as const);
+  const secrets = [...findSecrets({ ...parts.settings, sinks: Object.fromEntries(sinkOptions) })];
+  for (const fault of crossChecks(config, parts, secrets)) report(fault);
+  return { ...parts, faults, mask: masker(values.secretsAmong(secrets.map((secret) => secret.value))) };
+}
+
+function readParts(config: JsonMap, composing: Composing): Parts {
   const source = readSource(config, composing);
-  const plan = config['rules'] === undefined ? null : buildPlan(source, composing);
-  const scenarios = readScenarios(config['scenarios'], composing);
-  const secrets = [
-    ...findSecrets({
-      ...read,
-      sinks: Object.fromEntries([...sinks].map(([name, sink]) => [name, sink.options])),
-    }),
-  ];
-  const sinkNames = isMap(config['sinks']) ? Object.keys(config['sinks']) : [];
-  const found = [
-    checks.checkSettings(read),
-    ...(isMap(config['sinks'])
-      ? [checks.checkSinkNames(actionsOf(source), sinkNames), checks.checkUnusedSinks(source, sinkNames)]
-      : []),
-    checks.checkCatalogUse(source),
-    checks.checkExpectations(config['scenarios'], sinks),
-    checks.checkLiteralSecrets(config, secrets),
-    notYetActedOn(source),
-  ];
-  for (const fault of found.flat()) report(fault);
-  const secretValues = [...values.secrets, ...secrets.map((secret) => secret.value)];
-  const mask = masker(secretValues.filter((text) => !hasReference(text)));
-  return { settings: read, sinks, source, plan, scenarios, faults, mask };
+  return {
+    settings: readSettings(config, composing),
+    sinks: readSinks(config['sinks'], composing),
+    source,
+    plan: config['rules'] === undefined ? null : buildPlan(source, composing),
+    scenarios: readScenarios(config['scenarios'], composing),
+  };
 }
 
 /** Collects faults. A value whose reference is at fault is not judged any further. */
@@ -138,7 +131,7 @@ function readSettings(config: JsonMap, reading: Reading): Partial<Settings> {
 }
 
 function readSource(config: JsonMap, composing: Composing): PlanSource {
-  for (const fault of checks.checkNoConnector(actionsOf(config))) composing.report(fault);
+  for (const fault of checkNoConnector(actionsOf(config))) composing.report(fault);
   return planSource(config, (name) => {
     const sinks = config['sinks'];
     return isMap(sinks) ? connectorOfSink(sinks[name], composing)?.name : undefined;

@@ -3,6 +3,7 @@ import type { Json } from '../model.ts';
 import type { Fault, Path } from './fault.ts';
 import { error } from './fault.ts';
 import { hasReference } from './references.ts';
+import { isSecretAt } from './schema-walk.ts';
 import { closest, didYouMean } from './suggest.ts';
 import { valueAt } from './walk.ts';
 
@@ -12,6 +13,7 @@ type Issue = z.core.$ZodIssue;
 interface Written {
   readonly raw: Json;
   readonly path: Path;
+  readonly schema: z.ZodType;
 }
 
 /** Zod's issues as faults of the config, one for each mistake. */
@@ -66,7 +68,7 @@ function withoutConsequences(issues: readonly Issue[]): Finding[] {
 
 const join = (path: readonly PropertyKey[]): string => path.map(String).join('\0');
 
-function toFault({ issue, key, known = [] }: Finding, { raw, path: base }: Written): Fault {
+function toFault({ issue, key, known = [] }: Finding, { raw, path: base, schema }: Written): Fault {
   const inner = issue.path as Path;
   const path = [...base, ...inner];
   if (key !== undefined) return error([...path, key], `unknown key "${key}"${didYouMean(key, known)}`, 'key');
@@ -75,7 +77,8 @@ function toFault({ issue, key, known = [] }: Finding, { raw, path: base }: Writt
   const last = inner.at(-1);
   if (written === undefined && last !== undefined)
     return error(path.slice(0, -1), `"${last}" is missing: ${issue.message}`, 'key');
-  return error(path, issue.message + instead(issue, written, last) + suggestion(issue, written));
+  const got = isSecretAt(schema, inner) ? '' : instead(issue, written);
+  return error(path, issue.message + got + suggestion(issue, written));
 }
 
 /** A map or list of the right kind with something wrong in it is not shown as what is there instead. */
@@ -86,11 +89,10 @@ const isAboutInside = ({ code }: Issue, written: Json | undefined): boolean =>
   code !== 'invalid_union' &&
   code !== 'invalid_value';
 
-/** What is there instead of what was expected; neither a credential nor what a reference stands for is shown. */
-function instead(issue: Issue, written: Json | undefined, key: string | number | undefined): string {
+/** What is there instead of what was expected; what a reference stands for is not shown. */
+function instead(issue: Issue, written: Json | undefined): string {
   if (!issue.message.startsWith('expected ') || isAboutInside(issue, written)) return '';
   if (typeof written === 'string' && hasReference(written)) return `, which ${written} does not give`;
-  if (/token|secret|passw|credential/i.test(String(key))) return '';
   return `, got ${show(written)}`;
 }
 

@@ -94,7 +94,7 @@ function withReferences(schema: Json): Json {
 function inKeyword(keyword: string, value: Json): Json {
   if (['items', 'additionalProperties', 'anyOf', 'oneOf', 'allOf', 'not'].includes(keyword))
     return withReferences(value);
-  if ((keyword === 'properties' || keyword === '$defs') && isMap(value))
+  if (['properties', 'patternProperties', '$defs'].includes(keyword) && isMap(value))
     return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, withReferences(schema)]));
   return value;
 }

@@ -56,6 +56,9 @@ function credentialsIn(text: string): string[] {
   }
 }
 
+/** True for the path of a file, which some credentials may be given as. */
+export const looksLikePath = (text: string): boolean => /^(\.{0,2}|~)\/[\w./-]+$/.test(text);
+
 /** A credential among a config's values. */
 export interface FoundSecret {
   readonly path: Path;
@@ -67,8 +70,8 @@ export interface FoundSecret {
 /** The credentials among parsed values: what is a Secret, and what is a URL with a password. */
 export function* findSecrets(value: unknown, path: Path = []): Generator<FoundSecret> {
   if (value instanceof Secret) yield { path, value: value.reveal(), inUrl: false };
-  else if (typeof value === 'string')
-    for (const password of urlPasswords(value)) yield { path, value: password, inUrl: true };
+  else if (typeof value === 'string' || value instanceof URL)
+    for (const password of urlPasswords(String(value))) yield { path, value: password, inUrl: true };
   else if (Array.isArray(value))
     for (const [index, entry] of value.entries()) yield* findSecrets(entry, [...path, index]);
   else if (typeof value === 'object' && value !== null)

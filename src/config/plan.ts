@@ -151,7 +151,7 @@ function reportUnreachable(rules: readonly CompiledRule[], { report }: Reading):
       report(
         warning(
           ['rules', rule.index],
-          `the rule "${rule.name}" is never reached: an earlier final rule matches every event`,
+          `the rule "${rule.name}" is never reached: earlier final rules match every event that it could`,
           'key',
         ),
       );

@@ -34,12 +34,12 @@ interface Built {
 }
 
 const deepest = 100;
-/** What aliases may blow a file up to, in nodes: a hundred times what ten thousand rules need would still fit. */
-const mostNodes = 2_000_000;
+/** What aliases may blow a file up to; ten thousand rules have about 200,000. */
+const mostNodes = 500_000;
 
 /** Values and places of a parsed document, with aliases resolved and doubled keys reported. */
 export function buildTree(document: Document, source: Source): Tree {
-  const builder = new Builder(document, source);
+  const builder = new Builder(source);
   const { value, node } = builder.build(document.contents, null, [0, 0], 0);
   return { value, root: node, faults: builder.faults, isWhole: builder.isWhole };
 }
@@ -47,7 +47,8 @@ export function buildTree(document: Document, source: Source): Tree {
 class Builder {
   readonly faults: TextFault[] = [];
   isWhole = true;
-  readonly #document: Document;
+  /** The newest node of each anchor, which is the one that an alias after it means. */
+  readonly #anchors = new Map<string, Node>();
   /** The nodes that are being built: an alias to one of them would never end. */
   readonly #open = new Set<Node>();
   readonly #source: Source;
@@ -55,16 +56,16 @@ class Builder {
   /** The outermost alias that is being resolved: what makes a file too large stands there. */
   #through: Range | null = null;
 
-  constructor(document: Document, source: Source) {
-    this.#document = document;
+  constructor(source: Source) {
     this.#source = source;
   }
 
   build(node: Node | null, key: Range | null, empty: Range, depth: number): Built {
     const range = node?.range ? ([node.range[0], node.range[1]] as const) : empty;
     const nothing: Built = { value: null, node: { range, key, scalar: null, children: new Map() } };
-    if (node === null || !this.#mayGoOn(node, range, depth)) return nothing;
+    if (node === null || !this.#mayGoOn(range, depth)) return nothing;
     if (isAlias(node)) return this.#alias(node, nothing, depth);
+    if (node.anchor !== undefined && this.#through === null) this.#anchors.set(node.anchor, node);
     this.#checkTag(node, range);
     if (isScalar(node)) return { value: this.#scalar(node, range), node: { ...nothing.node, scalar: node } };
     this.#open.add(node);
@@ -75,7 +76,7 @@ class Builder {
     return built;
   }
 
-  #mayGoOn(node: Node, range: Range, depth: number): boolean {
+  #mayGoOn(range: Range, depth: number): boolean {
     if (!this.isWhole) return false;
     this.#nodes += 1;
     if (this.#nodes > mostNodes) this.#giveUp(range, 'the aliases make this file too large');
@@ -85,7 +86,7 @@ class Builder {
 
   /** Faults inside of what an alias names are shown where the anchor is; the alias keeps its own key. */
   #alias(alias: Alias, nothing: Built, depth: number): Built {
-    const target = alias.resolve(this.#document);
+    const target = this.#anchors.get(alias.source);
     if (!target || this.#open.has(target)) {
       const why = target ? 'is inside of what it names' : `has no anchor "&${alias.source}" before it`;
       this.#fault(nothing.node.range, `the alias "*${alias.source}" ${why}`);
@@ -137,7 +138,7 @@ class Builder {
   }
 
   #keyName(key: Node, range: Range): string | null {
-    const scalar = isAlias(key) ? key.resolve(this.#document) : key;
+    const scalar = isAlias(key) ? this.#anchors.get(key.source) : key;
     // A number keeps its spelling, so that 1.0 and 1 are two keys.
     const name = isScalar(scalar) && scalar.value !== null ? (scalar.source ?? '') : null;
     const fault = isMap(scalar) ? templateHint : keyFault(name);

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Json } from '../model.ts';
 import type { Reference } from './references.ts';
 import { hasReference, partsOf } from './references.ts';
+import { looksLikePath, urlPasswords } from './mask.ts';
 import { didYouMean } from './suggest.ts';
 
 /** Where the values of `${…}` come from. */
@@ -15,8 +16,7 @@ export type Resolved = { readonly value: string } | { readonly missing: string }
 
 /** Gives references their values and remembers which of these are secret. */
 export class Values {
-  /** What came from files, and from variables that are named like a credential. */
-  readonly secrets = new Set<string>();
+  readonly #secrets = new Set<string>();
   readonly #env: Surroundings['env'];
   readonly #readFile: (path: string) => string;
   readonly #files = new Map<string, Resolved>();
@@ -28,10 +28,21 @@ export class Values {
 
   resolve(reference: Reference): Resolved {
     const resolved = reference.from === 'file' ? this.#file(reference.name) : this.#variable(reference);
-    const isSecret =
-      reference.from === 'file' || /token|secret|passw|key|credential|auth/i.test(reference.name);
-    if ('value' in resolved && isSecret) this.secrets.add(resolved.value);
+    if ('value' in resolved) this.#keep(resolved.value, reference);
     return resolved;
+  }
+
+  /** These secrets and those that references gave; also what is in a file that a secret is the path of. */
+  secretsAmong(values: readonly string[]): string[] {
+    const secrets = [...this.#secrets, ...values].filter((text) => !hasReference(text));
+    const inFiles = secrets.filter(looksLikePath).map((path) => this.#file(path));
+    return [...secrets, ...inFiles.flatMap((read) => ('value' in read ? [read.value] : []))];
+  }
+
+  /** What comes from a file, or from a variable that is named like a credential, is secret, and so are URLs' passwords. */
+  #keep(value: string, { from, name }: Reference): void {
+    const isSecret = from === 'file' || /token|secret|passw|key|credential|auth/i.test(name);
+    for (const secret of isSecret ? [value] : urlPasswords(value)) this.#secrets.add(secret);
   }
 
   #variable({ name, fallback }: Reference): Resolved {

@@ -1,22 +1,8 @@
 import type { z } from 'zod';
+import { definitionOf } from './schema-walk.ts';
 import { orList } from './suggest.ts';
 
 type Issue = z.core.$ZodRawIssue;
-/** What is looked at of a schema; zod's own types do not say which kinds have which fields. */
-interface Definition {
-  type: string;
-  format?: string;
-  innerType?: z.core.$ZodType;
-  in?: z.core.$ZodType;
-  out?: z.core.$ZodType;
-  options?: readonly z.core.$ZodType[];
-  element?: z.core.$ZodType;
-  entries?: Record<string, string>;
-  values?: readonly unknown[];
-  getter?: () => z.core.$ZodType;
-  shape?: Record<string, unknown>;
-}
-
 /** Zod's issues in the words of this project. Text that begins with "expected" is later told what was there instead. */
 export function wording(issue: Issue): string | undefined {
   switch (issue.code) {
@@ -34,7 +20,7 @@ export function wording(issue: Issue): string | undefined {
       return `expected ${formats[issue.format] ?? `text that matches ${issue.pattern ?? issue.format}`}`;
     case 'unrecognized_keys':
       // Zod keeps what is put on the issue; the converter suggests from it.
-      (issue as { known?: string[] }).known = Object.keys(definition(issue.inst)?.shape ?? {});
+      (issue as { known?: string[] }).known = Object.keys(definitionOf(issue.inst)?.shape ?? {});
       return undefined;
     default:
       return undefined;
@@ -52,7 +38,7 @@ export function describe(schema: z.core.$ZodType): string {
 }
 
 function alternatives(schema: z.core.$ZodType, depth: number): string[] {
-  const def = definition(schema);
+  const def = definitionOf(schema);
   if (!def || depth > 6) return ['a value'];
   if (def.type === 'union') return (def.options ?? []).flatMap((option) => alternatives(option, depth + 1));
   if (def.type === 'enum') return Object.values(def.entries ?? {}).map(String);
@@ -64,10 +50,7 @@ function alternatives(schema: z.core.$ZodType, depth: number): string[] {
 }
 
 const isTransform = (schema: z.core.$ZodType | undefined): boolean =>
-  definition(schema)?.type === 'transform';
-
-const definition = (schema: unknown): Definition | undefined =>
-  (schema as { def?: Definition } | undefined)?.def;
+  definitionOf(schema)?.type === 'transform';
 
 const nouns: Record<string, string> = {
   string: 'text',

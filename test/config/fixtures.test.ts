@@ -1,22 +1,33 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { env, failure, pagers } from './tools.ts';
 
 const folder = join(import.meta.dirname, '../fixtures/config');
+const read = async (name: string) => readFile(join(folder, `${name}.yaml`), 'utf8');
+
 const files = (await readdir(folder)).filter((file) => file.endsWith('.yaml'));
+const names = files.map((file) => file.replace('.yaml', ''));
+const faults = names.filter((name) => name !== 'ten-mistakes');
 
 /** Each bad config says in its first lines what has to be said of it: `# expect: line:column message`. */
 describe('a config with the fault', () => {
-  test.each(files.map((file) => file.replace('.yaml', '')))('%s', async (name) => {
-    const text = await readFile(join(folder, `${name}.yaml`), 'utf8');
+  test.each(faults)('%s', async (name) => {
+    const text = await read(name);
     const expected = [...text.matchAll(/^# expect: (.*)$/gm)].map(([, line]) => line);
-    const error = failure(() =>
-      parseConfig(text, 'config.yaml', { env: { ...env, EMPTY: '' }, connectors: pagers }),
-    );
+    const options = { env: { ...env, EMPTY: '' }, connectors: pagers };
+    const error = failure(() => parseConfig(text, 'config.yaml', options));
     const found = error.problems.map(({ line, column, message }) => `${line}:${column} ${message}`);
     expect(found).toEqual(expected);
     expect(error.message).not.toMatch(/\n\s+at /);
   });
+});
+
+test('ten mistakes are ten problems, each at its place with its line', async () => {
+  const options = { env: { SMTP_URL: 'smtp://localhost', SLACK_BOT_TOKEN: 'xoxb-1' }, connectors };
+  const text = await read('ten-mistakes');
+  const report = failure(() => parseConfig(text, 'my.yaml', options)).message;
+  await expect(`${report}\n`).toMatchFileSnapshot(join(folder, 'ten-mistakes.txt'));
 });

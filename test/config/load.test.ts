@@ -179,7 +179,7 @@ describe('what parts of a config say of each other', () => {
     ],
     [
       'rules:\n  - { name: a, when: {}, final: true, then: [ { sink: page, text: x } ] }\n  - { name: b, when: {}, then: [] }',
-      '3:5 the rule "b" is never reached: an earlier final rule matches every event',
+      '3:5 the rule "b" is never reached: earlier final rules match every event that it could',
     ],
     [
       'sinks: { page: { connector: pager, token: literal-token } }',
