@@ -1,10 +1,4 @@
-import type { Call, Failure } from './client.ts';
-
-/** A channel's id, or why it is not known. `null`: the bot sees no channel of this name. */
-export type Resolved =
-  | { readonly id: string }
-  | { readonly id: null }
-  | { readonly id: 'failed'; readonly failure: Failure };
+import type { Answer, Call } from './client.ts';
 
 interface ChannelPage {
   readonly channels?: readonly { readonly id: string; readonly name: string }[];
@@ -31,35 +25,34 @@ export class ChannelIds {
     this.#known.set(nameOf(channel), id);
   }
 
-  async resolve(channel: string, signal: AbortSignal): Promise<Resolved> {
-    const known = this.#known.get(nameOf(channel));
-    if (known !== undefined) return { id: known };
-    if (isId(channel)) return { id: channel };
+  /** null: the bot sees no channel of this name. */
+  async resolve(channel: string, signal: AbortSignal): Promise<Answer<string | null>> {
+    const known = this.#known.get(nameOf(channel)) ?? (isId(channel) ? channel : undefined);
+    if (known !== undefined) return { ok: true, data: known };
     const all = await this.#list('public_channel,private_channel', channel, signal);
     if (!lacksScope(all)) return all;
     // The scope for private channels may be the one that is missing.
     return this.#list('public_channel', channel, signal);
   }
 
-  async #list(types: string, channel: string, signal: AbortSignal): Promise<Resolved> {
+  async #list(types: string, channel: string, signal: AbortSignal): Promise<Answer<string | null>> {
     let cursor = '';
     for (let page = 0; page < maxPages; page += 1) {
       const args = { types, exclude_archived: true, limit: pageSize, ...(cursor && { cursor }) };
       const answer = await this.#call<ChannelPage>('conversations.list', args, signal);
-      if (!answer.ok) return { id: 'failed', failure: answer.failure };
+      if (!answer.ok) return answer;
       for (const { id, name } of answer.data.channels ?? []) this.learn(name, id);
       const found = this.#known.get(nameOf(channel));
-      if (found !== undefined) return { id: found };
+      if (found !== undefined) return { ok: true, data: found };
       cursor = answer.data.response_metadata?.next_cursor ?? '';
-      if (cursor === '') return { id: null };
+      if (cursor === '') break;
     }
-    return { id: null };
+    return { ok: true, data: null };
   }
 }
 
-function lacksScope(resolved: Resolved): boolean {
-  if (resolved.id !== 'failed') return false;
-  return resolved.failure.kind === 'refused' && resolved.failure.error === 'missing_scope';
+function lacksScope(answer: Answer<unknown>): boolean {
+  return !answer.ok && answer.failure.kind === 'refused' && answer.failure.error === 'missing_scope';
 }
 
 /** Ids are upper case, names never are. */

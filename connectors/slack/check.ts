@@ -71,12 +71,12 @@ async function checkChannel(
 ): Promise<LiveCheck> {
   const what = `reaches ${channel}`;
   const resolved = await channels.resolve(channel, signal);
-  if (resolved.id === 'failed') return failed(what, resolved.failure, channel);
-  if (resolved.id === null) {
+  if (!resolved.ok) return failed(what, resolved.failure, channel);
+  if (resolved.data === null) {
     const unseen = { kind: 'refused', error: 'channel_not_found', data: {} } as const;
     return failed(what, unseen, channel);
   }
-  const answer = await call<ConversationInfo>('conversations.info', { channel: resolved.id }, signal);
+  const answer = await call<ConversationInfo>('conversations.info', { channel: resolved.data }, signal);
   if (!answer.ok) return failed(what, answer.failure, channel);
   const { is_archived, is_member, is_private } = answer.data.channel ?? {};
   const open = is_private !== true && scopes.includes('chat:write.public');

@@ -30,12 +30,12 @@ export async function findMessage(
   request: AttemptRequest<SlackMessage>,
 ): Promise<Finding> {
   const { message, threadOf, signal } = request;
-  const resolved = threadOf
-    ? { id: postOf(threadOf).channel }
+  const channel = threadOf
+    ? ({ ok: true, data: postOf(threadOf).channel } as const)
     : await channels.resolve(message.channel, signal);
-  if (resolved.id === 'failed') return cannotAsk(resolved.failure, message.channel);
-  if (resolved.id === null) return impossible(`The bot sees no channel ${message.channel}.`);
-  for (const place of placesOf(request, resolved.id)) {
+  if (!channel.ok) return cannotAsk(channel.failure, message.channel);
+  if (channel.data === null) return impossible(`The bot sees no channel ${message.channel}.`);
+  for (const place of placesOf(request, channel.data)) {
     const finding = await searchPlace(call, place, request);
     if (finding.found !== null) return finding;
   }
@@ -65,7 +65,8 @@ async function searchPlace(
     const paging = { oldest, limit: pageSize, include_all_metadata: true, ...(cursor && { cursor }) };
     const answer = await call<HistoryPage>(method, { ...args, ...paging }, signal);
     if (!answer.ok) return cannotAsk(answer.failure, message.channel);
-    const posted = answer.data.messages?.find((candidate) => carries(candidate, deliveryId));
+    if (!answer.data.messages) return cannotAsk({ kind: 'foreign' }, message.channel);
+    const posted = answer.data.messages.find((candidate) => carries(candidate, deliveryId));
     if (posted) return { found: receiptOf({ ...posted, channel: args.channel }) };
     cursor = answer.data.response_metadata?.next_cursor ?? '';
     if (cursor === '') return { found: null };

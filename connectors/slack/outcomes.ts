@@ -37,7 +37,7 @@ function ofStatus({ status, retryAfterMs }: Failure & { kind: 'http' }): Retry |
   }
   const detail = `Slack answered with HTTP status ${status}.`;
   if (status === 503) return { ...sinkWide('server', detail), ...stated };
-  if (status >= 500) return unknown('server', `${detail} It may have posted the message all the same.`);
+  if (status >= 500) return unknown('server', detail);
   if (status === 408 || status === 425) return sinkWide('server', detail);
   if (status === 413) {
     return {
@@ -60,7 +60,7 @@ function ofRefusal(error: string, data: RefusalData, channel: string): Retry | R
   const { means, reason, what, advice } = refusals[error] ?? otherRefusal;
   const said = what.replace('{channel}', () => channel);
   const detail = `Slack refused it: ${said} (${error}${details(data)}).`;
-  if (means === 'perhaps') return unknown(reason, `${detail} It may have posted the message all the same.`);
+  if (means === 'perhaps') return unknown(reason, detail);
   if (means === 'never') return { outcome: 'rejected', reason, detail, advice };
   return means === 'sink' ? sinkWide(reason, `${detail} ${advice}`) : again(reason, `${detail} ${advice}`);
 }

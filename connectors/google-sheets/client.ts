@@ -1,0 +1,116 @@
+import type { MethodOptions, sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
+import { fetchFailure } from '../../src/connector.ts';
+import type { ServiceAccount } from './credentials.ts';
+import { Tokens } from './tokens.ts';
+import type { TokenFailure } from './tokens.ts';
+
+/** Why a call of the Sheets API gave no result. Flat: the client's errors carry the request and its headers. */
+export type Failure =
+  | TokenFailure
+  /** The attempt's signal: before the call began, or while it was under way. */
+  | { readonly kind: 'stopped'; readonly left: boolean }
+  | { readonly kind: 'network'; readonly left: boolean; readonly words: string }
+  | {
+      readonly kind: 'http';
+      readonly status: number;
+      readonly error: ApiError;
+      readonly retryAfterMs?: number;
+    }
+  /** A success with something that is no answer of Google's, such as a proxy's page. */
+  | { readonly kind: 'foreign' };
+
+/** The parts of Google's error body that tell causes apart. */
+export interface ApiError {
+  /** As in google.rpc.Code: PERMISSION_DENIED, say. Empty where something else answered. */
+  readonly status: string;
+  readonly message: string;
+  /** From the ErrorInfo in the details: RATE_LIMIT_EXCEEDED, SERVICE_DISABLED. */
+  readonly reason: string;
+}
+
+export type Answer<Data> =
+  | { readonly ok: true; readonly data: Data }
+  | { readonly ok: false; readonly failure: Failure };
+
+type Library = typeof import('googleapis/build/src/apis/sheets/index.js');
+type Api = sheets_v4.Resource$Spreadsheets;
+
+/** One call, never repeated: `run` gets the api and the options to hand on to it. */
+export type Call = <Data>(
+  run: (api: Api, options: MethodOptions) => Promise<{ readonly data: Data }>,
+  signal: AbortSignal,
+) => Promise<Answer<Data>>;
+
+/** Calls through Google's client. A token is fetched before and apart, so that its failure is known to have sent nothing. */
+export function sheetsApi(library: Library, account: ServiceAccount, apiUrl: string): Call {
+  const api = library.sheets({ version: 'v4', rootUrl: apiUrl }).spreadsheets;
+  const tokens = new Tokens(library, account);
+  return async (run, signal) => {
+    if (signal.aborted) return failed({ kind: 'stopped', left: false });
+    const token = await tokens.get(signal);
+    if (typeof token !== 'string') return failed(token);
+    const seen: Seen = { began: false, answered: null };
+    try {
+      const { data } = await run(api, callOptions(token, seen, signal));
+      return typeof data === 'object' ? { ok: true, data } : failed({ kind: 'foreign' });
+    } catch (error) {
+      if (seen.answered?.status === 401) tokens.forget();
+      if (!seen.began) throw error;
+      return failed(failureOf(error, seen.answered, signal));
+    }
+  };
+}
+
+const failed = (failure: Failure) => ({ ok: false, failure }) as const;
+
+interface Seen {
+  began: boolean;
+  answered: Response | null;
+}
+
+function callOptions(token: string, seen: Seen, signal: AbortSignal): MethodOptions {
+  return {
+    headers: { authorization: `Bearer ${token}` },
+    retry: false,
+    fetchImplementation: async (url, init) => {
+      seen.began = true;
+      // Node's fetch, as everywhere here, so that failures look alike; it keeps connections and ends with the signal.
+      return (seen.answered = await fetch(url, { ...init, redirect: 'manual', signal }));
+    },
+  };
+}
+
+function failureOf(error: unknown, answered: Response | null, signal: AbortSignal): Failure {
+  if (answered !== null && !answered.ok) {
+    const retryAfterMs = delayMs(answered.headers.get('retry-after'));
+    const stated = retryAfterMs !== null && { retryAfterMs };
+    return { kind: 'http', status: answered.status, error: apiError(error), ...stated };
+  }
+  if (signal.aborted) return { kind: 'stopped', left: true };
+  return { kind: 'network', ...fetchFailure(error) };
+}
+
+interface ErrorBody {
+  readonly status?: unknown;
+  readonly message?: unknown;
+  readonly details?: readonly { readonly reason?: unknown }[];
+}
+
+function apiError(error: unknown): ApiError {
+  const { response } = error as { response?: { data?: { error?: ErrorBody } } };
+  const body = response?.data?.error;
+  const reasons = Array.isArray(body?.details) ? body.details.map(({ reason }) => reason) : [];
+  return {
+    status: textOf(body?.status),
+    message: textOf(body?.message),
+    reason: textOf(reasons.find((reason) => typeof reason === 'string')),
+  };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function delayMs(header: string | null): number | null {
+  return header !== null && /^\d+$/.test(header) ? Number(header) * 1000 : null;
+}

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { defineConnector, plain } from '../../src/connector.ts';
+import type { Sink } from '../../src/connector.ts';
+import { checkSheet } from './check.ts';
+import { sheetsApi } from './client.ts';
+import { credentials, readAccount } from './credentials.ts';
+import { findRow } from './find.ts';
+import { Headers } from './headers.ts';
+import { compose, deliveryHeader } from './message.ts';
+import type { SheetMessage } from './message.ts';
+import type { Spreadsheet } from './spreadsheet.ts';
+import { writeRow } from './write.ts';
+
+const options = z.object({
+  spreadsheetId: z
+    .string()
+    .regex(/^[\w-]+$/, { error: 'expected the id of a spreadsheet, the part of its address after /d/' })
+    .describe("The part of the spreadsheet's address after /d/."),
+  credentials: credentials.describe('The JSON of a service account, or the path of a file with it.'),
+  apiUrl: z
+    .url({ protocol: /^https?$/ })
+    .default('https://sheets.googleapis.com/')
+    .describe('The root of the API; for a proxy or a test.'),
+});
+
+const header = z
+  .string()
+  .regex(/\S/, { error: 'expected the name of a column' })
+  .refine((name) => name.trim() !== deliveryHeader, {
+    error: `${deliveryHeader} is the column in which the connector keeps its delivery id`,
+  });
+
+const action = z
+  .object({
+    tab: z.string().min(1).describe('The tab to write to; it is made if it is missing.'),
+    row: z
+      .record(header, z.union([z.string(), z.number(), z.boolean()]))
+      .refine((row) => Object.keys(row).length > 0, { error: 'expected at least one column' })
+      .describe('The value of each column by its header; a missing header is added.'),
+    key: z
+      .string()
+      .optional()
+      .describe(
+        'A header of the row: where a row has the same value there, it is updated and none is added.',
+      ),
+  })
+  .refine(({ row, key }) => key === undefined || key in row, {
+    path: ['key'],
+    error: 'expected one of the headers of row',
+  });
+
+/** Writes rows to one spreadsheet. Values are never interpreted: what begins with = stays text. */
+export const googleSheets = defineConnector({
+  name: 'google-sheets',
+  options,
+  action,
+  templates: { tab: plain, row: { ...plain, data: true } },
+  // Rows stand in the order in which they came, and a header is made once.
+  defaults: { concurrency: 1, timeoutMs: 30_000 },
+  compose: (fields, context) => compose(fields, context),
+  connect: async ({ spreadsheetId, credentials: given, apiUrl }): Promise<Sink<SheetMessage>> => {
+    const account = await readAccount(given);
+    const call = sheetsApi(await import('googleapis/build/src/apis/sheets/index.js'), account, apiUrl);
+    const sheet: Spreadsheet = { spreadsheetId, account: account.email, call };
+    const headers = new Headers(sheet);
+    return {
+      deliver: (request) => writeRow(sheet, headers, request),
+      find: (request) => findRow(sheet, headers, request),
+      check: (messages, signal) => checkSheet(sheet, messages, signal),
+      close: async () => {},
+    };
+  },
+});

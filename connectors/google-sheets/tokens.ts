@@ -1,0 +1,111 @@
+import { fetchFailure } from '../../src/connector.ts';
+import type { ServiceAccount } from './credentials.ts';
+
+/** Why there is no access token; nothing of the call that needed it has left. */
+export type TokenFailure =
+  | { readonly kind: 'stopped'; readonly left: false }
+  | { readonly kind: 'network'; readonly left: false; readonly words: string }
+  | {
+      readonly kind: 'token';
+      readonly status: number;
+      /** OAuth's code, such as invalid_grant, with its description; empty where something else answered. */
+      readonly words: string;
+      readonly retryAfterMs?: number;
+    };
+
+type Library = typeof import('googleapis/build/src/apis/sheets/index.js');
+type Signer = InstanceType<Library['auth']['JWT']>;
+
+/** Nothing but the cells of spreadsheets that were shared with the account. */
+const scopes = ['https://www.googleapis.com/auth/spreadsheets'];
+/** Attempts share a token, so one attempt's end must not end its fetch; this does. */
+const fetchTimeoutMs = 10_000;
+
+/** Access tokens of a service account, kept until shortly before they expire. */
+export class Tokens {
+  readonly #library: Library;
+  readonly #account: ServiceAccount;
+  #signer: Signer;
+  #answered: Response | null = null;
+
+  constructor(library: Library, account: ServiceAccount) {
+    this.#library = library;
+    this.#account = account;
+    this.#signer = this.#newSigner();
+  }
+
+  /** A token, or why there is none. */
+  async get(signal: AbortSignal): Promise<string | TokenFailure> {
+    const stopped = Promise.withResolvers<TokenFailure>();
+    const stop = () => stopped.resolve({ kind: 'stopped', left: false });
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      return await Promise.race([this.#fetchToken(), stopped.promise]);
+    } finally {
+      signal.removeEventListener('abort', stop);
+    }
+  }
+
+  /** For a token that the API refused before its time. */
+  forget(): void {
+    this.#signer = this.#newSigner();
+  }
+
+  async #fetchToken(): Promise<string | TokenFailure> {
+    try {
+      const { token } = await this.#signer.getAccessToken();
+      return token ?? { kind: 'token', status: 200, words: '' };
+    } catch (error) {
+      return failureOf(error, this.#answered);
+    }
+  }
+
+  #newSigner(): Signer {
+    const { email, key, tokenUrl } = this.#account;
+    return new this.#library.auth.JWT({
+      email,
+      key: key.reveal(),
+      scopes,
+      // The client has Google's address of the endpoint built in and asks nothing else through this.
+      transporterOptions: {
+        retryConfig: { retry: 0 },
+        fetchImplementation: async (_url, init) => {
+          const bounded = {
+            ...init,
+            redirect: 'manual',
+            signal: AbortSignal.timeout(fetchTimeoutMs),
+          } as const;
+          this.#answered = null;
+          return (this.#answered = await fetch(tokenUrl, bounded));
+        },
+      },
+    });
+  }
+}
+
+function failureOf(error: unknown, answered: Response | null): TokenFailure {
+  if (answered === null || answered.ok) {
+    const { words } = isTimeout(error) ? { words: 'no answer in time' } : fetchFailure(error);
+    return { kind: 'network', left: false, words };
+  }
+  const retryAfterS = Number(answered.headers.get('retry-after') ?? Number.NaN);
+  return {
+    kind: 'token',
+    status: answered.status,
+    words: oauthError(error),
+    ...(retryAfterS >= 0 && { retryAfterMs: retryAfterS * 1000 }),
+  };
+}
+
+function isTimeout(error: unknown): boolean {
+  return (error as { code?: unknown }).code === 'TimeoutError';
+}
+
+function oauthError(error: unknown): string {
+  const { response } = error as { response?: { data?: { error?: unknown; error_description?: unknown } } };
+  const { error: code, error_description: description } = response?.data ?? {};
+  return [code, description]
+    .filter((part) => typeof part === 'string')
+    .join(': ')
+    .slice(0, 300);
+}

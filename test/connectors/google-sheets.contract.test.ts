@@ -1,0 +1,34 @@
+import { googleSheets } from '../../connectors/google-sheets/index.ts';
+import { connectorContract } from '../contract/connector.ts';
+import { startSheets } from '../sandbox/sheets.ts';
+
+connectorContract('google-sheets', async () => {
+  const sandbox = await startSheets();
+  const { private_key } = JSON.parse(sandbox.credentials) as { private_key: string };
+  return {
+    connector: googleSheets,
+    sandbox,
+    options: (authority) => ({
+      spreadsheetId: sandbox.spreadsheetId,
+      credentials: sandbox.credentials,
+      apiUrl: authority ? `https://${authority}/` : sandbox.url,
+    }),
+    secrets: [...private_key.split('\n').filter((line) => line.length > 60), 'ya29.'],
+    fields: { tab: 'Results', row: { Candidate: '42', Status: 'Completed' } },
+    place: ['row', 'Candidate'],
+    calls: ['token', 'values.get', 'values.append'],
+    meanings: {
+      400: { outcome: 'rejected', reason: 'invalid' },
+      401: { outcome: 'retry', reason: 'auth' },
+      403: { outcome: 'retry', reason: 'auth' },
+      404: { outcome: 'retry', reason: 'not_found' },
+      429: { outcome: 'retry', reason: 'rate_limited' },
+      500: { outcome: 'unknown', reason: 'server' },
+      503: { outcome: 'unknown', reason: 'server' },
+    },
+    statesDelay: true,
+    finds: true,
+    received: async () => sandbox.rows('Results').map((row) => String(row['Delivery'])),
+    shown: async (id) => sandbox.rows('Results').find((row) => row['Delivery'] === id)!['Candidate'],
+  };
+});

@@ -1,0 +1,130 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { HttpTool } from './http-tool.ts';
+import type { ToolAnswer, ToolRequest } from './http-tool.ts';
+import { Document } from './sheets/document.ts';
+import type { Role } from './sheets/document.ts';
+import type { Cell } from './sheets/grid.ts';
+import { TokenEndpoint } from './sheets/oauth.ts';
+import { quotaExceeded, SheetsRefusal } from './sheets/refusal.ts';
+import { routeOf } from './sheets/routes.ts';
+
+export interface SheetsOptions {
+  readonly spreadsheetId?: string;
+  /** What the service account may do with the spreadsheet. Default: writer. */
+  readonly role?: Role;
+  /** Enforced apart for reads and for writes, as Google does. Default: no limit. */
+  readonly perMinute?: number;
+  readonly tokenLifetimeS?: number;
+}
+
+export type SheetsSandbox = Awaited<ReturnType<typeof startSheets>>;
+
+const email = 'connector@sandbox.iam.gserviceaccount.com';
+
+/**
+ * Google Sheets on loopback, with a service account of its own. Calls for faults: `token`, `spreadsheets.get`,
+ * `spreadsheets.batchUpdate`, `values.get`, `values.update`, `values.append`, `values.batchUpdate`.
+ */
+export async function startSheets(options: SheetsOptions = {}) {
+  const keys = generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
+  const document = new Document(options.spreadsheetId ?? 'sandbox-spreadsheet', options.role ?? 'writer');
+  const tokens = new TokenEndpoint({
+    email,
+    publicKeyPem: keys.publicKey,
+    lifetimeS: options.tokenLifetimeS ?? 3600,
+  });
+  const quota = new Quota(options.perMinute ?? Infinity);
+  const tool = new HttpTool({
+    nameOf: (request) => routeOf(request)?.name ?? 'unknown',
+    answer: (request) => answer({ document, tokens, quota }, request),
+    rateLimited: (retryAfterS) => ({
+      status: 429,
+      headers: retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) },
+      body: quotaExceeded('Write').body,
+    }),
+  });
+  await tool.start();
+  return {
+    /** The sink's `apiUrl`. */
+    url: `http://${tool.authority}/`,
+    spreadsheetId: document.id,
+    /** The service account's JSON, its token_uri here. */
+    credentials: JSON.stringify({
+      type: 'service_account',
+      project_id: 'sandbox',
+      private_key_id: 'sandbox-key',
+      private_key: keys.privateKey,
+      client_email: email,
+      token_uri: `http://${tool.authority}/token`,
+    }),
+    faults: tool.faults,
+    calls: tool.calls,
+    document,
+    tokens,
+    /** The titles of all tabs. */
+    tabs: () => document.tabs.map((tab) => tab.title),
+    /** All cells of a tab, the header row first; empty where there is no such tab. */
+    cells: (tab: string): readonly (readonly Cell[])[] => document.tab(tab)?.rows ?? [],
+    /** The rows under a tab's header, as objects. */
+    rows: (tab: string): { [header: string]: Cell }[] => {
+      const [header = [], ...rows] = document.tab(tab)?.rows ?? [];
+      return rows.map((row) =>
+        Object.fromEntries(header.map((name, index) => [String(name), row[index] ?? ''])),
+      );
+    },
+    stop: () => tool.stop(),
+    start: () => tool.start(),
+    close: () => tool.close(),
+  };
+}
+
+/** Counts calls by the minute. */
+class Quota {
+  readonly #perMinute: number;
+  readonly #spent = new Map<string, number>();
+
+  constructor(perMinute: number) {
+    this.#perMinute = perMinute;
+  }
+
+  spend(kind: 'Read' | 'Write'): void {
+    const window = `${kind} ${Math.floor(Date.now() / 60_000)}`;
+    const spent = this.#spent.get(window) ?? 0;
+    if (spent >= this.#perMinute) throw quotaExceeded(kind);
+    this.#spent.set(window, spent + 1);
+  }
+}
+
+interface Parts {
+  readonly document: Document;
+  readonly tokens: TokenEndpoint;
+  readonly quota: Quota;
+}
+
+function answer({ document, tokens, quota }: Parts, request: ToolRequest): ToolAnswer {
+  const route = routeOf(request);
+  if (route?.name === 'token') return tokens.answer(request.body);
+  try {
+    if (!route) throw new SheetsRefusal(404, 'NOT_FOUND', 'Requested entity was not found.');
+    if (!tokens.accepts(request.headers.authorization)) throw unauthenticated();
+    quota.spend(route.writes ? 'Write' : 'Read');
+    if (route.spreadsheetId !== document.id) {
+      throw new SheetsRefusal(404, 'NOT_FOUND', 'Requested entity was not found.');
+    }
+    document.demandMayRead();
+    if (route.writes) document.demandMayWrite();
+    return { status: 200, body: route.carryOut(document, request) };
+  } catch (error) {
+    if (!(error instanceof SheetsRefusal)) throw error;
+    return { status: error.code, body: error.body };
+  }
+}
+
+function unauthenticated(): SheetsRefusal {
+  const message = 'Request had invalid authentication credentials. Expected OAuth 2 access token.';
+  return new SheetsRefusal(401, 'UNAUTHENTICATED', message, 'ACCESS_TOKEN_EXPIRED');
+}

@@ -1,0 +1,126 @@
+import type { CellRange } from './a1.ts';
+import { invalid } from './refusal.ts';
+
+export type Cell = string | number | boolean;
+
+export interface Box {
+  readonly top: number;
+  readonly left: number;
+  readonly bottom: number;
+  readonly right: number;
+}
+
+/** One tab: its cells, and the quirks of Sheets in how a table is found among them. */
+export class Grid {
+  readonly sheetId: number;
+  readonly title: string;
+  rowCount: number;
+  columnCount: number;
+  readonly rows: Cell[][] = [];
+
+  constructor(sheetId: number, title: string, size: { rowCount?: number; columnCount?: number } = {}) {
+    this.sheetId = sheetId;
+    this.title = title;
+    this.rowCount = size.rowCount ?? 1000;
+    this.columnCount = size.columnCount ?? 26;
+  }
+
+  at(row: number, column: number): Cell {
+    return this.rows[row]?.[column] ?? '';
+  }
+
+  /** A null leaves a cell as it is. */
+  write(top: number, left: number, values: readonly (readonly (Cell | null)[])[]): void {
+    const right = left + Math.max(0, ...values.map((row) => row.length));
+    if (top + values.length > this.rowCount || right > this.columnCount) {
+      throw invalid(
+        `Range exceeds grid limits. Max rows: ${this.rowCount}, max columns: ${this.columnCount}`,
+      );
+    }
+    values.forEach((row, rowOffset) =>
+      row.forEach((cell, columnOffset) => {
+        if (cell !== null) this.#set(top + rowOffset, left + columnOffset, cell);
+      }),
+    );
+  }
+
+  /** What a read of a range gives: without the empty cells and rows at its ends. */
+  read({ top, left, bottom, right }: CellRange): Cell[][] {
+    const rows = [];
+    for (let row = top; row <= Math.min(bottom, this.rows.length - 1); row += 1) {
+      const last = Math.min(right, (this.rows[row]?.length ?? 0) - 1);
+      const cells = Array.from({ length: Math.max(0, last - left + 1) }, (_, index) =>
+        this.at(row, left + index),
+      );
+      rows.push(withoutEmptyEnd(cells, (cell) => cell === ''));
+    }
+    return withoutEmptyEnd(rows, (cells) => cells.length === 0);
+  }
+
+  insertRows(before: number, count: number): void {
+    while (this.rows.length < before) this.rows.push([]);
+    this.rows.splice(before, 0, ...Array.from({ length: count }, (): Cell[] => []));
+    this.rowCount += count;
+  }
+
+  /**
+   * Where an append begins that was given this range: below the last table that the range touches, at that table's
+   * first column; where it touches none, at its own first cell.
+   */
+  appendStart(range: CellRange): { row: number; column: number } {
+    const table = this.#tables()
+      .filter((box) => overlap(box, range, 0))
+      .toSorted((a, b) => a.bottom - b.bottom || a.right - b.right)
+      .at(-1);
+    return table ? { row: table.bottom + 1, column: table.left } : { row: range.top, column: range.left };
+  }
+
+  /** Tables are islands of filled cells; touching, even at a corner, makes two of them one. */
+  #tables(): Box[] {
+    const boxes: Box[] = [];
+    this.rows.forEach((cells, row) =>
+      cells.forEach((cell, column) => {
+        if (cell === '') return;
+        let box: Box = { top: row, left: column, bottom: row, right: column };
+        for (let index = boxes.length - 1; index >= 0; index -= 1) {
+          const other = boxes[index]!;
+          if (!overlap(box, other, 1)) continue;
+          box = union(box, other);
+          boxes.splice(index, 1);
+          index = boxes.length;
+        }
+        boxes.push(box);
+      }),
+    );
+    return boxes;
+  }
+
+  #set(row: number, column: number, cell: Cell): void {
+    while (this.rows.length <= row) this.rows.push([]);
+    const cells = this.rows[row]!;
+    while (cells.length < column) cells.push('');
+    cells[column] = cell;
+  }
+}
+
+function overlap(a: Box, b: Box, reach: number): boolean {
+  return (
+    a.top - reach <= b.bottom &&
+    b.top - reach <= a.bottom &&
+    a.left - reach <= b.right &&
+    b.left - reach <= a.right
+  );
+}
+
+function union(a: Box, b: Box): Box {
+  return {
+    top: Math.min(a.top, b.top),
+    left: Math.min(a.left, b.left),
+    bottom: Math.max(a.bottom, b.bottom),
+    right: Math.max(a.right, b.right),
+  };
+}
+
+function withoutEmptyEnd<Item>(items: Item[], isEmpty: (item: Item) => boolean): Item[] {
+  return items.slice(0, items.findLastIndex((item) => !isEmpty(item)) + 1);
+}

@@ -1,0 +1,42 @@
+/** Google's documented error: a status, its canonical code, a message, and details for machines. */
+export class SheetsRefusal extends Error {
+  override readonly name = 'SheetsRefusal';
+  readonly code: number;
+  readonly status: string;
+  readonly reason: string | undefined;
+
+  constructor(code: number, status: string, message: string, reason?: string) {
+    super(message);
+    this.code = code;
+    this.status = status;
+    this.reason = reason;
+  }
+
+  get body() {
+    const info = {
+      '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
+      reason: this.reason,
+      domain: 'googleapis.com',
+      metadata: { service: 'sheets.googleapis.com' },
+    };
+    return {
+      error: {
+        code: this.code,
+        message: this.message,
+        status: this.status,
+        ...(this.reason !== undefined && { details: [info] }),
+      },
+    };
+  }
+}
+
+export const invalid = (message: string) => new SheetsRefusal(400, 'INVALID_ARGUMENT', message);
+
+export const quotaExceeded = (kind: 'Read' | 'Write') =>
+  new SheetsRefusal(
+    429,
+    'RESOURCE_EXHAUSTED',
+    `Quota exceeded for quota metric '${kind} requests' and limit '${kind} requests per minute per user' ` +
+      "of service 'sheets.googleapis.com' for consumer 'project_number:1234567890'.",
+    'RATE_LIMIT_EXCEEDED',
+  );

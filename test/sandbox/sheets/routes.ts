@@ -1,0 +1,106 @@
+import type { ToolRequest } from '../http-tool.ts';
+import { batchUpdate } from './batch-update.ts';
+import type { Document } from './document.ts';
+import { appendValues, getValues, updateValues } from './values.ts';
+import type { ValueRange } from './values.ts';
+
+/** What a request asks for. */
+export interface Route {
+  readonly name: string;
+  readonly writes: boolean;
+  readonly spreadsheetId: string;
+  readonly carryOut: (document: Document, request: ToolRequest) => unknown;
+}
+
+interface Endpoint {
+  readonly name: string;
+  readonly method: string;
+  readonly path: RegExp;
+  readonly writes: boolean;
+  readonly carryOut: (document: Document, request: ToolRequest, range: string) => unknown;
+}
+
+const endpoints: readonly Endpoint[] = [
+  { name: 'token', method: 'POST', path: /^\/token$/, writes: false, carryOut: () => null },
+  {
+    name: 'spreadsheets.get',
+    method: 'GET',
+    path: /^\/v4\/spreadsheets\/([^/:]+)$/,
+    writes: false,
+    carryOut: ({ id, title, tabs }) => ({
+      spreadsheetId: id,
+      properties: { title },
+      sheets: tabs.map(({ sheetId, title: name, rowCount, columnCount }, index) => ({
+        properties: {
+          sheetId,
+          title: name,
+          index,
+          sheetType: 'GRID',
+          gridProperties: { rowCount, columnCount },
+        },
+      })),
+    }),
+  },
+  {
+    name: 'spreadsheets.batchUpdate',
+    method: 'POST',
+    path: /^\/v4\/spreadsheets\/([^/:]+):batchUpdate$/,
+    writes: true,
+    carryOut: (document, { body }) =>
+      batchUpdate(document, (JSON.parse(body) as { requests?: Parameters<typeof batchUpdate>[1] }).requests),
+  },
+  {
+    name: 'values.append',
+    method: 'POST',
+    path: /^\/v4\/spreadsheets\/([^/:]+)\/values\/([^/]+):append$/,
+    writes: true,
+    carryOut: (document, { url, body }, range) =>
+      appendValues(document, range, url.searchParams, JSON.parse(body) as ValueRange),
+  },
+  {
+    name: 'values.batchUpdate',
+    method: 'POST',
+    path: /^\/v4\/spreadsheets\/([^/:]+)\/values:batchUpdate$/,
+    writes: true,
+    carryOut: (document, { body }) => {
+      const { valueInputOption = null, data } = JSON.parse(body) as {
+        valueInputOption?: string;
+        data: readonly (ValueRange & { readonly range: string })[];
+      };
+      const responses = data.map((part) => updateValues(document, part.range, valueInputOption, part));
+      const totalUpdatedCells = responses.reduce((sum, { updatedCells }) => sum + updatedCells, 0);
+      return { spreadsheetId: document.id, totalUpdatedCells, responses };
+    },
+  },
+  {
+    name: 'values.update',
+    method: 'PUT',
+    path: /^\/v4\/spreadsheets\/([^/:]+)\/values\/([^/]+)$/,
+    writes: true,
+    carryOut: (document, { url, body }, range) =>
+      updateValues(document, range, url.searchParams.get('valueInputOption'), JSON.parse(body) as ValueRange),
+  },
+  {
+    name: 'values.get',
+    method: 'GET',
+    path: /^\/v4\/spreadsheets\/([^/:]+)\/values\/([^/]+)$/,
+    writes: false,
+    carryOut: (document, { url }, range) => getValues(document, range, url.searchParams),
+  },
+];
+
+/** Null for what the sandbox does not have. */
+export function routeOf({ method, url }: ToolRequest): Route | null {
+  for (const endpoint of endpoints) {
+    const match = endpoint.method === method ? endpoint.path.exec(url.pathname) : null;
+    if (!match) continue;
+    const range = decodeURIComponent(match[2] ?? '');
+    return {
+      name: endpoint.name,
+      writes: endpoint.writes,
+      spreadsheetId: match[1] ?? '',
+      carryOut: (document, request) => endpoint.carryOut(document, request, range),
+    };
+  }
+  return null;
+}
