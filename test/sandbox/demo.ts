@@ -61,13 +61,20 @@ async function main(): Promise<void> {
   const storeUrl = `sqlite:${folder}/connector.db`;
   const tools = await startTools({ slack: { channels: ['hiring', 'hiring-backend', 'hiring-design'] } });
   const log = { LOG_LEVEL: 'warn', LOG_FORMAT: 'pretty' };
-  const here = { PORT: '0', ADMIN_PORT: '0', ALLOW_FROM: 'any', STORE_URL: storeUrl, ATS_IS_PRIVATE: 'true' };
+  const here = {
+    HOST: '127.0.0.1',
+    PORT: '0',
+    ADMIN_PORT: '0',
+    ALLOW_FROM: 'any',
+    STORE_URL: storeUrl,
+    ATS_IS_PRIVATE: 'true',
+  };
   const app = await startApp(exampleFile, { ...tools.env, ...here, ...log });
   console.log(`The connector listens at ${app.receiverUrl}, with the rules of config.example.yaml.\n`);
 
   for (const sample of samples) await post(app.receiverUrl, sample);
   await allArrived(storeUrl);
-  await printReceived(tools);
+  printReceived(tools);
 
   if (!values.once) {
     console.log(`\nMetrics: ${app.adminUrl}/metrics. Ctrl-C ends the demo.`);

@@ -1,13 +1,13 @@
 import type { Tools } from './tools.ts';
 
 /** Shows what each of the four tools has. */
-export async function printReceived({ slack, sheets, smtp, http }: Tools): Promise<void> {
+export function printReceived({ slack, sheets, smtp, http }: Tools): void {
   heading('Slack', slack.messages.length, 'message');
   for (const { channelName, text } of slack.messages) console.log(`  #${channelName}: ${text}`);
 
   const rows = sheets.rows('Results');
-  heading('Google Sheets', Math.max(0, rows.length - 1), 'row');
-  for (const row of rows) console.log(`  ${row.join(' | ')}`);
+  heading('Google Sheets', rows.length, 'row');
+  for (const row of rows) console.log(`  ${Object.values(row).join(' | ')}`);
 
   heading('Email', smtp.mails.length, 'mail');
   for (const { envelope, parsed } of smtp.mails) {

@@ -28,7 +28,7 @@ export async function startTools(options: ToolsOptions = {}) {
     /** The ids of the deliveries that each tool has, once for each time that it has them. */
     received: {
       slack: () => slack.messages.map(({ metadata }) => String(metadata?.event_payload['delivery_id'])),
-      sheet: () => sheets.tabs().flatMap((tab) => sheets.column(tab, 'Delivery')),
+      sheet: () => sheets.tabs().flatMap((tab) => sheets.rows(tab).map((row) => String(row['Delivery']))),
       mail: () => smtp.mails.map(({ deliveryId }) => deliveryId),
       webhook: () => http.calls.map(({ deliveryId }) => deliveryId),
     },
