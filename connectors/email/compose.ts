@@ -18,14 +18,14 @@ export interface Mail {
   readonly headers: { readonly [name: string]: string };
 }
 
-type AddressList = string | string[] | undefined;
+type AddressList = string | string[];
 
 /** The action's keys, rendered. */
 export interface MailFields {
   readonly to: AddressList;
-  readonly cc?: AddressList;
-  readonly bcc?: AddressList;
-  readonly replyTo?: AddressList;
+  readonly cc?: AddressList | undefined;
+  readonly bcc?: AddressList | undefined;
+  readonly replyTo?: AddressList | undefined;
   readonly subject: string;
   readonly text?: string | undefined;
   readonly html?: string | undefined;
@@ -35,8 +35,8 @@ export interface MailFields {
 /** Pure. One bad address must not block the others: it is left out, and the note says so. */
 export function compose(fields: MailFields, deliveryId: string, from: Address): Composed<Mail> {
   const invalid: string[] = [];
-  const read = (list: AddressList): readonly Address[] => {
-    const parsed = parseAddresses(list ?? []);
+  const read = (list: AddressList = []): readonly Address[] => {
+    const parsed = parseAddresses(list);
     invalid.push(...parsed.invalid);
     return parsed.addresses;
   };

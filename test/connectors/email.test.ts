@@ -142,7 +142,9 @@ describe('the mail', () => {
       const sink = await connect();
       const evil = 'kim@example.com\r\nBcc: eve@evil.example\r\n\r\ninjected\u2028x\0';
       const value = key === 'headers' ? { 'X-Candidate': evil } : evil;
-      await sink.deliver(request({ ...fields, cc: 'ana@example.com', [key]: value }));
+      const written = { ...fields, cc: 'ana@example.com', [key]: value };
+      expect(JSON.stringify(mailOf(written))).not.toMatch(/\\r|\\n|\u2028/);
+      await sink.deliver(request(written));
       const [mail] = sandbox.mails;
       expect(mail?.envelope.to).not.toContain('eve@evil.example');
       expect(mail?.parsed.headers.map((header) => header.key)).not.toContain('bcc');
@@ -310,6 +312,17 @@ describe('what the server says', () => {
     expect(await answering('DATA', 552)).toMatchObject({
       outcome: 'rejected',
       advice: expect.stringContaining('Shorten'),
+    });
+  });
+
+  test('takes whatever refuses the login for a fault of the login', async () => {
+    await start({ login: { user: 'u', password: 'right' } });
+    sandbox.faults.only = ['AUTH'];
+    sandbox.faults.once({ kind: 'status', status: 550 });
+    expect(await (await connect()).deliver(request(fields))).toMatchObject({
+      outcome: 'retry',
+      reason: 'auth',
+      sinkWide: true,
     });
   });
 

@@ -284,7 +284,7 @@ export function connectorContract(name: string, setup: () => Promise<ContractCas
           const outcome = await withSink(undefined, async (fresh) =>
             deliver({ signal: controller.signal }, randomUUID(), fresh),
           );
-          expect(outcome, `${call}`).toMatchObject({
+          expect(outcome, `${kind} of ${call}`).toMatchObject({
             outcome: 'retry',
             reason: kind === 'hang' ? 'timeout' : 'network',
           });
