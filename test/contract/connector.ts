@@ -55,6 +55,8 @@ const hostileTexts = [
   '"quoted" \\back\\slash {{ event.id }} {% raw %} ${HOME}',
   'first\r\nBcc: eve@evil.example\r\n\r\nsecond',
   '\u202Eright to left\u202C',
+  'bell\u0007 null\u0000 escape\u001B[31m tab\t end',
+  'a.\n.\n..dots\n.',
   'žćš 日本 👩‍💻',
   'x'.repeat(2000),
 ];
