@@ -101,10 +101,11 @@ function writtenText(config: Json, path: Path): { text: string; path: Path } | n
 /** What a scenario expects of an action that no such action has. */
 export function checkExpectations(
   scenarios: Json | undefined,
+  sinkNames: readonly string[],
   sinks: ReadonlyMap<string, SinkConfig>,
 ): Fault[] {
   const expectations = entries(scenarios).flatMap(([index, scenario]) =>
-    entries(isMap(scenario) ? scenario['expect'] : undefined).map(([at, action]) => ({
+    entries(isMap(scenario) ? scenario['expect'] : undefined).map(([at, action]): WrittenAction => ({
       action,
       path: ['scenarios', index, 'expect', at],
     })),
@@ -117,5 +118,5 @@ export function checkExpectations(
       .filter((key) => !known.includes(key))
       .map((key) => error([...path, key], `unknown key "${key}"${didYouMean(key, known)}`, 'key'));
   });
-  return [...checkSinkNames(expectations, [...sinks.keys()]), ...unknownKeys];
+  return [...checkSinkNames(expectations, sinkNames), ...unknownKeys];
 }

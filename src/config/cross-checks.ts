@@ -14,13 +14,16 @@ export function crossChecks(
   { settings, sinks, source }: Parts,
   secrets: readonly FoundSecret[],
 ): Fault[] {
+  const checkSinkUse = (names: readonly string[]): Fault[] => [
+    ...checks.checkSinkNames(actionsOf(source), names),
+    ...checks.checkUnusedSinks(source, names),
+    ...checks.checkExpectations(config['scenarios'], names, sinks),
+  ];
   const sinkNames = isMap(config['sinks']) ? Object.keys(config['sinks']) : null;
   return [
     ...checks.checkSettings(settings),
-    ...(sinkNames ? checks.checkSinkNames(actionsOf(source), sinkNames) : []),
-    ...(sinkNames ? checks.checkUnusedSinks(source, sinkNames) : []),
+    ...(sinkNames ? checkSinkUse(sinkNames) : []),
     ...checkCatalogUse(source),
-    ...checks.checkExpectations(config['scenarios'], sinks),
     ...checks.checkLiteralSecrets(config, secrets),
     ...notYetActedOn(source),
   ];

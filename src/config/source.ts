@@ -38,18 +38,16 @@ export class Source {
 
 /** Credentials written into the file stay out of what is printed; the line keeps its length for the caret's sake. */
 function hideCredentials(line: string): string {
-  return line
-    .replaceAll(underCredentialKey, (all, key: string, value: string) =>
-      isTemplate(value) ? all : key + stars(value),
-    )
-    .replaceAll(inUrl, (all, before: string, value: string) =>
-      isTemplate(value) ? all : before + stars(value),
-    );
+  const hide = (_all: string, before: string, value: string): string => before + stars(value);
+  return line.replaceAll(underCredentialKey, hide).replaceAll(inUrl, hide);
 }
 
 const underCredentialKey =
-  /(\b\w*(?:token|secret|passw|credential|auth(?!or)|private_?key|api_?key)\w*["']?\s*:\s*(?!\$\{))("[^"]*"|'[^']*'|[^\s,{}[\]"']+)/gi;
+  /(\b\w*(?:token|secret|passw|credential|auth(?!or)|private_?key|api_?key)\w*["']?\s*:\s*)("[^"]*"|'[^']*'|\[[^\]]*\]|[^\s,{}[\]"']+)/gi;
 const inUrl = /(:\/\/[^\s:/@"']*:)([^\s@"']+)(?=@)/g;
 
-const isTemplate = (value: string): boolean => value.includes('${') || value.includes('{{');
-const stars = (value: string): string => '*'.repeat(value.length);
+/** A star for each character; references, punctuation and templates say nothing secret. */
+function stars(value: string): string {
+  if (value.includes('{{')) return value;
+  return value.replaceAll(/\$\{[^}]*\}?|[^\s,[\]{}"']/g, (part) => (part.startsWith('$') ? part : '*'));
+}

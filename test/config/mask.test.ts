@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest';
+import { masker } from '../../src/config/mask.ts';
+import { failure, load } from './tools.ts';
+
+describe('a secret is masked', () => {
+  const secret = 'p@ss "word"/é';
+  const mask = masker([secret]);
+
+  test.each([
+    ['as it is', secret],
+    ['in a URL', encodeURIComponent(secret)],
+    ['in JSON', JSON.stringify({ a: secret }).slice(6, -2)],
+  ])('%s', (_, text) => {
+    expect(mask(`before ${text} after ${text}`)).toBe('before *** after ***');
+  });
+
+  test('whole, also where it begins with another one', () => {
+    expect(masker(['abcd', 'abcdef'])('abcdef abcd')).toBe('*** ***');
+  });
+
+  test('unless it is so short that ordinary words would go with it', () => {
+    expect(masker(['abc'])('abcabc')).toBe('abcabc');
+  });
+});
+
+test('the keys of a service account are secrets of their own', () => {
+  const account = JSON.stringify({ client_email: 'robot@example.com', private_key: '-----BEGIN\nKEY-----' });
+  const mask = masker([account]);
+  expect(mask('key -----BEGIN\nKEY----- of robot@example.com')).toBe('key *** of robot@example.com');
+  expect(mask(String.raw`{"private_key":"-----BEGIN\nKEY-----"}`)).toBe('{"private_key":"***"}');
+});
+
+describe('a config masks', () => {
+  const config = load(
+    `
+receiver: { token: literal-receiver-token }
+admin: { password: "\${ADMIN}" }
+catalog: { 1: { name: "\${API_KEY}", owner: "\${OWNER}", team: "\${file:/run/team}" } }
+sinks:
+  page:
+    connector: pager
+    token: "\${PAGER_TOKEN}"
+    url: "\${ADDRESS}"
+    keys: [first-key-1, "\${file:/run/key}"]
+`,
+    {
+      ADMIN: 'admin-password',
+      API_KEY: 'api-key-1',
+      OWNER: 'dana',
+      ADDRESS: 'https://user:pass%2Fword@host/',
+    },
+    { '/run/team': 'team-from-file\n', '/run/key': 'key-from-file\n' },
+  );
+
+  test.each([
+    'literal-receiver-token',
+    'admin-password',
+    'pager-token-1',
+    'first-key-1',
+    'key-from-file',
+    'team-from-file',
+    'api-key-1',
+    'pass%2Fword',
+    'pass/word',
+  ])('%s', (secret) => {
+    expect(config.mask(`x ${secret} y`)).toBe('x *** y');
+  });
+
+  test('nothing else', () => {
+    expect(config.mask('dana user host pager')).toBe('dana user host pager');
+  });
+
+  test('a credential that is given as the path of its file', () => {
+    const { mask, warnings } = load(
+      'sinks: { page: { connector: pager, token: /run/account.json } }',
+      {},
+      {
+        '/run/account.json': '{"private_key":"the-key-itself"}',
+      },
+    );
+    expect(mask('the-key-itself')).toBe('***');
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe('a report of problems shows no credential', () => {
+  test.each([
+    ['sinks: { page: { connector: pager, token: "xoxb-literal", lout: 1 } }', 'xoxb-literal'],
+    ['sinks: { page: { connector: pager, token: xoxb-literal, lout: 1 } }', 'xoxb-literal'],
+    [
+      'sinks: { page: { connector: pager, token: "${PAGER_TOKEN}", url: "https://u:hidden-pass@h", lout: 1 } }',
+      'hidden-pass',
+    ],
+    ['admin: { password: hidden-pass, prt: 1 }', 'hidden-pass'],
+    ['admin: { password: [hidden-pass] }', 'hidden-pass'],
+  ])('%j', (text, secret) => {
+    const { message } = failure(() => load(text));
+    expect(message).not.toContain(secret);
+    expect(message).toContain('*'.repeat(secret.length));
+  });
+
+  test('nor what a variable holds', () => {
+    const { message } = failure(() =>
+      load('receiver: { port: "${PORT_TOKEN}" }', { PORT_TOKEN: 'not-a-number' }),
+    );
+    expect(message).not.toContain('not-a-number');
+  });
+
+  test('and a reference is shown as it is', () => {
+    expect(failure(() => load('receiver: { token: "${file:/none}" }')).message).toContain(
+      'token: "${file:/none}"',
+    );
+  });
+});

@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest';
+import { compilePlan } from '../../src/config/plan.ts';
+import type { Json } from '../../src/model.ts';
+import { templateData } from '../../src/templates/data.ts';
+import type { Config } from '../../src/config/config.ts';
+import { load, pagers } from './tools.ts';
+
+const text = `
+catalog:
+  7: { name: Seven, team: core }
+  8: { name: "\${EIGHT}", channel: "#eight", level: 3 }
+rules:
+  - name: first
+    when: { status: Completed }
+    then:
+      - { sink: page, channel: "{{ test.channel | default: '#all' }}", text: "{{ test.name }} \${GREETING}" }
+      - { sink: page, blocks: [ { n: "{{ test.level }}" } ], urgency: high }
+unmatched: [ { sink: page, text: "{{ rule.name }}", to: [ "{{ test.team }}" ] } ]
+`;
+const variables = { EIGHT: 'Eight', GREETING: '{{ hi }}' };
+
+const event = {
+  id: 'e1',
+  candidateId: 'c1',
+  candidateNumericalId: null,
+  testId: 8,
+  status: 'Completed',
+  raw: {},
+  correlationId: null,
+  receivedAt: 0,
+} as const;
+
+const dataOf = ({ plan }: Pick<Config, 'plan'>, rule: string, testId = 8) =>
+  templateData({ ...event, testId }, plan.test(testId), rule, 0);
+
+describe('the plan of a config', () => {
+  const config = load(text, variables);
+  const [first, second] = config.plan.then[0] ?? [];
+
+  test('knows the catalog, with null for what an entry lacks', () => {
+    expect(config.plan.test(7)).toEqual({
+      id: 7,
+      name: 'Seven',
+      owner: null,
+      channel: null,
+      team: 'core',
+      level: null,
+    });
+    expect(config.plan.test(8)).toMatchObject({ id: 8, name: 'Eight', team: null, level: 3 });
+    expect(config.plan.test(9)).toEqual({
+      id: 9,
+      name: null,
+      owner: null,
+      channel: null,
+      team: null,
+      level: null,
+    });
+    expect(config.plan.testIds).toEqual([7, 8]);
+  });
+
+  test('renders actions; what a reference gives is never taken for a template', () => {
+    expect(first?.render(dataOf(config, 'first'))).toEqual({
+      fields: { channel: '#eight', text: 'Eight {{ hi }}', urgency: 'low' },
+    });
+    expect(second?.render(dataOf(config, 'first'))).toEqual({
+      fields: { blocks: [{ n: 3 }], urgency: 'high' },
+    });
+    expect(config.plan.unmatched[0]?.render(dataOf(config, 'unmatched', 7))).toEqual({
+      fields: { text: 'unmatched', to: ['core'], urgency: 'low' },
+    });
+  });
+
+  test('gives each delivery a lane that begins with its sink', () => {
+    expect(first?.lane(dataOf(config, 'first'))).toBe('page #eight');
+    expect(first?.lane(dataOf(config, 'first', 7))).toBe('page #all');
+    expect(second?.lane(dataOf(config, 'first'))).toBe('page');
+  });
+
+  test('names the place of each action', () => {
+    expect([first, second, config.plan.unmatched[0]]).toMatchObject([
+      { rule: 'first', action: 0, sink: 'page', connector: 'pager' },
+      { rule: 'first', action: 1, sink: 'page', connector: 'pager' },
+      { rule: 'unmatched', action: 0, sink: 'page', connector: 'pager' },
+    ]);
+  });
+});
+
+describe('the source of a plan', () => {
+  const { plan, planSource } = load(text, variables);
+
+  test('holds no value of a reference, and each action names its connector', () => {
+    const json = JSON.stringify(planSource);
+    expect(json).toContain('${GREETING}');
+    expect(json).not.toContain('Eight"');
+    expect(json).toContain(
+      '{"sink":"page","text":"{{ rule.name }}","to":["{{ test.team }}"],"connector":"pager"}',
+    );
+  });
+
+  test('compiles again, from what a store gives back, to the same plan without the sinks', () => {
+    const kept = JSON.parse(JSON.stringify(planSource)) as Json;
+    const again = compilePlan(kept, { env: variables, connectors: pagers });
+    expect(again.id).toBe(plan.id);
+    const data = dataOf({ plan: again }, 'first');
+    expect(again.then[0]?.[0]?.render(data)).toEqual(plan.then[0]?.[0]?.render(data));
+    expect(again.rules.match({ event, test: {} })).toEqual([0]);
+  });
+
+  test('says in one line why it cannot be compiled any more', () => {
+    const compile = () => compilePlan(planSource, { env: { EIGHT: 'x' }, connectors: new Map() });
+    expect(compile).toThrow(
+      /^the environment variable GREETING is not set[^;]*; [^;]*; .*rules\[0\]\.then\[0\]: there is no connector "pager"/,
+    );
+  });
+});
+
+describe('the id of a plan', () => {
+  const id = (change: (text: string) => string = (same) => same) => load(change(text), variables).plan.id;
+
+  test('stays the same where only the spelling, the sinks or the settings differ', () => {
+    expect(
+      id(
+        (same) =>
+          `# comment\n${same.replace('{ name: Seven, team: core }', '{ team: "core", name: Seven }')}`,
+      ),
+    ).toBe(id());
+    expect(id((same) => `receiver: { port: 1 }\n${same}`)).toBe(id());
+  });
+
+  test('changes with a rule, a template or the catalog', () => {
+    const ids = [
+      id(),
+      id((same) => same.replace('Completed', 'Canceled')),
+      id((same) => same.replace('#all', '#some')),
+      id((same) => same.replace('core', 'edge')),
+      id((same) => same.replace('level: 3', 'level: 4')),
+    ];
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+});
