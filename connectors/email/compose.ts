@@ -9,9 +9,9 @@ export interface Mail {
   readonly messageId: string;
   readonly from: Address;
   readonly to: readonly Address[];
-  readonly cc: readonly Address[];
-  readonly bcc: readonly Address[];
-  readonly replyTo: readonly Address[];
+  readonly cc?: readonly Address[];
+  readonly bcc?: readonly Address[];
+  readonly replyTo?: readonly Address[];
   readonly subject: string;
   readonly text?: string;
   readonly html?: string;
@@ -40,22 +40,20 @@ export function compose(fields: MailFields, deliveryId: string, from: Address): 
     invalid.push(...parsed.invalid);
     return parsed.addresses;
   };
-  const people = {
-    to: read(fields.to),
-    cc: read(fields.cc),
-    bcc: read(fields.bcc),
-    replyTo: read(fields.replyTo),
-  };
-  if (people.to.length + people.cc.length + people.bcc.length === 0)
-    return { rejected: noRecipient(invalid) };
-  if (fields.text === undefined && fields.html === undefined) return { rejected: noBody };
+  const [to, cc, bcc, replyTo] = [read(fields.to), read(fields.cc), read(fields.bcc), read(fields.replyTo)];
+  const { text, html } = fields;
+  if (to.length + cc.length + bcc.length === 0) return { rejected: noRecipient(invalid) };
+  if (text === undefined && html === undefined) return { rejected: noBody };
   const message: Mail = {
     messageId: `<${deliveryId}@${domainOf(from)}>`,
     from,
-    ...people,
+    to,
+    ...(cc.length > 0 && { cc }),
+    ...(bcc.length > 0 && { bcc }),
+    ...(replyTo.length > 0 && { replyTo }),
     subject: oneLine(fields.subject),
-    ...(fields.text !== undefined && { text: fields.text }),
-    ...(fields.html !== undefined && { html: fields.html }),
+    ...(text !== undefined && { text }),
+    ...(html !== undefined && { html }),
     headers: { 'Auto-Submitted': 'auto-generated', ...oneLineEach(fields.headers ?? {}) },
   };
   if (invalid.length === 0) return { message };

@@ -57,6 +57,8 @@ const action = z
   })
   .refine(({ text, html }) => text !== undefined || html !== undefined, {
     error: 'expected "text", "html" or both',
+    // Also where another key is faulty, so that all faults are told at once.
+    when: ({ value }) => typeof value === 'object' && value !== null,
   });
 
 const entities: { readonly [character: string]: string } = {

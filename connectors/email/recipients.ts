@@ -20,9 +20,9 @@ const nothingYet: Progress = { accepted: [], refused: [], reply: null };
 export const progressOf = (kept: Json | null): Progress => (kept === null ? nothingYet : (kept as never));
 
 /** Who is still to get the mail, each once. */
-export function recipientsLeft(mail: Mail, { accepted, refused }: Progress): string[] {
+export function recipientsLeft({ to, cc = [], bcc = [] }: Mail, { accepted, refused }: Progress): string[] {
   const done = new Set([...accepted, ...refused.map(({ address }) => address)]);
-  const all = new Set([...mail.to, ...mail.cc, ...mail.bcc].map(bare));
+  const all = new Set([...to, ...cc, ...bcc].map(bare));
   return [...all.difference(done)];
 }
 

@@ -110,7 +110,7 @@ async function deliver(
   }
 }
 
-type Writable<T> = { -readonly [K in keyof T]: T[K] extends object ? Writable<T[K]> : T[K] };
+type Writable<T> = { -readonly [K in keyof T]: Writable<T[K]> };
 
 /** Some servers repeat in a reply what they were sent, the login included. */
 function masking({ login }: MailServer): (error: SmtpError) => SmtpError {

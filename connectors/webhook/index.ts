@@ -37,6 +37,8 @@ const options = z
   .refine(({ url, allowPrivate }) => allowPrivate || !isPrivateLiteral(url.hostname), {
     path: ['url'],
     error: 'this address is not on the internet; say allowPrivate: true if that is meant',
+    // Also where another key is faulty, so that all faults are told at once.
+    when: ({ value }) => (value as { url?: { hostname?: string } } | null)?.url?.hostname !== undefined,
   });
 
 const action = z.object({

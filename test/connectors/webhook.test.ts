@@ -479,6 +479,15 @@ describe('the options', () => {
     expect(webhook.action.safeParse({ headers }).success).toBe(false);
   });
 
+  test('tell of all faults at once', () => {
+    const { error } = webhook.options.safeParse({
+      url: 'http://127.0.0.1/',
+      secret: 'x',
+      headers: { Host: 'x' },
+    });
+    expect(error?.issues.map((issue) => issue.path[0]).toSorted()).toEqual(['headers', 'secret', 'url']);
+  });
+
   test('refuse a header with a line break', () => {
     const headers = { 'X-Key': 'a\r\nb' };
     expect(webhook.options.safeParse({ url: 'https://ats.example.com', headers }).success).toBe(false);
