@@ -109,7 +109,7 @@ function sqliteStore(
       await commit.write(({ db }) => db.run(writeProbe));
     },
     async close() {
-      await commit.drained();
+      await commit.close(closed());
       connection.close(closed());
       lock?.release();
     },

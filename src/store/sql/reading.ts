@@ -34,7 +34,7 @@ export function eventsWhere(conditions: EventConditions): Query<EventRow & { rea
   const where = wanted.map((text, index) => `${text}$${index + 1}`).join(' and ');
   return query(`
     select ${eventColumns}, (select count(*) from duplicates where event_seq = e.seq) as duplicates from events e
-    ${where && `where ${where}`} order by e.seq desc limit $${wanted.length + 1}`);
+    ${where && `where ${where}`} order by e.received_at desc, e.seq desc limit $${wanted.length + 1}`);
 }
 
 export const eventById = query<EventRow>(`select ${eventColumns} from events e where e.id = $1`);

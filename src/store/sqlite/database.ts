@@ -47,9 +47,10 @@ export class Database {
     if (this.#db.isTransaction) this.#db.exec('rollback');
   }
 
+  /** Idempotent. */
   close(): void {
     this.#statements.clear();
-    this.#db.close();
+    if (this.#db.isOpen) this.#db.close();
   }
 
   /** Bound by position: a missing value would silently be NULL, and a Date or Map would shift all the others. */

@@ -37,8 +37,9 @@ export class GroupCommit {
   #queue: Queued[] = [];
   #scheduled = false;
   #retryMs = firstRetryMs;
-  #idle: (() => void)[] = [];
   #commits = 0;
+  #closed: StoreUnavailable | null = null;
+  readonly #drained = Promise.withResolvers<void>();
 
   constructor(connection: Connection, limits: GroupCommitLimits = defaultLimits) {
     this.#connection = connection;
@@ -51,6 +52,7 @@ export class GroupCommit {
   }
 
   write<T>(run: Write<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(this.#closed);
     if (this.#queue.length >= this.#limits.maxQueued) {
       return Promise.reject(new StoreUnavailable(`${this.#queue.length} writes wait for the disk already.`));
     }
@@ -69,10 +71,11 @@ export class GroupCommit {
     });
   }
 
-  /** Resolves when no write waits any more. */
-  drained(): Promise<void> {
-    if (this.#queue.length === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#idle.push(resolve));
+  /** Refuses further writes with this error, and resolves when those that wait have ended. */
+  close(error: StoreUnavailable): Promise<void> {
+    this.#closed ??= error;
+    if (this.#queue.length === 0) this.#drained.resolve();
+    return this.#drained.promise;
   }
 
   /** At the end of this turn of the event loop: every request that has arrived by then shares the transaction. */
@@ -92,7 +95,7 @@ export class GroupCommit {
       this.#failed(batch, error);
     }
     if (this.#queue.length > 0) this.#schedule();
-    else for (const resolve of this.#idle.splice(0)) resolve();
+    else if (this.#closed) this.#drained.resolve();
   }
 
   #commitAll(batch: readonly Queued[]): void {

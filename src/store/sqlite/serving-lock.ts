@@ -25,6 +25,7 @@ export class ServingLock {
     }
   }
 
+  /** Idempotent. */
   release(): void {
     this.#db.close();
   }

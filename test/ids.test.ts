@@ -1,0 +1,58 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { deliveryId, eventIds, newEventId, parseDeliveryId } from '../src/ids.ts';
+
+const pattern = /^evt_[0-9a-hjkmnp-tv-z]{26}$/;
+const entropy = fc.uint8Array({ minLength: 10, maxLength: 10 });
+const time = fc.nat({ max: 2 ** 48 - 1 });
+
+test('an event id is a ULID in lower case', () => {
+  // The time and the entropy of the specification's own example, 01ARZ3NDEKTSV4RRFFQ69G5FAV.
+  const bytes = Uint8Array.from([0xd6, 0x76, 0x4c, 0x61, 0xef, 0xb9, 0x93, 0x02, 0xbd, 0x5b]);
+  expect(newEventId(1_469_922_850_259, bytes)).toBe('evt_01arz3ndektsv4rrffq69g5fav');
+  fc.assert(fc.property(time, entropy, (now, random) => pattern.test(newEventId(now, random))));
+});
+
+test('event ids sort by time', () => {
+  fc.assert(
+    fc.property(time, time, entropy, entropy, (a, b, random, other) => {
+      fc.pre(a < b);
+      expect(newEventId(a, random) < newEventId(b, other)).toBe(true);
+    }),
+  );
+});
+
+test('a source of event ids gives growing ones, also within a millisecond and when the clock is set back', () => {
+  const next = eventIds();
+  const ids = [5, 5, 5, 3, 5, 6, 2, 2].map((ms) => next(1_700_000_000_000 + ms));
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids.toSorted()).toEqual(ids);
+});
+
+test('a source of event ids counts up past a byte, and past the highest draw', () => {
+  const next = eventIds(() => new Uint8Array(10).fill(0xff));
+  const ids = Array.from({ length: 600 }, () => next(1));
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids.toSorted()).toEqual(ids);
+});
+
+test("a delivery's id says its event's and which of its deliveries it is", () => {
+  const id = deliveryId('evt_01arz3ndektsv4rrffq69g5fav', 12);
+  expect(id).toBe('dlv_01arz3ndektsv4rrffq69g5fav_12');
+  expect(parseDeliveryId(id)).toEqual({ eventId: 'evt_01arz3ndektsv4rrffq69g5fav', n: 12 });
+});
+
+test.each([
+  '',
+  'dlv_',
+  'dlv_a',
+  'dlv_a_',
+  'dlv_a_0',
+  'dlv_a_01',
+  'dlv_a_1x',
+  'dlv__1',
+  'evt_a_1',
+  'dlv_a_100000',
+])('%o is no delivery id', (id) => {
+  expect(parseDeliveryId(id)).toBeNull();
+});

@@ -1,0 +1,100 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openStore } from '../../../src/store/open.ts';
+import { query } from '../../../src/store/sql/query.ts';
+import { Connection } from '../../../src/store/sqlite/connection.ts';
+import { Database } from '../../../src/store/sqlite/database.ts';
+import { StoreUnavailable } from '../../../src/store/store.ts';
+import { arrival, configId, t0 } from '../../contract/store-fixtures.ts';
+
+let folder: string;
+let path: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'store-'));
+  path = join(folder, 'connector.db');
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true });
+});
+
+const refusal = async (url: string) => {
+  const error: unknown = await openStore(url, { serve: true }).catch((caught: unknown) => caught);
+  if (!(error instanceof StoreUnavailable)) throw new Error('It was opened.', { cause: error });
+  return error.message;
+};
+
+function write(sql: string): void {
+  const db = new Database(path);
+  db.exec(sql);
+  db.close();
+}
+
+test.each(['sqlite:', 'sqlite://'])('makes the folder and the file that %s names', async (scheme) => {
+  const store = await openStore(`${scheme}${folder}/a/b/connector.db`, { serve: true });
+  await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  const { eventId } = await store.accept(arrival());
+  await store.close();
+  await store.close();
+  const reopened = await openStore(`${scheme}${folder}/a/b/connector.db`, { serve: true });
+  expect(await reopened.event(eventId)).not.toBeNull();
+  await reopened.close();
+});
+
+test('says which folder it cannot make', async () => {
+  writeFileSync(path, 'a file');
+  expect(await refusal(`sqlite:${path}/below/connector.db`)).toContain(
+    `${path}/below cannot be made (ENOTDIR)`,
+  );
+});
+
+test('says that a file is no store', async () => {
+  writeFileSync(path, 'Dear diary, this is no database at all. '.repeat(100));
+  expect(await refusal(`sqlite:${path}`)).toBe(`${path} is not a SQLite database.`);
+});
+
+test("refuses another program's database, and leaves it as it is", async () => {
+  write('create table diary (entry text)');
+  expect(await refusal(`sqlite:${path}`)).toBe(`${path} is the database of another program.`);
+  const db = new Database(path);
+  expect(db.all(query('select name from sqlite_schema'))).toMatchObject([{ name: 'diary' }]);
+  db.close();
+});
+
+test('refuses a store that a newer version wrote', async () => {
+  await (await openStore(`sqlite:${path}`, { serve: true })).close();
+  write('pragma user_version = 99');
+  const before = readFileSync(path);
+  expect(await refusal(`sqlite:${path}`)).toMatch(
+    /newer version of the connector \(schema 99, this one knows \d+\)/,
+  );
+  expect(readFileSync(path).equals(before)).toBe(true);
+});
+
+test('does not keep the right to serve where opening failed', async () => {
+  writeFileSync(path, 'Dear diary, this is no database at all. '.repeat(100));
+  await refusal(`sqlite:${path}`);
+  rmSync(path);
+  const store = await openStore(`sqlite:${path}`, { serve: true });
+  await expect(store.close()).resolves.toBeUndefined();
+});
+
+test('refuses other kinds of stores without telling their password', async () => {
+  const message = await refusal('mysql://user:hunter2@host/db');
+  expect(message).toMatch(/^mysql: is no kind of store/);
+  expect(message).not.toContain('hunter2');
+  expect(await refusal('data/connector.db')).toContain('Expected sqlite:./data/connector.db');
+  expect(await refusal('sqlite::memory:')).toContain('must outlive the process');
+});
+
+test('has every commit on disk before it is answered', () => {
+  const connection = new Connection(path);
+  const db = connection.open();
+  expect(db.get(query('pragma synchronous'))).toEqual({ synchronous: 2 });
+  expect(db.get(query('pragma journal_mode'))).toEqual({ journal_mode: 'wal' });
+  expect(db.get(query('pragma foreign_keys'))).toEqual({ foreign_keys: 1 });
+  connection.close(new StoreUnavailable('done'));
+});
