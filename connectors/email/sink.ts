@@ -3,11 +3,10 @@ import { createTransport } from 'nodemailer';
 import type { AttemptRequest, Sink } from '../../src/connector.ts';
 import type { Outcome } from '../../src/model.ts';
 import { bare } from './addresses.ts';
-import type { Mail } from './compose.ts';
 import { checkMailServer } from './check.ts';
+import type { Mail } from './compose.ts';
 import type { SmtpError } from './faults.ts';
 import { outcomeOf } from './outcome.ts';
-
 import { concluded, progressOf, recipientsLeft, settled } from './recipients.ts';
 import { isLoopback } from './server.ts';
 import type { MailServer } from './server.ts';
