@@ -5,16 +5,19 @@ export function shorten(text: string, maxLength: number): string {
   return text.slice(0, safeEnd(text, maxLength - notice.length)) + notice;
 }
 
-/** The last place at or before `end` that is not inside of a character, an entity or a `<…>` reference. */
-function safeEnd(text: string, end: number): number {
-  const head = text.slice(0, end);
-  const reference = /<(?:[@#!]|https?:|mailto:)[^>]*$/.exec(head);
-  if (reference) return reference.index;
-  const partOfEntity = /&(?:a|am|amp|l|lt|g|gt)?$/.exec(head);
-  if (partOfEntity && /^&(?:amp|lt|gt);/.test(text.slice(partOfEntity.index))) return partOfEntity.index;
-  return splitsPair(text, end) ? end - 1 : end;
-}
+/** What has to stay whole, with the character that it begins with. A reference may have entities in it. */
+const units: readonly (readonly [opening: string, unit: RegExp])[] = [
+  ['<', /^<(?:[@#!]|https?:|mailto:)[^<>]*>/],
+  ['&', /^&(?:amp|lt|gt);/],
+];
 
-function splitsPair(text: string, end: number): boolean {
-  return text.codePointAt(end - 1)! > 0xffff;
+/** The last place at or before `end` that is not inside of a `<…>` reference, an entity or a character. */
+function safeEnd(text: string, end: number): number {
+  for (const [opening, unit] of units) {
+    const start = text.lastIndexOf(opening, end - 1);
+    const found = start === -1 ? null : unit.exec(text.slice(start));
+    if (found && start + found[0].length > end) return start;
+  }
+  const splitsPair = text.codePointAt(end - 1)! > 0xffff;
+  return splitsPair ? end - 1 : end;
 }

@@ -83,9 +83,8 @@ export class HttpTool {
     const name = this.#api.nameOf(request);
     this.calls.push(name);
     const fault = this.faults.take({ name });
-    switch (fault?.kind) {
-      case undefined:
-        return send(response, this.#api.answer(request));
+    if (fault === null) return send(response, this.#api.answer(request));
+    switch (fault.kind) {
       case 'status':
         return send(response, { ...fault, body: fault.body ?? `status ${fault.status}` });
       case 'rate-limit':

@@ -1,0 +1,221 @@
+import { describe, expect, test } from 'vitest';
+import { slack } from '../../connectors/slack/index.ts';
+import type { SlackFields, SlackMessage } from '../../connectors/slack/message.ts';
+import { shorten } from '../../connectors/slack/shorten.ts';
+import type { DeliveryContext } from '../../src/connector.ts';
+
+const context: DeliveryContext = {
+  deliveryId: 'd-1',
+  event: {
+    id: 'ev-1',
+    candidateId: '<!here>',
+    candidateNumericalId: null,
+    testId: 7,
+    status: 'Completed',
+    receivedAt: '2026-03-01T09:30:00.000Z',
+    correlationId: null,
+    raw: {},
+  },
+};
+const options = slack.options.parse({ token: 'xoxb-1' });
+
+function compose(fields: SlackFields) {
+  return slack.compose(slack.action.parse(fields), context, options);
+}
+
+function message(fields: SlackFields): SlackMessage {
+  const composed = compose(fields);
+  if ('rejected' in composed) throw new Error(composed.rejected.detail);
+  return composed.message;
+}
+
+describe('a composed message', () => {
+  test('is the arguments of chat.postMessage with the delivery id as metadata', () => {
+    const fields = { channel: ' #hiring ', text: 'Hello', username: 'Tests', icon: ':tada:', unfurl: false };
+    expect(compose(fields)).toEqual({
+      message: {
+        channel: '#hiring',
+        text: 'Hello',
+        username: 'Tests',
+        icon_emoji: ':tada:',
+        unfurl_links: false,
+        unfurl_media: false,
+        metadata: { event_type: 'candidate_connector_delivery', event_payload: { delivery_id: 'd-1' } },
+      },
+    });
+  });
+
+  test.for([
+    ['tada', { icon_emoji: ':tada:' }],
+    [':tada:', { icon_emoji: ':tada:' }],
+    ['https://example.com/a.png', { icon_url: 'https://example.com/a.png' }],
+  ] as const)('takes %s for an icon', ([icon, expected]) => {
+    expect(message({ channel: 'a', text: 'b', icon })).toMatchObject(expected);
+  });
+
+  test.for(['', ' ', '\n'])('is refused with %j as channel', (channel) => {
+    expect(slack.compose({ channel, text: 'b' }, context, options)).toMatchObject({
+      rejected: { outcome: 'rejected', reason: 'invalid', advice: expect.stringContaining('channel') },
+    });
+  });
+
+  test.for(['', ' \n'])('is refused with %j as text and no blocks', (text) => {
+    expect(compose({ channel: '#a', text })).toMatchObject({ rejected: { reason: 'invalid' } });
+  });
+
+  test('leaves out a name, an icon and a thread that rendered to nothing', () => {
+    const keys = Object.keys(message({ channel: '#a', text: 'b', username: ' ', icon: '', threadBy: '' }));
+    expect(keys).toEqual(['channel', 'text', 'metadata']);
+  });
+
+  test('has no half of a surrogate pair, which cannot be sent', () => {
+    const composed = message({
+      channel: '#a',
+      text: 'a \uD83D b',
+      blocks: [{ type: 'section', text: { type: 'mrkdwn', text: '\uDE00' } }],
+    });
+    expect(composed.text).toBe('a \uFFFD b');
+    expect(composed.blocks).toEqual([{ type: 'section', text: { type: 'mrkdwn', text: '\uFFFD' } }]);
+  });
+});
+
+describe('the text of notifications', () => {
+  test('is taken from the blocks where the action has none', () => {
+    const blocks = [
+      { type: 'header', text: { type: 'plain_text', text: 'Completed' } },
+      { type: 'section', fields: [{ type: 'mrkdwn', text: '*Test*\nBackend &amp; more' }] },
+    ];
+    expect(message({ channel: '#a', blocks }).text).toBe('Completed *Test* Backend &amp; more');
+  });
+
+  test('escapes what it takes from text that Slack shows literally', () => {
+    const element = { type: 'rich_text_section', elements: [{ type: 'text', text: 'a <!channel> & b' }] };
+    const { text } = message({ channel: '#a', blocks: [{ type: 'rich_text', elements: [element] }] });
+    expect(text).toBe('a &lt;!channel&gt; &amp; b');
+  });
+
+  test('is the candidate and the status where the blocks have no words', () => {
+    expect(message({ channel: '#a', blocks: [{ type: 'divider' }] }).text).toBe(
+      'Candidate &lt;!here&gt;: Completed',
+    );
+  });
+});
+
+describe('escaping', () => {
+  const hostile = '<!channel> & <https://evil.example|here>';
+  const escaped = '&lt;!channel&gt; &amp; &lt;https://evil.example|here&gt;';
+  const inBlocks = slack.templates.blocks!.escape;
+
+  test.for([[[0, 'text', 'text']], [[0, 'fields', 1, 'text']], [[0, 'elements', 0, 'text']]])(
+    'turns control characters of the text object at %j into entities',
+    ([path]) => {
+      expect(inBlocks(hostile, path!)).toBe(escaped);
+    },
+  );
+
+  test.for([
+    [[0, 'accessory', 'url']],
+    [[0, 'accessory', 'value']],
+    [[0, 'accessory', 'action_id']],
+    [[0, 'alt_text']],
+    [[0, 'elements', 0, 'elements', 0, 'text']],
+    [[0, 'rows', 0, 0, 'text']],
+  ])('leaves %j as it is, where an entity would be shown or break an address', ([path]) => {
+    expect(inBlocks(hostile, path!)).toBe(hostile);
+  });
+
+  test('is for the text and not for names', () => {
+    expect(slack.templates.text!.escape(hostile, [])).toBe(escaped);
+    for (const key of ['channel', 'threadBy', 'username', 'icon'] as const) {
+      expect(slack.templates[key]!.escape('R&D', [])).toBe('R&D');
+    }
+  });
+});
+
+describe('a text that is too long', () => {
+  test('is shortened with a notice, and the delivery says so', () => {
+    const composed = compose({ channel: '#a', text: 'x'.repeat(5000) });
+    expect(composed).toMatchObject({ note: expect.stringContaining('shortened') });
+    const { text } = (composed as { message: SlackMessage }).message;
+    expect(text).toHaveLength(4000);
+    expect(text.endsWith('… (shortened)')).toBe(true);
+  });
+
+  test('stays whole at the limit', () => {
+    const composed = compose({ channel: '#a', text: 'x'.repeat(4000) });
+    expect(composed).not.toHaveProperty('note');
+  });
+
+  test.for(['&amp;', '&lt;', '👩', '<https://example.com/a|a>', '<@U123>'])(
+    'is never cut inside of %s',
+    (unit) => {
+      for (let offset = 0; offset <= unit.length; offset += 1) {
+        const text = 'x'.repeat(400 - offset) + unit.repeat(100);
+        const short = shorten(text, 400 + unit.length);
+        expect(short.length).toBeLessThanOrEqual(400 + unit.length);
+        const [kept] = short.split('\n… (shortened)');
+        expect(kept!.replace(/^x+/, '').replaceAll(unit, '')).toBe('');
+        expect(kept!.length).toBeGreaterThan(350);
+      }
+    },
+  );
+
+  test('is not taken for a reference because of a stray <', () => {
+    expect(shorten(`<${'x'.repeat(5000)}`, 4000)).toHaveLength(4000);
+  });
+
+  test.for([
+    [{ type: 'section', text: { type: 'mrkdwn', text: 'x'.repeat(9000) } }, 3000],
+    [{ type: 'section', fields: [{ type: 'mrkdwn', text: 'x'.repeat(9000) }] }, 2000],
+    [{ type: 'header', text: { type: 'plain_text', text: 'x'.repeat(9000) } }, 150],
+    [
+      {
+        type: 'actions',
+        elements: [{ type: 'button', text: { type: 'plain_text', text: 'x'.repeat(900) } }],
+      },
+      75,
+    ],
+  ] as const)('is shortened to what Slack takes in %j', ([block, maxLength]) => {
+    const composed = compose({ channel: '#a', text: 'b', blocks: [block] });
+    const [shortened] = JSON.stringify((composed as { message: SlackMessage }).message.blocks).match(
+      /"x[^"]*"/,
+    )!;
+    expect(JSON.parse(shortened)).toHaveLength(maxLength);
+    expect(composed).toHaveProperty('note');
+  });
+
+  test('leaves blocks out beyond fifty, and says how many', () => {
+    const blocks = Array.from({ length: 60 }, () => ({ type: 'divider' }));
+    const fitted = message({ channel: '#a', text: 'b', blocks }).blocks!;
+    expect(fitted).toHaveLength(50);
+    expect(JSON.stringify(fitted.at(-1))).toContain('11 more blocks');
+  });
+});
+
+describe('the place of a message', () => {
+  test('is a lane for each channel, however it is written', () => {
+    expect(slack.lane!({ channel: '#hiring' })).toBe(slack.lane!({ channel: 'hiring ' }));
+    expect(slack.laneKeys).toEqual(['channel']);
+  });
+
+  test('has threads only within one channel', () => {
+    const [a, again, b, none] = [
+      { channel: '#a', threadBy: 'x' },
+      { channel: '#a', threadBy: 'x' },
+      { channel: '#b', threadBy: 'x' },
+      { channel: '#a' },
+    ].map((fields) => slack.thread!(message({ ...fields, text: 'c' })));
+    expect(a).toBe(again);
+    expect(a).not.toBe(b);
+    expect(none).toBeNull();
+  });
+});
+
+test.for([
+  [{ channel: '#a' }, 'expected text or blocks'],
+  [{ channel: '#a', text: 'b', blocks: [] }, '>=1'],
+  [{ channel: '#a', blocks: [{ text: 'b' }] }, 'a block has a type'],
+] as const)('the action %j is found wrong when the config is read', ([action, expected]) => {
+  const { error } = slack.action.safeParse(action);
+  expect(error!.issues.map(({ message: said }) => said).join()).toContain(expected);
+});

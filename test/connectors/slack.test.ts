@@ -1,0 +1,409 @@
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { inspect } from 'node:util';
+import nock from 'nock';
+import { afterEach, describe, expect, test } from 'vitest';
+import { slack } from '../../connectors/slack/index.ts';
+import type { SlackFields, SlackMessage } from '../../connectors/slack/message.ts';
+import { refusals } from '../../connectors/slack/refusals.ts';
+import type { AttemptRequest, DeliveryContext, Sink } from '../../src/connector.ts';
+import type { Receipt } from '../../src/model.ts';
+import { startSlack } from '../sandbox/slack.ts';
+import type { SlackOptions, SlackSandbox } from '../sandbox/slack.ts';
+
+const open: { close(): Promise<unknown> }[] = [];
+afterEach(async () => {
+  for (const each of open.splice(0)) await each.close();
+});
+
+async function connected(options: SlackOptions = {}) {
+  const sandbox = await startSlack(options);
+  open.push(sandbox);
+  const sink = await connect(sandbox.url, sandbox.token);
+  return { sandbox, sink };
+}
+
+const connect = (apiUrl: string, token: string): Promise<Sink<SlackMessage>> =>
+  slack.connect(slack.options.parse({ token, apiUrl }));
+
+let count = 0;
+function requestFor(
+  fields: Partial<SlackFields> = {},
+  over: Partial<AttemptRequest<SlackMessage>> = {},
+): AttemptRequest<SlackMessage> {
+  const deliveryId = over.deliveryId ?? `d-${(count += 1)}`;
+  const composed = slack.compose(
+    slack.action.parse({ channel: '#hiring', text: 'Hello', ...fields }),
+    { deliveryId } as DeliveryContext,
+    slack.options.parse({ token: 'unused' }),
+  );
+  if ('rejected' in composed) throw new Error(composed.rejected.detail);
+  return {
+    deliveryId,
+    message: composed.message,
+    attempt: 1,
+    firstAttemptAt: Date.now(),
+    now: Date.now(),
+    threadOf: null,
+    progress: null,
+    signal: new AbortController().signal,
+    ...over,
+  };
+}
+
+async function posted(sink: Sink<SlackMessage>, request: AttemptRequest<SlackMessage>): Promise<Receipt> {
+  const outcome = await sink.deliver(request);
+  if (outcome.outcome !== 'delivered') throw new Error(JSON.stringify(outcome));
+  return outcome.receipt;
+}
+
+const refuseWith = (sandbox: SlackSandbox, error: string, extra: object = {}) =>
+  sandbox.faults.once({ kind: 'status', status: 200, body: { ok: false, error, ...extra } });
+
+describe('a delivery', () => {
+  test('posts everything that the action says', async () => {
+    const { sandbox, sink } = await connected();
+    const blocks = [{ type: 'section', text: { type: 'mrkdwn', text: '*Hi*' } }];
+    await posted(
+      sink,
+      requestFor({ blocks, username: 'Tests', icon: ':tada:', unfurl: true, threadBy: 'k' }),
+    );
+    expect(sandbox.messages).toMatchObject([
+      {
+        channelName: 'hiring',
+        text: 'Hello',
+        blocks,
+        username: 'Tests',
+        icons: { emoji: ':tada:' },
+        unfurl_links: true,
+      },
+    ]);
+    expect(sandbox.calls).toEqual(['chat.postMessage']);
+  });
+
+  test('joins the thread of the first message with its key', async () => {
+    const { sandbox, sink } = await connected();
+    const root = await posted(sink, requestFor({ threadBy: 'c-1' }));
+    const second = await posted(sink, requestFor({ threadBy: 'c-1' }, { threadOf: root }));
+    expect(second).toMatchObject({ channel: root['channel'], thread_ts: root['ts'] });
+    // The receipt of an answer leads to the same thread, should the first one's be gone.
+    await posted(sink, requestFor({ threadBy: 'c-1' }, { threadOf: second }));
+    expect(sandbox.messages.map(({ thread_ts }) => thread_ts)).toEqual([undefined, root['ts'], root['ts']]);
+  });
+
+  test('waits as long as Slack says when a channel is posted to too fast', async () => {
+    const { sandbox, sink } = await connected({ rate: { perSecond: 0.5, burst: 2 } });
+    await posted(sink, requestFor());
+    await posted(sink, requestFor());
+    expect(await sink.deliver(requestFor())).toMatchObject({
+      outcome: 'retry',
+      reason: 'rate_limited',
+      retryAfterMs: 2000,
+    });
+    expect(await sink.deliver(requestFor())).not.toHaveProperty('sinkWide');
+    await posted(sink, requestFor({ channel: 'general' }));
+    expect(sandbox.messages).toHaveLength(3);
+  });
+
+  test('asks nothing of the real Slack but one post to its address', async () => {
+    const scope = nock('https://slack.com')
+      .post('/api/chat.postMessage', (form: { metadata: string }) => form.metadata.includes('d-nock'))
+      .matchHeader('authorization', 'Bearer xoxb-real')
+      .reply(200, { ok: true, channel: 'C1', ts: '1.2' });
+    try {
+      const sink = await slack.connect(slack.options.parse({ token: 'xoxb-real' }));
+      const outcome = await sink.deliver(requestFor({}, { deliveryId: 'd-nock' }));
+      expect(outcome).toEqual({ outcome: 'delivered', receipt: { channel: 'C1', ts: '1.2' } });
+      scope.done();
+    } finally {
+      nock.restore();
+    }
+  });
+});
+
+describe('a refusal by Slack', () => {
+  const mendable = {
+    channels: ['hiring', { name: 'old', archived: true }, { name: 'closed', member: false }],
+  };
+  test.for([
+    ['nowhere', 'channel_not_found', 'not_found', '/invite'],
+    ['closed', 'not_in_channel', 'auth', '/invite'],
+    ['old', 'is_archived', 'not_found', 'Unarchive'],
+  ])('of the channel %s is final and says what to do (%s)', async ([channel, code, reason, advice]) => {
+    const { sink } = await connected(mendable);
+    const outcome = await sink.deliver(requestFor({ channel: channel! }));
+    expect(outcome).toMatchObject({ outcome: 'rejected', reason });
+    expect(outcome).toMatchObject({ detail: expect.stringContaining(code!) });
+    expect(outcome).toMatchObject({ detail: expect.stringContaining(channel!) });
+    expect(outcome).toMatchObject({ advice: expect.stringContaining(advice!) });
+  });
+
+  test('of the token holds all deliveries of the sink back and loses none', async () => {
+    const { sandbox } = await connected();
+    const sink = await connect(sandbox.url, 'xoxb-wrong');
+    expect(await sink.deliver(requestFor())).toMatchObject({
+      outcome: 'retry',
+      reason: 'auth',
+      sinkWide: true,
+      detail: expect.stringContaining('invalid_auth'),
+    });
+  });
+
+  test('for a missing scope names it', async () => {
+    const { sink } = await connected({ scopes: ['chat:write'] });
+    expect(await sink.deliver(requestFor({ username: 'Tests' }))).toMatchObject({
+      outcome: 'retry',
+      reason: 'auth',
+      sinkWide: true,
+      detail: expect.stringMatching(/needed: chat:write\.customize; granted: chat:write/),
+    });
+  });
+
+  test('of blocks names the place in them', async () => {
+    const { sink } = await connected();
+    const blocks = [{ type: 'section', text: { type: 'mrkdwn', text: '' } }];
+    expect(await sink.deliver(requestFor({ blocks }))).toMatchObject({
+      outcome: 'rejected',
+      reason: 'invalid',
+      detail: expect.stringContaining('/blocks/0/text'),
+    });
+  });
+
+  test.for(Object.keys(refusals))('with the code %s is explained', async (code) => {
+    const { sandbox, sink } = await connected();
+    refuseWith(sandbox, code);
+    const outcome = await sink.deliver(requestFor());
+    const expected = { again: 'retry', sink: 'retry', never: 'rejected', perhaps: 'unknown' };
+    expect(outcome).toMatchObject({
+      outcome: expected[refusals[code]!.means],
+      detail: expect.stringMatching(new RegExp(`^Slack refused it: .*\\(${code}\\)\\.`)),
+    });
+    expect(JSON.stringify(outcome)).not.toContain('{channel}');
+  });
+
+  test('with a code that nobody knows yet is final, and shows the code', async () => {
+    const { sandbox, sink } = await connected();
+    refuseWith(sandbox, 'brand_new_code');
+    expect(await sink.deliver(requestFor())).toMatchObject({
+      outcome: 'rejected',
+      detail: expect.stringContaining('brand_new_code'),
+    });
+  });
+
+  test('with an error of its own leaves open whether the message is there', async () => {
+    const { sandbox, sink } = await connected();
+    refuseWith(sandbox, 'internal_error');
+    expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'unknown', reason: 'server' });
+  });
+});
+
+describe('an answer that is not from Slack', () => {
+  test.for(['<html>Sign in to the guest network</html>', '{}', '[]', '{"ok":true}', '{"ok":false}', ''])(
+    'is neither a success nor a refusal: %s',
+    async (body) => {
+      const { sandbox, sink } = await connected();
+      sandbox.faults.once({ kind: 'status', status: 200, body });
+      const outcome = await sink.deliver(requestFor());
+      expect(outcome).toMatchObject({ outcome: 'unknown', reason: 'server' });
+      expect(JSON.stringify(outcome)).not.toContain('guest');
+    },
+  );
+
+  test('is not followed where it leads elsewhere', async () => {
+    const { sandbox, sink } = await connected();
+    const headers = { location: `${sandbox.url}auth.test` };
+    sandbox.faults.once({ kind: 'status', status: 302, headers });
+    expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'retry', sinkWide: true });
+    expect(sandbox.calls).toEqual(['chat.postMessage']);
+  });
+
+  test('that breaks off in its middle leaves open whether the message is there', async () => {
+    const server = createServer((request, response) => {
+      request.resume();
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
+      response.write('{"ok":', () => response.destroy());
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    open.push({ close: async () => server.close() });
+    const { port } = server.address() as AddressInfo;
+    const sink = await connect(`http://127.0.0.1:${port}/api/`, 'xoxb-1');
+    expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'unknown', reason: 'network' });
+  });
+});
+
+describe('asking for an earlier message', () => {
+  const lost = { kind: 'drop', commit: true } as const;
+
+  test('finds it by its delivery id, in a channel given by name', async () => {
+    const { sandbox, sink } = await connected({ maxPageSize: 1, channels: ['general', 'hiring'] });
+    sandbox.faults.once(lost);
+    const request = requestFor();
+    await sink.deliver(request);
+    const { channel, ts } = sandbox.messages[0]!;
+    expect(await sink.find!(request)).toEqual({ found: { channel, ts } });
+    expect(await sink.find!(requestFor())).toEqual({ found: null });
+  });
+
+  test('reads page after page of a busy channel', async () => {
+    const { sink } = await connected({ maxPageSize: 2 });
+    const first = requestFor();
+    for (let index = 0; index < 5; index += 1) await posted(sink, requestFor());
+    const last = requestFor();
+    const receipt = await posted(sink, last);
+    expect(await sink.find!({ ...last, firstAttemptAt: first.now })).toEqual({ found: receipt });
+  });
+
+  test('does not look at what was there long before the first attempt', async () => {
+    const { sink } = await connected();
+    const request = requestFor();
+    await posted(sink, request);
+    const tomorrow = Date.now() + 86_400_000;
+    expect(await sink.find!({ ...request, firstAttemptAt: tomorrow })).toEqual({ found: null });
+    expect(await sink.find!({ ...request, firstAttemptAt: Date.now() + 30_000 })).not.toEqual({
+      found: null,
+    });
+  });
+
+  test('looks into the thread, and beside it for an attempt from before there was one', async () => {
+    const { sink } = await connected();
+    const root = await posted(sink, requestFor());
+    const answer = requestFor({ threadBy: 'k' }, { threadOf: root });
+    const inThread = await posted(sink, answer);
+    expect(await sink.find!(answer)).toEqual({ found: inThread });
+    const beside = requestFor({ threadBy: 'k' });
+    const inChannel = await posted(sink, beside);
+    expect(await sink.find!({ ...beside, threadOf: root })).toEqual({ found: inChannel });
+    expect(await sink.find!(requestFor({}, { threadOf: root }))).toEqual({ found: null });
+  });
+
+  test('knows a channel from an earlier post and needs no list of channels', async () => {
+    const { sandbox, sink } = await connected();
+    await posted(sink, requestFor());
+    await sink.find!(requestFor());
+    expect(sandbox.calls).not.toContain('conversations.list');
+  });
+
+  test('does without the scope for private channels where the channel is public', async () => {
+    const { sandbox, sink } = await connected({
+      scopes: ['chat:write', 'channels:read', 'channels:history'],
+    });
+    sandbox.faults.once(lost);
+    const request = requestFor();
+    await sink.deliver(request);
+    expect(await sink.find!(request)).toMatchObject({ found: { ts: sandbox.messages[0]!.ts } });
+  });
+
+  test.for([
+    [{ scopes: ['chat:write'] }, '#hiring', 'channels:read'],
+    [{ scopes: ['chat:write', 'channels:read', 'groups:read'] }, '#hiring', 'channels:history'],
+    [{ scopes: ['chat:write'] }, 'C0SANDBOX0', 'channels:history'],
+    [{}, '#nowhere', '#nowhere'],
+    [{ channels: [{ name: 'closed', id: 'C0CLOSED00', member: false }] }, 'C0CLOSED00', 'not_in_channel'],
+    [{}, 'U0SOMEBODY', 'U0SOMEBODY'],
+  ] as const)('is impossible with %j for %s, and says why', async ([options, channel, why]) => {
+    const { sink } = await connected(options);
+    const finding = await sink.find!(requestFor({ channel }));
+    expect(finding).toMatchObject({ found: 'impossible', detail: expect.stringContaining(why) });
+  });
+
+  test.for(['ratelimited', 'invalid_auth', 'internal_error'])('is put off by %s', async (code) => {
+    const { sandbox, sink } = await connected();
+    refuseWith(sandbox, code);
+    expect(await sink.find!(requestFor())).toMatchObject({ found: 'failed', failure: { outcome: 'retry' } });
+  });
+
+  test.for(['{"ok":true}', '<html>'])('takes no foreign answer for an empty channel: %s', async (body) => {
+    const { sandbox, sink } = await connected();
+    sandbox.faults.only = ['conversations.history'];
+    sandbox.faults.once({ kind: 'status', status: 200, body });
+    expect(await sink.find!(requestFor())).toMatchObject({ found: 'failed' });
+  });
+
+  test('ends with its signal', async () => {
+    const { sandbox, sink } = await connected();
+    const controller = new AbortController();
+    sandbox.faults.decide = () => {
+      setImmediate(() => controller.abort());
+      return { kind: 'hang', commit: false };
+    };
+    const finding = await sink.find!(requestFor({}, { signal: controller.signal }));
+    expect(finding).toMatchObject({ found: 'failed', failure: { outcome: 'retry', reason: 'timeout' } });
+  });
+});
+
+describe('a live check', () => {
+  const signal = new AbortController().signal;
+  const check = (sink: Sink<SlackMessage>, ...fields: Partial<SlackFields>[]) =>
+    sink.check(
+      fields.map((each) => requestFor(each).message),
+      signal,
+    );
+
+  test('names the bot, its workspace and each channel once', async () => {
+    const { sandbox, sink } = await connected();
+    const lines = await check(sink, {}, {}, { channel: 'general' });
+    expect(lines.filter(({ ok }) => !ok)).toEqual([]);
+    expect(lines.map(({ what }) => what)).toEqual([
+      'token valid',
+      'may post',
+      'may look for earlier messages',
+      'reaches #hiring',
+      'reaches general',
+    ]);
+    expect(lines[0]!.detail).toBe('candidate_connector in Sandbox');
+    expect(sandbox.messages).toEqual([]);
+  });
+
+  test('asks nothing more with a token that is not valid', async () => {
+    const { sandbox } = await connected();
+    const lines = await check(await connect(sandbox.url, 'xoxb-wrong'), {});
+    expect(lines).toMatchObject([
+      { ok: false, what: 'token valid', detail: expect.stringContaining('invalid_auth') },
+    ]);
+    expect(sandbox.calls).toEqual(['auth.test']);
+  });
+
+  test('names each missing scope', async () => {
+    const { sink } = await connected({ scopes: ['channels:read', 'groups:read'] });
+    const lines = await check(sink, { username: 'Tests' });
+    const failed = lines
+      .filter(({ ok }) => !ok)
+      .map(({ detail }) => /scope (\S+?)\.(?: |$)/.exec(detail)?.[1]);
+    expect(failed).toEqual(['chat:write', 'chat:write.customize', 'channels:history']);
+  });
+
+  test.for([
+    [{ channels: [{ name: 'hiring', member: false }] }, 'not_in_channel'],
+    [{ channels: [{ name: 'hiring', private: true, member: false }] }, 'channel_not_found'],
+    [{ channels: [{ name: 'hiring', id: 'C0ARCHIVED', archived: true }] }, 'is_archived'],
+  ] as const)('says of %j that it cannot be posted to', async ([options, code]) => {
+    const { sink } = await connected(options);
+    const channel = code === 'is_archived' ? 'C0ARCHIVED' : '#hiring';
+    expect((await check(sink, { channel })).at(-1)).toMatchObject({
+      ok: false,
+      detail: expect.stringContaining(code),
+      advice: expect.any(String),
+    });
+  });
+
+  test('takes a public channel without the bot where the app may post to all of them', async () => {
+    const scopes = ['chat:write', 'chat:write.public', 'channels:read', 'groups:read', 'channels:history'];
+    const { sink } = await connected({ channels: [{ name: 'hiring', member: false }], scopes });
+    expect((await check(sink, {})).filter(({ ok }) => !ok)).toEqual([]);
+    await posted(sink, requestFor());
+  });
+});
+
+test('a throw of the connector shows no secret either', async () => {
+  const sink = await connect('http://127.0.0.1:9/api/', 'xoxb-secret');
+  const circular: { self?: unknown } = {};
+  circular.self = circular;
+  const request = requestFor();
+  const thrown: unknown = await sink
+    .deliver({ ...request, message: { ...request.message, blocks: [circular] as never } })
+    .catch((error: unknown) => error);
+  expect(thrown).toBeInstanceOf(Error);
+  expect(inspect(thrown, { depth: 10, showHidden: true })).not.toContain('xoxb-secret');
+});
