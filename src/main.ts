@@ -1,5 +1,10 @@
 #!/usr/bin/env node
-import './compile-cache.ts';
+import { enableCompileCache } from 'node:module';
+import { join } from 'node:path';
+
+// Compiled modules are kept between starts; where the folder cannot be written, nothing is kept. `npm start` and the
+// image set NODE_COMPILE_CACHE besides, which holds for this file, too: then Node needs no compiler of types at all.
+enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/compiled'));
 
 const { run } = await import('./commands/program.ts');
 
