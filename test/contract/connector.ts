@@ -2,46 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
-import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { AnyConnector, AttemptRequest, DeliveryContext, Finding, Sink } from '../../src/connector.ts';
-import { reasons } from '../../src/model.ts';
-import type { Json, Outcome } from '../../src/model.ts';
-import type { Fault, Faults } from '../sandbox/faults.ts';
-
-/** A connector with a sandbox of its tool: what the shared suite has to know to try it. */
-export interface ContractCase {
-  readonly connector: AnyConnector;
-  readonly sandbox: {
-    readonly faults: Faults;
-    stop(): Promise<void>;
-    /** Listens again, on the same port. */
-    start(): Promise<unknown>;
-    close(): Promise<void>;
-  };
-  /** The sink's own keys as in the YAML. Without an argument the sandbox; otherwise `host:port`, with TLS where the protocol has it. */
-  options(authority?: string): { readonly [key: string]: unknown };
-  /** What must never show up in anything that the connector hands out. */
-  readonly secrets: readonly string[];
-  /** An action's keys, rendered. */
-  readonly fields: { readonly [key: string]: Json };
-  /** Where in `fields` text of a stranger may stand: the key, then the path inside of it. */
-  readonly place: readonly [string, ...(string | number)[]];
-  /** The names of the calls that one delivery makes, in order. The last one makes the tool commit. */
-  readonly calls: readonly string[];
-  /** What certain statuses of the last call have to mean; all others are only held to the general promises. */
-  readonly meanings: { readonly [status: number]: Partial<Outcome> };
-  /** False where the protocol has no way to state a delay. */
-  readonly statesDelay: boolean;
-  /** False where the tool cannot be asked. */
-  readonly finds: boolean;
-  /** The delivery ids that the tool holds, one for each message. */
-  received(): Promise<string[]>;
-  /** What a person sees of a delivery's message at `place`. */
-  shown(deliveryId: string): Promise<unknown>;
-  /** What the tool shows for a text where it cannot hold it as it is (line breaks in a header, say). */
-  asShown?(text: string): string;
-}
+import type { Json } from '../../src/model.ts';
+import { ConnectorBench, timeIsUp } from './connector-bench.ts';
+import type { ContractCase } from './connector-bench.ts';
 
 const allFailures = Array.from({ length: 200 }, (_, index) => 400 + index);
 /** Enough to tell the classes apart, where every status would take long. */
@@ -61,171 +25,80 @@ const hostileTexts = [
   'x'.repeat(2000),
 ];
 
-const timeIsUp = new DOMException('time is up', 'TimeoutError');
-
+/** The promises that every connector keeps, whatever its tool. */
 export function connectorContract(name: string, setup: () => Promise<ContractCase>): void {
   describe(`${name}: the connector contract`, () => {
-    let subject: ContractCase;
-    let sink: Sink<unknown>;
+    let bench: ConnectorBench;
 
     beforeAll(async () => {
-      subject = await setup();
-      sink = await connect();
+      bench = await ConnectorBench.open(await setup());
     });
-    afterEach(() => subject.sandbox.faults.clear());
-    afterAll(async () => {
-      await sink.close();
-      await subject.sandbox.close();
-    });
-
-    const connect = async (authority?: string): Promise<Sink<unknown>> =>
-      subject.connector.connect(subject.connector.options.parse(subject.options(authority)));
-
-    async function withSink<T>(authority: string | undefined, use: (other: Sink<unknown>) => Promise<T>) {
-      const other = await connect(authority);
-      try {
-        return await use(other);
-      } finally {
-        await other.close();
-      }
-    }
-
-    function compose(fields: unknown, deliveryId: string = randomUUID()) {
-      const options = subject.connector.options.parse(subject.options());
-      return subject.connector.compose(
-        subject.connector.action.parse(fields),
-        contextOf(deliveryId),
-        options,
-      );
-    }
-
-    function requestFor(
-      deliveryId: string,
-      over: Partial<AttemptRequest<unknown>> = {},
-    ): AttemptRequest<unknown> {
-      const composed = compose(over.message ?? subject.fields, deliveryId);
-      if ('rejected' in composed) throw new Error(composed.rejected.detail);
-      return {
-        deliveryId,
-        attempt: 1,
-        firstAttemptAt: Date.now() - 1000,
-        now: Date.now(),
-        threadOf: null,
-        progress: null,
-        signal: new AbortController().signal,
-        ...over,
-        message: composed.message,
-      };
-    }
-
-    /** Every outcome that the suite sees passes through here. */
-    function hold(outcome: Outcome): Outcome {
-      expect(['delivered', 'retry', 'rejected', 'unknown']).toContain(outcome.outcome);
-      expectNoSecret(outcome);
-      if (outcome.outcome === 'delivered') {
-        expect(Object.keys(outcome.receipt)).not.toEqual([]);
-        return outcome;
-      }
-      expect(reasons).toContain(outcome.reason);
-      expect(outcome.detail.trim()).not.toBe('');
-      expect(outcome.detail).not.toMatch(/\[object|undefined|\n|^\s*at /);
-      if (outcome.outcome === 'rejected') expect(outcome.advice.trim()).not.toBe('');
-      return outcome;
-    }
-
-    const deliver = async (
-      over: Partial<AttemptRequest<unknown>> = {},
-      id: string = randomUUID(),
-      by = sink,
-    ) => hold(await by.deliver(requestFor(id, over)));
-
-    const find = async (id: string, by = sink): Promise<Finding> => {
-      const finding = await by.find!(requestFor(id, { attempt: 2 }));
-      expectNoSecret(finding);
-      return finding;
-    };
-
-    function expectNoSecret(value: unknown): void {
-      const printed = `${JSON.stringify(value)}\n${inspect(value, { depth: 20, showHidden: true })}`;
-      for (const word of subject.secrets) expect(printed).not.toContain(word);
-    }
-
-    const committing = () => subject.calls.at(-1)!;
-
-    function onceAt(call: string, ...faults: Fault[]): void {
-      subject.sandbox.faults.only = [call];
-      subject.sandbox.faults.once(...faults);
-    }
-
-    /** For statuses, as `fetch` by itself asks once more after a 421. */
-    function alwaysAt(call: string, fault: Fault): void {
-      subject.sandbox.faults.only = [call];
-      subject.sandbox.faults.decide = () => fault;
-    }
+    afterEach(() => bench.subject.sandbox.faults.clear());
+    afterAll(() => bench.close());
 
     test('delivers with a receipt, and the tool shows the delivery id', async () => {
       const id = randomUUID();
-      expect(await deliver({}, id)).toMatchObject({ outcome: 'delivered' });
-      expect(await subject.received()).toContain(id);
+      expect(await bench.deliver({}, id)).toMatchObject({ outcome: 'delivered' });
+      expect(await bench.subject.received()).toContain(id);
     });
 
     test('composes the same message twice, of what it cannot change', () => {
-      const fields = deepFreeze(structuredClone(subject.fields));
+      const fields = deepFreeze(structuredClone(bench.subject.fields));
       const id = randomUUID();
-      const first = compose(fields, id);
-      expect(compose(fields, id)).toEqual(first);
+      const first = bench.compose(fields, id);
+      expect(bench.compose(fields, id)).toEqual(first);
       expect(JSON.parse(JSON.stringify(first))).toEqual(first);
-      expectNoSecret(first);
+      bench.expectNoSecret(first);
     });
 
     test('masks the secrets of its options', () => {
-      const options = subject.connector.options.parse(subject.options());
+      const options = bench.subject.connector.options.parse(bench.subject.options());
       expect(JSON.stringify(options)).not.toBe('{}');
-      expectNoSecret(options);
+      bench.expectNoSecret(options);
     });
 
     test.for(hostileTexts)('lets %j arrive as plain text', async (text) => {
       const id = randomUUID();
-      const [key, ...path] = subject.place;
-      const escaped = subject.connector.templates[key]!.escape(text, path);
-      const fields = withValue(subject.fields, subject.place, escaped);
-      expect(await deliver({ message: fields }, id)).toMatchObject({ outcome: 'delivered' });
-      expect(await subject.shown(id)).toBe(subject.asShown?.(text) ?? text);
+      const [key, ...path] = bench.subject.place;
+      const escaped = bench.subject.connector.templates[key]!.escape(text, path);
+      const fields = withValue(bench.subject.fields, bench.subject.place, escaped);
+      expect(await bench.deliver({ fields }, id)).toMatchObject({ outcome: 'delivered' });
+      expect(await bench.subject.shown(id)).toBe(bench.subject.asShown?.(text) ?? text);
     });
 
     test('knows what every failing status means', async () => {
       for (const status of allFailures) {
-        alwaysAt(committing(), { kind: 'status', status });
+        bench.alwaysAt(bench.committing, { kind: 'status', status });
         const id = randomUUID();
-        const outcome = await deliver({}, id);
+        const outcome = await bench.deliver({}, id);
         expect(outcome.outcome, `status ${status}`).toMatch(/^(retry|rejected|unknown)$/);
-        expect(outcome, `status ${status}`).toMatchObject(subject.meanings[status] ?? {});
-        subject.sandbox.faults.clear();
+        expect(outcome, `status ${status}`).toMatchObject(bench.subject.meanings[status] ?? {});
+        bench.subject.sandbox.faults.clear();
       }
     });
 
     test('knows a failing status of the calls before the last one', async () => {
-      for (const call of subject.calls.slice(0, -1)) {
+      for (const call of bench.callsBefore) {
         for (const status of someFailures) {
-          alwaysAt(call, { kind: 'status', status });
+          bench.alwaysAt(call, { kind: 'status', status });
           const id = randomUUID();
-          const outcome = await withSink(undefined, async (fresh) => deliver({}, id, fresh));
+          const outcome = await bench.withSink(undefined, (fresh) => bench.deliver({}, id, fresh));
           // A tool that was asked for something optional may be answered without.
           expect(outcome.outcome, `${call} ${status}`).not.toBe('unknown');
-          expect((await subject.received()).includes(id), `${call} ${status}`).toBe(
+          expect((await bench.subject.received()).includes(id), `${call} ${status}`).toBe(
             outcome.outcome === 'delivered',
           );
-          subject.sandbox.faults.clear();
+          bench.subject.sandbox.faults.clear();
         }
       }
     });
 
     test('takes the rate limit for a reason to wait, as long as the tool says', async () => {
-      onceAt(committing(), { kind: 'rate-limit', retryAfterS: 7 }, { kind: 'rate-limit' });
-      const stated = await deliver();
+      bench.onceAt(bench.committing, { kind: 'rate-limit', retryAfterS: 7 }, { kind: 'rate-limit' });
+      const stated = await bench.deliver();
       expect(stated).toMatchObject({ outcome: 'retry', reason: 'rate_limited' });
-      expect(stated).toMatchObject(subject.statesDelay ? { retryAfterMs: 7000 } : {});
-      const unstated = await deliver();
+      expect(stated).toMatchObject(bench.subject.statesDelay ? { retryAfterMs: 7000 } : {});
+      const unstated = await bench.deliver();
       expect(unstated).toMatchObject({ outcome: 'retry', reason: 'rate_limited' });
       expect(unstated).not.toHaveProperty('retryAfterMs');
     });
@@ -233,120 +106,98 @@ export function connectorContract(name: string, setup: () => Promise<ContractCas
     test.for([true, false])(
       'ends unknown when the connection drops after the request left (committed: %s)',
       async (commit) => {
-        onceAt(committing(), { kind: 'drop', commit });
+        bench.onceAt(bench.committing, { kind: 'drop', commit });
         const id = randomUUID();
-        expect(await deliver({}, id)).toMatchObject({ outcome: 'unknown', reason: 'network' });
-        expect((await subject.received()).includes(id)).toBe(commit);
+        expect(await bench.deliver({}, id)).toMatchObject({ outcome: 'unknown', reason: 'network' });
+        expect((await bench.subject.received()).includes(id)).toBe(commit);
       },
     );
 
     test.for([true, false])(
       'ends unknown when time runs out after the request left (committed: %s)',
       async (commit) => {
-        const controller = new AbortController();
-        subject.sandbox.faults.only = [committing()];
-        subject.sandbox.faults.decide = () => {
-          setImmediate(() => controller.abort(timeIsUp));
-          return { kind: 'hang', commit };
-        };
-        const outcome = await deliver({ signal: controller.signal });
-        expect(outcome).toMatchObject({ outcome: 'unknown', reason: 'timeout' });
+        const signal = bench.timeOutAt(bench.committing, commit);
+        expect(await bench.deliver({ signal })).toMatchObject({ outcome: 'unknown', reason: 'timeout' });
       },
     );
 
     test('sends nothing when it is aborted before it starts', async () => {
       const id = randomUUID();
-      expect(await deliver({ signal: AbortSignal.abort() }, id)).toMatchObject({ outcome: 'retry' });
-      expect(await subject.received()).not.toContain(id);
+      expect(await bench.deliver({ signal: AbortSignal.abort() }, id)).toMatchObject({ outcome: 'retry' });
+      expect(await bench.subject.received()).not.toContain(id);
     });
 
     test('knows that nothing left when time runs out while connecting, unless the tool can be asked', async () => {
       await withSilentServer(async (authority, accepted) => {
-        await withSink(authority, async (other) => {
+        await bench.withSink(authority, async (other) => {
           const controller = new AbortController();
-          const outcome = deliver({ signal: controller.signal }, randomUUID(), other);
+          const outcome = bench.deliver({ signal: controller.signal }, randomUUID(), other);
           await accepted;
           controller.abort(timeIsUp);
-          expect((await outcome).outcome).toMatch(subject.finds ? /^(retry|unknown)$/ : /^retry$/);
+          expect((await outcome).outcome).toMatch(bench.subject.finds ? /^(retry|unknown)$/ : /^retry$/);
           expect(await outcome).toMatchObject({ reason: 'timeout' });
         });
       });
     });
 
-    test.for(['hang', 'drop'] as const)(
-      'knows that nothing was sent when a call before the last one ends in a %s',
-      async (kind) => {
-        for (const call of subject.calls.slice(0, -1)) {
-          const controller = new AbortController();
-          subject.sandbox.faults.only = [call];
-          subject.sandbox.faults.decide = () => {
-            if (kind === 'hang') setImmediate(() => controller.abort(timeIsUp));
-            return { kind, commit: false };
-          };
-          const outcome = await withSink(undefined, async (fresh) =>
-            deliver({ signal: controller.signal }, randomUUID(), fresh),
-          );
-          expect(outcome, `${kind} of ${call}`).toMatchObject({
-            outcome: 'retry',
-            reason: kind === 'hang' ? 'timeout' : 'network',
-          });
-          subject.sandbox.faults.clear();
-        }
-      },
-    );
+    test('knows that nothing was sent when a call before the last one gets no answer', async () => {
+      for (const call of bench.callsBefore) {
+        const signal = bench.timeOutAt(call, false);
+        const late = await bench.withSink(undefined, (fresh) =>
+          bench.deliver({ signal }, randomUUID(), fresh),
+        );
+        expect(late, `time-out of ${call}`).toMatchObject({ outcome: 'retry', reason: 'timeout' });
+        bench.alwaysAt(call, { kind: 'drop', commit: false });
+        const dropped = await bench.withSink(undefined, (fresh) => bench.deliver({}, randomUUID(), fresh));
+        expect(dropped, `drop of ${call}`).toMatchObject({ outcome: 'retry', reason: 'network' });
+      }
+    });
 
     test('retries when the tool refuses the connection, and delivers once it is back', async () => {
-      await subject.sandbox.stop();
-      try {
-        const refused = { outcome: 'retry', reason: 'network', sinkWide: true };
-        expect(await deliver()).toMatchObject(refused);
-        await withSink(undefined, async (fresh) =>
-          expect(await deliver({}, randomUUID(), fresh)).toMatchObject(refused),
-        );
-      } finally {
-        await subject.sandbox.start();
-      }
-      expect(await deliver()).toMatchObject({ outcome: 'delivered' });
+      const refused = { outcome: 'retry', reason: 'network', sinkWide: true };
+      await bench.whileStopped(async () => {
+        expect(await bench.deliver()).toMatchObject(refused);
+        const fresh = bench.withSink(undefined, (other) => bench.deliver({}, randomUUID(), other));
+        expect(await fresh).toMatchObject(refused);
+      });
+      expect(await bench.deliver()).toMatchObject({ outcome: 'delivered' });
     });
 
     test('retries when the name of the tool does not resolve', async () => {
-      await withSink('nowhere.invalid:4', async (other) => {
-        const outcome = await deliver({}, randomUUID(), other);
+      await bench.withSink('nowhere.invalid:4', async (other) => {
+        const outcome = await bench.deliver({}, randomUUID(), other);
         expect(outcome).toMatchObject({ outcome: 'retry', reason: 'network', sinkWide: true });
       });
     });
 
     test('finds exactly what is there, and says when it could not ask', async () => {
-      expect('find' in sink).toBe(subject.finds);
-      if (!subject.finds) return;
-      onceAt(committing(), { kind: 'drop', commit: true });
+      expect('find' in bench.sink).toBe(bench.subject.finds);
+      if (!bench.subject.finds) return;
+      bench.onceAt(bench.committing, { kind: 'drop', commit: true });
       const [there, missing] = [randomUUID(), randomUUID()];
-      await deliver({}, there);
-      expect(await find(there)).toMatchObject({ found: expect.objectContaining({}) });
-      expect(await find(missing)).toEqual({ found: null });
-      await subject.sandbox.stop();
-      try {
-        expect(await find(there)).toMatchObject({ found: 'failed', failure: { outcome: 'retry' } });
-      } finally {
-        await subject.sandbox.start();
-      }
+      await bench.deliver({}, there);
+      expect(await bench.find(there)).toMatchObject({ found: expect.objectContaining({}) });
+      expect(await bench.find(missing)).toEqual({ found: null });
+      await bench.whileStopped(async () => {
+        expect(await bench.find(there)).toMatchObject({ found: 'failed', failure: { outcome: 'retry' } });
+      });
     });
 
     test('checks live without sending anything', async () => {
-      const before = await subject.received();
-      const composed = compose(subject.fields);
+      const before = await bench.subject.received();
+      const composed = bench.compose(bench.subject.fields);
       if ('rejected' in composed) throw new Error(composed.rejected.detail);
-      const lines = await sink.check([composed.message], new AbortController().signal);
+      const lines = await bench.sink.check([composed.message], new AbortController().signal);
       expect(lines).not.toEqual([]);
       expect(lines.filter((line) => !line.ok)).toEqual([]);
-      expectNoSecret(lines);
-      expect(await subject.received()).toEqual(before);
+      bench.expectNoSecret(lines);
+      expect(await bench.subject.received()).toEqual(before);
     });
 
     test('says in a live check what is wrong and what to try', async () => {
-      await withSink('nowhere.invalid:4', async (other) => {
+      await bench.withSink('nowhere.invalid:4', async (other) => {
         const lines = await other.check([], new AbortController().signal);
-        expectNoSecret(lines);
+        bench.expectNoSecret(lines);
         expect(lines).toContainEqual({
           ok: false,
           what: expect.any(String),
@@ -357,27 +208,14 @@ export function connectorContract(name: string, setup: () => Promise<ContractCas
     });
 
     test('closes more than once', async () => {
-      const other = await connect();
-      await deliver({}, randomUUID(), other);
-      await other.close();
-      await expect(other.close()).resolves.toBeUndefined();
+      await bench.withSink(undefined, async (other) => {
+        await bench.deliver({}, randomUUID(), other);
+        await other.close();
+        await expect(other.close()).resolves.toBeUndefined();
+      });
     });
   });
 }
-
-const contextOf = (deliveryId: string): DeliveryContext => ({
-  deliveryId,
-  event: {
-    id: 'ev-1',
-    candidateId: '0123456789abcdef0123456789abcdef',
-    candidateNumericalId: 42,
-    testId: 1234567,
-    status: 'Completed',
-    receivedAt: '2026-03-01T09:30:00.000Z',
-    correlationId: null,
-    raw: { candidateId: '0123456789abcdef0123456789abcdef', testId: 1234567, status: 'Completed' },
-  },
-});
 
 /** Accepts connections and never says a word. */
 async function withSilentServer(
