@@ -1,0 +1,45 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { connectors } from '../../connectors/index.ts';
+import { createMetrics } from '../../src/admin/metrics.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { createIntake } from '../../src/intake.ts';
+import { listen } from '../../src/listen.ts';
+import { createLogger } from '../../src/log.ts';
+import { createReceiver } from '../../src/receiver/server.ts';
+import { openStore } from '../../src/store/open.ts';
+
+/**
+ * The connector's way in, as `serve` joins it: receiver, rules, SQLite, log and metrics, with one rule that matches and one delivery for
+ * each event. Only the deliveries are not carried out, so that it is accepting that is measured. Takes the folder for its files.
+ */
+
+const [folder = ''] = process.argv.slice(2);
+const file = join(await mkdtemp(join(folder, 'store-')), 'config.yaml');
+await writeFile(
+  file,
+  `
+receiver: { host: 127.0.0.1, port: 0, allowFrom: [127.0.0.1] }
+store: { url: "sqlite:${join(file, '..', 'connector.db')}" }
+sinks:
+  ats: { connector: webhook, url: "https://ats.example.com/hooks" }
+rules:
+  - name: all
+    when: { status: Completed }
+    then: [{ sink: ats }]
+`,
+);
+const config = await loadConfig(file, { env: {}, connectors });
+const log = await createLogger({ ...config.log, mask: (line) => config.mask(line) });
+const store = await openStore(config.store.url, { serve: true });
+await store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: Date.now() });
+const receiver = createReceiver({
+  config: () => config.receiver,
+  inbox: createIntake({ store, config: () => config, wake: () => {}, log }),
+  log,
+  metrics: createMetrics(() => store.counts()),
+  readiness: async () => [],
+});
+await listen(receiver, config.receiver);
+process.send?.({ port: (receiver.address() as AddressInfo).port });
