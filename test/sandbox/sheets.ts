@@ -26,11 +26,7 @@ const email = 'connector@sandbox.iam.gserviceaccount.com';
  * `spreadsheets.batchUpdate`, `values.get`, `values.update`, `values.append`, `values.batchUpdate`.
  */
 export async function startSheets(options: SheetsOptions = {}) {
-  const keys = generateKeyPairSync('rsa', {
-    modulusLength: 2048,
-    publicKeyEncoding: { type: 'spki', format: 'pem' },
-    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-  });
+  keys ??= newKeys();
   const document = new Document(options.spreadsheetId ?? 'sandbox-spreadsheet', options.role ?? 'writer');
   const tokens = new TokenEndpoint({
     email,
@@ -80,6 +76,17 @@ export async function startSheets(options: SheetsOptions = {}) {
     start: () => tool.start(),
     close: () => tool.close(),
   };
+}
+
+/** One pair serves every sandbox of a process, since making one takes longer than most tests. */
+let keys: ReturnType<typeof newKeys> | null = null;
+
+function newKeys() {
+  return generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
 }
 
 /** Counts calls by the minute. */

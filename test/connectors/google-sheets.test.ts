@@ -1,0 +1,638 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import nock from 'nock';
+import { afterEach, describe, expect, test } from 'vitest';
+import { googleSheets } from '../../connectors/google-sheets/index.ts';
+import type { SheetMessage } from '../../connectors/google-sheets/message.ts';
+import type { AttemptRequest, DeliveryContext, Sink } from '../../src/connector.ts';
+import type { Json, Receipt } from '../../src/model.ts';
+import { startSheets } from '../sandbox/sheets.ts';
+import type { SheetsOptions, SheetsSandbox } from '../sandbox/sheets.ts';
+
+const open: { close(): Promise<unknown> }[] = [];
+afterEach(async () => {
+  for (const each of open.splice(0)) await each.close();
+});
+
+async function connected(options: SheetsOptions = {}) {
+  const sandbox = await startSheets(options);
+  open.push(sandbox);
+  return { sandbox, sink: await connect(sandbox) };
+}
+
+function connect(
+  { spreadsheetId, url, credentials }: SheetsSandbox,
+  over: { readonly [option: string]: unknown } = {},
+): Promise<Sink<SheetMessage>> {
+  return googleSheets.connect(
+    googleSheets.options.parse({ spreadsheetId, credentials, apiUrl: url, ...over }),
+  );
+}
+
+interface Fields {
+  readonly tab?: string;
+  readonly row?: { readonly [header: string]: Json };
+  readonly key?: string;
+}
+
+function compose({ tab = 'Results', row = { Candidate: '42' }, key }: Fields, deliveryId: string) {
+  const fields = { tab, row: row as { [header: string]: string }, ...(key !== undefined && { key }) };
+  const options = googleSheets.options.parse({ spreadsheetId: 'unused', credentials: 'unused' });
+  return googleSheets.compose(fields, { deliveryId } as DeliveryContext, options);
+}
+
+let count = 0;
+function requestFor(
+  fields: Fields = {},
+  over: Partial<AttemptRequest<SheetMessage>> = {},
+): AttemptRequest<SheetMessage> {
+  const deliveryId = over.deliveryId ?? `d-${(count += 1)}`;
+  const composed = compose(fields, deliveryId);
+  if ('rejected' in composed) throw new Error(composed.rejected.detail);
+  return {
+    deliveryId,
+    message: composed.message,
+    attempt: 1,
+    firstAttemptAt: 0,
+    now: 1_000_000,
+    threadOf: null,
+    progress: null,
+    signal: new AbortController().signal,
+    ...over,
+  };
+}
+
+async function written(sink: Sink<SheetMessage>, request: AttemptRequest<SheetMessage>): Promise<Receipt> {
+  const outcome = await sink.deliver(request);
+  if (outcome.outcome !== 'delivered') throw new Error(JSON.stringify(outcome));
+  return outcome.receipt;
+}
+
+/** A tab as people left it. */
+function given(
+  sandbox: SheetsSandbox,
+  title: string,
+  cells: readonly (readonly (string | number)[])[],
+): void {
+  sandbox.document.addTab(sandbox.document.tabs.length + 1, title, {}).write(0, 0, cells);
+}
+
+/** For nock: a path as people write it, whatever the client encodes of it. */
+const at = (path: string) => (uri: string) => decodeURIComponent(uri.replace(/\?.*/, '')) === path;
+
+/** What was called since the last time. */
+const calls = (sandbox: SheetsSandbox) => sandbox.calls.splice(0).join(' ');
+
+const update = (Candidate: string | number, Status: string) =>
+  requestFor({ row: { Candidate, Status }, key: 'Candidate' });
+
+const refuse = (sandbox: SheetsSandbox, call: string, status: number, error: object): void => {
+  sandbox.faults.only = [call];
+  sandbox.faults.once({ kind: 'status', status, body: { error: { code: status, ...error } } });
+};
+
+describe('a row', () => {
+  test('makes its tab with a header that ends in Delivery', async () => {
+    const { sandbox, sink } = await connected();
+    const receipt = await written(sink, requestFor({ row: { Candidate: 'c', Status: 'Completed' } }));
+    expect(sandbox.cells('Results')).toEqual([
+      ['Candidate', 'Status', 'Delivery'],
+      ['c', 'Completed', expect.stringMatching(/^d-/)],
+    ]);
+    expect(receipt).toEqual({ spreadsheetId: sandbox.spreadsheetId, range: "'Results'!A2:C2" });
+  });
+
+  test('stands under its headers, whatever their order, and leaves other columns alone', async () => {
+    const { sandbox, sink } = await connected();
+    given(sandbox, 'Results', [['Notes', 'Status', ' Candidate ', 'Delivery', 'Reviewed by']]);
+    await written(sink, requestFor({ row: { Candidate: 'c', Status: 'Completed' } }, { deliveryId: 'd' }));
+    expect(sandbox.cells('Results')[1]).toEqual(['', 'Completed', 'c', 'd']);
+  });
+
+  test('gets the columns that are missing behind the ones that are there', async () => {
+    const { sandbox, sink } = await connected();
+    given(sandbox, 'Results', [
+      ['Candidate', 'Delivery', 'Mine'],
+      ['old', 'd-0', 'note'],
+    ]);
+    await written(sink, requestFor({ row: { Candidate: 'c', Score: 7 } }, { deliveryId: 'd' }));
+    expect(sandbox.cells('Results')).toEqual([
+      ['Candidate', 'Delivery', 'Mine', 'Score'],
+      ['old', 'd-0', 'note'],
+      ['c', 'd', '', 7],
+    ]);
+  });
+
+  test('gets a header in a tab that is empty', async () => {
+    const { sandbox, sink } = await connected();
+    await written(sink, requestFor({ tab: 'Sheet1' }));
+    expect(sandbox.cells('Sheet1')[0]).toEqual(['Candidate', 'Delivery']);
+  });
+
+  test('finds room beyond the last column of the tab', async () => {
+    const { sandbox, sink } = await connected();
+    const names = Array.from({ length: 26 }, (_, index) => `H${index}`);
+    given(sandbox, 'Results', [names]);
+    const row = Object.fromEntries([...names, 'Extra'].map((name) => [name, name]));
+    expect(await written(sink, requestFor({ row }))).toMatchObject({ range: "'Results'!A2:AB2" });
+    expect(sandbox.rows('Results')[0]).toMatchObject({ H0: 'H0', H25: 'H25', Extra: 'Extra' });
+  });
+
+  test.for(["Bob's results", 'A1', 'Ergebnisse 2026 (März)!', 'Σ:B'])(
+    'goes to the tab named %s',
+    async (tab) => {
+      const { sandbox, sink } = await connected();
+      const request = requestFor({ tab });
+      const receipt = await written(sink, request);
+      await written(sink, requestFor({ tab }));
+      expect(sandbox.rows(tab)).toHaveLength(2);
+      expect(await sink.find!(request)).toEqual({ found: receipt });
+    },
+  );
+
+  test('keeps numbers and truth values as they are, and text as text', async () => {
+    const { sandbox, sink } = await connected();
+    const row = { Number: 42, Truth: true, Formula: '=1+1', Text: '007', Nothing: null, Json: { a: [1] } };
+    await written(sink, requestFor({ row }));
+    expect(sandbox.rows('Results')[0]).toMatchObject({ ...row, Nothing: '', Json: '{"a":[1]}' });
+  });
+
+  test('may have headers that look like formulas or code', async () => {
+    const { sandbox, sink } = await connected();
+    await written(sink, requestFor({ row: { '=A1': 'x', ['__proto__']: 'y' } }, { deliveryId: 'd' }));
+    expect(sandbox.cells('Results')).toEqual([
+      ['=A1', '__proto__', 'Delivery'],
+      ['x', 'y', 'd'],
+    ]);
+  });
+
+  test('goes below its table and not into another one on the same tab', async () => {
+    const { sandbox, sink } = await connected();
+    given(sandbox, 'Results', [
+      ['Candidate', 'Delivery'],
+      ['old', 'd-0'],
+      [],
+      ['', '', '', 'Another', 'table'],
+      ['', '', '', 'with', 'more'],
+    ]);
+    const receipt = await written(sink, requestFor());
+    expect(receipt).toMatchObject({ range: "'Results'!A3:B3" });
+    expect(sandbox.cells('Results').at(-1)).toEqual(['', '', '', 'with', 'more']);
+  });
+
+  test('stands under its headers even where the header row has a gap', async () => {
+    const { sandbox, sink } = await connected();
+    given(sandbox, 'Results', [['Candidate', '', 'Status', 'Delivery']]);
+    await written(sink, requestFor({ row: { Candidate: 'a', Status: 'x' } }));
+    await written(sink, requestFor({ row: { Candidate: 'b', Status: 'y' } }));
+    expect(sandbox.rows('Results')).toMatchObject([
+      { Candidate: 'a', Status: 'x' },
+      { Candidate: 'b', Status: 'y' },
+    ]);
+  });
+
+  test('that lands beside its headers is not hidden', async () => {
+    const { sandbox, sink } = await connected();
+    given(sandbox, 'Results', [
+      ['', 'Candidate', 'Delivery'],
+      ['note', 'old', 'd-0'],
+    ]);
+    const outcome = await sink.deliver(requestFor());
+    expect(outcome).toMatchObject({
+      outcome: 'delivered',
+      note: expect.stringContaining('under its headers'),
+    });
+  });
+
+  test('is shortened where a cell cannot hold it, and the delivery says so', async () => {
+    const { sandbox, sink } = await connected();
+    const composed = compose({ row: { Candidate: `${'x'.repeat(49_985)}${'👩'.repeat(20)}` } }, 'd');
+    expect(composed).toMatchObject({ note: expect.stringContaining('shortened') });
+    const { message } = composed as { message: SheetMessage };
+    expect(String(message.row['Candidate'])).toMatch(/x… \(shortened\)$|x👩* … \(shortened\)$/u);
+    await written(sink, requestFor({}, { message }));
+    expect(String(sandbox.rows('Results')[0]!['Candidate']).length).toBeLessThanOrEqual(50_000);
+  });
+
+  test.for([
+    [{ tab: ' ' }, 'tab'],
+    [{ tab: 'x'.repeat(101) }, 'tab'],
+    [{ row: { Candidate: '' }, key: 'Candidate' }, 'key'],
+  ] as const)('is refused for %j', ([fields, word]) => {
+    expect(compose(fields, 'd')).toMatchObject({
+      rejected: { outcome: 'rejected', reason: 'invalid', detail: expect.stringContaining(word) },
+    });
+  });
+});
+
+describe('a header', () => {
+  test('is read once for many rows, and again after a while', async () => {
+    const { sandbox, sink } = await connected();
+    await written(sink, requestFor());
+    calls(sandbox);
+    await written(sink, requestFor({}, { now: 1_029_000 }));
+    expect(calls(sandbox)).toBe('values.append');
+    await written(sink, requestFor({}, { now: 1_031_000 }));
+    expect(calls(sandbox)).toBe('values.get values.append');
+  });
+
+  test('that people changed is followed', async () => {
+    const { sandbox, sink } = await connected();
+    await written(sink, requestFor({ row: { A: 'a', B: 'b' } }));
+    sandbox.document.tab('Results')!.write(0, 0, [['B', 'A']]);
+    await written(sink, requestFor({ row: { A: 'a', B: 'b' } }, { now: 2_000_000 }));
+    expect(sandbox.cells('Results')[2]).toMatchObject(['b', 'a', expect.any(String)]);
+  });
+
+  test('is made anew when its tab was renamed between two rows', async () => {
+    const { sandbox, sink } = await connected();
+    await written(sink, requestFor());
+    sandbox.document.tabs.pop();
+    const request = requestFor();
+    expect(await sink.deliver(request)).toMatchObject({ outcome: 'retry', reason: 'not_found' });
+    await written(sink, request);
+    expect(sandbox.rows('Results')).toHaveLength(1);
+  });
+
+  test('is shared with another copy of the connector that makes it at the same moment', async () => {
+    const { sandbox, sink } = await connected();
+    const other = await connect(sandbox);
+    const both = [requestFor({ row: { A: 1 } }), requestFor({ row: { B: 2 } })];
+    const outcomes = await Promise.all([sink.deliver(both[0]!), other.deliver(both[1]!)]);
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome.outcome !== 'delivered') await written(sink, { ...both[index]!, now: 2_000_000 });
+    }
+    expect(sandbox.tabs().filter((title) => title === 'Results')).toHaveLength(1);
+    const rows = sandbox.rows('Results');
+    expect(rows.map(({ A }) => A).filter(Boolean)).toEqual([1]);
+    expect(rows.map(({ B }) => B).filter(Boolean)).toEqual([2]);
+  });
+
+  test('whose making was cut off is there once all the same', async () => {
+    const { sandbox, sink } = await connected();
+    sandbox.faults.only = ['spreadsheets.batchUpdate'];
+    sandbox.faults.once({ kind: 'drop', commit: true });
+    const request = requestFor();
+    expect(await sink.deliver(request)).toMatchObject({ outcome: 'retry', reason: 'network' });
+    await written(sink, request);
+    expect(sandbox.cells('Results')).toHaveLength(2);
+  });
+
+  test.for(['{}', '<html>', '[]'])(
+    'is not taken for empty because something else answered: %s',
+    async (body) => {
+      const { sandbox, sink } = await connected();
+      given(sandbox, 'Results', [['Candidate', 'Delivery']]);
+      sandbox.faults.only = ['values.get'];
+      const headers = body === '<html>' ? {} : { 'content-type': 'application/json' };
+      sandbox.faults.once({ kind: 'status', status: 200, body, headers });
+      expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'retry', reason: 'server' });
+      expect(sandbox.cells('Results')).toEqual([['Candidate', 'Delivery']]);
+    },
+  );
+});
+
+describe('an action with a key', () => {
+  test('updates the row with that value and leaves its other columns', async () => {
+    const { sandbox, sink } = await connected();
+    given(sandbox, 'Results', [
+      ['Candidate', 'Notes', 'Status', 'Delivery'],
+      ['a', 'keep', 'old', 'd-0'],
+      ['b', 'keep', 'old', 'd-00'],
+    ]);
+    const request = update('b', '=new');
+    const receipt = await written(sink, request);
+    expect(receipt).toMatchObject({ range: "'Results'!A3:D3" });
+    expect(sandbox.cells('Results').slice(1)).toEqual([
+      ['a', 'keep', 'old', 'd-0'],
+      ['b', 'keep', '=new', request.deliveryId],
+    ]);
+    expect(await sink.find!(request)).toEqual({ found: receipt });
+  });
+
+  test('adds a row where none has the value, and then updates that one', async () => {
+    const { sandbox, sink } = await connected();
+    await written(sink, update('a', 'Completed'));
+    await written(sink, update('b', 'Completed'));
+    await written(sink, update('a', 'Canceled'));
+    expect(sandbox.rows('Results')).toMatchObject([
+      { Candidate: 'a', Status: 'Canceled' },
+      { Candidate: 'b', Status: 'Completed' },
+    ]);
+  });
+
+  test('takes a number and its text for the same, and the header for no row', async () => {
+    const { sandbox, sink } = await connected();
+    given(sandbox, 'Results', [
+      ['Candidate', 'Status', 'Delivery'],
+      [1234567, 'old'],
+    ]);
+    await written(sink, update('1234567', 'new'));
+    await written(sink, update('Candidate', 'x'));
+    expect(sandbox.rows('Results').map(({ Status }) => Status)).toEqual(['new', 'x']);
+  });
+
+  test('ends unknown when the answer to the update is lost, and is found', async () => {
+    const { sandbox, sink } = await connected();
+    await written(sink, update('a', 'Completed'));
+    sandbox.faults.only = ['values.batchUpdate'];
+    sandbox.faults.once({ kind: 'drop', commit: true });
+    const request = update('a', 'Canceled');
+    expect(await sink.deliver(request)).toMatchObject({ outcome: 'unknown', reason: 'network' });
+    expect(await sink.find!(request)).toMatchObject({ found: { range: "'Results'!A2:C2" } });
+  });
+});
+
+describe('asking for an earlier row', () => {
+  test('works after people moved columns and rows', async () => {
+    const { sandbox, sink } = await connected();
+    const request = requestFor();
+    await written(sink, request);
+    const { deliveryId } = request;
+    sandbox.document
+      .tab('Results')!
+      .rows.splice(0, 2, ['Delivery', 'Candidate'], [], ['other', 'x'], [deliveryId, 'c']);
+    expect(await sink.find!(request)).toMatchObject({ found: { range: "'Results'!A4:B4" } });
+  });
+
+  test.for<[string, readonly (readonly string[])[] | null]>([
+    ['there is no tab', null],
+    ['the tab is empty', []],
+    ['there is no column of deliveries', [['Candidate'], ['c']]],
+  ])('finds nothing where %s', async ([, cells]) => {
+    const { sandbox, sink } = await connected();
+    if (cells) given(sandbox, 'Results', cells);
+    expect(await sink.find!(requestFor())).toEqual({ found: null });
+  });
+
+  test.for([
+    [{ role: 'none' }, 'auth'],
+    [{ perMinute: 0 }, 'rate_limited'],
+  ] as const)('is put off with %j', async ([options, reason]) => {
+    const { sink } = await connected(options);
+    expect(await sink.find!(requestFor())).toMatchObject({
+      found: 'failed',
+      failure: { outcome: 'retry', reason, sinkWide: true },
+    });
+  });
+});
+
+describe('a refusal by Google', () => {
+  test('for the quota waits', async () => {
+    const { sink } = await connected({ perMinute: 2 });
+    await written(sink, requestFor());
+    expect(await sink.deliver(requestFor())).toMatchObject({
+      outcome: 'retry',
+      reason: 'rate_limited',
+      sinkWide: true,
+      detail: expect.stringContaining('Write requests per minute'),
+    });
+  });
+
+  test('of the account says whom to share the spreadsheet with', async () => {
+    const { sink } = await connected({ role: 'reader' });
+    expect(await sink.deliver(requestFor())).toMatchObject({
+      outcome: 'retry',
+      reason: 'auth',
+      sinkWide: true,
+      detail: expect.stringContaining('Share the spreadsheet with connector@sandbox.iam.gserviceaccount.com'),
+    });
+  });
+
+  test('of a wrong spreadsheet points to spreadsheetId', async () => {
+    const { sandbox } = await connected();
+    const sink = await connect(sandbox, { spreadsheetId: 'another' });
+    expect(await sink.deliver(requestFor())).toMatchObject({
+      outcome: 'retry',
+      reason: 'not_found',
+      sinkWide: true,
+      detail: expect.stringContaining('spreadsheetId'),
+    });
+  });
+
+  test('of a protected range is final', async () => {
+    const { sandbox, sink } = await connected();
+    given(sandbox, 'Results', [['Candidate', 'Delivery']]);
+    sandbox.document.protectedTabs = ['Results'];
+    expect(await sink.deliver(requestFor())).toMatchObject({
+      outcome: 'rejected',
+      advice: expect.stringContaining('protected'),
+    });
+  });
+
+  test.for([
+    [
+      403,
+      { status: 'RESOURCE_EXHAUSTED', details: [{ reason: 'RATE_LIMIT_EXCEEDED' }] },
+      'rate_limited',
+      'quota',
+    ],
+    [
+      403,
+      { status: 'PERMISSION_DENIED', details: [{ reason: 'SERVICE_DISABLED' }] },
+      'auth',
+      'Enable the Google Sheets API',
+    ],
+    [
+      400,
+      {
+        message:
+          'This action would increase the number of cells in the workbook above the limit of 10000000 cells.',
+      },
+      'invalid',
+      'Delete old rows',
+    ],
+    [409, { status: 'ABORTED' }, 'server', '409'],
+  ] as const)(
+    'with %i and %j holds the deliveries of the sink back',
+    async ([status, error, reason, words]) => {
+      const { sandbox, sink } = await connected();
+      refuse(sandbox, 'values.append', status, error);
+      expect(await sink.deliver(requestFor())).toMatchObject({
+        outcome: 'retry',
+        reason,
+        sinkWide: true,
+        detail: expect.stringContaining(words),
+      });
+    },
+  );
+
+  test.for(['{}', '<html>Sign in</html>'])(
+    'and an answer from elsewhere are told apart: %s',
+    async (body) => {
+      const { sandbox, sink } = await connected();
+      sandbox.faults.only = ['values.append'];
+      sandbox.faults.once({
+        kind: 'status',
+        status: 200,
+        body,
+        headers: { 'content-type': 'application/json' },
+      });
+      expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'unknown', reason: 'server' });
+    },
+  );
+});
+
+describe('signing in', () => {
+  test('happens once for many rows, and again when the token ends', async () => {
+    const { sandbox, sink } = await connected();
+    for (let index = 0; index < 3; index += 1) await written(sink, requestFor());
+    expect(sandbox.calls.filter((call) => call === 'token')).toHaveLength(1);
+    sandbox.tokens.revokeAll();
+    const request = requestFor();
+    expect(await sink.deliver(request)).toMatchObject({ outcome: 'retry', reason: 'auth' });
+    await written(sink, request);
+    expect(sandbox.rows('Results')).toHaveLength(4);
+  });
+
+  test('with a key that Google does not know holds the deliveries back and shows no key', async () => {
+    const { sandbox } = await connected();
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const private_key = privateKey.export({ type: 'pkcs8', format: 'pem' });
+    const account = { ...(JSON.parse(sandbox.credentials) as object), private_key };
+    const sink = await connect(sandbox, { credentials: JSON.stringify(account) });
+    const outcome = await sink.deliver(requestFor());
+    expect(outcome).toMatchObject({
+      outcome: 'retry',
+      reason: 'auth',
+      sinkWide: true,
+      detail: expect.stringMatching(/connector@sandbox.*invalid_grant: Invalid JWT Signature\..*key/),
+    });
+    expect(JSON.stringify(outcome)).not.toContain('PRIVATE');
+  });
+
+  test('that hangs ends with the attempt and sent nothing', async () => {
+    const { sandbox, sink } = await connected();
+    const controller = new AbortController();
+    sandbox.faults.decide = () => {
+      setImmediate(() => controller.abort());
+      return { kind: 'hang', commit: false };
+    };
+    const outcome = await sink.deliver(requestFor({}, { signal: controller.signal }));
+    expect(outcome).toMatchObject({ outcome: 'retry', reason: 'timeout' });
+    expect(sandbox.calls).toEqual(['token']);
+  });
+
+  test('uses the credentials as text, as keys in the config, or from a file', async () => {
+    const { sandbox } = await connected();
+    const folder = await mkdtemp(join(tmpdir(), 'sheets-'));
+    open.push({ close: () => rm(folder, { recursive: true }) });
+    await writeFile(join(folder, 'key.json'), sandbox.credentials);
+    const inline = JSON.parse(sandbox.credentials) as { private_key: string };
+    const escaped = { ...inline, private_key: inline.private_key.replaceAll('\n', String.raw`\n`) };
+    for (const credentials of [sandbox.credentials, inline, escaped, join(folder, 'key.json')]) {
+      await written(await connect(sandbox, { credentials }), requestFor());
+    }
+    expect(sandbox.rows('Results')).toHaveLength(4);
+  });
+
+  const pem = '-----BEGIN PRIVATE KEY-----\nMIIEvSECRET\n-----END PRIVATE KEY-----\n';
+  test.for([
+    ['/nowhere/key.json', 'ENOENT'],
+    [pem, 'cannot be read'],
+    ['{"client_email": "a@b", "private_key": "SECRET', 'no valid JSON'],
+    ['{"client_email": "a@b"}', 'it lacks private_key'],
+    [
+      JSON.stringify({ type: 'authorized_user', refresh_token: 'SECRET' }),
+      'it lacks client_email, private_key',
+    ],
+    [JSON.stringify({ client_email: 'a@b', private_key: pem }), 'no PEM key'],
+  ])('with %j fails when the sink connects, and says why without a secret', async ([credentials, why]) => {
+    const options = googleSheets.options.parse({ spreadsheetId: 'x', credentials });
+    const message = await googleSheets.connect(options).then(
+      () => '',
+      (error: unknown) => String(error),
+    );
+    expect(message).toContain(why);
+    expect(message).not.toContain('SECRET');
+  });
+});
+
+describe('a live check', () => {
+  const signal = new AbortController().signal;
+
+  test('writes nothing and says which tabs will be made', async () => {
+    const { sandbox, sink } = await connected();
+    sandbox.document.tabs[0]!.write(0, 0, [['candidate-connector live check']]);
+    const before = JSON.stringify(sandbox.document);
+    const lines = await sink.check([requestFor().message, requestFor({ tab: 'Sheet1' }).message], signal);
+    expect(lines.map(({ ok, what }) => `${ok} ${what}`)).toEqual([
+      'true signs in',
+      'true sees the spreadsheet',
+      'true may write to it',
+      'true tab Results',
+      'true tab Sheet1',
+    ]);
+    expect(lines.slice(-2).map(({ detail }) => detail)).toEqual([
+      'will be made with its first row',
+      'is there',
+    ]);
+    expect(JSON.stringify(sandbox.document)).toBe(before);
+  });
+
+  test.for([
+    ['reader', 'may write to it', 'Share the spreadsheet with'],
+    ['none', 'sees the spreadsheet', 'Share the spreadsheet with'],
+  ] as const)('as %s fails at "%s"', async ([role, what, words]) => {
+    const { sink } = await connected({ role });
+    const failed = (await sink.check([], signal)).filter(({ ok }) => !ok);
+    expect(failed).toMatchObject([
+      { what, detail: expect.stringContaining(words), advice: expect.any(String) },
+    ]);
+  });
+});
+
+test.for([
+  [{ tab: 'a', row: {} }, 'at least one column'],
+  [{ tab: 'a', row: { Delivery: 'x' } }, 'keeps its delivery id'],
+  [{ tab: 'a', row: { ' ': 'x' } }, 'name of a column'],
+  [{ tab: 'a', row: { A: 'x' }, key: 'B' }, 'one of the headers'],
+] as const)('the action %j is found wrong when the config is read', ([action, expected]) => {
+  const { error } = googleSheets.action.safeParse(action);
+  expect(JSON.stringify(error!.issues)).toContain(expected);
+});
+
+test.for<[over: object, expected: string]>([
+  [{ spreadsheetId: 'https://docs.google.com/spreadsheets/d/1AbC/edit' }, 'after /d/'],
+  [{ apiUrl: 'https://proxy.example.com/google/' }, 'without a path'],
+])('the options %j are found wrong when the config is read', ([over, expected]) => {
+  const { error } = googleSheets.options.safeParse({
+    spreadsheetId: '1AbC',
+    credentials: '/key.json',
+    ...over,
+  });
+  expect(error!.issues.map(({ message }) => message).join()).toContain(expected);
+});
+
+test('asks nothing of the real Google but a token, the header and the row', async () => {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const private_key = privateKey.export({ type: 'pkcs8', format: 'pem' });
+  const id = '1AbC-_d';
+  nock('https://oauth2.googleapis.com')
+    .post('/token')
+    .reply(200, { access_token: 'ya29.x', expires_in: 3600 });
+  nock('https://sheets.googleapis.com')
+    .get(at(`/v4/spreadsheets/${id}/values/'Results'!1:1`))
+    .matchHeader('authorization', 'Bearer ya29.x')
+    .reply(200, { range: 'Results!A1:Z1', values: [['Candidate', 'Delivery']] })
+    .post(at(`/v4/spreadsheets/${id}/values/'Results'!A1:append`), {
+      majorDimension: 'ROWS',
+      values: [['42', 'd-nock']],
+    })
+    .query({ valueInputOption: 'RAW', insertDataOption: 'INSERT_ROWS' })
+    .reply(200, { updates: { updatedRange: 'Results!A9:B9' } });
+  try {
+    const credentials = JSON.stringify({ client_email: 'a@b.iam.gserviceaccount.com', private_key });
+    const options = googleSheets.options.parse({ spreadsheetId: id, credentials });
+    const sink = await googleSheets.connect(options);
+    expect(await sink.deliver(requestFor({}, { deliveryId: 'd-nock' }))).toEqual({
+      outcome: 'delivered',
+      receipt: { spreadsheetId: id, range: "'Results'!A9:B9" },
+    });
+    expect(nock.pendingMocks()).toEqual([]);
+  } finally {
+    nock.restore();
+  }
+});

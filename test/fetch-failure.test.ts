@@ -1,0 +1,80 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { fetchFailure } from '../src/fetch-failure.ts';
+
+const servers: ReturnType<typeof createServer>[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close();
+});
+
+/** The port of a server that does this with the first bytes it gets. */
+async function listening(onData: (socket: Socket) => void): Promise<number> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => onData(socket));
+  });
+  servers.push(server);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+async function failureOf(url: string) {
+  const error: unknown = await fetch(url, { method: 'POST', body: 'x' }).then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  return fetchFailure(error);
+}
+
+test('a refused connection certainly sent nothing', async () => {
+  const port = await listening(() => {});
+  servers.pop()!.close();
+  expect(await failureOf(`http://127.0.0.1:${port}/`)).toEqual({
+    left: false,
+    words: 'nothing listens there (ECONNREFUSED)',
+  });
+});
+
+test('a name that does not resolve certainly sent nothing', async () => {
+  expect(await failureOf('http://nowhere.invalid/')).toMatchObject({ left: false });
+});
+
+test('a TLS handshake that fails certainly sent nothing', async () => {
+  const port = await listening((socket) => socket.end('no TLS here\r\n'));
+  expect(await failureOf(`https://127.0.0.1:${port}/`)).toMatchObject({
+    left: false,
+    words: expect.stringContaining('TLS'),
+  });
+});
+
+test.for<[string, (socket: Socket) => void]>([
+  ['closed', (socket) => socket.destroy()],
+  ['reset', (socket) => socket.resetAndDestroy()],
+  ['answered with something else than HTTP', (socket) => socket.end('220 mail.example ESMTP\r\n')],
+])('a connection that was %s after the request may have carried it', async ([, end]) => {
+  const port = await listening(end);
+  expect(await failureOf(`http://127.0.0.1:${port}/`)).toMatchObject({ left: true });
+});
+
+test.for([
+  [{ code: 'ETIMEDOUT', syscall: 'connect' }, false],
+  [{ code: 'ETIMEDOUT', syscall: 'read' }, true],
+  [{ code: 'EHOSTUNREACH', syscall: 'write' }, true],
+  [{ code: 'UND_ERR_CONNECT_TIMEOUT' }, false],
+  [{ code: 'UND_ERR_HEADERS_TIMEOUT' }, true],
+  [{ code: 'CERT_HAS_EXPIRED' }, false],
+  [{ code: 'ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC' }, true],
+  [{ code: 'ETIMEDOUT', errors: [{ code: 'ETIMEDOUT', syscall: 'connect' }] }, false],
+] as const)('the cause %j tells whether the request may have left: %s', ([cause, left]) => {
+  expect(fetchFailure(new TypeError('fetch failed', { cause }))).toMatchObject({ left });
+});
+
+test.for([null, 'text', 42, new Error('secret'), { cause: { code: 'secret value' } }])(
+  'an error of no known kind (%j) may have carried the request, and is not quoted',
+  (error) => {
+    expect(fetchFailure(error)).toEqual({ left: true, words: 'the connection broke off' });
+  },
+);
