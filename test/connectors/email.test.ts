@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { email } from '../../connectors/email/index.ts';
@@ -23,8 +26,11 @@ async function start(options: SmtpSandboxOptions = {}): Promise<SmtpSandbox> {
   return sandbox;
 }
 
-async function connect(over: object = {}): Promise<Sink<Mail>> {
-  const sink = await email.connect(email.options.parse({ url: sandbox.url(), from, ...over }));
+async function connect({
+  url = sandbox.url(),
+  ...over
+}: { url?: string; requireTls?: boolean } = {}): Promise<Sink<Mail>> {
+  const sink = await email.connect(email.options.parse({ url, from, ...over }));
   open.unshift(sink);
   return sink;
 }
@@ -301,6 +307,28 @@ async function answering(call: string, status: number, body?: string) {
   sandbox.faults.once({ kind: 'status', status, body });
   return (await connect()).deliver(request(fields));
 }
+
+/** Speaks just enough SMTP to take a mail, and hangs up in the middle of it. */
+async function hangingUpInTheMiddle(): Promise<string> {
+  const server = createServer((socket) => {
+    let inMail = false;
+    socket.on('error', () => {}).write('220 ready\r\n');
+    socket.on('data', (chunk) => {
+      if (inMail) socket.destroy();
+      inMail ||= chunk.toString().startsWith('DATA');
+      socket.write(inMail ? '354 go on\r\n' : '250 fine\r\n');
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  open.push({ close: async () => void server.close() });
+  return `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('a mail cut off in the middle was not taken', async () => {
+  const sink = await connect({ url: await hangingUpInTheMiddle() });
+  const outcome = await sink.deliver(request({ ...fields, text: 'x'.repeat(50_000_000) }));
+  expect(outcome).toMatchObject({ outcome: 'retry', reason: 'network' });
+});
 
 describe('what the server says', () => {
   test('names the fix for a refused sender, recipient and message', async () => {
