@@ -20,13 +20,11 @@ type Connectors = ReadonlyMap<string, AnyConnector>;
 /** The whole config as one schema. Loading uses its parts: which keys an action may have depends on its sink. */
 export function configSchema(connectors: Connectors) {
   const all = [...connectors.values()];
-  const actions = z.array(
-    anyOf(all.map((connector) => named(actionSchema(connector), connector, 'An action'))),
-  );
+  const actions = z.array(anyOf(all.map((connector) => named(actionSchema(connector), connector, 'action'))));
   const alertActions = z.array(
-    anyOf(all.map((connector) => named(alertActionSchema(connector), connector, 'An alert'))),
+    anyOf(all.map((connector) => named(alertActionSchema(connector), connector, 'alert'))),
   );
-  const sinks = all.map((connector) => named(sinkSchema(connector), connector, 'A sink'));
+  const sinks = all.map((connector) => named(sinkSchema(connector), connector, 'sink'));
   return z.strictObject({
     $schema: z.string().optional().describe('Where editors find the schema, in a config written as JSON.'),
     ...settings,
@@ -64,14 +62,19 @@ function alerts(then: z.ZodArray) {
 }
 
 const named = (schema: z.ZodObject, connector: AnyConnector, what: string): z.ZodObject =>
-  schema.meta({ title: `${what} of ${connector.name}` });
+  schema.meta({ id: `${connector.name}-${what}`, title: `${connector.name} ${what}` });
 
 const anyOf = (schemas: readonly z.ZodObject[]): z.ZodType =>
   schemas.length === 0 ? z.never() : z.union(schemas);
 
 /** The JSON Schema of the config file, as `candidate-connector schema` prints it. */
 export function jsonSchemaText(connectors: Connectors): string {
-  const schema = z.toJSONSchema(configSchema(connectors), { io: 'input', unrepresentable: 'any' }) as Json;
+  const schema = z.toJSONSchema(configSchema(connectors), {
+    io: 'input',
+    unrepresentable: 'any',
+    // Editors' YAML support knows this draft best.
+    target: 'draft-07',
+  }) as Json;
   return `${JSON.stringify(withReferences(schema), null, 2)}\n`;
 }
 
@@ -94,7 +97,7 @@ function withReferences(schema: Json): Json {
 function inKeyword(keyword: string, value: Json): Json {
   if (['items', 'additionalProperties', 'anyOf', 'oneOf', 'allOf', 'not'].includes(keyword))
     return withReferences(value);
-  if (['properties', 'patternProperties', '$defs'].includes(keyword) && isMap(value))
+  if (['properties', 'patternProperties', 'definitions'].includes(keyword) && isMap(value))
     return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, withReferences(schema)]));
   return value;
 }

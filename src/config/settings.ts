@@ -36,7 +36,7 @@ const receiver = z
         "Who may call: `published` (the service's documented addresses), `any`, or a list of addresses, CIDRs and `published`.",
       ),
     trustProxy: trustProxy
-      .default(0)
+      .prefault(0)
       .describe(
         'Proxies in front whose X-Forwarded-For is believed: how many, or their addresses and CIDRs.',
       ),

@@ -1,0 +1,75 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Ajv } from 'ajv';
+import addFormats from 'ajv-formats';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { connectors } from '../../connectors/index.ts';
+import { jsonSchemaText } from '../../src/config/json-schema.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { runScenarios } from '../../src/config/scenarios.ts';
+
+const root = join(import.meta.dirname, '../..');
+const exampleFile = join(root, 'config.example.yaml');
+
+/** What the example asks of the environment; everything else has a default there. */
+const needed = {
+  SLACK_BOT_TOKEN: 'xoxb-1',
+  SHEET_ID: 'sheet-1',
+  GOOGLE_CREDENTIALS: '{"client_email":"robot@example.com","private_key":"-----BEGIN"}',
+  SMTP_URL: 'smtp://user:password@mail.example.com:587',
+  ATS_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+};
+
+const ajv = new Ajv({ allowUnionTypes: true, strict: true });
+(addFormats as unknown as (ajv: Ajv) => void)(ajv);
+const schemaText = jsonSchemaText(connectors);
+const validate = ajv.compile(JSON.parse(schemaText) as object);
+
+test('the example is valid, without a warning, and its scenarios come out as they say', async () => {
+  const config = await loadConfig(exampleFile, { env: needed, connectors });
+  expect(config.warnings).toEqual([]);
+  expect(runScenarios(config)).toEqual([]);
+  expect([...config.sinks.keys()]).toEqual(['slack', 'sheet', 'mail', 'ats']);
+});
+
+test('the example asks for nothing else than it needs', async () => {
+  const error = await loadConfig(exampleFile, { env: {}, connectors }).catch((thrown: Error) => thrown);
+  const missing = [...String(error).matchAll(/environment variable (\w+) is not set/g)].map(
+    ([, name]) => name,
+  );
+  expect(missing).toEqual(Object.keys(needed));
+});
+
+test('the committed schema is the one of this code', async () => {
+  expect(await readFile(join(root, 'config.schema.json'), 'utf8')).toBe(schemaText);
+});
+
+test('the example agrees with the schema that it names', async () => {
+  const text = await readFile(exampleFile, 'utf8');
+  expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=./config.schema.json');
+  validate(parse(text));
+  expect(validate.errors).toBeNull();
+});
+
+test.each([
+  ['an unknown key', 'rules: []\nsinks: {}\nreciever: {}'],
+  ['a duration without a unit', 'rules: []\nsinks: {}\nstore: { retention: 30 }'],
+  ['a sink without its credential', 'rules: []\nsinks: { slack: { connector: slack } }'],
+  ['an unknown status', 'rules: [ { name: a, when: { status: Complete }, then: [] } ]\nsinks: {}'],
+  [
+    'an action with a key of no connector',
+    'rules: [ { name: a, when: {}, then: [ { sink: x, nope: 1 } ] } ]\nsinks: {}',
+  ],
+])('the schema refuses %s', (_, text) => {
+  expect(validate(parse(text))).toBe(false);
+});
+
+test('the schema takes a reference wherever a value stands', () => {
+  validate(
+    parse(
+      'rules: []\nsinks: {}\nreceiver: { port: "${PORT}", maxBody: "${MAX:-1kb}" }\nlog: { level: "${LEVEL}" }',
+    ),
+  );
+  expect(validate.errors).toBeNull();
+});

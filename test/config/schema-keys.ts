@@ -1,0 +1,86 @@
+/** The parts of a JSON Schema that lead to keys. */
+export interface Schema {
+  readonly $ref?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly properties?: Record<string, Schema>;
+  readonly patternProperties?: Record<string, Schema>;
+  readonly additionalProperties?: Schema | boolean;
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly definitions?: Record<string, Schema>;
+}
+
+export type Keys = Map<string, Schema>;
+
+/** What stands for the names that people choose, in maps whose keys are theirs. */
+const names: Record<string, string> = { catalog: '<test id>', hours: '<name>' };
+
+/** Where something of its own begins, which is listed by itself. */
+const ends = [
+  'sinks',
+  'rules[].when',
+  'rules[].then',
+  'unmatched',
+  'alerts.dead.then',
+  'alerts.paused.then',
+  'alerts.silence.then',
+];
+
+/** Every key that a config can have, by section and name as docs/configuration.md has them. */
+export function keysOf(root: Schema, connectorNames: readonly string[]): Keys {
+  const definition = (name: string): Schema => root.definitions?.[name] ?? {};
+  const keys: Keys = new Map();
+
+  /** The shapes that a value may have. Any JSON, which zod names `__schema…`, has no keys of ours. */
+  function shapes(schema: Schema): Schema[] {
+    if (schema.$ref?.includes('__schema')) return [];
+    if (schema.$ref !== undefined) return shapes(definition(schema.$ref.replace('#/definitions/', '')));
+    return [schema, ...(schema.anyOf ?? []).flatMap(shapes)];
+  }
+
+  function add(schema: Schema, path: string): void {
+    for (const { properties = {}, items, additionalProperties } of shapes(schema)) {
+      for (const [key, inner] of Object.entries(properties))
+        addKey(path === '' ? key : `${path}.${key}`, inner);
+      if (items) add(items, `${path}[]`);
+      if (typeof additionalProperties === 'object' && names[path])
+        add(additionalProperties, `${path}.${names[path]}`);
+    }
+  }
+
+  function addKey(path: string, schema: Schema): void {
+    keys.set(path, { ...shapes(schema)[0], ...schema });
+    if (!ends.includes(path)) add(schema, path);
+  }
+
+  /** The keys that every connector has go to one section, each connector's own to its own. */
+  function addVariants(kind: 'sink' | 'action', shared: string): void {
+    const variants = connectorNames.map(
+      (name) => [name, definition(`${name}-${kind}`).properties ?? {}] as const,
+    );
+    for (const [name, properties] of variants) {
+      for (const [key, schema] of Object.entries(properties)) {
+        const isShared = variants.every(([, others]) => key in others);
+        addKey(`${isShared ? shared : `${name} ${kind}`}.${key}`, schema);
+      }
+    }
+  }
+
+  function addWhen(): void {
+    const { properties = {}, patternProperties = {} } = definition('When');
+    const catalogKeys = Object.values(patternProperties).map((schema) => ['test.<key>', schema] as const);
+    for (const [key, schema] of [...Object.entries(properties), ...catalogKeys]) {
+      keys.set(`rules[].when.${key}`, schema);
+      const operators = shapes(schema).flatMap((shape) => Object.entries(shape.properties ?? {}));
+      if (!['all', 'any', 'not'].includes(key))
+        for (const [operator, inner] of operators) keys.set(`rules[].when.<field>.${operator}`, inner);
+    }
+  }
+
+  add(root, '');
+  addVariants('sink', 'sinks.<name>');
+  addVariants('action', 'rules[].then[]');
+  addWhen();
+  return keys;
+}
