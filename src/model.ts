@@ -24,6 +24,28 @@ export interface Event extends CandidateEvent {
   readonly receivedAt: number;
 }
 
+/** A notice with its deliveries' common id, `ntc_…`. */
+export interface RaisedNotice extends Notice {
+  readonly id: string;
+  readonly raisedAt: number;
+}
+
+/** What the connector has to tell people of itself. */
+export interface Notice {
+  readonly alert: 'dead' | 'paused' | 'silence';
+  /** What it is about, the same for every notice of the same trouble: at most one an hour goes out for each cause. */
+  readonly cause: string;
+  /** The sink in trouble; null where none is. */
+  readonly sink: string | null;
+  /** How many deliveries are concerned; 0 where none is. */
+  readonly count: number;
+  /** When it began (ms). */
+  readonly since: number;
+  /** In plain words: what is wrong, and what to do next. */
+  readonly detail: string;
+  readonly advice: string;
+}
+
 /** Says which action of a config an item came from: the rule's name and the action's index in its `then`. */
 export interface ActionRef {
   readonly rule: string;
@@ -38,8 +60,10 @@ export interface PlannedDelivery extends ActionRef {
   /** Deliveries of one lane share a rate and an order, for example one Slack channel. Starts with the sink's name. */
   readonly lane: string;
   readonly dueAt: number;
-  /** Deliveries with the same group become one message. */
+  /** Deliveries with the same group become one message (a digest). */
   readonly group: string | null;
+  /** How many deliveries one message of the group may carry; what is beyond it goes into a further one. */
+  readonly groupMax: number | null;
 }
 
 /**
@@ -55,6 +79,11 @@ export interface Delivery extends PlannedDelivery {
   readonly eventId: string;
   readonly configId: string;
   readonly state: DeliveryState;
+  /**
+   * In a digest whose message was begun: the id of the delivery that it goes out under, which is this one's own id for
+   * the first of them. Fixed from then on, so that every attempt carries the same events. Null otherwise.
+   */
+  readonly carrier: string | null;
   readonly createdAt: number;
   /** When giving up is counted from: the first due time, or the last replay. */
   readonly since: number;

@@ -13,6 +13,11 @@ export interface Store {
    * The event, its place in the idempotency index and its deliveries land in one transaction.
    */
   accept(arrival: Arrival): Promise<Acceptance>;
+  /**
+   * Keeps a notice with its deliveries, unless one with the same cause was raised within `quietMs` before it. Resolves
+   * to whether it was kept. Its deliveries are carried out like an event's.
+   */
+  raise(arrival: NoticeArrival): Promise<boolean>;
   /** Keeps a request that was refused for its content; only the newest `keep` stay. */
   keepRejected(request: RejectedRequest, keep: number): Promise<void>;
 
@@ -82,6 +87,13 @@ export interface Arrival {
   readonly windowMs: number;
 }
 
+export interface NoticeArrival {
+  readonly notice: RaisedNotice;
+  readonly configId: string;
+  readonly deliveries: readonly PlannedDelivery[];
+  readonly quietMs: number;
+}
+
 export interface Acceptance {
   /** The first one's id where `duplicate`. */
   readonly eventId: string;
@@ -101,8 +113,13 @@ export interface LaneHead {
 
 export interface Claimed {
   readonly delivery: Delivery;
-  readonly event: Event;
+  readonly about: About;
+  /** The others that its message carries (a digest), in order of acceptance; empty for most. They share its outcome. */
+  readonly carried: readonly { readonly delivery: Delivery; readonly about: About }[];
 }
+
+/** What a delivery tells of. */
+export type About = { readonly event: Event } | { readonly notice: RaisedNotice };
 
 /** How an attempt ended and what becomes of its delivery. */
 export interface AttemptResult {
