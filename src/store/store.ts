@@ -1,4 +1,4 @@
-import type { Attempt, Delivery, DeliveryState, Event, Json, PlannedDelivery, Receipt } from '../model.ts';
+import type { Attempt, Delivery, DeliveryState, Event, Json, PlannedDelivery, RaisedNotice, Receipt } from '../model.ts';
 
 /**
  * What the connector needs of a database, in lifecycle words. Written for two backends; one suite holds both.
@@ -112,14 +112,15 @@ export interface LaneHead {
 }
 
 export interface Claimed {
+  /** In a digest: the delivery that its message goes out under. */
   readonly delivery: Delivery;
-  readonly about: About;
-  /** The others that its message carries (a digest), in order of acceptance; empty for most. They share its outcome. */
-  readonly carried: readonly { readonly delivery: Delivery; readonly about: About }[];
+  /**
+   * What the message tells of, in order of acceptance: one event, or all events of a digest, whose deliveries share the
+   * outcome; none where it is a notice.
+   */
+  readonly events: readonly Event[];
+  readonly notice: RaisedNotice | null;
 }
-
-/** What a delivery tells of. */
-export type About = { readonly event: Event } | { readonly notice: RaisedNotice };
 
 /** How an attempt ended and what becomes of its delivery. */
 export interface AttemptResult {
