@@ -24,20 +24,40 @@ export interface Medium {
   readonly data?: boolean;
 }
 
+/** An event as templates and connectors see it. */
+export interface EventData {
+  readonly id: string;
+  readonly candidateId: string;
+  readonly candidateNumericalId: number | null;
+  readonly testId: number;
+  readonly status: string;
+  /** ISO 8601 in UTC. */
+  readonly receivedAt: string;
+  readonly correlationId: string | null;
+  readonly raw: { readonly [key: string]: Json };
+}
+
+/** What the connector has to tell of itself, as templates and connectors see it; see Notice in the model. */
+export interface NoticeData {
+  readonly alert: string;
+  readonly sink: string | null;
+  readonly count: number;
+  /** ISO 8601 in UTC. */
+  readonly since: string;
+  readonly detail: string;
+  readonly advice: string;
+}
+
+/** What a message tells of: one event, all events of a digest in order of acceptance, or the connector itself. */
+export type Subject =
+  | { readonly kind: 'event'; readonly event: EventData }
+  | { readonly kind: 'digest'; readonly events: readonly EventData[] }
+  | { readonly kind: 'notice'; readonly notice: NoticeData };
+
 /** What compose and the tool need to know of a delivery. */
 export interface DeliveryContext {
   readonly deliveryId: string;
-  readonly event: {
-    readonly id: string;
-    readonly candidateId: string;
-    readonly candidateNumericalId: number | null;
-    readonly testId: number;
-    readonly status: string;
-    /** ISO 8601 in UTC. */
-    readonly receivedAt: string;
-    readonly correlationId: string | null;
-    readonly raw: { readonly [key: string]: Json };
-  };
+  readonly subject: Subject;
 }
 
 /** One attempt to make. */
@@ -80,11 +100,22 @@ export interface LiveCheck {
 /** A connector connected with a sink's options. */
 export interface Sink<Message> {
   deliver(request: AttemptRequest<Message>): Promise<Outcome>;
+  /** One call for many deliveries, of a connector with `batch`: an outcome for each, in their order. */
+  deliverMany?(requests: readonly AttemptRequest<Message>[]): Promise<Outcome[]>;
+  /** Asks for many with as few calls as it takes; goes with deliverMany. */
+  findMany?(requests: readonly AttemptRequest<Message>[]): Promise<Finding[]>;
   /** Asks the tool whether an earlier attempt of this delivery arrived. Absent where no tool can be asked. */
   find?(request: AttemptRequest<Message>): Promise<Finding>;
   /** Asks everything that can be asked without sending. `messages`: what the rules would send here, as samples. */
   check(messages: readonly Message[], signal: AbortSignal): Promise<LiveCheck[]>;
   close(): Promise<void>;
+}
+
+/** How often calls may start: `count` in every `perMs`, and up to `burst` at once after a quiet time. */
+export interface PaceLimit {
+  readonly count: number;
+  readonly perMs: number;
+  readonly burst: number;
 }
 
 /** The message as it would be sent, or why it cannot be. */
@@ -104,7 +135,11 @@ export interface Connector<
   readonly action: Action;
   /** Which keys of an action hold templates, and how values are escaped there. */
   readonly templates: { readonly [key in keyof z.infer<Action>]?: Medium };
-  readonly defaults: { readonly concurrency: number; readonly timeoutMs: number };
+  readonly defaults: { readonly concurrency: number; readonly timeoutMs: number; readonly pace?: PaceLimit };
+  /** What a digest or a notice says where the action does not: keys for the action's own schema, as templates. */
+  readonly defaultFields?: { readonly [kind in 'digest' | 'notice']: { readonly [key: string]: Json } };
+  /** How many deliveries one call may carry, each with a message of its own; see Sink.deliverMany. */
+  readonly batch?: { readonly max: number };
   /** What else than the sink separates deliveries into lanes: the rendered fields that name the place. */
   lane?(fields: z.infer<Action>): string;
   /** The keys that `lane` reads; only these are rendered when an event is accepted. */
