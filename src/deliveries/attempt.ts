@@ -1,71 +1,56 @@
 import type { SinkConfig } from '../config/config.ts';
 import type { AttemptRequest, Finding, Sink } from '../connector.ts';
-import { rejected } from '../connector.ts';
 import type { Delivered, Json, Outcome, Receipt, Retry } from '../model.ts';
-import type { Action } from '../rules/plan.ts';
-import type { TemplateData } from '../templates/data.ts';
 import type { Ending } from './settle.ts';
 
-/** A delivery's message as its connector will send it. */
-export interface Prepared {
-  readonly message: Json;
-  readonly thread: string | null;
-  readonly note: string | undefined;
-}
-
-/** Renders an action for an event and lets the connector compose the message. Pure. */
-export function prepare(
-  action: Action,
-  data: TemplateData,
-  deliveryId: string,
-  { connector, options }: Pick<SinkConfig, 'connector' | 'options'>,
-): Prepared | Outcome {
-  const rendered = action.render(data);
-  if ('fault' in rendered) {
-    return rejected('invalid', rendered.fault, 'Mend the template in the config, then replay this delivery.');
-  }
-  const composed = connector.compose(rendered.fields, { deliveryId, event: data.event }, options);
-  if ('rejected' in composed) return composed.rejected;
-  return {
-    message: composed.message,
-    thread: connector.thread?.(composed.message) ?? null,
-    note: composed.note,
-  };
+/** A delivery's part in a call. */
+export interface Part {
+  readonly request: AttemptRequest<Json>;
+  /** An earlier attempt may have arrived. */
+  readonly uncertain: boolean;
 }
 
 /**
- * One attempt: asks the tool first if an earlier attempt may have arrived, then sends, once. Never throws: a throw
- * of a connector is a bug of ours, kept as `unknown` where something may have been sent.
+ * One attempt at each delivery of a call: asks the tool first where an earlier attempt may have arrived, then sends the
+ * others, once. Endings come in the order of the parts. Never throws: a throw of a connector is a bug of ours, kept as
+ * `unknown` where something may have been sent.
  */
 export async function attempt(
   sink: Sink<Json>,
-  request: AttemptRequest<Json>,
-  options: { readonly uncertain: boolean; readonly onUnknown: SinkConfig['onUnknown'] },
-): Promise<Ending> {
-  const asked = options.uncertain ? await ask(sink, request) : absent;
-  if ('outcome' in asked) return ending(asked);
-  if (!asked.certain && options.onUnknown === 'hold') {
-    return { ...ending({ outcome: 'unknown', reason: 'unexpected', detail: asked.detail }), hold: true };
-  }
-  const outcome = await send(sink, request);
-  const hold = outcome.outcome === 'unknown' && !sink.find && options.onUnknown === 'hold';
-  if (outcome.outcome === 'delivered' && !asked.certain) {
-    return ending(maybeRepeated(outcome, asked.detail));
-  }
-  return { outcome, askedAbsent: asked.certain, hold };
+  parts: readonly Part[],
+  onUnknown: SinkConfig['onUnknown'],
+): Promise<Ending[]> {
+  const asked = await askAll(sink, parts);
+  const sends = (index: number) => shouldSend(asked[index] ?? absent, onUnknown);
+  const outcomes = await send(
+    sink,
+    parts.filter((_, index) => sends(index)).map(({ request }) => request),
+  );
+  let sent = 0;
+  return parts.map((_, index) => {
+    const answer = asked[index] ?? absent;
+    return sends(index) ? afterSending(sink, outcomes[sent++], answer, onUnknown) : notSent(answer);
+  });
 }
 
+/** What the tool says of an earlier attempt. */
 type Asked =
   /** Certain: nothing of this delivery is in the tool. Uncertain: nobody can tell. */
   { readonly certain: true } | { readonly certain: false; readonly detail: string } | Delivered | Retry;
 
 const absent = { certain: true } as const;
 
-async function ask(sink: Sink<Json>, request: AttemptRequest<Json>): Promise<Asked> {
-  if (!sink.find) {
+async function askAll(sink: Sink<Json>, parts: readonly Part[]): Promise<Asked[]> {
+  const uncertain = parts.filter((part) => part.uncertain).map(({ request }) => request);
+  const findings = uncertain.length === 0 ? [] : await find(sink, uncertain);
+  let next = 0;
+  return parts.map((part) => (part.uncertain ? understand(findings[next++]) : absent));
+}
+
+function understand(finding: Finding | undefined): Asked {
+  if (finding === undefined) {
     return { certain: false, detail: 'An earlier attempt may have arrived, and this tool cannot be asked.' };
   }
-  const finding = await find(sink.find.bind(sink), request);
   if (finding.found === null) return absent;
   if (finding.found === 'failed') return finding.failure;
   if (finding.found === 'impossible') {
@@ -78,29 +63,61 @@ async function ask(sink: Sink<Json>, request: AttemptRequest<Json>): Promise<Ask
   };
 }
 
-async function find(tool: NonNullable<Sink<Json>['find']>, request: AttemptRequest<Json>): Promise<Finding> {
+/** Findings in the order of the requests; none where the tool cannot be asked. */
+async function find(sink: Sink<Json>, requests: readonly AttemptRequest<Json>[]): Promise<Finding[]> {
   try {
-    return await tool(request);
+    if (sink.findMany) return await sink.findMany(requests);
+    const [first] = requests;
+    return sink.find && first ? [await sink.find(first)] : [];
   } catch (error) {
     const detail = `The connector failed while asking for an earlier attempt: ${String(error)}`;
-    return { found: 'failed', failure: { outcome: 'retry', reason: 'unexpected', detail } };
+    return requests.map(() => ({
+      found: 'failed',
+      failure: { outcome: 'retry', reason: 'unexpected', detail },
+    }));
   }
 }
 
-async function send(sink: Sink<Json>, request: AttemptRequest<Json>): Promise<Outcome> {
+async function send(sink: Sink<Json>, requests: readonly AttemptRequest<Json>[]): Promise<Outcome[]> {
+  const [first] = requests;
+  if (!first) return [];
   try {
-    return await sink.deliver(request);
+    return await (sink.deliverMany?.(requests) ?? Promise.all([sink.deliver(first)]));
   } catch (error) {
-    return { outcome: 'unknown', reason: 'unexpected', detail: `The connector failed: ${String(error)}` };
+    return requests.map(() => failed(String(error)));
   }
+}
+
+function failed(error: string): Outcome {
+  return { outcome: 'unknown', reason: 'unexpected', detail: `The connector failed: ${error}` };
+}
+
+function shouldSend(asked: Asked, onUnknown: SinkConfig['onUnknown']): boolean {
+  return 'certain' in asked && (asked.certain || onUnknown === 'resend');
+}
+
+function notSent(asked: Asked): Ending {
+  if ('outcome' in asked) return { outcome: asked, askedAbsent: false, hold: false };
+  const detail = asked.certain ? '' : asked.detail;
+  return { outcome: { outcome: 'unknown', reason: 'unexpected', detail }, askedAbsent: false, hold: true };
+}
+
+function afterSending(
+  sink: Sink<Json>,
+  outcome: Outcome = failed('it gave no outcome'),
+  asked: Asked,
+  onUnknown: SinkConfig['onUnknown'],
+): Ending {
+  const certain = 'certain' in asked && asked.certain;
+  if (outcome.outcome === 'delivered' && 'certain' in asked && !asked.certain) {
+    return { outcome: maybeRepeated(outcome, asked.detail), askedAbsent: false, hold: false };
+  }
+  const hold = outcome.outcome === 'unknown' && !sink.find && onUnknown === 'hold';
+  return { outcome, askedAbsent: certain, hold };
 }
 
 function maybeRepeated(outcome: Delivered, detail: string): Delivered {
   const receipt: Receipt = { ...outcome.receipt, mayBeRepeat: true };
   const note = [outcome.note, `This may be a repeat. ${detail}`].filter(Boolean).join(' ');
   return { outcome: 'delivered', receipt, note };
-}
-
-function ending(outcome: Outcome): Ending {
-  return { outcome, askedAbsent: false, hold: false };
 }

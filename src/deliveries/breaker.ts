@@ -23,9 +23,9 @@ export class Breaker {
     return this.#openedAt;
   }
 
-  /** When a probe is due (ms); null while it works or a probe is under way. */
-  get probeAt(): number | null {
-    return this.#openedAt === null || this.#probing ? null : this.#probeAt;
+  /** Until when time alone has to pass (ms): the next probe. Now, where none is awaited. */
+  waitsUntil(now: number): number {
+    return this.#openedAt === null || this.#probing ? now : Math.max(now, this.#probeAt);
   }
 
   /** How many attempts may start now. */

@@ -1,14 +1,15 @@
 import type { Clock } from '../clock.ts';
 import type { SinkConfig } from '../config/config.ts';
+import type { AttemptRequest } from '../connector.ts';
 import { rejected } from '../connector.ts';
-import type { Outcome } from '../model.ts';
+import type { Json, Outcome } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
 import type { Claimed, Store } from '../store/store.ts';
-import { templateData } from '../templates/data.ts';
 import { actionOf } from './actions.ts';
-import { attempt, prepare, type Prepared } from './attempt.ts';
+import { attempt, type Part } from './attempt.ts';
 import type { ConnectedSinks } from './connected-sinks.ts';
 import { withDeadline } from './deadline.ts';
+import { prepare, type Prepared } from './prepare.ts';
 import type { Ending } from './settle.ts';
 
 export interface CarryOutParts {
@@ -20,84 +21,124 @@ export interface CarryOutParts {
 }
 
 export interface Carried {
+  readonly claimed: Claimed;
   /** Null where there was nothing to send: the reason is in the outcome. */
   readonly prepared: Prepared | null;
   readonly ending: Ending;
 }
 
-/** One claimed delivery, from its plan to the outcome of one attempt. `config`: its sink as configured today. Never throws. */
+/** A claimed delivery whose message is ready. */
+interface Ready {
+  readonly claimed: Claimed;
+  readonly prepared: Prepared;
+}
+
+/**
+ * What was claimed for one call, from their plans to the outcome of one attempt each. `config`: their sink as configured
+ * today. Never throws.
+ */
 export async function carryOut(
   parts: CarryOutParts,
-  claimed: Claimed,
+  call: readonly Claimed[],
   config: SinkConfig | undefined,
   now: number,
   shutdown: AbortSignal,
-): Promise<Carried> {
-  if (!config) return nothingSent(sinkGone(claimed.delivery.sink));
+): Promise<Carried[]> {
+  if (!config) return call.map((claimed) => nothingSent(claimed, sinkGone(claimed.delivery.sink)));
+  const made = await Promise.all(call.map((claimed) => makeReady(parts, claimed, config, now)));
+  const ready = made.filter((one): one is Ready => !('ending' in one));
+  const endings = ready.length === 0 ? [] : await attemptReady(parts, ready, config, now, shutdown);
+  let next = 0;
+  return made.map((one) => {
+    if ('ending' in one) return one;
+    const ending = endings[next++] ?? nothingSent(one.claimed, cannotBegin('it has no ending')).ending;
+    return { ...one, ending: noted(ending, one.prepared.note) };
+  });
+}
+
+async function makeReady(
+  parts: CarryOutParts,
+  claimed: Claimed,
+  config: SinkConfig,
+  now: number,
+): Promise<Ready | Carried> {
   try {
     const prepared = await prepareClaimed(parts, claimed, config, now);
-    if ('outcome' in prepared) return nothingSent(prepared);
-    const ending = await attemptPrepared(parts, claimed, prepared, config, now, shutdown);
-    return { prepared, ending: noted(ending, prepared.note) };
+    return 'outcome' in prepared ? nothingSent(claimed, prepared) : { claimed, prepared };
   } catch (error) {
-    return nothingSent(cannotBegin(error));
+    return nothingSent(claimed, cannotBegin(error));
   }
 }
 
 async function prepareClaimed(
   parts: CarryOutParts,
-  { delivery, event }: Claimed,
+  claimed: Claimed,
   config: SinkConfig,
   now: number,
 ): Promise<Prepared | Outcome> {
+  const { delivery } = claimed;
   const plan = await parts.plan(delivery.configId);
   if ('lost' in plan) return rejected('unexpected', plan.lost, byTodaysConfig);
   const action = actionOf(plan, delivery);
   if (!action) {
-    return rejected(
-      'unexpected',
-      'The config that decided this delivery has no such action.',
-      byTodaysConfig,
-    );
+    return rejected('unexpected', 'The config that decided this delivery has no such action.', byTodaysConfig);
   }
   if (action.connector !== config.connector.name) {
     const detail = `Sink ${config.name} was a ${action.connector} sink and is a ${config.connector.name} sink now.`;
     return rejected('invalid', detail, byTodaysConfig);
   }
-  const data = templateData(event, plan.test(event.testId), delivery.rule, now);
-  return prepare(action, data, delivery.id, config);
+  return prepare(action, claimed, delivery.id, plan, config, now);
 }
 
-async function attemptPrepared(
+async function attemptReady(
   parts: CarryOutParts,
-  { delivery }: Claimed,
-  { message, thread }: Prepared,
+  ready: readonly Ready[],
   config: SinkConfig,
   now: number,
   shutdown: AbortSignal,
-): Promise<Ending> {
-  const threadOf = thread === null ? null : await parts.store.threadOf(delivery.sink, thread);
-  const request = {
+): Promise<Ending[]> {
+  try {
+    const requests = await Promise.all(ready.map((one) => requestFor(parts.store, one, now)));
+    return await parts.sinks.use(config, (sink) =>
+      withDeadline(
+        { clock: parts.clock, timeoutMs: config.timeoutMs, shutdown, writtenOff: (ending) => ready.map(() => ending) },
+        (signal) => attempt(sink, asParts(ready, requests, signal), config.onUnknown),
+      ),
+    );
+  } catch (error) {
+    return ready.map(({ claimed }) => nothingSent(claimed, cannotBegin(error)).ending);
+  }
+}
+
+type Request = Omit<AttemptRequest<Json>, 'signal'>;
+
+async function requestFor(
+  store: Store,
+  { claimed: { delivery }, prepared: { message, thread } }: Ready,
+  now: number,
+): Promise<Request> {
+  return {
     deliveryId: delivery.id,
     message,
     attempt: delivery.attempts,
     firstAttemptAt: delivery.firstAttemptAt ?? now,
     now,
-    threadOf,
+    threadOf: thread === null ? null : await store.threadOf(delivery.sink, thread),
     progress: delivery.progress,
   };
-  const asking = { uncertain: delivery.uncertain, onUnknown: config.onUnknown };
-  return parts.sinks.use(config, (sink) =>
-    withDeadline(parts.clock, config.timeoutMs, shutdown, (signal) =>
-      attempt(sink, { ...request, signal }, asking),
-    ),
-  );
+}
+
+function asParts(ready: readonly Ready[], requests: readonly Request[], signal: AbortSignal): Part[] {
+  return requests.map((request, index) => ({
+    request: { ...request, signal },
+    uncertain: ready[index]?.claimed.delivery.uncertain ?? true,
+  }));
 }
 
 const byTodaysConfig = "Replay it to send it by today's config.";
 
-function nothingSent(outcome: Outcome): Carried {
-  return { prepared: null, ending: { outcome, askedAbsent: false, hold: false } };
+function nothingSent(claimed: Claimed, outcome: Outcome): Carried {
+  return { claimed, prepared: null, ending: { outcome, askedAbsent: false, hold: false } };
 }
 
 function sinkGone(sink: string): Outcome {

@@ -10,14 +10,18 @@ export interface AttemptMetrics {
 
 /** One wide log line and the counters for each attempt. */
 export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: AttemptReport) => void {
-  return ({ delivery, event, outcome, state, dueAt, durationMs, ageMs }) => {
+  return ({ delivery, events, outcome, state, dueAt, startedAt, endedAt }) => {
     metrics.attempts(delivery.sink, outcome.outcome);
-    if (state === 'delivered') metrics.delivered(delivery.sink, ageMs / 1000);
+    if (state === 'delivered') {
+      for (const { receivedAt } of events) metrics.delivered(delivery.sink, (endedAt - receivedAt) / 1000);
+    }
     const failed = outcome.outcome !== 'delivered';
+    const [first] = events;
     const line = {
-      eventId: event.id,
+      eventId: first?.id ?? null,
+      ...(events.length > 1 && { events: events.length }),
       deliveryId: delivery.id,
-      correlationId: event.correlationId,
+      correlationId: first?.correlationId ?? null,
       rule: delivery.rule,
       sink: delivery.sink,
       attempt: delivery.attempts,
@@ -25,7 +29,7 @@ export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: 
       ...(failed && { reason: outcome.reason, detail: outcome.detail }),
       state,
       ...(dueAt !== null && { dueAt: new Date(dueAt).toISOString() }),
-      durationMs,
+      durationMs: endedAt - startedAt,
     };
     if (failed) log.warn(line, 'attempt');
     else log.info(line, 'attempt');

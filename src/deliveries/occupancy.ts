@@ -6,9 +6,10 @@ export class Occupancy {
   readonly #sinks = new Map<string, number>();
   readonly #lanes = new Map<string, number>();
 
-  /** Takes all places that both limits leave; returns how many. */
-  take(place: Place, limits: { sink: number; lane: number }): number {
+  /** Takes up to `wanted` of the places that both limits leave; returns how many. */
+  take(place: Place, limits: { sink: number; lane: number }, wanted: number): number {
     const room = Math.min(
+      wanted,
       limits.sink - (this.#sinks.get(place.sink) ?? 0),
       limits.lane - (this.#lanes.get(place.lane) ?? 0),
     );

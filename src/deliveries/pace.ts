@@ -1,10 +1,4 @@
-import type { Rate } from '../config/config.ts';
-
-/** How often something may happen: `rate`, and up to `burst` at once after a quiet time. */
-export interface PaceLimit {
-  readonly rate: Rate;
-  readonly burst: number;
-}
+import type { PaceLimit } from '../connector.ts';
 
 /**
  * Keeps lanes to their rates, in memory (the generic cell rate algorithm: one number per lane). Forgets nothing that
@@ -44,4 +38,4 @@ export class Pace {
   }
 }
 
-const intervalMs = ({ rate }: PaceLimit): number => rate.perMs / rate.count;
+const intervalMs = ({ count, perMs }: PaceLimit): number => perMs / count;

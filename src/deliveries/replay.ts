@@ -22,5 +22,6 @@ export function plannedByHand(action: Action, data: TemplateData, now: number): 
     lane: action.lane(data),
     dueAt: now,
     group: null,
+    groupMax: null,
   };
 }

@@ -1,7 +1,6 @@
 import type { Config } from '../config/config.ts';
 import { statuses, type Event, type Json } from '../model.ts';
-import { templateData } from '../templates/data.ts';
-import { prepare } from './attempt.ts';
+import { prepare } from './prepare.ts';
 
 const mostMessages = 200;
 const notInCatalog = 0;
@@ -21,8 +20,8 @@ export function sampleMessages(config: Config, sinkName: string, now: number): J
     for (const testId of [...config.plan.testIds, notInCatalog]) {
       if (messages.size >= mostMessages) break;
       const event = sampleEvent(testId, now);
-      const data = templateData(event, config.plan.test(testId), action.rule, now);
-      const prepared = prepare(action, data, 'dlv_sample', sink);
+      const told = { events: [event], notice: null };
+      const prepared = prepare(action, told, 'dlv_sample', config.plan, sink, now);
       if ('message' in prepared) messages.set(JSON.stringify(prepared.message), prepared.message);
     }
   }

@@ -1,9 +1,9 @@
 import type { Config, SinkConfig } from '../config/config.ts';
 import type { Delivery, Event, Outcome } from '../model.ts';
 import type { AttemptResult, Claimed, LaneHead } from '../store/store.ts';
-import { carryOut, type CarryOutParts } from './carry-out.ts';
-import { Occupancy } from './occupancy.ts';
+import { carryOut, type Carried, type CarryOutParts } from './carry-out.ts';
 import { settle, type Settlement } from './settle.ts';
+import { Traffic, type SinkChange } from './traffic.ts';
 
 export interface WorkerParts extends CarryOutParts {
   /** Gives [0, 1). */
@@ -11,6 +11,7 @@ export interface WorkerParts extends CarryOutParts {
   /** Today's config: sinks, credentials, retry policies. */
   readonly config: () => Config;
   readonly observe: (report: AttemptReport) => void;
+  readonly sinkChanged: (sink: string, change: SinkChange, outcome: Outcome | undefined) => void;
   /** Told when the store could not be used; the worker goes on trying. */
   readonly storeFailed: (error: unknown) => void;
 }
@@ -18,13 +19,13 @@ export interface WorkerParts extends CarryOutParts {
 /** What happened to one delivery in one attempt: for the log line and the metrics. */
 export interface AttemptReport {
   readonly delivery: Delivery;
-  readonly event: Event;
+  /** See Claimed. */
+  readonly events: readonly Event[];
   readonly outcome: Outcome;
   readonly state: Settlement['state'];
   readonly dueAt: number | null;
-  readonly durationMs: number;
-  /** From acceptance to now (ms). */
-  readonly ageMs: number;
+  readonly startedAt: number;
+  readonly endedAt: number;
 }
 
 /** Another process may have replayed something, so the store is looked at this often. */
@@ -37,7 +38,7 @@ const storeRetryMs = 1000;
  */
 export class Worker {
   readonly #parts: WorkerParts;
-  readonly #occupancy = new Occupancy();
+  readonly #traffic: Traffic;
   readonly #underWay = new Set<Promise<void>>();
   readonly #aborted = new AbortController();
   #pump: Promise<void> | null = null;
@@ -47,6 +48,12 @@ export class Worker {
 
   constructor(parts: WorkerParts) {
     this.#parts = parts;
+    this.#traffic = new Traffic(parts.random);
+  }
+
+  /** The sinks that are paused, and since when (ms). */
+  get paused(): readonly { readonly sink: string; readonly since: number }[] {
+    return this.#traffic.paused();
   }
 
   /** Takes up what a process that is gone left under way, then begins. Returns how many it took up. */
@@ -92,74 +99,88 @@ export class Worker {
     this.#cancelAlarm = clock.after(Math.max(0, time - clock.now()), () => this.wake());
   }
 
-  /** Starts whatever is due and has a place; returns when to look again. */
+  /** Starts whatever is due and may start; returns when to look again. */
   async #claimDue(): Promise<number> {
     const now = this.#parts.clock.now();
+    this.#traffic.tidy(now);
     try {
       const heads = await this.#parts.store.lanes();
-      const due = heads.filter((head) => head.dueAt <= now);
-      await Promise.all(due.map((head) => this.#claimLane(head, now)));
-      return heads.reduce((next, { dueAt }) => (dueAt > now ? Math.min(next, dueAt) : next), now + pollMs);
+      const looks = heads.map((head) => (head.dueAt > now ? head.dueAt : this.#claimLane(head, now)));
+      return Math.min(now + pollMs, ...(await Promise.all(looks)));
     } catch (error) {
       this.#parts.storeFailed(error);
       return now + storeRetryMs;
     }
   }
 
-  async #claimLane(head: LaneHead, now: number): Promise<void> {
+  /** Starts as many calls as the lane may; returns when to look at it again. */
+  async #claimLane(head: LaneHead, now: number): Promise<number> {
     const sink = this.#parts.config().sinks.get(head.sink);
-    const places = this.#occupancy.take(head, limitsOf(sink));
-    if (places === 0) return;
-    let claimed: Claimed[] = [];
+    const { calls, askAgainAt } = this.#traffic.permit(head, sink, now);
+    if (calls === 0) return askAgainAt;
+    const batch = sink?.connector.batch?.max ?? 1;
+    let started = 0;
     try {
-      claimed = await this.#parts.store.claim({ lane: head.lane, now, limit: places });
+      const claimed = await this.#parts.store.claim({ lane: head.lane, now, limit: calls * batch });
+      for (const call of chunks(claimed, batch)) {
+        this.#begin(call, head, sink, now);
+        started += 1;
+      }
     } finally {
-      this.#occupancy.free(head, places - claimed.length);
+      this.#traffic.giveBack(head, calls - started);
     }
-    for (const one of claimed) this.#begin(one);
+    return askAgainAt;
   }
 
-  #begin(claimed: Claimed): void {
-    const done = this.#carryOutAndRecord(claimed).finally(() => {
-      this.#occupancy.free(claimed.delivery, 1);
+  #begin(call: readonly Claimed[], place: LaneHead, sink: SinkConfig | undefined, now: number): void {
+    const ticket = this.#traffic.started(place, sink, now);
+    const done = this.#carryOutAndRecord(call, sink).then((outcomes) => {
+      const change = this.#traffic.ended(ticket, outcomes, sink, this.#parts.clock.now());
+      if (change) this.#parts.sinkChanged(place.sink, change, outcomes[0]);
       this.#underWay.delete(done);
       this.wake();
     });
     this.#underWay.add(done);
   }
 
-  async #carryOutAndRecord(claimed: Claimed): Promise<void> {
-    const { clock, random } = this.#parts;
-    const { delivery } = claimed;
-    const startedAt = clock.now();
+  async #carryOutAndRecord(call: readonly Claimed[], sink: SinkConfig | undefined): Promise<Outcome[]> {
+    const { clock } = this.#parts;
     const config = this.#parts.config();
-    const sink = config.sinks.get(delivery.sink);
-    const carried = await carryOut(this.#parts, claimed, sink, startedAt, this.#aborted.signal);
-    const { prepared, ending } = masked(carried, config);
+    const startedAt = clock.now();
+    const carried = await carryOut(this.#parts, call, sink, startedAt, this.#aborted.signal);
     const endedAt = clock.now();
-    const settlement = settle(delivery, ending, sink?.retry ?? noRetry, endedAt, random);
-    await this.#record({
+    const results = carried.map((one) => this.#result(one, config, sink, startedAt, endedAt));
+    await this.#record(results);
+    for (const [index, { claimed, ending }] of carried.entries()) {
+      const { state = 'dead', dueAt = null } = results[index] ?? {};
+      this.#parts.observe({ ...claimed, outcome: ending.outcome, state, dueAt, startedAt, endedAt });
+    }
+    return carried.map(({ ending }) => ending.outcome);
+  }
+
+  #result(
+    { claimed: { delivery }, prepared, ending }: Carried,
+    config: Config,
+    sink: SinkConfig | undefined,
+    startedAt: number,
+    endedAt: number,
+  ): AttemptResult {
+    const settlement = settle(delivery, ending, sink?.retry ?? noRetry, endedAt, this.#parts.random);
+    const result = {
       deliveryId: delivery.id,
       attempt: { number: delivery.attempts, startedAt, endedAt, outcome: ending.outcome },
       ...settlement,
       message: prepared?.message ?? null,
       thread: prepared?.thread ?? null,
-    });
-    this.#parts.observe({
-      ...claimed,
-      outcome: ending.outcome,
-      state: settlement.state,
-      dueAt: settlement.dueAt,
-      durationMs: endedAt - startedAt,
-      ageMs: endedAt - claimed.event.receivedAt,
-    });
+    };
+    return masked(result, config);
   }
 
   /** An outcome that cannot be recorded now is recorded later: losing it would mean sending again. */
-  async #record(result: AttemptResult): Promise<void> {
+  async #record(results: readonly AttemptResult[]): Promise<void> {
     for (;;) {
       try {
-        return await this.#parts.store.record([result]);
+        return await this.#parts.store.record(results);
       } catch (error) {
         this.#parts.storeFailed(error);
         // After a shutdown's grace the outcome stays unrecorded, and the next start takes it for unknown.
@@ -170,12 +191,6 @@ export class Worker {
   }
 }
 
-/** Deliveries to one place (a Slack channel, say) go one after the other, so that people read them in order. */
-function limitsOf(sink: SinkConfig | undefined): { sink: number; lane: number } {
-  const concurrency = sink?.concurrency ?? 1;
-  return { sink: concurrency, lane: sink?.connector.lane ? 1 : concurrency };
-}
-
 /** For a sink that the config lacks: its deliveries are dead at once. */
 const noRetry = { minDelayMs: 0, maxDelayMs: 0, giveUpAfterMs: 0 };
 
@@ -184,4 +199,8 @@ function masked<T>(value: T, config: Config): T {
   const text = JSON.stringify(value);
   const safe = config.mask(text);
   return safe === text ? value : (JSON.parse(safe) as T);
+}
+
+function* chunks<T>(items: readonly T[], size: number): Generator<readonly T[]> {
+  for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
 }
