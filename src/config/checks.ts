@@ -60,10 +60,10 @@ export function checkNoConnector(actions: readonly WrittenAction[]): Fault[] {
 
 /** Says nothing where it is unclear what an action's sink is: that is reported already. */
 export function checkUnusedSinks(source: PlanSource, sinkNames: readonly string[]): Fault[] {
-  const used = actionsOf(source).map(({ action }) => sinkMeant(action, sinkNames));
-  if (!Array.isArray(source.rules) || used.includes(null)) return [];
+  const used = new Set(actionsOf(source).map(({ action }) => sinkMeant(action, sinkNames)));
+  if (!Array.isArray(source.rules) || used.has(null)) return [];
   return sinkNames
-    .filter((name) => !used.includes(name))
+    .filter((name) => !used.has(name))
     .map((name) => warning(['sinks', name], `no action uses the sink "${name}"`, 'key'));
 }
 

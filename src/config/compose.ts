@@ -116,9 +116,9 @@ function readTop(value: Json, report: Report): JsonMap {
   const unknown = Object.keys(value).filter((key) => !topKeys.includes(key));
   for (const key of unknown) report(error([key], `unknown key "${key}"${didYouMean(key, topKeys)}`, 'key'));
   const given = Object.entries(value).filter(([, section]) => section !== null);
-  const meant = [...given.map(([key]) => key), ...unknown.map((key) => closest(key, topKeys))];
+  const meant = new Set([...given.map(([key]) => key), ...unknown.map((key) => closest(key, topKeys))]);
   for (const key of ['sinks', 'rules'])
-    if (!meant.includes(key)) report(error([], `"${key}" is missing: ${missingTop[key]}`));
+    if (!meant.has(key)) report(error([], `"${key}" is missing: ${missingTop[key]}`));
   return Object.fromEntries(given);
 }
 

@@ -28,14 +28,16 @@ export function mainIssues(result: z.ZodError): Issue[] {
 
 function innermost(issue: Issue): Issue[] {
   if (issue.code === 'invalid_key')
-    return issue.issues.map((inner) => ({ ...inner, path: issue.path, onKey: true }));
+    return issue.issues.map((inner) => ({ ...moved(inner, issue.path), onKey: true }));
   if (issue.code !== 'invalid_union') return [issue];
   const meant = (issue.errors as Issue[][])
     .map((errors) => errors.flatMap((inner) => innermost(inner)))
     .filter((errors) => errors.length > 0 && !errors.some(isOtherShape))
     .toSorted((a, b) => a.length - b.length)[0];
-  return meant?.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })) ?? [issue];
+  return meant?.map((inner) => moved(inner, [...issue.path, ...inner.path])) ?? [issue];
 }
+
+const moved = (issue: Issue, path: PropertyKey[]): Issue => ({ ...issue, path });
 
 /** True if the value is another kind of thing than this alternative of a union wants. */
 const isOtherShape = ({ code, path }: Issue): boolean =>

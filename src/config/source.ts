@@ -38,13 +38,14 @@ export class Source {
 
 /** Credentials written into the file stay out of what is printed; the line keeps its length for the caret's sake. */
 function hideCredentials(line: string): string {
-  const hide = (_all: string, before: string, value: string): string => before + stars(value);
   return line.replaceAll(underCredentialKey, hide).replaceAll(inUrl, hide);
 }
 
 const underCredentialKey =
   /(\b\w*(?:token|secret|passw|credential|auth(?!or)|private_?key|api_?key)\w*["']?\s*:\s*)("[^"]*"|'[^']*'|\[[^\]]*\]|[^\s,{}[\]"']+)/gi;
 const inUrl = /(:\/\/[^\s:/@"']*:)([^\s@"']+)(?=@)/g;
+
+const hide = (_all: string, before: string, value: string): string => before + stars(value);
 
 /** A star for each character; references, punctuation and templates say nothing secret. */
 function stars(value: string): string {

@@ -17,7 +17,7 @@ export type Keys = Map<string, Schema>;
 const names: Record<string, string> = { catalog: '<test id>', hours: '<name>' };
 
 /** Where something of its own begins, which is listed by itself. */
-const ends = [
+const ends = new Set([
   'sinks',
   'rules[].when',
   'rules[].then',
@@ -25,7 +25,7 @@ const ends = [
   'alerts.dead.then',
   'alerts.paused.then',
   'alerts.silence.then',
-];
+]);
 
 /** Every key that a config can have, by section and name as docs/configuration.md has them. */
 export function keysOf(root: Schema, connectorNames: readonly string[]): Keys {
@@ -51,7 +51,7 @@ export function keysOf(root: Schema, connectorNames: readonly string[]): Keys {
 
   function addKey(path: string, schema: Schema): void {
     keys.set(path, { ...shapes(schema)[0], ...schema });
-    if (!ends.includes(path)) add(schema, path);
+    if (!ends.has(path)) add(schema, path);
   }
 
   /** The keys that every connector has go to one section, each connector's own to its own. */

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { plain } from '../../src/connector.ts';
 import { bareReference, interpolateTemplate } from '../../src/config/template-text.ts';
@@ -75,10 +75,10 @@ describe('a value is literal text', () => {
   });
 
   test('whatever it is', () => {
-    const piece = fc.constantFrom(...hostile, 'a', ' ');
-    fc.assert(
-      fc.property(
-        fc.array(piece).map((pieces) => pieces.join('')),
+    const piece = constantFrom(...hostile, 'a', ' ');
+    assert(
+      property(
+        array(piece).map((pieces) => pieces.join('')),
         (value) => {
           expect(print("${X}{{ test.name | default: '${X}' }}${X}", value)).toBe(value.repeat(3));
         },
