@@ -1,6 +1,6 @@
 import { isIP, isIPv4 } from 'node:net';
 import { z } from 'zod';
-import { publishedAddresses } from './published.ts';
+import { publishedAddresses } from '../published.ts';
 
 const addressExpected = 'an address such as 203.0.113.7, or a CIDR such as 10.0.0.0/8';
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { unmatchedRule } from '../rules/plan.ts';
-import { whenSchema } from '../rules/when.ts';
-import { timeOfDay } from './action-schema.ts';
-import { duration } from './units.ts';
+import { unmatchedRule } from '../../rules/plan.ts';
+import { whenSchema } from '../../rules/when.ts';
+import { timeOfDay } from './action.ts';
+import { duration } from '../units.ts';
 
 /** The shapes of what a plan is compiled from. Actions are checked one by one: each connector has its own. */
 

@@ -1,16 +1,16 @@
-import type { Json } from '../model.ts';
-import { isLoopback, sameHost } from './addresses.ts';
-import type { SinkConfig } from './config.ts';
-import type { Fault, Path } from './fault.ts';
-import { error, warning } from './fault.ts';
-import type { FoundSecret } from './mask.ts';
-import { looksLikePath } from './mask.ts';
-import type { PlanSource, WrittenAction } from './plan-source.ts';
-import { actionsOf, entries } from './plan-source.ts';
-import { hasReference } from './references.ts';
-import type { Settings } from './settings.ts';
-import { closest, didYouMean, didYouMeanOneOf } from './suggest.ts';
-import { isMap, valueAt } from './walk.ts';
+import type { Json } from '../../model.ts';
+import { isLoopback, sameHost } from '../schema/addresses.ts';
+import type { SinkConfig } from '../config.ts';
+import type { Fault, Path } from '../fault.ts';
+import { error, warning } from '../fault.ts';
+import type { FoundSecret } from '../mask.ts';
+import { looksLikePath } from '../mask.ts';
+import type { PlanSource, WrittenAction } from '../plan-source.ts';
+import { actionsOf, entries } from '../plan-source.ts';
+import { hasReference } from '../references/references.ts';
+import type { Settings } from '../schema/settings.ts';
+import { closest, didYouMean, didYouMeanOneOf } from '../suggest.ts';
+import { isMap, valueAt } from '../walk.ts';
 
 /** Checks that look at several parts of a config together. Each gives its faults; none needs a part to be right. */
 

@@ -1,6 +1,6 @@
 import { isMap, isScalar, parseDocument } from 'yaml';
 import { describe, expect, test } from 'vitest';
-import { scalarOffset } from '../../src/config/scalar-offset.ts';
+import { scalarOffset } from '../../../src/config/text/scalar-offset.ts';
 
 /** The text from the place of `marker` in the value on, as found in the file. */
 function found(text: string, marker: string): string {

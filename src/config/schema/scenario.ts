@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { statuses } from '../model.ts';
+import { statuses } from '../../model.ts';
 
 const event = z.strictObject({
   status: z.enum(statuses).describe('The status of the event.'),

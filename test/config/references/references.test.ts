@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { partsOf } from '../../src/config/references.ts';
-import { interpolate, interpolateText, Values } from '../../src/config/values.ts';
-import type { Json } from '../../src/model.ts';
-import { load, problems } from './tools.ts';
+import { partsOf } from '../../../src/config/references/references.ts';
+import { interpolate, interpolateText, Values } from '../../../src/config/references/values.ts';
+import type { Json } from '../../../src/model.ts';
+import { load, problems } from '../tools.ts';
 
 const files: Record<string, string> = { '/run/token': 'from-file\n', '/run/two': 'a\nb\r\n' };
 const env = { NAME: 'value', EMPTY: '', DOLLAR: '${NAME}' };

@@ -1,6 +1,6 @@
 import type { Alias, Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
 import { isAlias, isMap, isScalar } from 'yaml';
-import type { Json } from '../model.ts';
+import type { Json } from '../../model.ts';
 import type { Source } from './source.ts';
 
 /** Offsets into the text: the first character, and the one after the last. */

@@ -34,6 +34,20 @@ const wordings: readonly (readonly [RegExp, string])[] = [
   [/^Missing closing (.)quote/, 'the text that begins with $1 has no $1 at its end'],
   [/^Plain value cannot start with .* character (.)/, 'text that begins with $1 has to be in quotes'],
   [/^Invalid escape sequence (..)/, 'unknown escape $1; in double quotes a backslash is written twice'],
+  [/^Implicit keys need to be on a single line/, 'a key stands on one line, with ":" after it'],
+  [/^Implicit map keys need to be followed/, 'expected ":" and a value after this key'],
+  [/^A block sequence may not be used/, 'this list stands where a key is expected'],
+  [/^Sequence item without - indicator/, 'every entry of this list needs a "-" before it'],
+  [
+    /^Block collections are not allowed/,
+    'inside of { } or [ ] this needs brackets of its own; or is a "}" or "]" missing?',
+  ],
+  [/^Missing , /, 'a comma is missing before this'],
+  [
+    /^Comments must be separated/,
+    'a comment needs a space before its "#"; a value with "#" in it needs quotes',
+  ],
+  [/^Unexpected .* token in YAML stream/, 'unexpected here; is something before it closed too early?'],
   [/^Unexpected .* at node end/, 'the value ended before this; are quotes missing?'],
 ];
 

@@ -1,8 +1,8 @@
 import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { plain } from '../../src/connector.ts';
-import { bareReference, interpolateTemplate } from '../../src/config/template-text.ts';
-import { compileFields } from '../../src/templates/templates.ts';
+import { plain } from '../../../src/connector.ts';
+import { bareReference, interpolateTemplate } from '../../../src/config/references/template-text.ts';
+import { compileFields } from '../../../src/templates/templates.ts';
 
 const data = {
   event: {

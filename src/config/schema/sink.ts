@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { AnyConnector } from '../connector.ts';
-import { duration, rate } from './units.ts';
+import type { AnyConnector } from '../../connector.ts';
+import { duration, rate } from '../units.ts';
 
 const retry = z
   .strictObject({

@@ -1,8 +1,8 @@
-import type { Fault } from './fault.ts';
-import { warning } from './fault.ts';
-import type { PlanSource } from './plan-source.ts';
-import { actionsOf } from './plan-source.ts';
-import { isMap } from './walk.ts';
+import type { Fault } from '../fault.ts';
+import { warning } from '../fault.ts';
+import type { PlanSource } from '../plan-source.ts';
+import { actionsOf } from '../plan-source.ts';
+import { isMap } from '../walk.ts';
 
 const message = (key: string): string => `"${key}" is checked, but this version does not act on it yet`;
 

@@ -1,5 +1,5 @@
 import { LineCounter } from 'yaml';
-import type { Problem } from './config.ts';
+import type { Problem } from '../config.ts';
 
 const widestLine = 160;
 

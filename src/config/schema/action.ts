@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { AnyConnector } from '../connector.ts';
-import { duration } from './units.ts';
+import type { AnyConnector } from '../../connector.ts';
+import { duration } from '../units.ts';
 
 export const timeOfDay = z
   .string()

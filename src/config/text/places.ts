@@ -1,5 +1,5 @@
-import type { Problem } from './config.ts';
-import type { Fault, Path } from './fault.ts';
+import type { Problem } from '../config.ts';
+import type { Fault, Path } from '../fault.ts';
 import { scalarOffset } from './scalar-offset.ts';
 import type { Source } from './source.ts';
 import type { Range, TreeNode } from './tree.ts';
