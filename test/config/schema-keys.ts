@@ -32,10 +32,12 @@ export function keysOf(root: Schema, connectorNames: readonly string[]): Keys {
   const definition = (name: string): Schema => root.definitions?.[name] ?? {};
   const keys: Keys = new Map();
 
+  const resolve = ({ $ref = '' }: Schema): Schema => definition($ref.replace('#/definitions/', ''));
+
   /** The shapes that a value may have. Any JSON, which zod names `__schema…`, has no keys of ours. */
   function shapes(schema: Schema): Schema[] {
     if (schema.$ref?.includes('__schema')) return [];
-    if (schema.$ref !== undefined) return shapes(definition(schema.$ref.replace('#/definitions/', '')));
+    if (schema.$ref !== undefined) return shapes(resolve(schema));
     return [schema, ...(schema.anyOf ?? []).flatMap(shapes)];
   }
 
@@ -71,7 +73,7 @@ export function keysOf(root: Schema, connectorNames: readonly string[]): Keys {
     const { properties = {}, patternProperties = {} } = definition('When');
     const catalogKeys = Object.values(patternProperties).map((schema) => ['test.<key>', schema] as const);
     for (const [key, schema] of [...Object.entries(properties), ...catalogKeys]) {
-      keys.set(`rules[].when.${key}`, schema);
+      keys.set(`rules[].when.${key}`, { ...resolve(schema), ...schema });
       const operators = shapes(schema).flatMap((shape) => Object.entries(shape.properties ?? {}));
       if (!['all', 'any', 'not'].includes(key))
         for (const [operator, inner] of operators) keys.set(`rules[].when.<field>.${operator}`, inner);

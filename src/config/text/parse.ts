@@ -1,4 +1,4 @@
-import type { ErrorCode, YAMLParseError } from 'yaml';
+import type { Document, ErrorCode, YAMLParseError } from 'yaml';
 import { parseDocument } from 'yaml';
 import type { Source } from './source.ts';
 import type { TextFault, Tree } from './tree.ts';
@@ -55,18 +55,25 @@ const wordings: readonly (readonly [RegExp, string])[] = [
 export function parse(source: Source): Parsed {
   const control = unprintable(source.text);
   if (control) return { tree: null, faults: [control] };
-  const document = parseDocument(source.text, {
-    schema: 'core',
-    prettyErrors: false,
-    uniqueKeys: false,
-  });
-  const tooDeep = document.errors.find(({ code }) => code === 'RESOURCE_EXHAUSTION');
-  if (tooDeep)
-    return { tree: null, faults: [{ range: tooDeep.pos, message: 'nested too deeply to be read' }] };
+  const document = documentOf(source.text);
+  if ('message' in document) return { tree: null, faults: [document] };
   const faults = firstOfEachLine(document.errors, source).map((error) => toFault(error, source.text));
   if (document.errors.some(({ code }) => !harmless.has(code))) return { tree: null, faults };
   const tree = buildTree(document, source);
   return { tree: tree.isWhole ? tree : null, faults: [...faults, ...tree.faults] };
+}
+
+/** Text that is nested too deeply exhausts the parser's stack; mostly it says so itself. */
+function documentOf(text: string): Document.Parsed | TextFault {
+  const message = 'nested too deeply to be read';
+  try {
+    const document = parseDocument(text, { schema: 'core', prettyErrors: false, uniqueKeys: false });
+    const exhausted = document.errors.find(({ code }) => code === 'RESOURCE_EXHAUSTION');
+    return exhausted ? { range: exhausted.pos, message } : document;
+  } catch (error) {
+    if (error instanceof RangeError) return { range: [0, 1], message };
+    throw error;
+  }
 }
 
 /** YAML forbids control characters; a NUL usually means that the file is no text at all. */
