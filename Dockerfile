@@ -14,19 +14,17 @@ FROM dependencies AS app
 COPY README.md config.example.yaml config.schema.json ./
 COPY connectors connectors
 COPY src src
-# Filled as the user that will read it, since each user's is kept apart. Importing starts nothing.
+# Filled as the user that will read it, since each user's is kept apart; and by this it is known that the code loads.
 RUN install -d -o node .compile-cache
 USER node
-RUN export NODE_COMPILE_CACHE=/app/.compile-cache \
- && node src/main.ts schema > /dev/null \
- && node -e "import('/app/src/app.ts')"
+RUN export NODE_COMPILE_CACHE=/app/.compile-cache; node src/precompile.ts && node src/main.ts schema > /dev/null
 USER root
-RUN chown -R root .compile-cache && chmod 755 src/main.ts && rm -r node_modules package-lock.json .npmrc
+RUN chown -R root .compile-cache && chmod -R a+rX .compile-cache && chmod 755 src/main.ts \
+ && rm -r node_modules package-lock.json .npmrc
 
 FROM node:26-slim
 LABEL org.opencontainers.image.title="candidate-connector" \
-      org.opencontainers.image.description="Receives a candidate-testing service's status webhook durably and tells Slack, Google Sheets, email and other systems about it, once each." \
-      org.opencontainers.image.licenses="MIT"
+      org.opencontainers.image.description="Receives a candidate-testing service's status webhook durably and tells Slack, Google Sheets, email and other systems about it, once each."
 # The dependencies are a layer of their own, which a change of the code leaves as it is.
 COPY --from=dependencies /app/node_modules /app/node_modules
 COPY --from=app /app /app

@@ -9,7 +9,6 @@ import { Secret } from './secret.ts';
 
 export { Secret };
 export { fetchFailure } from './fetch-failure.ts';
-export type { FetchFailure } from './fetch-failure.ts';
 
 /**
  * How a value becomes harmless in the place where a template prints it. `path` leads to the string inside of the

@@ -1,5 +1,5 @@
 import type { LiveCheck } from '../../src/connector.ts';
-import type { Failure } from './client.ts';
+import type { Failure } from './failure.ts';
 import type { SheetMessage } from './message.ts';
 import { beforeWriting } from './outcomes.ts';
 import { batchUpdate, describe } from './spreadsheet.ts';

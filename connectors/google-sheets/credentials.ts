@@ -12,9 +12,9 @@ export interface ServiceAccount {
 }
 
 const inline = z.looseObject({
-  client_email: z.string(),
-  private_key: secret(),
-  token_uri: z.url().optional(),
+  client_email: z.string().describe('The address of the service account.'),
+  private_key: secret().describe('Its key, in PEM.'),
+  token_uri: z.url().optional().describe("Where tokens come from; Google's own address by default."),
 });
 
 /** The service account's JSON, as text or as keys in the YAML, or the path of a file with it. */

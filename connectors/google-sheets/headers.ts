@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
-import type { Answer, Failure } from './client.ts';
+import type { Answer, Failure } from './failure.ts';
 import { isMissingTab } from './outcomes.ts';
 import { batchUpdate, describe, readFirstRow } from './spreadsheet.ts';
 import type { Spreadsheet, Tab } from './spreadsheet.ts';

@@ -1,5 +1,5 @@
 import type { Reason, Rejected, Retry, Unknown } from '../../src/model.ts';
-import type { ApiError, Failure } from './client.ts';
+import type { ApiError, Failure } from './failure.ts';
 
 /** What the words about a failure name. */
 export interface Subject {

@@ -1,6 +1,7 @@
 import type { sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
 import { columnName, quoteTab } from './a1.ts';
-import type { Answer, Call } from './client.ts';
+import type { Call } from './client.ts';
+import type { Answer } from './failure.ts';
 
 /** A spreadsheet that can be called. */
 export interface Spreadsheet {

@@ -1,17 +1,6 @@
 import { fetchFailure } from '../../src/connector.ts';
 import type { ServiceAccount } from './credentials.ts';
-
-/** Why there is no access token; nothing of the call that needed it has left. */
-export type TokenFailure =
-  | { readonly kind: 'stopped'; readonly left: false }
-  | { readonly kind: 'network'; readonly left: false; readonly words: string }
-  | {
-      readonly kind: 'token';
-      readonly status: number;
-      /** OAuth's code, such as invalid_grant, with its description; empty where something else answered. */
-      readonly words: string;
-      readonly retryAfterMs?: number;
-    };
+import type { Failure } from './failure.ts';
 
 type Library = typeof import('googleapis/build/src/apis/sheets/index.js');
 type Signer = InstanceType<Library['auth']['JWT']>;
@@ -34,9 +23,9 @@ export class Tokens {
     this.#signer = this.#newSigner();
   }
 
-  /** A token, or why there is none. */
-  async get(signal: AbortSignal): Promise<string | TokenFailure> {
-    const stopped = Promise.withResolvers<TokenFailure>();
+  /** A token, or why there is none; nothing of the call that needs it has left then. */
+  async get(signal: AbortSignal): Promise<string | Failure> {
+    const stopped = Promise.withResolvers<Failure>();
     const stop = () => stopped.resolve({ kind: 'stopped', left: false });
     signal.addEventListener('abort', stop, { once: true });
     try {
@@ -51,7 +40,7 @@ export class Tokens {
     this.#signer = this.#newSigner();
   }
 
-  async #fetchToken(): Promise<string | TokenFailure> {
+  async #fetchToken(): Promise<string | Failure> {
     try {
       const { token } = await this.#signer.getAccessToken();
       return token ?? { kind: 'token', status: 200, words: '' };
@@ -83,7 +72,7 @@ export class Tokens {
   }
 }
 
-function failureOf(error: unknown, answered: Response | null): TokenFailure {
+function failureOf(error: unknown, answered: Response | null): Failure {
   if (answered === null || answered.ok) {
     const { words } = isTimeout(error) ? { words: 'no answer in time' } : fetchFailure(error);
     return { kind: 'network', left: false, words };

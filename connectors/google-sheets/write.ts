@@ -3,7 +3,7 @@ import { delivered } from '../../src/connector.ts';
 import type { AttemptRequest } from '../../src/connector.ts';
 import type { Outcome, Receipt } from '../../src/model.ts';
 import { cellRange, rowRange, startOf } from './a1.ts';
-import type { Failure } from './client.ts';
+import type { Failure } from './failure.ts';
 import type { Header, Headers } from './headers.ts';
 import type { Cell, SheetMessage } from './message.ts';
 import { beforeWriting, outcomeOf } from './outcomes.ts';

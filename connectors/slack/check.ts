@@ -12,11 +12,7 @@ interface AuthTest {
 }
 
 interface ConversationInfo {
-  readonly channel?: {
-    readonly is_member?: boolean;
-    readonly is_archived?: boolean;
-    readonly is_private?: boolean;
-  };
+  readonly channel?: { readonly is_member?: boolean; readonly is_archived?: boolean };
 }
 
 /** Asks whether the token is valid, may do what the messages need, and reaches each of their channels. */
@@ -78,8 +74,9 @@ async function checkChannel(
   }
   const answer = await call<ConversationInfo>('conversations.info', { channel: resolved.data }, signal);
   if (!answer.ok) return failed(what, answer.failure, channel);
-  const { is_archived, is_member, is_private } = answer.data.channel ?? {};
-  const open = is_private !== true && scopes.includes('chat:write.public');
+  const { is_archived, is_member } = answer.data.channel ?? {};
+  // A private channel without the bot would not have been shown.
+  const open = scopes.includes('chat:write.public');
   const error = is_archived ? 'is_archived' : 'not_in_channel';
   if (is_archived || !(is_member || open)) return failed(what, { kind: 'refused', error, data: {} }, channel);
   return passed(what, is_member ? 'the bot is in it' : 'public, and the bot may post without being in it');

@@ -4,16 +4,18 @@ import type { Json } from '../model.ts';
 import type { Action } from '../rules/plan.ts';
 import type { CompiledFields } from '../templates/templates.ts';
 import { compileFields } from '../templates/templates.ts';
-import { actionSchema, alertActionSchema, commonActionKeys } from './action-schema.ts';
-import { withoutOwnKeys } from './common-keys.ts';
+import { actionSchema, alertActionSchema, commonActionKeys } from './schema/action.ts';
+import { withoutOwnKeys } from './schema/common-keys.ts';
 import type { Path } from './fault.ts';
 import { error } from './fault.ts';
 import { didYouMeanOneOf } from './suggest.ts';
-import { bareReference, interpolateTemplate } from './template-text.ts';
-import type { Reading } from './validate.ts';
-import { validate } from './validate.ts';
-import { interpolateText } from './values.ts';
-import { isMap, strings, valueAt } from './walk.ts';
+import type { Vocabulary } from './references/template-faults.ts';
+import { bareReferences, templateFaults } from './references/template-faults.ts';
+import { interpolateTemplate } from './references/template-text.ts';
+import type { Reading } from './schema/validate.ts';
+import { validate } from './schema/validate.ts';
+import { interpolateText } from './references/values.ts';
+import { isMap } from './walk.ts';
 
 type JsonMap = { readonly [key: string]: Json };
 
@@ -34,17 +36,15 @@ export interface ActionPlace {
 export function compileAction(raw: Json, place: ActionPlace, reading: ActionReading): Action | null {
   const { connector, written } = checkCommon(raw, place.path, reading);
   if (!connector) return null;
+  const words: Vocabulary = { test: reading.testKeys, digest: written['digest'] !== undefined };
   const value = validateAction(actionSchema(connector), connector, written, place.path, reading);
-  const { fields, faults } = compileFields(
-    own(value ?? {}),
-    connector.templates,
-    vocabulary(written, reading),
-  );
-  const faulty = reportTemplates(connector, written, place.path, reading);
-  // Only where the text as written is right can a value that it refers to be what is wrong.
-  if (!faulty)
-    for (const fault of faults) reading.report(error([...place.path, ...fault.path], fault.message));
-  return value ? toAction(value, fields, connector, place) : null;
+  const compiled = value && compileFields(own(value), connector.templates, words);
+  const bare = bareReferences(written, connector.templates);
+  if (value && compiled?.faults.length === 0 && bare.length === 0)
+    return toAction(value, compiled.fields, connector, place);
+  const faults = bare.length > 0 ? bare : templateFaults(written, connector.templates, words);
+  for (const fault of faults) reading.report({ ...fault, path: [...place.path, ...fault.path] });
+  return null;
 }
 
 /** Checks an alert's action. Its templates see other data, so they are left for when alerts are sent. */
@@ -91,54 +91,6 @@ function validateAction(
 /** The connector's own keys of an action. */
 function own(action: JsonMap): Record<string, Json> {
   return Object.fromEntries(Object.entries(action).filter(([key]) => !(key in commonActionKeys)));
-}
-
-const vocabulary = (action: JsonMap, { testKeys }: ActionReading) => ({
-  test: testKeys,
-  digest: action['digest'] !== undefined,
-});
-
-/** Reports faults in the templates as written, where their place in the file is exact. True if there are any. */
-function reportTemplates(
-  connector: AnyConnector,
-  written: JsonMap,
-  path: Path,
-  reading: ActionReading,
-): boolean {
-  const templates = Object.fromEntries(Object.entries(written).filter(([key]) => key in connector.templates));
-  const { faults } = compileFields(templates, connector.templates, vocabulary(written, reading));
-  const bare = [...strings(templates)].flatMap(({ text, path: inner }) => {
-    const inside = bareReference(text);
-    return inside
-      ? [{ ...error([...path, ...inner], 'inside of a tag, ${…} has to be in quotes'), inside }]
-      : [];
-  });
-  const inTags = new Set(bare.map((fault) => fault.path.join('\0')));
-  const others = faults
-    .map((fault) => templateFault(fault, templates, path))
-    .filter((fault) => !inTags.has(fault.path.join('\0')));
-  for (const fault of [...bare, ...others]) reading.report(fault);
-  return bare.length + others.length > 0;
-}
-
-type TemplateFault = ReturnType<typeof compileFields>['faults'][number];
-
-function templateFault(
-  { path: inner, line, column, message }: TemplateFault,
-  templates: JsonMap,
-  path: Path,
-) {
-  const written = valueAt(templates, inner);
-  const text = typeof written === 'string' ? written : '';
-  const index =
-    text
-      .split('\n')
-      .slice(0, line - 1)
-      .join('\n').length +
-    (line > 1 ? 1 : 0) +
-    column -
-    1;
-  return { ...error([...path, ...inner], message), inside: { index, length: 1 } };
 }
 
 function toAction(

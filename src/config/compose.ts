@@ -1,26 +1,26 @@
 import type { AnyConnector } from '../connector.ts';
 import type { Json } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
-import { checkNoConnector } from './checks.ts';
+import { checkNoConnector } from './checks/checks.ts';
 import type { SinkConfig } from './config.ts';
-import { crossChecks } from './cross-checks.ts';
+import { crossChecks } from './checks/cross-checks.ts';
 import type { Fault, Path, Report } from './fault.ts';
 import { error } from './fault.ts';
 import { findSecrets, masker } from './mask.ts';
 import { buildPlan } from './plan.ts';
 import type { PlanSource } from './plan-source.ts';
 import { actionsOf, entries, planKeys, planSource } from './plan-source.ts';
-import { partsOf } from './references.ts';
-import type { ReadScenario } from './scenario-schema.ts';
-import { scenarioSchema } from './scenario-schema.ts';
-import type { Settings } from './settings.ts';
-import { settings } from './settings.ts';
+import { partsOf } from './references/references.ts';
+import type { ReadScenario } from './schema/scenario.ts';
+import { scenarioSchema } from './schema/scenario.ts';
+import type { Settings } from './schema/settings.ts';
+import { settings } from './schema/settings.ts';
 import { connectorOfSink, readSinks } from './sinks.ts';
 import { closest, didYouMean } from './suggest.ts';
-import type { Reading } from './validate.ts';
-import { validate } from './validate.ts';
-import type { Surroundings } from './values.ts';
-import { Values } from './values.ts';
+import type { Reading } from './schema/validate.ts';
+import { validate } from './schema/validate.ts';
+import type { Surroundings } from './references/values.ts';
+import { Values } from './references/values.ts';
 import { isMap, strings } from './walk.ts';
 
 type JsonMap = { readonly [key: string]: Json };
@@ -116,9 +116,9 @@ function readTop(value: Json, report: Report): JsonMap {
   const unknown = Object.keys(value).filter((key) => !topKeys.includes(key));
   for (const key of unknown) report(error([key], `unknown key "${key}"${didYouMean(key, topKeys)}`, 'key'));
   const given = Object.entries(value).filter(([, section]) => section !== null);
-  const meant = [...given.map(([key]) => key), ...unknown.map((key) => closest(key, topKeys))];
+  const meant = new Set([...given.map(([key]) => key), ...unknown.map((key) => closest(key, topKeys))]);
   for (const key of ['sinks', 'rules'])
-    if (!meant.includes(key)) report(error([], `"${key}" is missing: ${missingTop[key]}`));
+    if (!meant.has(key)) report(error([], `"${key}" is missing: ${missingTop[key]}`));
   return Object.fromEntries(given);
 }
 

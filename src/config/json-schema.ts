@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { AnyConnector } from '../connector.ts';
-import { actionSchema, alertActionSchema } from './action-schema.ts';
+import { actionSchema, alertActionSchema } from './schema/action.ts';
 import {
   alertDescriptions,
   alertShapes,
@@ -8,10 +8,10 @@ import {
   hoursSchema,
   ruleShape,
   testIdKey,
-} from './plan-schema.ts';
-import { scenarioSchema } from './scenario-schema.ts';
-import { settings } from './settings.ts';
-import { sinkName, sinkSchema } from './sink-schema.ts';
+} from './schema/plan.ts';
+import { scenarioSchema } from './schema/scenario.ts';
+import { settings } from './schema/settings.ts';
+import { sinkName, sinkSchema } from './schema/sink.ts';
 import { isMap } from './walk.ts';
 import type { Json } from '../model.ts';
 

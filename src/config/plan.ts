@@ -10,13 +10,13 @@ import { checkAlertAction, compileAction } from './action.ts';
 import { contentId } from './canonical.ts';
 import type { Fault, Path } from './fault.ts';
 import { error, pathText, warning } from './fault.ts';
-import { alertShapes, catalogEntry, hoursSchema, ruleSchema, testIdKey } from './plan-schema.ts';
+import { alertShapes, catalogEntry, hoursSchema, ruleSchema, testIdKey } from './schema/plan.ts';
 import type { PlanSource } from './plan-source.ts';
 import { alertActions, entries } from './plan-source.ts';
-import type { Reading } from './validate.ts';
-import { validate } from './validate.ts';
-import type { Surroundings } from './values.ts';
-import { Values } from './values.ts';
+import type { Reading } from './schema/validate.ts';
+import { validate } from './schema/validate.ts';
+import type { Surroundings } from './references/values.ts';
+import { Values } from './references/values.ts';
 import { isMap } from './walk.ts';
 
 type JsonMap = { readonly [key: string]: Json };

@@ -71,8 +71,10 @@ function matches(expected: Json, sent: Json | undefined): boolean {
       expected.length === sent.length &&
       (expected as readonly Json[]).every((value, index) => matches(value, (sent as readonly Json[])[index]))
     );
-  return String(expected) === (isMap(sent) || Array.isArray(sent) ? JSON.stringify(sent) : String(sent));
+  return textOf(expected) === textOf(sent);
 }
+
+const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 function eventOf({ event }: Scenario, now: number): Event {
   const { candidateNumericalId, ...others } = event;

@@ -4,12 +4,12 @@ import type { Json } from '../model.ts';
 import type { RetryPolicy, SinkConfig } from './config.ts';
 import { error } from './fault.ts';
 import type { Path } from './fault.ts';
-import { withoutOwnKeys } from './common-keys.ts';
-import { commonSinkKeys, sinkName, sinkSchema } from './sink-schema.ts';
+import { withoutOwnKeys } from './schema/common-keys.ts';
+import { commonSinkKeys, sinkName, sinkSchema } from './schema/sink.ts';
 import { didYouMeanOneOf, orList } from './suggest.ts';
-import type { Reading } from './validate.ts';
-import { validate } from './validate.ts';
-import { interpolateText } from './values.ts';
+import type { Reading } from './schema/validate.ts';
+import { validate } from './schema/validate.ts';
+import { interpolateText } from './references/values.ts';
 import { isMap } from './walk.ts';
 
 interface SinkReading extends Reading {

@@ -1,28 +1,32 @@
 import type { CandidateEvent } from '../model.ts';
 
+/** Stands for more than one content. */
+const several = Symbol('several');
+
 /**
- * The contents that came lately under each correlation id. In memory, because an index of random ids would cost more
+ * The content that came lately under each correlation id. In memory, because an index of random ids would cost more
  * than all the rest of accepting an event, and only a warning depends on it.
  */
 export class RecentCorrelations {
   readonly #generationSize: number;
-  #young = new Map<string, string>();
-  #old: ReadonlyMap<string, string> = new Map();
+  #young = new Map<string, string | typeof several>();
+  #old: ReadonlyMap<string, string | typeof several> = new Map();
 
   /** Remembers at least the last `generationSize` correlation ids, at most twice as many. */
   constructor(generationSize: number) {
     this.#generationSize = generationSize;
   }
 
-  /** Whether the id came under another content before. Noting the same again changes nothing. */
+  /** Returns whether the id came under another content too. Noting the same again changes nothing. */
   note(correlationId: string, event: Pick<CandidateEvent, 'candidateId' | 'testId' | 'status'>): boolean {
     const content = `${event.testId} ${event.status} ${event.candidateId}`;
-    const earlier = this.#young.get(correlationId) ?? this.#old.get(correlationId);
+    const earlier = this.#young.get(correlationId) ?? this.#old.get(correlationId) ?? content;
+    const reused = earlier !== content;
     if (this.#young.size >= this.#generationSize) {
       this.#old = this.#young;
       this.#young = new Map();
     }
-    this.#young.set(correlationId, content);
-    return earlier !== undefined && earlier !== content;
+    this.#young.set(correlationId, reused ? several : content);
+    return reused;
   }
 }

@@ -1,7 +1,7 @@
 import type { IsStrict, Place } from './engine.ts';
 import { parse } from './parse.ts';
 import type { Fault } from './parse.ts';
-import type { Vocabulary } from './shapes.ts';
+import type { Shape } from './shapes.ts';
 import { Walk } from './walk.ts';
 
 export interface PlacedFault {
@@ -18,13 +18,16 @@ export interface PlacedFault {
 export function check(
   source: string,
   { escape, path }: Place,
-  vocabulary: Vocabulary,
+  roots: ReadonlyMap<string, Shape>,
 ): { readonly faults: readonly PlacedFault[]; readonly isStrict: IsStrict } {
   const parsed = parse(source);
-  const walk = new Walk(vocabulary, escape('<', path) !== '<');
-  if ('templates' in parsed) walk.visitAll(parsed.templates);
-  const faults = 'faults' in parsed ? parsed.faults : walk.faults;
-  return { faults: faults.map((fault) => placed(fault, source)), isStrict: walk.scope.isStrict() };
+  const walk = new Walk(roots, escape('<', path) !== '<');
+  walk.visitAll(parsed.templates);
+  const faults = parsed.namesAreSound ? [...parsed.faults, ...walk.faults] : parsed.faults;
+  return {
+    faults: faults.toSorted((a, b) => a.offset - b.offset).map((fault) => placed(fault, source)),
+    isStrict: walk.scope.isStrict(),
+  };
 }
 
 function placed({ offset, message }: Fault, source: string): PlacedFault {

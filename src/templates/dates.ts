@@ -10,12 +10,19 @@ interface Call {
 
 /** Milliseconds since the epoch; a number or digits are seconds, as in Liquid. Null: not a date. */
 export function parseDate(value: unknown, now: string): number | null {
+  const time = Math.trunc(timeOf(value, now));
+  return Math.abs(time) <= maxTime ? time : null;
+}
+
+/** The first and last moment that JavaScript's dates reach. */
+const maxTime = 8.64e15;
+
+function timeOf(value: unknown, now: string): number {
   if (typeof value === 'number') return value * 1000;
-  if (typeof value !== 'string' || value.trim() === '') return null;
+  if (typeof value !== 'string' || value.trim() === '') return Number.NaN;
   if (value === 'now' || value === 'today') return Date.parse(now);
   if (/^\d+$/.test(value)) return Number(value) * 1000;
-  const time = Date.parse(hasZone.test(value) || dateOnly.test(value) ? value : inUtc(value));
-  return Number.isNaN(time) ? null : time;
+  return Date.parse(hasZone.test(value) || dateOnly.test(value) ? value : inUtc(value));
 }
 
 const hasZone = /(Z|UTC|GMT|[+-]\d{2}:?\d{2})(\s*\(.*\))?$/i;
@@ -26,38 +33,37 @@ function inUtc(value: string): string {
   return /^\d{4}-\d{2}-\d{2}[T ]\d/.test(value) ? `${value}Z` : `${value} UTC`;
 }
 
-/** The zone's name as Temporal takes it, or null if there is no such zone. A number is minutes, as in LiquidJS. */
+/** The zone as Temporal names it, UTC without one, or null if there is no such zone. */
 export function zoneOf(zone: unknown): string | null {
   if (zone === null || zone === undefined || zone === '') return 'UTC';
-  const name = typeof zone === 'number' ? offsetName(zone) : String(zone);
+  if (typeof zone !== 'string' && typeof zone !== 'number') return null;
   try {
-    return new Temporal.ZonedDateTime(0n, name).timeZoneId;
+    return new Temporal.ZonedDateTime(0n, typeof zone === 'number' ? offsetName(zone) : zone).timeZoneId;
   } catch {
     return null;
   }
 }
 
-/** Minutes behind UTC, the sign that JavaScript's getTimezoneOffset has. */
+/** From minutes behind UTC, which LiquidJS takes too; JavaScript's getTimezoneOffset has the same sign. */
 function offsetName(minutesBehind: number): string {
   const minutes = Math.abs(Math.trunc(minutesBehind));
-  const two = (value: number) => String(value).padStart(2, '0');
-  return `${minutesBehind > 0 ? '-' : '+'}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;
+  const [hour, minute] = [Math.floor(minutes / 60), minutes % 60].map((part) =>
+    String(part).padStart(2, '0'),
+  );
+  return `${minutesBehind > 0 ? '-' : '+'}${hour}:${minute}`;
 }
 
 function formatted(call: Call, value: unknown, format: string, zone?: unknown): unknown {
   const input = toValue(value);
   const { now } = call.context.environments as { now: string };
   const time = parseDate(input, now);
-  if (time === null || !(Math.abs(time) <= maxTime)) return input;
-  const name = zoneOf(toValue(zone));
-  if (name === null)
-    throw new Error(`\`${String(toValue(zone))}\` is no time zone, expected a name such as Europe/Zagreb`);
-  const moment = Temporal.Instant.fromEpochMilliseconds(Math.trunc(time)).toZonedDateTimeISO(name);
-  return strftime(moment, format);
+  if (time === null) return input;
+  const wanted = zoneOf(toValue(zone));
+  const moment = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(wanted ?? 'UTC');
+  const text = strftime(moment, format);
+  // The check knows only zones that stand in the template. Another's misspelt one must not keep a message back.
+  return wanted === null ? `${text} UTC` : text;
 }
-
-/** The first and last moment that JavaScript's dates reach, in milliseconds from the epoch. */
-const maxTime = 8.64e15;
 
 const defaultFormat = '%A, %B %-e, %Y at %-l:%M %P %z';
 

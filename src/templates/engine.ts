@@ -1,8 +1,9 @@
-import { Context, Liquid, toValue } from 'liquidjs';
+import { Context, Liquid } from 'liquidjs';
 import type { Escape } from '../connector.ts';
 import { filters, withheldFilters } from './filters.ts';
 import { MemoryLimit, StepLimit } from './limits.ts';
 import { Markup, MarkupCapture } from './markup.ts';
+import { textOf } from './text.ts';
 
 /** Where a template prints to. */
 export interface Place {
@@ -31,6 +32,7 @@ export class Rendering extends Context {
   override *_get(path: Parameters<Context['_get']>[0]): Generator<unknown, unknown, unknown> {
     this.strictVariables = this.#isStrict(path);
     try {
+      // oxlint-disable-next-line no-underscore-dangle -- the name is LiquidJS's
       return yield* super._get(path);
     } finally {
       this.strictVariables = false;
@@ -39,7 +41,7 @@ export class Rendering extends Context {
 
   print(value: unknown): string {
     if (value instanceof Markup) return this.#charged(value.toString());
-    return this.escape(this.#charged(textOf(toValue(value))));
+    return this.escape(this.#charged(textOf(value)));
   }
 
   escape(text: string): string {
@@ -52,12 +54,6 @@ export class Rendering extends Context {
   }
 }
 
-/** LiquidJS itself prints `[object Object]` for an object and joins a list without anything between. */
-function textOf(value: unknown): string {
-  if (value === null || value === undefined) return '';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
-}
-
 function print(this: { context: Context }, value: unknown): string {
   return (this.context as Rendering).print(value);
 }
@@ -68,9 +64,9 @@ export const withheldTags: ReadonlyMap<string, string> = new Map([
   ...['increment', 'decrement'].map((name) => [name, 'count with `forloop.index` or `assign`'] as const),
 ]);
 
-function engine(options: { outputEscape?: typeof print; catchAllErrors?: boolean }): Liquid {
+function engine(options: { outputEscape?: typeof print }): Liquid {
   // Without `templates`, a tag that names a file would look on the disk; those tags are withheld as well.
-  const liquid = new Liquid({ templates: {}, ownPropertyOnly: true, lenientIf: true, ...options } as object);
+  const liquid = new Liquid({ templates: {}, ownPropertyOnly: true, lenientIf: true, ...options });
   liquid.registerTag('capture', MarkupCapture);
   for (const [name, filter] of Object.entries(filters)) liquid.registerFilter(name, filter);
   for (const name of withheldFilters.keys()) liquid.unregisterFilter(name);
@@ -80,5 +76,5 @@ function engine(options: { outputEscape?: typeof print; catchAllErrors?: boolean
 
 /** Parses what is to be printed. */
 export const printing = engine({ outputEscape: print });
-/** Parses what is to be checked, all faults at once, or to yield a value: no printing at the end of outputs. */
-export const checking = engine({ catchAllErrors: true });
+/** Parses what is to be checked, or to yield a value: without the printing at the end of outputs. */
+export const checking = engine({});

@@ -1,21 +1,20 @@
 import { TypeGuards } from 'liquidjs';
-import type { Token, Value } from 'liquidjs';
+import type { Arguments, Token, Value } from 'liquidjs';
 import { checkFilter } from './filter-check.ts';
 import type { FilterUse } from './filter-check.ts';
 import type { Fault } from './parse.ts';
 import { unknown } from './scope.ts';
 import type { Known, Scope } from './scope.ts';
-import { any, stepInto } from './shapes.ts';
+import { any, number, stepInto, text } from './shapes.ts';
 import type { Step } from './shapes.ts';
 import { unknownVariable } from './unknown-variable.ts';
 
-type ValueToken = Parameters<typeof TypeGuards.isValueToken>[0] & Token;
-export type Argument = Value | ValueToken;
-type PathToken = Token & {
-  readonly variable?: ValueToken;
-  readonly props: readonly (Token & { content?: unknown })[];
-};
-type FilterToken = FilterUse['token'];
+/** An expression of a tag or an output, as LiquidJS parsed it. */
+export type Argument = Arguments extends Iterable<infer One> ? One : never;
+type Operand = Exclude<Argument, Value>;
+/** Filters are of two kinds; see #readFilter. */
+type Filtered = { readonly initial: Value['initial']; readonly filters: readonly unknown[] };
+type Path = Extract<Operand, { props: unknown }>;
 
 /** Reads the expressions of a template: reports what is wrong with them, and says what is known of their values. */
 export class Expressions {
@@ -32,82 +31,85 @@ export class Expressions {
 
   read(argument: Argument): Known {
     if ('filters' in argument) return this.#readFiltered(argument);
-    if (TypeGuards.isPropertyAccessToken(argument)) return this.#readPath(argument as unknown as PathToken);
-    if (TypeGuards.isRangeToken(argument)) {
-      this.read(argument.lhs as ValueToken);
-      this.read(argument.rhs as ValueToken);
-      return { ...unknown, shape: { kind: 'list', entry: { kind: 'number' } } };
+    if ('props' in argument) return this.#readPath(argument);
+    if ('lhs' in argument) {
+      this.read(argument.lhs);
+      this.read(argument.rhs);
+      return { ...unknown, shape: { kind: 'list', entry: number } };
     }
-    if (TypeGuards.isQuotedToken(argument)) return { ...unknown, shape: { kind: 'text' } };
-    return TypeGuards.isNumberToken(argument) ? { ...unknown, shape: { kind: 'number' } } : unknown;
+    if (TypeGuards.isQuotedToken(argument)) return { ...unknown, shape: text };
+    return TypeGuards.isNumberToken(argument) ? { ...unknown, shape: number } : unknown;
   }
 
-  /** An expression with operators and filters: only where it has neither is its value one of the data. */
-  #readFiltered({ initial, filters }: Pick<Value, 'initial' | 'filters'>): Known {
-    const operands = initial.postfix.filter((token) => !TypeGuards.isOperatorToken(token));
-    const knowns = operands.map((token) => this.read(token as ValueToken));
+  /** Only what stands alone is a value of the data; operators and filters make others. */
+  #readFiltered({ initial, filters }: Filtered): Known {
     this.#checkOperators(initial.postfix);
-    const inputs = [...knowns, ...filters.flatMap((filter) => this.#readFilter(filter, knowns))];
+    const operands = initial.postfix.filter((token) => !TypeGuards.isOperatorToken(token)) as Operand[];
+    const knowns = operands.map((operand) => this.read(operand));
     const [only = unknown] = knowns;
-    if (inputs.length === 1 && filters.length === 0) return only;
-    return { shape: any, hostile: inputs.some(({ hostile }) => hostile), sent: false };
+    if (initial.postfix.length === 1 && filters.length === 0) return only;
+    const hostile = knowns.some((known) => known.hostile);
+    return { shape: any, hostile: filters.reduce<boolean>(this.#readFilter, hostile), sent: false };
   }
 
-  /** LiquidJS ignores a second value without an operator before it, and takes nothing for a missing one. */
+  /** LiquidJS ignores a second value that no operator joins, and takes nothing for a missing one. */
   #checkOperators(postfix: readonly Token[]): void {
     let depth = 0;
     for (const token of postfix) {
       const takes = TypeGuards.isOperatorToken(token) ? (token.operator === 'not' ? 1 : 2) : 0;
-      if (depth < takes)
-        this.#fault(
-          token,
-          `\`${token.getText()}\` needs a value on ${takes === 1 ? 'its right' : 'both sides'}`,
-        );
+      if (depth < takes) {
+        const where = takes === 1 ? 'after it' : 'on both sides';
+        this.#fault(token, `\`${token.getText()}\` needs a value ${where}`);
+      }
       depth = Math.max(0, depth - takes) + 1;
     }
     const last = postfix.at(-1);
-    if (depth > 1 && last)
+    if (depth > 1 && last) {
       this.#fault(
         last,
         `unexpected \`${last.getText()}\`; expected an operator such as \`==\`, or \`|\` and a filter`,
       );
+    }
   }
 
-  #readFilter(filter: unknown, values: readonly Known[]): Known[] {
-    // A filter of a tag's list is a token; elsewhere LiquidJS keeps the token out of sight.
-    const token = ((filter as { token?: FilterToken }).token ?? filter) as FilterToken;
-    const args = token.args
+  /** Says whether what a filter makes of a value is hostile. */
+  readonly #readFilter = (hostile: boolean, filter: unknown): boolean => {
+    // The filter of a list's entry is a token; elsewhere LiquidJS keeps the token out of sight.
+    const { token = filter } = filter as { token?: unknown };
+    const use = token as FilterUse['token'] & { args: readonly (Operand | [string?, Operand?])[] };
+    const args = use.args
       .map((arg) => (Array.isArray(arg) ? arg[1] : arg))
       .filter((arg) => arg !== undefined);
-    const hostile = values.some((value) => value.hostile);
-    for (const { at, message } of checkFilter({ token, args, hostile, escapes: this.#escapes }))
+    for (const { at, message } of checkFilter({ token: use, args, hostile, escapes: this.#escapes })) {
       this.#fault(at, message);
-    return args.map((arg) => this.read(arg as ValueToken));
-  }
+    }
+    const knowns = args.map((arg) => this.read(arg));
+    return hostile || knowns.some((known) => known.hostile);
+  };
 
-  #readPath(token: PathToken): Known {
+  #readPath(token: Path): Known {
     const steps = token.props.map((prop) => this.#step(prop));
     if (token.variable) return this.#follow(this.read(token.variable), steps, 0, token);
-    const [root, ...rest] = steps;
-    const known = this.#scope.find(String(root));
-    if (known) return this.#follow(known, rest, 1, token);
+    const known = this.#scope.find(String(steps[0]));
+    if (known) return this.#follow(known, steps, 1, token);
     this.#fault(token, unknownVariable(steps, 0, null, this.#scope));
     return unknown;
   }
 
-  #step(prop: PathToken['props'][number]): Step {
+  #step(prop: Path['props'][number]): Step {
     if ('content' in prop) return prop.content as Step;
-    this.read(prop as ValueToken);
+    this.read(prop);
     return null;
   }
 
-  #follow(from: Known, steps: readonly Step[], offset: number, token: PathToken): Known {
+  /** Follows a path's steps from the one at `start` on. */
+  #follow(from: Known, path: readonly Step[], start: number, token: Token): Known {
     let { shape, sent } = from;
-    for (const [index, step] of steps.entries()) {
+    for (let at = start; at < path.length; at += 1) {
+      const step = path[at] ?? null;
       const next = stepInto(shape, step);
       if (next === null) {
-        const path = token.props.map(({ content }) => (content ?? null) as Step);
-        this.#fault(token, unknownVariable(path, index + offset, shape, this.#scope));
+        this.#fault(token, unknownVariable(path, at, shape, this.#scope));
         return { ...from, shape: any };
       }
       sent ||= step === 'raw' && shape.kind === 'map' && from.hostile;

@@ -26,7 +26,7 @@ export function checkFilter(use: FilterUse): PlacedMessage[] {
   const { token } = use;
   const unknown = unknownFilter(token.name);
   if (unknown !== null) return [{ at: token, message: unknown }];
-  const fault = escapingFault(use);
+  const fault = argumentFault(use) ?? escapingFault(use);
   return [...(fault === null ? [] : [{ at: token, message: fault }]), ...dateFaults(use)];
 }
 
@@ -36,6 +36,21 @@ function unknownFilter(name: string): string | null {
   if (why !== undefined) return `the filter \`${name}\` is not available here: ${why}`;
   const meant = closest(name, Object.keys(checking.filters));
   return `unknown filter \`${name}\`${meant === null ? '' : `, did you mean \`${meant}\`?`}`;
+}
+
+/** LiquidJS throws for some of these when an event comes, and does something odd for the others. */
+const needsArgument = new Set(
+  [
+    'append prepend remove remove_first remove_last replace replace_first replace_last split slice hmac_sha256',
+    'plus minus times divided_by modulo at_least at_most',
+    'concat push unshift map where reject group_by has find find_index default',
+  ].flatMap((names) => names.split(' ')),
+);
+
+function argumentFault({ token: { name }, args }: FilterUse): string | null {
+  return args.length === 0 && needsArgument.has(name)
+    ? `the filter \`${name}\` needs an argument: \`${name}: …\``
+    : null;
 }
 
 const escapeFilters = new Set(['escape', 'escape_once', 'xml_escape']);

@@ -3,6 +3,7 @@ import type { Liquid } from 'liquidjs';
 import type { Rendering } from './engine.ts';
 import { dateFilters } from './dates.ts';
 import { Markup } from './markup.ts';
+import { textOf } from './text.ts';
 
 type Filter = Extract<Parameters<Liquid['registerFilter']>[1], (...args: never[]) => unknown>;
 
@@ -14,18 +15,12 @@ export const withheldFilters: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
-const text = (value: unknown): string => {
-  const plain = toValue(value);
-  if (plain === null || plain === undefined) return '';
-  return typeof plain === 'object' ? JSON.stringify(plain) : String(plain);
-};
-
 const builtInFilter = (name: string): Filter => (builtIn as Record<string, Filter>)[name] as Filter;
 
 /** A built-in filter that throws on some texts; those come from strangers and must not make a message fail. */
 const onWellFormed = (name: string): Filter =>
   function (value) {
-    return builtInFilter(name).call(this, text(value).toWellFormed());
+    return builtInFilter(name).call(this, textOf(value).toWellFormed());
   };
 
 const orUnchanged = (name: string): Filter =>
@@ -37,10 +32,24 @@ const orUnchanged = (name: string): Filter =>
     }
   };
 
+/** LiquidJS counts the wanted length as used, however short the text is. */
+const slice: Filter = function (value, begin, length = 1) {
+  const plain: unknown = toValue(value);
+  const most = Array.isArray(plain) ? plain.length : textOf(plain).length;
+  return builtInFilter('slice').call(this, plain, begin, Math.min(Number(toValue(length)), most));
+};
+
+/** What was escaped stays so without the blanks around it. */
+const keepingMarkup = (name: string): Filter =>
+  function (value, ...args) {
+    const result: unknown = builtInFilter(name).call(this, value, ...args);
+    return value instanceof Markup ? new Markup(textOf(result)) : result;
+  };
+
 /** Line breaks as HTML: the text around them is escaped here, for `<br />` itself must not be. */
 const newlineToBr: Filter = function (value) {
   if (value instanceof Markup) return new Markup(value.toString().replaceAll(/\r?\n/g, '<br />'));
-  const lines = text(value).split(/\r?\n/);
+  const lines = textOf(value).split(/\r?\n/);
   return new Markup(lines.map((line) => (this.context as Rendering).escape(line)).join('<br />'));
 };
 
@@ -52,5 +61,9 @@ export const filters: { readonly [name: string]: Filter } = {
   uri_escape: onWellFormed('uri_escape'),
   url_decode: orUnchanged('url_decode'),
   base64_decode: orUnchanged('base64_decode'),
+  slice,
   newline_to_br: newlineToBr,
+  ...Object.fromEntries(
+    ['strip', 'lstrip', 'rstrip', 'squish', 'strip_newlines'].map((name) => [name, keepingMarkup(name)]),
+  ),
 };

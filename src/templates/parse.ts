@@ -1,5 +1,5 @@
-import { LiquidError } from 'liquidjs';
-import type { Template } from 'liquidjs';
+import { Parser, Tokenizer, TypeGuards } from 'liquidjs';
+import type { LiquidError, Template, TopLevelToken } from 'liquidjs';
 import { closest } from '../config/suggest.ts';
 import { checking, withheldTags } from './engine.ts';
 
@@ -9,14 +9,43 @@ export interface Fault {
   readonly message: string;
 }
 
-export function parse(source: string): { readonly templates: Template[] } | { readonly faults: Fault[] } {
+export interface Parsed {
+  readonly templates: readonly Template[];
+  readonly faults: readonly Fault[];
+  /** False where a name may be missing only because its tag could not be parsed. */
+  readonly namesAreSound: boolean;
+}
+
+/** As LiquidJS's own parsing, which forgets what it could parse as soon as there is a fault. */
+export function parse(source: string): Parsed {
+  const parser = new Parser(checking);
+  const templates: Template[] = [];
+  const errors: LiquidError[] = [];
+  const failed: TopLevelToken[] = [];
+  const tokens = tokensOf(source, errors);
+  for (let token = tokens.shift(); token; token = tokens.shift()) {
+    try {
+      templates.push(parser.parseToken(token, tokens));
+    } catch (error) {
+      errors.push(error as LiquidError);
+      failed.push(token);
+    }
+  }
+  const faults = errors.filter((error, index) => index === 0 || !isConsequence(error)).map(faultOf);
+  return { templates, faults, namesAreSound: !failed.some(isKnownTag) };
+}
+
+function tokensOf(source: string, errors: LiquidError[]): TopLevelToken[] {
   try {
-    return { templates: checking.parse(source) };
+    return new Tokenizer(source).readTopLevelTokens(checking.options);
   } catch (error) {
-    const errors = (error as { errors?: LiquidError[] }).errors ?? [error as LiquidError];
-    return { faults: errors.filter((one, index) => index === 0 || !isConsequence(one)).map(faultOf) };
+    errors.push(error as LiquidError);
+    return [];
   }
 }
+
+const isKnownTag = (token: TopLevelToken): boolean =>
+  TypeGuards.isTagToken(token) && token.name in checking.tags;
 
 const partsOfBlocks = /^tag "(end\w+|else|elsif|when)" not found/;
 
@@ -53,6 +82,7 @@ const wordings: readonly Wording[] = [
     words: ([, tag, name]) => `\`${tag}\` is not closed; \`{% end${name} %}\` is missing`,
   },
   { pattern: /^expected "\|" before filter/, words: (_, text) => leftOver(text), back: 1 },
+  { pattern: /^expected filter name/, words: (_, text) => noFilter(text), back: 1 },
   { pattern: /^invalid value expression/, words: () => 'expected a value' },
   { pattern: /^illegal tag/, words: (_, text) => `expected \`{% for entry in list %}\`, got \`${text}\`` },
 ];
@@ -67,6 +97,10 @@ function unknownTag(name: string): string {
 function leftOver(text: string): string {
   const rest = text.trim().split('\n', 1)[0] ?? '';
   if (/^=(?!=)/.test(rest)) return 'expected `==` to compare; a single `=` only stands in `assign`';
-  if (/^(&&|\|\|)/.test(rest)) return 'expected `and` or `or`';
+  if (rest.startsWith('&&')) return 'expected `and` instead of `&&`';
   return `unexpected \`${rest}\`; expected \`|\` and a filter, or an operator such as \`==\``;
+}
+
+function noFilter(text: string): string {
+  return text.startsWith('||') ? 'expected `or` instead of `||`' : 'expected a filter after `|`';
 }

@@ -6,9 +6,8 @@ import type { TemplateData } from './data.ts';
 import { Rendering, checking, printing } from './engine.ts';
 import type { IsStrict, Place } from './engine.ts';
 import { explainRenderFault, placeOfRenderFault } from './render-fault.ts';
-import { sampleData } from './sample.ts';
-import type { Vocabulary } from './shapes.ts';
 import type { TemplateFault } from './templates.ts';
+import type { Words } from './words.ts';
 
 /** A value of an action, compiled. */
 export interface Part {
@@ -20,10 +19,10 @@ export interface Part {
 
 export interface Setting {
   readonly medium: Medium;
-  readonly vocabulary: Vocabulary;
+  readonly words: Words;
   /** Where the value stands inside of the action's key. */
   readonly path: readonly (string | number)[];
-  report(fault: TemplateFault): void;
+  readonly report: (fault: TemplateFault) => void;
 }
 
 export function compilePart(value: Json, setting: Setting): Part {
@@ -58,16 +57,16 @@ function compileMap(map: { readonly [key: string]: Json }, setting: Setting): Pa
   };
 }
 
-function compileText(source: string, { medium, vocabulary, path, report }: Setting): Part {
+function compileText(source: string, { medium, words, path, report }: Setting): Part {
   if (!/\{[{%]/.test(source)) return constant(source);
   const place: Place = { escape: medium.escape, path };
-  const { faults, isStrict } = check(source, place, vocabulary);
+  const { faults, isStrict } = check(source, place, words.roots);
   for (const fault of faults) report({ ...fault, path });
   const [first] = faults;
   if (first) return failing(first.message);
   const output = medium.data === true && path.length > 0 ? soleOutput(source) : null;
   const render = output ? valueRenderer(output, place) : textRenderer(source, place);
-  const fault = tryOut(render, vocabulary);
+  const fault = tryOut(render, words.sample);
   if (fault) report({ ...fault, path });
   return { constant: false, render: (data) => render(data, isStrict) };
 }
@@ -118,9 +117,9 @@ function escapedData(value: unknown, { escape }: Place, path: Place['path']): Js
  * Renders with sample data, whatever is missing taken as null: a filter without its argument, say, is found now and not
  * when an event comes.
  */
-function tryOut(render: Render, vocabulary: Vocabulary): Omit<TemplateFault, 'path'> | null {
+function tryOut(render: Render, sample: TemplateData): Omit<TemplateFault, 'path'> | null {
   try {
-    render(sampleData(vocabulary), () => false);
+    render(sample, () => false);
     return null;
   } catch (error) {
     return { ...placeOfRenderFault(error), message: explainRenderFault(error) };

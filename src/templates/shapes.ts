@@ -1,38 +1,17 @@
-import { statuses } from '../model.ts';
-
-/** What templates may name, besides what every event brings. */
-export interface Vocabulary {
-  /** The keys that any entry of the catalog has, `id` included or not. */
-  readonly test: ReadonlySet<string>;
-  /** True where one message tells of several events. */
-  readonly digest?: boolean;
-}
-
 /** What is known of a value before any event comes. */
 export type Shape =
   | { readonly kind: 'map'; readonly keys: ReadonlyMap<string, Shape> }
   | { readonly kind: 'list'; readonly entry: Shape }
   | { readonly kind: 'text' | 'number' | 'any' };
 
-const text: Shape = { kind: 'text' };
-const number: Shape = { kind: 'number' };
+export const text: Shape = { kind: 'text' };
+export const number: Shape = { kind: 'number' };
 export const any: Shape = { kind: 'any' };
 
-const map = (keys: { readonly [key: string]: Shape }): Shape => ({
+export const map = (keys: { readonly [key: string]: Shape }): Shape => ({
   kind: 'map',
   keys: new Map(Object.entries(keys)),
 });
-
-const eventKeys = {
-  id: text,
-  candidateId: text,
-  candidateNumericalId: number,
-  testId: number,
-  status: text,
-  receivedAt: text,
-  correlationId: text,
-  raw: any,
-};
 
 const loopKeys = {
   length: number,
@@ -49,14 +28,6 @@ export const loopShapes: { readonly [name: string]: Shape } = {
   forloop: map(loopKeys),
   tablerowloop: map({ ...loopKeys, row: number, col: number, col0: number, col_first: any, col_last: any }),
 };
-
-/** The names that a template starts with. */
-export function rootShapes({ test, digest }: Vocabulary): Map<string, Shape> {
-  const testShape = map({ id: number, ...Object.fromEntries([...test].map((key) => [key, any])) });
-  const roots = { event: map(eventKeys), test: testShape, rule: map({ name: text }), now: text };
-  const events: Shape = { kind: 'list', entry: map({ ...eventKeys, test: testShape }) };
-  return new Map(Object.entries(digest ? { ...roots, events } : roots));
-}
 
 /** One step of a path: a name, a place in a list, or null where it is known only when an event comes. */
 export type Step = string | number | null;
@@ -76,5 +47,3 @@ export function entryOf(shape: Shape): Shape {
   if (shape.kind === 'list') return shape.entry;
   return shape.kind === 'text' ? text : any;
 }
-
-export const isStatus = (word: string): boolean => (statuses as readonly string[]).includes(word);

@@ -5,7 +5,8 @@ import type { TemplateData } from './data.ts';
 import { compilePart, constant } from './parts.ts';
 import type { Part } from './parts.ts';
 import { explainRenderFault } from './render-fault.ts';
-import type { Vocabulary } from './shapes.ts';
+import { wordsOf } from './words.ts';
+import type { Vocabulary } from './words.ts';
 
 /** A fault in one string of an action. Lines and columns count from 1 inside of that string. */
 export interface TemplateFault {
@@ -49,11 +50,12 @@ export function compileFields(
   vocabulary: Vocabulary,
 ): { readonly fields: CompiledFields; readonly faults: readonly TemplateFault[] } {
   const faults: TemplateFault[] = [];
+  const words = wordsOf(vocabulary);
   const parts = Object.entries(fields).map(([key, value]): [string, Part] => {
     const medium = media[key];
     if (medium === undefined) return [key, constant(value)];
     const report = (fault: TemplateFault) => faults.push({ ...fault, path: [key, ...fault.path] });
-    return [key, compilePart(value, { medium, vocabulary, report, path: [] })];
+    return [key, compilePart(value, { medium, words, report, path: [] })];
   });
   return { fields: new CompiledFields(new Map(parts)), faults };
 }

@@ -1,6 +1,6 @@
 import { closest } from '../config/suggest.ts';
+import { statuses } from '../model.ts';
 import type { Scope } from './scope.ts';
-import { isStatus } from './shapes.ts';
 import type { Shape, Step } from './shapes.ts';
 
 /**
@@ -24,7 +24,7 @@ export function unknownVariable(
 }
 
 function rootHint(name: string, scope: Scope): string {
-  if (isStatus(name)) return `; a text needs quotes: \`"${name}"\``;
+  if ((statuses as readonly string[]).includes(name)) return `; a text needs quotes: \`"${name}"\``;
   if (name === 'events') return '; it is there in an action with a digest';
   if (name === 'forloop') return '; it is there inside of `for`';
   const inside = scope.names().find((root) => {

@@ -5,8 +5,8 @@ import type { Argument } from './expressions.ts';
 import type { Fault } from './parse.ts';
 import { Scope, unknown } from './scope.ts';
 import type { Known } from './scope.ts';
-import { entryOf, loopShapes, rootShapes } from './shapes.ts';
-import type { Vocabulary } from './shapes.ts';
+import { entryOf, loopShapes, text } from './shapes.ts';
+import type { Shape } from './shapes.ts';
 
 /** Goes through a parsed template in the order in which it renders and knows which names there are at each place. */
 export class Walk {
@@ -14,8 +14,8 @@ export class Walk {
   readonly scope: Scope;
   readonly #expressions: Expressions;
 
-  constructor(vocabulary: Vocabulary, escapes: boolean) {
-    this.scope = new Scope(rootShapes(vocabulary));
+  constructor(roots: ReadonlyMap<string, Shape>, escapes: boolean) {
+    this.scope = new Scope(roots);
     this.#expressions = new Expressions(this.scope, escapes, (fault) => this.faults.push(fault));
   }
 
@@ -28,11 +28,13 @@ export class Walk {
     const [value = unknown] = argumentsOf(template, loop !== null).map((one) => this.#expressions.read(one));
     if (loop) this.scope.within(loopNames(loop, value), () => this.visitAll(childrenOf(template)));
     else this.visitAll(childrenOf(template));
-    // What is captured was escaped, whatever it was made of.
-    const assigned = template instanceof CaptureTag ? unknown : value;
-    for (const { content } of template.localScope?.() ?? []) this.scope.assign(String(content), assigned);
+    const assigned = template instanceof CaptureTag ? captured : value;
+    for (const { content } of template.localScope?.() ?? []) this.scope.assign(content, assigned);
   }
 }
+
+/** It was escaped, but a filter might undo that. */
+const captured: Known = { shape: text, hostile: true, sent: false };
 
 /** `offset: continue` is no variable, and LiquidJS yields nothing for a word such as `reversed`. */
 function argumentsOf(template: Template, isLoop: boolean): Argument[] {

@@ -63,7 +63,8 @@ describe('docs/configuration.md', () => {
   });
 });
 
-test('every key says in the schema what it does', () => {
-  const silent = [...inSchema].filter(([, { description = '' }]) => description === '');
+test('every key of the config itself says in the schema what it does', () => {
+  const own = [...inSchema].filter(([key]) => !/ (sink|action)\.|<key>$/.test(key));
+  const silent = own.filter(([, { description = '' }]) => description === '');
   expect(silent.map(([key]) => key)).toEqual([]);
 });

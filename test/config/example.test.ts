@@ -34,8 +34,8 @@ test('the example is valid, without a warning, and its scenarios come out as the
 });
 
 test('the example asks for nothing else than it needs', async () => {
-  const error = await loadConfig(exampleFile, { env: {}, connectors }).catch((thrown: Error) => thrown);
-  const missing = [...String(error).matchAll(/environment variable (\w+) is not set/g)].map(
+  const error = await loadConfig(exampleFile, { env: {}, connectors }).catch((thrown: unknown) => thrown);
+  const missing = [...(error as Error).message.matchAll(/environment variable (\w+) is not set/g)].map(
     ([, name]) => name,
   );
   expect(missing).toEqual(Object.keys(needed));

@@ -121,14 +121,14 @@ rules: [ { name: a, when: {}, then: [ { sink: page, text: x }, { sink: other, te
   expect(config.sinks.get('other')?.retry.giveUpAfterMs).toBe(30 * 86_400_000);
 });
 
-describe('a file that cannot be read', () => {
-  const read = async (file: string) =>
-    loadConfig(file, { env, connectors: pagers }).catch((error: unknown) => error);
+const read = async (file: string) =>
+  loadConfig(file, { env, connectors: pagers }).catch((error: unknown) => error);
 
+describe('a file that cannot be read', () => {
   test('is named, with the way out', async () => {
     const error = await read('/nowhere/config.yaml');
     expect(error).toBeInstanceOf(ConfigError);
-    expect(String((error as Error).message)).toBe(
+    expect((error as Error).message).toBe(
       '/nowhere/config.yaml:1:1: error: there is no such file; --config FILE or CONNECTOR_CONFIG names another one\n\n1 error',
     );
   });

@@ -71,15 +71,15 @@ sinks:
   });
 
   test('a credential that is given as the path of its file', () => {
-    const { mask, warnings } = load(
+    const given = load(
       'sinks: { page: { connector: pager, token: /run/account.json } }',
       {},
       {
         '/run/account.json': '{"private_key":"the-key-itself"}',
       },
     );
-    expect(mask('the-key-itself')).toBe('***');
-    expect(warnings).toEqual([]);
+    expect(given.mask('the-key-itself')).toBe('***');
+    expect(given.warnings).toEqual([]);
   });
 });
 

@@ -17,7 +17,7 @@ export type Keys = Map<string, Schema>;
 const names: Record<string, string> = { catalog: '<test id>', hours: '<name>' };
 
 /** Where something of its own begins, which is listed by itself. */
-const ends = [
+const ends = new Set([
   'sinks',
   'rules[].when',
   'rules[].then',
@@ -25,17 +25,19 @@ const ends = [
   'alerts.dead.then',
   'alerts.paused.then',
   'alerts.silence.then',
-];
+]);
 
 /** Every key that a config can have, by section and name as docs/configuration.md has them. */
 export function keysOf(root: Schema, connectorNames: readonly string[]): Keys {
   const definition = (name: string): Schema => root.definitions?.[name] ?? {};
   const keys: Keys = new Map();
 
+  const resolve = ({ $ref = '' }: Schema): Schema => definition($ref.replace('#/definitions/', ''));
+
   /** The shapes that a value may have. Any JSON, which zod names `__schema…`, has no keys of ours. */
   function shapes(schema: Schema): Schema[] {
     if (schema.$ref?.includes('__schema')) return [];
-    if (schema.$ref !== undefined) return shapes(definition(schema.$ref.replace('#/definitions/', '')));
+    if (schema.$ref !== undefined) return shapes(resolve(schema));
     return [schema, ...(schema.anyOf ?? []).flatMap(shapes)];
   }
 
@@ -51,7 +53,7 @@ export function keysOf(root: Schema, connectorNames: readonly string[]): Keys {
 
   function addKey(path: string, schema: Schema): void {
     keys.set(path, { ...shapes(schema)[0], ...schema });
-    if (!ends.includes(path)) add(schema, path);
+    if (!ends.has(path)) add(schema, path);
   }
 
   /** The keys that every connector has go to one section, each connector's own to its own. */
@@ -71,7 +73,7 @@ export function keysOf(root: Schema, connectorNames: readonly string[]): Keys {
     const { properties = {}, patternProperties = {} } = definition('When');
     const catalogKeys = Object.values(patternProperties).map((schema) => ['test.<key>', schema] as const);
     for (const [key, schema] of [...Object.entries(properties), ...catalogKeys]) {
-      keys.set(`rules[].when.${key}`, schema);
+      keys.set(`rules[].when.${key}`, { ...resolve(schema), ...schema });
       const operators = shapes(schema).flatMap((shape) => Object.entries(shape.properties ?? {}));
       if (!['all', 'any', 'not'].includes(key))
         for (const [operator, inner] of operators) keys.set(`rules[].when.<field>.${operator}`, inner);

@@ -74,7 +74,7 @@ async function written(sink: Sink<SheetMessage>, request: AttemptRequest<SheetMe
 function given(
   sandbox: SheetsSandbox,
   title: string,
-  cells: readonly (readonly (string | number)[])[],
+  cells: readonly (readonly (string | number | boolean)[])[],
 ): void {
   sandbox.document.addTab(sandbox.document.tabs.length + 1, title, {}).write(0, 0, cells);
 }
@@ -85,7 +85,7 @@ const at = (path: string) => (uri: string) => decodeURIComponent(uri.replace(/\?
 /** What was called since the last time. */
 const calls = (sandbox: SheetsSandbox) => sandbox.calls.splice(0).join(' ');
 
-const update = (Candidate: string | number, Status: string) =>
+const update = (Candidate: string | number | boolean, Status: string) =>
   requestFor({ row: { Candidate, Status }, key: 'Candidate' });
 
 const refuse = (sandbox: SheetsSandbox, call: string, status: number, error: object): void => {
@@ -270,6 +270,16 @@ describe('a header', () => {
     expect(rows.map(({ B }) => B).filter(Boolean)).toEqual([2]);
   });
 
+  test('is written under when another copy made the tab a moment before', async () => {
+    const { sandbox, sink } = await connected();
+    sandbox.faults.decide = ({ name }) => {
+      if (name === 'spreadsheets.batchUpdate') given(sandbox, 'Results', [['Candidate', 'Delivery']]);
+      return null;
+    };
+    await written(sink, requestFor());
+    expect(sandbox.rows('Results')).toHaveLength(1);
+  });
+
   test('whose making was cut off is there once all the same', async () => {
     const { sandbox, sink } = await connected();
     sandbox.faults.only = ['spreadsheets.batchUpdate'];
@@ -323,15 +333,17 @@ describe('an action with a key', () => {
     ]);
   });
 
-  test('takes a number and its text for the same, and the header for no row', async () => {
+  test('compares what cells hold and not how they look, and takes the header for no row', async () => {
     const { sandbox, sink } = await connected();
     given(sandbox, 'Results', [
       ['Candidate', 'Status', 'Delivery'],
       [1234567, 'old'],
+      [true, 'old'],
     ]);
     await written(sink, update('1234567', 'new'));
+    await written(sink, update(true, 'newer'));
     await written(sink, update('Candidate', 'x'));
-    expect(sandbox.rows('Results').map(({ Status }) => Status)).toEqual(['new', 'x']);
+    expect(sandbox.rows('Results').map(({ Status }) => Status)).toEqual(['new', 'newer', 'x']);
   });
 
   test('ends unknown when the answer to the update is lost, and is found', async () => {
@@ -474,6 +486,18 @@ describe('a refusal by Google', () => {
     },
   );
 });
+
+test.for(['token', 'values.get', 'values.append'])(
+  '%s is called once an attempt, whatever comes of it',
+  async (call) => {
+    const { sandbox, sink } = await connected();
+    given(sandbox, 'Results', [['Candidate', 'Delivery']]);
+    sandbox.faults.only = [call];
+    sandbox.faults.decide = () => ({ kind: 'status', status: 503 });
+    await sink.deliver(requestFor());
+    expect(sandbox.calls.filter((name) => name === call)).toHaveLength(1);
+  },
+);
 
 describe('signing in', () => {
   test('happens once for many rows, and again when the token ends', async () => {

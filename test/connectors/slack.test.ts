@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import nock from 'nock';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { slack } from '../../connectors/slack/index.ts';
 import type { SlackFields, SlackMessage } from '../../connectors/slack/message.ts';
 import { refusals } from '../../connectors/slack/refusals.ts';
@@ -104,6 +104,21 @@ describe('a delivery', () => {
     expect(await sink.deliver(requestFor())).not.toHaveProperty('sinkWide');
     await posted(sink, requestFor({ channel: 'general' }));
     expect(sandbox.messages).toHaveLength(3);
+  });
+
+  test('prints nothing, not even where Slack warns', async () => {
+    const { sandbox, sink } = await connected();
+    const printed = (['debug', 'info', 'warn', 'error', 'log'] as const).map((level) =>
+      vi.spyOn(console, level),
+    );
+    refuseWith(sandbox, 'invalid_blocks', {
+      response_metadata: { messages: ['[ERROR] wrong', '[WARN] odd'] },
+    });
+    await sink.deliver(requestFor());
+    for (const spy of printed) {
+      expect(spy).not.toHaveBeenCalled();
+      spy.mockRestore();
+    }
   });
 
   test('asks nothing of the real Slack but one post to its address', async () => {
@@ -244,6 +259,14 @@ describe('asking for an earlier message', () => {
     const { channel, ts } = sandbox.messages[0]!;
     expect(await sink.find!(request)).toEqual({ found: { channel, ts } });
     expect(await sink.find!(requestFor())).toEqual({ found: null });
+  });
+
+  test('is not misled by what another app posted', async () => {
+    const { sink } = await connected();
+    const request = requestFor();
+    const metadata = { ...request.message.metadata, event_type: 'another' } as never;
+    await posted(sink, { ...request, message: { ...request.message, metadata } });
+    expect(await sink.find!(request)).toEqual({ found: null });
   });
 
   test('reads page after page of a busy channel', async () => {

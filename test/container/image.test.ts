@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { settings } from '../../src/config/settings.ts';
+import { settings } from '../../src/config/schema/settings.ts';
 import { imageEnv, instructions, last, read, root } from './dockerfile.ts';
 
 /** What the Dockerfile copies out of the repository. */

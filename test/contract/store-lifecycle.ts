@@ -54,13 +54,16 @@ export function lifecycle(bench: () => Bench): void {
     const property = fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
       runs += 1;
       const both = new Both(bench().store, `run-${runs}`);
-      for (const one of steps) {
-        const [actual, expected] = await both.take(one);
+      try {
+        for (const one of steps) {
+          const [actual, expected] = await both.take(one);
+          expect(actual).toEqual(expected);
+        }
+        const [actual, expected] = await both.all();
         expect(actual).toEqual(expected);
+      } finally {
+        await both.empty();
       }
-      const [actual, expected] = await both.all();
-      expect(actual).toEqual(expected);
-      await both.empty();
       expect(await bench().store.events({})).toEqual([]);
     });
     await fc.assert(property, { numRuns: 60 });

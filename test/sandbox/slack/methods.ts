@@ -97,7 +97,18 @@ function readableChannel(workspace: Workspace, args: Args): Channel {
   return channel;
 }
 
+/** Slack itself ignores others; here they are mistakes of ours. */
+const postArguments = new Set(
+  (
+    'token channel text blocks attachments markdown_text metadata thread_ts reply_broadcast username icon_emoji ' +
+    'icon_url unfurl_links unfurl_media link_names mrkdwn parse'
+  ).split(' '),
+);
+
 function messageOf(args: Args, channel: Channel): Omit<PostedMessage, 'ts'> {
+  const unknown = Object.keys(args).filter((name) => !postArguments.has(name));
+  if (unknown.length > 0)
+    throw new SlackRefusal('invalid_arguments', { response_metadata: { messages: unknown } });
   const text = args['text'] ?? '';
   const blocks = nested(args['blocks'], 'invalid_blocks_format') as readonly unknown[] | undefined;
   const metadata = nested(args['metadata'], 'invalid_metadata_format') as PostedMessage['metadata'];

@@ -6,6 +6,7 @@ import { openStore } from '../../../src/store/open.ts';
 import { query } from '../../../src/store/sql/query.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
+import { openSqlite } from '../../../src/store/sqlite.ts';
 import { StoreUnavailable } from '../../../src/store/store.ts';
 import { arrival, configId, t0 } from '../../contract/store-fixtures.ts';
 
@@ -54,6 +55,9 @@ test('says which folder it cannot make', async () => {
 test('says that a file is no store', async () => {
   writeFileSync(path, 'Dear diary, this is no database at all. '.repeat(100));
   expect(await refusal(`sqlite:${path}`)).toBe(`${path} is not a SQLite database.`);
+  // And at once: only a lock is worth waiting for.
+  const patient = openSqlite(path, { serve: false, limits: { busyForMs: Infinity } });
+  await expect(patient).rejects.toThrow(StoreUnavailable);
 });
 
 test("refuses another program's database, and leaves it as it is", async () => {

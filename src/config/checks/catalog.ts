@@ -1,0 +1,60 @@
+import type { Json } from '../../model.ts';
+import type { Fault, Path } from '../fault.ts';
+import { warning } from '../fault.ts';
+import type { PlanSource } from '../plan-source.ts';
+import { entries } from '../plan-source.ts';
+import { didYouMean } from '../suggest.ts';
+import { isMap } from '../walk.ts';
+
+/** Conditions that can never hold, because the catalog lacks what they ask for. */
+export function checkCatalogUse({ catalog, rules }: PlanSource): Fault[] {
+  if (!isMap(catalog) || Object.keys(catalog).length === 0) return [];
+  const ids = Object.keys(catalog);
+  const keys = [
+    'id',
+    'name',
+    'owner',
+    'channel',
+    ...Object.values(catalog).flatMap((entry) => (isMap(entry) ? Object.keys(entry) : [])),
+  ];
+  return entries(rules).flatMap(([index, rule]) => {
+    const conditions = isMap(rule) ? [...conditionsOf(rule['when'] ?? null, ['rules', index, 'when'])] : [];
+    return conditions.flatMap(({ key, value, path }) =>
+      key === 'testId' ? unknownIds(value, path, ids) : unknownKey(key, path, keys),
+    );
+  });
+}
+
+function unknownIds(value: Json, path: Path, ids: readonly string[]): Fault[] {
+  if (isMap(value))
+    return Object.entries(value).flatMap(([operator, inner]) =>
+      /^(in|not)$/.test(operator) ? unknownIds(inner, [...path, operator], ids) : [],
+    );
+  if (Array.isArray(value))
+    return entries(value).flatMap(([index, inner]) => unknownIds(inner, [...path, index], ids));
+  if (typeof value !== 'number' || ids.includes(String(value))) return [];
+  return [warning(path, `the catalog has no test ${value}${didYouMean(String(value), ids)}`)];
+}
+
+function unknownKey(key: string, path: Path, keys: readonly string[]): Fault[] {
+  const name = /^test\.(.+)$/.exec(key)?.[1];
+  if (name === undefined || keys.includes(name)) return [];
+  return [warning(path, `no entry of the catalog has "${name}"${didYouMean(name, keys)}`, 'key')];
+}
+
+interface Condition {
+  readonly key: string;
+  readonly value: Json;
+  readonly path: Path;
+}
+
+/** The conditions of a `when`, those inside of `all`, `any` and `not` included. */
+function* conditionsOf(when: Json, path: Path): Generator<Condition> {
+  if (Array.isArray(when))
+    for (const [index, inner] of entries(when)) yield* conditionsOf(inner, [...path, index]);
+  if (!isMap(when)) return;
+  for (const [key, value] of Object.entries(when)) {
+    if (key === 'all' || key === 'any' || key === 'not') yield* conditionsOf(value, [...path, key]);
+    else yield { key, value, path: [...path, key] };
+  }
+}

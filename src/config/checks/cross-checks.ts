@@ -1,0 +1,30 @@
+import type { Json } from '../../model.ts';
+import { checkCatalogUse } from './catalog.ts';
+import * as checks from './checks.ts';
+import type { Parts } from '../compose.ts';
+import type { Fault } from '../fault.ts';
+import type { FoundSecret } from '../mask.ts';
+import { notYetActedOn } from './not-yet.ts';
+import { actionsOf } from '../plan-source.ts';
+import { isMap } from '../walk.ts';
+
+/** Everything that parts of a config say of each other. `config` is what was written. */
+export function crossChecks(
+  config: { readonly [key: string]: Json },
+  { settings, sinks, source }: Parts,
+  secrets: readonly FoundSecret[],
+): Fault[] {
+  const checkSinkUse = (names: readonly string[]): Fault[] => [
+    ...checks.checkSinkNames(actionsOf(source), names),
+    ...checks.checkUnusedSinks(source, names),
+    ...checks.checkExpectations(config['scenarios'], names, sinks),
+  ];
+  const sinkNames = isMap(config['sinks']) ? Object.keys(config['sinks']) : null;
+  return [
+    ...checks.checkSettings(settings),
+    ...(sinkNames ? checkSinkUse(sinkNames) : []),
+    ...checkCatalogUse(source),
+    ...checks.checkLiteralSecrets(config, secrets),
+    ...notYetActedOn(source),
+  ];
+}

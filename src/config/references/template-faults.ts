@@ -1,0 +1,42 @@
+import type { AnyConnector } from '../../connector.ts';
+import type { Json } from '../../model.ts';
+import type { TemplateFault } from '../../templates/templates.ts';
+import { compileFields } from '../../templates/templates.ts';
+import type { Fault } from '../fault.ts';
+import { error } from '../fault.ts';
+import { bareReference } from './template-text.ts';
+import { strings, valueAt } from '../walk.ts';
+
+/** What an action's templates may name. */
+export type Vocabulary = Parameters<typeof compileFields>[2];
+
+type Action = { readonly [key: string]: Json };
+type Media = AnyConnector['templates'];
+
+/**
+ * What is wrong with the templates of an action as written. There the places are exact; in what is compiled in the
+ * end, values stand in the place of references. Paths lead from the action.
+ */
+export function templateFaults(action: Action, media: Media, words: Vocabulary): Fault[] {
+  const templates = templatesOf(action, media);
+  return compileFields(templates, media, words).faults.map((fault) => toFault(fault, templates));
+}
+
+/** References inside of tags without quotes, where they could not be literal text. */
+export function bareReferences(action: Action, media: Media): Fault[] {
+  return [...strings(templatesOf(action, media))].flatMap(({ text, path }) => {
+    const inside = bareReference(text);
+    return inside ? [{ ...error(path, 'inside of a tag, ${…} has to be in quotes'), inside }] : [];
+  });
+}
+
+function templatesOf(action: Action, media: Media): Action {
+  return Object.fromEntries(Object.entries(action).filter(([key]) => key in media));
+}
+
+function toFault({ path, line, column, message }: TemplateFault, templates: Action): Fault {
+  const written = valueAt(templates, path);
+  const linesBefore = typeof written === 'string' ? written.split('\n').slice(0, line - 1) : [];
+  const index = linesBefore.reduce((length, text) => length + text.length + 1, column - 1);
+  return { ...error(path, message), inside: { index, length: 1 } };
+}

@@ -1,0 +1,115 @@
+import { readFileSync } from 'node:fs';
+import type { Json } from '../../model.ts';
+import type { Reference } from './references.ts';
+import { hasReference, partsOf } from './references.ts';
+import { looksLikePath, urlPasswords } from '../mask.ts';
+import { didYouMean } from '../suggest.ts';
+
+/** Where the values of `${…}` come from. */
+export interface Surroundings {
+  readonly env: { readonly [name: string]: string | undefined };
+  /** Reads a file for `${file:…}`; throws as node:fs does. */
+  readonly readFile?: (path: string) => string;
+}
+
+export type Resolved = { readonly value: string } | { readonly missing: string };
+
+/** Gives references their values and remembers which of these are secret. */
+export class Values {
+  readonly #secrets = new Set<string>();
+  readonly #env: Surroundings['env'];
+  readonly #readFile: (path: string) => string;
+  readonly #files = new Map<string, Resolved>();
+
+  constructor({ env, readFile = (path) => readFileSync(path, 'utf8') }: Surroundings) {
+    this.#env = env;
+    this.#readFile = readFile;
+  }
+
+  resolve(reference: Reference): Resolved {
+    const resolved = reference.from === 'file' ? this.#file(reference.name) : this.#variable(reference);
+    if ('value' in resolved) this.#keep(resolved.value, reference);
+    return resolved;
+  }
+
+  /** These secrets and those that references gave; also what is in a file that a secret is the path of. */
+  secretsAmong(values: readonly string[]): string[] {
+    const secrets = [...this.#secrets, ...values].filter((text) => !hasReference(text));
+    const inFiles = secrets.filter(looksLikePath).map((path) => this.#file(path));
+    return [...secrets, ...inFiles.flatMap((read) => ('value' in read ? [read.value] : []))];
+  }
+
+  /** What comes from a file, or from a variable that is named like a credential, is secret, and so are URLs' passwords. */
+  #keep(value: string, { from, name }: Reference): void {
+    const isSecret = from === 'file' || /token|secret|passw|key|credential|auth/i.test(name);
+    for (const secret of isSecret ? [value] : urlPasswords(value)) this.#secrets.add(secret);
+  }
+
+  #variable({ name, fallback }: Reference): Resolved {
+    const value = this.#env[name];
+    if (value !== undefined && value !== '') return { value };
+    if (fallback !== null) return { value: fallback };
+    const optional = `write \${${name}:-} if it may be`;
+    if (value === '') return { missing: `the environment variable ${name} is empty; ${optional}` };
+    return {
+      missing: `the environment variable ${name} is not set${this.#similar(name) || `; ${optional} unset`}`,
+    };
+  }
+
+  #similar(name: string): string {
+    return didYouMean(
+      name,
+      Object.keys(this.#env).filter((other) => this.#env[other] !== ''),
+    );
+  }
+
+  /** Read once for each config, so that all of its uses agree. One line break at the end is not part of the value. */
+  #file(path: string): Resolved {
+    const known = this.#files.get(path) ?? this.#read(path);
+    this.#files.set(path, known);
+    return known;
+  }
+
+  #read(path: string): Resolved {
+    try {
+      const value = this.#readFile(path).replace(/\r?\n$/, '');
+      return value === '' ? { missing: `the file ${path} is empty` } : { value };
+    } catch (error) {
+      const { code = '', message } = error as NodeJS.ErrnoException;
+      return { missing: `the file ${path} cannot be read: ${reasons[code] ?? message}` };
+    }
+  }
+}
+
+const reasons: Record<string, string> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'permission denied',
+  EISDIR: 'it is a folder',
+};
+
+export type Resolve = (reference: Reference) => string;
+
+/** A string with its references replaced by what they stand for. */
+export function interpolateText(text: string, resolve: Resolve): string {
+  if (!text.includes('${')) return text;
+  return partsOf(text)
+    .map((part) =>
+      part.kind === 'text' ? part.text : part.kind === 'reference' ? resolve(part.reference) : '',
+    )
+    .join('');
+}
+
+/**
+ * A value with the references of all its strings replaced. A key whose value is only references and comes out empty
+ * counts as not given: that is what `${NAME:-}` is for.
+ */
+export function interpolate(value: Json, resolve: Resolve, text = interpolateText): Json {
+  if (typeof value === 'string') return text(value, resolve);
+  if (Array.isArray(value))
+    return (value as readonly Json[]).map((entry) => interpolate(entry, resolve, text));
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value)
+    .map(([key, raw]) => [key, raw, interpolate(raw, resolve, text)] as const)
+    .filter(([, raw, result]) => !(result === '' && typeof raw === 'string' && hasReference(raw)));
+  return Object.fromEntries(entries.map(([key, , result]) => [key, result]));
+}

@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { secret } from '../../connector.ts';
+import { allowFrom, trustProxy } from './addresses.ts';
+import type { Config } from '../config.ts';
+import { duration, size } from '../units.ts';
+
+/** The sections that configure the connector itself. Every key says what it does: the JSON Schema shows it in editors. */
+
+const port = z.int().min(0).max(65_535);
+const host = z.string().regex(/^[\w.:-]+$/, { error: 'expected a host name or an address to listen on' });
+const path = z
+  .string()
+  .regex(/^\/[\w\-./~%]*$/, { error: 'expected a path such as /webhooks/candidates, without query' })
+  .refine((text) => text !== '/healthz' && text !== '/readyz', {
+    error: '/healthz and /readyz answer health checks; choose another path',
+  });
+const header = z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, { error: 'expected auto, or the name of a header' });
+
+const storeUrl = z.string().superRefine((url, context) => {
+  if (/^postgres(ql)?:/.test(url))
+    context.addIssue('this version keeps its data in SQLite only; expected sqlite:FILE');
+  else if (!/^sqlite:.+/.test(url))
+    context.addIssue('expected sqlite: and a file, as in sqlite:./data/connector.db');
+});
+
+const receiver = z
+  .strictObject({
+    host: host.default('0.0.0.0').describe('The address to listen on for the service.'),
+    port: port.default(8080).describe('The port to listen on for the service.'),
+    path: path
+      .default('/webhooks/candidates')
+      .describe('The path of the webhook URL that is set in the service.'),
+    allowFrom: allowFrom
+      .prefault('published')
+      .describe(
+        "Who may call: `published` (the service's documented addresses), `any`, or a list of addresses, CIDRs and `published`.",
+      ),
+    trustProxy: trustProxy
+      .prefault(0)
+      .describe(
+        'Proxies in front whose X-Forwarded-For is believed: how many, or their addresses and CIDRs.',
+      ),
+    token: secret()
+      .optional()
+      .describe('When set, callers must send it as `?token=` or as `Authorization: Bearer`.'),
+    correlationHeader: header
+      .default('auto')
+      .describe('The header with the correlation id. `auto` takes any `X-…-CorrelationId`.'),
+    maxBody: size().prefault('64kb').describe('The largest request body that is read.'),
+  })
+  .transform(({ token = null, correlationHeader, maxBody, ...rest }) => ({
+    ...rest,
+    token,
+    correlationHeader: correlationHeader.toLowerCase(),
+    maxBodyBytes: maxBody,
+  }));
+
+const store = z
+  .strictObject({
+    url: storeUrl
+      .default('sqlite:./data/connector.db')
+      .describe('Where events and deliveries are kept: `sqlite:` and a file.'),
+    retention: duration({ min: '1h' })
+      .prefault('365d')
+      .describe('How long an event is kept after all of its deliveries have ended.'),
+  })
+  .transform(({ url, retention }) => ({ url, retentionMs: retention }));
+
+const idempotency = z
+  .strictObject({
+    window: duration()
+      .prefault('24h')
+      .describe(
+        'How long the same candidate, test and status under another correlation id count as a duplicate.',
+      ),
+  })
+  .transform(({ window }) => ({ windowMs: window }));
+
+const admin = z
+  .strictObject({
+    host: host
+      .default('127.0.0.1')
+      .describe('The address of the operations page, the metrics and the JSON API.'),
+    port: port.default(8081).describe('The port of the operations page, the metrics and the JSON API.'),
+    password: secret().optional().describe('Needed where `host` can be reached from other machines.'),
+  })
+  .transform(({ password = null, ...rest }) => ({ ...rest, password }));
+
+const log = z.strictObject({
+  level: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+    .default('info')
+    .describe('The least severe lines to write.'),
+  format: z
+    .enum(['json', 'pretty'])
+    .default('json')
+    .describe('`json` for machines, `pretty` for a terminal.'),
+});
+
+export const settings = {
+  receiver: receiver.prefault({}).describe('Where and from whom events are received.'),
+  store: store.prefault({}).describe('Where everything is kept, and how long.'),
+  idempotency: idempotency.prefault({}).describe('What counts as the same event.'),
+  admin: admin.prefault({}).describe('The operations page, the metrics and the JSON API.'),
+  log: log.prefault({}).describe('What is logged, to standard output.'),
+};
+
+export type Settings = Pick<Config, keyof typeof settings>;

@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import { partsOf } from '../../../src/config/references/references.ts';
+import { interpolate, interpolateText, Values } from '../../../src/config/references/values.ts';
+import type { Json } from '../../../src/model.ts';
+import { load, problems } from '../tools.ts';
+
+const files: Record<string, string> = { '/run/token': 'from-file\n', '/run/two': 'a\nb\r\n' };
+const env = { NAME: 'value', EMPTY: '', DOLLAR: '${NAME}' };
+
+function give(value: Json): Json {
+  const values = new Values({ env, readFile: (path) => files[path] ?? '' });
+  return interpolate(value, (reference) => {
+    const resolved = values.resolve(reference);
+    return 'value' in resolved ? resolved.value : `<${resolved.missing}>`;
+  });
+}
+
+describe('a reference gives', () => {
+  test.each([
+    ['${NAME}', 'value'],
+    ['a ${NAME} b ${NAME}', 'a value b value'],
+    ['${NAME:-other}', 'value'],
+    ['${EMPTY:-other}', 'other'],
+    ['${UNSET:-a default: with {everything}', 'a default: with {everything'],
+    ['a${UNSET:-}b', 'ab'],
+    ['${file:/run/token}', 'from-file'],
+    ['${file:/run/two}', 'a\nb'],
+    ['$${NAME}', '${NAME}'],
+    ['$$${NAME}', '$${NAME}'],
+    ['costs $5 {NAME}', 'costs $5 {NAME}'],
+  ])('%j: %j', (text, expected) => {
+    expect(give(text)).toBe(expected);
+  });
+
+  test('its value as it is, also where that looks like a reference', () => {
+    expect(give('${DOLLAR}')).toBe('${NAME}');
+  });
+
+  test('values deep inside of lists and maps', () => {
+    expect(give({ a: ['${NAME}', { b: '${NAME}' }], c: 1, d: null })).toEqual({
+      a: ['value', { b: 'value' }],
+      c: 1,
+      d: null,
+    });
+  });
+
+  test('nothing at all where it may be empty and is: the key counts as not given', () => {
+    expect(give({ a: '${EMPTY:-}', b: '', c: 'x${EMPTY:-}' })).toEqual({ b: '', c: 'x' });
+  });
+});
+
+test('the parts of a string know where they stand', () => {
+  const text = 'a $${ ${B} c';
+  expect(partsOf(text).map(({ index, length }) => text.slice(index, index + length))).toEqual([
+    'a ',
+    '$${',
+    ' ',
+    '${B}',
+    ' c',
+  ]);
+});
+
+test('a string without references is left alone', () => {
+  expect(interpolateText('a $ b', () => 'never')).toBe('a $ b');
+});
+
+describe('where a number or true/false is expected', () => {
+  test('a reference gives one, quoted or not', () => {
+    const config = load('receiver: { port: "${PORT}" }\nadmin:\n  port: ${ADMIN_PORT:-99}', { PORT: '80' });
+    expect(config.receiver.port).toBe(80);
+    expect(config.admin.port).toBe(99);
+  });
+
+  test('and text stays text where text is expected', () => {
+    expect(load('receiver: { token: "${DIGITS}" }', { DIGITS: '12345' }).receiver.token?.reveal()).toBe(
+      '12345',
+    );
+  });
+
+  test('in a rule as well', () => {
+    const { plan } = load(
+      'rules: [ { name: a, when: { testId: "${ID}" }, then: [ { sink: page, text: x } ] } ]',
+      { ID: '7' },
+    );
+    const event = { candidateId: 'c', candidateNumericalId: null, status: 'Completed' } as const;
+    expect(plan.rules.match({ event: { ...event, testId: 7 }, test: {} })).toEqual([0]);
+    expect(plan.rules.match({ event: { ...event, testId: 8 }, test: {} })).toEqual([]);
+  });
+});
+
+test('several senders and proxies fit into one variable', () => {
+  const { receiver } = load('receiver: { allowFrom: "${SENDERS}", trustProxy: "${PROXIES}" }', {
+    SENDERS: '10.0.0.1, 192.168.0.0/16',
+    PROXIES: '1',
+  });
+  expect(receiver.allowFrom).toEqual(['10.0.0.1', '192.168.0.0/16']);
+  expect(receiver.trustProxy).toBe(1);
+});
+
+test('a missing variable is one problem, at its place in the string, and the value is not judged further', () => {
+  expect(problems('store:\n  url: "sqlite:${HOST}/x"\nreceiver:\n  port: ${PRT}\n')).toEqual([
+    '2:16 the environment variable HOST is not set; write ${HOST:-} if it may be unset',
+    '4:9 the environment variable PRT is not set; write ${PRT:-} if it may be unset',
+  ]);
+});

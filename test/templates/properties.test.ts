@@ -1,0 +1,182 @@
+import * as fc from 'fast-check';
+import { expect, test as it } from 'vitest';
+import type { Medium } from '../../src/connector.ts';
+import type { Json } from '../../src/model.ts';
+import { checking } from '../../src/templates/engine.ts';
+import { compileFields } from '../../src/templates/templates.ts';
+import { dataOf, vocabulary } from './tools.ts';
+
+/** Whatever of a value gets past it keeps its angle bracket, which no template here has itself. */
+const medium: Medium = { escape: (value) => value.replaceAll('<', '‹'), data: true };
+
+const hostileTexts = [
+  '<!channel>',
+  '=HYPERLINK("<x>")',
+  '\ud800<',
+  '%zz<%',
+  'a<\r\nBcc: b',
+  '\u202e<',
+  '{{ now }}<{% raw %}',
+  '<'.repeat(500),
+  '',
+  '1e999',
+];
+
+/** What a stranger, or a careless catalog, may put into an event and its test. */
+function hostileData(text: string, number: number | null) {
+  const raw = { text, list: [text, null, { text }, 5], map: { size: text, length: 1e9 } };
+  const test = { id: 5, name: text, channel: null, owner: number, tags: [text, [text], null] };
+  return dataOf({ candidateId: text, correlationId: text, candidateNumericalId: number, raw }, test);
+}
+
+const values = [
+  'event.candidateId',
+  'event.candidateNumericalId',
+  'event',
+  'event.raw',
+  'event.raw.list',
+  'test.name',
+  'test.tags',
+  'test.channel',
+  'now',
+  'nil',
+  '(1..3)',
+];
+const args = [
+  '',
+  'event.candidateId',
+  '3',
+  '-1, 2',
+  'nil',
+  'test.tags',
+  '"text"',
+  'event.candidateId, test.name',
+  'now, test.owner',
+];
+
+/** Renders what passes the check, as text and as data; null where it does not pass. */
+function renderer(template: string): ((data: ReturnType<typeof hostileData>) => string) | null {
+  const media = { text: medium, data: medium };
+  const { fields, faults } = compileFields({ text: template, data: [template] }, media, vocabulary);
+  return faults.length > 0 ? null : (data) => JSON.stringify(fields.render(data));
+}
+
+/** Not what was not sent: that may fail, and says so. */
+const isWrong = (printed: string): boolean =>
+  printed.includes('<') ||
+  (printed.includes('"fault"') && !printed.includes('is not in what the service sent'));
+
+/** These are there to print a tag, to switch escaping off, or are refused here; they are tested by themselves. */
+const byThemselves = new Set(['newline_to_br', 'raw', 'escape', 'escape_once', 'xml_escape']);
+const filters = Object.keys(checking.filters).filter((name) => !byThemselves.has(name));
+
+it.each(filters)('the filter %s neither fails an event nor lets a stranger past the escaping', (filter) => {
+  const uses = values.flatMap((value) => args.map((arg) => `{{ ${value} | ${filter}${arg && `: ${arg}`} }}`));
+  const outcomes = uses.flatMap((template) => {
+    const render = renderer(template);
+    return hostileTexts.map((text) => ({
+      template,
+      text,
+      printed: render?.(hostileData(text, text.length)),
+    }));
+  });
+  const passed = outcomes.filter(({ printed }) => printed !== undefined);
+  expect(passed.length).toBeGreaterThan(100);
+  expect(passed.filter(({ printed }) => isWrong(printed ?? ''))).toEqual([]);
+});
+
+/** Templates as people write them, with names that there are. */
+const templates = fc.letrec<{ template: string; part: string; expression: string }>((tie) => ({
+  expression: fc
+    .tuple(
+      fc.constantFrom(...values, 'event.raw.text | default: ""', 'x', 'x.size', 'x[0]', 'test[x]'),
+      fc.constantFrom(
+        '',
+        '',
+        ' | upcase',
+        ' | json',
+        ' | split: ","',
+        ' | first',
+        ' | date: "%F", "Europe/Zagreb"',
+        ' | plus: 1',
+      ),
+    )
+    .map((parts) => parts.join('')),
+  part: fc.oneof(
+    { maxDepth: 3 },
+    tie('expression').map((expression) => `{{ ${expression} }}`),
+    fc.constantFrom('text ', '\n', '{% break %}', '{% comment %}{{ nothing }}{% endcomment %}'),
+    tie('expression').map((expression) => `{% assign x = ${expression} %}`),
+    tie('expression').map((expression) => `{% echo ${expression} %}`),
+    tie('template').map((template) => `{% capture x %}${template}{% endcapture %}`),
+    fc
+      .tuple(tie('expression'), tie('template'))
+      .map(([if_, then]) => `{% if ${if_} %}${then}{% else %}{{ x }}{% endif %}`),
+    fc
+      .tuple(fc.constantFrom('test.tags', 'x', '(1..3)', 'event'), tie('template'))
+      .map(([list, body]) => `{% for x in ${list} %}${body}{% endfor %}`),
+  ),
+  template: fc.array(tie('part'), { maxLength: 4 }).map((parts) => parts.join('')),
+})).template;
+
+it('no template that passes the check fails an event or lets a stranger past the escaping', () => {
+  let passed = 0;
+  fc.assert(
+    fc.property(
+      templates,
+      fc.constantFrom(...hostileTexts),
+      fc.constantFrom(null, 7),
+      (template, text, number) => {
+        const render = renderer(`{% assign x = nil %}${template}`);
+        if (render === null) return;
+        passed += 1;
+        expect(isWrong(render(hostileData(text, number)))).toBe(false);
+      },
+    ),
+    { numRuns: 2000 },
+  );
+  expect(passed).toBeGreaterThan(1000);
+});
+
+it('any text at all is either faulty or renders', () => {
+  const pieces = fc.constantFrom(
+    '{{',
+    '}}',
+    '{%',
+    '%}',
+    ' event.status ',
+    ' if ',
+    ' endif ',
+    ' for x in ',
+    ' | ',
+    ' date: ',
+    '"',
+    "'",
+    '.',
+    ',',
+    '(1..',
+    ')',
+    ' raw ',
+    ' endraw ',
+    'x',
+    '\n',
+    '=',
+    ' ',
+    '[',
+    ']',
+    ' assign ',
+    ' liquid ',
+  );
+  fc.assert(
+    fc.property(fc.array(fc.oneof(pieces, fc.string({ maxLength: 3 })), { maxLength: 12 }), (parts) => {
+      const { fields, faults } = compileFields({ text: parts.join('') }, { text: medium }, vocabulary);
+      for (const { line, column, message } of faults) {
+        expect(line > 0 && column > 0).toBe(true);
+        expect(message).not.toBe('');
+      }
+      const rendered: { fields?: Json; fault?: string } = fields.render(hostileData('<', null));
+      expect('fault' in rendered).toBe(faults.length > 0);
+    }),
+    { numRuns: 5000 },
+  );
+});

@@ -1,0 +1,60 @@
+import type { Medium } from '../../src/connector.ts';
+import { plain } from '../../src/connector.ts';
+import type { Event, Json } from '../../src/model.ts';
+import type { TemplateData } from '../../src/templates/data.ts';
+import { templateData } from '../../src/templates/data.ts';
+import { compileFields } from '../../src/templates/templates.ts';
+import type { TemplateFault } from '../../src/templates/templates.ts';
+import type { Vocabulary } from '../../src/templates/words.ts';
+
+export const vocabulary: Vocabulary = { test: new Set(['name', 'channel', 'owner', 'tags']) };
+
+const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
+export const html: Medium = {
+  escape: (value) => value.replaceAll(/[&<>]/g, (sign) => entities[sign] ?? sign),
+};
+
+export const event: Event = {
+  id: 'evt_1',
+  candidateId: '0123456789abcdef0123456789abcdef',
+  candidateNumericalId: null,
+  testId: 1234567,
+  status: 'Completed',
+  raw: { candidateId: '0123456789abcdef0123456789abcdef', testId: 1234567, status: 'Completed' },
+  correlationId: null,
+  receivedAt: Date.parse('2026-03-29T00:30:00Z'),
+};
+
+export const test = {
+  id: 1234567,
+  name: 'Backend Engineer',
+  channel: null,
+  owner: 'dana@example.com',
+  tags: ['a', 'b'],
+};
+
+export function dataOf(changes: Partial<Event> = {}, entry: TemplateData['test'] = test): TemplateData {
+  return templateData({ ...event, ...changes }, entry, 'completed', Date.parse('2026-07-01T12:00:00Z'));
+}
+
+/** The one template, rendered; faults of the check fail the test. */
+export function render(template: Json, data: TemplateData = dataOf(), medium: Medium = plain): Json {
+  const { fields, faults } = compileFields(
+    { text: template },
+    { text: medium },
+    { ...vocabulary, digest: data.events !== undefined },
+  );
+  if (faults.length > 0)
+    throw new Error(`The check found: ${faults.map(({ message }) => message).join('; ')}`);
+  const rendered = fields.render(data);
+  if ('fault' in rendered) throw new Error(rendered.fault);
+  return rendered.fields['text'] ?? null;
+}
+
+export function faultsOf(
+  template: string,
+  medium: Medium = plain,
+  words: Vocabulary = vocabulary,
+): readonly TemplateFault[] {
+  return compileFields({ text: template }, { text: medium }, words).faults;
+}
