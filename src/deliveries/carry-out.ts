@@ -81,7 +81,11 @@ async function prepareClaimed(
   if ('lost' in plan) return rejected('unexpected', plan.lost, byTodaysConfig);
   const action = actionOf(plan, delivery);
   if (!action) {
-    return rejected('unexpected', 'The config that decided this delivery has no such action.', byTodaysConfig);
+    return rejected(
+      'unexpected',
+      'The config that decided this delivery has no such action.',
+      byTodaysConfig,
+    );
   }
   if (action.connector !== config.connector.name) {
     const detail = `Sink ${config.name} was a ${action.connector} sink and is a ${config.connector.name} sink now.`;
@@ -101,7 +105,12 @@ async function attemptReady(
     const requests = await Promise.all(ready.map((one) => requestFor(parts.store, one, now)));
     return await parts.sinks.use(config, (sink) =>
       withDeadline(
-        { clock: parts.clock, timeoutMs: config.timeoutMs, shutdown, writtenOff: (ending) => ready.map(() => ending) },
+        {
+          clock: parts.clock,
+          timeoutMs: config.timeoutMs,
+          shutdown,
+          writtenOff: (ending) => ready.map(() => ending),
+        },
         (signal) => attempt(sink, asParts(ready, requests, signal), config.onUnknown),
       ),
     );

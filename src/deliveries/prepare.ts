@@ -2,7 +2,14 @@ import type { SinkConfig } from '../config/config.ts';
 import { rejected, type Subject } from '../connector.ts';
 import type { Event, Json, Outcome, RaisedNotice } from '../model.ts';
 import type { Action, Plan } from '../rules/plan.ts';
-import { digestData, eventData, noticeData, noticeFields, templateData, type AnyTemplateData } from '../templates/data.ts';
+import {
+  digestData,
+  eventData,
+  noticeData,
+  noticeFields,
+  templateData,
+  type AnyTemplateData,
+} from '../templates/data.ts';
 
 /** A delivery's message as its connector will send it. */
 export interface Prepared {
@@ -30,7 +37,11 @@ export function prepare(
   if ('fault' in rendered) {
     return rejected('invalid', rendered.fault, 'Mend the template in the config, then replay this delivery.');
   }
-  const composed = connector.compose(rendered.fields, { deliveryId, subject: subjectOf(action, told) }, options);
+  const composed = connector.compose(
+    rendered.fields,
+    { deliveryId, subject: subjectOf(action, told) },
+    options,
+  );
   if ('rejected' in composed) return composed.rejected;
   return {
     message: composed.message,

@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest';
+import { Breaker } from '../../src/deliveries/breaker.ts';
+
+const half = () => 0.5;
+
+function broken(now = 0): Breaker {
+  const breaker = new Breaker();
+  for (let failure = 0; failure < 5; failure += 1) breaker.ended('fails', false, now, half);
+  return breaker;
+}
+
+test('a few failures are nothing', () => {
+  const breaker = new Breaker();
+  for (let failure = 0; failure < 4; failure += 1) expect(breaker.ended('fails', false, 0, half)).toBeNull();
+  expect(breaker.allowance(0)).toBe(Infinity);
+});
+
+test('failures one after the other pause the sink', () => {
+  const breaker = broken(7000);
+  expect(breaker.pausedSince).toBe(7000);
+  expect(breaker.allowance(7000)).toBe(0);
+});
+
+test('a success between failures starts the count anew', () => {
+  const breaker = new Breaker();
+  for (let failure = 0; failure < 4; failure += 1) breaker.ended('fails', false, 0, half);
+  breaker.ended('works', false, 0, half);
+  expect(breaker.ended('fails', false, 0, half)).toBeNull();
+});
+
+test('what says nothing of the sink neither pauses it nor clears it', () => {
+  const breaker = new Breaker();
+  for (let failure = 0; failure < 4; failure += 1) breaker.ended('fails', false, 0, half);
+  expect(breaker.ended('unsaid', false, 0, half)).toBeNull();
+  expect(breaker.ended('fails', false, 0, half)).toBe('paused');
+});
+
+test('one probe at a time goes out when it is due', () => {
+  const breaker = broken();
+  const dueAt = breaker.waitsUntil(0);
+  expect(dueAt).toBeGreaterThanOrEqual(5000);
+  expect(breaker.allowance(dueAt - 1)).toBe(0);
+  expect(breaker.allowance(dueAt)).toBe(1);
+  expect(breaker.started()).toBe(true);
+  expect(breaker.allowance(dueAt)).toBe(0);
+});
+
+test('a probe that fails waits longer for the next, up to five minutes', () => {
+  const breaker = broken();
+  const waits: number[] = [];
+  let now = 0;
+  for (let probe = 0; probe < 12; probe += 1) {
+    const dueAt = breaker.waitsUntil(now);
+    waits.push(dueAt - now);
+    now = dueAt;
+    breaker.started();
+    breaker.ended('fails', true, now, half);
+  }
+  expect(waits).toEqual(waits.toSorted((a, b) => a - b));
+  expect(Math.max(...waits)).toBeLessThanOrEqual(300_000);
+});
+
+test('a probe that works resumes the sink', () => {
+  const breaker = broken();
+  breaker.started();
+  expect(breaker.ended('works', true, 9000, half)).toBe('resumed');
+  expect(breaker.allowance(9000)).toBe(Infinity);
+  expect(breaker.pausedSince).toBeNull();
+});
+
+test('a probe whose message was at fault lets another one try', () => {
+  const breaker = broken();
+  const dueAt = breaker.waitsUntil(0);
+  breaker.started();
+  expect(breaker.ended('unsaid', true, dueAt, half)).toBeNull();
+  expect(breaker.allowance(breaker.waitsUntil(dueAt))).toBe(1);
+});
+
+test('a late failure of before the pause is no probe', () => {
+  const breaker = broken();
+  const dueAt = breaker.waitsUntil(0);
+  breaker.ended('fails', false, 1000, half);
+  expect(breaker.waitsUntil(0)).toBe(dueAt);
+});
