@@ -8,22 +8,33 @@ const entropyBytes = 10;
  * Pure; `eventIds` is what a running service draws from.
  */
 export function newEventId(now: number, entropy: Uint8Array): string {
-  return `evt_${timePart(now)}${fiveBytes(entropy, 0)}${fiveBytes(entropy, 5)}`;
+  return `evt_${ulid(now, entropy)}`;
 }
 
-/** The id of the n-th delivery (from 1) that was planned for an event. */
-export function deliveryId(eventId: string, n: number): string {
-  return `dlv_${eventId.slice('evt_'.length)}_${n}`;
+/** The id of the n-th delivery (from 1) that was planned for an event or a notice. */
+export function deliveryId(plannedFor: string, n: number): string {
+  return `dlv_${plannedFor.slice('evt_'.length)}_${n}`;
 }
 
-/** What a delivery's id says; null if it is none. */
-export function parseDeliveryId(id: string): { eventId: string; n: number } | null {
+/** What a delivery's id says: the id of what it was planned for, as an event's and as a notice's, since it does not say which. Null if it is none. */
+export function parseDeliveryId(id: string): { eventId: string; noticeId: string; n: number } | null {
   const parts = /^dlv_(.+)_([1-9]\d{0,4})$/.exec(id);
-  return parts ? { eventId: `evt_${parts[1]}`, n: Number(parts[2]) } : null;
+  return parts ? { eventId: `evt_${parts[1]}`, noticeId: `ntc_${parts[1]}`, n: Number(parts[2]) } : null;
 }
 
 /** A source of event ids that only ever grow, also within a millisecond and when the clock is set back. */
 export function eventIds(random: (bytes: number) => Uint8Array = randomBytes): (now: number) => string {
+  const next = ulids(random);
+  return (now) => `evt_${next(now)}`;
+}
+
+/** A source of notice ids: `ntc_` and 26 characters, otherwise as `eventIds`. */
+export function noticeIds(): (now: number) => string {
+  const next = ulids(randomBytes);
+  return (now) => `ntc_${next(now)}`;
+}
+
+function ulids(random: (bytes: number) => Uint8Array): (now: number) => string {
   let lastMs = -1;
   let entropy: Uint8Array = new Uint8Array(entropyBytes);
   return (now) => {
@@ -35,8 +46,12 @@ export function eventIds(random: (bytes: number) => Uint8Array = randomBytes): (
     } else {
       increment(entropy);
     }
-    return newEventId(lastMs, entropy);
+    return ulid(lastMs, entropy);
   };
+}
+
+function ulid(now: number, entropy: Uint8Array): string {
+  return `${timePart(now)}${fiveBytes(entropy, 0)}${fiveBytes(entropy, 5)}`;
 }
 
 function increment(bytes: Uint8Array): void {

@@ -76,7 +76,9 @@ export type DeliveryState = (typeof deliveryStates)[number];
 export interface Delivery extends PlannedDelivery {
   /** Stable over all attempts; the tools see it (Slack metadata, Message-ID, webhook-id, the Sheet's last column). */
   readonly id: string;
-  readonly eventId: string;
+  /** The event that it is for; null where it is for a notice. */
+  readonly eventId: string | null;
+  readonly noticeId: string | null;
   readonly configId: string;
   readonly state: DeliveryState;
   /**

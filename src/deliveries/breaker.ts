@@ -1,8 +1,12 @@
+import type { RetryPolicy } from '../config/config.ts';
 import { backoffMs } from './backoff.ts';
 
 /** Failures that concern the sink, one after the other, before it is paused. */
 const failuresToOpen = 5;
-const probing = { minDelayMs: 5000, maxDelayMs: 5 * 60_000 };
+/** After an outage, nothing waits longer than this for somebody to notice that it is over. */
+const longestBetweenProbesMs = 5 * 60_000;
+
+type ProbePolicy = Pick<RetryPolicy, 'minDelayMs' | 'maxDelayMs'>;
 
 /** What an attempt says of its sink: it works, it fails for everyone, or nothing (the message was at fault). */
 export type SinkHealth = 'works' | 'fails' | 'unsaid';
@@ -41,13 +45,21 @@ export class Breaker {
     return true;
   }
 
-  /** Tells how an attempt ended; returns what changed by it. */
-  ended(health: SinkHealth, probe: boolean, now: number, random: () => number): 'paused' | 'resumed' | null {
+  /** Tells how an attempt ended; returns what changed by it. Probes are spaced by the sink's own retry policy. */
+  ended(
+    health: SinkHealth,
+    {
+      probe,
+      now,
+      policy,
+      random,
+    }: { probe: boolean; now: number; policy: ProbePolicy; random: () => number },
+  ): 'paused' | 'resumed' | null {
     if (probe) this.#probing = false;
     if (health === 'works') return this.#works();
-    if (this.#openedAt === null) return health === 'fails' ? this.#fails(now, random) : null;
-    if (probe) this.#probeLater(now, random);
-    return null;
+    const opened = this.#openedAt === null && health === 'fails' && this.#countFailure(now);
+    if (opened || probe) this.#probeAt = now + this.#untilProbeMs(policy, random);
+    return opened ? 'paused' : null;
   }
 
   #works(): 'resumed' | null {
@@ -58,16 +70,17 @@ export class Breaker {
     return wasPaused ? 'resumed' : null;
   }
 
-  #fails(now: number, random: () => number): 'paused' | null {
+  /** True if it was one too many. */
+  #countFailure(now: number): boolean {
     this.#failures += 1;
-    if (this.#failures < failuresToOpen) return null;
+    if (this.#failures < failuresToOpen) return false;
     this.#openedAt = now;
-    this.#probeLater(now, random);
-    return 'paused';
+    return true;
   }
 
-  #probeLater(now: number, random: () => number): void {
+  #untilProbeMs({ minDelayMs, maxDelayMs }: ProbePolicy, random: () => number): number {
     this.#probes += 1;
-    this.#probeAt = now + backoffMs(this.#probes, probing, random);
+    const longestMs = Math.max(minDelayMs, Math.min(maxDelayMs, longestBetweenProbesMs));
+    return backoffMs(this.#probes, { minDelayMs, maxDelayMs: longestMs }, random);
   }
 }

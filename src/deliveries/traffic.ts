@@ -64,7 +64,8 @@ export class Traffic {
   ): SinkChange | null {
     this.#occupancy.free(place, 1);
     for (const outcome of outcomes) this.#obey(outcome, place.lane, sink, now);
-    return this.#breaker(place.sink).ended(healthOf(outcomes), probe, now, this.#random);
+    const policy = sink?.retry ?? { minDelayMs: 0, maxDelayMs: 0 };
+    return this.#breaker(place.sink).ended(healthOf(outcomes), { probe, now, policy, random: this.#random });
   }
 
   /** The sinks that are paused, and since when (ms). */

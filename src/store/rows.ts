@@ -1,9 +1,12 @@
 import { deliveryId } from '../ids.ts';
-import type { Attempt, Delivery, DeliveryState, Event, Json, Status } from '../model.ts';
+import type { Attempt, Delivery, DeliveryState, Event, Json, Notice, RaisedNotice, Status } from '../model.ts';
 import type { DeliveryStory, Duplicate, RejectedRequest } from './store.ts';
 
-/** How many deliveries an event may have. Their seqs follow from the event's: event seq * 65536 + n, n from 1. */
+/** How many deliveries an event or a notice may have. Their seqs follow from its own: its seq * 65536 + n, n from 1. */
 export const seqsPerEvent = 65_536;
+
+/** Notices count from here on, so that their deliveries' seqs are none of an event's, and safe integers still. */
+export const firstNoticeSeq = 2 ** 36;
 
 /** The columns of `eventColumns`. */
 export interface EventRow {
@@ -26,7 +29,9 @@ export const eventColumns = `
 /** The columns of `deliveryColumns`. */
 export interface DeliveryRow {
   readonly seq: number;
-  readonly event_id: string;
+  /** One of the two is null. */
+  readonly event_id: string | null;
+  readonly notice_id: string | null;
   readonly config_id: string;
   readonly rule: string;
   readonly action: number;
@@ -34,6 +39,10 @@ export interface DeliveryRow {
   readonly connector: string;
   readonly lane: string;
   readonly group_key: string | null;
+  readonly group_max: number | null;
+  /** The seq of the delivery that its digest goes out under, and the id of that one's event. */
+  readonly carrier: number | null;
+  readonly carrier_event_id: string | null;
   readonly state: DeliveryState;
   readonly due_at: number;
   readonly created_at: number;
@@ -47,9 +56,11 @@ export interface DeliveryRow {
 }
 
 export const deliveryColumns = `
-  d.seq, e.id as event_id, coalesce(d.config_id, e.config_id) as config_id, d.rule, d.action, d.sink, d.connector,
-  d.lane, d.group_key, d.state, d.due_at, e.received_at as created_at, d.since, d.attempts, d.first_attempt_at,
-  d.uncertain, d.progress, d.receipt, d.last_error`;
+  d.seq, e.id as event_id, n.id as notice_id, coalesce(d.config_id, e.config_id, n.config_id) as config_id, d.rule,
+  d.action, d.sink, d.connector, d.lane, d.group_key, d.group_max, d.carrier,
+  (select c.id from events c where c.seq = d.carrier / ${seqsPerEvent}) as carrier_event_id, d.state, d.due_at,
+  coalesce(e.received_at, n.raised_at) as created_at, d.since, d.attempts, d.first_attempt_at, d.uncertain, d.progress,
+  d.receipt, d.last_error`;
 
 export interface StoryRow extends DeliveryRow {
   readonly message: string | null;
@@ -62,6 +73,24 @@ export interface AttemptRow {
   readonly ended_at: number;
   readonly outcome: string;
 }
+
+/** The columns of `noticeColumns`. */
+export interface NoticeRow {
+  readonly notice_seq: number;
+  readonly id: string;
+  readonly alert: Notice['alert'];
+  readonly cause: string;
+  readonly sink: string | null;
+  readonly count: number;
+  readonly since: number;
+  readonly detail: string;
+  readonly advice: string;
+  readonly raised_at: number;
+  readonly config_id: string;
+}
+
+export const noticeColumns = `
+  n.seq as notice_seq, n.id, n.alert, n.cause, n.sink, n.count, n.since, n.detail, n.advice, n.raised_at, n.config_id`;
 
 export interface DuplicateRow {
   readonly received_at: number;
@@ -92,8 +121,9 @@ export function toEvent(row: EventRow): Event {
 
 export function toDelivery(row: DeliveryRow): Delivery {
   return {
-    id: deliveryId(row.event_id, row.seq % seqsPerEvent),
+    id: idAt(row.event_id ?? row.notice_id!, row.seq),
     eventId: row.event_id,
+    noticeId: row.notice_id,
     configId: row.config_id,
     rule: row.rule,
     action: row.action,
@@ -101,6 +131,8 @@ export function toDelivery(row: DeliveryRow): Delivery {
     connector: row.connector,
     lane: row.lane,
     group: row.group_key,
+    groupMax: row.group_max,
+    carrier: row.carrier === null ? null : idAt(row.carrier_event_id!, row.carrier),
     state: row.state,
     dueAt: row.due_at,
     createdAt: row.created_at,
@@ -112,6 +144,15 @@ export function toDelivery(row: DeliveryRow): Delivery {
     receipt: parsedOrNull(row.receipt),
     lastError: row.last_error,
   };
+}
+
+function idAt(plannedFor: string, seq: number): string {
+  return deliveryId(plannedFor, seq % seqsPerEvent);
+}
+
+export function toNotice(row: NoticeRow): RaisedNotice {
+  const { id, alert, cause, sink, count, since, detail, advice, raised_at } = row;
+  return { id, alert, cause, sink, count, since, detail, advice, raisedAt: raised_at };
 }
 
 export function toStory(row: StoryRow, attempts: readonly AttemptRow[]): DeliveryStory {

@@ -1,4 +1,13 @@
-import type { Attempt, Delivery, DeliveryState, Event, Json, PlannedDelivery, RaisedNotice, Receipt } from '../model.ts';
+import type {
+  Attempt,
+  Delivery,
+  DeliveryState,
+  Event,
+  Json,
+  PlannedDelivery,
+  RaisedNotice,
+  Receipt,
+} from '../model.ts';
 
 /**
  * What the connector needs of a database, in lifecycle words. Written for two backends; one suite holds both.
@@ -15,7 +24,7 @@ export interface Store {
   accept(arrival: Arrival): Promise<Acceptance>;
   /**
    * Keeps a notice with its deliveries, unless one with the same cause was raised within `quietMs` before it. Resolves
-   * to whether it was kept. Its deliveries are carried out like an event's.
+   * to whether it was kept. Its deliveries are carried out like an event's, but never in a digest, whatever their group.
    */
   raise(arrival: NoticeArrival): Promise<boolean>;
   /** Keeps a request that was refused for its content; only the newest `keep` stay. */
@@ -23,12 +32,16 @@ export interface Store {
 
   /**
    * The lanes with something pending, each with its earliest due time and sink. Costs the same however many
-   * deliveries are stored.
+   * deliveries are stored. A digest that was begun counts by the delivery that it goes out under.
    */
   lanes(): Promise<LaneHead[]>;
   /**
    * Takes up to `limit` pending deliveries of a lane that are due, earliest due first and in order of acceptance, into `sending`: the intent to
    * send is on disk when this resolves. Adds one to `attempts`, sets `firstAttemptAt` once.
+   *
+   * A delivery with a group takes all others of its sink, lane and group that are due along, up to `groupMax` in all. From
+   * then on these are one digest, under the id of the first: it is claimed as one, always the same, and whatever is
+   * done to one of its deliveries is done to all.
    */
   claim(query: { lane: string; now: number; limit: number }): Promise<Claimed[]>;
   /** Records how attempts ended, many to a commit. A delivery that is no longer `sending` is left as it is. */
@@ -43,20 +56,28 @@ export interface Store {
   /** The receipt of the earliest delivered message with this thread key on this sink. */
   threadOf(sink: string, thread: string): Promise<Receipt | null>;
 
-  /** Sends again what is dead or held: pending under `ref`'s config and action, counted from `now`. */
+  /**
+   * Sends again what is dead or held: pending under today's config and action, counted from `now`. What went out in a
+   * digest does so again, and nothing else joins one: `planned.group` is not looked at.
+   */
   replay(items: readonly Replay[], now: number): Promise<ManualResult[]>;
-  /** Gives up on purpose what is pending, dead or held. */
+  /** Gives up on purpose what is pending, dead or held. A digest that was not begun yet only loses the delivery named. */
   discard(deliveryIds: readonly string[], now: number): Promise<ManualResult[]>;
 
   /** Newest first. */
   events(filter: EventFilter): Promise<EventStory[]>;
   event(id: string): Promise<EventDetail | null>;
+  /** Newest first. */
+  notices(filter: NoticeFilter): Promise<NoticeStory[]>;
+  notice(id: string): Promise<NoticeDetail | null>;
   delivery(id: string): Promise<Delivery | null>;
-  /** Deliveries in these states, oldest first. */
+  /** Deliveries in these states, oldest first, those of notices last. */
   deliveries(filter: DeliveryFilter): Promise<Delivery[]>;
   rejectedRequests(limit: number): Promise<RejectedRequest[]>;
   /** How many stored deliveries each sink has, in each state and as planned. Kept up to date, so cheap to read. */
   counts(): Promise<SinkCount[]>;
+  /** What went dead after `time`, notices apart, by sink. Costs as much as that is, however much is stored. */
+  deadSince(time: number): Promise<DeadCount[]>;
   /** When the newest event came (ms), null if none did. */
   lastEventAt(): Promise<number | null>;
 
@@ -68,7 +89,8 @@ export interface Store {
   config(id: string): Promise<Json | null>;
 
   /**
-   * Deletes at most `limit` events received before `before` whose deliveries are all final (delivered, dead or discarded), with all that belongs to them.
+   * Deletes at most `limit` events and notices from before `before` whose deliveries are all final (delivered, dead or discarded), with all that belongs
+   * to them. An event that a digest goes out under stays as long as another event of that digest.
    * Returns how many; fewer than `limit` means done, and then configs saved before `before` that nothing uses any more go too,
    * except for those that this process saved.
    */
@@ -177,10 +199,28 @@ export interface EventDetail extends Omit<EventStory, 'duplicates' | 'deliveries
   readonly deliveries: readonly DeliveryStory[];
 }
 
+/** In a digest: with the message and the attempts of the delivery that it goes out under. */
 export interface DeliveryStory extends Delivery {
   /** What was sent last, secrets masked; null before the first attempt ended. */
   readonly message: Json | null;
   readonly history: readonly Attempt[];
+}
+
+export interface NoticeFilter {
+  /** Raised at or after (ms). */
+  readonly since?: number;
+  /** 100 unless told. */
+  readonly limit?: number;
+}
+
+export interface NoticeStory {
+  readonly notice: RaisedNotice;
+  readonly configId: string;
+  readonly deliveries: readonly Delivery[];
+}
+
+export interface NoticeDetail extends Omit<NoticeStory, 'deliveries'> {
+  readonly deliveries: readonly DeliveryStory[];
 }
 
 export interface DeliveryFilter {
@@ -211,6 +251,15 @@ export interface SinkCount {
   /** All of the sink's stored deliveries, counted when they were planned: the sum of `states`, unless a delivery got lost. */
   readonly planned: number;
   readonly states: Readonly<Record<DeliveryState, number>>;
+}
+
+export interface DeadCount {
+  readonly sink: string;
+  readonly count: number;
+  /** When the first of them went dead (ms). */
+  readonly firstAt: number;
+  /** Why, for one of them, in plain words. */
+  readonly reason: string;
 }
 
 export interface OpenOptions {

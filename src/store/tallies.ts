@@ -16,9 +16,9 @@ export class Tallies {
     this.#count(sink, state, count);
   }
 
-  moved(sink: string, from: DeliveryState, to: DeliveryState): void {
-    this.#count(sink, from, -1);
-    this.#count(sink, to, 1);
+  moved(sink: string, from: DeliveryState, to: DeliveryState, count = 1): void {
+    this.#count(sink, from, -count);
+    this.#count(sink, to, count);
   }
 
   used(configId: string, count = 1): void {

@@ -1,17 +1,18 @@
 import { expect, test } from 'vitest';
 import { Breaker } from '../../src/deliveries/breaker.ts';
 
-const half = () => 0.5;
+const policy = { minDelayMs: 5000, maxDelayMs: 600_000 };
+const ended = (now: number, probe = false) => ({ probe, now, policy, random: () => 0.5 });
 
 function broken(now = 0): Breaker {
   const breaker = new Breaker();
-  for (let failure = 0; failure < 5; failure += 1) breaker.ended('fails', false, now, half);
+  for (let failure = 0; failure < 5; failure += 1) breaker.ended('fails', ended(now));
   return breaker;
 }
 
 test('a few failures are nothing', () => {
   const breaker = new Breaker();
-  for (let failure = 0; failure < 4; failure += 1) expect(breaker.ended('fails', false, 0, half)).toBeNull();
+  for (let failure = 0; failure < 4; failure += 1) expect(breaker.ended('fails', ended(0))).toBeNull();
   expect(breaker.allowance(0)).toBe(Infinity);
 });
 
@@ -23,16 +24,16 @@ test('failures one after the other pause the sink', () => {
 
 test('a success between failures starts the count anew', () => {
   const breaker = new Breaker();
-  for (let failure = 0; failure < 4; failure += 1) breaker.ended('fails', false, 0, half);
-  breaker.ended('works', false, 0, half);
-  expect(breaker.ended('fails', false, 0, half)).toBeNull();
+  for (let failure = 0; failure < 4; failure += 1) breaker.ended('fails', ended(0));
+  breaker.ended('works', ended(0));
+  expect(breaker.ended('fails', ended(0))).toBeNull();
 });
 
 test('what says nothing of the sink neither pauses it nor clears it', () => {
   const breaker = new Breaker();
-  for (let failure = 0; failure < 4; failure += 1) breaker.ended('fails', false, 0, half);
-  expect(breaker.ended('unsaid', false, 0, half)).toBeNull();
-  expect(breaker.ended('fails', false, 0, half)).toBe('paused');
+  for (let failure = 0; failure < 4; failure += 1) breaker.ended('fails', ended(0));
+  expect(breaker.ended('unsaid', ended(0))).toBeNull();
+  expect(breaker.ended('fails', ended(0))).toBe('paused');
 });
 
 test('one probe at a time goes out when it is due', () => {
@@ -54,7 +55,7 @@ test('a probe that fails waits longer for the next, up to five minutes', () => {
     waits.push(dueAt - now);
     now = dueAt;
     breaker.started();
-    breaker.ended('fails', true, now, half);
+    breaker.ended('fails', ended(now, true));
   }
   expect(waits).toEqual(waits.toSorted((a, b) => a - b));
   expect(Math.max(...waits)).toBeLessThanOrEqual(300_000);
@@ -63,7 +64,7 @@ test('a probe that fails waits longer for the next, up to five minutes', () => {
 test('a probe that works resumes the sink', () => {
   const breaker = broken();
   breaker.started();
-  expect(breaker.ended('works', true, 9000, half)).toBe('resumed');
+  expect(breaker.ended('works', ended(9000, true))).toBe('resumed');
   expect(breaker.allowance(9000)).toBe(Infinity);
   expect(breaker.pausedSince).toBeNull();
 });
@@ -72,13 +73,13 @@ test('a probe whose message was at fault lets another one try', () => {
   const breaker = broken();
   const dueAt = breaker.waitsUntil(0);
   breaker.started();
-  expect(breaker.ended('unsaid', true, dueAt, half)).toBeNull();
+  expect(breaker.ended('unsaid', ended(dueAt, true))).toBeNull();
   expect(breaker.allowance(breaker.waitsUntil(dueAt))).toBe(1);
 });
 
 test('a late failure of before the pause is no probe', () => {
   const breaker = broken();
   const dueAt = breaker.waitsUntil(0);
-  breaker.ended('fails', false, 1000, half);
+  breaker.ended('fails', ended(1000));
   expect(breaker.waitsUntil(0)).toBe(dueAt);
 });

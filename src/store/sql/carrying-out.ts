@@ -1,5 +1,6 @@
+import type { DeliveryState } from '../../model.ts';
 import { deliveryColumns, eventColumns, type DeliveryRow, type EventRow } from '../rows.ts';
-import { deliveriesWithEvents, openStates, query, seqOf } from './query.ts';
+import { change, deliveries, leads, openStates, query, seqOf, waits } from './query.ts';
 
 export interface LaneRow {
   readonly lane: string;
@@ -7,61 +8,83 @@ export interface LaneRow {
   readonly due_at: number;
 }
 
-export type ClaimRow = DeliveryRow & EventRow;
+/** The event's columns are null where it is for a notice. */
+export type DueRow = DeliveryRow & EventRow;
 
-export interface SendingRow {
+/** What a change to a delivery has to know of it. */
+export interface FoundRow {
   readonly seq: number;
+  readonly carrier: number | null;
   readonly sink: string;
+  readonly connector: string;
+  /** null: the event's or notice's. */
+  readonly config_id: string | null;
+  readonly state: DeliveryState;
   readonly attempts: number;
+}
+
+export interface SendingRow extends FoundRow {
   readonly started_at: number;
 }
 
-/** Walks from lane to lane through the index of what is pending, so rows that are not a lane's first cost nothing. */
+const foundColumns = 'd.seq, d.carrier, d.sink, d.connector, d.config_id, d.state, d.attempts';
+
+export const findDelivery = query<FoundRow>(`
+  select ${foundColumns} from deliveries d where d.seq = ${seqOf('$1', '$2', '$3')}`);
+
+/** Walks from lane to lane through the index of what waits, so rows that are not a lane's first cost nothing. */
 export const laneHeads = query<LaneRow>(`
   with recursive heads (lane) as (
-    select * from (select lane from deliveries where state = 'pending' order by lane limit 1) as first
+    select * from (select d.lane from deliveries d where ${waits} order by d.lane limit 1) as first
     union all
-    select (select lane from deliveries where state = 'pending' and lane > heads.lane order by lane limit 1)
+    select (select d.lane from deliveries d where ${waits} and d.lane > heads.lane order by d.lane limit 1)
     from heads where heads.lane is not null
   )
-  select d.lane, d.sink, d.due_at from heads join deliveries d on d.seq = (
-    select seq from deliveries where state = 'pending' and lane = heads.lane order by due_at, seq limit 1
+  select head.lane, head.sink, head.due_at from heads join deliveries head on head.seq = (
+    select d.seq from deliveries d where ${waits} and d.lane = heads.lane order by d.due_at, d.seq limit 1
   )`);
 
-export const dueInLane = query<ClaimRow>(`
-  select ${deliveryColumns}, ${eventColumns} from ${deliveriesWithEvents}
-  where d.state = 'pending' and d.lane = $1 and d.due_at <= $2 order by d.due_at, d.seq limit $3`);
+export const dueInLane = query<DueRow>(`
+  select ${deliveryColumns}, ${eventColumns} from ${deliveries}
+  where ${waits} and d.lane = $1 and d.due_at <= $2 order by d.due_at, d.seq limit $3`);
 
-export const claimDelivery = `
-  update deliveries set state = 'sending', attempts = attempts + 1, started_at = $2,
-    first_attempt_at = coalesce(first_attempt_at, $2)
-  where seq = $1`;
+const beginAttempt = `
+  state = 'sending', attempts = attempts + 1, started_at = $2, first_attempt_at = coalesce(first_attempt_at, $2)`;
 
-/** $3: the number of the attempt that ended, so that a late result cannot end a later attempt. */
-export const recordResult = query<{ readonly seq: number; readonly sink: string }>(`
-  update deliveries set state = $4, started_at = null, due_at = coalesce($5, due_at), uncertain = $6, progress = $7,
-    last_error = $8, message = coalesce($9, message), thread = coalesce($10, thread), receipt = $11,
-    delivered_at = $12
-  where seq = ${seqOf('$1', '$2')} and state = 'sending' and attempts = $3
-  returning seq, sink`);
+export const claim = change(beginAttempt);
+
+/** $1: the first of the group that is due, which becomes the carrier; $6: how many the digest may have. */
+export const beginDigest = `
+  update deliveries set carrier = $1, ${beginAttempt} where seq in (
+    select d.seq from deliveries d
+    where d.state = 'pending' and d.group_key is not null and d.carrier is null
+      and d.lane = $3 and d.group_key = $4 and d.sink = $5 and d.due_at <= $2
+    order by d.due_at, d.seq limit $6
+  )`;
+
+export const eventsOfDigest = query<EventRow>(`
+  select ${eventColumns} from ${deliveries} where d.carrier = $1 order by d.seq`);
+
+/** The message and the thread of a digest are kept with its carrier only. */
+export const record = change(`
+  state = $2, started_at = null, due_at = coalesce($3, due_at), uncertain = $4, progress = $5, last_error = $6,
+  receipt = $7, ended_at = $8,
+  message = case when seq = $1 then coalesce($9, message) end, thread = case when seq = $1 then coalesce($10, thread) end`);
 
 export const insertAttempt = `
   insert into attempts (delivery_seq, number, started_at, ended_at, outcome) values ($1, $2, $3, $4, $5)`;
 
 export const leftSending = query<SendingRow>(`
-  select d.seq, d.sink, d.attempts, d.started_at from deliveries d
-  where ${openStates} and d.state = 'sending' order by d.seq limit $1`);
+  select ${foundColumns}, d.started_at from deliveries d
+  where ${openStates} and d.state = 'sending' and ${leads} order by d.seq limit $1`);
 
-export const rescueDelivery = `
-  update deliveries set state = 'pending', started_at = null, due_at = $2, uncertain = 1, last_error = $3
-  where seq = $1`;
+export const rescue = change(`
+  state = 'pending', started_at = null, due_at = $2, uncertain = 1, last_error = $3`);
 
-export const releaseDelivery = query<{ readonly sink: string }>(`
-  update deliveries set state = 'pending', started_at = null, attempts = attempts - 1,
-    first_attempt_at = case when attempts = 1 then null else first_attempt_at end
-  where seq = ${seqOf('$1', '$2')} and state = 'sending'
-  returning sink`);
+export const release = change(`
+  state = 'pending', started_at = null, attempts = attempts - 1,
+  first_attempt_at = case when attempts = 1 then null else first_attempt_at end`);
 
 export const receiptOfThread = query<{ readonly receipt: string }>(`
   select receipt from deliveries where sink = $1 and thread = $2 and state = 'delivered'
-  order by delivered_at, seq limit 1`);
+  order by ended_at, seq limit 1`);

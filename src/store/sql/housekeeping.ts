@@ -1,13 +1,16 @@
 import type { DeliveryState } from '../../model.ts';
-import { ofEvent, query } from './query.ts';
+import { of, query } from './query.ts';
 
 export interface PrunableRow {
   readonly seq: number;
-  readonly content: number;
   readonly config_id: string;
 }
 
-export interface EventCountRow {
+export interface PrunableEventRow extends PrunableRow {
+  readonly content: number;
+}
+
+export interface PlannedCountRow {
   readonly sink: string;
   readonly state: DeliveryState;
   /** null: the event's. */
@@ -33,21 +36,35 @@ export const unusedConfigs = query<{ readonly id: string }>(
 
 export const deleteConfig = `delete from configs where id = $1`;
 
-/** Events whose deliveries are all final. */
-export const prunableEvents = query<PrunableRow>(`
-  select e.seq, coalesce(e.content, e.seq) as content, e.config_id from events e
-  where e.received_at < $1 and not exists (
-    select 1 from deliveries d where d.seq ${ofEvent('e.seq')} and d.state in ('pending', 'sending', 'held')
-  ) order by e.received_at limit $2`);
+const notFinal = (seq: string) =>
+  `select 1 from deliveries d where d.seq ${of(seq)} and d.state in ('pending', 'sending', 'held')`;
 
-export const countsOfEvent = query<EventCountRow>(`
-  select sink, state, config_id, count(*) as n from deliveries d where d.seq ${ofEvent('$1')}
+/** Deliveries of other events that go out under one of this event's. */
+const carriedForOthers = (eventSeq: string) => `
+  select 1 from deliveries d join deliveries other on other.carrier = d.seq
+  where d.seq ${of(eventSeq)} and other.seq not ${of(eventSeq)}`;
+
+/** Events whose deliveries are all final, and which no other event needs. */
+export const prunableEvents = query<PrunableEventRow>(`
+  select e.seq, coalesce(e.content, e.seq) as content, e.config_id from events e
+  where e.received_at < $1 and not exists (${notFinal('e.seq')}) and not exists (${carriedForOthers('e.seq')})
+  order by e.received_at limit $2`);
+
+export const prunableNotices = query<PrunableRow>(`
+  select n.seq, n.config_id from notices n where n.raised_at < $1 and not exists (${notFinal('n.seq')})
+  order by n.raised_at limit $2`);
+
+/** The deliveries for an event or a notice. */
+export const plannedFor = query<PlannedCountRow>(`
+  select sink, state, config_id, count(*) as n from deliveries d where d.seq ${of('$1')}
   group by sink, state, config_id`);
 
-export const deleteDeliveriesOfEvent = `delete from deliveries where seq ${ofEvent('$1')}`;
+export const deleteDeliveries = `delete from deliveries where seq ${of('$1')}`;
 
 export const deleteCorrelations = `delete from correlations where content = $1 and event_seq = $2`;
 
 export const deleteEvent = `delete from events where seq = $1`;
+
+export const deleteNotice = `delete from notices where seq = $1`;
 
 export const writeProbe = `update probe set written = 1 - written`;

@@ -2,20 +2,31 @@ import type { DeliveryState } from '../../model.ts';
 import {
   deliveryColumns,
   eventColumns,
+  firstNoticeSeq,
+  noticeColumns,
+  seqsPerEvent,
   type AttemptRow,
   type DeliveryRow,
   type DuplicateRow,
   type EventRow,
+  type NoticeRow,
   type RejectedRow,
   type StoryRow,
 } from '../rows.ts';
 import type { Counted } from '../tallies.ts';
-import { deliveriesWithEvents, ofEvent, openStates, query, seqOf, type Query } from './query.ts';
+import { deliveries, of, openStates, query, seqOf, type Query } from './query.ts';
 
 export interface CountRow {
   readonly sink: string;
   readonly state: Counted;
   readonly n: number;
+}
+
+export interface DeadRow {
+  readonly sink: string;
+  readonly dead: number;
+  readonly first_at: number;
+  readonly reason: string | null;
 }
 
 export interface EventConditions {
@@ -39,31 +50,43 @@ export function eventsWhere(conditions: EventConditions): Query<EventRow & { rea
 
 export const eventById = query<EventRow>(`select ${eventColumns} from events e where e.id = $1`);
 
-export const deliveriesOfEvent = query<StoryRow>(`
-  select ${deliveryColumns}, d.message from ${deliveriesWithEvents} where d.seq ${ofEvent('$1')} order by d.seq`);
+export const noticesSince = query<NoticeRow>(`
+  select ${noticeColumns} from notices n where n.raised_at >= $1 order by n.raised_at desc, n.seq desc limit $2`);
 
-export const attemptsOfEvent = query<AttemptRow>(`
-  select delivery_seq, number, started_at, ended_at, outcome from attempts
-  where delivery_seq ${ofEvent('$1')} order by delivery_seq, number`);
+export const noticeById = query<NoticeRow>(`select ${noticeColumns} from notices n where n.id = $1`);
+
+export const deliveriesOf = query<DeliveryRow>(`
+  select ${deliveryColumns} from ${deliveries} where d.seq ${of('$1')} order by d.seq`);
+
+/** The message of a digest is kept with its carrier. */
+export const storiesOf = query<StoryRow>(`
+  select ${deliveryColumns}, (select message from deliveries c where c.seq = coalesce(d.carrier, d.seq)) as message
+  from ${deliveries} where d.seq ${of('$1')} order by d.seq`);
+
+/** So are its attempts. */
+export const attemptsOf = query<AttemptRow>(`
+  select d.seq as delivery_seq, a.number, a.started_at, a.ended_at, a.outcome
+  from deliveries d join attempts a on a.delivery_seq = coalesce(d.carrier, d.seq)
+  where d.seq ${of('$1')} order by d.seq, a.number`);
 
 export const duplicatesOfEvent = query<DuplicateRow>(`
   select received_at, correlation_id from duplicates where event_seq = $1 order by seq limit $2`);
 
 export const deliveryById = query<DeliveryRow>(`
-  select ${deliveryColumns} from ${deliveriesWithEvents} where d.seq = ${seqOf('$1', '$2')}`);
+  select ${deliveryColumns} from ${deliveries} where d.seq = ${seqOf('$1', '$2', '$3')}`);
 
 /** $1 sink and $2 since may be null; $3: only those after this seq. */
 const filtered = `
-  (cast($1 as text) is null or d.sink = $1) and (cast($2 as bigint) is null or e.received_at >= $2) and d.seq > $3
+  (cast($1 as text) is null or d.sink = $1) and (cast($2 as bigint) is null or coalesce(e.received_at, n.raised_at) >= $2) and d.seq > $3
   order by d.seq limit $4`;
 
 export const openInState = (state: 'sending' | 'dead' | 'held') =>
   query<DeliveryRow>(`
-  select ${deliveryColumns} from ${deliveriesWithEvents} where ${openStates} and d.state = '${state}' and ${filtered}`);
+  select ${deliveryColumns} from ${deliveries} where ${openStates} and d.state = '${state}' and ${filtered}`);
 
 export const anyInState = (state: DeliveryState) =>
   query<DeliveryRow>(`
-  select ${deliveryColumns} from ${deliveriesWithEvents} where d.state = '${state}' and ${filtered}`);
+  select ${deliveryColumns} from ${deliveries} where d.state = '${state}' and ${filtered}`);
 
 export const rejectedRequests = query<RejectedRow>(`
   select received_at, address, correlation_id, status, faults, body from rejected_requests
@@ -72,6 +95,13 @@ export const rejectedRequests = query<RejectedRow>(`
 export const deliveryCounts = query<CountRow>(
   `select sink, state, n from delivery_counts order by sink, state`,
 );
+
+export const deadSince = query<DeadRow>(`
+  select sink, dead, first_at, (select last_error from deliveries where seq = latest) as reason
+  from (
+    select sink, count(*) as dead, min(ended_at) as first_at, max(seq) as latest from deliveries
+    where state = 'dead' and ended_at > $1 and seq < ${firstNoticeSeq * seqsPerEvent} group by sink
+  ) as sinks order by sink`);
 
 export const newestReceipt = query<{ readonly received_at: number | null }>(
   `select max(received_at) as received_at from events`,

@@ -1,4 +1,5 @@
 import type { Status } from '../../model.ts';
+import { firstNoticeSeq } from '../rows.ts';
 import { query } from './query.ts';
 
 export interface StoredEvent {
@@ -46,8 +47,16 @@ export const insertDuplicate = `
   insert into duplicates (event_seq, received_at, correlation_id) values ($1, $2, $3)`;
 
 export const insertDelivery = `
-  insert into deliveries (seq, rule, action, sink, connector, lane, group_key, due_at, since)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $8)`;
+  insert into deliveries (seq, rule, action, sink, connector, lane, group_key, group_max, due_at, since)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)`;
+
+/** $2: not later than this; $3: later than this. */
+export const noticeWithin = query<{ readonly seq: number }>(`
+  select seq from notices where cause = $1 and raised_at <= $2 and raised_at > $3 limit 1`);
+
+export const insertNotice = `
+  insert into notices (seq, id, alert, cause, sink, count, since, detail, advice, raised_at, config_id)
+  select coalesce(max(seq) + 1, ${firstNoticeSeq}), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10 from notices`;
 
 export const insertRejectedRequest = `
   insert into rejected_requests (received_at, address, correlation_id, status, faults, body)

@@ -1,56 +1,54 @@
-import { parseDeliveryId } from '../../ids.ts';
 import type { DeliveryState } from '../../model.ts';
 import * as sql from '../sql/by-hand.ts';
+import type { FoundRow } from '../sql/carrying-out.ts';
 import type { ManualResult, Replay } from '../store.ts';
+import { apply, find } from './deliveries.ts';
 import type { Transaction } from './transaction.ts';
 
 export function replay(transaction: Transaction, items: readonly Replay[], now: number): ManualResult[] {
-  return items.map((item) =>
-    change(transaction, item.deliveryId, ['dead', 'held'], (found) => {
-      const { rule, action, sink, connector, lane, group } = item.planned;
-      const keepsProgress = connector === found.connector ? 1 : 0;
-      transaction.db.run(
-        sql.replayDelivery,
-        found.seq,
-        item.configId,
-        rule,
-        action,
-        sink,
-        connector,
-        lane,
-        group,
-        now,
-        keepsProgress,
-      );
-      const { tallies } = transaction;
-      tallies.used(item.configId);
-      if (found.config_id !== null) tallies.used(found.config_id, -1);
-      tallies.planned(found.sink, found.state, -1);
-      tallies.planned(sink, 'pending');
-    }),
-  );
+  const again = new Changes(transaction, ['dead', 'held']);
+  return items.map((item) => again.make(item.deliveryId, (found) => replayOne(transaction, item, found, now)));
+}
+
+function replayOne({ db, tallies }: Transaction, { configId, planned }: Replay, found: FoundRow, now: number): void {
+  const { rule, action, sink, connector, lane } = planned;
+  const keepsProgress = connector === found.connector ? 1 : 0;
+  const count = apply(db, sql.replay, found, configId, rule, action, sink, connector, lane, now, keepsProgress);
+  tallies.used(configId, count);
+  if (found.config_id !== null) tallies.used(found.config_id, -count);
+  tallies.planned(found.sink, found.state, -count);
+  tallies.planned(sink, 'pending', count);
 }
 
 export function discard(transaction: Transaction, deliveryIds: readonly string[]): ManualResult[] {
+  const { db, tallies } = transaction;
+  const givenUp = new Changes(transaction, ['pending', 'dead', 'held']);
   return deliveryIds.map((deliveryId) =>
-    change(transaction, deliveryId, ['pending', 'dead', 'held'], (found) => {
-      transaction.db.run(sql.discardDelivery, found.seq);
-      transaction.tallies.moved(found.sink, found.state, 'discarded');
+    givenUp.make(deliveryId, (found) => {
+      tallies.moved(found.sink, found.state, 'discarded', apply(db, sql.discard, found));
     }),
   );
 }
 
-/** Applies a change where the delivery is in one of the states that allow it. */
-function change(
-  { db }: Transaction,
-  deliveryId: string,
-  from: readonly DeliveryState[],
-  apply: (found: sql.StateRow) => void,
-): ManualResult {
-  const id = parseDeliveryId(deliveryId);
-  const found = id && db.get(sql.stateOfDelivery, id.eventId, id.n);
-  if (!found) return { deliveryId, done: false, state: null };
-  if (!from.includes(found.state)) return { deliveryId, done: false, state: found.state };
-  apply(found);
-  return { deliveryId, done: true };
+/** The changes that a person asked for at once, each made where the delivery is in one of the states that allow it. */
+class Changes {
+  readonly #transaction: Transaction;
+  readonly #from: readonly DeliveryState[];
+  /** Naming several deliveries of a digest asks for one change, not for a second one to what the first has made of it. */
+  readonly #carriers = new Set<number>();
+
+  constructor(transaction: Transaction, from: readonly DeliveryState[]) {
+    this.#transaction = transaction;
+    this.#from = from;
+  }
+
+  make(deliveryId: string, change: (found: FoundRow) => void): ManualResult {
+    const found = find(this.#transaction.db, deliveryId);
+    if (!found) return { deliveryId, done: false, state: null };
+    if (found.carrier !== null && this.#carriers.has(found.carrier)) return { deliveryId, done: true };
+    if (!this.#from.includes(found.state)) return { deliveryId, done: false, state: found.state };
+    change(found);
+    if (found.carrier !== null) this.#carriers.add(found.carrier);
+    return { deliveryId, done: true };
+  }
 }

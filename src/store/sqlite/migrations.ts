@@ -8,7 +8,7 @@ export const migrations: readonly string[] = [
     id text primary key,
     source text not null,
     saved_at integer not null,
-    -- Events and replayed deliveries that refer to it. Kept by the writes, since counting them would read every event.
+    -- Events, notices and replayed deliveries that refer to it. Kept by the writes, since counting them would read every event.
     uses integer not null default 0 check (uses >= 0)
   ) strict, without rowid;
 
@@ -48,10 +48,28 @@ export const migrations: readonly string[] = [
   ) strict;
   create index duplicates_event on duplicates (event_seq);
 
+  -- What the connector had to tell of itself.
+  create table notices (
+    -- From 2^36 on, which no event's reaches.
+    seq integer primary key check (seq >= 68719476736),
+    id text not null unique,
+    alert text not null,
+    cause text not null,
+    sink text,
+    count integer not null,
+    since integer not null,
+    detail text not null,
+    advice text not null,
+    raised_at integer not null,
+    config_id text not null
+  ) strict;
+  create index notices_cause on notices (cause, raised_at);
+  create index notices_raised on notices (raised_at);
+
   create table deliveries (
-    -- The event's seq * 65536 + the n of the delivery's id, so that neither needs an index of its own.
+    -- The event's or notice's seq * 65536 + the n of the delivery's id, so that neither needs an index of its own.
     seq integer primary key,
-    -- null: the event's. Another one after a replay.
+    -- null: the event's or notice's. Another one after a replay.
     config_id text,
     rule text not null,
     action integer not null,
@@ -59,6 +77,10 @@ export const migrations: readonly string[] = [
     connector text not null,
     lane text not null,
     group_key text,
+    group_max integer check (group_max > 0),
+    -- In a digest that was begun: the seq of the delivery that it goes out under. Never changed again, so that every
+    -- attempt carries the same events. All deliveries of a digest have the same state and attempts.
+    carrier integer,
     state text not null default 'pending'
       check (state in ('pending', 'sending', 'delivered', 'dead', 'held', 'discarded')),
     due_at integer not null,
@@ -66,7 +88,8 @@ export const migrations: readonly string[] = [
     attempts integer not null default 0 check (attempts >= 0),
     first_attempt_at integer,
     started_at integer,
-    delivered_at integer,
+    -- When it was delivered or went dead.
+    ended_at integer,
     uncertain integer not null default 0 check (uncertain in (0, 1)),
     progress text,
     receipt text,
@@ -75,13 +98,22 @@ export const migrations: readonly string[] = [
     thread text,
     check ((attempts = 0) = (first_attempt_at is null)),
     check ((state = 'sending') = (started_at is not null)),
-    check ((state = 'delivered') = (delivered_at is not null)),
+    check ((state in ('delivered', 'dead')) = (ended_at is not null)),
     check ((state = 'delivered') = (receipt is not null)),
-    check (attempts > 0 or state in ('pending', 'discarded'))
+    check (attempts > 0 or state in ('pending', 'discarded')),
+    check ((group_key is null) = (group_max is null)),
+    check (carrier is null or group_key is not null),
+    -- What has a group is begun in a digest only, so a digest never takes up what has attempts of its own.
+    check (group_key is null or carrier is not null or attempts = 0)
   ) strict;
-  create index deliveries_pending on deliveries (lane, due_at) where state = 'pending';
+  create index deliveries_pending on deliveries (lane, due_at)
+    where state = 'pending' and (carrier is null or carrier = seq);
+  create index deliveries_grouped on deliveries (lane, group_key, due_at)
+    where state = 'pending' and group_key is not null and carrier is null;
+  create index deliveries_carried on deliveries (carrier) where carrier is not null;
   create index deliveries_open on deliveries (state) where state in ('sending', 'dead', 'held');
-  create index deliveries_thread on deliveries (sink, thread, delivered_at)
+  create index deliveries_dead on deliveries (ended_at) where state = 'dead';
+  create index deliveries_thread on deliveries (sink, thread, ended_at)
     where thread is not null and state = 'delivered';
 
   create table attempts (
