@@ -1,5 +1,14 @@
 import { deliveryId } from '../ids.ts';
-import type { Attempt, Delivery, DeliveryState, Event, Json, Notice, RaisedNotice, Status } from '../model.ts';
+import type {
+  Attempt,
+  Delivery,
+  DeliveryState,
+  Event,
+  Json,
+  Notice,
+  RaisedNotice,
+  Status,
+} from '../model.ts';
 import type { DeliveryStory, Duplicate, RejectedRequest } from './store.ts';
 
 /** How many deliveries an event or a notice may have. Their seqs follow from its own: its seq * 65536 + n, n from 1. */

@@ -6,13 +6,15 @@ import type { RecentCorrelations } from './recent-correlations.ts';
 import { configSource, saveConfig, writeProbe } from './sql/housekeeping.ts';
 import { accept, keepRejected, loadCorrelations } from './sqlite/accept.ts';
 import { discard, replay } from './sqlite/by-hand.ts';
-import { claim, lanes, record, release, rescue, threadOf } from './sqlite/carry-out.ts';
+import { lanes, record, release, rescue, threadOf } from './sqlite/carry-out.ts';
+import { claim } from './sqlite/claim.ts';
 import { Connection } from './sqlite/connection.ts';
 import type { Database } from './sqlite/database.ts';
 import { failureKind } from './sqlite/failures.ts';
 import { defaultLimits, GroupCommit, type GroupCommitLimits } from './sqlite/group-commit.ts';
-import { pruneConfigs, pruneEvents } from './sqlite/housekeeping.ts';
+import { pruneConfigs, pruneOld } from './sqlite/housekeeping.ts';
 import { migrate } from './sqlite/migrate.ts';
+import { raise } from './sqlite/raise.ts';
 import * as read from './sqlite/read.ts';
 import { ServingLock } from './sqlite/serving-lock.ts';
 import { StoreUnavailable, type OpenOptions, type Store } from './store.ts';
@@ -64,6 +66,7 @@ function sqliteStore(
         correlations ??= loadCorrelations(tx.db);
         return accept(tx, arrival, correlations);
       }),
+    raise: (arrival) => commit.write((tx) => raise(tx, arrival)),
     keepRejected: (request, keep) => commit.write((tx) => keepRejected(tx, request, keep)),
 
     lanes: () => reading(lanes),
@@ -71,10 +74,11 @@ function sqliteStore(
     record: (results) => commit.write((tx) => record(tx, results)),
     async rescue(now) {
       let total = 0;
-      for (let count = rescueBatch; count === rescueBatch; total += count) {
-        count = await commit.write((tx) => rescue(tx, now, rescueBatch));
+      for (;;) {
+        const count = await commit.write((tx) => rescue(tx, now, rescueBatch));
+        if (count === 0) return total;
+        total += count;
       }
-      return total;
     },
     release: (deliveryIds) => commit.write((tx) => release(tx, deliveryIds)),
     threadOf: (sink, thread) => reading((db) => threadOf(db, sink, thread)),
@@ -84,10 +88,13 @@ function sqliteStore(
 
     events: (filter) => reading((db) => read.events(db, filter)),
     event: (id) => reading((db) => read.event(db, id)),
+    notices: (filter) => reading((db) => read.notices(db, filter)),
+    notice: (id) => reading((db) => read.notice(db, id)),
     delivery: (id) => reading((db) => read.delivery(db, id)),
     deliveries: (filter) => reading((db) => read.deliveries(db, filter)),
     rejectedRequests: (limit) => reading((db) => read.rejectedRequests(db, limit)),
     counts: () => reading(read.counts),
+    deadSince: (time) => reading((db) => read.deadSince(db, time)),
     lastEventAt: () => reading(read.lastEventAt),
 
     async saveConfig({ id, source, savedAt }) {
@@ -101,7 +108,7 @@ function sqliteStore(
       }),
 
     async prune(before, limit) {
-      const pruned = await commit.write((tx) => pruneEvents(tx, before, limit));
+      const pruned = await commit.write((tx) => pruneOld(tx, before, limit));
       if (pruned < limit) await commit.write((tx) => pruneConfigs(tx, before, savedConfigs));
       return pruned;
     },

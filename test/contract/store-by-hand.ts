@@ -31,7 +31,7 @@ export function byHand(bench: () => Bench): void {
     const { store } = bench();
     await saveToday();
     const [id] = await carriedOut(store, [rejected]);
-    const moved = { rule: 'new rule', action: 2, sink: 'chat', lane: 'chat #new', group: 'g' };
+    const moved = { rule: 'new rule', action: 2, sink: 'chat', lane: 'chat #new' };
     expect(await store.replay([replayItem(id!, moved)], t0 + day)).toEqual([{ deliveryId: id, done: true }]);
     expect(await store.delivery(id!)).toMatchObject({
       ...moved,
@@ -44,7 +44,7 @@ export function byHand(bench: () => Bench): void {
     });
     const [claimed] = await claimDue(store, t0 + day, 'chat #new');
     await store.record([resultOf(claimed!, delivered)]);
-    const detail = await store.event(claimed!.event.id);
+    const detail = await store.event(claimed!.events[0]!.id);
     expect(detail).toMatchObject({ configId, deliveries: [{ history: [{ number: 1 }, { number: 2 }] }] });
     expect((await store.counts()).map(({ sink, planned: all }) => [sink, all])).toEqual([
       ['chat', 1],

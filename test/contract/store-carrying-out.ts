@@ -54,7 +54,7 @@ export function carryingOut(bench: () => Bench): void {
     const came = arrival();
     await store.accept(came);
     const [first] = await claimDue(store, t0 + 2);
-    expect(first?.event).toEqual(came.event);
+    expect(first).toMatchObject({ events: [came.event], notice: null });
     expect(first?.delivery).toMatchObject({ state: 'sending', attempts: 1, firstAttemptAt: t0 + 2 });
     expect(await store.delivery(first!.delivery.id)).toEqual(first?.delivery);
     await store.record([resultOf(first!, retry)]);
@@ -92,7 +92,7 @@ export function carryingOut(bench: () => Bench): void {
     await store.record([result]);
     const delivery = await store.delivery(id!);
     expect(delivery).toMatchObject({ ...expected, attempts: 1, progress: result.progress });
-    const detail = await store.event(delivery!.eventId);
+    const detail = await store.event(delivery!.eventId!);
     expect(detail?.deliveries[0]).toEqual({
       ...delivery,
       message: result.message,
@@ -107,7 +107,7 @@ export function carryingOut(bench: () => Bench): void {
     await store.record([resultOf(first!, retry)]);
     const [second] = await claimDue(store, t0 + minute);
     await store.record([resultOf(second!, rejected, { message: null })]);
-    const detail = await store.event(first!.event.id);
+    const detail = await store.event(first!.events[0]!.id);
     expect(detail?.deliveries[0]?.history.map(({ number, outcome }) => [number, outcome])).toEqual([
       [1, retry],
       [2, rejected],

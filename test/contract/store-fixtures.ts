@@ -42,6 +42,7 @@ export function planned(changes: Partial<PlannedDelivery> = {}): PlannedDelivery
     lane: 'slack #hiring',
     dueAt: t0,
     group: null,
+    groupMax: null,
     ...changes,
   };
 }

@@ -62,7 +62,7 @@ export class StoreModel {
       kept.startedAt = now;
       kept.firstAttemptAt ??= now;
       const { arrival } = this.events.find(({ deliveries }) => deliveries.includes(kept))!;
-      return { delivery: toDelivery(kept), event: arrival.event };
+      return { delivery: toDelivery(kept), events: [arrival.event], notice: null };
     });
   }
 
@@ -168,6 +168,8 @@ function fresh({ event, configId }: Arrival, planned: PlannedDelivery, n: number
     ...planned,
     id: deliveryId(event.id, n),
     eventId: event.id,
+    noticeId: null,
+    carrier: null,
     configId,
     state: 'pending',
     createdAt: event.receivedAt,

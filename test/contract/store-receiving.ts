@@ -4,8 +4,10 @@ import type { Bench } from './store.ts';
 import { arrival, claimDue, configId, day, idsOf, planned, t0 } from './store-fixtures.ts';
 
 const untouched = {
+  noticeId: null,
   configId,
   state: 'pending',
+  carrier: null,
   createdAt: t0,
   since: t0,
   attempts: 0,
@@ -32,7 +34,7 @@ export function receiving(bench: () => Bench): void {
     const { store } = bench();
     const deliveries = [
       planned(),
-      planned({ action: 1, sink: 'mail', connector: 'email', lane: 'mail', group: 'g' }),
+      planned({ action: 1, sink: 'mail', connector: 'email', lane: 'mail', group: 'g', groupMax: 5 }),
     ];
     const came = arrival({}, { deliveries });
     const acceptance = await store.accept(came);

@@ -54,13 +54,13 @@ const beginAttempt = `
 export const claim = change(beginAttempt);
 
 /** $1: the first of the group that is due, which becomes the carrier; $6: how many the digest may have. */
-export const beginDigest = `
+export const beginDigest = query<{ readonly seq: number }>(`
   update deliveries set carrier = $1, ${beginAttempt} where seq in (
     select d.seq from deliveries d
     where d.state = 'pending' and d.group_key is not null and d.carrier is null
       and d.lane = $3 and d.group_key = $4 and d.sink = $5 and d.due_at <= $2
     order by d.due_at, d.seq limit $6
-  )`;
+  ) returning seq`);
 
 export const eventsOfDigest = query<EventRow>(`
   select ${eventColumns} from ${deliveries} where d.carrier = $1 order by d.seq`);

@@ -1,9 +1,9 @@
-import type { Event, PlannedDelivery } from '../../model.ts';
+import type { Event } from '../../model.ts';
 import { RecentCorrelations } from '../recent-correlations.ts';
-import { seqsPerEvent } from '../rows.ts';
 import * as sql from '../sql/receiving.ts';
 import type { Acceptance, Arrival, RejectedRequest } from '../store.ts';
 import type { Database } from './database.ts';
+import { insertDeliveries } from './deliveries.ts';
 import type { Transaction } from './transaction.ts';
 
 const recentCorrelations = 10_000;
@@ -66,24 +66,6 @@ function insertEvent(db: Database, { event, configId }: Arrival, content: number
     event.receivedAt,
     configId,
   ).seq;
-}
-
-function insertDeliveries(
-  { db, tallies }: Transaction,
-  eventSeq: number,
-  deliveries: readonly PlannedDelivery[],
-): void {
-  if (deliveries.length >= seqsPerEvent) {
-    throw new RangeError(
-      `An event with ${deliveries.length} deliveries; the store takes ${seqsPerEvent - 1}.`,
-    );
-  }
-  let seq = eventSeq * seqsPerEvent;
-  for (const { rule, action, sink, connector, lane, group, dueAt } of deliveries) {
-    seq += 1;
-    db.run(sql.insertDelivery, seq, rule, action, sink, connector, lane, group, dueAt);
-    tallies.planned(sink, 'pending');
-  }
 }
 
 /** What came last before this process was there. */

@@ -7,13 +7,32 @@ import type { Transaction } from './transaction.ts';
 
 export function replay(transaction: Transaction, items: readonly Replay[], now: number): ManualResult[] {
   const again = new Changes(transaction, ['dead', 'held']);
-  return items.map((item) => again.make(item.deliveryId, (found) => replayOne(transaction, item, found, now)));
+  return items.map((item) =>
+    again.make(item.deliveryId, (found) => replayOne(transaction, item, found, now)),
+  );
 }
 
-function replayOne({ db, tallies }: Transaction, { configId, planned }: Replay, found: FoundRow, now: number): void {
+function replayOne(
+  { db, tallies }: Transaction,
+  { configId, planned }: Replay,
+  found: FoundRow,
+  now: number,
+): void {
   const { rule, action, sink, connector, lane } = planned;
   const keepsProgress = connector === found.connector ? 1 : 0;
-  const count = apply(db, sql.replay, found, configId, rule, action, sink, connector, lane, now, keepsProgress);
+  const count = apply(
+    db,
+    sql.replay,
+    found,
+    configId,
+    rule,
+    action,
+    sink,
+    connector,
+    lane,
+    now,
+    keepsProgress,
+  );
   tallies.used(configId, count);
   if (found.config_id !== null) tallies.used(found.config_id, -count);
   tallies.planned(found.sink, found.state, -count);

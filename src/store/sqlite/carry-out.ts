@@ -1,31 +1,13 @@
-import { parseDeliveryId } from '../../ids.ts';
 import type { Outcome, Receipt } from '../../model.ts';
-import { jsonOrNull, toDelivery, toEvent } from '../rows.ts';
+import { jsonOrNull } from '../rows.ts';
 import * as sql from '../sql/carrying-out.ts';
-import type { AttemptResult, Claimed, LaneHead } from '../store.ts';
+import type { AttemptResult, LaneHead } from '../store.ts';
 import type { Database } from './database.ts';
+import { apply, find } from './deliveries.ts';
 import type { Transaction } from './transaction.ts';
 
 export function lanes(db: Database): LaneHead[] {
   return db.all(sql.laneHeads).map(({ lane, sink, due_at }) => ({ lane, sink, dueAt: due_at }));
-}
-
-export function claim(
-  { db, tallies }: Transaction,
-  { lane, now, limit }: { lane: string; now: number; limit: number },
-): Claimed[] {
-  const rows = db.all(sql.dueInLane, lane, now, limit);
-  return rows.map((row) => {
-    db.run(sql.claimDelivery, row.seq, now);
-    tallies.moved(row.sink, 'pending', 'sending');
-    const delivery = toDelivery({
-      ...row,
-      state: 'sending',
-      attempts: row.attempts + 1,
-      first_attempt_at: row.first_attempt_at ?? now,
-    });
-    return { delivery, event: toEvent(row) };
-  });
 }
 
 export function record(transaction: Transaction, results: readonly AttemptResult[]): void {
@@ -34,28 +16,37 @@ export function record(transaction: Transaction, results: readonly AttemptResult
 
 function recordOne({ db, tallies }: Transaction, result: AttemptResult): void {
   const { attempt, state } = result;
-  const id = parseDeliveryId(result.deliveryId);
-  if (!id) return;
-  const delivered = attempt.outcome.outcome === 'delivered' ? attempt.outcome : null;
-  const recorded = db.get(
-    sql.recordResult,
-    id.eventId,
-    id.n,
-    attempt.number,
+  const found = find(db, result.deliveryId);
+  // A late result must not end a later attempt.
+  if (found?.state !== 'sending' || found.attempts !== attempt.number) return;
+  const { outcome } = attempt;
+  const count = apply(
+    db,
+    sql.record,
+    found,
     state,
     result.dueAt,
     result.uncertain ? 1 : 0,
     jsonOrNull(result.progress),
     result.lastError,
+    outcome.outcome === 'delivered' ? JSON.stringify(outcome.receipt) : null,
+    state === 'delivered' || state === 'dead' ? attempt.endedAt : null,
     jsonOrNull(result.message),
     result.thread,
-    jsonOrNull(delivered && delivered.receipt),
-    delivered && attempt.endedAt,
   );
-  if (!recorded) return;
-  tallies.moved(recorded.sink, 'sending', state);
-  const { number, startedAt, endedAt, outcome } = attempt;
-  db.run(sql.insertAttempt, recorded.seq, number, startedAt, endedAt, JSON.stringify(outcome));
+  tallies.moved(found.sink, 'sending', state, count);
+  insertAttempt(db, found, attempt.startedAt, attempt.endedAt, outcome);
+}
+
+/** The attempts of a digest are kept with its carrier. */
+function insertAttempt(
+  db: Database,
+  { seq, carrier, attempts }: sql.FoundRow,
+  startedAt: number,
+  endedAt: number,
+  outcome: Outcome,
+): void {
+  db.run(sql.insertAttempt, carrier ?? seq, attempts, startedAt, endedAt, JSON.stringify(outcome));
 }
 
 const interrupted = {
@@ -64,22 +55,23 @@ const interrupted = {
   detail: 'The connector stopped during this attempt, so it may have arrived.',
 } satisfies Outcome;
 
-/** At most `limit`, so that no transaction grows large; fewer were rescued when none is left. */
+/** Rescues at most `limit` messages, so that no transaction grows large. Returns how many deliveries these were for. */
 export function rescue({ db, tallies }: Transaction, now: number, limit: number): number {
-  const left = db.all(sql.leftSending, limit);
-  for (const { seq, sink, attempts, started_at } of left) {
-    db.run(sql.rescueDelivery, seq, now, interrupted.detail);
-    db.run(sql.insertAttempt, seq, attempts, started_at, now, JSON.stringify(interrupted));
-    tallies.moved(sink, 'sending', 'pending');
+  let total = 0;
+  for (const left of db.all(sql.leftSending, limit)) {
+    const count = apply(db, sql.rescue, left, now, interrupted.detail);
+    insertAttempt(db, left, left.started_at, now, interrupted);
+    tallies.moved(left.sink, 'sending', 'pending', count);
+    total += count;
   }
-  return left.length;
+  return total;
 }
 
 export function release({ db, tallies }: Transaction, deliveryIds: readonly string[]): void {
   for (const deliveryId of deliveryIds) {
-    const id = parseDeliveryId(deliveryId);
-    const released = id && db.get(sql.releaseDelivery, id.eventId, id.n);
-    if (released) tallies.moved(released.sink, 'sending', 'pending');
+    const found = find(db, deliveryId);
+    if (found?.state !== 'sending') continue;
+    tallies.moved(found.sink, 'sending', 'pending', apply(db, sql.release, found));
   }
 }
 

@@ -1,26 +1,39 @@
 import { parseDeliveryId } from '../../ids.ts';
 import { deliveryStates, type Delivery, type DeliveryState } from '../../model.ts';
-import { toDelivery, toDuplicate, toEvent, toRejectedRequest, toStory, type DeliveryRow } from '../rows.ts';
-import { stateOfDelivery } from '../sql/by-hand.ts';
+import {
+  toDelivery,
+  toDuplicate,
+  toEvent,
+  toNotice,
+  toRejectedRequest,
+  toStory,
+  type DeliveryRow,
+} from '../rows.ts';
 import type { Query } from '../sql/query.ts';
 import * as sql from '../sql/reading.ts';
 import type {
+  DeadCount,
   DeliveryFilter,
+  DeliveryStory,
   EventDetail,
   EventFilter,
   EventStory,
+  NoticeDetail,
+  NoticeFilter,
+  NoticeStory,
   RejectedRequest,
   SinkCount,
 } from '../store.ts';
 import type { Database } from './database.ts';
+import { find } from './deliveries.ts';
 
 /** Reads share the connection and the thread with the writes, so each one is bounded. */
-const defaultEvents = 100;
+const defaultStories = 100;
 const defaultDeliveries = 1000;
 const maxDuplicates = 1000;
 
 export function events(db: Database, filter: EventFilter): EventStory[] {
-  const { since, status, candidateId, limit = defaultEvents } = filter;
+  const { since, status, candidateId, limit = defaultStories } = filter;
   const statement = sql.eventsWhere({
     since: since !== undefined,
     status: status !== undefined,
@@ -31,44 +44,57 @@ export function events(db: Database, filter: EventFilter): EventStory[] {
     event: toEvent(row),
     configId: row.event_config_id,
     duplicates: row.duplicates,
-    deliveries: db.all(sql.deliveriesOfEvent, row.event_seq).map(toDelivery),
+    deliveries: db.all(sql.deliveriesOf, row.event_seq).map(toDelivery),
   }));
 }
 
 export function event(db: Database, id: string): EventDetail | null {
   const row = db.get(sql.eventById, id);
   if (!row) return null;
-  const attempts = db.all(sql.attemptsOfEvent, row.event_seq);
   return {
     event: toEvent(row),
     configId: row.event_config_id,
     duplicates: db.all(sql.duplicatesOfEvent, row.event_seq, maxDuplicates).map(toDuplicate),
-    deliveries: db.all(sql.deliveriesOfEvent, row.event_seq).map((one) => toStory(one, attempts)),
+    deliveries: stories(db, row.event_seq),
   };
+}
+
+export function notices(db: Database, { since = 0, limit = defaultStories }: NoticeFilter): NoticeStory[] {
+  return db.all(sql.noticesSince, since, limit).map((row) => ({
+    notice: toNotice(row),
+    configId: row.config_id,
+    deliveries: db.all(sql.deliveriesOf, row.notice_seq).map(toDelivery),
+  }));
+}
+
+export function notice(db: Database, id: string): NoticeDetail | null {
+  const row = db.get(sql.noticeById, id);
+  if (!row) return null;
+  return { notice: toNotice(row), configId: row.config_id, deliveries: stories(db, row.notice_seq) };
+}
+
+/** Of all deliveries for the event or notice with this seq. */
+function stories(db: Database, seq: number): DeliveryStory[] {
+  const attempts = db.all(sql.attemptsOf, seq);
+  return db.all(sql.storiesOf, seq).map((row) => toStory(row, attempts));
 }
 
 export function delivery(db: Database, id: string): Delivery | null {
   const place = parseDeliveryId(id);
-  const row = place && db.get(sql.deliveryById, place.eventId, place.n);
+  const row = place && db.get(sql.deliveryById, place.eventId, place.noticeId, place.n);
   return row ? toDelivery(row) : null;
 }
 
 /** One query for each state, since each has an index of its own or none. */
 export function deliveries(db: Database, filter: DeliveryFilter): Delivery[] {
   const { sink = null, since = null, limit = defaultDeliveries } = filter;
-  const after = filter.after === undefined ? 0 : seqOf(db, filter.after);
+  // Nothing follows what is gone.
+  const after = filter.after === undefined ? 0 : (find(db, filter.after)?.seq ?? Infinity);
   const rows = filter.states.flatMap((state) => db.all(inState(state), sink, since, after, limit));
   return rows
     .toSorted((a, b) => a.seq - b.seq)
     .slice(0, limit)
     .map(toDelivery);
-}
-
-/** Infinity, so that nothing follows, where the delivery is gone. */
-function seqOf(db: Database, id: string): number {
-  const place = parseDeliveryId(id);
-  const row = place && db.get(stateOfDelivery, place.eventId, place.n);
-  return row?.seq ?? Infinity;
 }
 
 function inState(state: DeliveryState): Query<DeliveryRow> {
@@ -93,6 +119,15 @@ export function counts(db: Database): SinkCount[] {
     states: Object.fromEntries(
       deliveryStates.map((state) => [state, states.get(state) ?? 0]),
     ) as SinkCount['states'],
+  }));
+}
+
+export function deadSince(db: Database, time: number): DeadCount[] {
+  return db.all(sql.deadSince, time).map(({ sink, dead, first_at, reason }) => ({
+    sink,
+    count: dead,
+    firstAt: first_at,
+    reason: reason ?? '',
   }));
 }
 

@@ -29,9 +29,9 @@ function planOf(sql: string): string[] {
 }
 
 describe('the cost of a statement does not grow with what is stored', () => {
-  const { deliveriesOfEvent, attemptsOfEvent, duplicatesOfEvent, deliveryById, eventById } = reading;
-  const detail = { deliveriesOfEvent, attemptsOfEvent, duplicatesOfEvent, deliveryById, eventById };
-  const { newestReceipt, openInState } = reading;
+  const { deliveriesOf, storiesOf, attemptsOf, duplicatesOfEvent, deliveryById, eventById } = reading;
+  const { noticeById, noticesSince, deadSince, newestReceipt, openInState } = reading;
+  const detail = { deliveriesOf, storiesOf, attemptsOf, duplicatesOfEvent, deliveryById, eventById, noticeById };
   const { newestCorrelations: _, ...accepting } = receiving;
   const { unusedConfigs: __, writeProbe: ___, ...pruning } = housekeeping;
   const statements = {
@@ -40,6 +40,8 @@ describe('the cost of a statement does not grow with what is stored', () => {
     ...byHand,
     ...pruning,
     ...detail,
+    noticesSince,
+    deadSince,
     newestReceipt,
     dead: openInState('dead'),
     eventsSince: reading.eventsWhere({ since: true, status: false, candidateId: false }),
@@ -73,11 +75,11 @@ describe('the schema ties a state to what belongs to it', () => {
     attempts: 1,
     first_attempt_at: 1,
     started_at: null,
-    delivered_at: null,
+    ended_at: null,
     receipt: null,
   };
   const insert = (changes: Partial<Record<keyof typeof delivery, string | number | null>>) => {
-    const { seq, state, attempts, first_attempt_at, started_at, delivered_at, receipt } = {
+    const { seq, state, attempts, first_attempt_at, started_at, ended_at, receipt } = {
       ...delivery,
       ...changes,
     };
@@ -85,14 +87,14 @@ describe('the schema ties a state to what belongs to it', () => {
     try {
       db.run(
         `insert into deliveries (seq, rule, action, sink, connector, lane, due_at, since, state, attempts,
-           first_attempt_at, started_at, delivered_at, receipt)
+           first_attempt_at, started_at, ended_at, receipt)
          values ($1, 'r', 0, 's', 'c', 'l', 1, 1, $2, $3, $4, $5, $6, $7)`,
         seq,
         state,
         attempts,
         first_attempt_at,
         started_at,
-        delivered_at,
+        ended_at,
         receipt,
       );
     } finally {
@@ -104,7 +106,7 @@ describe('the schema ties a state to what belongs to it', () => {
     { state: 'pending' },
     { state: 'pending', attempts: 0, first_attempt_at: null },
     { state: 'sending', started_at: 1 },
-    { state: 'delivered', delivered_at: 1, receipt: '{}' },
+    { state: 'delivered', ended_at: 1, receipt: '{}' },
     { state: 'dead' },
     { state: 'held' },
     { state: 'discarded', attempts: 0, first_attempt_at: null },
@@ -117,10 +119,10 @@ describe('the schema ties a state to what belongs to it', () => {
     { state: 'sending' },
     { state: 'pending', started_at: 1 },
     { state: 'delivered' },
-    { state: 'delivered', delivered_at: 1 },
+    { state: 'delivered', ended_at: 1 },
     { state: 'delivered', receipt: '{}' },
     { state: 'dead', receipt: '{}' },
-    { state: 'dead', delivered_at: 1 },
+    { state: 'dead', ended_at: 1 },
     { state: 'dead', attempts: 0, first_attempt_at: null },
     { state: 'held', attempts: 0, first_attempt_at: null },
     { state: 'pending', attempts: 0 },

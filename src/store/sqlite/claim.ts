@@ -1,0 +1,66 @@
+import type { Event, RaisedNotice } from '../../model.ts';
+import { toDelivery, toEvent, toNotice } from '../rows.ts';
+import * as sql from '../sql/carrying-out.ts';
+import { noticeById } from '../sql/reading.ts';
+import type { Claimed } from '../store.ts';
+import type { Database } from './database.ts';
+import { apply } from './deliveries.ts';
+import type { Transaction } from './transaction.ts';
+
+interface ClaimQuery {
+  readonly lane: string;
+  readonly now: number;
+  readonly limit: number;
+}
+
+/** See Store.claim. */
+export function claim(transaction: Transaction, { lane, now, limit }: ClaimQuery): Claimed[] {
+  const rows = transaction.db.all(sql.dueInLane, lane, now, limit);
+  const claimed = claimRows(transaction, rows, now);
+  const left = limit - claimed.length;
+  if (rows.length < limit || left === 0) return claimed;
+  // Rows that went along in a digest leave their places to those after them.
+  return [...claimed, ...claim(transaction, { lane, now, limit: left })];
+}
+
+function claimRows({ db, tallies }: Transaction, rows: readonly sql.DueRow[], now: number): Claimed[] {
+  const claimed: Claimed[] = [];
+  const wentAlong = new Set<number>();
+  for (const row of rows) {
+    if (wentAlong.has(row.seq)) continue;
+    if (row.group_key !== null && row.carrier === null) {
+      const members = beginDigest(db, row, now);
+      for (const { seq } of members) wentAlong.add(seq);
+      tallies.moved(row.sink, 'pending', 'sending', members.length);
+      claimed.push(toClaimed(db, { ...row, carrier: row.seq, carrier_event_id: row.event_id }, now));
+    } else {
+      tallies.moved(row.sink, 'pending', 'sending', apply(db, sql.claim, row, now));
+      claimed.push(toClaimed(db, row, now));
+    }
+  }
+  return claimed;
+}
+
+function beginDigest(db: Database, row: sql.DueRow, now: number): { readonly seq: number }[] {
+  return db.all(sql.beginDigest, row.seq, now, row.lane, row.group_key, row.sink, row.group_max);
+}
+
+function toClaimed(db: Database, row: sql.DueRow, now: number): Claimed {
+  const delivery = toDelivery({
+    ...row,
+    state: 'sending',
+    attempts: row.attempts + 1,
+    first_attempt_at: row.first_attempt_at ?? now,
+  });
+  return { delivery, events: eventsOf(db, row), notice: noticeOf(db, row) };
+}
+
+function eventsOf(db: Database, row: sql.DueRow): Event[] {
+  if (row.carrier !== null) return db.all(sql.eventsOfDigest, row.carrier).map(toEvent);
+  return row.event_id === null ? [] : [toEvent(row)];
+}
+
+function noticeOf(db: Database, row: sql.DueRow): RaisedNotice | null {
+  const notice = row.notice_id === null ? undefined : db.get(noticeById, row.notice_id);
+  return notice ? toNotice(notice) : null;
+}
