@@ -1,5 +1,6 @@
 import { parseDeliveryId } from '../../ids.ts';
 import { deliveryStates, type Delivery, type DeliveryState } from '../../model.ts';
+import { candidateKey } from '../candidate-key.ts';
 import { toDelivery, toDuplicate, toEvent, toRejectedRequest, toStory, type DeliveryRow } from '../rows.ts';
 import { stateOfDelivery } from '../sql/by-hand.ts';
 import type { Query } from '../sql/query.ts';
@@ -26,7 +27,8 @@ export function events(db: Database, filter: EventFilter): EventStory[] {
     status: status !== undefined,
     candidateId: candidateId !== undefined,
   });
-  const values = [since, status, candidateId, limit].filter((value) => value !== undefined);
+  const candidate = candidateId === undefined ? [] : [candidateKey(candidateId), candidateId];
+  const values = [since, status, ...candidate, limit].filter((value) => value !== undefined);
   return db.all(statement, ...values).map((row) => ({
     event: toEvent(row),
     configId: row.event_config_id,
