@@ -8,7 +8,7 @@ import { actionSchema, alertActionSchema, commonActionKeys } from './schema/acti
 import { withoutOwnKeys } from './schema/common-keys.ts';
 import type { Path } from './fault.ts';
 import { error } from './fault.ts';
-import { didYouMeanOneOf } from './suggest.ts';
+import { didYouMeanOneOf } from '../suggest.ts';
 import type { Vocabulary } from './references/template-faults.ts';
 import { bareReferences, templateFaults } from './references/template-faults.ts';
 import { interpolateTemplate } from './references/template-text.ts';

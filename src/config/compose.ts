@@ -16,7 +16,7 @@ import { scenarioSchema } from './schema/scenario.ts';
 import type { Settings } from './schema/settings.ts';
 import { settings } from './schema/settings.ts';
 import { connectorOfSink, readSinks } from './sinks.ts';
-import { closest, didYouMean } from './suggest.ts';
+import { closest, didYouMean } from '../suggest.ts';
 import type { Reading } from './schema/validate.ts';
 import { validate } from './schema/validate.ts';
 import type { Surroundings } from './references/values.ts';

@@ -6,7 +6,7 @@ import { error } from './fault.ts';
 import type { Path } from './fault.ts';
 import { withoutOwnKeys } from './schema/common-keys.ts';
 import { commonSinkKeys, sinkName, sinkSchema } from './schema/sink.ts';
-import { didYouMeanOneOf, orList } from './suggest.ts';
+import { didYouMeanOneOf, orList } from '../suggest.ts';
 import type { Reading } from './schema/validate.ts';
 import { validate } from './schema/validate.ts';
 import { interpolateText } from './references/values.ts';

@@ -34,7 +34,7 @@ export function createReceiver(options: ReceiverOptions): Server {
   const server = createServer({
     headersTimeout: timeoutMs,
     // Ends a body that is only read to be let go; one that is wanted has run out of time before.
-    requestTimeout: 2 * timeoutMs + 5_000,
+    requestTimeout: 2 * timeoutMs + 30_000,
     connectionsCheckingInterval: Math.min(500, timeoutMs),
     keepAliveTimeout: keepAliveTimeoutMs,
   });

@@ -3,7 +3,7 @@ import { compileWhen, verdictOf } from './conditions.ts';
 import type { Test } from './conditions.ts';
 import { constraintOf } from './constraint.ts';
 import type { RuleSet, Subject, Verdict } from './plan.ts';
-import { RuleIndex } from './rule-index.ts';
+import { RuleIndex, endOfList } from './rule-index.ts';
 import type { When } from './when.ts';
 
 export interface Rule {
@@ -25,28 +25,36 @@ interface CompiledRule extends Rule {
 class IndexedRules implements RuleSet {
   readonly #rules: readonly CompiledRule[];
   readonly #index: RuleIndex;
+  /** By the rule's index: 1 where the index alone tells that it matches. */
+  readonly #exact: Uint8Array;
+  /** Likewise: 1 where it ends the matching. */
+  readonly #final: Uint8Array;
 
   constructor(rules: readonly Rule[]) {
+    const constraints = rules.map(({ when }) => constraintOf(when));
     this.#rules = rules.map((rule) => ({ ...rule, test: compileWhen(rule.when) }));
-    this.#index = new RuleIndex(rules.map(({ when }) => constraintOf(when)));
+    this.#index = new RuleIndex(constraints);
+    this.#exact = Uint8Array.from(constraints, ({ exact }) => Number(exact));
+    this.#final = Uint8Array.from(rules, ({ final }) => Number(final));
   }
 
   /** Goes through two ascending lists as if they were one. */
   match(subject: Subject): number[] {
     const { testId, status } = subject.event;
-    const naming = this.#index.naming(testId, status);
-    const general = this.#index.general(status);
+    const { lists } = this.#index;
     const matched: number[] = [];
-    let n = 0;
-    let g = 0;
-    while (n < naming.length || g < general.length) {
-      const index = ((naming[n] ?? Infinity) < (general[g] ?? Infinity) ? naming[n++] : general[g++]) ?? -1;
-      const rule = this.#rules[index];
-      if (!rule?.test.holds(subject)) continue;
-      matched.push(index);
-      if (rule.final) break;
+    let naming = this.#index.naming(testId, status);
+    let general = this.#index.general(status);
+    for (;;) {
+      const named = lists[naming] ?? endOfList;
+      const rule = Math.min(named, lists[general] ?? endOfList);
+      if (rule === endOfList) return matched;
+      if (rule === named) naming += 1;
+      else general += 1;
+      if (this.#exact[rule] === 0 && !this.#rules[rule]?.test.holds(subject)) continue;
+      matched.push(rule);
+      if (this.#final[rule] === 1) return matched;
     }
-    return matched;
   }
 
   explain(subject: Subject): Verdict[] {

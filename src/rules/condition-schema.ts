@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { didYouMean } from '../config/suggest.ts';
+import { didYouMean } from '../suggest.ts';
 import type { Field } from './fields.ts';
 import { neverReason } from './never.ts';
 import { compilePattern } from './pattern.ts';

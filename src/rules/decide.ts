@@ -1,14 +1,12 @@
 import type { Event, PlannedDelivery } from '../model.ts';
-import { templateData } from '../templates/data.ts';
+import { LazyTemplateData } from '../templates/data.ts';
 import type { Action, Explanation, Plan, Subject } from './plan.ts';
 import { schedule } from './schedule.ts';
 
 /** The deliveries that an event causes, in the order of the rules and their actions. Pure; called for every event. */
 export function decide(plan: Plan, event: Event, now: number): PlannedDelivery[] {
   const subject = subjectOf(plan, event);
-  const deliveries: PlannedDelivery[] = [];
-  for (const action of actionsFor(plan, subject)) deliveries.push(planned(action, event, subject, now));
-  return deliveries;
+  return actionsFor(plan, subject).map((action) => planned(action, event, subject, now));
 }
 
 /** As decide, with the reasons. */
@@ -32,6 +30,7 @@ function actionsFor(plan: Plan, subject: Subject): readonly Action[] {
 
 function planned(action: Action, event: Event, { test }: Subject, now: number): PlannedDelivery {
   const { rule, action: index, sink, connector } = action;
-  const lane = action.lane(templateData(event, test, rule, now));
-  return { rule, action: index, sink, connector, lane, ...schedule(action, event, now) };
+  const lane = action.lane(new LazyTemplateData(event, test, rule, now));
+  const { dueAt, group } = schedule(action, event, now);
+  return { rule, action: index, sink, connector, lane, dueAt, group };
 }

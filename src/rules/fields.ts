@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { closest } from '../config/suggest.ts';
+import { closest } from '../suggest.ts';
 import { statuses } from '../model.ts';
 import type { Json } from '../model.ts';
 import type { Subject } from './plan.ts';

@@ -2,43 +2,57 @@ import { statuses } from '../model.ts';
 import type { Status } from '../model.ts';
 import type { Constraint } from './constraint.ts';
 
-/** Indexes of rules, ascending, by status in the order of `statuses`. */
-type ByStatus = readonly number[][];
-
-const none: readonly number[] = [];
-const places = new Map<string, number>(statuses.map((status, place) => [status, place]));
+/** Stands after the last rule of each list; greater than any rule. */
+export const endOfList = 2 ** 31 - 1;
 
 /**
- * Which rules an event can match at all, found without looking at the others: those that name its test, and those
- * that name none.
+ * Which rules an event can match at all, found without looking at the others: those that name its test, and those that
+ * name none. With thousands of rules the time goes into fetching memory, so all lists stand in one array, end to end.
  */
 export class RuleIndex {
-  readonly #byTest = new Map<number, ByStatus>();
-  readonly #anyTest: ByStatus = newLists();
+  /** Lists of rules by their index, ascending, each followed by `endOfList`. */
+  readonly lists: Int32Array;
+  /** For each status, in the order of `statuses`, where the list for a test begins. */
+  readonly #byTest: readonly ReadonlyMap<number, number>[];
+  readonly #anyTest: readonly number[];
 
   constructor(constraints: readonly Constraint[]) {
-    for (const [rule, { testIds, statuses: possible }] of constraints.entries()) {
-      for (const lists of testIds ? [...testIds].map((testId) => this.#listsOf(testId)) : [this.#anyTest]) {
-        for (const [place, list] of lists.entries()) if (possible[place]) list.push(rule);
-      }
-    }
+    // At 0 an empty list, for tests that no rule names.
+    const lists = [endOfList];
+    const put = (list: readonly number[]) => {
+      const start = lists.length;
+      for (const rule of list) lists.push(rule);
+      lists.push(endOfList);
+      return start;
+    };
+    const naming = statuses.map((_, place) => namingLists(constraints, place));
+    this.#byTest = naming.map((byTest) => new Map([...byTest].map(([testId, list]) => [testId, put(list)])));
+    this.#anyTest = statuses.map((_, place) => put(generalList(constraints, place)));
+    this.lists = Int32Array.from(lists);
   }
 
-  /** The rules that name the test, ascending. */
-  naming(testId: number, status: Status): readonly number[] {
-    return this.#byTest.get(testId)?.[places.get(status) ?? -1] ?? none;
+  /** Where the list of the rules begins that name the test. */
+  naming(testId: number, status: Status): number {
+    return this.#byTest[statuses.indexOf(status)]?.get(testId) ?? 0;
   }
 
-  /** The rules that name no test, ascending. */
-  general(status: Status): readonly number[] {
-    return this.#anyTest[places.get(status) ?? -1] ?? none;
-  }
-
-  #listsOf(testId: number): ByStatus {
-    const lists = this.#byTest.get(testId) ?? newLists();
-    this.#byTest.set(testId, lists);
-    return lists;
+  /** Where the list of the rules begins that name no test. */
+  general(status: Status): number {
+    return this.#anyTest[statuses.indexOf(status)] ?? 0;
   }
 }
 
-const newLists = (): ByStatus => statuses.map(() => []);
+function namingLists(constraints: readonly Constraint[], status: number): Map<number, number[]> {
+  const byTest = new Map<number, number[]>();
+  for (const [rule, constraint] of constraints.entries()) {
+    if (!constraint.statuses[status]) continue;
+    for (const testId of constraint.testIds ?? []) byTest.getOrInsertComputed(testId, () => []).push(rule);
+  }
+  return byTest;
+}
+
+function generalList(constraints: readonly Constraint[], status: number): number[] {
+  return constraints.flatMap(({ testIds, statuses: possible }, rule) =>
+    testIds === null && possible[status] ? [rule] : [],
+  );
+}

@@ -38,26 +38,42 @@ export function eventData(event: Event): EventData {
   };
 }
 
-/**
- * The data of an action of `rule`, which is `unmatched` for the actions of `unmatched:`. Made only when it is looked
- * at: deciding asks for it once per action, and most lanes are constant.
- */
+/** The data of an action of `rule`, which is `unmatched` for the actions of `unmatched:`. */
 export function templateData(
   event: Event,
   test: TemplateData['test'],
   rule: string,
   now: number,
 ): TemplateData {
-  let seen: EventData | undefined;
-  return {
-    get event() {
-      seen ??= eventData(event);
-      return seen;
-    },
-    test,
-    rule: { name: rule },
-    get now() {
-      return new Date(now).toISOString();
-    },
-  };
+  return { event: eventData(event), test, rule: { name: rule }, now: new Date(now).toISOString() };
+}
+
+/**
+ * The same, made only as far as it is looked at: deciding hands it to every lane, and most lanes are constant. It has
+ * getters, so it cannot be spread.
+ */
+export class LazyTemplateData implements TemplateData {
+  readonly #source: Event;
+  readonly #rule: string;
+  readonly #now: number;
+  readonly test: TemplateData['test'];
+
+  constructor(event: Event, test: TemplateData['test'], rule: string, now: number) {
+    this.#source = event;
+    this.#rule = rule;
+    this.#now = now;
+    this.test = test;
+  }
+
+  get event(): EventData {
+    return eventData(this.#source);
+  }
+
+  get rule(): TemplateData['rule'] {
+    return { name: this.#rule };
+  }
+
+  get now(): string {
+    return new Date(this.#now).toISOString();
+  }
 }

@@ -1,5 +1,6 @@
 import { Context, Liquid } from 'liquidjs';
 import type { Escape } from '../connector.ts';
+import type { TemplateData } from './data.ts';
 import { filters, withheldFilters } from './filters.ts';
 import { MemoryLimit, StepLimit } from './limits.ts';
 import { Markup, MarkupCapture } from './markup.ts';
@@ -15,22 +16,26 @@ export interface Place {
 /** Says whether what a path leads to has to exist. */
 export type IsStrict = (path: readonly unknown[]) => boolean;
 
+export interface Site extends Place {
+  readonly isStrict: IsStrict;
+}
+
 /** The rendering of one template: its data, its place and its limits. */
 export class Rendering extends Context {
-  readonly #place: Place;
-  readonly #isStrict: IsStrict;
+  readonly #site: Site;
 
-  constructor(data: object, place: Place, isStrict: IsStrict) {
+  constructor({ event, test, rule, now, events }: TemplateData, site: Site) {
     // LiquidJS's limiters are a class with private fields; these two answer to the same calls.
     const limits = { renderLimit: new StepLimit() as never, memoryLimit: new MemoryLimit() as never };
+    // Copied, because the data may have getters and LiquidJS reads only what is an object's own.
+    const data = { event, test, rule, now, ...(events && { events }) };
     super(data, printing.options, { sync: true }, { ...limits, liquid: printing });
-    this.#place = place;
-    this.#isStrict = isStrict;
+    this.#site = site;
   }
 
   /** LiquidJS reads variables by this; it knows only strict or lenient for the whole of a template. */
   override *_get(path: Parameters<Context['_get']>[0]): Generator<unknown, unknown, unknown> {
-    this.strictVariables = this.#isStrict(path);
+    this.strictVariables = this.#site.isStrict(path);
     try {
       // oxlint-disable-next-line no-underscore-dangle -- the name is LiquidJS's
       return yield* super._get(path);
@@ -45,7 +50,7 @@ export class Rendering extends Context {
   }
 
   escape(text: string): string {
-    return this.#place.escape(text, this.#place.path);
+    return this.#site.escape(text, this.#site.path);
   }
 
   #charged(text: string): string {

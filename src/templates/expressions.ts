@@ -112,7 +112,10 @@ export class Expressions {
         this.#fault(token, unknownVariable(path, at, shape, this.#scope));
         return { ...from, shape: any };
       }
-      sent ||= step === 'raw' && shape.kind === 'map' && from.hostile;
+      if (step === 'raw' && shape.kind === 'map' && from.hostile) {
+        sent = true;
+        this.#scope.noteRaw();
+      }
       shape = next;
     }
     return { shape, hostile: from.hostile, sent };

@@ -1,6 +1,6 @@
 import { TypeGuards } from 'liquidjs';
 import type { Token } from 'liquidjs';
-import { closest } from '../config/suggest.ts';
+import { closest } from '../suggest.ts';
 import { zoneOf } from './dates.ts';
 import { checking } from './engine.ts';
 import { withheldFilters } from './filters.ts';

@@ -1,6 +1,6 @@
 import { Parser, Tokenizer, TypeGuards } from 'liquidjs';
 import type { LiquidError, Template, TopLevelToken } from 'liquidjs';
-import { closest } from '../config/suggest.ts';
+import { closest } from '../suggest.ts';
 import { checking, withheldTags } from './engine.ts';
 
 /** A fault in a template, where it begins: an offset into its text. */

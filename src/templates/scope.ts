@@ -10,6 +10,8 @@ export interface Known {
   readonly sent: boolean;
 }
 
+export const neverStrict: IsStrict = () => false;
+
 export const unknown: Known = { shape: any, hostile: false, sent: false };
 
 /** The names that a template can use at one place. Those of a loop end with it; assigned ones stay. */
@@ -20,6 +22,8 @@ export class Scope {
   readonly #sent = new Set<string>();
   /** Names of values that have a `raw` of the sender's. */
   readonly #events = new Set(['event', 'events']);
+
+  #readsRaw = false;
 
   constructor(roots: ReadonlyMap<string, Shape>) {
     this.#roots = roots;
@@ -58,15 +62,21 @@ export class Scope {
     this.#loops.pop();
   }
 
+  noteRaw(): void {
+    this.#readsRaw = true;
+  }
+
   #note(name: string, { sent, hostile }: Known): void {
     if (sent) this.#sent.add(name);
     if (hostile) this.#events.add(name);
   }
 
-  /** Fixed once the whole template was seen. */
+  /** For a whole template that was seen. Most read nothing that may be missing, and share one answer. */
   isStrict(): IsStrict {
+    if (!this.#readsRaw) return neverStrict;
+    const sent = new Set<unknown>(this.#sent);
+    const events = new Set<unknown>(this.#events);
     return ([root, ...rest]) =>
-      rest.length > 0 &&
-      (this.#sent.has(root as string) || (rest.includes('raw') && this.#events.has(root as string)));
+      rest.length > 0 && (sent.has(root) || (rest.includes('raw') && events.has(root)));
   }
 }

@@ -18,20 +18,19 @@ export interface TemplateFault {
 
 /** The keys of an action, compiled. */
 export class CompiledFields {
-  readonly #parts: ReadonlyMap<string, Part>;
+  readonly #parts: { readonly [key: string]: Part };
 
-  constructor(parts: ReadonlyMap<string, Part>) {
+  constructor(parts: { readonly [key: string]: Part }) {
     this.#parts = parts;
   }
 
   /** All keys with their templates rendered, or only some; a key that the action does not have is left out. */
-  render(data: TemplateData, keys: Iterable<string> = this.#parts.keys()): Rendered {
+  render(data: TemplateData, keys: readonly string[] = Object.keys(this.#parts)): Rendered {
     const fields: Record<string, Json> = {};
     for (const key of keys) {
-      const part = this.#parts.get(key);
-      if (part === undefined) continue;
+      if (!Object.hasOwn(this.#parts, key)) continue;
       try {
-        fields[key] = part.render(data);
+        fields[key] = this.#parts[key]?.render(data) ?? null;
       } catch (error) {
         return { fault: `The template of "${key}" failed: ${explainRenderFault(error)}.` };
       }
@@ -57,5 +56,5 @@ export function compileFields(
     const report = (fault: TemplateFault) => faults.push({ ...fault, path: [key, ...fault.path] });
     return [key, compilePart(value, { medium, words, report, path: [] })];
   });
-  return { fields: new CompiledFields(new Map(parts)), faults };
+  return { fields: new CompiledFields(Object.fromEntries(parts)), faults };
 }

@@ -1,4 +1,4 @@
-import { closest } from '../config/suggest.ts';
+import { closest } from '../suggest.ts';
 import { statuses } from '../model.ts';
 import type { Scope } from './scope.ts';
 import type { Shape, Step } from './shapes.ts';

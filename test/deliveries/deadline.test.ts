@@ -30,38 +30,39 @@ class HandClock implements Clock {
 }
 
 const done: Ending = { outcome: { outcome: 'delivered', receipt: {} }, askedAbsent: false, hold: false };
-const never = new AbortController().signal;
+
+function deadline(clock: Clock, shutdown: AbortSignal = new AbortController().signal) {
+  return { clock, timeoutMs: 1000, shutdown, writtenOff: (ending: Ending) => ending };
+}
+
+const onceAborted = (signal: AbortSignal, run: () => void = () => {}) =>
+  new Promise<Ending>((resolve) => {
+    signal.addEventListener('abort', () => {
+      run();
+      resolve(done);
+    });
+  });
 
 test('an attempt that ends in time is what it was, and leaves no alarm behind', async () => {
   const clock = new HandClock();
-  expect(await withDeadline(clock, 1000, never, async () => done)).toBe(done);
+  expect(await withDeadline(deadline(clock), async () => done)).toBe(done);
   expect(clock.alarms).toBe(0);
 });
 
 test('the signal aborts at the time-out and not before', async () => {
   const clock = new HandClock();
   const aborted: number[] = [];
-  const run = withDeadline(
-    clock,
-    1000,
-    never,
-    (signal) =>
-      new Promise((resolve) => {
-        signal.addEventListener('abort', () => {
-          aborted.push(clock.now());
-          resolve(done);
-        });
-      }),
-  );
+  const run = withDeadline(deadline(clock), (signal) => onceAborted(signal, () => aborted.push(clock.now())));
   clock.to(999);
   clock.to(1000);
   await run;
   expect(aborted).toEqual([1000]);
+  expect(clock.alarms).toBe(0);
 });
 
 test('an attempt that ignores its signal is written off as unknown', async () => {
   const clock = new HandClock();
-  const run = withDeadline(clock, 1000, never, () => new Promise<Ending>(() => undefined));
+  const run = withDeadline(deadline(clock), () => new Promise<Ending>(() => undefined));
   clock.to(1000);
   clock.to(6000);
   expect((await run).outcome).toMatchObject({
@@ -71,17 +72,13 @@ test('an attempt that ignores its signal is written off as unknown', async () =>
   });
 });
 
-test('a shutdown aborts it', async () => {
+test('a shutdown aborts it, and writes it off soon if it ignores that', async () => {
   const shutdown = new AbortController();
-  const run = withDeadline(
-    new HandClock(),
-    1000,
-    shutdown.signal,
-    (signal) =>
-      new Promise((resolve) => {
-        signal.addEventListener('abort', () => resolve(done));
-      }),
-  );
+  const clock = new HandClock();
+  const run = withDeadline(deadline(clock, shutdown.signal), (signal) => onceAborted(signal));
+  const stuck = withDeadline(deadline(clock, shutdown.signal), () => new Promise<Ending>(() => undefined));
   shutdown.abort();
+  clock.to(5000);
   expect(await run).toBe(done);
+  expect((await stuck).outcome.outcome).toBe('unknown');
 });

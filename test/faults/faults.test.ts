@@ -3,7 +3,7 @@ import { runRound } from './round.ts';
 
 test.each([1, 2, 3])(
   'killed at random while tools fail and drop their answers, everything arrives as promised (seed %i)',
-  { timeout: 90_000 },
+  { timeout: 180_000 },
   async (seed) => {
     const report = await runRound(seed);
     expect(report.breaches).toEqual([]);

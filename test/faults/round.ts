@@ -22,7 +22,7 @@ export interface RoundReport {
   readonly breaches: readonly string[];
 }
 
-const drainForMs = 60_000;
+const drainForMs = 120_000;
 
 /**
  * Kills the connector at random moments while 200 events a second come in and every tool now and then fails, hangs, or
@@ -88,7 +88,7 @@ function onlySending({ smtp }: Tools): void {
 }
 
 function configText(folder: string, tools: Tools): string {
-  const often = 'retry: { minDelay: 50ms, maxDelay: 500ms, giveUpAfter: 1h }, timeout: 1s';
+  const often = 'retry: { minDelay: 50ms, maxDelay: 500ms, giveUpAfter: 1h }, timeout: 3s';
   return `
 receiver: { host: 127.0.0.1, port: 0, path: /hook, allowFrom: any }
 store: { url: "sqlite:${folder}/connector.db" }

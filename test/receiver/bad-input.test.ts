@@ -48,8 +48,10 @@ describe('not JSON: 400', () => {
     const receiver = await startReceiver();
     const response = await receiver.post(typeof body === 'string' ? body : new Uint8Array(body));
     expect(response.status).toBe(400);
-    expect(await response.json()).toMatchObject({
+    expect(await response.json()).toEqual({
+      type: 'about:blank',
       title: 'Bad Request',
+      status: 400,
       detail: expect.stringMatching(/JSON/),
     });
     expect(receiver.inbox.received).toEqual([]);

@@ -41,6 +41,13 @@ export class Wire {
     return this;
   }
 
+  /** Resolves when the system has taken the bytes; with the error where it has not. */
+  written(bytes: string | Uint8Array): Promise<Error | null | undefined> {
+    return new Promise((resolve) => {
+      this.socket.write(bytes, resolve);
+    });
+  }
+
   /** The next answer; null when the connection ends without one. */
   async answer(): Promise<RawAnswer | null> {
     for (;;) {

@@ -9,7 +9,7 @@ import type { PlanSource, WrittenAction } from '../plan-source.ts';
 import { actionsOf, entries } from '../plan-source.ts';
 import { hasReference } from '../references/references.ts';
 import type { Settings } from '../schema/settings.ts';
-import { closest, didYouMean, didYouMeanOneOf } from '../suggest.ts';
+import { closest, didYouMean, didYouMeanOneOf } from '../../suggest.ts';
 import { isMap, valueAt } from '../walk.ts';
 
 /** Checks that look at several parts of a config together. Each gives its faults; none needs a part to be right. */

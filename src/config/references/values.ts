@@ -3,7 +3,7 @@ import type { Json } from '../../model.ts';
 import type { Reference } from './references.ts';
 import { hasReference, partsOf } from './references.ts';
 import { looksLikePath, urlPasswords } from '../mask.ts';
-import { didYouMean } from '../suggest.ts';
+import { didYouMean } from '../../suggest.ts';
 
 /** Where the values of `${…}` come from. */
 export interface Surroundings {

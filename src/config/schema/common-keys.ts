@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Json } from '../../model.ts';
-import { closest } from '../suggest.ts';
+import { closest } from '../../suggest.ts';
 import { isMap } from '../walk.ts';
 
 /**

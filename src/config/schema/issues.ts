@@ -4,7 +4,7 @@ import type { Fault, Path } from '../fault.ts';
 import { error } from '../fault.ts';
 import { hasReference } from '../references/references.ts';
 import { isSecretAt } from './schema-walk.ts';
-import { closest, didYouMean } from '../suggest.ts';
+import { closest, didYouMean } from '../../suggest.ts';
 import { valueAt } from '../walk.ts';
 
 type Issue = z.core.$ZodIssue;

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { definitionOf } from './schema-walk.ts';
-import { orList } from '../suggest.ts';
+import { orList } from '../../suggest.ts';
 
 type Issue = z.core.$ZodRawIssue;
 /** Zod's issues in the words of this project. Text that begins with "expected" is later told what was there instead. */

@@ -32,6 +32,7 @@ export interface DeadRow {
 export interface EventConditions {
   readonly since: boolean;
   readonly status: boolean;
+  /** Takes two values: the candidate's key and id. */
   readonly candidateId: boolean;
 }
 
@@ -40,7 +41,7 @@ export function eventsWhere(conditions: EventConditions): Query<EventRow & { rea
   const wanted = [
     conditions.since && 'e.received_at >= ',
     conditions.status && 'e.status = ',
-    conditions.candidateId && 'e.candidate_id = ',
+    ...(conditions.candidateId ? ['e.candidate_key = ', 'e.candidate_id = '] : []),
   ].filter((text) => text !== false);
   const where = wanted.map((text, index) => `${text}$${index + 1}`).join(' and ');
   return query(`

@@ -22,7 +22,7 @@ export interface CorrelationRow {
 
 export const latestWithContent = query<StoredContent>(`
   select seq, id, coalesce(content, seq) as content, received_at from events
-  where candidate_id = $1 and test_id = $2 and status = $3 order by seq desc limit 1`);
+  where candidate_key = $1 and candidate_id = $2 and test_id = $3 and status = $4 order by seq desc limit 1`);
 
 /** The event of this content that came under the correlation id, or that is repeated by one that did. */
 export const eventOfCorrelation = query<StoredEvent>(`
@@ -35,9 +35,9 @@ export const newestCorrelations = query<CorrelationRow>(`
   select correlation_id, candidate_id, test_id, status from events order by seq desc limit $1`);
 
 export const insertEvent = `
-  insert into events (id, candidate_id, candidate_numerical_id, test_id, status, content, correlation_id, raw,
-    received_at, config_id)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
+  insert into events (id, candidate_key, candidate_id, candidate_numerical_id, test_id, status, content,
+    correlation_id, raw, received_at, config_id)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`;
 
 export const insertCorrelation = `
   insert into correlations (content, correlation_id, event_seq) values ($1, $2, $3)

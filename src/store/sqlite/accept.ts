@@ -1,4 +1,5 @@
 import type { Event } from '../../model.ts';
+import { candidateKey } from '../candidate-key.ts';
 import { RecentCorrelations } from '../recent-correlations.ts';
 import * as sql from '../sql/receiving.ts';
 import type { Acceptance, Arrival, RejectedRequest } from '../store.ts';
@@ -18,11 +19,12 @@ export function accept(
 ): Acceptance {
   const { db, tallies } = transaction;
   const { event } = arrival;
-  const latest = db.get(sql.latestWithContent, event.candidateId, event.testId, event.status);
+  const key = candidateKey(event.candidateId);
+  const latest = db.get(sql.latestWithContent, key, event.candidateId, event.testId, event.status);
   const repeated = latest && findRepeated(db, arrival, latest);
   const correlationReused = event.correlationId !== null && correlations.note(event.correlationId, event);
   if (latest && repeated) return countDuplicate(db, event, repeated, latest.content);
-  const seq = insertEvent(db, arrival, latest?.content ?? null);
+  const seq = insertEvent(db, arrival, key, latest?.content ?? null);
   if (latest) insertCorrelation(db, event, latest.content, seq);
   tallies.used(arrival.configId);
   insertDeliveries(transaction, seq, arrival.deliveries);
@@ -52,10 +54,16 @@ function insertCorrelation(db: Database, { correlationId }: Event, content: numb
   if (correlationId !== null) db.run(sql.insertCorrelation, content, correlationId, eventSeq);
 }
 
-function insertEvent(db: Database, { event, configId }: Arrival, content: number | null): number {
+function insertEvent(
+  db: Database,
+  { event, configId }: Arrival,
+  key: number,
+  content: number | null,
+): number {
   return db.run(
     sql.insertEvent,
     event.id,
+    key,
     event.candidateId,
     event.candidateNumericalId,
     event.testId,

@@ -16,6 +16,8 @@ export const migrations: readonly string[] = [
     seq integer primary key,
     id text not null unique,
     candidate_id text not null,
+    -- See candidateKey.
+    candidate_key integer not null,
     candidate_numerical_id integer,
     test_id integer not null,
     status text not null,
@@ -27,9 +29,9 @@ export const migrations: readonly string[] = [
     received_at integer not null,
     config_id text not null
   ) strict;
-  -- Every key here is random, so each event rewrites a page of this index: the dearest part of accepting one. It has no
-  -- status, which would lengthen it and spare next to nothing; there is no such index of correlation ids for the same reason.
-  create index events_content on events (candidate_id, test_id);
+  -- Candidates come in no order, so each event rewrites some page of this index: the dearest part of accepting one. Hence
+  -- short keys, no status, and no such index of correlation ids.
+  create index events_content on events (candidate_key, test_id);
   create index events_received on events (received_at);
 
   -- The correlation ids of what came after a content's first event: its duplicates, and its later events.

@@ -1,5 +1,6 @@
 import { parseDeliveryId } from '../../ids.ts';
 import { deliveryStates, type Delivery, type DeliveryState } from '../../model.ts';
+import { candidateKey } from '../candidate-key.ts';
 import {
   toDelivery,
   toDuplicate,
@@ -39,7 +40,8 @@ export function events(db: Database, filter: EventFilter): EventStory[] {
     status: status !== undefined,
     candidateId: candidateId !== undefined,
   });
-  const values = [since, status, candidateId, limit].filter((value) => value !== undefined);
+  const candidate = candidateId === undefined ? [] : [candidateKey(candidateId), candidateId];
+  const values = [since, status, ...candidate, limit].filter((value) => value !== undefined);
   return db.all(statement, ...values).map((row) => ({
     event: toEvent(row),
     configId: row.event_config_id,

@@ -41,25 +41,27 @@ function start(play: string): ChildProcess {
   return child;
 }
 
-async function heard(child: ChildProcess): Promise<unknown> {
-  const [message] = await once(child, 'message');
-  return message;
-}
-
 async function kill(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill('SIGKILL');
   await once(child, 'exit');
 }
 
-/** Collects what a child tells until it has told `count` things. */
-async function heardMany(child: ChildProcess, count: number): Promise<string[]> {
-  const told: string[] = [];
-  child.on('message', (message) => {
-    if (typeof message === 'string') told.push(message);
+/** What a child tells, as soon as it is `count` messages; more may be added later. Fails if the child ends before. */
+function heardMany(child: ChildProcess, count: number): Promise<unknown[]> {
+  const told: unknown[] = [];
+  return new Promise((resolve, reject) => {
+    child.on('message', (message) => {
+      told.push(message);
+      if (told.length === count) resolve(told);
+    });
+    child.once('exit', (code, signal) => reject(new Error(`The child ended: ${code ?? signal}.`)));
   });
-  while (told.length < count) await once(child, 'message');
-  return told;
+}
+
+async function heard(child: ChildProcess): Promise<unknown> {
+  const [message] = await heardMany(child, 1);
+  return message;
 }
 
 test('only one process serves a store, until it ends in whatever way', async () => {
@@ -92,14 +94,14 @@ test('writes while another process writes', async () => {
   await Promise.all(children.map(kill));
   const stories = await store.events({ limit: 1_000_000 });
   const kept = new Set(stories.map(({ event }) => event.id));
-  expect(ids.filter((id) => !kept.has(id))).toEqual([]);
+  expect(ids.filter((id) => !kept.has(String(id)))).toEqual([]);
 });
 
 test('opens a new store from several processes at once', async () => {
   const told = await Promise.all([1, 2, 3, 4].map(() => heardMany(start('accept'), 3)));
   await Promise.all(children.map(kill));
   const store = await open();
-  const kept = await Promise.all(told.flat().map((id) => store.event(id)));
+  const kept = await Promise.all(told.flat().map((id) => store.event(String(id))));
   expect(kept).not.toContain(null);
 });
 
@@ -127,7 +129,7 @@ test('keeps every event that it answered for when it is killed', async () => {
     const child = start('accept');
     const accepted = await heardMany(child, 50 * round);
     await kill(child);
-    const kept = await Promise.all(accepted.map((id) => store.event(id)));
+    const kept = await Promise.all(accepted.map((id) => store.event(String(id))));
     expect(kept.filter((detail) => detail?.deliveries.length === 1)).toHaveLength(accepted.length);
   }
 });

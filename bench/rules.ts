@@ -1,0 +1,107 @@
+import { plain } from '../src/connector.ts';
+import { statuses } from '../src/model.ts';
+import type { Event, Json, Status } from '../src/model.ts';
+import { compileRules } from '../src/rules/compile.ts';
+import { decide } from '../src/rules/decide.ts';
+import type { Action, Plan } from '../src/rules/plan.ts';
+import type { When } from '../src/rules/when.ts';
+import { compileFields } from '../src/templates/templates.ts';
+
+const few = 10;
+const many = 10_000;
+const highestRatio = 2;
+const decisionsPerTurn = 5000;
+const turns = 21;
+
+/** What the rules of a config test. Every event matches one rule, in the small config as in the large one. */
+const kinds: { readonly [name: string]: (index: number) => When } = {
+  'a test each': (index) => ({ testId: index }),
+  'a test and a status each': (index) => ({ status: statusOf(index), testId: { in: [index] } }),
+  'more than the index tells': (index) => ({ testId: index, candidateId: { matches: '^[0-9a-f]+$' } }),
+};
+
+/**
+ * Deciding with ten thousand rules against deciding with ten, in turns on the same core: one rule matches, with a Slack
+ * message to the channel that the catalog names and a row in a sheet.
+ */
+export async function benchRules(): Promise<
+  { name: string; ratio: number; detail: string; target: string; met: boolean }[]
+> {
+  return Object.entries(kinds).map(([name, whenOf]) => {
+    const [small, large] = compare(planOf(few, whenOf), planOf(many, whenOf));
+    const ratio = large / small;
+    return {
+      name: `deciding with ${many} rules against ${few}: ${name}`,
+      ratio,
+      detail: `${large.toFixed(2)} µs against ${small.toFixed(2)} µs`,
+      target: `at most ${highestRatio}`,
+      met: ratio <= highestRatio,
+    };
+  });
+}
+
+function planOf(count: number, whenOf: (index: number) => When): Plan {
+  const indexes = Array.from({ length: count }, (_, index) => index);
+  const catalog = new Map(indexes.map((index) => [index, { id: index, channel: `#team-${index % 100}` }]));
+  const rules = indexes.map((index) => ({ name: `rule ${index}`, when: whenOf(index), final: false }));
+  const actions = rules.map(({ name }) => [slackAction(name), sheetAction(name)]);
+  return {
+    id: 'bench',
+    rules: compileRules(rules),
+    // oxlint-disable-next-line unicorn/no-thenable -- the YAML's word
+    then: actions,
+    unmatched: [],
+    test: (testId) => catalog.get(testId) ?? { id: testId, channel: null },
+    testIds: indexes,
+  };
+}
+
+function slackAction(rule: string): Action {
+  const written: { [key: string]: Json } = { channel: "{{ test.channel | default: '#hiring' }}" };
+  const { fields } = compileFields(written, { channel: plain }, { test: new Set(['id', 'channel']) });
+  const lane: Action['lane'] = (data) => {
+    const rendered = fields.render(data, ['channel']);
+    return 'fault' in rendered ? 'slack' : `slack ${JSON.stringify(rendered.fields['channel'])}`;
+  };
+  return { rule, action: 0, sink: 'slack', connector: 'slack', lane, render: (data) => fields.render(data) };
+}
+
+function sheetAction(rule: string): Action {
+  return { rule, action: 1, sink: 'sheet', connector: 'google-sheets', lane: () => 'sheet', render: nothing };
+}
+
+const nothing = () => ({ fields: {} });
+
+/** Microseconds a decision: the fastest of many turns, the one that the machine disturbed least. */
+function compare(...plans: readonly [small: Plan, large: Plan]): [small: number, large: number] {
+  const runs = plans.map((plan) => ({ plan, events: eventsFor(plan.testIds), times: [] as number[] }));
+  for (let turn = 0; turn < turns; turn += 1) {
+    for (const { plan, events, times } of runs) times.push(turnOf(plan, events));
+  }
+  const [small = Number.NaN, large = Number.NaN] = runs.map(({ times }) => Math.min(...times));
+  return [small, large];
+}
+
+function turnOf(plan: Plan, events: readonly Event[]): number {
+  let planned = 0;
+  const start = performance.now();
+  for (let turn = 0; turn < decisionsPerTurn; turn += events.length) {
+    for (const event of events) planned += decide(plan, event, start).length;
+  }
+  const elapsedMs = performance.now() - start;
+  if (planned !== 2 * decisionsPerTurn)
+    throw new Error(`expected two deliveries for each event, got ${planned}`);
+  return (elapsedMs * 1000) / decisionsPerTurn;
+}
+
+/** As many for a small config as for a large one, for tests all over it. */
+function eventsFor(testIds: readonly number[]): Event[] {
+  return Array.from({ length: 1000 }, (_, index) => {
+    const testId = (index * 7919) % testIds.length;
+    const candidateId = index.toString(16).padStart(32, '0');
+    const event = { candidateId, candidateNumericalId: null, testId, status: statusOf(testId) };
+    return { ...event, id: `evt_${index}`, raw: {}, correlationId: null, receivedAt: index };
+  });
+}
+
+const statusOf = (index: number): Status => statuses[index % statuses.length] ?? 'Completed';

@@ -1,0 +1,250 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { statuses } from '../../src/model.ts';
+import { compileRules, unreachable } from '../../src/rules/compile.ts';
+import type { Rule } from '../../src/rules/compile.ts';
+import type { Subject } from '../../src/rules/plan.ts';
+import { whenSchema } from '../../src/rules/when.ts';
+import type { Condition, When } from '../../src/rules/when.ts';
+import { subject } from './tools.ts';
+
+const named = (...all: [When, boolean?][]): Rule[] =>
+  all.map(([when, final = false], index) => ({ name: `r${index}`, when, final }));
+
+const rules = (...all: [When, boolean?][]) => compileRules(named(...all));
+
+const matches = (when: When, candidate: Subject) =>
+  compileRules([{ name: 'rule', when: whenSchema.parse(when), final: false }]).match(candidate).length === 1;
+
+describe('a condition', () => {
+  const some = subject(
+    { candidateNumericalId: 42 },
+    { team: 'Backend', level: 3, tags: ['a', 'b'], remote: false, lead: null },
+  );
+
+  it.each<[When, boolean]>([
+    [{}, true],
+    [{ status: 'Completed' }, true],
+    [{ status: 'Canceled' }, false],
+    [{ status: ['Canceled', 'Completed'] }, true],
+    [{ status: { not: 'Completed' } }, false],
+    [{ status: { not: ['Canceled', 'DidNotTake'] } }, true],
+    [{ status: 'Completed', testId: 7 }, false],
+    [{ testId: { in: [7, 1234567] } }, true],
+    [{ testId: { gt: 1234566, lte: 1234567 } }, true],
+    [{ testId: { gt: 1234567 } }, false],
+    [{ testId: { gte: 1234567, lt: 1234568 } }, true],
+    [{ testId: { not: { gt: 5 } } }, false],
+    [{ testId: { matches: '^12' } }, true],
+    [{ candidateId: { matches: 'b' } }, true],
+    [{ candidateId: { matches: '^b' } }, false],
+    [{ candidateId: { matches: '(?i)^ABC$' } }, true],
+    [{ candidateNumericalId: 42 }, true],
+    [{ 'test.team': 'Backend' }, true],
+    [{ 'test.team': 'backend' }, false],
+    [{ 'test.level': { gte: 3 } }, true],
+    [{ 'test.level': '3' }, false],
+    [{ 'test.level': { gt: '1' } }, false],
+    [{ 'test.remote': false }, true],
+    [{ 'test.tags': 'b' }, true],
+    [{ 'test.tags': { not: 'b' } }, false],
+    [{ 'test.tags': { matches: 'c' } }, false],
+    // What is missing is nothing, so it is not anything else
+    [{ 'test.lead': 'Dana' }, false],
+    [{ 'test.lead': { not: 'Dana' } }, true],
+    [{ 'test.lead': { matches: 'null' } }, false],
+    [{ 'test.lead': { exists: false } }, true],
+    [{ 'test.nothing': { exists: false } }, true],
+    [{ 'test.constructor': { exists: true } }, false],
+    [{ 'test.team': { exists: true } }, true],
+    [{ all: [{ status: 'Completed' }, { testId: 1234567 }] }, true],
+    [{ all: [{ status: 'Completed' }, { testId: 7 }] }, false],
+    [{ any: [{ status: 'Canceled' }, { testId: 1234567 }] }, true],
+    [{ any: [{ status: 'Canceled' }, { testId: 7 }] }, false],
+    [{ not: { status: 'Completed', testId: 7 } }, true],
+    [{ not: { status: 'Completed' } }, false],
+    [{ not: {} }, false],
+  ])('%j: %s', (when, expected) => {
+    expect(matches(when, some)).toBe(expected);
+  });
+
+  it('takes time linear to the text for any pattern', () => {
+    const long = subject({ candidateId: `${'a'.repeat(5000)}!` });
+    expect(matches({ candidateId: { matches: '^(a+)+$' } }, long)).toBe(false);
+    expect(matches({ candidateId: { matches: '(a|a)*b|(.*)*c' } }, long)).toBe(false);
+  });
+});
+
+describe('matching', () => {
+  it('gives every rule that applies, in order', () => {
+    const set = rules(
+      [{}],
+      [{ testId: 7 }],
+      [{ testId: 1234567 }],
+      [{ status: 'Completed' }],
+      [{ status: 'Canceled' }],
+    );
+    expect(set.match(subject())).toEqual([0, 2, 3]);
+    expect(set.match(subject({ testId: 7, status: 'Canceled' }))).toEqual([0, 1, 4]);
+  });
+
+  it('ends at a final rule that matches, and only there', () => {
+    const set = rules([{ testId: 7 }, true], [{}], [{ testId: 1234567 }, true], [{}]);
+    expect(set.match(subject())).toEqual([1, 2]);
+    expect(set.match(subject({ testId: 7 }))).toEqual([0]);
+    expect(set.match(subject({ testId: 8 }))).toEqual([1, 3]);
+  });
+
+  it('gives nothing where there are no rules', () => {
+    expect(rules().match(subject())).toEqual([]);
+  });
+});
+
+describe('rules that are never reached', () => {
+  it.each<[string, [When, boolean][], number[]]>([
+    [
+      'after a final rule for every event',
+      [
+        [{ testId: 1 }, true],
+        [{}, true],
+        [{ status: 'Completed' }, false],
+        [{}, true],
+      ],
+      [2, 3],
+    ],
+    [
+      'after final rules for all statuses',
+      [
+        [{ status: 'Completed' }, true],
+        [{ status: { not: 'Completed' } }, true],
+        [{}, false],
+      ],
+      [2],
+    ],
+    [
+      'after a final rule for their status',
+      [
+        [{ status: 'Completed' }, true],
+        [{ status: 'Completed', testId: 1 }, false],
+        [{ testId: 1 }, false],
+      ],
+      [1],
+    ],
+    [
+      'not after one that tests more',
+      [
+        [{ status: 'Completed', testId: 1 }, true],
+        [{ status: 'Completed' }, false],
+      ],
+      [],
+    ],
+    [
+      'not after one that is not final',
+      [
+        [{}, false],
+        [{}, false],
+      ],
+      [],
+    ],
+  ])('%s', (_, all, expected) => {
+    expect(unreachable(named(...all))).toEqual(expected);
+  });
+});
+
+/** The plainest reading of a rule, without an index; lists and operators only as the generator below makes them. */
+function plainly(when: When, { event, test }: Subject): boolean {
+  return Object.entries(when).every(([key, operand]) => {
+    if (key === 'all') return (operand as When[]).every((one) => plainly(one, { event, test }));
+    if (key === 'any') return (operand as When[]).some((one) => plainly(one, { event, test }));
+    if (key === 'not') return !plainly(operand as When, { event, test });
+    const value = key.startsWith('test.') ? test[key.slice(5)] : event[key as keyof typeof event];
+    return fits(operand as Condition, value ?? null);
+  });
+}
+
+function fits(condition: Condition, value: unknown): boolean {
+  if (typeof condition !== 'object') return value === condition;
+  if (Array.isArray(condition)) return condition.includes(value);
+  return Object.entries(condition).every(([operator, operand]) => {
+    if (operator === 'in') return (operand as unknown[]).includes(value);
+    if (operator === 'not') return !fits(operand as Condition, value);
+    if (operator === 'exists') return (value !== null) === operand;
+    return (
+      value !== null &&
+      (operator === 'gte' ? Number(value) >= Number(operand) : Number(value) < Number(operand))
+    );
+  });
+}
+
+function conditionOf(values: readonly (string | number)[], ordered: boolean): fc.Arbitrary<Condition> {
+  const value = fc.constantFrom(...values);
+  const list = fc.array(value, { minLength: 1, maxLength: 3 });
+  const bounds = [
+    fc.record({ gte: value }),
+    fc.record({ lt: value }),
+    fc.record({ not: fc.record({ gte: value }) }),
+  ];
+  return fc.oneof(
+    value,
+    list,
+    fc.record({ in: list }),
+    fc.record({ not: fc.oneof(value, list) }),
+    fc.record({ in: list, not: value }),
+    fc.record({ exists: fc.boolean() }),
+    ...(ordered ? bounds : []),
+  );
+}
+
+const testIds = [1, 2, 3, 4];
+const leaves: fc.Arbitrary<When> = fc.oneof(
+  fc.record({ status: conditionOf(statuses, false) }),
+  fc.record({ testId: conditionOf(testIds, true) }),
+  fc.record({ candidateNumericalId: conditionOf([1, 2], true) }),
+  fc.record({ 'test.team': conditionOf(['a', 'b'], false) }),
+);
+const flat: fc.Arbitrary<When> = fc
+  .array(leaves, { maxLength: 2 })
+  .map((some) => Object.assign({}, ...some) as When);
+const nest = (inner: fc.Arbitrary<When>): fc.Arbitrary<When> =>
+  fc.oneof(
+    flat,
+    fc.array(inner, { maxLength: 2 }).map((all) => ({ all })),
+    fc.array(inner, { maxLength: 3 }).map((any) => ({ any })),
+    fc.tuple(flat, inner).map(([rest, not]) => Object.assign({ not }, rest)),
+  );
+const whens = nest(nest(flat));
+
+it('finds by its index what reading every rule finds, and explains the same', () => {
+  let matched = 0;
+  const subjects = fc.record({
+    event: fc.record({
+      candidateId: fc.constant('abc'),
+      candidateNumericalId: fc.constantFrom(null, 1, 2),
+      testId: fc.constantFrom(...testIds, 99),
+      status: fc.constantFrom(...statuses),
+    }),
+    test: fc.record({ team: fc.constantFrom('a', 'b', null) }),
+  });
+  const generated = fc.array(fc.record({ name: fc.constant('r'), when: whens, final: fc.boolean() }), {
+    maxLength: 12,
+  });
+  fc.assert(
+    fc.property(generated, fc.array(subjects, { minLength: 1, maxLength: 5 }), (all, several) => {
+      const set = compileRules(all);
+      const unreached = unreachable(all);
+      for (const one of several) {
+        const applying = all.flatMap(({ when }, index) => (plainly(when, one) ? [index] : []));
+        const end = applying.findIndex((index) => all[index]?.final);
+        const expected = end === -1 ? applying : applying.slice(0, end + 1);
+        matched += expected.length;
+        expect(set.match(one)).toEqual(expected);
+        expect(set.explain(one).flatMap((verdict, index) => (verdict.matched ? [index] : []))).toEqual(
+          expected,
+        );
+        expect(expected.filter((index) => unreached.includes(index))).toEqual([]);
+      }
+    }),
+    { numRuns: 1000 },
+  );
+  expect(matched).toBeGreaterThan(1000);
+});

@@ -1,0 +1,132 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { whenSchema } from '../../src/rules/when.ts';
+
+const faults = (when: unknown) =>
+  whenSchema.safeParse(when).error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? [];
+
+const validate = new Ajv2020({ allowUnionTypes: true }).compile(
+  z.toJSONSchema(whenSchema, { io: 'input', unrepresentable: 'any' }),
+);
+
+const good: object[] = [
+  {},
+  { status: 'Completed' },
+  { status: ['DidNotTake', 'Canceled'], testId: { not: [7654321] } },
+  { testId: 5, candidateNumericalId: { exists: true } },
+  { candidateNumericalId: { gt: 1, gte: 2, lt: 9, lte: 8 } },
+  { candidateId: { matches: '^[a-f]{2}', not: { matches: 'f$' } } },
+  {
+    'test.team': 'Backend',
+    'test.level': { gte: 3 },
+    'test.opened': { lt: '2026-06-01' },
+    'test.remote': true,
+  },
+  { 'test.team': { exists: false } },
+  { 'test.team': { in: ['a', 'b'], not: 'a' } },
+  { all: [{ status: 'Completed' }, { any: [{ testId: 1 }, { not: { testId: { in: [2, 3] } } }] }] },
+  { testId: { gt: 1, lt: 3 } },
+];
+
+describe('conditions that are understood', () => {
+  it.each(good.map((when) => [JSON.stringify(when), when]))('%s', (_, when) => {
+    expect(faults(when)).toEqual([]);
+    expect(validate(when)).toBe(true);
+  });
+});
+
+const statusExpected = 'expected a status: Completed, DidNotTake or Canceled';
+
+/** What editors see too, by the JSON Schema. */
+const bad: [when: unknown, ...faults: string[]][] = [
+  [5, ': expected conditions: a map such as { status: Completed }'],
+  [{ status: 'Complted' }, `status: ${statusExpected} (did you mean Completed?)`],
+  [{ status: 'completed' }, `status: ${statusExpected} (did you mean Completed?)`],
+  [{ status: 'Started' }, `status: ${statusExpected}`],
+  [{ status: null }, `status: ${statusExpected}`],
+  [{ status: ['Completed', 'canceled'] }, `status.1: ${statusExpected} (did you mean Canceled?)`],
+  [{ status: { not: { in: ['Cancelled'] } } }, `status.not.in.0: ${statusExpected} (did you mean Canceled?)`],
+  [{ statsu: 'Completed' }, ': unknown key "statsu"; did you mean "status"?'],
+  [
+    { testID: 5, candidateid: 'x' },
+    ': unknown key "testID"; did you mean "testId"?',
+    ': unknown key "candidateid"; did you mean "candidateId"?',
+  ],
+  [{ 'test.': 1 }, ': unknown key "test."'],
+  [{ status: { mathces: 'x' } }, 'status: unknown key "mathces"; did you mean "matches"?'],
+  [{ status: { gt: 'Completed' } }, 'status: unknown key "gt"'],
+  [{ testId: { not: { not: 5 } } }, 'testId.not: unknown key "not"'],
+  [{ testId: '1234567' }, 'testId: expected a test id: a whole number'],
+  [{ testId: [1, 2.5] }, 'testId.1: expected a test id: a whole number'],
+  [{ testId: { gt: '5' } }, 'testId.gt: expected a test id: a whole number'],
+  [{ candidateNumericalId: true }, "candidateNumericalId: expected a candidate's number: a whole number"],
+  [{ candidateId: 12345 }, 'candidateId: expected a candidate id: text, so in quotes where it is a number'],
+  [{ candidateId: '' }, 'candidateId: expected a candidate id, not an empty text'],
+  [{ 'test.team': null }, 'test.team: expected text, a number, or true or false'],
+  [{ 'test.team': { exists: 'yes' } }, 'test.team.exists: expected true or false'],
+  [{ 'test.team': [] }, 'test.team: expected at least one value: an empty list matches no event'],
+  [{ status: { in: [] } }, 'status.in: expected at least one value: an empty list matches no event'],
+  [{ status: { in: 'Completed' } }, 'status.in: expected a list of values'],
+  [{ status: {} }, 'status: expected a value, a list of values, or operators such as { not: … }'],
+  [{ all: [] }, 'all: expected at least one condition'],
+  [{ any: { status: 'Completed' } }, 'any: expected a list of conditions'],
+  [{ not: { testId: 1.5 } }, 'not.testId: expected a test id: a whole number'],
+  [{ any: [{}, { status: 'x' }] }, `any.1.status: ${statusExpected}`],
+];
+
+describe('conditions that are not', () => {
+  it.each(bad.map(([when, ...expected]) => ({ when, expected })))('$when', ({ when, expected }) => {
+    expect(faults(when)).toEqual(expected);
+    expect(validate(when)).toBe(false);
+  });
+});
+
+/** What only the check can know. */
+describe('conditions that no event can meet, or that cannot be tested', () => {
+  it.each([
+    [
+      { status: { not: ['Completed', 'DidNotTake', 'Canceled'] } },
+      'status: no event can match this: none of Completed, DidNotTake, Canceled meets all of it',
+    ],
+    [
+      { status: { in: ['Completed'], not: 'Completed' } },
+      'status: no event can match this: none of Completed meets all of it',
+    ],
+    [{ testId: { in: [1, 2], gt: 5 } }, 'testId: no event can match this: none of 1, 2 meets all of it'],
+    [{ testId: { gt: 5, lt: 6 } }, 'testId: no event can match this: nothing is more than 5 and less than 6'],
+    [{ testId: { gte: 5, lt: 5 } }, 'testId: no event can match this: nothing is at least 5 and less than 5'],
+    [
+      { 'test.level': { gt: 3, lte: 2 } },
+      'test.level: no event can match this: nothing is more than 3 and at most 2',
+    ],
+    [
+      { 'test.level': { gt: 3, lt: 'x' } },
+      'test.level: no event can match this: nothing is more than 3 and less than x',
+    ],
+    [{ status: { exists: false } }, 'status: no event can match this: every event has status'],
+    [
+      { candidateNumericalId: { exists: false, gt: 3 } },
+      'candidateNumericalId: no event can match this: a value that is missing cannot meet anything else',
+    ],
+    [
+      { any: [{ testId: { gt: 2, lt: 1 } }] },
+      'any.0.testId: no event can match this: nothing is more than 2 and less than 1',
+    ],
+    [
+      { candidateId: '{0A12CD34-AB12-CD34-AB12-CD34AB12CD34}' },
+      'candidateId: expected the id as it is kept: 0a12cd34ab12cd34ab12cd34ab12cd34',
+    ],
+    [{ candidateId: ' abc' }, 'candidateId: expected the id as it is kept: abc'],
+    [
+      { candidateId: { matches: '(a' } },
+      'candidateId.matches: the pattern cannot be read: missing closing ): `(a`',
+    ],
+    [
+      { candidateId: { matches: '(?=a)' } },
+      'candidateId.matches: the pattern cannot be read: invalid or unsupported Perl syntax: `(?=`',
+    ],
+  ])('%j', (when, fault) => {
+    expect(faults(when)).toEqual([fault]);
+  });
+});
