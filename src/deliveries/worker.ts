@@ -12,6 +12,7 @@ export interface WorkerParts extends CarryOutParts {
   readonly config: () => Config;
   readonly observe: (report: AttemptReport) => void;
   readonly sinkChanged: (sink: string, change: SinkChange, outcome: Outcome | undefined) => void;
+  readonly pollMs?: number;
   /** Told when the store could not be used; the worker goes on trying. */
   readonly storeFailed: (error: unknown) => void;
 }
@@ -28,8 +29,8 @@ export interface AttemptReport {
   readonly endedAt: number;
 }
 
-/** Another process may have replayed something, so the store is looked at this often. */
-const pollMs = 1000;
+/** Another process may have replayed something, so the store is looked at this often unless told otherwise. */
+const defaultPollMs = 1000;
 const storeRetryMs = 1000;
 
 /**
@@ -106,6 +107,7 @@ export class Worker {
     try {
       const heads = await this.#parts.store.lanes();
       const looks = heads.map((head) => (head.dueAt > now ? head.dueAt : this.#claimLane(head, now)));
+      const { pollMs = defaultPollMs } = this.#parts;
       return Math.min(now + pollMs, ...(await Promise.all(looks)));
     } catch (error) {
       this.#parts.storeFailed(error);

@@ -1,0 +1,88 @@
+import type { EventStory, SinkCount } from '../../src/store/store.ts';
+import type { ModelTool } from './tool.ts';
+
+/** All that is known at the end of a run. */
+export interface Books {
+  readonly stories: readonly EventStory[];
+  readonly counts: readonly SinkCount[];
+  /** Candidates whose event was answered for. */
+  readonly accepted: ReadonlySet<string>;
+  readonly tools: readonly ModelTool[];
+}
+
+/** Everything in the books that breaks the promise, in words. */
+export function findBreaches(books: Books): string[] {
+  return [
+    ...missingEvents(books),
+    ...unfinished(books),
+    ...unbalanced(books),
+    ...books.tools.flatMap((tool) => wrongMessages(books, tool)),
+    ...wrongDigests(books),
+    ...tooFast(books),
+  ];
+}
+
+function missingEvents({ stories, accepted }: Books): string[] {
+  const stored = stories.map(({ event }) => event.candidateId);
+  return [
+    ...[...accepted].filter((id) => !stored.includes(id)).map((id) => `${id} was accepted and is lost`),
+    ...stored.filter((id, index) => stored.indexOf(id) !== index).map((id) => `${id} became two events`),
+  ];
+}
+
+function unfinished({ stories }: Books): string[] {
+  return stories.flatMap(({ event, deliveries }) => {
+    const wanted = event.candidateId.startsWith('unwanted') ? ['dead'] : ['delivered', 'dead'];
+    const astray = deliveries.filter(({ state }) => !wanted.includes(state));
+    const count = deliveries.length === 4 ? [] : [`${event.candidateId} has ${deliveries.length} deliveries of 4`];
+    return [...count, ...astray.map(({ id, state }) => `${id} of ${event.candidateId} is ${state}`)];
+  });
+}
+
+function unbalanced({ counts, stories }: Books): string[] {
+  return counts.flatMap(({ sink, planned, states }) => {
+    const inStates = Object.values(states).reduce((sum, count) => sum + count, 0);
+    const listed = stories.flatMap((story) => story.deliveries).filter((delivery) => delivery.sink === sink).length;
+    return planned === inStates && planned === listed ? [] : [`${sink} has ${planned} planned, ${inStates} in states, ${listed} listed`];
+  });
+}
+
+/** A tool that can be asked has each message once; another one as often as nobody knew, and once more. */
+function wrongMessages({ stories }: Books, tool: ModelTool): string[] {
+  const { name, asked } = tool.options;
+  const mine = stories.flatMap((story) => story.deliveries).filter((delivery) => delivery.sink === name);
+  const counts = Map.groupBy(tool.kept, ({ deliveryId }) => deliveryId);
+  const carried = new Set(mine.filter(({ carrier, id }) => carrier !== null && carrier !== id).map(({ id }) => id));
+  const wrong = mine.filter(({ id, state }) => {
+    const count = counts.get(id)?.length ?? 0;
+    if (carried.has(id) || state !== 'delivered') return count > 0;
+    const most = asked || name !== 'mail' ? 1 : Infinity;
+    return count < 1 || count > most;
+  });
+  const known = new Set(mine.map(({ id }) => id));
+  return [
+    ...wrong.map(({ id, state }) => `${name} has ${id}, which is ${state}, ${counts.get(id)?.length ?? 0} times`),
+    ...[...counts.keys()].filter((id) => !known.has(id)).map((id) => `${name} has ${id}, which nobody planned`),
+  ];
+}
+
+function wrongDigests({ stories, tools }: Books): string[] {
+  const digests = tools.flatMap((tool) => tool.kept).filter(({ place }) => place === '#digest');
+  const large = digests.filter(({ text }) => text.trim().split(' ').length > 3);
+  const told = digests.flatMap(({ text }) => text.trim().split(' '));
+  const wrong = stories.filter(({ event, deliveries }) => {
+    const delivered = deliveries.at(-1)?.state === 'delivered';
+    return told.filter((id) => id === event.candidateId).length !== (delivered ? 1 : 0);
+  });
+  return [
+    ...large.map(({ text }) => `a digest has more than 3 events: ${text}`),
+    ...wrong.map(({ event }) => `${event.candidateId} is in ${told.filter((id) => id === event.candidateId).length} digests`),
+  ];
+}
+
+function tooFast({ tools }: Books): string[] {
+  return tools.flatMap(({ tooMany, callsWhileDown, options: { name } }) => [
+    ...(tooMany > 0 ? [`${name} was called too fast ${tooMany} times`] : []),
+    ...(callsWhileDown > 40 ? [`${name} was called ${callsWhileDown} times while it was down`] : []),
+  ]);
+}

@@ -1,0 +1,67 @@
+import type { Store } from '../../src/store/store.ts';
+
+/** Where a process dies: at its n-th store operation, before or after the operation took effect. */
+export interface Death {
+  readonly operation: number;
+  readonly committed: boolean;
+}
+
+/** Operations that have begun and not ended, of all processes together: the world waits until there are none. */
+export class Pending {
+  count = 0;
+}
+
+const never = new Promise<never>(() => undefined);
+
+/** One life of the connector's process. When it dies, nothing that it waits for ever comes back to it. */
+export class SimulatedProcess {
+  dead = false;
+  #operations = 0;
+  readonly #death: Death | null;
+  readonly #pending: Pending;
+  readonly #died: (operation: string) => void;
+
+  constructor(death: Death | null, pending: Pending, died: (operation: string) => void) {
+    this.#death = death;
+    this.#pending = pending;
+    this.#died = died;
+  }
+
+  /** The store as this process sees it. */
+  store(real: Store): Store {
+    return new Proxy(real, {
+      get: (store, name) => {
+        const operation: unknown = Reflect.get(store, name);
+        if (typeof operation !== 'function') return operation;
+        return (...args: unknown[]) => this.#run(String(name), () => Reflect.apply(operation, store, args));
+      },
+    });
+  }
+
+  /** Runs what the process does outside, in the world: a dead one does nothing any more, and hears nothing. */
+  async outside<T>(run: () => Promise<T>): Promise<T> {
+    if (this.dead) return never;
+    const result = await run();
+    return this.dead ? never : result;
+  }
+
+  async #run(name: string, run: () => unknown): Promise<unknown> {
+    if (this.dead) return never;
+    const dies = this.#operations++ === this.#death?.operation;
+    if (dies && !this.#death?.committed) return this.#die(`${name}, which was not done`);
+    this.#pending.count += 1;
+    try {
+      const result = await run();
+      if (dies) return this.#die(`${name}, which was done`);
+      return this.dead ? never : result;
+    } finally {
+      this.#pending.count -= 1;
+    }
+  }
+
+  #die(operation: string): Promise<never> {
+    this.dead = true;
+    this.#died(operation);
+    return never;
+  }
+}

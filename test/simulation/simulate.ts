@@ -1,0 +1,255 @@
+import { pino } from 'pino';
+import type { Config } from '../../src/config/config.ts';
+import { parseConfig } from '../../src/config/load.ts';
+import { ConnectedSinks } from '../../src/deliveries/connected-sinks.ts';
+import { Worker } from '../../src/deliveries/worker.ts';
+import { createIntake } from '../../src/intake.ts';
+import type { Inbox, Received } from '../../src/receiver/inbox.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import type { Store } from '../../src/store/store.ts';
+import { seeded } from '../faults/random.ts';
+import { findBreaches, type Books } from './books.ts';
+import { SimulatedClock } from './clock.ts';
+import { Pending, SimulatedProcess, type Death } from './process.ts';
+import { ModelTool } from './tool.ts';
+
+/** A step of the real thing that is left out, to prove that the simulation would see it. */
+export type Sabotage = 'no intent' | 'no find' | 'no transaction';
+
+export interface SimulationReport {
+  readonly seed: number;
+  /** What broke the promise, in words; empty if it was kept. */
+  readonly breaches: readonly string[];
+  /** All that happened, in order. */
+  readonly steps: readonly string[];
+}
+
+const start = Date.parse('2026-11-21T09:00:00Z');
+const arrivalsForMs = 40_000;
+/** Long enough for every retry to find its tool up again. */
+const patienceMs = 2 * 3_600_000;
+
+/** One run of the worker and the store with model tools under a simulated clock; the same seed gives the same run. */
+export async function simulate(seed: number, sabotage: Sabotage | null = null): Promise<SimulationReport> {
+  const world = new World(seed, sabotage);
+  await world.open();
+  try {
+    await world.run();
+    return { seed, steps: world.steps, breaches: findBreaches(await world.books()) };
+  } finally {
+    await world.close();
+  }
+}
+
+const configText = `
+store: { retention: 365d }
+sinks:
+  chat: { connector: chat, retry: { minDelay: 1s, maxDelay: 20s, giveUpAfter: 20h }, timeout: 5s }
+  sheet: { connector: sheet, retry: { minDelay: 1s, maxDelay: 20s, giveUpAfter: 20h }, timeout: 5s }
+  mail: { connector: mail, retry: { minDelay: 1s, maxDelay: 20s, giveUpAfter: 20h }, timeout: 5s }
+rules:
+  - name: all
+    when: {}
+    then:
+      - { sink: chat, place: "#{{ event.testId }}", text: "{{ event.candidateId }}" }
+      - { sink: sheet, place: sheet, text: "{{ event.candidateId }}" }
+      - { sink: mail, place: mail, text: "{{ event.candidateId }}" }
+      - sink: chat
+        place: "#digest"
+        text: "{% for event in events %}{{ event.candidateId }} {% endfor %}"
+        digest: { every: 1m, by: testId, max: 3 }
+`;
+
+class World {
+  readonly clock = new SimulatedClock(start);
+  readonly steps: string[] = [];
+  readonly random: () => number;
+  readonly tools: readonly ModelTool[];
+  readonly accepted = new Set<string>();
+  readonly #pending = new Pending();
+  readonly #sabotage: Sabotage | null;
+  readonly #deaths: Death[];
+  readonly #sinks: ConnectedSinks[] = [];
+  #store!: Store;
+  #process!: SimulatedProcess;
+  #inbox!: Inbox;
+  #toArrive = 0;
+
+  constructor(seed: number, sabotage: Sabotage | null) {
+    this.random = seeded(seed);
+    this.#sabotage = sabotage;
+    const faults = [0.01, 0.1, 0.3][Math.floor(this.random() * 3)] ?? 0.1;
+    const shared = { faults };
+    const asked = sabotage !== 'no find';
+    this.tools = [
+      { name: 'chat', asked, batched: false, limit: { perMs: 1000, burst: 3 }, ...shared },
+      { name: 'sheet', asked, batched: true, limit: { perMs: 1000, burst: 1 }, ...shared },
+      { name: 'mail', asked: false, batched: false, limit: null, ...shared },
+    ].map((options) => new ModelTool(options, { clock: this.clock, random: this.random, note: (step) => this.note(step) }));
+    this.#deaths = Array.from({ length: Math.floor(this.random() * 4) }, () => ({
+      operation: Math.floor(this.random() * 60),
+      committed: this.random() < 0.5,
+    }));
+  }
+
+  note(step: string): void {
+    this.steps.push(`${(this.clock.passedMs / 1000).toFixed(3)} s  ${step}`);
+  }
+
+  async open(): Promise<void> {
+    this.#store = await openSqlite(':memory:', { serve: false });
+    this.#scheduleArrivals();
+    this.#scheduleOutages();
+    this.#scheduleJumps();
+    await this.#startProcess();
+  }
+
+  async run(): Promise<void> {
+    await this.#settled();
+    while (!(await this.#done())) {
+      if (this.clock.passedMs > patienceMs || !this.clock.ring()) {
+        this.note('it never came to an end');
+        return;
+      }
+      await this.#settled();
+    }
+  }
+
+  async books(): Promise<Books> {
+    return {
+      stories: await this.#store.events({ limit: 1000 }),
+      counts: await this.#store.counts(),
+      accepted: this.accepted,
+      tools: this.tools,
+    };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#sinks.map((sinks) => sinks.close()));
+    await this.#store.close();
+  }
+
+  async #startProcess(): Promise<void> {
+    const death = this.#deaths.shift() ?? null;
+    const process = new SimulatedProcess(death, this.#pending, (operation) => {
+      this.note(`the process dies at ${operation}`);
+      // Longer than a burst, as a real restart takes.
+      this.clock.after(4000 + this.random() * 5000, () => void this.#startProcess());
+    });
+    this.#process = process;
+    const store = process.store(this.#sabotaged(this.#store));
+    const config = this.#config((run) => process.outside(run));
+    const sinks = new ConnectedSinks();
+    this.#sinks.push(sinks);
+    await this.#store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: this.clock.now() });
+    const worker = new Worker({
+      store,
+      sinks,
+      clock: this.clock,
+      random: this.random,
+      config: () => config,
+      plan: async () => config.plan,
+      observe: ({ delivery, outcome }) => this.note(`${delivery.id} ${outcome.outcome}`),
+      sinkChanged: (sink, change) => this.note(`${sink} is ${change}`),
+      storeFailed: (error) => this.note(`the store failed: ${String(error)}`),
+      pollMs: 30_000,
+    });
+    this.#inbox = createIntake({ store, config: () => config, wake: () => worker.wake(), log: silent });
+    this.note('the process starts');
+    void worker.start();
+  }
+
+  #config(outside: <T>(run: () => Promise<T>) => Promise<T>): Config {
+    const connectors = new Map(this.tools.map((tool) => [tool.options.name, tool.connector(outside)]));
+    return parseConfig(configText, 'simulation.yaml', { env: {}, connectors });
+  }
+
+  #scheduleArrivals(): void {
+    const count = 3 + Math.floor(this.random() * 10);
+    for (let n = 0; n < count; n += 1) {
+      this.#toArrive += 1;
+      const candidateId = this.random() < 0.05 ? `unwanted-${n}` : `candidate-${n}`;
+      const testId = 1 + Math.floor(this.random() * 2);
+      this.clock.after(this.random() * arrivalsForMs, () => void this.#arrive(candidateId, testId));
+    }
+  }
+
+  /** Twins now and then; and the sender's one retry where no answer came. */
+  async #arrive(candidateId: string, testId: number): Promise<void> {
+    const once = (correlationId: string) => this.#post(candidateId, testId, correlationId);
+    const tries = this.random() < 0.3 ? [once('first'), once(this.random() < 0.5 ? 'first' : 'second')] : [once('first')];
+    const answered = await Promise.race([
+      Promise.any(tries).then(() => true),
+      new Promise<boolean>((resolve) => this.clock.after(30_000, () => resolve(false))),
+    ]);
+    if (!answered) await Promise.race([once('first'), new Promise((resolve) => this.clock.after(30_000, () => resolve(null)))]);
+    this.#toArrive -= 1;
+  }
+
+  async #post(candidateId: string, testId: number, correlation: string): Promise<void> {
+    const event: Received['event'] = { candidateId, candidateNumericalId: null, testId, status: 'Completed' };
+    const correlationId = `${candidateId}-${correlation}`;
+    await this.#inbox.accept({ event, raw: { ...event }, correlationId, receivedAt: this.clock.now() });
+    this.note(`${candidateId} is accepted`);
+    this.accepted.add(candidateId);
+  }
+
+  #scheduleOutages(): void {
+    for (const tool of this.tools) {
+      if (this.random() > 0.3) continue;
+      this.clock.after(this.random() * arrivalsForMs, () => {
+        tool.down = true;
+        this.note(`${tool.options.name} goes down`);
+        this.clock.after(this.random() * 120_000, () => {
+          tool.down = false;
+          this.note(`${tool.options.name} is up again`);
+        });
+      });
+    }
+  }
+
+  #scheduleJumps(): void {
+    if (this.random() > 0.3) return;
+    const byMs = Math.round((this.random() - 0.5) * 600_000);
+    this.clock.after(this.random() * arrivalsForMs, () => {
+      this.note(`the clock is set by ${byMs / 1000} s`);
+      this.clock.jump(byMs);
+    });
+  }
+
+  #sabotaged(store: Store): Store {
+    if (this.#sabotage === 'no intent') return { ...store, rescue: (now) => forget(store, now) };
+    if (this.#sabotage === 'no transaction') return { ...store, accept: (arrival) => this.#acceptInTwo(store, arrival) };
+    return store;
+  }
+
+  /** As if the event and its deliveries were two transactions: a death between them leaves an event without any. */
+  #acceptInTwo(store: Store, arrival: Parameters<Store['accept']>[0]): ReturnType<Store['accept']> {
+    const lost = this.random() < 0.2;
+    if (!lost) return store.accept(arrival);
+    return store.accept({ ...arrival, deliveries: [] });
+  }
+
+  async #settled(): Promise<void> {
+    let quietTurns = 0;
+    while (quietTurns < 2) {
+      await new Promise((resolve) => setImmediate(resolve));
+      quietTurns = this.#pending.count === 0 ? quietTurns + 1 : 0;
+    }
+  }
+
+  async #done(): Promise<boolean> {
+    if (this.#toArrive > 0 || this.#process.dead) return false;
+    const counts = await this.#store.counts();
+    return counts.every(({ states }) => states.pending + states.sending === 0);
+  }
+}
+
+const silent = pino({ level: 'silent' });
+
+/** A rescue by one who keeps no record of what was begun: everything is taken for never sent. */
+async function forget(store: Store, _now: number): Promise<number> {
+  const begun = await store.deliveries({ states: ['sending'] });
+  await store.release(begun.map(({ id }) => id));
+  return begun.length;
+}
