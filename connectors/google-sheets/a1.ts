@@ -20,10 +20,14 @@ export function rowRange(tab: string, row: number, first: number, last: number):
   return `${cellRange(tab, row, first)}:${columnName(last)}${row + 1}`;
 }
 
-/** Where a range begins, or null for one that names no cell. */
-export function startOf(range: string): { readonly row: number; readonly column: number } | null {
-  const cell = /(?:^|!)\$?([A-Z]+)\$?(\d+)(?::[^!']*)?$/.exec(range);
-  return cell && { row: Number(cell[2]) - 1, column: columnIndex(cell[1]!) };
+/** Where a range begins and how many rows it has, or null for one that does not say. */
+export function spanOf(
+  range: string,
+): { readonly row: number; readonly column: number; readonly rows: number } | null {
+  const cells = /(?:^|!)\$?([A-Z]+)\$?(\d+)(?::\$?[A-Z]+\$?(\d+))?$/.exec(range);
+  if (!cells) return null;
+  const [, column = '', top = '', bottom = top] = cells;
+  return { row: Number(top) - 1, column: columnIndex(column), rows: Number(bottom) - Number(top) + 1 };
 }
 
 function columnIndex(name: string): number {

@@ -18,7 +18,9 @@ export type Failure =
       readonly retryAfterMs?: number;
     }
   /** A success with something that is no answer of Google's, such as a proxy's page. */
-  | { readonly kind: 'foreign' };
+  | { readonly kind: 'foreign' }
+  /** Google wrote other rows than it was sent. */
+  | { readonly kind: 'miscounted'; readonly sent: number; readonly written: number };
 
 /** The parts of Google's error body that tell causes apart. */
 export interface ApiError {

@@ -1,23 +1,46 @@
-import type { AttemptRequest, Finding } from '../../src/connector.ts';
+import type { Finding } from '../../src/connector.ts';
 import type { Headers } from './headers.ts';
 import { deliveryHeader } from './message.ts';
-import type { SheetMessage } from './message.ts';
 import { askedInVain } from './outcomes.ts';
-import { findInColumn } from './spreadsheet.ts';
+import type { RowRequest } from './plan.ts';
+import { readColumn } from './spreadsheet.ts';
 import type { Spreadsheet } from './spreadsheet.ts';
-import { receiptOf } from './write.ts';
+import { receiptOf, tableOf } from './table.ts';
 
-/** Looks for the delivery's id in the tab's Delivery column. */
-export async function findRow(
+/**
+ * Looks for deliveries' ids in the Delivery columns of their tabs, each read once. An id is gone where a later delivery
+ * has updated the row by its key: an earlier one that is still unresolved then writes its values over the later ones. It
+ * doubles no row, unless the earlier one has no key.
+ */
+export async function findRows(
   sheet: Spreadsheet,
   headers: Headers,
-  { deliveryId, message: { tab }, now, signal }: AttemptRequest<SheetMessage>,
-): Promise<Finding> {
-  const header = await headers.read(tab, now, signal);
-  if (!header.ok) return { found: 'failed', failure: askedInVain(header.failure, sheet) };
-  const column = header.data?.indexOf(deliveryHeader) ?? -1;
-  if (header.data === null || column === -1) return { found: null };
-  const row = await findInColumn(sheet, tab, column, deliveryId, signal);
-  if (!row.ok) return { found: 'failed', failure: askedInVain(row.failure, sheet) };
-  return { found: row.data === null ? null : receiptOf(sheet, tab, header.data, row.data) };
+  requests: readonly RowRequest[],
+): Promise<Finding[]> {
+  const findings = new Map<RowRequest, Finding>();
+  for (const asked of Map.groupBy(requests, ({ message }) => message.tab).values()) {
+    const find = await lookInTab(sheet, headers, asked[0]!);
+    for (const request of asked) findings.set(request, find(request.deliveryId));
+  }
+  return requests.map((request) => findings.get(request)!);
 }
+
+async function lookInTab(
+  sheet: Spreadsheet,
+  headers: Headers,
+  { message: { tab }, now, signal }: RowRequest,
+): Promise<(deliveryId: string) => Finding> {
+  const header = await headers.read(tab, now, signal);
+  if (!header.ok) return always({ found: 'failed', failure: askedInVain(header.failure, sheet) });
+  const column = header.data?.indexOf(deliveryHeader) ?? -1;
+  if (header.data === null || column === -1) return always({ found: null });
+  const rows = await readColumn(sheet, tab, column, signal);
+  if (!rows.ok) return always({ found: 'failed', failure: askedInVain(rows.failure, sheet) });
+  const table = tableOf(sheet.spreadsheetId, tab, header.data);
+  return (deliveryId) => {
+    const rowIndex = rows.data.get(deliveryId);
+    return { found: rowIndex === undefined ? null : receiptOf(table, rowIndex) };
+  };
+}
+
+const always = (finding: Finding) => () => finding;

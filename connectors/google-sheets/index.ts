@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { defineConnector, plain } from '../../src/connector.ts';
 import type { Sink } from '../../src/connector.ts';
+import { writeMany } from './batch.ts';
 import { checkSheet } from './check.ts';
 import { sheetsApi } from './client.ts';
 import { credentials, readAccount } from './credentials.ts';
-import { findRow } from './find.ts';
+import { findRows } from './find.ts';
 import { Headers } from './headers.ts';
 import { compose, deliveryHeader } from './message.ts';
 import type { SheetMessage } from './message.ts';
 import type { Spreadsheet } from './spreadsheet.ts';
-import { writeRow } from './write.ts';
 
 const options = z.object({
   spreadsheetId: z
@@ -56,6 +56,7 @@ export const googleSheets = defineConnector({
   options,
   action,
   templates: { tab: plain, row: { ...plain, data: true } },
+  batch: { max: 500 },
   // Rows stand in the order in which they came, and a header is made once.
   defaults: { concurrency: 1, timeoutMs: 30_000 },
   compose: (fields, context) => compose(fields, context),
@@ -65,8 +66,10 @@ export const googleSheets = defineConnector({
     const sheet: Spreadsheet = { spreadsheetId, account: account.email, call };
     const headers = new Headers(sheet);
     return {
-      deliver: (request) => writeRow(sheet, headers, request),
-      find: (request) => findRow(sheet, headers, request),
+      deliver: async (request) => (await writeMany(sheet, headers, [request]))[0]!,
+      deliverMany: (requests) => writeMany(sheet, headers, requests),
+      find: async (request) => (await findRows(sheet, headers, [request]))[0]!,
+      findMany: (requests) => findRows(sheet, headers, requests),
       check: (messages, signal) => checkSheet(sheet, messages, signal),
       close: async () => {},
     };

@@ -22,6 +22,11 @@ export function outcomeOf(failure: Failure, subject: Subject): Retry | Rejected 
       return ofToken(failure, subject);
     case 'http':
       return ofStatus(failure, subject);
+    case 'miscounted':
+      return unknown(
+        'server',
+        `Google Sheets says that it wrote ${failure.written} of ${failure.sent} rows.`,
+      );
     default:
       return unknown(
         'server',

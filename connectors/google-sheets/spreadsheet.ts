@@ -23,14 +23,13 @@ export async function readFirstRow(
   return answer.ok ? { ok: true, data: answer.data[0] ?? [] } : answer;
 }
 
-/** The first row below the header whose cell in this column has the value; its index from 0, null where none has. */
-export async function findInColumn(
+/** The values below the header of a column, as text, each with the first row (from 0) that has it. */
+export async function readColumn(
   sheet: Spreadsheet,
   tab: string,
   column: number,
-  value: string,
   signal: AbortSignal,
-): Promise<Answer<number | null>> {
+): Promise<Answer<ReadonlyMap<string, number>>> {
   const name = columnName(column);
   const answer = await readValues(
     sheet,
@@ -44,8 +43,9 @@ export async function findInColumn(
   );
   if (!answer.ok) return answer;
   const cells = answer.data[0] ?? [];
-  const row = cells.findIndex((cell, index) => index > 0 && String(cell) === value);
-  return { ok: true, data: row === -1 ? null : row };
+  const rows = cells.map((cell, index) => [String(cell), index] as const).slice(1);
+  // Of equal values the last one set stays, which has to be the first of the rows.
+  return { ok: true, data: new Map(rows.toReversed()) };
 }
 
 async function readValues(
