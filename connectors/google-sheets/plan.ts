@@ -1,6 +1,6 @@
 import type { AttemptRequest } from '../../src/connector.ts';
 import { deliveryHeader } from './message.ts';
-import type { Cell, SheetMessage } from './message.ts';
+import type { SheetMessage } from './message.ts';
 
 /** One delivery's part in a call. */
 export type RowRequest = AttemptRequest<SheetMessage>;
@@ -35,24 +35,31 @@ export type KeyColumns = ReadonlyMap<string, ReadonlyMap<string, number>>;
 export function planRows(requests: readonly RowRequest[], columns: KeyColumns): PlannedRow[] {
   const planned: PlannedRow[] = [];
   for (const request of requests) {
-    const { key, row } = request.message;
-    const rowIndex = key === undefined ? null : (columns.get(key)?.get(String(row[key])) ?? null);
-    const same = key === undefined ? -1 : planned.findIndex((one) => holds(one, key, row[key], rowIndex));
-    if (same !== -1) {
-      planned[same] = merged(planned[same]!, request);
-    } else {
-      const isTaken = planned.some((one) => one.rowIndex !== null && one.rowIndex === rowIndex);
-      // A row that has this value no more by now is another one's.
-      planned.push({ rowIndex: isTaken ? null : rowIndex, row, requests: [request] });
-    }
+    const place = placeOf(request.message, planned, columns);
+    if (typeof place === 'object' && place !== null) planned[planned.indexOf(place)] = merged(place, request);
+    else planned.push({ rowIndex: place, row: request.message.row, requests: [request] });
   }
   return planned;
 }
 
-/** Whether a planned row will have the value; `rowIndex`: the row that has it so far. */
-function holds(planned: PlannedRow, key: string, value: Cell | undefined, rowIndex: number | null): boolean {
-  if (Object.hasOwn(planned.row, key)) return String(planned.row[key]) === String(value);
-  return planned.rowIndex !== null && planned.rowIndex === rowIndex;
+/** The planned row that a message joins, or the index of the one that it updates, or null where it adds one. */
+function placeOf(
+  { key, row }: SheetMessage,
+  planned: readonly PlannedRow[],
+  columns: KeyColumns,
+): PlannedRow | number | null {
+  if (key === undefined) return null;
+  const value = String(row[key]);
+  const rowIndex = columns.get(key)?.get(value) ?? null;
+  const there = planned.find((one) => one.rowIndex !== null && one.rowIndex === rowIndex);
+  if (rowIndex !== null && there === undefined) return rowIndex;
+  // A row that was looked up by this value may get another one from a delivery before.
+  if (there && (valueIn(there, key) ?? value) === value) return there;
+  return planned.find((one) => valueIn(one, key) === value) ?? null;
+}
+
+function valueIn({ row }: PlannedRow, header: string): string | undefined {
+  return Object.hasOwn(row, header) ? String(row[header]) : undefined;
 }
 
 /**

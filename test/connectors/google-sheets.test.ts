@@ -3,95 +3,23 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import nock from 'nock';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { googleSheets } from '../../connectors/google-sheets/index.ts';
 import type { SheetMessage } from '../../connectors/google-sheets/message.ts';
-import type { AttemptRequest, DeliveryContext, Sink } from '../../src/connector.ts';
-import type { Json, Receipt } from '../../src/model.ts';
-import { startSheets } from '../sandbox/sheets.ts';
-import type { SheetsOptions, SheetsSandbox } from '../sandbox/sheets.ts';
-
-const open: { close(): Promise<unknown> }[] = [];
-afterEach(async () => {
-  for (const each of open.splice(0)) await each.close();
-});
-
-async function connected(options: SheetsOptions = {}) {
-  const sandbox = await startSheets(options);
-  open.push(sandbox);
-  return { sandbox, sink: await connect(sandbox) };
-}
-
-function connect(
-  { spreadsheetId, url, credentials }: SheetsSandbox,
-  over: { readonly [option: string]: unknown } = {},
-): Promise<Sink<SheetMessage>> {
-  return googleSheets.connect(
-    googleSheets.options.parse({ spreadsheetId, credentials, apiUrl: url, ...over }),
-  );
-}
-
-interface Fields {
-  readonly tab?: string;
-  readonly row?: { readonly [header: string]: Json };
-  readonly key?: string;
-}
-
-function compose({ tab = 'Results', row = { Candidate: '42' }, key }: Fields, deliveryId: string) {
-  const fields = { tab, row: row as { [header: string]: string }, ...(key !== undefined && { key }) };
-  const options = googleSheets.options.parse({ spreadsheetId: 'unused', credentials: 'unused' });
-  return googleSheets.compose(fields, { deliveryId } as DeliveryContext, options);
-}
-
-let count = 0;
-function requestFor(
-  fields: Fields = {},
-  over: Partial<AttemptRequest<SheetMessage>> = {},
-): AttemptRequest<SheetMessage> {
-  const deliveryId = over.deliveryId ?? `d-${(count += 1)}`;
-  const composed = compose(fields, deliveryId);
-  if ('rejected' in composed) throw new Error(composed.rejected.detail);
-  return {
-    deliveryId,
-    message: composed.message,
-    attempt: 1,
-    firstAttemptAt: 0,
-    now: 1_000_000,
-    threadOf: null,
-    progress: null,
-    signal: new AbortController().signal,
-    ...over,
-  };
-}
-
-async function written(sink: Sink<SheetMessage>, request: AttemptRequest<SheetMessage>): Promise<Receipt> {
-  const outcome = await sink.deliver(request);
-  if (outcome.outcome !== 'delivered') throw new Error(JSON.stringify(outcome));
-  return outcome.receipt;
-}
-
-/** A tab as people left it. */
-function given(
-  sandbox: SheetsSandbox,
-  title: string,
-  cells: readonly (readonly (string | number | boolean)[])[],
-): void {
-  sandbox.document.addTab(sandbox.document.tabs.length + 1, title, {}).write(0, 0, cells);
-}
+import {
+  calls,
+  compose,
+  connect,
+  connected,
+  given,
+  refuse,
+  requestFor,
+  update,
+  written,
+} from './google-sheets-fixtures.ts';
 
 /** For nock: a path as people write it, whatever the client encodes of it. */
 const at = (path: string) => (uri: string) => decodeURIComponent(uri.replace(/\?.*/, '')) === path;
-
-/** What was called since the last time. */
-const calls = (sandbox: SheetsSandbox) => sandbox.calls.splice(0).join(' ');
-
-const update = (Candidate: string | number | boolean, Status: string) =>
-  requestFor({ row: { Candidate, Status }, key: 'Candidate' });
-
-const refuse = (sandbox: SheetsSandbox, call: string, status: number, error: object): void => {
-  sandbox.faults.only = [call];
-  sandbox.faults.once({ kind: 'status', status, body: { error: { code: status, ...error } } });
-};
 
 describe('a row', () => {
   test('makes its tab with a header that ends in Delivery', async () => {
@@ -542,7 +470,7 @@ describe('signing in', () => {
   test('uses the credentials as text, as keys in the config, or from a file', async () => {
     const { sandbox } = await connected();
     const folder = await mkdtemp(join(tmpdir(), 'sheets-'));
-    open.push({ close: () => rm(folder, { recursive: true }) });
+    onTestFinished(() => rm(folder, { recursive: true }));
     await writeFile(join(folder, 'key.json'), sandbox.credentials);
     const inline = JSON.parse(sandbox.credentials) as { private_key: string };
     const escaped = { ...inline, private_key: inline.private_key.replaceAll('\n', String.raw`\n`) };

@@ -93,6 +93,42 @@ export class ConnectorBench {
     return outcome;
   }
 
+  /** One attempt at each of these, in one call. */
+  async deliverMany(
+    ids: readonly string[],
+    overFor: (index: number) => Over = () => ({}),
+  ): Promise<Outcome[]> {
+    const outcomes = await this.#sink.deliverMany!(ids.map((id, index) => this.#request(id, overFor(index))));
+    this.expectNoSecret(outcomes);
+    for (const outcome of outcomes) expectWellFormed(outcome);
+    expect(outcomes).toHaveLength(ids.length);
+    return outcomes;
+  }
+
+  async findMany(ids: readonly string[]): Promise<Finding[]> {
+    const findings = await this.#sink.findMany!(ids.map((id) => this.#request(id, { attempt: 2 })));
+    this.expectNoSecret(findings);
+    expect(findings).toHaveLength(ids.length);
+    return findings;
+  }
+
+  /** Which of these the tool holds, in its own order. */
+  async receivedOf(ids: readonly string[]): Promise<string[]> {
+    return (await this.subject.received()).filter((id) => ids.includes(id));
+  }
+
+  /** How many calls the tool gets meanwhile. */
+  async callsDuring(use: () => Promise<unknown>): Promise<number> {
+    let calls = 0;
+    this.subject.sandbox.faults.decide = () => {
+      calls += 1;
+      return null;
+    };
+    await use();
+    this.subject.sandbox.faults.clear();
+    return calls;
+  }
+
   async find(id: string): Promise<Finding> {
     const finding = await this.#sink.find!(this.#request(id, { attempt: 2 }));
     this.expectNoSecret(finding);

@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { connectors } from '../../connectors/index.ts';
 import type { Json } from '../../src/model.ts';
+import { batchContract } from './connector-batch.ts';
 import { ConnectorBench, timeIsUp } from './connector-bench.ts';
 import type { ContractCase } from './connector-bench.ts';
 
@@ -181,6 +183,14 @@ export function connectorContract(name: string, setup: () => Promise<ContractCas
       await bench.whileStopped(async () => {
         expect(await bench.find(there)).toMatchObject({ found: 'failed', failure: { outcome: 'retry' } });
       });
+    });
+
+    if (connectors.get(name)?.batch) batchContract(() => bench);
+
+    test('takes many deliveries in a call exactly where it says how many', () => {
+      const { batch } = bench.subject.connector;
+      expect('deliverMany' in bench.sink).toBe(batch !== undefined);
+      expect('findMany' in bench.sink).toBe(batch !== undefined);
     });
 
     test('checks live without sending anything', async () => {

@@ -34,21 +34,8 @@ type Reply = { readonly [kind: string]: unknown };
 /** spreadsheets.batchUpdate: all requests take effect, or none. */
 export function batchUpdate(document: Document, requests: readonly Request[] | undefined) {
   if (!requests?.length) throw invalid('Must specify at least one request.');
-  const before = document.tabs.map((tab) => ({
-    tab,
-    rows: structuredClone(tab.rows),
-    columnCount: tab.columnCount,
-  }));
-  try {
-    return { spreadsheetId: document.id, replies: requests.map((request) => carryOut(document, request)) };
-  } catch (error) {
-    document.tabs.splice(0, Infinity, ...before.map(({ tab }) => tab));
-    for (const { tab, rows, columnCount } of before) {
-      tab.rows.splice(0, Infinity, ...rows);
-      tab.columnCount = columnCount;
-    }
-    throw error;
-  }
+  const replies = document.wholly(() => requests.map((request) => carryOut(document, request)));
+  return { spreadsheetId: document.id, replies };
 }
 
 function carryOut(document: Document, request: Request): Reply {

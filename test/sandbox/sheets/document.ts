@@ -57,6 +57,21 @@ export class Document {
     return { tab, range };
   }
 
+  /** Carries out all of a change, or leaves everything as it was. */
+  wholly<Result>(change: () => Result): Result {
+    const before = this.tabs.map((tab) => ({ tab, rows: structuredClone(tab.rows), ...sizeOf(tab) }));
+    try {
+      return change();
+    } catch (error) {
+      this.tabs.splice(0, Infinity, ...before.map(({ tab }) => tab));
+      for (const { tab, rows, ...size } of before) {
+        tab.rows.splice(0, Infinity, ...rows);
+        Object.assign(tab, size);
+      }
+      throw error;
+    }
+  }
+
   addTab(sheetId: number, title: string, size: { rowCount?: number; columnCount?: number }): Grid {
     if (this.tab(title)) {
       throw invalid(
@@ -67,6 +82,10 @@ export class Document {
     this.tabs.push(tab);
     return tab;
   }
+}
+
+function sizeOf({ rowCount, columnCount }: Grid) {
+  return { rowCount, columnCount };
 }
 
 function sameTitle(a: string, b: string): boolean {

@@ -67,7 +67,9 @@ const endpoints: readonly Endpoint[] = [
         valueInputOption?: string;
         data: readonly (ValueRange & { readonly range: string })[];
       };
-      const responses = data.map((part) => updateValues(document, part.range, valueInputOption, part));
+      const responses = document.wholly(() =>
+        data.map((part) => updateValues(document, part.range, valueInputOption, part)),
+      );
       const totalUpdatedCells = responses.reduce((sum, { updatedCells }) => sum + updatedCells, 0);
       return { spreadsheetId: document.id, totalUpdatedCells, responses };
     },

@@ -1,0 +1,85 @@
+import { onTestFinished } from 'vitest';
+import { googleSheets } from '../../connectors/google-sheets/index.ts';
+import type { SheetMessage } from '../../connectors/google-sheets/message.ts';
+import type { AttemptRequest, DeliveryContext, Sink } from '../../src/connector.ts';
+import type { Json, Receipt } from '../../src/model.ts';
+import { startSheets } from '../sandbox/sheets.ts';
+import type { SheetsOptions, SheetsSandbox } from '../sandbox/sheets.ts';
+
+/** A sandbox with a sink connected to it, for the test that runs. */
+export async function connected(options: SheetsOptions = {}) {
+  const sandbox = await startSheets(options);
+  onTestFinished(() => sandbox.close());
+  return { sandbox, sink: await connect(sandbox) };
+}
+
+export function connect(
+  { spreadsheetId, url, credentials }: SheetsSandbox,
+  over: { readonly [option: string]: unknown } = {},
+): Promise<Sink<SheetMessage>> {
+  return googleSheets.connect(
+    googleSheets.options.parse({ spreadsheetId, credentials, apiUrl: url, ...over }),
+  );
+}
+
+interface Fields {
+  readonly tab?: string;
+  readonly row?: { readonly [header: string]: Json };
+  readonly key?: string;
+}
+
+export function compose({ tab = 'Results', row = { Candidate: '42' }, key }: Fields, deliveryId: string) {
+  const fields = { tab, row: row as { [header: string]: string }, ...(key !== undefined && { key }) };
+  const options = googleSheets.options.parse({ spreadsheetId: 'unused', credentials: 'unused' });
+  return googleSheets.compose(fields, { deliveryId } as DeliveryContext, options);
+}
+
+let count = 0;
+export function requestFor(
+  fields: Fields = {},
+  over: Partial<AttemptRequest<SheetMessage>> = {},
+): AttemptRequest<SheetMessage> {
+  const deliveryId = over.deliveryId ?? `d-${(count += 1)}`;
+  const composed = compose(fields, deliveryId);
+  if ('rejected' in composed) throw new Error(composed.rejected.detail);
+  return {
+    deliveryId,
+    message: composed.message,
+    attempt: 1,
+    firstAttemptAt: 0,
+    now: 1_000_000,
+    threadOf: null,
+    progress: null,
+    signal: new AbortController().signal,
+    ...over,
+  };
+}
+
+export async function written(
+  sink: Sink<SheetMessage>,
+  request: AttemptRequest<SheetMessage>,
+): Promise<Receipt> {
+  const outcome = await sink.deliver(request);
+  if (outcome.outcome !== 'delivered') throw new Error(JSON.stringify(outcome));
+  return outcome.receipt;
+}
+
+/** A tab as people left it. */
+export function given(
+  sandbox: SheetsSandbox,
+  title: string,
+  cells: readonly (readonly (string | number | boolean)[])[],
+): void {
+  sandbox.document.addTab(sandbox.document.tabs.length + 1, title, {}).write(0, 0, cells);
+}
+
+/** What was called since the last time. */
+export const calls = (sandbox: SheetsSandbox) => sandbox.calls.splice(0).join(' ');
+
+export const update = (Candidate: string | number | boolean, Status: string) =>
+  requestFor({ row: { Candidate, Status }, key: 'Candidate' });
+
+export const refuse = (sandbox: SheetsSandbox, call: string, status: number, error: object): void => {
+  sandbox.faults.only = [call];
+  sandbox.faults.once({ kind: 'status', status, body: { error: { code: status, ...error } } });
+};
