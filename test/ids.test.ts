@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { deliveryId, eventIds, newEventId, parseDeliveryId } from '../src/ids.ts';
+import { deliveryId, eventIds, newEventId, noticeIds, parseDeliveryId } from '../src/ids.ts';
 
 const pattern = /^evt_[0-9a-hjkmnp-tv-z]{26}$/;
 const entropy = fc.uint8Array({ minLength: 10, maxLength: 10 });
@@ -36,10 +36,22 @@ test('a source of event ids counts up past a byte, and past the highest draw', (
   expect(ids.toSorted()).toEqual(ids);
 });
 
-test("a delivery's id says its event's and which of its deliveries it is", () => {
+test('notice ids are like event ids', () => {
+  const next = noticeIds();
+  const ids = [1, 1, 2].map((ms) => next(1_700_000_000_000 + ms));
+  expect(new Set(ids).size).toBe(3);
+  expect(ids.toSorted()).toEqual(ids);
+  for (const id of ids) expect(id.replace('ntc_', 'evt_')).toMatch(pattern);
+});
+
+test("a delivery's id says what it is for, and which of its deliveries it is", () => {
   const id = deliveryId('evt_01arz3ndektsv4rrffq69g5fav', 12);
   expect(id).toBe('dlv_01arz3ndektsv4rrffq69g5fav_12');
-  expect(parseDeliveryId(id)).toEqual({ eventId: 'evt_01arz3ndektsv4rrffq69g5fav', n: 12 });
+  expect(parseDeliveryId(id)).toEqual({
+    eventId: 'evt_01arz3ndektsv4rrffq69g5fav',
+    noticeId: 'ntc_01arz3ndektsv4rrffq69g5fav',
+    n: 12,
+  });
 });
 
 test.each([

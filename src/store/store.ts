@@ -90,7 +90,7 @@ export interface Store {
 
   /**
    * Deletes at most `limit` events and notices from before `before` whose deliveries are all final (delivered, dead or discarded), with all that belongs
-   * to them. An event that a digest goes out under stays as long as another event of that digest.
+   * to them. A digest that goes out under one of them is kept under the last of its others.
    * Returns how many; fewer than `limit` means done, and then configs saved before `before` that nothing uses any more go too,
    * except for those that this process saved.
    */

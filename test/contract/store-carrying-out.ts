@@ -153,7 +153,7 @@ export function carryingOut(bench: () => Bench): void {
     expect(await next.rescue(t0 + 60)).toBe(0);
     const delivery = await next.delivery(left!);
     expect(delivery).toMatchObject({ state: 'pending', uncertain: true, attempts: 1, dueAt: t0 + 50 });
-    const detail = await next.event(delivery!.eventId);
+    const detail = await next.event(delivery!.eventId!);
     expect(detail?.deliveries[0]?.history).toMatchObject([
       { number: 1, startedAt: t0 + 1, endedAt: t0 + 50, outcome: { outcome: 'unknown' } },
     ]);

@@ -1,5 +1,5 @@
 import { deliveryId } from '../../src/ids.ts';
-import type { Event, Outcome, PlannedDelivery } from '../../src/model.ts';
+import type { Event, Outcome, PlannedDelivery, RaisedNotice, Rejected } from '../../src/model.ts';
 import type { Acceptance, Arrival, AttemptResult, Claimed, Store } from '../../src/store/store.ts';
 
 export const t0 = Date.UTC(2026, 0, 1);
@@ -33,6 +33,23 @@ export function arrival(event: Partial<Event> = {}, rest: Partial<Omit<Arrival, 
   };
 }
 
+/** A notice that nobody saw before. */
+export function notice(changes: Partial<RaisedNotice> = {}): RaisedNotice {
+  arrivals += 1;
+  return {
+    id: `ntc_${String(arrivals).padStart(26, '0')}`,
+    alert: 'dead',
+    cause: `cause-${arrivals}`,
+    sink: 'slack',
+    count: 3,
+    since: t0 - minute,
+    detail: 'Three deliveries were given up.',
+    advice: 'Invite the app to the channel, then replay them.',
+    raisedAt: t0,
+    ...changes,
+  };
+}
+
 export function planned(changes: Partial<PlannedDelivery> = {}): PlannedDelivery {
   return {
     rule: 'completed',
@@ -50,7 +67,7 @@ export function planned(changes: Partial<PlannedDelivery> = {}): PlannedDelivery
 export const receipt = { channel: 'C1', ts: '1.5' };
 export const delivered: Outcome = { outcome: 'delivered', receipt };
 export const retry: Outcome = { outcome: 'retry', reason: 'server', detail: 'It answered 503.' };
-export const rejected: Outcome = {
+export const rejected: Rejected = {
   outcome: 'rejected',
   reason: 'not_found',
   detail: 'No such channel.',

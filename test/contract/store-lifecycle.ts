@@ -1,13 +1,14 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Attempt } from '../../src/model.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Attempt, PlannedDelivery } from '../../src/model.ts';
+import type { Claimed, Store } from '../../src/store/store.ts';
 import type { Bench } from './store.ts';
 import {
   arrival,
   configId,
   delivered,
   minute,
+  notice,
   planned,
   rejected,
   resultOf,
@@ -23,26 +24,34 @@ const lane = fc.constantFrom('slack #a', 'slack #b', 'mail');
 /** Picks a delivery among all that are kept, in whatever state. */
 const pick = fc.nat({ max: 1000 });
 
+const delivery = fc.record({
+  lane,
+  group: fc.option(fc.constantFrom('g', 'h')),
+  groupMax: fc.integer({ min: 1, max: 4 }),
+  delayMs: fc.constantFrom(0, 0, minute),
+});
 const accept = fc.record({
   op: fc.constant('accept' as const),
   candidate: fc.nat({ max: 2 }),
   status: fc.constantFrom('Completed' as const, 'Canceled' as const),
   correlation: fc.option(fc.nat({ max: 3 })),
-  lanes: fc.array(lane, { maxLength: 3 }),
+  deliveries: fc.array(delivery, { maxLength: 3 }),
 });
+const raise = fc.record({ op: fc.constant('raise' as const), cause: fc.nat({ max: 1 }), delivery });
 const claim = fc.record({ op: fc.constant('claim' as const), lane, limit: fc.integer({ min: 1, max: 3 }) });
 const outcome = fc.constantFrom(delivered, retry, rejected, unknown);
 const record = fc.record({ op: fc.constant('record' as const), pick, outcome });
 const wait = fc.record({ op: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 12 * minute }) });
 const rescue = fc.record({ op: fc.constant('rescue' as const) });
 const release = fc.record({ op: fc.constant('release' as const), pick });
-const replay = fc.record({ op: fc.constant('replay' as const), pick, lane });
+const replay = fc.record({ op: fc.constant('replay' as const), pick, delivery });
 const discard = fc.record({ op: fc.constant('discard' as const), pick });
 const prune = fc.record({ op: fc.constant('prune' as const), ageMs: fc.nat({ max: 20 * minute }) });
 
 const often = [accept, claim, record].flatMap((op) => [op, op, op]);
-const step = fc.oneof(...often, wait, wait, rescue, release, replay, discard, prune);
+const step = fc.oneof(...often, wait, wait, raise, rescue, release, replay, discard, prune);
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+type Planned = typeof delivery extends fc.Arbitrary<infer T> ? T : never;
 type StepOf<Op extends Step['op']> = Extract<Step, { op: Op }>;
 
 /** What the store said or has, and what it should. */
@@ -64,9 +73,9 @@ export function lifecycle(bench: () => Bench): void {
       } finally {
         await both.empty();
       }
-      expect(await bench().store.events({})).toEqual([]);
+      expect([await bench().store.events({}), await bench().store.notices({})]).toEqual([[], []]);
     });
-    await fc.assert(property, { numRuns: 60 });
+    await fc.assert(property, { numRuns: 150 });
   });
 }
 
@@ -75,6 +84,7 @@ class Both {
   readonly #store: Store;
   readonly #name: string;
   readonly #model = new StoreModel();
+  readonly #sent = new Map<string, string[]>();
   #now = t0;
 
   constructor(store: Store, name: string) {
@@ -86,10 +96,10 @@ class Both {
     switch (one.op) {
       case 'accept':
         return this.#accept(one);
-      case 'claim': {
-        const query = { ...one, now: this.#now };
-        return [await this.#store.claim(query), this.#model.claim(query)];
-      }
+      case 'claim':
+        return this.#claim(one);
+      case 'raise':
+        return this.#raise(one);
       case 'rescue':
         return this.#rescue();
       case 'prune': {
@@ -105,12 +115,16 @@ class Both {
     return [await this.#store.lanes(), this.#model.lanes()];
   }
 
-  /** Every event with all that belongs to it. */
+  /** Every event and notice with all that belongs to it. */
   async all(): Promise<Compared> {
-    const expected = this.#model.details();
+    const notices = await this.#store.notices({ limit: 1000 });
+    const raised = await Promise.all(notices.toReversed().map(({ notice }) => this.#store.notice(notice.id)));
     const stories = await this.#store.events({ limit: 1000 });
     const details = await Promise.all(stories.toReversed().map(({ event }) => this.#store.event(event.id)));
-    return [details, expected];
+    return [
+      [details, raised],
+      [this.#model.details(), this.#model.noticeDetails()],
+    ];
   }
 
   /** So that the next run begins with nothing. */
@@ -130,7 +144,7 @@ class Both {
         correlationId: one.correlation === null ? null : `${this.#name}-${one.correlation}`,
         receivedAt: this.#now,
       },
-      { windowMs, deliveries: one.lanes.map((name) => this.#planned(name)) },
+      { windowMs, deliveries: one.deliveries.map((each) => this.#planned(each)) },
     );
     const expected = this.#model.accept(came);
     const actual = await this.#store.accept(came);
@@ -143,6 +157,28 @@ class Both {
     ];
   }
 
+  async #raise(one: StepOf<'raise'>): Promise<Compared> {
+    const raised = notice({ cause: `${this.#name}-${one.cause}`, raisedAt: this.#now });
+    const came = { notice: raised, configId, deliveries: [this.#planned(one.delivery)], quietMs: windowMs };
+    return [await this.#store.raise(came), this.#model.raise(came)];
+  }
+
+  async #claim(one: StepOf<'claim'>): Promise<Compared> {
+    const query = { ...one, now: this.#now };
+    const actual = await this.#store.claim(query);
+    for (const claimed of actual) this.#expectSameAsEver(claimed);
+    return [actual, this.#model.claim(query)];
+  }
+
+  /** A message tells of the same events whenever it is sent, but for those that were pruned since. */
+  #expectSameAsEver({ delivery: { id }, events }: Claimed): void {
+    const content = events.map((event) => event.id);
+    const kept = this.#model.events.map(({ arrival: { event } }) => event.id);
+    const before = this.#sent.get(id)?.filter((one) => kept.includes(one));
+    expect(content).toEqual(before ?? content);
+    this.#sent.set(id, content);
+  }
+
   async #rescue(): Promise<Compared> {
     const interrupted = { outcome: 'unknown', reason: 'unexpected', detail: expect.any(String) } as const;
     const attempt = (number: number): Attempt => ({ number, startedAt: 0, endedAt: 0, outcome: interrupted });
@@ -150,7 +186,7 @@ class Both {
   }
 
   async #change(one: StepOf<'record' | 'release' | 'replay' | 'discard'>): Promise<void> {
-    const ids = this.#model.events.flatMap(({ deliveries }) => deliveries.map(({ id }) => id));
+    const ids = this.#model.ids();
     const id = ids[one.pick % ids.length];
     if (id === undefined) return;
     if (one.op === 'record') {
@@ -159,7 +195,7 @@ class Both {
       await this.#store.release([id]);
       this.#model.release(id);
     } else if (one.op === 'replay') {
-      const to = this.#planned(one.lane);
+      const to = this.#planned(one.delivery);
       await this.#store.replay([{ deliveryId: id, configId, planned: to }], this.#now);
       this.#model.replay(id, configId, to, this.#now);
     } else {
@@ -176,8 +212,15 @@ class Both {
     this.#model.record(result);
   }
 
-  #planned(name: string) {
+  #planned({ lane: name, group, groupMax, delayMs }: Planned): PlannedDelivery {
     const sink = name.split(' ')[0]!;
-    return planned({ lane: name, sink, connector: sink, dueAt: this.#now });
+    return planned({
+      lane: name,
+      sink,
+      connector: sink,
+      dueAt: this.#now + delayMs,
+      group,
+      groupMax: group === null ? null : groupMax,
+    });
   }
 }

@@ -1,5 +1,5 @@
 import { deliveryId } from '../../src/ids.ts';
-import type { Attempt, Delivery, Json, PlannedDelivery } from '../../src/model.ts';
+import type { Attempt, Delivery, Event, Json, PlannedDelivery } from '../../src/model.ts';
 import type {
   Acceptance,
   Arrival,
@@ -8,11 +8,18 @@ import type {
   DeliveryStory,
   EventDetail,
   LaneHead,
+  NoticeArrival,
+  NoticeDetail,
 } from '../../src/store/store.ts';
 
 interface KeptEvent {
   readonly arrival: Arrival;
   readonly duplicates: { receivedAt: number; correlationId: string | null }[];
+  readonly deliveries: KeptDelivery[];
+}
+
+interface KeptNotice {
+  readonly arrival: NoticeArrival;
   readonly deliveries: KeptDelivery[];
 }
 
@@ -27,6 +34,7 @@ const final: ReadonlySet<Delivery['state']> = new Set(['delivered', 'dead', 'dis
 /** What a store has to do, in the plainest way: lists that are searched from end to end. */
 export class StoreModel {
   readonly events: KeptEvent[] = [];
+  readonly #notices: KeptNotice[] = [];
 
   accept(arrival: Arrival): Acceptance {
     const { event } = arrival;
@@ -41,39 +49,93 @@ export class StoreModel {
     }
     const correlationReused =
       event.correlationId !== null && this.events.some((kept) => cameUnder(kept, event.correlationId!));
-    const deliveries = arrival.deliveries.map((planned, index) => fresh(arrival, planned, index + 1));
+    const deliveries = arrival.deliveries.map((planned, index) => ({
+      ...fresh(planned, arrival.configId, event.receivedAt),
+      id: deliveryId(event.id, index + 1),
+      eventId: event.id,
+    }));
     this.events.push({ arrival, duplicates: [], deliveries });
     return { eventId: event.id, duplicate: false, correlationReused };
   }
 
+  raise(arrival: NoticeArrival): boolean {
+    const { cause, id, raisedAt } = arrival.notice;
+    const quiet = this.#notices.some(
+      ({ arrival: { notice } }) => notice.cause === cause && notice.raisedAt > raisedAt - arrival.quietMs,
+    );
+    if (quiet) return false;
+    const deliveries = arrival.deliveries.map((planned, index) => ({
+      ...fresh({ ...planned, group: null, groupMax: null }, arrival.configId, raisedAt),
+      id: deliveryId(id, index + 1),
+      noticeId: id,
+    }));
+    this.#notices.push({ arrival, deliveries });
+    return true;
+  }
+
   lanes(): LaneHead[] {
     const lanes = [...new Set(this.#in('pending').map(({ lane }) => lane))].toSorted();
-    return lanes.map((lane) => {
-      const [head] = this.#waiting(lane);
-      return { lane, sink: head!.sink, dueAt: head!.dueAt };
-    });
+    return lanes.flatMap((lane) =>
+      this.#waiting(lane)
+        .slice(0, 1)
+        .map(({ sink, dueAt }) => ({ lane, sink, dueAt })),
+    );
   }
 
   claim({ lane, now, limit }: { lane: string; now: number; limit: number }): Claimed[] {
-    const due = this.#waiting(lane).filter(({ dueAt }) => dueAt <= now);
-    return due.slice(0, limit).map((kept) => {
+    const claimed: Claimed[] = [];
+    while (claimed.length < limit) {
+      const due = this.#waiting(lane).find(({ dueAt }) => dueAt <= now);
+      if (!due) break;
+      claimed.push(this.#begin(due, now));
+    }
+    return claimed;
+  }
+
+  #begin(due: KeptDelivery, now: number): Claimed {
+    if (due.group !== null && due.carrier === null) this.#gather(due, now);
+    const together = this.#together(due);
+    for (const kept of together) {
       kept.state = 'sending';
       kept.attempts += 1;
       kept.startedAt = now;
       kept.firstAttemptAt ??= now;
-      const { arrival } = this.events.find(({ deliveries }) => deliveries.includes(kept))!;
-      return { delivery: toDelivery(kept), events: [arrival.event], notice: null };
-    });
+    }
+    const notice = this.#notices.find(({ deliveries }) => deliveries.includes(due))?.arrival.notice;
+    return {
+      delivery: toDelivery(due),
+      events: notice ? [] : together.map((kept) => this.#eventOf(kept)),
+      notice: notice ?? null,
+    };
+  }
+
+  #gather(first: KeptDelivery, now: number): void {
+    const alike = this.#waiting(first.lane).filter(
+      ({ sink, group, carrier, dueAt }) =>
+        sink === first.sink && group === first.group && carrier === null && dueAt <= now,
+    );
+    for (const kept of alike.slice(0, first.groupMax!)) kept.carrier = first.id;
+  }
+
+  /** All that share the message of a delivery, in order of acceptance. */
+  #together(kept: KeptDelivery): KeptDelivery[] {
+    return kept.carrier === null ? [kept] : this.#all().filter(({ carrier }) => carrier === kept.carrier);
+  }
+
+  #eventOf(kept: KeptDelivery): Event {
+    return this.events.find(({ deliveries }) => deliveries.includes(kept))!.arrival.event;
   }
 
   record(result: AttemptResult): void {
     const { deliveryId: id, attempt, state, dueAt, uncertain, progress, lastError, message } = result;
-    const kept = this.find(id);
-    if (kept?.state !== 'sending' || kept.attempts !== attempt.number) return;
-    Object.assign(kept, { state, dueAt: dueAt ?? kept.dueAt, uncertain, progress, lastError });
-    if (attempt.outcome.outcome === 'delivered') kept.receipt = attempt.outcome.receipt;
-    kept.message = message ?? kept.message;
-    kept.history.push(attempt);
+    const found = this.find(id);
+    if (found?.state !== 'sending' || found.attempts !== attempt.number) return;
+    for (const kept of this.#together(found)) {
+      Object.assign(kept, { state, dueAt: dueAt ?? kept.dueAt, uncertain, progress, lastError });
+      if (attempt.outcome.outcome === 'delivered') kept.receipt = attempt.outcome.receipt;
+      kept.message = message ?? kept.message;
+      kept.history.push(attempt);
+    }
   }
 
   rescue(now: number, interrupted: (attempt: number) => Attempt): number {
@@ -88,32 +150,49 @@ export class StoreModel {
   }
 
   release(id: string): void {
-    const kept = this.find(id);
-    if (kept?.state !== 'sending') return;
-    kept.state = 'pending';
-    kept.attempts -= 1;
-    if (kept.attempts === 0) kept.firstAttemptAt = null;
+    const found = this.find(id);
+    if (found?.state !== 'sending') return;
+    for (const kept of this.#together(found)) {
+      kept.state = 'pending';
+      kept.attempts -= 1;
+      if (kept.attempts === 0) kept.firstAttemptAt = null;
+    }
   }
 
   replay(id: string, configId: string, planned: PlannedDelivery, now: number): void {
-    const kept = this.find(id);
-    if (kept?.state !== 'dead' && kept?.state !== 'held') return;
-    const progress = kept.connector === planned.connector ? kept.progress : null;
-    Object.assign(kept, planned, { state: 'pending', configId, dueAt: now, since: now, progress });
+    const found = this.find(id);
+    if (found?.state !== 'dead' && found?.state !== 'held') return;
+    for (const kept of this.#together(found)) {
+      const progress = kept.connector === planned.connector ? kept.progress : null;
+      const { group, groupMax } = kept;
+      const again = { state: 'pending', configId, dueAt: now, since: now, progress, group, groupMax };
+      Object.assign(kept, planned, again);
+    }
   }
 
   discard(id: string): void {
-    const kept = this.find(id);
-    if (kept && ['pending', 'dead', 'held'].includes(kept.state)) kept.state = 'discarded';
+    const found = this.find(id);
+    if (!found || !['pending', 'dead', 'held'].includes(found.state)) return;
+    for (const kept of this.#together(found)) kept.state = 'discarded';
   }
 
   prune(before: number): number {
-    const old = this.events.filter(
-      ({ arrival, deliveries }) =>
-        arrival.event.receivedAt < before && deliveries.every(({ state }) => final.has(state)),
-    );
-    for (const event of old) this.events.splice(this.events.indexOf(event), 1);
-    return old.length;
+    const pruned =
+      removeAll(
+        this.events,
+        ({ arrival, deliveries }) => arrival.event.receivedAt < before && isOver(deliveries),
+      ) +
+      removeAll(
+        this.#notices,
+        ({ arrival, deliveries }) => arrival.notice.raisedAt < before && isOver(deliveries),
+      );
+    for (const kept of this.#all()) {
+      if (kept.carrier !== null && !this.find(kept.carrier)) {
+        const left = this.#together(kept);
+        for (const one of left) one.carrier = left.at(-1)!.id;
+      }
+    }
+    return pruned;
   }
 
   find(id: string): KeptDelivery | undefined {
@@ -129,18 +208,32 @@ export class StoreModel {
     }));
   }
 
+  noticeDetails(): NoticeDetail[] {
+    return this.#notices.map(({ arrival, deliveries }) => ({
+      notice: arrival.notice,
+      configId: arrival.configId,
+      deliveries: deliveries.map(toStory),
+    }));
+  }
+
+  ids(): string[] {
+    return this.#all().map(({ id }) => id);
+  }
+
   #all(): KeptDelivery[] {
-    return this.events.flatMap(({ deliveries }) => deliveries);
+    return [...this.events, ...this.#notices].flatMap(({ deliveries }) => deliveries);
   }
 
   #in(state: Delivery['state']): KeptDelivery[] {
     return this.#all().filter((kept) => kept.state === state);
   }
 
-  /** In order of acceptance where they are due at the same time, since sorting is stable. */
+  /**
+   * What a claim may begin. In order of acceptance where they are due at the same time, since sorting is stable.
+   */
   #waiting(lane: string): KeptDelivery[] {
     return this.#in('pending')
-      .filter((kept) => kept.lane === lane)
+      .filter((kept) => kept.lane === lane && (kept.carrier === null || kept.carrier === kept.id))
       .toSorted((a, b) => a.dueAt - b.dueAt);
   }
 }
@@ -163,16 +256,27 @@ function cameUnder({ arrival, duplicates }: KeptEvent, correlationId: string): b
   return [arrival.event, ...duplicates].some((one) => one.correlationId === correlationId);
 }
 
-function fresh({ event, configId }: Arrival, planned: PlannedDelivery, n: number): KeptDelivery {
+function isOver(deliveries: readonly KeptDelivery[]): boolean {
+  return deliveries.every(({ state }) => final.has(state));
+}
+
+/** Returns how many. */
+function removeAll<T>(list: T[], of: (one: T) => boolean): number {
+  const gone = list.filter(of);
+  for (const one of gone) list.splice(list.indexOf(one), 1);
+  return gone.length;
+}
+
+function fresh(planned: PlannedDelivery, configId: string, createdAt: number): KeptDelivery {
   return {
     ...planned,
-    id: deliveryId(event.id, n),
-    eventId: event.id,
+    id: '',
+    eventId: null,
     noticeId: null,
-    carrier: null,
     configId,
     state: 'pending',
-    createdAt: event.receivedAt,
+    carrier: null,
+    createdAt,
     since: planned.dueAt,
     attempts: 0,
     firstAttemptAt: null,

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe } from 'vitest';
-import { deliveryStates } from '../../src/model.ts';
+import { deliveryStates, type Delivery } from '../../src/model.ts';
 import type { Store } from '../../src/store/store.ts';
 import { byHand } from './store-by-hand.ts';
 import { carryingOut } from './store-carrying-out.ts';
+import { digests } from './store-digests.ts';
 import { configId, t0 } from './store-fixtures.ts';
 import { housekeeping } from './store-housekeeping.ts';
 import { lifecycle } from './store-lifecycle.ts';
+import { notices } from './store-notices.ts';
 import { reading } from './store-reading.ts';
 import { receiving } from './store-receiving.ts';
 
@@ -48,6 +50,12 @@ export function storeContract(name: string, makeHome: () => Promise<StoreHome>):
     describe('carrying out', () => {
       carryingOut(current);
     });
+    describe('digests', () => {
+      digests(current);
+    });
+    describe('notices', () => {
+      notices(current);
+    });
     describe('by hand', () => {
       byHand(current);
     });
@@ -63,10 +71,10 @@ export function storeContract(name: string, makeHome: () => Promise<StoreHome>):
   });
 }
 
-/** Accepted events' deliveries = pending + sending + delivered + dead + held + discarded, as counted and as stored. */
+/** Accepted events' and raised notices' deliveries = pending + sending + delivered + dead + held + discarded, as counted and as stored. */
 async function expectNothingLost(store: Store): Promise<void> {
-  const stories = await store.events({ limit: 100_000 });
-  const stored = stories.flatMap((story) => story.deliveries);
+  const stories = [await store.events({ limit: 100_000 }), await store.notices({ limit: 100_000 })].flat();
+  const stored = stories.flatMap((story): readonly Delivery[] => story.deliveries);
   for (const counted of await store.counts()) {
     const ofSink = stored.filter((delivery) => delivery.sink === counted.sink);
     const states = deliveryStates.map((state) => [state, ofSink.filter((one) => one.state === state).length]);

@@ -10,6 +10,11 @@ export interface PrunableEventRow extends PrunableRow {
   readonly content: number;
 }
 
+export interface HeirRow {
+  readonly carrier: number;
+  readonly heir: number;
+}
+
 export interface PlannedCountRow {
   readonly sink: string;
   readonly state: DeliveryState;
@@ -39,15 +44,10 @@ export const deleteConfig = `delete from configs where id = $1`;
 const notFinal = (seq: string) =>
   `select 1 from deliveries d where d.seq ${of(seq)} and d.state in ('pending', 'sending', 'held')`;
 
-/** Deliveries of other events that go out under one of this event's. */
-const carriedForOthers = (eventSeq: string) => `
-  select 1 from deliveries d join deliveries other on other.carrier = d.seq
-  where d.seq ${of(eventSeq)} and other.seq not ${of(eventSeq)}`;
-
-/** Events whose deliveries are all final, and which no other event needs. */
+/** Events whose deliveries are all final. */
 export const prunableEvents = query<PrunableEventRow>(`
   select e.seq, coalesce(e.content, e.seq) as content, e.config_id from events e
-  where e.received_at < $1 and not exists (${notFinal('e.seq')}) and not exists (${carriedForOthers('e.seq')})
+  where e.received_at < $1 and not exists (${notFinal('e.seq')})
   order by e.received_at limit $2`);
 
 export const prunableNotices = query<PrunableRow>(`
@@ -58,6 +58,19 @@ export const prunableNotices = query<PrunableRow>(`
 export const plannedFor = query<PlannedCountRow>(`
   select sink, state, config_id, count(*) as n from deliveries d where d.seq ${of('$1')}
   group by sink, state, config_id`);
+
+/** The digests that go out under an event's deliveries, each with the last delivery of another event in it. */
+export const carriedForOthers = query<HeirRow>(`
+  select d.seq as carrier, max(other.seq) as heir from deliveries d join deliveries other on other.carrier = d.seq
+  where d.seq ${of('$1')} and d.carrier = d.seq and other.seq not ${of('$1')} group by d.seq`);
+
+// What is kept with a digest's carrier, $1, for its heir, $2.
+export const inheritMessage = `
+  update deliveries set message = (select message from deliveries where seq = $1),
+    thread = (select thread from deliveries where seq = $1)
+  where seq = $2`;
+export const inheritAttempts = `update attempts set delivery_seq = $2 where delivery_seq = $1`;
+export const inheritDigest = `update deliveries set carrier = $2 where carrier = $1`;
 
 export const deleteDeliveries = `delete from deliveries where seq ${of('$1')}`;
 

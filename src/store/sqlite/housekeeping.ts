@@ -1,4 +1,5 @@
 import * as sql from '../sql/housekeeping.ts';
+import type { Database } from './database.ts';
 import type { Transaction } from './transaction.ts';
 
 /** Removes old events and notices; see Store.prune. Returns how many. */
@@ -7,16 +8,28 @@ export function pruneOld(transaction: Transaction, before: number, limit: number
   return events + pruneNotices(transaction, before, limit - events);
 }
 
-/** Round by round, since an event of a digest may be kept only for others that go now. */
 function pruneEvents(transaction: Transaction, before: number, limit: number): number {
   const { db } = transaction;
-  const events = limit > 0 ? db.all(sql.prunableEvents, before, limit) : [];
+  const events = db.all(sql.prunableEvents, before, limit);
   for (const event of events) {
+    handOverDigests(db, event.seq);
     forget(transaction, event);
     db.run(sql.deleteCorrelations, event.content, event.seq);
     db.run(sql.deleteEvent, event.seq);
   }
-  return events.length === 0 ? 0 : events.length + pruneEvents(transaction, before, limit - events.length);
+  return events.length;
+}
+
+/**
+ * Digests stay whole for the events that stay. Handed to the last of these, which is likely to stay the longest: so a
+ * digest's rows are rewritten once, and not with each of its events that goes.
+ */
+function handOverDigests(db: Database, eventSeq: number): void {
+  for (const { carrier, heir } of db.all(sql.carriedForOthers, eventSeq)) {
+    db.run(sql.inheritMessage, carrier, heir);
+    db.run(sql.inheritAttempts, carrier, heir);
+    db.run(sql.inheritDigest, carrier, heir);
+  }
 }
 
 function pruneNotices(transaction: Transaction, before: number, limit: number): number {

@@ -31,7 +31,15 @@ function planOf(sql: string): string[] {
 describe('the cost of a statement does not grow with what is stored', () => {
   const { deliveriesOf, storiesOf, attemptsOf, duplicatesOfEvent, deliveryById, eventById } = reading;
   const { noticeById, noticesSince, deadSince, newestReceipt, openInState } = reading;
-  const detail = { deliveriesOf, storiesOf, attemptsOf, duplicatesOfEvent, deliveryById, eventById, noticeById };
+  const detail = {
+    deliveriesOf,
+    storiesOf,
+    attemptsOf,
+    duplicatesOfEvent,
+    deliveryById,
+    eventById,
+    noticeById,
+  };
   const { newestCorrelations: _, ...accepting } = receiving;
   const { unusedConfigs: __, writeProbe: ___, ...pruning } = housekeeping;
   const statements = {
@@ -48,18 +56,40 @@ describe('the cost of a statement does not grow with what is stored', () => {
     eventsOfCandidate: reading.eventsWhere({ since: false, status: true, candidateId: true }),
   };
 
-  test.each(Object.entries(statements))('%s', (name, sql) => {
-    const scans = planOf(sql).filter((step) => step.startsWith('SCAN'));
+  const each = Object.entries(statements).flatMap(([name, sql]) =>
+    typeof sql === 'string'
+      ? [[name, sql] as const]
+      : Object.entries(sql).map(([kind, one]) => [`${name}, ${kind}`, one] as const),
+  );
+  const allowed = new Map([
     // It walks over what it found itself, and takes the first entry of an index.
-    const fromIndex = ['SCAN heads', 'SCAN first', 'SCAN deliveries USING COVERING INDEX deliveries_pending'];
-    const allowed = name === 'laneHeads' ? fromIndex : [];
-    expect(scans.filter((scan) => !allowed.includes(scan))).toEqual([]);
+    ['laneHeads', ['SCAN heads', 'SCAN first', 'SCAN d USING INDEX deliveries_pending']],
+    // Over the sinks that it found.
+    ['deadSince', ['SCAN sinks']],
+  ]);
+
+  test.each(each)('%s', (name, sql) => {
+    const scans = planOf(sql).filter((step) => step.startsWith('SCAN'));
+    expect(scans.filter((scan) => !allowed.get(name)?.includes(scan))).toEqual([]);
   });
 
   test('claims and lanes read what is pending in the order of their index', () => {
     const plans = [...planOf(carryingOut.dueInLane), ...planOf(carryingOut.laneHeads)];
     expect(plans.filter((step) => step.includes('TEMP B-TREE'))).toEqual([]);
     expect(plans.join('\n')).toContain('deliveries_pending (lane=? AND due_at<?)');
+  });
+
+  test('a digest is gathered in the order of its index, and found again by its carrier', () => {
+    const gathering = planOf(carryingOut.beginDigest);
+    expect(gathering.filter((step) => step.includes('TEMP B-TREE'))).toEqual([]);
+    expect(gathering.join('\n')).toContain('deliveries_grouped (lane=? AND group_key=? AND due_at<?)');
+    for (const { digest } of [carryingOut.claim, carryingOut.record, byHand.replay]) {
+      expect(planOf(digest).join('\n')).toContain('deliveries_carried (carrier=?)');
+    }
+  });
+
+  test('what went dead is found by when it did', () => {
+    expect(planOf(reading.deadSince).join('\n')).toContain('deliveries_dead (ended_at>?)');
   });
 
   test('the newest events come first without sorting all of them', () => {
@@ -77,25 +107,20 @@ describe('the schema ties a state to what belongs to it', () => {
     started_at: null,
     ended_at: null,
     receipt: null,
+    group_key: null,
+    group_max: null,
+    carrier: null,
   };
   const insert = (changes: Partial<Record<keyof typeof delivery, string | number | null>>) => {
-    const { seq, state, attempts, first_attempt_at, started_at, ended_at, receipt } = {
-      ...delivery,
-      ...changes,
-    };
+    const row = { ...delivery, ...changes };
+    const columns = Object.keys(row);
+    const places = columns.map((_, index) => `$${index + 1}`);
     db.exec('savepoint attempt');
     try {
       db.run(
-        `insert into deliveries (seq, rule, action, sink, connector, lane, due_at, since, state, attempts,
-           first_attempt_at, started_at, ended_at, receipt)
-         values ($1, 'r', 0, 's', 'c', 'l', 1, 1, $2, $3, $4, $5, $6, $7)`,
-        seq,
-        state,
-        attempts,
-        first_attempt_at,
-        started_at,
-        ended_at,
-        receipt,
+        `insert into deliveries (rule, action, sink, connector, lane, due_at, since, ${columns.join(', ')})
+         values ('r', 0, 's', 'c', 'l', 1, 1, ${places.join(', ')})`,
+        ...Object.values(row),
       );
     } finally {
       db.exec('rollback to attempt; release attempt');
@@ -107,8 +132,10 @@ describe('the schema ties a state to what belongs to it', () => {
     { state: 'pending', attempts: 0, first_attempt_at: null },
     { state: 'sending', started_at: 1 },
     { state: 'delivered', ended_at: 1, receipt: '{}' },
-    { state: 'dead' },
+    { state: 'dead', ended_at: 1 },
     { state: 'held' },
+    { state: 'pending', attempts: 0, first_attempt_at: null, group_key: 'g', group_max: 1 },
+    { state: 'held', group_key: 'g', group_max: 1, carrier: 65_537 },
     { state: 'discarded', attempts: 0, first_attempt_at: null },
   ])('takes %o', (changes) => {
     expect(() => insert(changes)).not.toThrow();
@@ -121,12 +148,18 @@ describe('the schema ties a state to what belongs to it', () => {
     { state: 'delivered' },
     { state: 'delivered', ended_at: 1 },
     { state: 'delivered', receipt: '{}' },
-    { state: 'dead', receipt: '{}' },
-    { state: 'dead', ended_at: 1 },
-    { state: 'dead', attempts: 0, first_attempt_at: null },
+    { state: 'dead', ended_at: 1, receipt: '{}' },
+    { state: 'dead' },
+    { state: 'held', ended_at: 1 },
+    { state: 'dead', ended_at: 1, attempts: 0, first_attempt_at: null },
     { state: 'held', attempts: 0, first_attempt_at: null },
     { state: 'pending', attempts: 0 },
     { state: 'pending', first_attempt_at: null },
+    { state: 'held', group_key: 'g', group_max: 1 },
+    { state: 'held', group_key: 'g', carrier: 65_537 },
+    { state: 'held', group_key: 'g', group_max: 0, carrier: 65_537 },
+    { state: 'held', group_max: 1 },
+    { state: 'held', carrier: 65_537 },
   ])('refuses %o', (changes) => {
     expect(() => insert(changes)).toThrow(/CHECK constraint failed/);
   });

@@ -1,0 +1,256 @@
+import { expect, test } from 'vitest';
+import type { Delivery, DeliveryState, PlannedDelivery } from '../../src/model.ts';
+import type { Bench } from './store.ts';
+import {
+  arrival,
+  claimDue,
+  configId,
+  day,
+  delivered,
+  minute,
+  planned,
+  receipt,
+  rejected,
+  resultOf,
+  retry,
+  t0,
+  unknown,
+} from './store-fixtures.ts';
+
+const inGroup = (changes: Partial<PlannedDelivery> = {}) => planned({ group: 'g', groupMax: 10, ...changes });
+
+export function digests(bench: () => Bench): void {
+  /** An event with one delivery in a group; returns the delivery's id. */
+  const accept = async (changes: Partial<PlannedDelivery> = {}, receivedAt = t0) => {
+    const came = arrival({ receivedAt }, { deliveries: [inGroup(changes)] });
+    const { eventId } = await bench().store.accept(came);
+    return `dlv_${eventId.slice(4)}_1`;
+  };
+  const acceptMany = async (count: number, changes?: Partial<PlannedDelivery>) => {
+    const ids: string[] = [];
+    for (let n = 0; n < count; n += 1) ids.push(await accept(changes));
+    return ids;
+  };
+  /** What each claimed message carries: the ids of the deliveries for its events. */
+  const claimContents = async (now = t0, limit?: number) => {
+    const claimed = await claimDue(bench().store, now, undefined, limit);
+    return claimed.map(({ events }) => events.map(({ id }) => `dlv_${id.slice(4)}_1`));
+  };
+  const get = (ids: readonly string[]) => Promise.all(ids.map((id) => bench().store.delivery(id)));
+  const storyOf = async (delivery: Delivery | null) => {
+    const detail = await bench().store.event(delivery!.eventId!);
+    return detail!.deliveries[0]!;
+  };
+  const statesOf = async (ids: readonly string[]) => (await get(ids)).map((one) => one?.state);
+
+  test('claims all of a group that is due as one, under the id of the first', async () => {
+    const { store } = bench();
+    const ids = await acceptMany(3);
+    const claimed = await claimDue(store);
+    expect(claimed).toMatchObject([
+      { delivery: { id: ids[0], state: 'sending', attempts: 1, carrier: ids[0] }, notice: null },
+    ]);
+    const stories = await Promise.all((await get(ids)).map(storyOf));
+    const events = await Promise.all(stories.map((one) => store.event(one.eventId!)));
+    expect(claimed[0]!.events).toEqual(events.map((detail) => detail!.event));
+    expect(stories.map(({ state, attempts, carrier }) => [state, attempts, carrier])).toEqual(
+      ids.map(() => ['sending', 1, ids[0]]),
+    );
+    expect(await claimDue(store)).toEqual([]);
+  });
+
+  test('keeps apart what is of another group, lane or sink, or is due later, or has no group', async () => {
+    const first = await accept();
+    const other = await accept({ group: 'h' });
+    await accept({ lane: 'slack #other' });
+    const elsewhere = await accept({ sink: 'chat' });
+    const alone = await accept({ group: null, groupMax: null });
+    const late = await accept({ dueAt: t0 + 1 });
+    const second = await accept();
+    expect(await claimContents()).toEqual([[first, second], [other], [elsewhere], [alone]]);
+    expect(await claimContents(t0 + 1)).toEqual([[late]]);
+  });
+
+  test('makes several digests of a group that is too large for one', async () => {
+    const ids = await acceptMany(7, { groupMax: 3 });
+    expect(await claimContents()).toEqual([ids.slice(0, 3), ids.slice(3, 6), ids.slice(6)]);
+  });
+
+  test('counts a digest as one towards the limit of a claim', async () => {
+    const ids = await acceptMany(5, { groupMax: 2 });
+    expect(await claimContents(t0, 2)).toEqual([ids.slice(0, 2), ids.slice(2, 4)]);
+    expect(await claimContents(t0, 2)).toEqual([ids.slice(4)]);
+  });
+
+  test('begins with what is due first, then takes the rest in order', async () => {
+    const late = await accept({ dueAt: t0 + 5 });
+    const early = await accept({ dueAt: t0 + 1 });
+    const [claimed] = await claimDue(bench().store, t0 + 9);
+    expect(claimed?.delivery).toMatchObject({ id: early, carrier: early });
+    expect(claimed?.events.map(({ id }) => `dlv_${id.slice(4)}_1`)).toEqual([late, early]);
+  });
+
+  test('shows a lane by the first of its digests, not by what goes along', async () => {
+    const { store } = bench();
+    await acceptMany(2);
+    const head = { lane: 'slack #hiring', sink: 'slack' };
+    expect(await store.lanes()).toEqual([{ ...head, dueAt: t0 }]);
+    const [claimed] = await claimDue(store);
+    expect(await store.lanes()).toEqual([]);
+    await store.record([resultOf(claimed!, retry)]);
+    expect(await store.lanes()).toEqual([{ ...head, dueAt: t0 + minute }]);
+  });
+
+  const endings = [
+    ['a success', delivered, { state: 'delivered', receipt, lastError: null }],
+    ['a failure that is tried again', retry, { state: 'pending', dueAt: t0 + minute }],
+    ['a rejection', rejected, { state: 'dead', lastError: 'No such channel.' }],
+    ['an unknown outcome', unknown, { state: 'held', uncertain: true }],
+  ] as const;
+  test.each(endings)('records %s for every delivery of a digest', async (_what, outcome, expected) => {
+    const { store } = bench();
+    const ids = await acceptMany(3);
+    const [claimed] = await claimDue(store);
+    const result = resultOf(claimed!, outcome, { progress: ['half'], thread: 'k' });
+    await store.record([result]);
+    for (const one of await get(ids)) {
+      expect(await storyOf(one)).toMatchObject({
+        ...expected,
+        attempts: 1,
+        progress: ['half'],
+        message: result.message,
+        history: [result.attempt],
+      });
+    }
+    expect((await store.counts())[0]?.states[expected.state]).toBe(3);
+    expect(await store.threadOf('slack', 'k')).toEqual('receipt' in expected ? receipt : null);
+  });
+
+  test('tries a digest again with the same events, whatever came meanwhile', async () => {
+    const { store } = bench();
+    const ids = await acceptMany(2);
+    const [claimed] = await claimDue(store);
+    await store.record([resultOf(claimed!, retry)]);
+    const next = await accept();
+    expect(await claimContents(t0 + minute)).toEqual([[next], ids]);
+    expect(await get(ids)).toMatchObject(ids.map(() => ({ attempts: 2, firstAttemptAt: t0 })));
+  });
+
+  test('rescues a digest as it was, with one unknown attempt', async () => {
+    const { store, home } = bench();
+    const ids = await acceptMany(3);
+    await claimDue(store, t0 + 1);
+    await store.close();
+    const next = await home.open();
+    await next.accept(arrival({}, { deliveries: [inGroup()] }));
+    expect(await next.rescue(t0 + 50)).toBe(3);
+    const [, again] = await claimDue(next, t0 + 50);
+    expect(again).toMatchObject({ delivery: { id: ids[0], attempts: 2, uncertain: true } });
+    expect(again!.events.map(({ id }) => `dlv_${id.slice(4)}_1`)).toEqual(ids);
+    const detail = await next.event(again!.events[2]!.id);
+    expect(detail?.deliveries).toMatchObject([
+      { uncertain: true, history: [{ number: 1, startedAt: t0 + 1, endedAt: t0 + 50 }] },
+    ]);
+  });
+
+  test('takes back a digest that was not started, whole', async () => {
+    const { store } = bench();
+    const ids = await acceptMany(2);
+    const [claimed] = await claimDue(store);
+    await store.release([claimed!.delivery.id]);
+    const pending = { state: 'pending', attempts: 0, firstAttemptAt: null };
+    expect(await get(ids)).toMatchObject([pending, pending]);
+    expect(await claimContents()).toEqual([ids]);
+  });
+
+  test('replays a digest whole, whichever of its deliveries is named', async () => {
+    const { store } = bench();
+    const ids = await acceptMany(3);
+    const [claimed] = await claimDue(store);
+    await store.record([resultOf(claimed!, unknown)]);
+    await store.saveConfig({ id: 'cfg_today', source: {}, savedAt: t0 });
+    const moved = planned({ sink: 'chat', connector: 'chat', lane: 'chat', rule: 'new', action: 3 });
+    const replays = [ids[1]!, ids[2]!].map((deliveryId) => ({
+      deliveryId,
+      configId: 'cfg_today',
+      planned: moved,
+    }));
+    expect(await store.replay(replays, t0 + day)).toEqual([
+      { deliveryId: ids[1], done: true },
+      { deliveryId: ids[2], done: true },
+    ]);
+    const { group: _, groupMax: __, ...place } = moved;
+    expect(await get(ids)).toMatchObject(
+      ids.map(() => ({ ...place, configId: 'cfg_today', dueAt: t0 + day, since: t0 + day, uncertain: true })),
+    );
+    const other = await accept({ sink: 'chat', lane: 'chat' });
+    const again = await claimDue(store, t0 + day, 'chat');
+    expect(again.map(({ delivery }) => delivery.id)).toEqual([other, ids[0]]);
+    expect(again[1]?.events).toEqual(claimed?.events);
+    expect((await store.counts()).map(({ sink, planned: all }) => [sink, all])).toEqual([
+      ['chat', 4],
+      ['slack', 0],
+    ]);
+  });
+
+  test('never puts a replay into a digest that it was not in', async () => {
+    const { store } = bench();
+    const single = await accept({ group: null, groupMax: null });
+    const [claimed] = await claimDue(store);
+    await store.record([resultOf(claimed!, rejected)]);
+    const waiting = await accept();
+    await store.replay([{ deliveryId: single, configId, planned: inGroup() }], t0);
+    expect(await claimContents()).toEqual([[single], [waiting]]);
+    expect(await store.delivery(single)).toMatchObject({ group: null, groupMax: null, carrier: null });
+  });
+
+  test('discards one delivery before its digest is begun, and all of them after', async () => {
+    const { store } = bench();
+    const ids = await acceptMany(4);
+    await store.discard([ids[1]!], t0);
+    const [claimed] = await claimDue(store);
+    await store.record([resultOf(claimed!, retry)]);
+    const states: DeliveryState[] = ['pending', 'discarded', 'pending', 'pending'];
+    expect(await statesOf(ids)).toEqual(states);
+    expect(await store.discard([ids[3]!, ids[2]!], t0)).toEqual([
+      { deliveryId: ids[3], done: true },
+      { deliveryId: ids[2], done: true },
+    ]);
+    expect(await statesOf(ids)).toEqual(ids.map(() => 'discarded'));
+    expect(await store.lanes()).toEqual([]);
+  });
+
+  test('keeps the story of a digest for its later events when its first is pruned', async () => {
+    const { store } = bench();
+    const ids = [await accept(), await accept(), await accept({}, t0 + 1)];
+    const [claimed] = await claimDue(store);
+    const result = resultOf(claimed!, rejected, { thread: 'k' });
+    await store.record([result]);
+    const last = ids[2]!;
+    expect(await store.prune(t0 + 1, 10)).toBe(2);
+    expect(await store.delivery(ids[0]!)).toBeNull();
+    const kept = await store.delivery(last);
+    expect(await storyOf(kept)).toMatchObject({
+      carrier: last,
+      message: result.message,
+      history: [result.attempt],
+    });
+    await store.replay([{ deliveryId: last, configId, planned: inGroup() }], t0 + 1);
+    const again = await claimDue(store, t0 + 1);
+    expect(again).toMatchObject([{ delivery: { id: last, attempts: 2 }, events: [{ id: kept!.eventId }] }]);
+  });
+
+  test('prunes events of two digests that go out under each other', async () => {
+    const { store } = bench();
+    const pair = (a: number, b: number) => [
+      inGroup({ dueAt: t0 + a }),
+      inGroup({ dueAt: t0 + b, group: 'h' }),
+    ];
+    await store.accept(arrival({}, { deliveries: pair(1, 2) }));
+    await store.accept(arrival({}, { deliveries: pair(2, 1) }));
+    const claimed = await claimDue(store, t0 + 9);
+    expect(claimed.map(({ events }) => events.length)).toEqual([2, 2]);
+    await store.record(claimed.map((one) => resultOf(one, delivered)));
+    expect(await store.prune(t0 + day, 10)).toBe(2);
+  });
+}

@@ -1,0 +1,178 @@
+import { expect, test } from 'vitest';
+import type { PlannedDelivery, RaisedNotice, Rejected } from '../../src/model.ts';
+import type { Bench } from './store.ts';
+import {
+  arrival,
+  carriedOut,
+  claimDue,
+  configId,
+  day,
+  delivered,
+  minute,
+  notice,
+  planned,
+  rejected,
+  resultOf,
+  retry,
+  t0,
+} from './store-fixtures.ts';
+
+const hour = 60 * minute;
+
+export function notices(bench: () => Bench): void {
+  const raise = (raised: RaisedNotice, deliveries: PlannedDelivery[] = [planned()], store = bench().store) =>
+    store.raise({ notice: raised, configId, deliveries, quietMs: hour });
+
+  test('keeps a notice with its deliveries, whole', async () => {
+    const { store } = bench();
+    const raised = notice({ sink: null, detail: `'; drop table notices; -- <!channel>` });
+    expect(await raise(raised, [planned(), planned({ action: 1, sink: 'mail', lane: 'mail' })])).toBe(true);
+    const detail = await store.notice(raised.id);
+    expect(detail).toMatchObject({ notice: raised, configId });
+    expect(detail?.deliveries).toMatchObject([
+      {
+        id: `dlv_${raised.id.slice(4)}_1`,
+        eventId: null,
+        noticeId: raised.id,
+        state: 'pending',
+        createdAt: t0,
+      },
+      { id: `dlv_${raised.id.slice(4)}_2`, sink: 'mail', message: null, history: [] },
+    ]);
+    expect(await store.delivery(`dlv_${raised.id.slice(4)}_2`)).toMatchObject({
+      noticeId: raised.id,
+      configId,
+    });
+    expect(await store.notice('ntc_nobody')).toBeNull();
+  });
+
+  test('keeps at most one notice for each cause within the quiet time, over restarts and processes too', async () => {
+    const { store, home } = bench();
+    const at = (raisedAt: number, cause = 'dead slack') => notice({ cause, raisedAt });
+    expect(await raise(at(t0))).toBe(true);
+    expect(await raise(at(t0 + hour - 1))).toBe(false);
+    expect(await raise(at(t0, 'dead mail'))).toBe(true);
+    const other = await home.open();
+    expect(await raise(at(t0 + hour - 1), [planned()], other)).toBe(false);
+    await store.close();
+    const raced = await Promise.all([1, 2, 3].map(() => raise(at(t0 + hour), [planned()], other)));
+    expect(raced.toSorted()).toEqual([false, false, true]);
+    expect(await other.notices({})).toHaveLength(3);
+  });
+
+  test('goes on with notices when the clock was set back', async () => {
+    await raise(notice({ cause: 'c', raisedAt: t0 + 400 * day }));
+    expect(await raise(notice({ cause: 'c', raisedAt: t0 }))).toBe(true);
+  });
+
+  test('gives a claimed delivery with its notice, and records it like any other', async () => {
+    const { store } = bench();
+    const raised = notice();
+    await raise(raised);
+    const [first] = await claimDue(store);
+    expect(first).toMatchObject({ delivery: { noticeId: raised.id }, events: [], notice: raised });
+    await store.record([resultOf(first!, retry)]);
+    const [second] = await claimDue(store, t0 + minute);
+    expect(await store.rescue(t0 + minute)).toBe(1);
+    const [third] = await claimDue(store, t0 + minute);
+    await store.record([resultOf(second!, delivered), resultOf(third!, rejected)]);
+    const detail = await store.notice(raised.id);
+    expect(detail?.deliveries).toMatchObject([
+      { state: 'dead', attempts: 3, message: { text: expect.any(String) } },
+    ]);
+    expect(detail?.deliveries[0]?.history.map(({ outcome }) => outcome.outcome)).toEqual([
+      'retry',
+      'unknown',
+      'rejected',
+    ]);
+  });
+
+  test('never puts notices into a digest', async () => {
+    const { store } = bench();
+    const inGroup = planned({ group: 'g', groupMax: 9 });
+    await store.accept(arrival({}, { deliveries: [inGroup] }));
+    await raise(notice(), [inGroup]);
+    await raise(notice(), [inGroup]);
+    const claimed = await claimDue(store);
+    expect(claimed.map(({ events }) => events.length)).toEqual([1, 0, 0]);
+    expect(claimed[1]?.delivery).toMatchObject({ group: null, groupMax: null, carrier: null });
+  });
+
+  test('lists notices newest first, and never among events', async () => {
+    const { store } = bench();
+    const [old, recent, newest] = [t0, t0 + 1, t0 + 2].map((raisedAt) => notice({ raisedAt }));
+    for (const one of [old!, recent!, newest!]) await raise(one);
+    const ids = async (filter: Parameters<typeof store.notices>[0]) =>
+      (await store.notices(filter)).map((story) => story.notice.id);
+    expect(await ids({})).toEqual([newest!.id, recent!.id, old!.id]);
+    expect(await ids({ since: t0 + 1, limit: 5 })).toEqual([newest!.id, recent!.id]);
+    expect(await ids({ limit: 1 })).toEqual([newest!.id]);
+    expect((await store.notices({}))[0]?.deliveries).toEqual([
+      await store.delivery(`dlv_${newest!.id.slice(4)}_1`),
+    ]);
+    expect(await store.events({})).toEqual([]);
+    expect(await store.lastEventAt()).toBeNull();
+  });
+
+  test('counts, lists, replays and discards deliveries of notices', async () => {
+    const { store } = bench();
+    const raised = notice();
+    await raise(raised, [planned(), planned()]);
+    const claimed = await claimDue(store);
+    await store.record(claimed.map((one) => resultOf(one, rejected)));
+    const [first, second] = claimed.map(({ delivery }) => delivery.id);
+    const [event] = await carriedOut(store, [rejected]);
+    const dead = await store.deliveries({ states: ['dead'], since: t0 });
+    expect(dead.map(({ id }) => id)).toEqual([event, first, second]);
+    const after = await store.deliveries({ states: ['dead'], after: first! });
+    expect(after.map(({ id }) => id)).toEqual([second]);
+    await store.replay([{ deliveryId: first!, configId, planned: planned() }], t0 + 1);
+    await store.discard([second!], t0 + 1);
+    expect((await store.notice(raised.id))?.deliveries.map(({ state }) => state)).toEqual([
+      'pending',
+      'discarded',
+    ]);
+    expect(await store.counts()).toMatchObject([
+      { planned: 3, states: { pending: 1, discarded: 1, dead: 1 } },
+    ]);
+  });
+
+  test('prunes old notices whose deliveries are all final', async () => {
+    const { store, home } = bench();
+    await store.saveConfig({ id: 'cfg_old', source: {}, savedAt: t0 });
+    const over = notice();
+    await store.raise({ notice: over, configId: 'cfg_old', deliveries: [planned()], quietMs: hour });
+    await raise(notice(), [planned({ dueAt: t0 + day })]);
+    await raise(notice({ raisedAt: t0 + 1 }), []);
+    const [claimed] = await claimDue(store);
+    await store.record([resultOf(claimed!, delivered)]);
+    await carriedOut(store, [delivered]);
+    const other = await home.open();
+    expect(await other.prune(t0 + 1, 1)).toBe(1);
+    expect(await other.config('cfg_old')).not.toBeNull();
+    expect(await other.prune(t0 + 1, 2)).toBe(1);
+    expect(await store.notices({})).toHaveLength(2);
+    expect(await store.delivery(claimed!.delivery.id)).toBeNull();
+    expect(await other.config('cfg_old')).toBeNull();
+  });
+
+  test('sums up by sink what went dead since a time, notices apart', async () => {
+    const { store } = bench();
+    expect(await store.deadSince(0)).toEqual([]);
+    const later: Rejected = { ...rejected, detail: 'The channel is archived.' };
+    const [first] = await carriedOut(store, [rejected, delivered, rejected]);
+    await carriedOut(store, [later], t0 + minute);
+    await store.accept(arrival({}, { deliveries: [planned({ sink: 'mail', lane: 'mail' })] }));
+    await raise(notice());
+    const claimed = [...(await claimDue(store)), ...(await claimDue(store, t0, 'mail'))];
+    await store.record(claimed.map((one) => resultOf(one, rejected)));
+    const ended = t0 + 5;
+    const mail = { sink: 'mail', count: 1, firstAt: ended, reason: rejected.detail };
+    const slack = { sink: 'slack', count: 3, firstAt: ended, reason: later.detail };
+    expect(await store.deadSince(ended - 1)).toEqual([mail, slack]);
+    expect(await store.deadSince(ended)).toEqual([{ ...slack, count: 1, firstAt: ended + minute }]);
+    expect(await store.deadSince(ended + minute)).toEqual([]);
+    await store.replay([{ deliveryId: first!, configId, planned: planned() }], t0 + day);
+    expect(await store.deadSince(ended - 1)).toEqual([mail, { ...slack, count: 2 }]);
+  });
+}
