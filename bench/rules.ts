@@ -51,6 +51,7 @@ function planOf(count: number, whenOf: (index: number) => When): Plan {
     // oxlint-disable-next-line unicorn/no-thenable -- the YAML's word
     then: actions,
     unmatched: [],
+    alerts: [],
     test: (testId) => catalog.get(testId) ?? { id: testId, channel: null },
     testIds: indexes,
   };
@@ -63,13 +64,16 @@ function slackAction(rule: string): Action {
     const rendered = fields.render(data, ['channel']);
     return 'fault' in rendered ? 'slack' : `slack ${JSON.stringify(rendered.fields['channel'])}`;
   };
-  return { rule, action: 0, sink: 'slack', connector: 'slack', lane, render: (data) => fields.render(data) };
+  const render: Action['render'] = (data) => fields.render(data);
+  return { rule, action: 0, sink: 'slack', connector: 'slack', ...plainly, lane, render };
 }
 
 function sheetAction(rule: string): Action {
-  return { rule, action: 1, sink: 'sheet', connector: 'google-sheets', lane: () => 'sheet', render: nothing };
+  const [sink, connector] = ['sheet', 'google-sheets'];
+  return { rule, action: 1, sink, connector, ...plainly, lane: () => sink, render: nothing };
 }
 
+const plainly = { hours: null, digest: null };
 const nothing = () => ({ fields: {} });
 
 /** Microseconds a decision: the fastest of many turns, the one that the machine disturbed least. */

@@ -8,6 +8,7 @@ import { Secret } from './secret.ts';
  */
 
 export { Secret };
+export { digestInShort, eventInShort, noticeInShort } from './default-texts.ts';
 export { fetchFailure } from './fetch-failure.ts';
 
 /**
@@ -143,6 +144,8 @@ export interface Connector<
   lane?(fields: z.infer<Action>): string;
   /** The keys that `lane` reads; only these are rendered when an event is accepted. */
   readonly laneKeys?: readonly (keyof z.infer<Action> & string)[];
+  /** The keys that say where a message goes: events for which they differ never share a digest. */
+  readonly placeKeys?: readonly (keyof z.infer<Action> & string)[];
   /** The thread key of a message; see AttemptRequest.threadOf. */
   thread?(message: Message): string | null;
   /** Pure: the action's keys, rendered, become exactly what will be sent. Secrets of the options do not go in. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineConnector, plain } from '../../src/connector.ts';
+import { defineConnector, digestInShort, eventInShort, noticeInShort, plain } from '../../src/connector.ts';
 import type { Escape, Medium } from '../../src/connector.ts';
 import { oneLine, parseAddresses } from './addresses.ts';
 import type { Address } from './addresses.ts';
@@ -73,6 +73,14 @@ const escapeHtml: Escape = (value) =>
 
 const header: Medium = { escape: oneLine };
 
+const digestText = `{% for event in events %}${eventInShort}
+{% endfor %}`;
+
+const noticeText = `{{ notice.detail }}
+
+{{ notice.advice }}
+`;
+
 /** Mail over SMTP. It cannot be asked what arrived: the Message-ID, the same on every attempt, lets mail systems drop a repeat. */
 export const email = defineConnector({
   name: 'email',
@@ -89,6 +97,11 @@ export const email = defineConnector({
     headers: header,
   },
   defaults: { concurrency: 5, timeoutMs: 60_000 },
+  defaultFields: {
+    digest: { subject: digestInShort, text: digestText },
+    notice: { subject: `Candidate Connector: ${noticeInShort}`, text: noticeText },
+  },
+  placeKeys: ['to', 'cc', 'bcc', 'replyTo'],
   compose: (fields, context, { from }) => compose(fields, context.deliveryId, from),
   connect: async (given) => {
     const { connectMail } = await import('./sink.ts');

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineConnector, plain } from '../../src/connector.ts';
+import { defineConnector, digestInShort, noticeInShort, plain } from '../../src/connector.ts';
 import type { Sink } from '../../src/connector.ts';
 import { writeMany } from './batch.ts';
 import { checkSheet } from './check.ts';
@@ -50,15 +50,32 @@ const action = z
     error: 'expected one of the headers of row',
   });
 
+const digestRow = {
+  Sent: '{{ now }}',
+  Events: '{{ events.size }}',
+  Summary: digestInShort,
+  Candidates: '{{ events | map: "candidateId" | join: ", " }}',
+};
+
+const noticeRow = {
+  Sent: '{{ now }}',
+  Alert: noticeInShort,
+  Since: '{{ notice.since }}',
+  Detail: '{{ notice.detail }}',
+  'To do': '{{ notice.advice }}',
+};
+
 /** Writes rows to one spreadsheet. Values are never interpreted: what begins with = stays text. */
 export const googleSheets = defineConnector({
   name: 'google-sheets',
   options,
   action,
   templates: { tab: plain, row: { ...plain, data: true } },
-  batch: { max: 500 },
+  batch: { max: 501 },
   // Rows stand in the order in which they came, and a header is made once.
-  defaults: { concurrency: 1, timeoutMs: 30_000 },
+  defaults: { concurrency: 1, timeoutMs: 30_000, pace: { count: 60, perMs: 60_000, burst: 1 } },
+  defaultFields: { digest: { row: digestRow }, notice: { tab: 'Alerts', row: noticeRow } },
+  placeKeys: ['tab'],
   compose: (fields, context) => compose(fields, context),
   connect: async ({ spreadsheetId, credentials: given, apiUrl }): Promise<Sink<SheetMessage>> => {
     const account = await readAccount(given);

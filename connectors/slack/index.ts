@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { defineConnector, delivered, plain, secret } from '../../src/connector.ts';
+import {
+  defineConnector,
+  delivered,
+  digestInShort,
+  eventInShort,
+  noticeInShort,
+  plain,
+  secret,
+} from '../../src/connector.ts';
 import type { AttemptRequest, Sink } from '../../src/connector.ts';
 import type { Outcome } from '../../src/model.ts';
 import { ChannelIds } from './channels.ts';
@@ -43,6 +51,17 @@ const action = z
     error: 'expected text or blocks',
   });
 
+/** More would not fit into one message. */
+const eventsListed = 40;
+
+const digestText = `*${digestInShort}*
+{% for event in events limit: ${eventsListed} %}• ${eventInShort}
+{% endfor %}{% if events.size > ${eventsListed} %}… and {{ events.size | minus: ${eventsListed} }} more{% endif %}`;
+
+const noticeText = `:warning: *Candidate Connector: ${noticeInShort}*
+{{ notice.detail }}
+{{ notice.advice }}`;
+
 /** Posts to Slack with `chat.postMessage`, one call an attempt. */
 export const slack = defineConnector({
   name: 'slack',
@@ -56,10 +75,12 @@ export const slack = defineConnector({
     username: plain,
     icon: plain,
   },
-  defaults: { concurrency: 4, timeoutMs: 20_000 },
+  defaults: { concurrency: 4, timeoutMs: 20_000, pace: { count: 1, perMs: 1000, burst: 3 } },
+  defaultFields: { digest: { text: digestText }, notice: { text: noticeText } },
   // Slack's rate holds for each channel, and so does the order that people see.
   lane: ({ channel }) => channel.trim().replace(/^#/, ''),
   laneKeys: ['channel'],
+  placeKeys: ['channel', 'threadBy'],
   thread: threadOf,
   compose: (fields, context) => compose(fields, context),
   connect: async ({ token, apiUrl }): Promise<Sink<SlackMessage>> => {

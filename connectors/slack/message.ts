@@ -1,5 +1,5 @@
 import { rejected } from '../../src/connector.ts';
-import type { Composed, DeliveryContext } from '../../src/connector.ts';
+import type { Composed, DeliveryContext, Subject } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
 import type { Block } from './blocks.ts';
 import { fitBlocks, wordsOf } from './blocks.ts';
@@ -96,9 +96,14 @@ function wellFormed(tree: Json): Json {
   return Object.fromEntries(Object.entries(tree).map(([key, value]) => [key, wellFormed(value)]));
 }
 
-function fallback(blocks: readonly Block[], { event }: DeliveryContext): string {
-  const words = wordsOf(blocks) || `Candidate ${escapeText(event.candidateId)}: ${event.status}`;
-  return shorten(words, maxFallbackLength);
+function fallback(blocks: readonly Block[], { subject }: DeliveryContext): string {
+  return shorten(wordsOf(blocks) || escapeText(inShort(subject)), maxFallbackLength);
+}
+
+function inShort(subject: Subject): string {
+  if (subject.kind === 'notice') return subject.notice.detail;
+  if (subject.kind === 'digest') return `Candidates: ${subject.events.length}`;
+  return `Candidate ${subject.event.candidateId}: ${subject.event.status}`;
 }
 
 function iconArguments(icon: string): Pick<SlackMessage, 'icon_emoji' | 'icon_url'> {

@@ -1,5 +1,5 @@
 import { rejected } from '../../src/connector.ts';
-import type { Composed, DeliveryContext } from '../../src/connector.ts';
+import type { Composed, DeliveryContext, EventData, Subject } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
 
 /** A call without what the sink adds: its URL, its headers and the signature. */
@@ -22,11 +22,11 @@ export interface CallFields {
 }
 
 /** Pure. */
-export function compose(fields: CallFields, { event }: DeliveryContext): Composed<Call> {
+export function compose(fields: CallFields, { subject }: DeliveryContext): Composed<Call> {
   const path = pathOf(fields.path ?? '');
   if (path === null) return { rejected: leadsOutside };
   const headers = { 'content-type': 'application/json', ...lowerCased(fields.headers ?? {}) };
-  const body = fields.body ?? defaultBody(event);
+  const body = fields.body ?? defaultBody(subject);
   if (typeof body === 'string' && /[/+]json\b/i.test(headers['content-type'])) {
     const fault = jsonFault(body);
     if (fault !== null) return { rejected: notJson(fault) };
@@ -34,12 +34,22 @@ export function compose(fields: CallFields, { event }: DeliveryContext): Compose
   return { message: { method: fields.method ?? 'POST', path, headers, body } };
 }
 
-/** Standard Webhooks' shape of a payload. The sender's own body (`event.raw`) is left to templates. */
-function defaultBody(event: DeliveryContext['event']): Json {
-  const { id, candidateId, candidateNumericalId, testId, status, receivedAt, correlationId } = event;
+/** Standard Webhooks' shape of a payload. */
+function defaultBody(subject: Subject): Json {
+  if (subject.kind === 'notice')
+    return { type: 'connector.alert', timestamp: subject.notice.since, data: { ...subject.notice } };
+  if (subject.kind === 'digest') {
+    const timestamp = subject.events.at(-1)?.receivedAt ?? null;
+    return { type: 'candidate.digest', timestamp, data: { events: subject.events.map(payloadOf) } };
+  }
+  const { status, receivedAt } = subject.event;
   const type = `candidate.${status.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase()}`;
-  const data = { id, candidateId, candidateNumericalId, testId, status, receivedAt, correlationId };
-  return { type, timestamp: receivedAt, data };
+  return { type, timestamp: receivedAt, data: payloadOf(subject.event) };
+}
+
+/** An event without the sender's own body (`event.raw`), which is left to templates. */
+function payloadOf({ raw: _, ...event }: EventData): Json {
+  return event;
 }
 
 /** Percent-encoded where needed; null where a segment would climb out of the sink's url. */

@@ -70,6 +70,7 @@ export const webhook = defineConnector({
     body: { escape: escapeJson, data: true },
   },
   defaults: { concurrency: 16, timeoutMs: 30_000 },
+  placeKeys: ['path'],
   compose: (fields, context) => compose(fields, context),
   connect: async (given) => {
     const { connectWebhook } = await import('./sink.ts');

@@ -1,9 +1,13 @@
 import type { z } from 'zod';
 import type { AnyConnector } from '../connector.ts';
 import type { Json } from '../model.ts';
-import type { Action } from '../rules/plan.ts';
+import type { Hours } from '../rules/hours.ts';
+import type { Action, Digest } from '../rules/plan.ts';
 import type { CompiledFields } from '../templates/templates.ts';
 import { compileFields } from '../templates/templates.ts';
+import { contentId } from './canonical.ts';
+import { toDigest } from './digest.ts';
+import type { ReadDigest } from './schema/action.ts';
 import { actionSchema, alertActionSchema, commonActionKeys } from './schema/action.ts';
 import { withoutOwnKeys } from './schema/common-keys.ts';
 import type { Path } from './fault.ts';
@@ -23,7 +27,10 @@ export interface ActionReading extends Reading {
   readonly connectors: ReadonlyMap<string, AnyConnector>;
   /** The catalog's keys, which templates may name. */
   readonly testKeys: ReadonlySet<string>;
-  readonly hoursNames: readonly string[];
+  /** By name; null where it has faults. */
+  readonly hours: ReadonlyMap<string, Hours | null>;
+  /** Changes with the catalog. */
+  readonly catalogId: string;
 }
 
 export interface ActionPlace {
@@ -32,26 +39,45 @@ export interface ActionPlace {
   readonly path: Path;
 }
 
+/** What a message of an action tells of. */
+type Tells = 'event' | 'digest' | 'notice';
+
 /** Compiles one entry of a `then` as it is in a plan's source; reports what is wrong with it and returns null. */
-export function compileAction(raw: Json, place: ActionPlace, reading: ActionReading): Action | null {
+export function compileAction(
+  raw: Json,
+  place: ActionPlace,
+  reading: ActionReading,
+  kind: 'rule' | 'alert' = 'rule',
+): Action | null {
   const { connector, written } = checkCommon(raw, place.path, reading);
   if (!connector) return null;
-  const words: Vocabulary = { test: reading.testKeys, digest: written['digest'] !== undefined };
-  const value = validateAction(actionSchema(connector), connector, written, place.path, reading);
+  const tells = kind === 'alert' ? 'notice' : written['digest'] === undefined ? 'event' : 'digest';
+  const whole = tells === 'event' ? written : { ...connector.defaultFields?.[tells], ...written };
+  const schema = kind === 'alert' ? alertActionSchema(connector) : actionSchema(connector);
+  const value = validateAction(schema, connector, whole, place.path, reading);
+  const words = vocabularyOf(tells, connector, value, reading);
   const compiled = value && compileFields(own(value), connector.templates, words);
   const bare = bareReferences(written, connector.templates);
   if (value && compiled?.faults.length === 0 && bare.length === 0)
-    return toAction(value, compiled.fields, connector, place);
+    return toAction({ value, written, fields: compiled.fields, connector, place, reading });
   const faults = bare.length > 0 ? bare : templateFaults(written, connector.templates, words);
   for (const fault of faults) reading.report({ ...fault, path: [...place.path, ...fault.path] });
   return null;
 }
 
-/** Checks an alert's action. Its templates see other data, so they are left for when alerts are sent. */
-export function checkAlertAction(raw: Json, path: Path, reading: ActionReading): void {
-  const { connector, written } = checkCommon(raw, path, reading);
-  if (connector) validateAction(alertActionSchema(connector), connector, written, path, reading);
+function vocabularyOf(
+  tells: Tells,
+  connector: AnyConnector,
+  value: JsonMap | undefined,
+  { testKeys }: ActionReading,
+): Vocabulary {
+  if (tells !== 'digest') return { test: testKeys, subject: tells };
+  const { max: digestOf } = (value?.['digest'] ?? { max: 1 }) as { max: number };
+  return { test: testKeys, subject: { digestOf, placeKeys: placeKeysOf(connector) } };
 }
+
+const placeKeysOf = ({ laneKeys = [], placeKeys = [] }: AnyConnector): Set<string> =>
+  new Set([...laneKeys, ...placeKeys] as string[]);
 
 /** Without a connector only the keys that all actions have can be checked. */
 function checkCommon(
@@ -71,10 +97,10 @@ function checkCommon(
   return connector ? { connector, written } : { written };
 }
 
-function checkHours({ hours }: JsonMap, path: Path, { hoursNames, report }: ActionReading): void {
-  if (typeof hours !== 'string' || hoursNames.includes(hours)) return;
-  const instead = didYouMeanOneOf(hours, hoursNames, 'name some under "hours"');
-  report(error([...path, 'hours'], `there are no hours "${hours}"${instead}`));
+function checkHours({ hours: name }: JsonMap, path: Path, { hours, report }: ActionReading): void {
+  if (typeof name !== 'string' || hours.has(name)) return;
+  const instead = didYouMeanOneOf(name, [...hours.keys()], 'name some under "hours"');
+  report(error([...path, 'hours'], `there are no hours "${name}"${instead}`));
 }
 
 function validateAction(
@@ -93,19 +119,27 @@ function own(action: JsonMap): Record<string, Json> {
   return Object.fromEntries(Object.entries(action).filter(([key]) => !(key in commonActionKeys)));
 }
 
-function toAction(
-  value: JsonMap,
-  fields: CompiledFields,
-  connector: AnyConnector,
-  { rule, index }: ActionPlace,
-): Action {
-  const { sink } = value as { sink: string };
+interface Checked {
+  readonly value: JsonMap;
+  readonly written: JsonMap;
+  readonly fields: CompiledFields;
+  readonly connector: AnyConnector;
+  readonly place: ActionPlace;
+  readonly reading: ActionReading;
+}
+
+function toAction(checked: Checked): Action {
+  const { value, fields, connector, place, reading } = checked;
+  const { sink, hours: hoursName } = value as { sink: string; hours?: string };
+  const hours = reading.hours.get(hoursName ?? '') ?? null;
   const fixed = own(value);
   return {
-    rule,
-    action: index,
+    rule: place.rule,
+    action: place.index,
     sink,
     connector: connector.name,
+    hours,
+    digest: digestOf(checked, hours),
     render: (data) => fields.render(data),
     lane(data) {
       if (!connector.lane) return sink;
@@ -115,4 +149,20 @@ function toAction(
       return lane === '' ? sink : `${sink} ${lane}`;
     },
   };
+}
+
+function digestOf(
+  { value, written, fields, connector, reading }: Checked,
+  hours: Hours | null,
+): Digest | null {
+  const { digest } = value as { digest?: ReadDigest };
+  if (!digest) return null;
+  const placeKeys = [...placeKeysOf(connector)];
+  return toDigest(digest, hours?.timeZone ?? 'UTC', {
+    place(data) {
+      const rendered = fields.render(data, placeKeys);
+      return 'fault' in rendered ? null : rendered.fields;
+    },
+    contentId: contentId([written, reading.catalogId]).slice(0, 16),
+  });
 }

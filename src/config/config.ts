@@ -1,4 +1,4 @@
-import type { AnyConnector, Secret } from '../connector.ts';
+import type { AnyConnector, PaceLimit, Secret } from '../connector.ts';
 import type { Json, Status } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
 
@@ -41,8 +41,8 @@ export interface SinkConfig {
   /** Validated by the connector's own schema. */
   readonly options: { readonly [key: string]: unknown };
   readonly retry: RetryPolicy;
-  /** null: no limit beyond the tool's own. */
-  readonly rate: Rate | null;
+  /** The pace of each lane; null where nothing but the tool itself limits it. */
+  readonly pace: PaceLimit | null;
   readonly concurrency: number;
   readonly timeoutMs: number;
   readonly onUnknown: 'resend' | 'hold';

@@ -1,18 +1,19 @@
-import { z } from 'zod';
 import type { AnyConnector } from '../connector.ts';
 import type { Json } from '../model.ts';
 import { compileRules, unreachable } from '../rules/compile.ts';
-import type { Action, Plan } from '../rules/plan.ts';
-import { unmatchedRule } from '../rules/plan.ts';
+import type { Hours } from '../rules/hours.ts';
+import type { Action, Alert, Plan } from '../rules/plan.ts';
+import { alertRule, unmatchedRule } from '../rules/plan.ts';
 import type { When } from '../rules/when.ts';
 import type { ActionReading } from './action.ts';
-import { checkAlertAction, compileAction } from './action.ts';
+import { compileAction } from './action.ts';
 import { contentId } from './canonical.ts';
 import type { Fault, Path } from './fault.ts';
 import { error, pathText, warning } from './fault.ts';
-import { alertShapes, catalogEntry, hoursSchema, ruleSchema, testIdKey } from './schema/plan.ts';
+import { compileHours } from './hours.ts';
+import { alertKinds, alertsSchema, catalogEntry, ruleSchema, testIdKey } from './schema/plan.ts';
 import type { PlanSource } from './plan-source.ts';
-import { alertActions, entries } from './plan-source.ts';
+import { entries } from './plan-source.ts';
 import type { Reading } from './schema/validate.ts';
 import { validate } from './schema/validate.ts';
 import type { Surroundings } from './references/values.ts';
@@ -51,17 +52,22 @@ export function compilePlan(source: Json, options: Surroundings & Connectors): P
 export function buildPlan(source: PlanSource, reading: Reading & Connectors): Plan {
   const catalog = readCatalog(source.catalog, reading);
   const testKeys = new Set(['id', 'name', 'owner', 'channel', ...[...catalog.values()].flatMap(Object.keys)]);
-  const hoursNames = readHours(source.hours, reading);
-  const actionReading: ActionReading = { ...reading, testKeys, hoursNames };
+  const actionReading: ActionReading = {
+    ...reading,
+    testKeys,
+    hours: readHours(source.hours, reading),
+    catalogId: contentId(source.catalog ?? null),
+  };
   const rules = readRules(source.rules, actionReading);
   const unmatched = readActions(source.unmatched, unmatchedRule, ['unmatched'], actionReading);
-  readAlerts(source, actionReading);
+  const alerts = readAlerts(source.alerts, actionReading);
   reportUnreachable(rules, reading);
   return {
     id: contentId(source as Json),
     rules: compileRules(rules),
     then: rules.map(({ then }) => then),
     unmatched,
+    alerts,
     test: testLookup(catalog, testKeys),
     testIds: [...catalog.keys()].map(Number),
   };
@@ -87,11 +93,9 @@ function testLookup(catalog: ReadonlyMap<string, JsonMap>, keys: ReadonlySet<str
   return (testId) => known.get(testId) ?? { ...empty, id: testId };
 }
 
-function readHours(raw: Json | undefined, reading: Reading): string[] {
+function readHours(raw: Json | undefined, reading: Reading): Map<string, Hours | null> {
   const named = maps(raw, ['hours'], 'a map from names to opening hours', reading);
-  for (const [name, hours] of named)
-    validate({ schema: hoursSchema, raw: hours, path: ['hours', name] }, reading);
-  return named.map(([name]) => name);
+  return new Map(named.map(([name, hours]) => [name, compileHours(hours, ['hours', name], reading)]));
 }
 
 interface CompiledRule {
@@ -129,19 +133,20 @@ function readActions(raw: Json | undefined, rule: string, path: Path, reading: A
   });
 }
 
-function readAlerts(source: PlanSource, reading: ActionReading): void {
-  if (source.alerts !== undefined) {
-    const then = z.array(z.unknown()).min(1);
-    const kinds = Object.entries(alertShapes).map(([name, shape]) => [
-      name,
-      z.strictObject({ ...shape, then }).optional(),
-    ]);
-    validate(
-      { schema: z.strictObject(Object.fromEntries(kinds)), raw: source.alerts, path: ['alerts'] },
-      reading,
+function readAlerts(raw: Json | undefined, reading: ActionReading): Alert[] {
+  const read =
+    raw === undefined ? undefined : validate({ schema: alertsSchema, raw, path: ['alerts'] }, reading);
+  const written = isMap(raw) ? raw : {};
+  return alertKinds.flatMap((kind) => {
+    const alert = written[kind];
+    const place = { rule: alertRule(kind), path: ['alerts', kind, 'then'] };
+    const actions = entries(isMap(alert) ? alert['then'] : undefined).flatMap(
+      ([index, action]) =>
+        compileAction(action, { ...place, index, path: [...place.path, index] }, reading, 'alert') ?? [],
     );
-  }
-  for (const { action, path } of alertActions(source)) checkAlertAction(action, path, reading);
+    const found = read?.[kind];
+    return found ? [{ kind, afterMs: found.after, actions }] : [];
+  });
 }
 
 function reportUnreachable(rules: readonly CompiledRule[], { report }: Reading): void {

@@ -1,7 +1,7 @@
 import type { Event, Json } from '../model.ts';
 import { explain } from '../rules/decide.ts';
 import type { Explanation } from '../rules/plan.ts';
-import { templateData } from '../templates/data.ts';
+import { digestData, templateData } from '../templates/data.ts';
 import type { Config, Problem, Scenario } from './config.ts';
 import { isMap } from './walk.ts';
 
@@ -27,7 +27,12 @@ function mismatch(scenario: Scenario, { plan }: Config, now: number): string | n
   const event = eventOf(scenario, now);
   const { actions } = explain(plan, event, now);
   const sent = actions.map(({ action }) =>
-    rendered(action, templateData(event, plan.test(event.testId), action.rule, now)),
+    rendered(
+      action,
+      action.digest
+        ? digestData([event], plan.test, action.rule, now)
+        : templateData(event, plan.test(event.testId), action.rule, now),
+    ),
   );
   const name = `${event.status} of test ${event.testId}`;
   const failed = sent.find(({ fault }) => fault !== null);

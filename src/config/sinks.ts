@@ -73,7 +73,7 @@ function toSink(name: string, connector: AnyConnector, sink: ReadSink): SinkConf
     connector,
     options,
     retry: toRetryPolicy(retry),
-    rate: rate ?? null,
+    pace: rate ? { ...rate, burst: 1 } : (connector.defaults.pace ?? null),
     concurrency: concurrency ?? connector.defaults.concurrency,
     timeoutMs: timeout ?? connector.defaults.timeoutMs,
     onUnknown,

@@ -1,7 +1,7 @@
-import type { Event, PlannedDelivery } from '../model.ts';
-import { LazyTemplateData } from '../templates/data.ts';
+import type { Event, PlannedDelivery, RaisedNotice } from '../model.ts';
+import { LazyTemplateData, noticeData } from '../templates/data.ts';
 import type { Action, Explanation, Plan, Subject } from './plan.ts';
-import { schedule } from './schedule.ts';
+import { openFrom, schedule } from './schedule.ts';
 
 /** The deliveries that an event causes, in the order of the rules and their actions. Pure; called for every event. */
 export function decide(plan: Plan, event: Event, now: number): PlannedDelivery[] {
@@ -31,6 +31,14 @@ function actionsFor(plan: Plan, subject: Subject): readonly Action[] {
 function planned(action: Action, event: Event, { test }: Subject, now: number): PlannedDelivery {
   const { rule, action: index, sink, connector } = action;
   const lane = action.lane(new LazyTemplateData(event, test, rule, now));
-  const { dueAt, group } = schedule(action, event, now);
-  return { rule, action: index, sink, connector, lane, dueAt, group };
+  const { dueAt, group, groupMax } = schedule(action, event, test, now);
+  return { rule, action: index, sink, connector, lane, dueAt, group, groupMax };
+}
+
+/** The delivery of an alert's action for a notice: alone, at once or when its hours open. */
+export function planNotice(action: Action, notice: RaisedNotice, now: number): PlannedDelivery {
+  const { rule, action: index, sink, connector } = action;
+  const lane = action.lane(noticeData(notice, rule, now));
+  const dueAt = openFrom(action, now);
+  return { rule, action: index, sink, connector, lane, dueAt, group: null, groupMax: null };
 }

@@ -1,5 +1,8 @@
-import type { ActionRef, CandidateEvent, Json, PlannedDelivery } from '../model.ts';
-import type { TemplateData } from '../templates/data.ts';
+import type { ActionRef, CandidateEvent, Json, Notice, PlannedDelivery } from '../model.ts';
+import type { AnyTemplateData, TemplateData } from '../templates/data.ts';
+import type { Field } from './fields.ts';
+import type { Hours } from './hours.ts';
+import type { Windows } from './windows.ts';
 
 /** What rules test: the event, and the catalog's entry for its test (see TemplateData.test). */
 export interface Subject {
@@ -28,10 +31,36 @@ export type Rendered = { readonly fields: { readonly [key: string]: Json } } | {
 export interface Action extends ActionRef {
   readonly sink: string;
   readonly connector: string;
+  /** The opening hours that its messages wait for; null where they go at any time. */
+  readonly hours: Hours | null;
+  /** Null where each event has a message of its own. */
+  readonly digest: Digest | null;
   /** The lane of a delivery; the sink's name where the connector has no lanes or the lane's template fails. */
-  lane(data: TemplateData): string;
+  lane(data: AnyTemplateData): string;
   /** Every key of the action with its templates rendered, or why one failed. */
-  render(data: TemplateData): Rendered;
+  render(data: AnyTemplateData): Rendered;
+}
+
+/** How the events of an action are collected into one message. */
+export interface Digest {
+  readonly windows: Windows;
+  /** The most events of one message. */
+  readonly max: number;
+  /** The events of one message agree in these. */
+  readonly by: readonly Field[];
+  /** Where the message goes, rendered: events that would go elsewhere get another one. */
+  place(data: TemplateData): Json;
+  /** Changes with what the message says, so that a reload in between cannot mix two ways to say it. */
+  readonly contentId: string;
+}
+
+/** Actions for when the connector itself needs a person. */
+export interface Alert {
+  readonly kind: Notice['alert'];
+  /** How long its cause has to last; 0: at once. */
+  readonly afterMs: number;
+  /** Without digests. Their rule is `alerts.dead` and so on. */
+  readonly actions: readonly Action[];
 }
 
 /** The part of a config by which events are decided and deliveries carried out. Immutable. */
@@ -42,6 +71,8 @@ export interface Plan {
   /** The actions of each rule, by the rule's index. */
   readonly then: readonly (readonly Action[])[];
   readonly unmatched: readonly Action[];
+  /** At most one of each kind. */
+  readonly alerts: readonly Alert[];
   /** The catalog's entry for a test id, with `id`, and null for keys that only other entries have. */
   test(testId: number): { readonly [key: string]: Json };
   /** The tests of the catalog. */
@@ -50,6 +81,14 @@ export interface Plan {
 
 /** The name under which the actions of `unmatched:` appear where a rule's name is expected. */
 export const unmatchedRule = 'unmatched';
+
+/** The name under which the actions of an alert do. */
+export const alertRule = (kind: Alert['kind']): string => `alerts.${kind}`;
+
+/** Every action of a plan: those of rules, of `unmatched` and of alerts. */
+export function allActions({ then, unmatched, alerts }: Plan): Action[] {
+  return [...then.flat(), ...unmatched, ...alerts.flatMap(({ actions }) => actions)];
+}
 
 export interface Explanation {
   readonly rules: readonly Verdict[];

@@ -1,29 +1,32 @@
-import type { Event, Json } from '../model.ts';
+import type { EventData, NoticeData } from '../connector.ts';
+import type { Event, Json, Notice } from '../model.ts';
 
-/** What an event looks like to templates. Absent values are null, which prints as nothing. */
-export interface EventData {
-  readonly id: string;
-  readonly candidateId: string;
-  readonly candidateNumericalId: number | null;
-  readonly testId: number;
-  readonly status: string;
-  /** ISO 8601 in UTC. */
-  readonly receivedAt: string;
-  readonly correlationId: string | null;
-  readonly raw: { readonly [key: string]: Json };
-}
+export type { EventData, NoticeData };
 
-/** What every template of an action can name. */
+/** What every template of an action can name. Absent values are null, which prints as nothing. */
 export interface TemplateData {
   readonly event: EventData;
   /** The catalog's entry for the event's test, with `id`; a key that only other entries have is null. */
-  readonly test: { readonly [key: string]: Json };
+  readonly test: CatalogEntry;
   readonly rule: { readonly name: string };
   /** ISO 8601 in UTC. */
   readonly now: string;
-  /** Only in digests: all events of the message, each with the catalog's entry for its test. */
-  readonly events?: readonly (EventData & { readonly test: TemplateData['test'] })[];
 }
+
+type CatalogEntry = { readonly [key: string]: Json };
+
+/** In a digest: `event` and `test` are those of its first event. */
+export interface DigestTemplateData extends TemplateData {
+  /** In order of acceptance, each with the catalog's entry for its test. */
+  readonly events: readonly (EventData & { readonly test: CatalogEntry })[];
+}
+
+/** In an action of an alert, whose name is the rule's. */
+export interface NoticeTemplateData extends Pick<TemplateData, 'rule' | 'now'> {
+  readonly notice: NoticeData;
+}
+
+export type AnyTemplateData = TemplateData | DigestTemplateData | NoticeTemplateData;
 
 export function eventData(event: Event): EventData {
   return {
@@ -48,8 +51,29 @@ export function templateData(
   return { event: eventData(event), test, rule: { name: rule }, now: new Date(now).toISOString() };
 }
 
+/** The data of a digest's message; `events` are one or more, and `testOf` is the plan's. */
+export function digestData(
+  events: readonly Event[],
+  testOf: (testId: number) => CatalogEntry,
+  rule: string,
+  now: number,
+): DigestTemplateData {
+  const [first] = events;
+  if (!first) throw new Error('a digest has events');
+  const all = events.map((event) => ({ ...eventData(event), test: testOf(event.testId) }));
+  return { ...templateData(first, testOf(first.testId), rule, now), events: all };
+}
+
+export function noticeFields({ alert, sink, count, since, detail, advice }: Notice): NoticeData {
+  return { alert, sink, count, since: new Date(since).toISOString(), detail, advice };
+}
+
+export function noticeData(notice: Notice, rule: string, now: number): NoticeTemplateData {
+  return { notice: noticeFields(notice), rule: { name: rule }, now: new Date(now).toISOString() };
+}
+
 /**
- * The same, made only as far as it is looked at: deciding hands it to every lane, and most lanes are constant. It has
+ * The same as templateData, made only as far as it is looked at: deciding hands it to every lane, and most lanes are constant. It has
  * getters, so it cannot be spread.
  */
 export class LazyTemplateData implements TemplateData {

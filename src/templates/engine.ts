@@ -1,6 +1,6 @@
 import { Context, Liquid } from 'liquidjs';
 import type { Escape } from '../connector.ts';
-import type { TemplateData } from './data.ts';
+import type { AnyTemplateData } from './data.ts';
 import { filters, withheldFilters } from './filters.ts';
 import { MemoryLimit, StepLimit } from './limits.ts';
 import { Markup, MarkupCapture } from './markup.ts';
@@ -20,16 +20,21 @@ export interface Site extends Place {
   readonly isStrict: IsStrict;
 }
 
+/** A copy, because the data may have getters and LiquidJS reads only what is an object's own. */
+function ownOf(data: AnyTemplateData): object {
+  if ('notice' in data || 'events' in data) return data;
+  const { event, test, rule, now } = data;
+  return { event, test, rule, now };
+}
+
 /** The rendering of one template: its data, its place and its limits. */
 export class Rendering extends Context {
   readonly #site: Site;
 
-  constructor({ event, test, rule, now, events }: TemplateData, site: Site) {
+  constructor(data: AnyTemplateData, site: Site) {
     // LiquidJS's limiters are a class with private fields; these two answer to the same calls.
     const limits = { renderLimit: new StepLimit() as never, memoryLimit: new MemoryLimit() as never };
-    // Copied, because the data may have getters and LiquidJS reads only what is an object's own.
-    const data = { event, test, rule, now, ...(events && { events }) };
-    super(data, printing.options, { sync: true }, { ...limits, liquid: printing });
+    super(ownOf(data), printing.options, { sync: true }, { ...limits, liquid: printing });
     this.#site = site;
   }
 

@@ -1,6 +1,6 @@
 import type { Medium } from '../connector.ts';
 import type { Json } from '../model.ts';
-import type { TemplateData } from './data.ts';
+import type { AnyTemplateData } from './data.ts';
 import { compileTemplate } from './template.ts';
 import type { TemplateFault } from './templates.ts';
 import type { Words } from './words.ts';
@@ -10,7 +10,7 @@ export interface Part {
   /** Without templates inside, so always the same value. */
   readonly constant: boolean;
   /** The value to send. Throws what explainRenderFault explains. */
-  render(data: TemplateData): Json;
+  render(data: AnyTemplateData): Json;
 }
 
 export interface Setting {

@@ -12,6 +12,9 @@ export interface Known {
 
 export const neverStrict: IsStrict = () => false;
 
+/** What people elsewhere wrote is in these; a notice quotes what tools answered. */
+const fromOutside: ReadonlySet<string> = new Set(['event', 'events', 'notice']);
+
 export const unknown: Known = { shape: any, hostile: false, sent: false };
 
 /** The names that a template can use at one place. Those of a loop end with it; assigned ones stay. */
@@ -39,7 +42,7 @@ export class Scope {
 
   #root(name: string): Known | null {
     const shape = this.#roots.get(name);
-    return shape ? { shape, hostile: name === 'event' || name === 'events', sent: false } : null;
+    return shape ? { shape, hostile: fromOutside.has(name), sent: false } : null;
   }
 
   names(): string[] {

@@ -3,7 +3,7 @@ import type { Template } from 'liquidjs';
 import { memo } from '../memo.ts';
 import type { Json } from '../model.ts';
 import { check } from './check.ts';
-import type { TemplateData } from './data.ts';
+import type { AnyTemplateData } from './data.ts';
 import { Rendering, checking, printing } from './engine.ts';
 import type { Site } from './engine.ts';
 import type { Part, Setting } from './parts.ts';
@@ -34,7 +34,7 @@ function soleOutput(source: string): Output | null {
  * What is wrong with rendering sample data, whatever is missing taken as null: loops that are too long, say, are found
  * now and not when an event comes.
  */
-function faultOf(part: Part, sample: TemplateData) {
+function faultOf(part: Part, sample: AnyTemplateData) {
   try {
     part.render(sample);
     return null;
@@ -56,7 +56,7 @@ class TextTemplate implements Part {
     this.#site = site;
   }
 
-  render(data: TemplateData): Json {
+  render(data: AnyTemplateData): Json {
     return printing.renderSync(this.#templates, new Rendering(data, this.#site)) as string;
   }
 }
@@ -71,7 +71,7 @@ class ValueTemplate implements Part {
     this.#site = site;
   }
 
-  render(data: TemplateData): Json {
+  render(data: AnyTemplateData): Json {
     const value: unknown = toValueSync(this.#output.value.value(new Rendering(data, this.#site)));
     return escaped(toValue(value), this.#site, this.#site.path);
   }

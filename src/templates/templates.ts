@@ -1,11 +1,11 @@
 import type { Medium } from '../connector.ts';
 import type { Json } from '../model.ts';
 import type { Rendered } from '../rules/plan.ts';
-import type { TemplateData } from './data.ts';
+import type { AnyTemplateData } from './data.ts';
 import { compilePart, constant } from './parts.ts';
 import type { Part } from './parts.ts';
 import { explainRenderFault } from './render-fault.ts';
-import { wordsOf } from './words.ts';
+import { wordsFor } from './words.ts';
 import type { Vocabulary } from './words.ts';
 
 /** A fault in one string of an action. Lines and columns count from 1 inside of that string. */
@@ -25,7 +25,7 @@ export class CompiledFields {
   }
 
   /** All keys with their templates rendered, or only some; a key that the action does not have is left out. */
-  render(data: TemplateData, keys: readonly string[] = Object.keys(this.#parts)): Rendered {
+  render(data: AnyTemplateData, keys: readonly string[] = Object.keys(this.#parts)): Rendered {
     const fields: Record<string, Json> = {};
     for (const key of keys) {
       if (!Object.hasOwn(this.#parts, key)) continue;
@@ -49,12 +49,12 @@ export function compileFields(
   vocabulary: Vocabulary,
 ): { readonly fields: CompiledFields; readonly faults: readonly TemplateFault[] } {
   const faults: TemplateFault[] = [];
-  const words = wordsOf(vocabulary);
+  const wordsOf = wordsFor(vocabulary);
   const parts = Object.entries(fields).map(([key, value]): [string, Part] => {
     const medium = media[key];
     if (medium === undefined) return [key, constant(value)];
     const report = (fault: TemplateFault) => faults.push({ ...fault, path: [key, ...fault.path] });
-    return [key, compilePart(value, { medium, words, report, path: [] })];
+    return [key, compilePart(value, { medium, words: wordsOf(key), report, path: [] })];
   });
   return { fields: new CompiledFields(Object.fromEntries(parts)), faults };
 }

@@ -1,4 +1,4 @@
-import type { EventData, TemplateData } from './data.ts';
+import type { AnyTemplateData, EventData, NoticeData, TemplateData } from './data.ts';
 import { any, map, number, text } from './shapes.ts';
 import type { Shape } from './shapes.ts';
 
@@ -6,15 +6,22 @@ import type { Shape } from './shapes.ts';
 export interface Vocabulary {
   /** The keys that any entry of the catalog has. */
   readonly test: ReadonlySet<string>;
-  /** True where one message tells of several events. */
-  readonly digest?: boolean;
+  /** What a message tells of; one event unless told. */
+  readonly subject?: 'event' | DigestSubject | 'notice';
+}
+
+export interface DigestSubject {
+  /** The most events of one message. */
+  readonly digestOf: number;
+  /** The action's keys that say where the message goes: decided as each event comes, so they know only that event. */
+  readonly placeKeys: ReadonlySet<string>;
 }
 
 /** The names that a template starts with. */
 export interface Words {
   readonly roots: ReadonlyMap<string, Shape>;
   /** The poorest event that there can be: whatever may be absent is. */
-  readonly sample: TemplateData;
+  readonly sample: AnyTemplateData;
 }
 
 const eventKeys: { readonly [key in keyof EventData]: Shape } = {
@@ -28,6 +35,15 @@ const eventKeys: { readonly [key in keyof EventData]: Shape } = {
   raw: any,
 };
 
+const noticeKeys: { readonly [key in keyof NoticeData]: Shape } = {
+  alert: text,
+  sink: text,
+  count: number,
+  since: text,
+  detail: text,
+  advice: text,
+};
+
 const sampleEvent: EventData = {
   id: 'evt_sample',
   candidateId: '0123456789abcdef0123456789abcdef',
@@ -39,15 +55,51 @@ const sampleEvent: EventData = {
   raw: {},
 };
 
-export function wordsOf({ test: keys, digest = false }: Vocabulary): Words {
-  const testShape = map({ ...Object.fromEntries([...keys].map((key) => [key, any])), id: number });
-  const roots = { event: map(eventKeys), test: testShape, rule: map({ name: text }), now: text };
-  const events: Shape = { kind: 'list', entry: map({ ...eventKeys, test: testShape }) };
+const sampleNotice: NoticeData = {
+  alert: 'silence',
+  sink: null,
+  count: 0,
+  since: sampleEvent.receivedAt,
+  detail: 'No event has come for 7 days.',
+  advice: 'Ask whether any candidate finished a test.',
+};
 
+/** The words for each key of an action. */
+export function wordsFor(vocabulary: Vocabulary): (key: string) => Words {
+  const { subject = 'event' } = vocabulary;
+  if (subject === 'notice') {
+    const words = noticeWords();
+    return () => words;
+  }
+  const words = eventWords(vocabulary);
+  if (subject === 'event') return () => words;
+  const together = digestWords(words, subject.digestOf);
+  return (key) => (subject.placeKeys.has(key) ? words : together);
+}
+
+type EventWords = Words & { readonly sample: TemplateData };
+
+const common = { rule: map({ name: text }), now: text };
+
+function eventWords({ test: keys }: Vocabulary): EventWords {
+  const testShape = map({ ...Object.fromEntries([...keys].map((key) => [key, any])), id: number });
   const test = { ...Object.fromEntries([...keys].map((key) => [key, null])), id: sampleEvent.testId };
-  const sample = { event: sampleEvent, test, rule: { name: 'sample' }, now: sampleEvent.receivedAt };
   return {
-    roots: new Map(Object.entries(digest ? { ...roots, events } : roots)),
-    sample: digest ? { ...sample, events: [{ ...sampleEvent, test }] } : sample,
+    roots: new Map(Object.entries({ event: map(eventKeys), test: testShape, ...common })),
+    sample: { event: sampleEvent, test, rule: { name: 'sample' }, now: sampleEvent.receivedAt },
+  };
+}
+
+/** The sample has as many events as there can be: loops that are too long for them are found now. */
+function digestWords({ roots, sample }: EventWords, digestOf: number): Words {
+  const entry = map({ ...eventKeys, test: roots.get('test') ?? any });
+  const events = Array.from({ length: digestOf }, () => ({ ...sample.event, test: sample.test }));
+  return { roots: new Map([...roots, ['events', { kind: 'list', entry }]]), sample: { ...sample, events } };
+}
+
+function noticeWords(): Words {
+  return {
+    roots: new Map(Object.entries({ notice: map(noticeKeys), ...common })),
+    sample: { notice: sampleNotice, rule: { name: 'alerts.silence' }, now: sampleEvent.receivedAt },
   };
 }

@@ -36,7 +36,7 @@ describe('a config that says only what it must', () => {
       connector: pager,
       options: { token: expect.any(Secret), loud: false },
       retry: { minDelayMs: 2000, maxDelayMs: 600_000, giveUpAfterMs: 86_400_000 },
-      rate: null,
+      pace: null,
       concurrency: 3,
       timeoutMs: 10_000,
       onUnknown: 'resend',
@@ -82,7 +82,7 @@ sinks:
   expect(config.log).toEqual({ level: 'debug', format: 'pretty' });
   expect(config.sinks.get('page')).toMatchObject({
     retry: { minDelayMs: 1000, maxDelayMs: 5000, giveUpAfterMs: 60_000 },
-    rate: { count: 60, perMs: 60_000 },
+    pace: { count: 60, perMs: 60_000, burst: 1 },
     concurrency: 7,
     timeoutMs: 5000,
     onUnknown: 'hold',

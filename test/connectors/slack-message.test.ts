@@ -2,21 +2,19 @@ import { describe, expect, test } from 'vitest';
 import { slack } from '../../connectors/slack/index.ts';
 import type { SlackFields, SlackMessage } from '../../connectors/slack/message.ts';
 import { shorten } from '../../connectors/slack/shorten.ts';
-import type { DeliveryContext } from '../../src/connector.ts';
+import type { DeliveryContext, EventData } from '../../src/connector.ts';
 
-const context: DeliveryContext = {
-  deliveryId: 'd-1',
-  event: {
-    id: 'ev-1',
-    candidateId: '<!here>',
-    candidateNumericalId: null,
-    testId: 7,
-    status: 'Completed',
-    receivedAt: '2026-03-01T09:30:00.000Z',
-    correlationId: null,
-    raw: {},
-  },
+const event: EventData = {
+  id: 'ev-1',
+  candidateId: '<!here>',
+  candidateNumericalId: null,
+  testId: 7,
+  status: 'Completed',
+  receivedAt: '2026-03-01T09:30:00.000Z',
+  correlationId: null,
+  raw: {},
 };
+const context: DeliveryContext = { deliveryId: 'd-1', subject: { kind: 'event', event } };
 const options = slack.options.parse({ token: 'xoxb-1' });
 
 function compose(fields: SlackFields) {

@@ -8,7 +8,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { Call, CallFields } from '../../connectors/webhook/compose.ts';
 import { webhook } from '../../connectors/webhook/index.ts';
 import { isPublic } from '../../connectors/webhook/public-addresses.ts';
-import type { AttemptRequest, DeliveryContext, Sink } from '../../src/connector.ts';
+import type { AttemptRequest, EventData, Sink, Subject } from '../../src/connector.ts';
 import { selfSigned } from '../sandbox/certificate.ts';
 import { HttpSandbox } from '../sandbox/http.ts';
 
@@ -49,7 +49,7 @@ async function serve(
   return { port, url: `http://127.0.0.1:${port}`, connections: () => connections, close };
 }
 
-const event: DeliveryContext['event'] = {
+const event: EventData = {
   id: 'ev-1',
   candidateId: '0123456789abcdef0123456789abcdef',
   candidateNumericalId: null,
@@ -60,13 +60,13 @@ const event: DeliveryContext['event'] = {
   raw: { candidateId: 'x', extra: true },
 };
 
-function compose(fields: CallFields = {}, over: Partial<DeliveryContext['event']> = {}) {
+function compose(fields: CallFields = {}, over: Partial<EventData> = {}) {
+  return composeFor({ kind: 'event', event: { ...event, ...over } }, fields);
+}
+
+function composeFor(subject: Subject, fields: CallFields = {}) {
   const options = webhook.options.parse({ url: 'https://ats.example.com/hooks' });
-  return webhook.compose(
-    webhook.action.parse(fields),
-    { deliveryId: 'd1', event: { ...event, ...over } },
-    options,
-  );
+  return webhook.compose(webhook.action.parse(fields), { deliveryId: 'd1', subject }, options);
 }
 
 function callOf(...given: Parameters<typeof compose>): Call {

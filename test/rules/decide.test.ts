@@ -4,6 +4,7 @@ import { compileRules } from '../../src/rules/compile.ts';
 import { decide, explain } from '../../src/rules/decide.ts';
 import { unmatchedRule } from '../../src/rules/plan.ts';
 import type { Action, Plan } from '../../src/rules/plan.ts';
+import type { TemplateData } from '../../src/templates/data.ts';
 import type { When } from '../../src/rules/when.ts';
 
 const now = Date.parse('2026-07-01T12:00:00Z');
@@ -25,11 +26,15 @@ function action(rule: string, index: number, sink: string): Action {
     action: index,
     sink,
     connector: 'slack',
-    lane: (data) =>
-      `${sink} ${data.rule.name} ${JSON.stringify(data.test['name'])} ${data.event.receivedAt} ${data.now}`,
+    hours: null,
+    digest: null,
+    lane: (data) => ('event' in data ? laneOf(sink, data) : sink),
     render: () => ({ fields: {} }),
   };
 }
+
+const laneOf = (sink: string, { rule, test, event: told, now: time }: TemplateData) =>
+  `${sink} ${rule.name} ${JSON.stringify(test['name'])} ${told.receivedAt} ${time}`;
 
 function planOf(
   rules: readonly { name: string; when: When; final?: boolean; sinks: readonly string[] }[],
@@ -40,6 +45,7 @@ function planOf(
     // oxlint-disable-next-line unicorn/no-thenable -- the YAML's word
     then: rules.map(({ name, sinks }) => sinks.map((sink, index) => action(name, index, sink))),
     unmatched: [action(unmatchedRule, 0, 'fallback')],
+    alerts: [],
     test: (testId) => ({ id: testId, name: `Test ${testId}` }),
     testIds: [7],
   };
@@ -67,6 +73,7 @@ describe('deciding', () => {
         lane: `${sink} ${rule} "Test 7" 2026-07-01T11:59:59.000Z 2026-07-01T12:00:00.000Z`,
         dueAt: now,
         group: null,
+        groupMax: null,
       })),
     );
   });

@@ -1,9 +1,9 @@
 import { describe, expect, test as it } from 'vitest';
 import { plain } from '../../src/connector.ts';
 import { compileFields } from '../../src/templates/templates.ts';
-import { dataOf, faultsOf, html, vocabulary } from './tools.ts';
+import { dataOf, digest as inDigest, faultsOf, html, vocabulary } from './tools.ts';
 
-const digest = { ...vocabulary, digest: true };
+const digest = { ...vocabulary, subject: inDigest };
 
 describe('what the check finds', () => {
   it.each<[string, string]>([

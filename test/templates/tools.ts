@@ -1,13 +1,16 @@
 import type { Medium } from '../../src/connector.ts';
 import { plain } from '../../src/connector.ts';
 import type { Event, Json } from '../../src/model.ts';
-import type { TemplateData } from '../../src/templates/data.ts';
+import type { AnyTemplateData, TemplateData } from '../../src/templates/data.ts';
 import { templateData } from '../../src/templates/data.ts';
 import { compileFields } from '../../src/templates/templates.ts';
 import type { TemplateFault } from '../../src/templates/templates.ts';
-import type { Vocabulary } from '../../src/templates/words.ts';
+import type { DigestSubject, Vocabulary } from '../../src/templates/words.ts';
 
 export const vocabulary: Vocabulary = { test: new Set(['name', 'channel', 'owner', 'tags']) };
+
+/** As the words of a digest's message, wherever it goes. */
+export const digest: DigestSubject = { digestOf: 100, placeKeys: new Set() };
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 export const html: Medium = {
@@ -38,11 +41,11 @@ export function dataOf(changes: Partial<Event> = {}, entry: TemplateData['test']
 }
 
 /** The one template, rendered; faults of the check fail the test. */
-export function render(template: Json, data: TemplateData = dataOf(), medium: Medium = plain): Json {
+export function render(template: Json, data: AnyTemplateData = dataOf(), medium: Medium = plain): Json {
   const { fields, faults } = compileFields(
     { text: template },
     { text: medium },
-    { ...vocabulary, digest: data.events !== undefined },
+    { ...vocabulary, subject: 'events' in data ? digest : 'event' },
   );
   if (faults.length > 0)
     throw new Error(`The check found: ${faults.map(({ message }) => message).join('; ')}`);

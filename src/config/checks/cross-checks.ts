@@ -4,7 +4,6 @@ import * as checks from './checks.ts';
 import type { Parts } from '../compose.ts';
 import type { Fault } from '../fault.ts';
 import type { FoundSecret } from '../mask.ts';
-import { notYetActedOn } from './not-yet.ts';
 import { actionsOf } from '../plan-source.ts';
 import { isMap } from '../walk.ts';
 
@@ -25,6 +24,5 @@ export function crossChecks(
     ...(sinkNames ? checkSinkUse(sinkNames) : []),
     ...checkCatalogUse(source),
     ...checks.checkLiteralSecrets(config, secrets),
-    ...notYetActedOn(source),
   ];
 }

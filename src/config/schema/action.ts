@@ -1,21 +1,25 @@
 import { z } from 'zod';
 import type { AnyConnector } from '../../connector.ts';
+import { fieldOf } from '../../rules/fields.ts';
 import { duration } from '../units.ts';
+import { timeOfDay, timeZone } from './times.ts';
 
-export const timeOfDay = z
-  .string()
-  .regex(/^([01]\d|2[0-3]):[0-5]\d$/, { error: 'expected a time of day such as "08:00"' });
-
-const field = z.string().regex(/^(status|testId|candidateId|candidateNumericalId|test\.[\w-]+)$/, {
+const field = z.string().refine((name) => fieldOf(name) !== null, {
   error: 'expected status, testId, candidateId, candidateNumericalId, or test. and a key of the catalog',
 });
 
 const digest = z
   .strictObject({
-    every: duration({ min: '1m', max: '31d' })
+    every: duration({ min: '1s', max: '31d' })
       .optional()
-      .describe('How long to collect events for one message.'),
-    at: timeOfDay.optional().describe('The time of day at which the message goes, instead of `every`.'),
+      .describe('How long to collect events for one message; the message goes at multiples of it.'),
+    at: z
+      .union([timeOfDay, z.array(timeOfDay).min(1)])
+      .optional()
+      .describe('The time of day at which the message goes, or several, instead of `every`.'),
+    timezone: timeZone
+      .optional()
+      .describe("The time zone of `every` and `at`; without it, that of the action's hours, or else UTC."),
     by: z
       .union([field, z.array(field).min(1)])
       .optional()
@@ -23,13 +27,16 @@ const digest = z
     max: z
       .int()
       .min(1)
-      .max(10_000)
-      .optional()
-      .describe('The most events in one message; it goes as soon as it has them.'),
+      .max(1000)
+      .default(100)
+      .describe('The most events of one message; more of them make further messages.'),
   })
   .refine(({ every, at }) => (every === undefined) !== (at === undefined), {
     error: 'expected either "every" or "at"',
+    when: ({ value }) => typeof value === 'object' && value !== null,
   });
+
+export type ReadDigest = z.output<typeof digest>;
 
 /** The keys that every action has, whatever its connector. */
 export const commonActionKeys = {
@@ -42,21 +49,21 @@ export const commonActionKeys = {
   digest: digest.optional().describe('One message for all events of a time.'),
 };
 
+/** The keys that every action of an alert has: a notice does not wait for others. */
+const { digest: _digest, ...alertActionKeys } = commonActionKeys;
+
 /** An action of one connector: the common keys and the connector's own. Built once for each connector. */
 export function actionSchema(connector: AnyConnector): z.ZodObject {
-  return cached(schemas, connector, () => {
-    const own = connector.action as z.ZodObject;
-    return own.safeExtend(commonActionKeys).strict();
-  });
+  return cached(schemas, connector, () => withKeys(connector, commonActionKeys));
 }
 
-/** An action of an alert: what to say has defaults there, so that every key of the connector may be left out. */
+/** An action of an alert. */
 export function alertActionSchema(connector: AnyConnector): z.ZodObject {
-  return cached(alertSchemas, connector, () => {
-    const { shape } = connector.action as z.ZodObject;
-    return z.strictObject(shape).partial().extend({ sink: commonActionKeys.sink });
-  });
+  return cached(alertSchemas, connector, () => withKeys(connector, alertActionKeys));
 }
+
+const withKeys = ({ action }: AnyConnector, keys: z.ZodRawShape): z.ZodObject =>
+  (action as z.ZodObject).safeExtend(keys).strict();
 
 const schemas = new WeakMap<AnyConnector, z.ZodObject>();
 const alertSchemas = new WeakMap<AnyConnector, z.ZodObject>();

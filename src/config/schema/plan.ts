@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { unmatchedRule } from '../../rules/plan.ts';
 import { whenSchema } from '../../rules/when.ts';
-import { timeOfDay } from './action.ts';
+import { timeOfDay, timeZone } from './times.ts';
 import { duration } from '../units.ts';
 
 /** The shapes of what a plan is compiled from. Actions are checked one by one: each connector has its own. */
@@ -20,34 +20,27 @@ export const catalogEntry = z
   })
   .catchall(json);
 
-const timeZone = z.string().superRefine((name, context) => {
-  if (isTimeZone(name)) return;
-  const params = { candidates: Intl.supportedValuesOf('timeZone') };
-  context.addIssue({ code: 'custom', message: 'expected a time zone such as Europe/Zagreb', params });
-});
-
-export function isTimeZone(name: string): boolean {
-  try {
-    return Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
-  } catch {
-    return false;
-  }
-}
-
-const day = z.enum(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']);
+/** In the order of ISO weekdays, which begin at 1. */
+export const dayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
+const day = z.enum(dayNames);
 
 export const hoursSchema = z
   .strictObject({
     timezone: timeZone.describe('The IANA name of the time zone that the times are in.'),
     days: z
       .array(day)
-      .min(1)
+      .min(1, { error: 'expected at least one day: without any it would never open' })
       .default(['mon', 'tue', 'wed', 'thu', 'fri'])
       .describe('The days on which it is open.'),
     from: timeOfDay.describe('When it opens, in quotes.'),
     to: z
       .union([timeOfDay, z.literal('24:00')], { error: 'expected a time of day such as "18:00"' })
       .describe('When it closes, in quotes; before `from` it is on the next day.'),
+    closed: z
+      .array(z.iso.date({ error: 'expected a date such as 2026-12-25' }))
+      .max(1000)
+      .default([])
+      .describe('Dates on which it does not open; holidays, for instance.'),
   })
   .refine(({ from, to }) => from !== to, {
     path: ['to'],
@@ -62,6 +55,9 @@ export const ruleShape = {
     .refine((name) => name !== unmatchedRule, {
       error: `"${unmatchedRule}" is the name of the actions for events that no rule matched`,
     })
+    .refine((name) => !/^alerts\./.test(name), {
+      error: 'names that begin with "alerts." are those of alerts',
+    })
     .describe('A name of your own; deliveries are shown under it.'),
   when: whenSchema.describe('Which events the rule is for; `{}` is all of them.'),
   final: z.boolean().default(false).describe('Rules after this one are not looked at when it matched.'),
@@ -72,10 +68,23 @@ export const ruleSchema = z.strictObject({ ...ruleShape, then: z.array(z.unknown
 
 /** What alerts there are, each with its own keys besides `then`. */
 export const alertShapes = {
-  dead: { after: duration({ min: '1s' }).optional().describe('How long to wait for more before telling.') },
+  dead: {
+    after: duration().prefault('0s').describe('How long to wait for more before telling.'),
+  },
   paused: { after: duration({ min: '1s' }).prefault('15m').describe('How long a sink has to be down.') },
   silence: { after: duration({ min: '1m' }).prefault('7d').describe('How long no event has come.') },
 };
+
+export const alertKinds = ['dead', 'paused', 'silence'] as const;
+
+const untyped = z.array(z.unknown()).min(1);
+
+/** Alerts with their actions left unchecked. */
+export const alertsSchema = z.strictObject({
+  dead: z.strictObject({ ...alertShapes.dead, then: untyped }).optional(),
+  paused: z.strictObject({ ...alertShapes.paused, then: untyped }).optional(),
+  silence: z.strictObject({ ...alertShapes.silence, then: untyped }).optional(),
+});
 
 export const alertDescriptions: { readonly [key in keyof typeof alertShapes]: string } = {
   dead: 'Deliveries were given up.',

@@ -1,0 +1,21 @@
+import { fieldOf } from '../rules/fields.ts';
+import type { Digest } from '../rules/plan.ts';
+import type { Windows } from '../rules/windows.ts';
+import type { ReadDigest } from './schema/action.ts';
+import { minuteOfDay } from './schema/times.ts';
+
+/** `timeZone`: that of the action's hours, or UTC. */
+export function toDigest(
+  { every, at, timezone, by, max }: ReadDigest,
+  timeZone: string,
+  { place, contentId }: Pick<Digest, 'place' | 'contentId'>,
+): Digest {
+  const zone = { timeZone: timezone ?? timeZone };
+  const windows: Windows =
+    every === undefined ? { ...zone, atMinutes: listOf(at).map(minuteOfDay) } : { ...zone, everyMs: every };
+  const fields = listOf(by).flatMap((name) => fieldOf(name) ?? []);
+  return { windows, max, by: fields, place, contentId };
+}
+
+const listOf = (value: string | readonly string[] = []): readonly string[] =>
+  typeof value === 'string' ? [value] : value;
