@@ -71,7 +71,7 @@ export const googleSheets = defineConnector({
   options,
   action,
   templates: { tab: plain, row: { ...plain, data: true } },
-  batch: { max: 501 },
+  batch: { max: 500 },
   // Rows stand in the order in which they came, and a header is made once.
   defaults: { concurrency: 1, timeoutMs: 30_000, pace: { count: 60, perMs: 60_000, burst: 1 } },
   defaultFields: { digest: { row: digestRow }, notice: { tab: 'Alerts', row: noticeRow } },

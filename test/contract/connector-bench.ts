@@ -101,15 +101,13 @@ export class ConnectorBench {
     const outcomes = await this.#sink.deliverMany!(ids.map((id, index) => this.#request(id, overFor(index))));
     this.expectNoSecret(outcomes);
     for (const outcome of outcomes) expectWellFormed(outcome);
-    expect(outcomes).toHaveLength(ids.length);
-    return outcomes;
+    return inFull(outcomes, ids.length);
   }
 
   async findMany(ids: readonly string[]): Promise<Finding[]> {
     const findings = await this.#sink.findMany!(ids.map((id) => this.#request(id, { attempt: 2 })));
     this.expectNoSecret(findings);
-    expect(findings).toHaveLength(ids.length);
-    return findings;
+    return inFull(findings, ids.length);
   }
 
   /** Which of these the tool holds, in its own order. */
@@ -207,6 +205,11 @@ function expectWithout(secrets: readonly string[], value: unknown): void {
   for (const secret of secrets) expect(printed).not.toContain(secret);
 }
 
+function inFull<T>(answers: T[], count: number): T[] {
+  expect(answers).toHaveLength(count);
+  return answers;
+}
+
 function expectWellFormed(outcome: Outcome): void {
   if (outcome.outcome === 'delivered') return expect(Object.keys(outcome.receipt)).not.toEqual([]);
   expect(['retry', 'rejected', 'unknown']).toContain(outcome.outcome);
@@ -218,14 +221,17 @@ function expectWellFormed(outcome: Outcome): void {
 
 const contextOf = (deliveryId: string): DeliveryContext => ({
   deliveryId,
-  event: {
-    id: 'ev-1',
-    candidateId: '0123456789abcdef0123456789abcdef',
-    candidateNumericalId: 42,
-    testId: 1234567,
-    status: 'Completed',
-    receivedAt: '2026-03-01T09:30:00.000Z',
-    correlationId: null,
-    raw: { candidateId: '0123456789abcdef0123456789abcdef', testId: 1234567, status: 'Completed' },
+  subject: {
+    kind: 'event',
+    event: {
+      id: 'ev-1',
+      candidateId: '0123456789abcdef0123456789abcdef',
+      candidateNumericalId: 42,
+      testId: 1234567,
+      status: 'Completed',
+      receivedAt: '2026-03-01T09:30:00.000Z',
+      correlationId: null,
+      raw: { candidateId: '0123456789abcdef0123456789abcdef', testId: 1234567, status: 'Completed' },
+    },
   },
 });
