@@ -242,12 +242,10 @@ export function digests(bench: () => Bench): void {
 
   test('prunes events of two digests that go out under each other', async () => {
     const { store } = bench();
-    const pair = (a: number, b: number) => [
-      inGroup({ dueAt: t0 + a }),
-      inGroup({ dueAt: t0 + b, group: 'h' }),
-    ];
-    await store.accept(arrival({}, { deliveries: pair(1, 2) }));
-    await store.accept(arrival({}, { deliveries: pair(2, 1) }));
+    const [first, second] = [{ dueAt: t0 + 1 }, { dueAt: t0 + 2 }];
+    const other = { group: 'h' };
+    await store.accept(arrival({}, { deliveries: [inGroup(first), inGroup({ ...second, ...other })] }));
+    await store.accept(arrival({}, { deliveries: [inGroup(second), inGroup({ ...first, ...other })] }));
     const claimed = await claimDue(store, t0 + 9);
     expect(claimed.map(({ events }) => events.length)).toEqual([2, 2]);
     await store.record(claimed.map((one) => resultOf(one, delivered)));

@@ -19,6 +19,8 @@ import {
 
 const hour = 60 * minute;
 
+const ofSink = (raisedAt: number, sink = 'slack') => notice({ cause: `dead ${sink}`, raisedAt });
+
 export function notices(bench: () => Bench): void {
   const raise = (raised: RaisedNotice, deliveries: PlannedDelivery[] = [planned()], store = bench().store) =>
     store.raise({ notice: raised, configId, deliveries, quietMs: hour });
@@ -48,15 +50,14 @@ export function notices(bench: () => Bench): void {
 
   test('keeps at most one notice for each cause within the quiet time, over restarts and processes too', async () => {
     const { store, home } = bench();
-    const at = (raisedAt: number, cause = 'dead slack') => notice({ cause, raisedAt });
-    expect(await raise(at(t0))).toBe(true);
-    expect(await raise(at(t0 + hour - 1))).toBe(false);
-    expect(await raise(at(t0, 'dead mail'))).toBe(true);
+    expect(await raise(ofSink(t0))).toBe(true);
+    expect(await raise(ofSink(t0 + hour - 1))).toBe(false);
+    expect(await raise(ofSink(t0, 'mail'))).toBe(true);
     const other = await home.open();
-    expect(await raise(at(t0 + hour - 1), [planned()], other)).toBe(false);
+    expect(await raise(ofSink(t0 + hour - 1), [planned()], other)).toBe(false);
     await store.close();
-    const raced = await Promise.all([1, 2, 3].map(() => raise(at(t0 + hour), [planned()], other)));
-    expect(raced.toSorted()).toEqual([false, false, true]);
+    const raced = await Promise.all([1, 2, 3].map(() => raise(ofSink(t0 + hour), [planned()], other)));
+    expect(raced.filter((kept) => kept)).toHaveLength(1);
     expect(await other.notices({})).toHaveLength(3);
   });
 
