@@ -220,24 +220,38 @@ export function digests(bench: () => Bench): void {
     expect(await store.lanes()).toEqual([]);
   });
 
-  test('keeps the story of a digest for its later events when its first is pruned', async () => {
+  test('keeps a digest and its story for its later events when its first is pruned', async () => {
     const { store } = bench();
-    const ids = [await accept(), await accept(), await accept({}, t0 + 1)];
+    const [first, ...rest] = [await accept(), await accept({}, t0 + 1), await accept({}, t0 + 1)];
     const [claimed] = await claimDue(store);
     const result = resultOf(claimed!, rejected, { thread: 'k' });
     await store.record([result]);
-    const last = ids[2]!;
-    expect(await store.prune(t0 + 1, 10)).toBe(2);
-    expect(await store.delivery(ids[0]!)).toBeNull();
-    const kept = await store.delivery(last);
-    expect(await storyOf(kept)).toMatchObject({
-      carrier: last,
-      message: result.message,
-      history: [result.attempt],
-    });
-    await store.replay([{ deliveryId: last, configId, planned: inGroup() }], t0 + 1);
+    expect(await store.prune(t0 + 1, 10)).toBe(1);
+    expect(await store.delivery(first)).toBeNull();
+    const stories = await Promise.all((await get(rest)).map(storyOf));
+    const whole = { carrier: rest[1], message: result.message, history: [result.attempt] };
+    expect(stories).toMatchObject([whole, whole]);
+    await store.replay([{ deliveryId: rest[0], configId, planned: inGroup() }], t0 + 1);
     const again = await claimDue(store, t0 + 1);
-    expect(again).toMatchObject([{ delivery: { id: last, attempts: 2 }, events: [{ id: kept!.eventId }] }]);
+    expect(again).toMatchObject([
+      { delivery: { id: rest[1], attempts: 2 }, events: claimed!.events.slice(1) },
+    ]);
+  });
+
+  test('keeps the config that a digest was replayed under until its last event is pruned', async () => {
+    const { store, home } = bench();
+    const other = await home.open();
+    await other.saveConfig({ id: 'cfg_today', source: {}, savedAt: t0 });
+    const [first] = [await accept(), await accept({}, t0 + 1)];
+    const [claimed] = await claimDue(store);
+    await store.record([resultOf(claimed!, rejected)]);
+    await store.replay([{ deliveryId: first, configId: 'cfg_today', planned: inGroup() }], t0);
+    const [again] = await claimDue(store);
+    await store.record([resultOf(again!, delivered)]);
+    expect(await store.prune(t0 + 1, 10)).toBe(1);
+    expect(await store.config('cfg_today')).not.toBeNull();
+    expect(await store.prune(t0 + 2, 10)).toBe(1);
+    expect(await store.config('cfg_today')).toBeNull();
   });
 
   test('prunes events of two digests that go out under each other', async () => {
