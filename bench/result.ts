@@ -7,3 +7,8 @@ export interface BenchResult {
   readonly target: string;
   readonly met: boolean;
 }
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}

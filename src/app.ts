@@ -1,4 +1,5 @@
 import { connectors } from '../connectors/index.ts';
+import { watchTroubles } from './alerts/watch.ts';
 import { createMetrics } from './admin/metrics.ts';
 import { createAdmin } from './admin/server.ts';
 import { systemClock } from './clock.ts';
@@ -65,6 +66,12 @@ export async function startApp(file: string, env: Env): Promise<App> {
     config,
     plan: (id) => plans.get(id),
     observe: observeAttempts(log, metrics),
+    sinkChanged(sink, change, because) {
+      metrics.sinkPaused(sink, change === 'paused');
+      if (change === 'paused')
+        log.warn({ sink, because }, 'sink paused: it fails for everyone, and is probed');
+      else log.info({ sink }, 'sink resumed');
+    },
     storeFailed: (error) => log.error({ err: error }, 'the store cannot be used; trying again'),
   });
   const rescued = await worker.start();
@@ -86,6 +93,17 @@ export async function startApp(file: string, env: Env): Promise<App> {
       log.error({ file, err: error }, 'config not reloaded: the old one stays');
     },
   });
+  const stopAlerts = watchTroubles({
+    store,
+    clock: systemClock,
+    config,
+    paused: () => worker.paused,
+    wake: () => worker.wake(),
+    raised: (notice) => log.warn({ notice }, 'people are told of a trouble'),
+    untold: (notice) =>
+      log.error({ notice }, 'a trouble of which nobody can be told: every action goes through its sink'),
+    failed: (error) => log.error({ err: error }, 'troubles could not be looked for; trying again'),
+  });
   const stopRetention = keepRetention({
     store,
     clock: systemClock,
@@ -102,6 +120,7 @@ export async function startApp(file: string, env: Env): Promise<App> {
       log.info('stopping');
       watch.close();
       stopRetention();
+      stopAlerts();
       await stop(receiver, requestsGraceMs);
       await worker.stop(attemptsGraceMs);
       await sinks.close();

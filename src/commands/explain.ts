@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts';
-import { prepare } from '../deliveries/attempt.ts';
+import { prepare } from '../deliveries/prepare.ts';
 import { deliveryId } from '../ids.ts';
 import type { Event, Json, PlannedDelivery, Status } from '../model.ts';
 import { explain as explainEvent } from '../rules/decide.ts';

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts';
-import { statuses, type Event, type Json } from '../model.ts';
+import { statuses, type Event, type Json, type RaisedNotice } from '../model.ts';
 import { prepare } from './prepare.ts';
 
 const mostMessages = 200;
@@ -10,20 +10,22 @@ const notInCatalog = 0;
  * a tool whether it would take them; `now` is when the sample events come.
  */
 export function sampleMessages(config: Config, sinkName: string, now: number): Json[] {
-  const sink = config.sinks.get(sinkName);
+  const { plan, sinks } = config;
+  const sink = sinks.get(sinkName);
   if (!sink) return [];
-  const actions = [...config.plan.then.flat(), ...config.plan.unmatched].filter(
-    (action) => action.sink === sinkName,
+  const tests = [...plan.testIds, notInCatalog];
+  const ofEvents = [...plan.then.flat(), ...plan.unmatched].flatMap((action) =>
+    tests.map((testId) => ({ action, told: { events: [sampleEvent(testId, now)], notice: null } })),
+  );
+  const ofAlerts = plan.alerts.flatMap(({ kind, actions }) =>
+    actions.map((action) => ({ action, told: { events: [], notice: sampleNotice(kind, now) } })),
   );
   const messages = new Map<string, Json>();
-  for (const action of actions) {
-    for (const testId of [...config.plan.testIds, notInCatalog]) {
-      if (messages.size >= mostMessages) break;
-      const event = sampleEvent(testId, now);
-      const told = { events: [event], notice: null };
-      const prepared = prepare(action, told, 'dlv_sample', config.plan, sink, now);
-      if ('message' in prepared) messages.set(JSON.stringify(prepared.message), prepared.message);
-    }
+  for (const { action, told } of [...ofEvents, ...ofAlerts]) {
+    if (action.sink !== sinkName) continue;
+    if (messages.size >= mostMessages) break;
+    const prepared = prepare(action, told, 'dlv_sample', plan, sink, now);
+    if ('message' in prepared) messages.set(JSON.stringify(prepared.message), prepared.message);
   }
   return [...messages.values()];
 }
@@ -41,4 +43,9 @@ function sampleEvent(testId: number, now: number): Event {
     correlationId: null,
     receivedAt: now,
   };
+}
+
+function sampleNotice(alert: RaisedNotice['alert'], now: number): RaisedNotice {
+  const words = { detail: 'Something is wrong.', advice: 'Look at it.' };
+  return { id: 'ntc_sample', raisedAt: now, alert, cause: alert, sink: null, count: 1, since: now, ...words };
 }

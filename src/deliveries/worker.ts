@@ -11,7 +11,8 @@ export interface WorkerParts extends CarryOutParts {
   /** Today's config: sinks, credentials, retry policies. */
   readonly config: () => Config;
   readonly observe: (report: AttemptReport) => void;
-  readonly sinkChanged: (sink: string, change: SinkChange, outcome: Outcome | undefined) => void;
+  /** A sink was paused or resumed, by the outcome of an attempt. */
+  readonly sinkChanged: (sink: string, change: SinkChange, because: Outcome | undefined) => void;
   readonly pollMs?: number;
   /** Told when the store could not be used; the worker goes on trying. */
   readonly storeFailed: (error: unknown) => void;

@@ -78,6 +78,8 @@ export interface Bench {
   readonly store: Store;
   readonly worker: Worker;
   readonly reports: AttemptReport[];
+  /** Sinks paused and resumed. */
+  readonly changes: string[];
   /** Accepts an event and lets the worker know. Resolves to the event's id. */
   accept(candidateId?: string): Promise<string>;
   /** Another worker on the same store, as after a restart. */
@@ -101,6 +103,7 @@ export async function bench(first: Config, parts: Partial<WorkerParts> = {}): Pr
   const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
   const sinks = new ConnectedSinks();
   const reports: AttemptReport[] = [];
+  const changes: string[] = [];
   const nextId = eventIds();
   let config = first;
   const plans = new Map([[config.plan.id, config.plan]]);
@@ -115,6 +118,7 @@ export async function bench(first: Config, parts: Partial<WorkerParts> = {}): Pr
       config: () => config,
       plan: async (id) => plans.get(id) ?? { lost: 'The config is lost.' },
       observe: (report) => reports.push(report),
+      sinkChanged: (sink, change) => changes.push(`${sink} ${change}`),
       storeFailed: (error) => {
         throw error;
       },
@@ -140,6 +144,7 @@ export async function bench(first: Config, parts: Partial<WorkerParts> = {}): Pr
     store,
     worker,
     reports,
+    changes,
     adopt,
     restart: start,
     async accept(candidateId = 'candidate-1') {

@@ -1,0 +1,21 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** The endpoint that both deliver to. Tells its port, and when it has taken as many different calls as it was told to expect. */
+
+const [expected = ''] = process.argv.slice(2);
+const seen = new Set<string>();
+
+const server = createServer((request, response) => {
+  let body = '';
+  request.setEncoding('utf8').on('data', (part: string) => (body += part));
+  request.on('end', () => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+    const id = /[0-9a-f]{32}/.exec(body)?.[0];
+    if (id === undefined || seen.has(id)) return;
+    seen.add(id);
+    if (seen.size === Number(expected)) process.send?.({ lastAt: Date.now() });
+  });
+});
+server.keepAliveTimeout = 60_000;
+server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }));

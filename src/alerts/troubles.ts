@@ -1,0 +1,67 @@
+import type { Notice } from '../model.ts';
+import type { DeadCount } from '../store/store.ts';
+
+/** What is wrong with the connector's work, in so far as people may have to be told. */
+export interface Situation {
+  readonly now: number;
+  readonly paused: readonly { readonly sink: string; readonly since: number }[];
+  /** What went dead since people were last told of that sink. */
+  readonly dead: readonly DeadCount[];
+  /** When the newest event came, or when the connector started if none did (ms). */
+  readonly lastEventAt: number;
+}
+
+/** The troubles of one kind that have lasted for `afterMs`, in words. Pure. */
+export function troubles(kind: Notice['alert'], afterMs: number, situation: Situation): Notice[] {
+  return describe[kind](situation).filter(({ since }) => since + afterMs <= situation.now);
+}
+
+const describe: { readonly [kind in Notice['alert']]: (situation: Situation) => Notice[] } = {
+  dead: ({ dead }) =>
+    dead.map(({ sink, count, firstAt, reason }) => ({
+      alert: 'dead',
+      cause: `dead ${sink}`,
+      sink,
+      count,
+      since: firstAt,
+      detail: `${count === 1 ? 'A delivery' : `${count} deliveries`} to ${sink} had to be given up. ${reason}`,
+      advice: `Mend the cause, then send again what was given up: candidate-connector replay --dead --sink ${sink}`,
+    })),
+  paused: ({ paused, now }) =>
+    paused.map(({ sink, since }) => ({
+      alert: 'paused',
+      cause: `paused ${sink}`,
+      sink,
+      count: 0,
+      since,
+      detail: `${sink} has failed for ${inWords(now - since)}. What is meant for it waits, and nothing is lost.`,
+      advice:
+        'See what is wrong with it: candidate-connector check --live. It goes on by itself when it works again.',
+    })),
+  silence: ({ lastEventAt, now }) => [
+    {
+      alert: 'silence',
+      cause: 'silence',
+      sink: null,
+      count: 0,
+      since: lastEventAt,
+      detail: `No event has come for ${inWords(now - lastEventAt)}.`,
+      advice:
+        "If candidates have taken tests since, see whether the Webhook URL in the testing service's account still leads here.",
+    },
+  ],
+};
+
+const units = [
+  { name: 'day', ms: 86_400_000 },
+  { name: 'hour', ms: 3_600_000 },
+  { name: 'minute', ms: 60_000 },
+  { name: 'second', ms: 1000 },
+];
+
+/** The largest unit that there are two of, as people say it: `90 minutes`, `3 days`. */
+function inWords(durationMs: number): string {
+  const unit = units.find(({ ms }) => durationMs >= 2 * ms) ?? { name: 'second', ms: 1000 };
+  const count = Math.max(1, Math.floor(durationMs / unit.ms));
+  return `${count} ${unit.name}${count === 1 ? '' : 's'}`;
+}
