@@ -17,5 +17,6 @@ export function toDigest(
   return { windows, max, by: fields, place, contentId };
 }
 
-const listOf = (value: string | readonly string[] = []): readonly string[] =>
+/** One value, several or none, as a list. */
+export const listOf = (value: string | readonly string[] = []): readonly string[] =>
   typeof value === 'string' ? [value] : value;

@@ -20,10 +20,8 @@ type Connectors = ReadonlyMap<string, AnyConnector>;
 /** The whole config as one schema. Loading uses its parts: which keys an action may have depends on its sink. */
 export function configSchema(connectors: Connectors) {
   const all = [...connectors.values()];
-  const actions = z.array(anyOf(all.map((connector) => named(actionSchema(connector), connector, 'action'))));
-  const alertActions = z.array(
-    anyOf(all.map((connector) => named(alertActionSchema(connector), connector, 'alert'))),
-  );
+  const actions = z.array(anyOf(all.map(publishedAction)));
+  const alertActions = z.array(anyOf(all.map(publishedAlertAction)));
   const sinks = all.map((connector) => named(sinkSchema(connector), connector, 'sink'));
   return z.strictObject({
     $schema: z.string().optional().describe('Where editors find the schema, in a config written as JSON.'),
@@ -32,7 +30,10 @@ export function configSchema(connectors: Connectors) {
       .record(testIdKey, catalogEntry)
       .optional()
       .describe("What the service's test ids mean to you; templates see an entry as `test`."),
-    hours: z.record(z.string(), hoursSchema).optional().describe('Opening hours by name. Not acted on yet.'),
+    hours: z
+      .record(z.string(), hoursSchema)
+      .optional()
+      .describe('Opening hours by name; actions refer to them.'),
     sinks: z.record(sinkName, anyOf(sinks)).describe('Where messages go, each under a name of your own.'),
     rules: z
       .array(
@@ -43,9 +44,7 @@ export function configSchema(connectors: Connectors) {
       )
       .describe('Who hears of which events. Every matching rule applies, in order.'),
     unmatched: actions.optional().describe('Actions for events that no rule matched.'),
-    alerts: alerts(alertActions)
-      .optional()
-      .describe('Messages about the connector itself. Not acted on yet.'),
+    alerts: alerts(alertActions).optional().describe('Messages about the connector itself.'),
     scenarios: z
       .array(scenarioSchema)
       .optional()
@@ -61,8 +60,34 @@ function alerts(then: z.ZodArray) {
   return z.strictObject(Object.fromEntries(kinds));
 }
 
-const named = (schema: z.ZodObject, connector: AnyConnector, what: string): z.ZodObject =>
-  schema.meta({ id: `${connector.name}-${what}`, title: `${connector.name} ${what}` });
+/** Of an action with a digest, as of an alert's, the keys that say something by default may be left out. */
+function publishedAction(connector: AnyConnector): z.ZodObject {
+  const schema = actionSchema(connector);
+  const spared = Object.keys(connector.defaultFields?.digest ?? {}).filter((key) => isRequired(schema, key));
+  const either = spared.length > 0 ? { anyOf: [having(spared), having(['digest'])] } : {};
+  return named(withOptional(schema, spared), connector, 'action', either);
+}
+
+const having = (keys: readonly string[]): object => ({
+  required: keys,
+  properties: Object.fromEntries(keys.map((key) => [key, true])),
+});
+
+function publishedAlertAction(connector: AnyConnector): z.ZodObject {
+  const spared = Object.keys(connector.defaultFields?.notice ?? {});
+  return named(withOptional(alertActionSchema(connector), spared), connector, 'alert');
+}
+
+const isRequired = ({ shape }: z.ZodObject, key: string): boolean =>
+  !shape[key]?.safeParse(undefined).success;
+
+function withOptional({ shape }: z.ZodObject, keys: readonly string[]): z.ZodObject {
+  const spared = keys.flatMap((key) => (shape[key] ? [[key, z.optional(shape[key])] as const] : []));
+  return z.strictObject({ ...shape, ...Object.fromEntries(spared) });
+}
+
+const named = (schema: z.ZodObject, { name }: AnyConnector, what: string, more: object = {}): z.ZodObject =>
+  schema.meta({ id: `${name}-${what}`, title: `${name} ${what}`, ...more });
 
 const anyOf = (schemas: readonly z.ZodObject[]): z.ZodType =>
   schemas.length === 0 ? z.never() : z.union(schemas);

@@ -39,16 +39,20 @@ export function planSource(config: JsonMap, connectorOf: (sink: string) => strin
 
 /** Every action of a plan's source: those of rules, of `unmatched` and of alerts. */
 export function actionsOf(source: PlanSource): WrittenAction[] {
+  const alerts = isMap(source.alerts) ? Object.keys(source.alerts) : [];
+  return [...ruleActions(source), ...alerts.flatMap((name) => alertActions(source, name))];
+}
+
+/** Those of rules and of `unmatched`. */
+export function ruleActions(source: PlanSource): WrittenAction[] {
   return [
     ...entries(source.rules).flatMap(([index, rule]) => listed(rule, ['rules', index])),
     ...entries(source.unmatched).map(([index, action]) => ({ action, path: ['unmatched', index] })),
-    ...alertActions(source),
   ];
 }
 
-export function alertActions(source: PlanSource): WrittenAction[] {
-  if (!isMap(source.alerts)) return [];
-  return Object.entries(source.alerts).flatMap(([name, alert]) => listed(alert, ['alerts', name]));
+export function alertActions({ alerts }: PlanSource, name: string): WrittenAction[] {
+  return isMap(alerts) ? listed(alerts[name] ?? null, ['alerts', name]) : [];
 }
 
 function listed(parent: Json, path: Path): WrittenAction[] {

@@ -6,7 +6,8 @@ import type { Action, Alert, Plan } from '../rules/plan.ts';
 import { alertRule, unmatchedRule } from '../rules/plan.ts';
 import type { When } from '../rules/when.ts';
 import type { ActionReading } from './action.ts';
-import { compileAction } from './action.ts';
+import { compileAction, compileAlertAction } from './action.ts';
+import type { ActionPlace } from './compiled-action.ts';
 import { contentId } from './canonical.ts';
 import type { Fault, Path } from './fault.ts';
 import { error, pathText, warning } from './fault.ts';
@@ -59,7 +60,7 @@ export function buildPlan(source: PlanSource, reading: Reading & Connectors): Pl
     catalogId: contentId(source.catalog ?? null),
   };
   const rules = readRules(source.rules, actionReading);
-  const unmatched = readActions(source.unmatched, unmatchedRule, ['unmatched'], actionReading);
+  const unmatched = readUnmatched(source.unmatched, actionReading);
   const alerts = readAlerts(source.alerts, actionReading);
   reportUnreachable(rules, reading);
   return {
@@ -119,33 +120,47 @@ function readRules(raw: Json | undefined, reading: ActionReading): CompiledRule[
         error(path, `the name "${name}" is taken by an earlier rule; names tell deliveries apart`),
       );
     names.set(name, index);
-    const then = isMap(rawRule) ? readActions(rawRule['then'], name, ['rules', index, 'then'], reading) : [];
+    const written = isMap(rawRule) ? rawRule : {};
+    const place = { rule: name, path: ['rules', index, 'then'], fixed: fixedBy(written['when']) };
+    const then = readActions(written['then'], place, reading);
     return rule ? [{ ...rule, index, then }] : [];
   });
 }
 
-function readActions(raw: Json | undefined, rule: string, path: Path, reading: ActionReading): Action[] {
-  if (rule === unmatchedRule && raw !== undefined && !Array.isArray(raw))
-    reading.report(error(path, 'expected a list of actions'));
-  return entries(raw).flatMap(([index, action]) => {
-    const compiled = compileAction(action, { rule, index, path: [...path, index] }, reading);
-    return compiled ? [compiled] : [];
-  });
+/** The fields of which a `when` takes one value only. */
+function fixedBy(when: Json | undefined): string[] {
+  const conditions = isMap(when) ? Object.entries(when) : [];
+  return conditions.filter(([, condition]) => typeof condition !== 'object').map(([key]) => key);
+}
+
+type List = Omit<ActionPlace, 'index'>;
+
+function readActions(
+  raw: Json | undefined,
+  list: List,
+  reading: ActionReading,
+  compile = compileAction,
+): Action[] {
+  return entries(raw).flatMap(
+    ([index, action]) => compile(action, { ...list, index, path: [...list.path, index] }, reading) ?? [],
+  );
+}
+
+function readUnmatched(raw: Json | undefined, reading: ActionReading): Action[] {
+  const path = ['unmatched'];
+  if (raw !== undefined && !Array.isArray(raw)) reading.report(error(path, 'expected a list of actions'));
+  return readActions(raw, { rule: unmatchedRule, path }, reading);
 }
 
 function readAlerts(raw: Json | undefined, reading: ActionReading): Alert[] {
-  const read =
-    raw === undefined ? undefined : validate({ schema: alertsSchema, raw, path: ['alerts'] }, reading);
-  const written = isMap(raw) ? raw : {};
+  const read = validate({ schema: alertsSchema, raw: raw ?? {}, path: ['alerts'] }, reading);
   return alertKinds.flatMap((kind) => {
-    const alert = written[kind];
-    const place = { rule: alertRule(kind), path: ['alerts', kind, 'then'] };
-    const actions = entries(isMap(alert) ? alert['then'] : undefined).flatMap(
-      ([index, action]) =>
-        compileAction(action, { ...place, index, path: [...place.path, index] }, reading, 'alert') ?? [],
-    );
-    const found = read?.[kind];
-    return found ? [{ kind, afterMs: found.after, actions }] : [];
+    const written = isMap(raw) ? raw[kind] : undefined;
+    const list = { rule: alertRule(kind), path: ['alerts', kind, 'then'] };
+    const then = isMap(written) ? written['then'] : undefined;
+    const actions = readActions(then, list, reading, compileAlertAction);
+    const alert = read?.[kind];
+    return alert ? [{ kind, afterMs: alert.after, actions }] : [];
   });
 }
 

@@ -32,6 +32,7 @@ export function nextOpen(hours: Hours, now: number): number | null {
 
 /** The earliest open moment after `start` that the given day brings. */
 function openingOn(hours: Hours, day: Temporal.PlainDate, start: Temporal.ZonedDateTime): number | null {
+  if (!opensOn(hours, day) && !opensOn(hours, day.subtract({ days: 1 }))) return null;
   const opening = beginnings(hours, day)
     .filter((moment) => moment.toPlainDate().equals(day) && isOpen(hours, moment))
     .map((moment) => moment.epochMilliseconds)

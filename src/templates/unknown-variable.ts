@@ -25,7 +25,8 @@ export function unknownVariable(
 
 function rootHint(name: string, scope: Scope): string {
   if ((statuses as readonly string[]).includes(name)) return `; a text needs quotes: \`"${name}"\``;
-  if (name === 'events') return '; it is there in an action with a digest';
+  if (name === 'events') return '; it is there in what a digest says, though not in where that goes';
+  if (name === 'notice') return '; it is there in the actions of alerts';
   if (name === 'forloop') return '; it is there inside of `for`';
   const inside = scope.names().find((root) => {
     const shape = scope.find(root)?.shape;

@@ -15,6 +15,8 @@ export interface DigestSubject {
   readonly digestOf: number;
   /** The action's keys that say where the message goes: decided as each event comes, so they know only that event. */
   readonly placeKeys: ReadonlySet<string>;
+  /** Of `event` and `test` only these (`status`, `test.team`) are known; all that there are unless told. */
+  readonly agreed?: ReadonlySet<string>;
 }
 
 /** The names that a template starts with. */
@@ -73,7 +75,7 @@ export function wordsFor(vocabulary: Vocabulary): (key: string) => Words {
   }
   const words = eventWords(vocabulary);
   if (subject === 'event') return () => words;
-  const together = digestWords(words, subject.digestOf);
+  const together = digestWords(words, subject);
   return (key) => (subject.placeKeys.has(key) ? words : together);
 }
 
@@ -91,10 +93,27 @@ function eventWords({ test: keys }: Vocabulary): EventWords {
 }
 
 /** The sample has as many events as there can be: loops that are too long for them are found now. */
-function digestWords({ roots, sample }: EventWords, digestOf: number): Words {
-  const entry = map({ ...eventKeys, test: roots.get('test') ?? any });
-  const events = Array.from({ length: digestOf }, () => ({ ...sample.event, test: sample.test }));
-  return { roots: new Map([...roots, ['events', { kind: 'list', entry }]]), sample: { ...sample, events } };
+function digestWords({ roots, sample }: EventWords, { digestOf, agreed }: DigestSubject): Words {
+  const test = roots.get('test') ?? any;
+  const events: Shape = { kind: 'list', entry: map({ ...eventKeys, test }) };
+  const entries = Array.from({ length: digestOf }, () => ({ ...sample.event, test: sample.test }));
+  const known = agreed ? new Map([...roots, ...agreedShapes(test, agreed)]) : roots;
+  return { roots: new Map([...known, ['events', events]]), sample: { ...sample, events: entries } };
+}
+
+/** One test has one entry in the catalog: events that agree in it agree in all of that. */
+function agreedShapes(test: Shape, agreed: ReadonlySet<string>): [string, Shape][] {
+  const isSameTest = agreed.has('testId') || agreed.has('test.id');
+  const keysOf = (prefix: string) =>
+    [...agreed].filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
+  const event = Object.entries(eventKeys).filter(
+    ([key]) => agreed.has(key) || (key === 'testId' && isSameTest),
+  );
+  const ofTest = map(Object.fromEntries(keysOf('test.').map((key) => [key, any])));
+  return [
+    ['event', map(Object.fromEntries(event))],
+    ['test', isSameTest ? test : ofTest],
+  ];
 }
 
 function noticeWords(): Words {

@@ -199,7 +199,23 @@ describe('what parts of a config say of each other', () => {
     ],
     [
       'hours: { office: { timezone: Europe/Zagreb, from: "08:00", to: "18:00" } }',
-      '1:1 "hours" is checked, but this version does not act on it yet',
+      '1:10 no action uses the hours "office"',
+    ],
+    [
+      'catalog: { 1: { team: A } }\nrules: [ { name: a, when: {}, then: [ { sink: page, digest: { every: 1h, by: [testId, test.taem] } } ] } ]',
+      '2:87 no entry of the catalog has "taem"; did you mean "team"?',
+    ],
+    [
+      'rules: [ { name: a, when: { status: Completed }, then: [ { sink: page, digest: { every: 1h, by: testId }, text: "{{ event.status }} {{ event.testId }} {{ test.name }} {{ event.candidateId }}" } ] } ]',
+      '1:171 this is of the first event of the digest, and others may differ; go through `events`, or name it in `by`',
+    ],
+    [
+      `sinks:
+  page: { connector: pager, token: "\${PAGER_TOKEN}" }
+  spare: { connector: pager, token: "\${PAGER_TOKEN}" }
+unmatched: [ { sink: spare, text: x }, { sink: page, text: x } ]
+alerts: { paused: { then: [ { sink: page } ] }, dead: { then: [ { sink: page }, { sink: spare } ] }, silence: { then: [ { sink: page } ] } }`,
+      '5:37 when "page" itself is in trouble, nobody is told; add an action with another sink',
     ],
   ])('warns: %j', (text, warning) => {
     expect(warnings(text)).toEqual([warning]);

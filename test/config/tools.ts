@@ -37,7 +37,12 @@ export const pager = defineConnector({
     }),
   templates: { channel: plain, text: plain, blocks: { ...plain, data: true }, fields: plain, to: plain },
   defaults: { concurrency: 3, timeoutMs: 10_000 },
+  defaultFields: {
+    digest: { text: '{{ events.size }} events' },
+    notice: { text: '{{ notice.detail }}' },
+  },
   laneKeys: ['channel'],
+  placeKeys: ['to'],
   lane: ({ channel }) => channel ?? '',
   compose: (fields) => ({ message: { ...fields } }),
   connect: () => Promise.reject(new Error('not needed here')),

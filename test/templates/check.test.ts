@@ -35,7 +35,10 @@ describe('what the check finds', () => {
       '{% if event.status == Completed %}{% endif %}',
       '1:23 unknown variable `Completed`; a text needs quotes: `"Completed"`',
     ],
-    ['{{ events.size }}', '1:4 unknown variable `events`; it is there in an action with a digest'],
+    [
+      '{{ events.size }}',
+      '1:4 unknown variable `events`; it is there in what a digest says, though not in where that goes',
+    ],
     ['{{ forloop.index }}', '1:4 unknown variable `forloop`; it is there inside of `for`'],
     [
       '{{ event.status | append: foo }}',

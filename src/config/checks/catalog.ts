@@ -2,12 +2,13 @@ import type { Json } from '../../model.ts';
 import type { Fault, Path } from '../fault.ts';
 import { warning } from '../fault.ts';
 import type { PlanSource } from '../plan-source.ts';
-import { entries } from '../plan-source.ts';
+import { entries, ruleActions } from '../plan-source.ts';
 import { didYouMean } from '../../suggest.ts';
-import { isMap } from '../walk.ts';
+import { isMap, strings, valueAt } from '../walk.ts';
 
-/** Conditions that can never hold, because the catalog lacks what they ask for. */
-export function checkCatalogUse({ catalog, rules }: PlanSource): Fault[] {
+/** Conditions that can never hold, and digests that nothing tells apart, because the catalog lacks what they ask for. */
+export function checkCatalogUse(source: PlanSource): Fault[] {
+  const { catalog, rules } = source;
   if (!isMap(catalog) || Object.keys(catalog).length === 0) return [];
   const ids = Object.keys(catalog);
   const keys = [
@@ -17,11 +18,23 @@ export function checkCatalogUse({ catalog, rules }: PlanSource): Fault[] {
     'channel',
     ...Object.values(catalog).flatMap((entry) => (isMap(entry) ? Object.keys(entry) : [])),
   ];
-  return entries(rules).flatMap(([index, rule]) => {
+  const ofRules = entries(rules).flatMap(([index, rule]) => {
     const conditions = isMap(rule) ? [...conditionsOf(rule['when'] ?? null, ['rules', index, 'when'])] : [];
     return conditions.flatMap(({ key, value, path }) =>
-      key === 'testId' ? unknownIds(value, path, ids) : unknownKey(key, path, keys),
+      key === 'testId' ? unknownIds(value, path, ids) : unknownKey(key, path, keys, 'key'),
     );
+  });
+  return [...ofRules, ...digestFields(source).flatMap(({ field, path }) => unknownKey(field, path, keys))];
+}
+
+/** The fields by which digests are told apart. */
+function digestFields(source: PlanSource): { readonly field: string; readonly path: Path }[] {
+  return ruleActions(source).flatMap(({ action, path }) => {
+    const by = valueAt(action, ['digest', 'by']);
+    return [...strings(by ?? null)].map((one) => ({
+      field: one.text,
+      path: [...path, 'digest', 'by', ...one.path],
+    }));
   });
 }
 
@@ -36,10 +49,10 @@ function unknownIds(value: Json, path: Path, ids: readonly string[]): Fault[] {
   return [warning(path, `the catalog has no test ${value}${didYouMean(String(value), ids)}`)];
 }
 
-function unknownKey(key: string, path: Path, keys: readonly string[]): Fault[] {
+function unknownKey(key: string, path: Path, keys: readonly string[], at: Fault['at'] = 'value'): Fault[] {
   const name = /^test\.(.+)$/.exec(key)?.[1];
   if (name === undefined || keys.includes(name)) return [];
-  return [warning(path, `no entry of the catalog has "${name}"${didYouMean(name, keys)}`, 'key')];
+  return [warning(path, `no entry of the catalog has "${name}"${didYouMean(name, keys)}`, at)];
 }
 
 interface Condition {

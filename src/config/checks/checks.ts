@@ -6,10 +6,11 @@ import { error, warning } from '../fault.ts';
 import type { FoundSecret } from '../mask.ts';
 import { looksLikePath } from '../mask.ts';
 import type { PlanSource, WrittenAction } from '../plan-source.ts';
-import { actionsOf, entries } from '../plan-source.ts';
+import { actionsOf, entries, ruleActions } from '../plan-source.ts';
 import { hasReference } from '../references/references.ts';
 import type { Settings } from '../schema/settings.ts';
 import { closest, didYouMean, didYouMeanOneOf } from '../../suggest.ts';
+import { parseDuration } from '../units.ts';
 import { isMap, valueAt } from '../walk.ts';
 
 /** Checks that look at several parts of a config together. Each gives its faults; none needs a part to be right. */
@@ -40,6 +41,17 @@ export function checkSettings({ receiver, admin, store, idempotency }: Partial<S
   return faults;
 }
 
+/** Digests that collect for longer than anybody could look up what was in them. */
+export function checkDigests(source: PlanSource, { store }: Partial<Settings>): Fault[] {
+  return ruleActions(source).flatMap(({ action, path }) => {
+    const every = valueAt(action, ['digest', 'every']);
+    const everyMs = typeof every === 'string' ? parseDuration(every) : null;
+    if (!store || everyMs === null || everyMs <= store.retentionMs) return [];
+    const message = 'this is longer than events are kept; collect for less, or raise store.retention';
+    return [error([...path, 'digest', 'every'], message)];
+  });
+}
+
 /** An action that names no sink of this config. */
 export function checkSinkNames(actions: readonly WrittenAction[], sinkNames: readonly string[]): Fault[] {
   return actions.flatMap(({ action, path }) => {
@@ -65,6 +77,15 @@ export function checkUnusedSinks(source: PlanSource, sinkNames: readonly string[
   return sinkNames
     .filter((name) => !used.has(name))
     .map((name) => warning(['sinks', name], `no action uses the sink "${name}"`, 'key'));
+}
+
+export function checkUnusedHours(source: PlanSource): Fault[] {
+  const used = new Set(actionsOf(source).map(({ action }) => valueAt(action, ['hours'])));
+  const names = isMap(source.hours) ? Object.keys(source.hours) : [];
+  const meant = new Set([...used].map((name) => (typeof name === 'string' ? closest(name, names) : null)));
+  return names
+    .filter((name) => !meant.has(name))
+    .map((name) => warning(['hours', name], `no action uses the hours "${name}"`, 'key'));
 }
 
 function sinkMeant(action: Json, sinkNames: readonly string[]): string | null {

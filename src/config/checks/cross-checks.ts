@@ -1,4 +1,5 @@
 import type { Json } from '../../model.ts';
+import { checkAlertSinks } from './alerts.ts';
 import { checkCatalogUse } from './catalog.ts';
 import * as checks from './checks.ts';
 import type { Parts } from '../compose.ts';
@@ -23,6 +24,9 @@ export function crossChecks(
     ...checks.checkSettings(settings),
     ...(sinkNames ? checkSinkUse(sinkNames) : []),
     ...checkCatalogUse(source),
+    ...checkAlertSinks(source),
+    ...checks.checkUnusedHours(source),
+    ...checks.checkDigests(source, settings),
     ...checks.checkLiteralSecrets(config, secrets),
   ];
 }

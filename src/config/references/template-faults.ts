@@ -22,6 +22,16 @@ export function templateFaults(action: Action, media: Media, words: Vocabulary):
   return compileFields(templates, media, words).faults.map((fault) => toFault(fault, templates));
 }
 
+/**
+ * Where a digest's message says something of its first event in which the others may differ. `words` are those of the
+ * digest, with only what all of its events agree in. For templates that have no faults.
+ */
+export function firstEventOnly(action: Action, media: Media, words: Vocabulary): Fault[] {
+  const message =
+    'this is of the first event of the digest, and others may differ; go through `events`, or name it in `by`';
+  return templateFaults(action, media, words).map((fault) => ({ ...fault, severity: 'warning', message }));
+}
+
 /** References inside of tags without quotes, where they could not be literal text. */
 export function bareReferences(action: Action, media: Media): Fault[] {
   return [...strings(templatesOf(action, media))].flatMap(({ text, path }) => {

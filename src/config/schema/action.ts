@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import type { AnyConnector } from '../../connector.ts';
-import { fieldOf } from '../../rules/fields.ts';
 import { duration } from '../units.ts';
 import { timeOfDay, timeZone } from './times.ts';
 
-const field = z.string().refine((name) => fieldOf(name) !== null, {
+const field = z.string().regex(/^(status|testId|candidateId|candidateNumericalId|test\.[\w-]+)$/, {
   error: 'expected status, testId, candidateId, candidateNumericalId, or test. and a key of the catalog',
 });
 
