@@ -27,9 +27,10 @@ export class Breaker {
     return this.#openedAt;
   }
 
-  /** Until when time alone has to pass (ms): the next probe. Now, where none is awaited. */
+  /** When asking for allowance is worth it again (ms); Infinity where the probe under way has to end first. */
   waitsUntil(now: number): number {
-    return this.#openedAt === null || this.#probing ? now : Math.max(now, this.#probeAt);
+    if (this.#openedAt === null) return now;
+    return this.#probing ? Infinity : Math.max(now, this.#probeAt);
   }
 
   /** How many attempts may start now. */

@@ -44,6 +44,7 @@ test('one probe at a time goes out when it is due', () => {
   expect(breaker.allowance(dueAt)).toBe(1);
   expect(breaker.started()).toBe(true);
   expect(breaker.allowance(dueAt)).toBe(0);
+  expect(breaker.waitsUntil(dueAt)).toBe(Infinity);
 });
 
 test('a probe that fails waits longer for the next, up to five minutes', () => {

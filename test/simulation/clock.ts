@@ -26,7 +26,7 @@ export class SimulatedClock implements Clock {
   }
 
   after(delayMs: number, run: () => void): () => void {
-    const alarm = { at: this.#passedMs + Math.max(0, delayMs), order: this.#orders++, run };
+    const alarm = { at: this.#passedMs + Math.max(0, Math.round(delayMs)), order: this.#orders++, run };
     this.#alarms.add(alarm);
     return () => void this.#alarms.delete(alarm);
   }

@@ -107,7 +107,8 @@ export class ModelTool {
     if (!limit) return false;
     const now = this.#world.clock.passedMs;
     const wholeAt = Math.max(this.#wholeAt.get(place) ?? 0, now);
-    if (wholeAt - now > (limit.burst - 1) * limit.perMs) return true;
+    // One more than the connector's own burst: calls that start in time arrive closer together where one asked first.
+    if (wholeAt - now > limit.burst * limit.perMs) return true;
     this.#wholeAt.set(place, wholeAt + limit.perMs);
     return false;
   }
