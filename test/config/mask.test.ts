@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { connectors } from '../../connectors/index.ts';
 import { masker } from '../../src/config/mask.ts';
-import { failure, load } from './tools.ts';
+import { parseConfig } from '../../src/config/load.ts';
+import { around, env, failure, load, pagers } from './tools.ts';
 
 describe('a secret is masked', () => {
   const secret = 'p@ss "word"/é';
@@ -97,6 +99,20 @@ describe('a report of problems shows no credential', () => {
     const { message } = failure(() => load(text));
     expect(message).not.toContain(secret);
     expect(message).toContain('*'.repeat(secret.length));
+  });
+
+  test.each([
+    ['a number as a token', 'sinks: { page: { connector: pager, token: 1234567890 } }', '1234567890'],
+    [
+      'a mail server that is none',
+      'sinks: { page: { connector: email, url: "http://u:hidden-pass@h", from: a@b.c } }',
+      'hidden-pass',
+    ],
+  ])('nor what stands where one belongs: %s', (_, text, secret) => {
+    const options = { env, connectors: new Map([...pagers, ...connectors]) };
+    const { message } = failure(() => parseConfig(around(text), 'config.yaml', options));
+    expect(message).toMatch(/expected/);
+    expect(message).not.toContain(secret);
   });
 
   test('nor what a variable holds', () => {
