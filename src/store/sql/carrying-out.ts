@@ -1,5 +1,5 @@
 import { deliveryColumns, eventColumns, type DeliveryRow, type EventRow } from '../rows.ts';
-import { deliveriesWithEvents, openStates, query, seqOf } from './query.ts';
+import { deliveriesWithEvents, rareState, query, seqOf } from './query.ts';
 
 export interface LaneRow {
   readonly lane: string;
@@ -50,7 +50,7 @@ export const insertAttempt = `
 
 export const leftSending = query<SendingRow>(`
   select d.seq, d.sink, d.attempts, d.started_at from deliveries d
-  where ${openStates} and d.state = 'sending' order by d.seq limit $1`);
+  where ${rareState} and d.state = 'sending' order by d.seq limit $1`);
 
 export const rescueDelivery = `
   update deliveries set state = 'pending', started_at = null, due_at = $2, uncertain = 1, last_error = $3

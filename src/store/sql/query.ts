@@ -21,4 +21,4 @@ export const ofEvent = (eventSeq: string): string =>
   `between ${eventSeq} * ${seqsPerEvent} and ${eventSeq} * ${seqsPerEvent} + ${seqsPerEvent - 1}`;
 
 /** The condition of an index, which SQLite uses only where it finds it repeated. */
-export const openStates = `d.state in ('sending', 'dead', 'held')`;
+export const rareState = `d.state not in ('pending', 'delivered')`;

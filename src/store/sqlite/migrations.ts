@@ -33,6 +33,7 @@ export const migrations: readonly string[] = [
   -- short keys, no status, and no such index of correlation ids.
   create index events_content on events (candidate_key, test_id);
   create index events_received on events (received_at);
+  create index events_status on events (status, received_at);
 
   -- The correlation ids of what came after a content's first event: its duplicates, and its later events.
   create table correlations (
@@ -82,7 +83,7 @@ export const migrations: readonly string[] = [
     check (attempts > 0 or state in ('pending', 'discarded'))
   ) strict;
   create index deliveries_pending on deliveries (lane, due_at) where state = 'pending';
-  create index deliveries_open on deliveries (state) where state in ('sending', 'dead', 'held');
+  create index deliveries_rare on deliveries (state) where state not in ('pending', 'delivered');
   create index deliveries_thread on deliveries (sink, thread, delivered_at)
     where thread is not null and state = 'delivered';
 

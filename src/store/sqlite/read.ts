@@ -1,9 +1,8 @@
 import { parseDeliveryId } from '../../ids.ts';
-import { deliveryStates, type Delivery, type DeliveryState } from '../../model.ts';
+import { deliveryStates, type Delivery } from '../../model.ts';
 import { candidateKey } from '../candidate-key.ts';
-import { toDelivery, toDuplicate, toEvent, toRejectedRequest, toStory, type DeliveryRow } from '../rows.ts';
+import { toDelivery, toDuplicate, toEvent, toRejectedRequest, toStory } from '../rows.ts';
 import { stateOfDelivery } from '../sql/by-hand.ts';
-import type { Query } from '../sql/query.ts';
 import * as sql from '../sql/reading.ts';
 import type {
   DeliveryFilter,
@@ -55,11 +54,11 @@ export function delivery(db: Database, id: string): Delivery | null {
   return row ? toDelivery(row) : null;
 }
 
-/** One query for each state, since each has an index of its own or none. */
+/** One query for each state, since most have an index of their own. */
 export function deliveries(db: Database, filter: DeliveryFilter): Delivery[] {
   const { sink = null, since = null, limit = defaultDeliveries } = filter;
   const after = filter.after === undefined ? 0 : seqOf(db, filter.after);
-  const rows = filter.states.flatMap((state) => db.all(inState(state), sink, since, after, limit));
+  const rows = filter.states.flatMap((state) => db.all(sql.deliveriesIn(state), sink, since, after, limit));
   return rows
     .toSorted((a, b) => a.seq - b.seq)
     .slice(0, limit)
@@ -71,12 +70,6 @@ function seqOf(db: Database, id: string): number {
   const place = parseDeliveryId(id);
   const row = place && db.get(stateOfDelivery, place.eventId, place.n);
   return row?.seq ?? Infinity;
-}
-
-function inState(state: DeliveryState): Query<DeliveryRow> {
-  return state === 'sending' || state === 'dead' || state === 'held'
-    ? sql.openInState(state)
-    : sql.anyInState(state);
 }
 
 export function rejectedRequests(db: Database, limit: number): RejectedRequest[] {
