@@ -25,7 +25,7 @@ export interface TemplateData {
   readonly events?: readonly (EventData & { readonly test: TemplateData['test'] })[];
 }
 
-export function eventData(event: Event): EventData {
+function eventData(event: Event): EventData {
   return {
     id: event.id,
     candidateId: event.candidateId,
