@@ -2,19 +2,19 @@ import type { z } from 'zod';
 import type { AnyConnector } from '../connector.ts';
 import type { Json } from '../model.ts';
 import type { Action } from '../rules/plan.ts';
-import type { CompiledFields } from '../templates/templates.ts';
-import { compileFields } from '../templates/templates.ts';
-import { actionSchema, alertActionSchema, commonActionKeys } from './schema/action.ts';
-import { withoutOwnKeys } from './schema/common-keys.ts';
-import type { Path } from './fault.ts';
-import { error } from './fault.ts';
 import { didYouMeanOneOf } from '../suggest.ts';
+import type { CompiledFields, TemplateFault } from '../templates/templates.ts';
+import { compileFields } from '../templates/templates.ts';
+import type { Fault, Path } from './fault.ts';
+import { error } from './fault.ts';
 import type { Vocabulary } from './references/template-faults.ts';
 import { bareReferences, templateFaults } from './references/template-faults.ts';
 import { interpolateTemplate } from './references/template-text.ts';
+import { interpolateText } from './references/values.ts';
+import { actionSchema, alertActionSchema, commonActionKeys } from './schema/action.ts';
+import { withoutOwnKeys } from './schema/common-keys.ts';
 import type { Reading } from './schema/validate.ts';
 import { validate } from './schema/validate.ts';
-import { interpolateText } from './references/values.ts';
 import { isMap } from './walk.ts';
 
 type JsonMap = { readonly [key: string]: Json };
@@ -42,10 +42,14 @@ export function compileAction(raw: Json, place: ActionPlace, reading: ActionRead
   const bare = bareReferences(written, connector.templates);
   if (value && compiled?.faults.length === 0 && bare.length === 0)
     return toAction(value, compiled.fields, connector, place);
-  const faults = bare.length > 0 ? bare : templateFaults(written, connector.templates, words);
+  const asWritten = bare.length > 0 ? bare : templateFaults(written, connector.templates, words);
+  // Where the text as written is right, what a reference stands for is wrong: a time zone, for instance.
+  const faults = asWritten.length > 0 ? asWritten : (compiled?.faults ?? []).map(ofValue);
   for (const fault of faults) reading.report({ ...fault, path: [...place.path, ...fault.path] });
   return null;
 }
+
+const ofValue = ({ path, message }: TemplateFault): Fault => error(path, message);
 
 /** Checks an alert's action. Its templates see other data, so they are left for when alerts are sent. */
 export function checkAlertAction(raw: Json, path: Path, reading: ActionReading): void {

@@ -1,7 +1,7 @@
 import { Secret } from '../connector.ts';
+import type { Json } from '../model.ts';
 import type { Path } from './fault.ts';
 import { isMap } from './walk.ts';
-import type { Json } from '../model.ts';
 
 /** Shorter values would star out ordinary words. */
 const shortestSecret = 4;
@@ -17,9 +17,9 @@ export function masker(secrets: Iterable<string>): (text: string) => string {
 }
 
 function spellings(secret: string): string[] {
-  if (secret.length < shortestSecret) return [];
   const escaped = JSON.stringify(secret).slice(1, -1);
-  return [secret, secret.trim(), escaped, encodeURIComponent(secret.toWellFormed())];
+  const forms = [secret, secret.trim(), escaped, encodeURIComponent(secret.toWellFormed())];
+  return secret.trim().length < shortestSecret ? [] : forms;
 }
 
 /** A secret and what else is secret in it: the password of a URL, the keys of a service account's JSON. */
@@ -57,7 +57,7 @@ function credentialsIn(text: string): string[] {
 }
 
 /** True for the path of a file, which some credentials may be given as. */
-export const looksLikePath = (text: string): boolean => /^(\.{0,2}|~)\/[\w./-]+$/.test(text);
+export const looksLikePath = (text: string): boolean => /^\.{0,2}\/[\w./-]+$/.test(text);
 
 /** A credential among a config's values. */
 export interface FoundSecret {

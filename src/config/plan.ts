@@ -10,13 +10,13 @@ import { checkAlertAction, compileAction } from './action.ts';
 import { contentId } from './canonical.ts';
 import type { Fault, Path } from './fault.ts';
 import { error, pathText, warning } from './fault.ts';
-import { alertShapes, catalogEntry, hoursSchema, ruleSchema, testIdKey } from './schema/plan.ts';
 import type { PlanSource } from './plan-source.ts';
 import { alertActions, entries } from './plan-source.ts';
-import type { Reading } from './schema/validate.ts';
-import { validate } from './schema/validate.ts';
 import type { Surroundings } from './references/values.ts';
 import { Values } from './references/values.ts';
+import { alertShapes, catalogEntry, hoursSchema, ruleSchema, testIdKey } from './schema/plan.ts';
+import type { Reading } from './schema/validate.ts';
+import { validate } from './schema/validate.ts';
 import { isMap } from './walk.ts';
 
 type JsonMap = { readonly [key: string]: Json };
@@ -107,8 +107,7 @@ function readRules(raw: Json | undefined, reading: ActionReading): CompiledRule[
   const names = new Map<string, number>();
   return entries(raw).flatMap(([index, rawRule]) => {
     const rule = validate({ schema: ruleSchema, raw: rawRule, path: ['rules', index] }, reading);
-    const name =
-      isMap(rawRule) && typeof rawRule['name'] === 'string' ? rawRule['name'] : `rule ${index + 1}`;
+    const name = rule?.name ?? nameAsWritten(rawRule) ?? `rule ${index + 1}`;
     const path: Path = ['rules', index, 'name'];
     if (names.has(name))
       reading.report(
@@ -118,6 +117,11 @@ function readRules(raw: Json | undefined, reading: ActionReading): CompiledRule[
     const then = isMap(rawRule) ? readActions(rawRule['then'], name, ['rules', index, 'then'], reading) : [];
     return rule ? [{ ...rule, index, then }] : [];
   });
+}
+
+/** The name of a rule that has faults elsewhere. */
+function nameAsWritten(rule: Json): string | undefined {
+  return isMap(rule) && typeof rule['name'] === 'string' ? rule['name'] : undefined;
 }
 
 function readActions(raw: Json | undefined, rule: string, path: Path, reading: ActionReading): Action[] {

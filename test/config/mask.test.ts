@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
-import { masker } from '../../src/config/mask.ts';
 import { parseConfig } from '../../src/config/load.ts';
+import { masker } from '../../src/config/mask.ts';
 import { around, env, failure, load, pagers } from './tools.ts';
 
 describe('a secret is masked', () => {
@@ -21,6 +21,7 @@ describe('a secret is masked', () => {
   });
 
   test('unless it is so short that ordinary words would go with it', () => {
+    expect(masker(['     '])('a     b')).toBe('a     b');
     expect(masker(['abc'])('abcabc')).toBe('abcabc');
   });
 });

@@ -1,9 +1,9 @@
 import type { Json } from '../../model.ts';
+import { didYouMean } from '../../suggest.ts';
 import type { Fault, Path } from '../fault.ts';
 import { warning } from '../fault.ts';
 import type { PlanSource } from '../plan-source.ts';
 import { entries } from '../plan-source.ts';
-import { didYouMean } from '../../suggest.ts';
 import { isMap } from '../walk.ts';
 
 /** Conditions that can never hold, because the catalog lacks what they ask for. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { unmatchedRule } from '../../rules/plan.ts';
 import { whenSchema } from '../../rules/when.ts';
-import { timeOfDay } from './action.ts';
 import { duration } from '../units.ts';
+import { timeOfDay } from './action.ts';
 
 /** The shapes of what a plan is compiled from. Actions are checked one by one: each connector has its own. */
 
@@ -26,7 +26,7 @@ const timeZone = z.string().superRefine((name, context) => {
   context.addIssue({ code: 'custom', message: 'expected a time zone such as Europe/Zagreb', params });
 });
 
-export function isTimeZone(name: string): boolean {
+function isTimeZone(name: string): boolean {
   try {
     return Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
   } catch {
