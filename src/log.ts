@@ -1,4 +1,6 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
+import { ConfigError } from './config/config.ts';
+import { StoreUnavailable } from './store/store.ts';
 
 export interface LogOptions {
   readonly level: string;
@@ -16,9 +18,20 @@ export async function createLogger(options: LogOptions): Promise<Logger> {
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
+    serializers: { err: faultOf },
     hooks: { streamWrite: mask },
   };
   return destination ? pino(settings, destination) : pino(settings);
+}
+
+/** What is expected to go wrong now and then is said in its own words; a stack is for bugs. */
+function faultOf(error: unknown): unknown {
+  if (error instanceof ConfigError) {
+    const problems = error.problems.map(({ line, column, message }) => ({ line, column, message }));
+    return { type: error.name, file: error.file, problems };
+  }
+  if (error instanceof StoreUnavailable) return { type: error.name, message: error.message };
+  return error instanceof Error ? pino.stdSerializers.err(error) : error;
 }
 
 async function prettyStdout(): Promise<DestinationStream> {

@@ -6,7 +6,8 @@ import { explain as explainEvent } from '../rules/decide.ts';
 import type { Action, Explanation } from '../rules/plan.ts';
 import { templateData } from '../templates/data.ts';
 import { exit, type Io } from './io.ts';
-import { paint, printable, when } from './paint.ts';
+import { eventFields } from './json.ts';
+import { jsonLine, paint, printable, when } from './paint.ts';
 import { verdictText } from './verdicts.ts';
 import { configOf, type ConfigOption } from './with-store.ts';
 
@@ -28,7 +29,8 @@ export async function explain(options: ExplainOptions, io: Io): Promise<number> 
     ...pick(planned),
     ...messageOf(config, action, event, index, now),
   }));
-  if (options.json) io.out(JSON.stringify({ event: eventJson(event), rules: explanation.rules, deliveries: messages }));
+  if (options.json)
+    io.out(jsonLine({ event: eventFields(event), rules: explanation.rules, deliveries: messages }));
   else io.out(text(event, explanation, messages, io));
   return exit.ok;
 }
@@ -64,13 +66,10 @@ function messageOf(
   if (!sink) return { message: null, problem: `There is no sink ${action.sink}.` };
   const data = templateData(event, config.plan.test(event.testId), action.rule, now);
   const prepared = prepare(action, data, deliveryId(event.id, index + 1), sink);
-  if (!('outcome' in prepared)) return { message: JSON.parse(config.mask(JSON.stringify(prepared.message))) as Json };
-  const problem = 'detail' in prepared ? prepared.detail : '';
-  return { message: null, problem };
-}
-
-function eventJson({ receivedAt, raw: _raw, ...event }: Event) {
-  return { ...event, receivedAt: new Date(receivedAt).toISOString() };
+  if (!('outcome' in prepared))
+    return { message: JSON.parse(config.mask(JSON.stringify(prepared.message))) as Json };
+  const problem = 'detail' in prepared ? prepared.detail : 'There is no message.';
+  return { message: null, problem: config.mask(problem) };
 }
 
 type Shown = ReturnType<typeof pick> & ReturnType<typeof messageOf>;

@@ -138,6 +138,8 @@ export interface EventFilter {
   readonly since?: number;
   readonly status?: string;
   readonly candidateId?: string;
+  /** Only those that come after this event in the list: the last one of the page before. */
+  readonly after?: string;
   /** 100 unless told. */
   readonly limit?: number;
 }

@@ -23,19 +23,23 @@ export interface EventConditions {
   readonly status: boolean;
   /** Takes two values: the candidate's key and id. */
   readonly candidateId: boolean;
+  /** The id of the event that comes before. */
+  readonly after?: boolean;
 }
 
 /** Values: those of the conditions, in this order, then the limit. */
 export function eventsWhere(conditions: EventConditions): Query<EventRow & { readonly duplicates: number }> {
-  const wanted = [
-    conditions.since && 'e.received_at >= ',
-    conditions.status && 'e.status = ',
-    ...(conditions.candidateId ? ['e.candidate_key = ', 'e.candidate_id = '] : []),
+  const where = [
+    conditions.since && 'e.received_at >= ?',
+    conditions.status && 'e.status = ?',
+    conditions.candidateId && 'e.candidate_key = ? and e.candidate_id = ?',
+    conditions.after && '(e.received_at, e.seq) < (select received_at, seq from events where id = ?)',
   ].filter((text) => text !== false);
-  const where = wanted.map((text, index) => `${text}$${index + 1}`).join(' and ');
-  return query(`
+  let place = 0;
+  const text = `
     select ${eventColumns}, (select count(*) from duplicates where event_seq = e.seq) as duplicates from events e
-    ${where && `where ${where}`} order by e.received_at desc, e.seq desc limit $${wanted.length + 1}`);
+    ${where.length > 0 ? `where ${where.join(' and ')}` : ''} order by e.received_at desc, e.seq desc limit ?`;
+  return query(text.replaceAll('?', () => `$${(place += 1)}`));
 }
 
 export const eventById = query<EventRow>(`select ${eventColumns} from events e where e.id = $1`);

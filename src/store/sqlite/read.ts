@@ -20,14 +20,15 @@ const defaultDeliveries = 1000;
 const maxDuplicates = 1000;
 
 export function events(db: Database, filter: EventFilter): EventStory[] {
-  const { since, status, candidateId, limit = defaultEvents } = filter;
+  const { since, status, candidateId, after, limit = defaultEvents } = filter;
   const statement = sql.eventsWhere({
     since: since !== undefined,
     status: status !== undefined,
     candidateId: candidateId !== undefined,
+    after: after !== undefined,
   });
   const candidate = candidateId === undefined ? [] : [candidateKey(candidateId), candidateId];
-  const values = [since, status, ...candidate, limit].filter((value) => value !== undefined);
+  const values = [since, status, ...candidate, after, limit].filter((value) => value !== undefined);
   return db.all(statement, ...values).map((row) => ({
     event: toEvent(row),
     configId: row.event_config_id,
