@@ -157,6 +157,7 @@ export interface EventStory {
 }
 
 export interface EventDetail extends Omit<EventStory, 'duplicates' | 'deliveries'> {
+  /** The first 1000, in order of arrival. */
   readonly duplicates: readonly Duplicate[];
   readonly deliveries: readonly DeliveryStory[];
 }

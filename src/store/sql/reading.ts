@@ -24,7 +24,7 @@ export interface EventConditions {
   /** Takes two values: the candidate's key and id. */
   readonly candidateId: boolean;
   /** The id of the event that comes before. */
-  readonly after?: boolean;
+  readonly after: boolean;
 }
 
 /** Values: those of the conditions, in this order, then the limit. */
