@@ -8,9 +8,10 @@ import type { Attempt, Delivery, DeliveryState, Event, Json, PlannedDelivery, Re
 export interface Store {
   /**
    * Keeps the event with its deliveries, or counts it as a duplicate of an earlier one. Two levels: the same
-   * correlation id with the same content (candidateId, testId, status) is a duplicate whenever it comes, also where that correlation
-   * id was itself seen on a duplicate; the same content under another correlation id, or none, is one within `windowMs` of the first.
-   * The event, its place in the idempotency index and its deliveries land in one transaction.
+   * correlation id with the same content (candidateId, testId, status) is a duplicate whenever it comes, also where
+   * that correlation id was itself seen on a duplicate; the same content under another correlation id, or none, is one
+   * until `windowMs` after the last event of that content. The event, its place in the idempotency index and its
+   * deliveries land in one transaction.
    */
   accept(arrival: Arrival): Promise<Acceptance>;
   /** Keeps a request that was refused for its content; only the newest `keep` stay. */
@@ -22,15 +23,15 @@ export interface Store {
    */
   lanes(): Promise<LaneHead[]>;
   /**
-   * Takes up to `limit` pending deliveries of a lane that are due, earliest due first and in order of acceptance, into `sending`: the intent to
-   * send is on disk when this resolves. Adds one to `attempts`, sets `firstAttemptAt` once.
+   * Takes up to `limit` pending deliveries of a lane that are due into `sending`, earliest due first, then in order of
+   * acceptance: the intent to send is on disk when this resolves. Adds one to `attempts`, sets `firstAttemptAt` once.
    */
   claim(query: { lane: string; now: number; limit: number }): Promise<Claimed[]>;
-  /** Records how attempts ended, many to a commit. A delivery that is no longer `sending` is left as it is. */
+  /** Records how attempts ended. A delivery that is no longer in this attempt (by its number) is left as it is. */
   record(results: readonly AttemptResult[]): Promise<void>;
   /**
-   * Deliveries left in `sending` by a process that is gone become pending and uncertain, due at `now`, with an unknown attempt
-   * recorded. To be called once the caller is the only one to serve this store. Returns how many.
+   * Deliveries left in `sending` by a process that is gone become pending and uncertain, due at `now`, with an unknown
+   * attempt recorded. To be called once the caller is the only one to serve this store. Returns how many.
    */
   rescue(now: number): Promise<number>;
   /** Takes back claims that were not started (a shutdown): pending again, the attempt not counted. */
@@ -38,7 +39,10 @@ export interface Store {
   /** The receipt of the earliest delivered message with this thread key on this sink. */
   threadOf(sink: string, thread: string): Promise<Receipt | null>;
 
-  /** Sends again what is dead or held: pending under `ref`'s config and action, counted from `now`. */
+  /**
+   * Sends again what is dead or held: pending and due at `now` as newly planned, giving up counted from then. Keeps the
+   * attempts and `uncertain`; `progress` too, unless the connector is another one.
+   */
   replay(items: readonly Replay[], now: number): Promise<ManualResult[]>;
   /** Gives up on purpose what is pending, dead or held. */
   discard(deliveryIds: readonly string[], now: number): Promise<ManualResult[]>;
@@ -63,9 +67,9 @@ export interface Store {
   config(id: string): Promise<Json | null>;
 
   /**
-   * Deletes at most `limit` events received before `before` whose deliveries are all final (delivered, dead or discarded), with all that belongs to them.
-   * Returns how many; fewer than `limit` means done, and then configs saved before `before` that nothing uses any more go too,
-   * except for those that this process saved.
+   * Deletes at most `limit` events received before `before` whose deliveries are all final (delivered, dead or
+   * discarded), with all that belongs to them. Returns how many; fewer than `limit` means done, and then configs saved
+   * before `before` that nothing uses any more go too, except for those that this process saved.
    */
   prune(before: number, limit: number): Promise<number>;
   /** Resolves when a write can be made; throws StoreUnavailable with the reason otherwise. */
@@ -87,8 +91,8 @@ export interface Acceptance {
   readonly eventId: string;
   readonly duplicate: boolean;
   /**
-   * The event, new, came under a correlation id that another content had used lately (among the last thousands of arrivals): a
-   * sign of a fault at the sender.
+   * The event, new, came under a correlation id that another content had used lately (among the last thousands of
+   * arrivals): a sign of a fault at the sender.
    */
   readonly correlationReused: boolean;
 }
@@ -193,13 +197,13 @@ export interface RejectedRequest {
 
 export interface SinkCount {
   readonly sink: string;
-  /** All of the sink's stored deliveries, counted when they were planned: the sum of `states`, unless a delivery got lost. */
+  /** The sink's stored deliveries as counted when they were planned: the sum of `states`, or something got lost. */
   readonly planned: number;
   readonly states: Readonly<Record<DeliveryState, number>>;
 }
 
 export interface OpenOptions {
-  /** Takes the right to be the only process that serves this store. Others open it without, and may read and write meanwhile. */
+  /** Takes the right to be the only process that serves this store. Others may read and write without it. */
   readonly serve: boolean;
 }
 

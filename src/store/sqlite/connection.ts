@@ -34,7 +34,7 @@ export class Connection {
     );
   }
 
-  /** Gives up the connection unless it is only another process that keeps it waiting. Returns the failure in plain words. */
+  /** Gives up the connection, unless only another process keeps it waiting. Returns the failure in plain words. */
   failed(error: unknown): StoreUnavailable {
     if (error instanceof StoreUnavailable) return error;
     if (failureKind(error) === 'unavailable') this.#disconnect();

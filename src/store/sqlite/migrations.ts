@@ -29,8 +29,8 @@ export const migrations: readonly string[] = [
     received_at integer not null,
     config_id text not null
   ) strict;
-  -- Candidates come in no order, so each event rewrites some page of this index: the dearest part of accepting one. Hence
-  -- short keys, no status, and no such index of correlation ids.
+  -- Candidates come in no order, so each event rewrites some page of this index: the dearest part of accepting one.
+  -- Hence short keys, no status, and no such index of correlation ids.
   create index events_content on events (candidate_key, test_id);
   create index events_received on events (received_at);
   create index events_status on events (status, received_at);
