@@ -68,6 +68,11 @@ describe('the cost of a statement does not grow with what is stored', () => {
     expect(plans.join('\n')).toContain('deliveries_pending (lane=? AND due_at<?)');
   });
 
+  test('a rare status is found by an index of its own', () => {
+    const { eventsOfStatus } = statements;
+    expect(planOf(eventsOfStatus).join('\n')).toContain('events_status (status=? AND received_at<?)');
+  });
+
   test('the newest events come first without sorting all of them', () => {
     for (const status of [true, false]) {
       const all = reading.eventsWhere({ ...unconditional, status });
