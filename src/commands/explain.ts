@@ -1,3 +1,4 @@
+import { stringify } from 'yaml';
 import type { Config } from '../config/config.ts';
 import { prepare } from '../deliveries/attempt.ts';
 import { deliveryId } from '../ids.ts';
@@ -81,13 +82,16 @@ function text(event: Event, { rules }: Explanation, messages: readonly Shown[], 
     heading('Rules'),
     ...rules.map((verdict) => verdictText(verdict, io)),
     heading('Would be sent'),
-    ...(messages.length === 0 ? ['  nothing'] : messages.map((message) => shownText(message, io))),
+    ...(messages.length === 0 ? ['  nothing'] : messages.map((one) => shownText(one, event.receivedAt, io))),
   ].join('\n');
 }
 
-function shownText({ rule, sink, connector, dueAt, message, problem }: Shown, io: Io): string {
-  const head = `  ${paint(io, 'cyan', sink)} (${connector}, rule ${rule}) at ${when(Date.parse(dueAt))}`;
+/** The message as YAML, which reads best, and is what the config is written in. */
+function shownText({ rule, sink, connector, dueAt, message, problem }: Shown, now: number, io: Io): string {
+  const due = Date.parse(dueAt);
+  const at = due === now ? 'at once' : `at ${when(due)}`;
+  const head = `  ${paint(io, 'cyan', sink)} (${connector}, rule ${printable(rule)}) ${at}`;
   if (problem !== undefined) return `${head}\n    ${paint(io, 'red', printable(problem))}`;
-  const lines = JSON.stringify(message, null, 2).split('\n');
+  const lines = stringify(message, { lineWidth: 0 }).trimEnd().split('\n');
   return [head, ...lines.map((one) => `    ${printable(one)}`)].join('\n');
 }
