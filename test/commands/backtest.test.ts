@@ -32,7 +32,7 @@ async function stored() {
   return {
     folder,
     write,
-    async backtest(text: string, ...argv: string[]) {
+    backtest: async (text: string, ...argv: string[]) => {
       const next = await write('next.yaml', base(folder) + text);
       return run(['backtest', next, '--config', file, ...argv], env);
     },
@@ -80,12 +80,19 @@ describe('backtest', () => {
     expect(ran.code).toBe(3);
     expect(jsonLines(ran)).toStrictEqual([
       {
-        ...{ id: expect.stringMatching(/^evt_/), candidateId: 'Kim', candidateNumericalId: null },
-        ...{ testId: 1234567, status: 'Canceled', receivedAt: expect.stringMatching(/Z$/) },
+        id: expect.stringMatching(/^evt_/),
+        candidateId: 'Kim',
+        candidateNumericalId: null,
+        testId: 1234567,
+        status: 'Canceled',
+        receivedAt: expect.stringMatching(/Z$/),
         correlationId: expect.any(String),
         added: [
           {
-            ...{ rule: 'others', action: 0, sink: 'slack', connector: 'slack' },
+            rule: 'others',
+            action: 0,
+            sink: 'slack',
+            connector: 'slack',
             dueAt: expect.stringMatching(/Z$/),
             fields: { channel: '#ops', text: 'canceled' },
           },
@@ -99,7 +106,10 @@ describe('backtest', () => {
       candidateId: 'Robin',
       changed: [
         {
-          ...{ rule: 'completed', action: 0, sink: 'slack', connector: 'slack' },
+          rule: 'completed',
+          action: 0,
+          sink: 'slack',
+          connector: 'slack',
           fields: { text: { before: 'Robin: Completed', after: 'Robin!' } },
         },
       ],

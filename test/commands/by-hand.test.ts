@@ -30,11 +30,16 @@ rules:
   const received = ats.calls.length;
   expect(received).toBe(0);
   return {
-    ...{ app, ats, crm, file, folder, config },
+    app,
+    ats,
+    crm,
+    file,
+    folder,
+    config,
     /** The n-th delivery of the event that came as the index-th. */
     delivery: (index: number, n = 1) => `dlv_${events[index]?.eventId.slice(4)}_${n}`,
     command: (...argv: string[]) => run([...argv, '--config', file]),
-    async states() {
+    states: async () => {
       const lines = jsonLines<{ deliveries: { id: string; state: string }[] }>(
         await run(['events', '--json', '--config', file]),
       );

@@ -15,7 +15,7 @@ async function tools(options: ToolsOptions = {}) {
 
 const allChannels = { slack: { channels: ['hiring', 'hiring-backend', 'hiring-design'] } };
 
-const env = { TOKEN: 'xoxb-1' };
+const token = { TOKEN: 'xoxb-1' };
 
 const withScenario = (folder: string, channel: string) => `${base(folder)}
 sinks: { slack: { connector: slack, token: '\${TOKEN}' } }
@@ -34,7 +34,7 @@ describe('check', () => {
   test('of a good config says so, with what is in it', async () => {
     const { folder, write } = await workplace();
     const file = await write('config.yaml', withScenario(folder, '#hiring'));
-    const { code, out, err } = await run(['check', '--config', file], env);
+    const { code, out, err } = await run(['check', '--config', file], token);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toBe(`${file} is good: 1 rule, 1 sink, 2 scenarios as expected.\n`);
   });
@@ -65,7 +65,7 @@ describe('check', () => {
   test('shows where a scenario comes out otherwise than expected', async () => {
     const { folder, write } = await workplace();
     const file = await write('config.yaml', withScenario(folder, '#other'));
-    const { code, out, err } = await run(['check', '--config', file], env);
+    const { code, out, err } = await run(['check', '--config', file], token);
     expect({ code, out }).toEqual({ code: 1, out: '' });
     const line =
       withScenario(folder, '#other').split('\n').indexOf('  - event: { status: Completed, testId: 7 }') + 1;
@@ -78,7 +78,7 @@ describe('check', () => {
     const { folder, write } = await workplace();
     const sinks = 'sinks: { slack: { connector: slack, token: "${TOKEN}" } }';
     const file = await write('config.yaml', `${base(folder)}\n${sinks}\nrules: []\n`);
-    const { code, out } = await run(['check', '--config', file], env);
+    const { code, out } = await run(['check', '--config', file], token);
     expect(code).toBe(0);
     expect(out).toMatch(/config\.yaml:\d+:\d+: warning: .*slack/);
     expect(out).toContain('is good');

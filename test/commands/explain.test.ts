@@ -108,13 +108,21 @@ describe('explain --json', () => {
       ],
       deliveries: [
         {
-          ...{ rule: 'completed', action: 0, sink: 'slack', connector: 'slack' },
-          ...{ dueAt: '2026-11-21T22:00:00.000Z', group: null },
+          rule: 'completed',
+          action: 0,
+          sink: 'slack',
+          connector: 'slack',
+          dueAt: '2026-11-21T22:00:00.000Z',
+          group: null,
           message: expect.objectContaining({ channel: '#backend', text: 'Backend Engineer: Dana' }),
         },
         {
-          ...{ rule: 'completed', action: 1, sink: 'mail', connector: 'email' },
-          ...{ dueAt: '2026-11-21T22:00:00.000Z', group: null },
+          rule: 'completed',
+          action: 1,
+          sink: 'mail',
+          connector: 'email',
+          dueAt: '2026-11-21T22:00:00.000Z',
+          group: null,
           message: expect.objectContaining({
             to: ['hr@example.com'],
             subject: 'Completed',

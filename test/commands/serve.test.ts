@@ -123,19 +123,16 @@ ${more}`;
     const told = { rule: 'told', sink: 'ats', attempt: 1, durationMs: expect.any(Number) };
     expect(lines().filter(({ msg }) => msg === 'attempt')).toMatchObject([
       {
-        ...{
-          ...told,
-          level: 'warn',
-          eventId,
-          deliveryId: `dlv_${eventId.slice(4)}_1`,
-          correlationId: 'cor-1',
-        },
-        ...{
-          outcome: 'rejected',
-          reason: 'not_found',
-          state: 'dead',
-          detail: expect.stringContaining('410'),
-        },
+        ...told,
+        level: 'warn',
+        eventId,
+        deliveryId: `dlv_${eventId.slice(4)}_1`,
+        correlationId: 'cor-1',
+
+        outcome: 'rejected',
+        reason: 'not_found',
+        state: 'dead',
+        detail: expect.stringContaining('410'),
       },
       { ...told, eventId: robin.eventId, correlationId: 'cor-2', outcome: 'delivered', state: 'delivered' },
     ]);

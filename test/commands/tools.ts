@@ -46,7 +46,7 @@ export async function workplace() {
   return {
     folder,
     /** Writes a file and returns its path. */
-    async write(name: string, text: string): Promise<string> {
+    write: async (name: string, text: string): Promise<string> => {
       const path = join(folder, name);
       await writeFile(path, text);
       return path;
