@@ -2,6 +2,7 @@ import type { Config, SinkConfig } from '../config/config.ts';
 import type { Delivery, Event, Outcome } from '../model.ts';
 import type { AttemptResult, Claimed, LaneHead } from '../store/store.ts';
 import { carryOut, type CarryOutParts } from './carry-out.ts';
+import { masked } from './masked.ts';
 import { Occupancy } from './occupancy.ts';
 import { settle, type Settlement } from './settle.ts';
 
@@ -135,7 +136,7 @@ export class Worker {
     const config = this.#parts.config();
     const sink = config.sinks.get(delivery.sink);
     const carried = await carryOut(this.#parts, claimed, sink, startedAt, this.#aborted.signal);
-    const { prepared, ending } = masked(carried, config);
+    const { prepared, ending } = masked(carried, config.mask);
     const endedAt = clock.now();
     const settlement = settle(delivery, ending, sink?.retry ?? noRetry, endedAt, random);
     await this.#record({
@@ -178,10 +179,3 @@ function limitsOf(sink: SinkConfig | undefined): { sink: number; lane: number } 
 
 /** For a sink that the config lacks: its deliveries are dead at once. */
 const noRetry = { minDelayMs: 0, maxDelayMs: 0, giveUpAfterMs: 0 };
-
-/** What is kept and shown never has a secret in it, whatever a template or a tool put there. */
-function masked<T>(value: T, config: Config): T {
-  const text = JSON.stringify(value);
-  const safe = config.mask(text);
-  return safe === text ? value : (JSON.parse(safe) as T);
-}

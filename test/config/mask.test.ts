@@ -26,6 +26,20 @@ describe('a secret is masked', () => {
   });
 });
 
+test('a secret of digits is masked where it stands for itself, not inside of longer numbers', () => {
+  const mask = masker(['1234']);
+  expect(mask('pin 1234, pin=1234&x y1234z')).toBe('pin ***, pin=***&x y***z');
+  expect(mask('{"ts":"1795251234.000100","testId":1234567}')).toBe(
+    '{"ts":"1795251234.000100","testId":1234567}',
+  );
+});
+
+test('the value of a switch is no secret, whatever its variable is called', () => {
+  expect(masker(['true', 'false', 'null', 'none'])('{"final":false,"x":true,"y":null} none')).toBe(
+    '{"final":false,"x":true,"y":null} none',
+  );
+});
+
 test('the keys of a service account are secrets of their own', () => {
   const account = JSON.stringify({ client_email: 'robot@example.com', private_key: '-----BEGIN\nKEY-----' });
   const mask = masker([account]);

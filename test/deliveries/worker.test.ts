@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
+import { masker } from '../../src/config/mask.ts';
 import type { Outcome } from '../../src/model.ts';
 import { bench, configFor, ScriptedTool, type Bench } from './scripted.ts';
 
@@ -253,6 +254,48 @@ test('a delivery is carried out as its own config said, also when another one ca
   firstAnswer.resolve(failed);
   await reaches(on, eventId, 'delivered');
   expect(tool.sent.map(({ message }) => message.text)).toEqual(['old words', 'old words']);
+});
+
+describe('what is kept', () => {
+  const keeping = async (tool: ScriptedTool, secrets: readonly string[], candidateId: string) => {
+    const on = await bench({ ...configFor(tool), mask: masker(secrets) });
+    const eventId = await on.accept(candidateId);
+    await reaches(on, eventId, 'delivered');
+    return on.delivery(eventId);
+  };
+
+  test('has no secret in it, wherever a template or a tool put one', async () => {
+    const tool = answering({ ...failed, detail: 'Down, s3cret.' });
+    const deliver = tool.deliver;
+    tool.deliver = async (request) => {
+      const outcome = await deliver(request);
+      if (outcome.outcome !== 'delivered') return outcome;
+      return { ...outcome, receipt: { said: ['so s3cret'] }, note: 'It said s3cret.' };
+    };
+    const kept = await keeping(tool, ['s3cret'], 'ann s3cret');
+    expect(kept.message).toEqual({ text: 'ann ***' });
+    expect(kept.receipt).toEqual({ said: ['so ***'] });
+    expect(kept.history.map(({ outcome }) => outcome)).toMatchObject([
+      { detail: 'Down, ***.' },
+      { note: 'It said ***.' },
+    ]);
+    expect(tool.sent.map(({ message }) => message.text)).toEqual(['ann s3cret', 'ann s3cret']);
+  });
+
+  test('survives secrets that look like a number or like words of ours', async () => {
+    const tool = new ScriptedTool();
+    tool.deliver = () => ({ outcome: 'delivered', receipt: { status: 12345, exact: false } });
+    const secrets = ['12345', 'false', 'null', 'delivered', 'outcome', 'receipt', 'text'];
+    const kept = await keeping(tool, secrets, 'ann');
+    expect(kept).toMatchObject({ state: 'delivered', receipt: { status: 12345 }, message: { text: 'ann' } });
+    expect(tool.sent).toHaveLength(1);
+  });
+
+  test('of a part that is done is what the connector said, or the part would be done again', async () => {
+    const tool = answering({ ...failed, progress: { done: ['dana@example.com'] } });
+    await keeping(tool, ['dana'], 'ann');
+    expect(tool.sent[1]?.progress).toEqual({ done: ['dana@example.com'] });
+  });
 });
 
 describe('a clean stop', () => {
