@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { SinkConfig } from '../config/config.ts';
 import { rejected } from '../connector.ts';
-import type { Outcome } from '../model.ts';
+import type { Delivery, Outcome } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
 import type { Claimed, Store } from '../store/store.ts';
 import { templateData } from '../templates/data.ts';
@@ -86,12 +86,21 @@ async function attemptPrepared(
     threadOf,
     progress: delivery.progress,
   };
-  const asking = { uncertain: delivery.uncertain, onUnknown: config.onUnknown };
+  const onUnknown = isFirstSinceReplay(delivery) ? 'resend' : config.onUnknown;
+  const asking = { uncertain: delivery.uncertain, onUnknown };
   return parts.sinks.use(config, (sink) =>
     withDeadline(parts.clock, config.timeoutMs, shutdown, (signal) =>
       attempt(sink, { ...request, signal }, asking),
     ),
   );
+}
+
+/**
+ * Whether a person has replayed it since its last attempt: every other way back to pending moves the due time. They were
+ * told that it may have arrived, so where the tool cannot be asked their word is enough to send it.
+ */
+function isFirstSinceReplay({ attempts, dueAt, since }: Delivery): boolean {
+  return attempts > 1 && dueAt === since;
 }
 
 const byTodaysConfig = "Replay it to send it by today's config.";

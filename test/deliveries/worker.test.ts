@@ -152,6 +152,46 @@ describe('after an unknown outcome', () => {
     expect(tool.sent).toHaveLength(1);
   });
 
+  const replay = async (on: Bench, eventId: string) => {
+    const { id, configId, ...planned } = await on.delivery(eventId);
+    await on.store.replay([{ deliveryId: id, configId, planned }], Date.now());
+    on.worker.wake();
+  };
+
+  test('what was held goes out when a person replays it, and says that it may be a repeat', async () => {
+    const tool = answering(unclear);
+    const on = await bench(configFor(tool, 'onUnknown: hold'));
+    const eventId = await on.accept();
+    await reaches(on, eventId, 'held');
+    await replay(on, eventId);
+    await reaches(on, eventId, 'delivered');
+    expect((await on.delivery(eventId)).receipt).toMatchObject({ mayBeRepeat: true });
+    expect(tool.sent).toHaveLength(2);
+  });
+
+  test('a replay asks the tool as well, if it can be asked by now', async () => {
+    const tool = answering(unclear);
+    tool.find = () => ({ found: 'impossible', detail: 'A scope is missing.' });
+    const on = await bench(configFor(tool, 'onUnknown: hold'));
+    const eventId = await on.accept();
+    await reaches(on, eventId, 'held');
+    tool.find = () => ({ found: { place: 'there' } });
+    await replay(on, eventId);
+    await reaches(on, eventId, 'delivered');
+    expect(tool.sent).toHaveLength(1);
+  });
+
+  test('a replay is good for one attempt: if that ends unknown, it is held again', async () => {
+    const tool = answering(unclear, unclear);
+    const on = await bench(configFor(tool, 'onUnknown: hold'));
+    const eventId = await on.accept();
+    await reaches(on, eventId, 'held');
+    await replay(on, eventId);
+    await vi.waitFor(() => expect(tool.sent).toHaveLength(2));
+    await reaches(on, eventId, 'held');
+    expect(tool.sent).toHaveLength(2);
+  });
+
   test('a connector that throws counts as unknown, since something may have been sent', async () => {
     const tool = new ScriptedTool();
     const deliver = tool.deliver;
