@@ -35,7 +35,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 const requestsGraceMs = 2000;
 const attemptsGraceMs = 5000;
 
-/** Joins the parts and starts them. Throws ConfigError or StoreUnavailable when it cannot. */
+/** Joins the parts and starts them. Throws ConfigError, StoreUnavailable or CannotListen when it cannot. */
 export async function startApp(file: string, env: Env): Promise<App> {
   const load = () => loadConfig(file, { env, connectors });
   const live = new LiveConfig(await load());
@@ -80,7 +80,16 @@ export async function startApp(file: string, env: Env): Promise<App> {
   const inbox = createIntake({ store, config, wake: () => worker.wake(), log });
   const receiver = createReceiver({ config: () => config().receiver, inbox, log, metrics, readiness });
   const admin = createAdmin({ config: () => config().admin, metrics, log, readiness });
-  await Promise.all([listen(receiver, config().receiver), listen(admin, config().admin)]);
+  try {
+    await listen(receiver, config().receiver);
+    await listen(admin, config().admin);
+  } catch (error) {
+    // Nothing of what started may keep the process alive or the store locked.
+    await Promise.all([stop(receiver, 0), stop(admin, 0), worker.stop(attemptsGraceMs)]);
+    await sinks.close();
+    await store.close();
+    throw error;
+  }
 
   const watch = watchConfig(file, load, {
     onLoaded: async (next) => {

@@ -1,16 +1,26 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 
-/** Resolves when the server listens; rejects with a plain message when it cannot. */
+/** The address cannot be listened on. `message` says why, and what to try, in plain words. */
+export class CannotListen extends Error {
+  override readonly name = 'CannotListen';
+}
+
+const reasons: Partial<Record<string, string>> = {
+  EADDRINUSE: 'another program uses the port. Stop it, or choose another port in the config.',
+  EACCES: 'this user may not use the port. Choose one above 1023 in the config.',
+  EADDRNOTAVAIL: 'this machine has no such address. 0.0.0.0 stands for all that it has.',
+  ENOTFOUND: 'there is no host of that name.',
+};
+
+/** Resolves when the server listens. Throws CannotListen. */
 export async function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
   server.listen(port, host);
   try {
     await once(server, 'listening');
   } catch (error) {
-    const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw new Error(`cannot listen on ${host}:${port} (${why}); is another program using the port?`, {
-      cause: error,
-    });
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new CannotListen(`cannot listen on ${host}:${port}: ${reasons[code] ?? code}`, { cause: error });
   }
 }
 

@@ -19,16 +19,16 @@ export function keepRetention({ store, clock, retentionMs, pruned, failed }: Ret
   let cancel = clock.after(0, () => void round());
 
   async function round(): Promise<void> {
-    try {
-      let count = eventsAStep;
-      while (count === eventsAStep && !stopped) {
-        count = await store.prune(clock.now() - retentionMs(), eventsAStep);
-        if (count > 0) pruned(count);
-      }
-    } catch (error) {
-      failed(error);
-    }
-    if (!stopped) cancel = clock.after(betweenRoundsMs, () => void round());
+    const count = await step().catch(failed);
+    if (stopped) return;
+    const more = count === eventsAStep;
+    cancel = clock.after(more ? 0 : betweenRoundsMs, () => void round());
+  }
+
+  async function step(): Promise<number> {
+    const count = await store.prune(clock.now() - retentionMs(), eventsAStep);
+    if (count > 0) pruned(count);
+    return count;
   }
 
   return () => {

@@ -19,7 +19,9 @@ const options = z.object({
   credentials: credentials.describe('The JSON of a service account, or the path of a file with it.'),
   apiUrl: z
     .url({ protocol: /^https?$/ })
-    .refine((url) => new URL(url).pathname === '/', { error: 'expected the root of the API, without a path' })
+    .refine((url) => (URL.parse(url)?.pathname ?? '/') === '/', {
+      error: 'expected the root of the API, without a path',
+    })
     .default('https://sheets.googleapis.com/')
     .describe('The root of the API; for a proxy or a test.'),
 });

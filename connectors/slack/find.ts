@@ -8,8 +8,8 @@ import { postOf, receiptOf, rootOf } from './receipt.ts';
 import type { Post } from './receipt.ts';
 import { refusals } from './refusals.ts';
 
-/** Slack's clock and ours may differ by this much. */
-const clockSkewMs = 60_000;
+/** Slack's clock and ours may differ by this much. To look back further than needed costs a page or two. */
+const clockSkewMs = 15 * 60_000;
 const pageSize = 200;
 /** More messages than these since the first attempt are not searched. */
 const maxPages = 20;
@@ -57,9 +57,10 @@ function placesOf({ threadOf }: AttemptRequest<SlackMessage>, channel: string): 
 async function searchPlace(
   call: Call,
   { method, args }: Place,
-  { deliveryId, message, firstAttemptAt, signal }: AttemptRequest<SlackMessage>,
+  { deliveryId, message, firstAttemptAt, now, signal }: AttemptRequest<SlackMessage>,
 ): Promise<Finding> {
-  const oldest = ((firstAttemptAt - clockSkewMs) / 1000).toFixed(6);
+  // A first attempt in the future was made before our clock was set back.
+  const oldest = ((Math.min(firstAttemptAt, now) - clockSkewMs) / 1000).toFixed(6);
   let cursor = '';
   for (let page = 0; page < maxPages; page += 1) {
     const paging = { oldest, limit: pageSize, include_all_metadata: true, ...(cursor && { cursor }) };

@@ -95,14 +95,15 @@ function utf8(headers: Headers): Headers {
 const utf8Bytes = (value: string): string =>
   /^\p{ASCII}*$/u.test(value) ? value : Buffer.from(value).toString('latin1');
 
-/** A receiver may quote in its answer what it was sent. */
+/** A receiver may quote in its answer what it was sent, its own address included, which is often a secret by itself. */
 function masking({ url, headers = {}, secret = [] }: WebhookOptions): (result: Exchange) => Exchange {
   const password = url.login?.password.reveal() ?? '';
   const given = [...Object.values(headers), ...[secret].flat()].map((each) => each.reveal());
-  // Shorter ones would star out ordinary words.
-  const secrets = [base64(`${url.login?.user}:${password}`), password, ...given].filter(
-    (each) => each.length >= 4,
-  );
+  const inUrl = [url.path, ...url.query.slice(1).split(/[&=]/), ...new URLSearchParams(url.query).values()];
+  // Shorter ones would star out ordinary words. Longest first, so that none is left half visible.
+  const secrets = [base64(`${url.login?.user}:${password}`), password, ...given, ...inUrl]
+    .filter((each) => each.length >= 4)
+    .toSorted((a, b) => b.length - a.length);
   return (result) => {
     if ('error' in result) return result;
     const text = secrets.reduce((rest, each) => rest.replaceAll(each, '***'), result.answer.text);

@@ -4,7 +4,7 @@ import { runScenarios } from '../config/scenarios.ts';
 import { sampleMessages } from '../deliveries/samples.ts';
 import type { LiveCheck } from '../connector.ts';
 import { exit, type Io } from './io.ts';
-import { paint } from './paint.ts';
+import { paint, printable } from './paint.ts';
 import { configOf, type ConfigOption } from './with-store.ts';
 
 export async function check(options: ConfigOption & { live?: boolean }, io: Io): Promise<number> {
@@ -12,13 +12,13 @@ export async function check(options: ConfigOption & { live?: boolean }, io: Io):
   for (const warning of config.warnings) io.out(formatProblem(config.file, warning));
   const failed = runScenarios(config);
   for (const problem of failed) io.err(formatProblem(config.file, problem));
-  if (failed.length === 0) io.out(summary(config));
+  if (failed.length > 0) io.err(count(failed.length, 'error'));
+  else io.out(summary(config));
   const reachable = options.live ? await checkLive(config, io) : true;
   return failed.length === 0 && reachable ? exit.ok : exit.problems;
 }
 
 function summary(config: Config): string {
-  const count = (n: number, word: string) => `${n} ${word}${n === 1 ? '' : 's'}`;
   const parts = [
     count(config.plan.then.length, 'rule'),
     count(config.sinks.size, 'sink'),
@@ -26,6 +26,8 @@ function summary(config: Config): string {
   ];
   return `${config.file} is good: ${parts.join(', ')}.`;
 }
+
+const count = (n: number, word: string): string => `${n} ${word}${n === 1 ? '' : 's'}`;
 
 async function checkLive(config: Config, io: Io): Promise<boolean> {
   const results = await Promise.all(
@@ -39,7 +41,10 @@ async function checkLive(config: Config, io: Io): Promise<boolean> {
 }
 
 /** Asks one sink all that can be asked without sending; a fault on the way is a failed check, not an end of the others. */
-async function checkSink(config: Config, { name, connector, options, timeoutMs }: SinkConfig): Promise<LiveCheck[]> {
+async function checkSink(
+  config: Config,
+  { name, connector, options, timeoutMs }: SinkConfig,
+): Promise<LiveCheck[]> {
   try {
     const sink = await connector.connect(options);
     const messages = sampleMessages(config, name, Date.now());
@@ -51,5 +56,5 @@ async function checkSink(config: Config, { name, connector, options, timeoutMs }
 
 function liveText({ ok, what, detail, advice }: LiveCheck, io: Io): string {
   const mark = ok ? paint(io, 'green', '✓') : paint(io, 'red', '✗');
-  return `  ${mark} ${what}: ${detail}${ok || advice === undefined ? '' : ` ${advice}`}`;
+  return `  ${mark} ${printable(`${what}: ${detail}${ok || advice === undefined ? '' : ` ${advice}`}`)}`;
 }

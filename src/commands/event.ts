@@ -1,58 +1,61 @@
-import { connectors } from '../../connectors/index.ts';
-import { compilePlan } from '../config/plan.ts';
-import { Plans } from '../config/plans.ts';
 import type { Attempt } from '../model.ts';
 import { explain } from '../rules/decide.ts';
 import type { Verdict } from '../rules/plan.ts';
 import type { DeliveryStory, EventDetail, Store } from '../store/store.ts';
 import { CommandError, exit, type Io } from './io.ts';
 import { detailJson } from './json.ts';
-import { paint, paintState, printable, when } from './paint.ts';
+import { jsonLine, paint, paintState, printable, when } from './paint.ts';
+import { storedPlans } from './stored-plans.ts';
 import { verdictText } from './verdicts.ts';
 import { withStore, type ConfigOption } from './with-store.ts';
 
 export async function event(id: string, options: ConfigOption & { json?: boolean }, io: Io): Promise<number> {
   return withStore(options, io, async (store) => {
     const story = await store.event(id);
-    if (!story) throw new CommandError(`there is no event ${id}; \`events\` lists what came`);
+    if (!story) throw new CommandError(`there is no event ${printable(id)}; \`events\` lists what came`);
     const rules = await verdictsThen(story, store, io);
-    if (options.json) io.out(JSON.stringify(detailJson(story, rules)));
+    if (options.json) io.out(jsonLine(detailJson(story, rules)));
     else io.out(text(story, rules, io));
     return exit.ok;
   });
 }
 
-/** Why each rule matched or not, worked out again from the config that was in force. */
-async function verdictsThen(story: EventDetail, store: Store, io: Io): Promise<readonly Verdict[]> {
-  const plans = new Plans(
-    (configId) => store.config(configId),
-    (source) => compilePlan(source, { env: io.env, connectors }),
-  );
-  const plan = await plans.get(story.configId);
-  return 'lost' in plan ? [] : explain(plan, story.event, story.event.receivedAt).rules;
+/** Why each rule matched or not by the config that was in force, or why that cannot be told any more. */
+type Verdicts = readonly Verdict[] | { readonly lost: string };
+
+/** Decides again: a plan and an event give the same verdicts at any time. */
+async function verdictsThen(story: EventDetail, store: Store, io: Io): Promise<Verdicts> {
+  const plan = await storedPlans(store, io).get(story.configId);
+  return 'lost' in plan ? plan : explain(plan, story.event, story.event.receivedAt).rules;
 }
 
-function text(story: EventDetail, rules: readonly Verdict[], io: Io): string {
+function text(story: EventDetail, rules: Verdicts, io: Io): string {
   const { event: came, duplicates, deliveries } = story;
   const heading = (title: string) => paint(io, 'bold', title);
   return [
     `${heading(came.id)}  ${came.status}  test ${came.testId}  candidate ${printable(came.candidateId)}`,
-    `  received ${when(came.receivedAt)}, correlation id ${came.correlationId ?? 'none'}`,
+    `  received ${when(came.receivedAt)}, correlation id ${printable(came.correlationId ?? 'none')}`,
     `  payload ${printable(JSON.stringify(came.raw))}`,
-    ...duplicates.map((one) => `  repeated ${when(one.receivedAt)}, correlation id ${one.correlationId ?? 'none'}`),
+    ...duplicates.map(
+      (one) => `  repeated ${when(one.receivedAt)}, correlation id ${printable(one.correlationId ?? 'none')}`,
+    ),
     heading('Rules, by the config that was in force'),
-    ...rules.map((verdict) => verdictText(verdict, io)),
+    ...('lost' in rules ? [`  ${printable(rules.lost)}`] : rules.map((verdict) => verdictText(verdict, io))),
     heading('Deliveries'),
-    ...(deliveries.length === 0 ? ['  none: no rule asked for anything'] : deliveries.flatMap((one) => delivery(one, io))),
+    ...(deliveries.length === 0
+      ? ['  none: no rule asked for anything']
+      : deliveries.flatMap((one) => deliveryText(one, io))),
   ].join('\n');
 }
 
-function delivery(one: DeliveryStory, io: Io): string[] {
+function deliveryText(one: DeliveryStory, io: Io): string[] {
   const due = one.state === 'pending' ? `, due ${when(one.dueAt)}` : '';
+  const stuck = one.state === 'dead' || one.state === 'held';
   return [
-    `  ${one.sink}  ${paintState(io, one.state)}${due}  ${one.id}  (rule ${one.rule}, action ${one.action})`,
-    ...(one.message === null ? [] : [`    sent ${printable(JSON.stringify(one.message))}`]),
+    `  ${one.sink}  ${paintState(io, one.state)}${due}  ${one.id}  (rule ${one.rule}, action ${one.action + 1})`,
+    ...(one.message === null ? [] : [`    message ${printable(JSON.stringify(one.message))}`]),
     ...one.history.map((attempt) => `    ${attemptText(attempt)}`),
+    ...(stuck ? [`    ${printable(one.lastError ?? '')}`] : []),
   ];
 }
 

@@ -1,12 +1,13 @@
+import { stringify } from 'yaml';
 import type { Config } from '../config/config.ts';
 import { prepare } from '../deliveries/prepare.ts';
 import { deliveryId } from '../ids.ts';
 import type { Event, Json, PlannedDelivery, Status } from '../model.ts';
 import { explain as explainEvent } from '../rules/decide.ts';
 import type { Action, Explanation } from '../rules/plan.ts';
-import { templateData } from '../templates/data.ts';
 import { exit, type Io } from './io.ts';
-import { paint, printable, when } from './paint.ts';
+import { eventFields } from './json.ts';
+import { jsonLine, paint, printable, when } from './paint.ts';
 import { verdictText } from './verdicts.ts';
 import { configOf, type ConfigOption } from './with-store.ts';
 
@@ -28,7 +29,8 @@ export async function explain(options: ExplainOptions, io: Io): Promise<number> 
     ...pick(planned),
     ...messageOf(config, action, event, index, now),
   }));
-  if (options.json) io.out(JSON.stringify({ event: eventJson(event), rules: explanation.rules, deliveries: messages }));
+  if (options.json)
+    io.out(jsonLine({ event: eventFields(event), rules: explanation.rules, deliveries: messages }));
   else io.out(text(event, explanation, messages, io));
   return exit.ok;
 }
@@ -62,15 +64,12 @@ function messageOf(
 ): { message: Json; problem?: string } {
   const sink = config.sinks.get(action.sink);
   if (!sink) return { message: null, problem: `There is no sink ${action.sink}.` };
-  const data = templateData(event, config.plan.test(event.testId), action.rule, now);
-  const prepared = prepare(action, data, deliveryId(event.id, index + 1), sink);
-  if (!('outcome' in prepared)) return { message: JSON.parse(config.mask(JSON.stringify(prepared.message))) as Json };
-  const problem = 'detail' in prepared ? prepared.detail : '';
-  return { message: null, problem };
-}
-
-function eventJson({ receivedAt, raw: _raw, ...event }: Event) {
-  return { ...event, receivedAt: new Date(receivedAt).toISOString() };
+  const told = { events: [event], notice: null };
+  const prepared = prepare(action, told, deliveryId(event.id, index + 1), config.plan, sink, now);
+  if (!('outcome' in prepared))
+    return { message: JSON.parse(config.mask(JSON.stringify(prepared.message))) as Json };
+  const problem = 'detail' in prepared ? prepared.detail : 'There is no message.';
+  return { message: null, problem: config.mask(problem) };
 }
 
 type Shown = ReturnType<typeof pick> & ReturnType<typeof messageOf>;
@@ -82,13 +81,16 @@ function text(event: Event, { rules }: Explanation, messages: readonly Shown[], 
     heading('Rules'),
     ...rules.map((verdict) => verdictText(verdict, io)),
     heading('Would be sent'),
-    ...(messages.length === 0 ? ['  nothing'] : messages.map((message) => shownText(message, io))),
+    ...(messages.length === 0 ? ['  nothing'] : messages.map((one) => shownText(one, event.receivedAt, io))),
   ].join('\n');
 }
 
-function shownText({ rule, sink, connector, dueAt, message, problem }: Shown, io: Io): string {
-  const head = `  ${paint(io, 'cyan', sink)} (${connector}, rule ${rule}) at ${when(Date.parse(dueAt))}`;
+/** The message as YAML, which reads best, and is what the config is written in. */
+function shownText({ rule, sink, connector, dueAt, message, problem }: Shown, now: number, io: Io): string {
+  const due = Date.parse(dueAt);
+  const at = due === now ? 'at once' : `at ${when(due)}`;
+  const head = `  ${paint(io, 'cyan', sink)} (${connector}, rule ${printable(rule)}) ${at}`;
   if (problem !== undefined) return `${head}\n    ${paint(io, 'red', printable(problem))}`;
-  const lines = JSON.stringify(message, null, 2).split('\n');
+  const lines = stringify(message, { lineWidth: 0 }).trimEnd().split('\n');
   return [head, ...lines.map((one) => `    ${printable(one)}`)].join('\n');
 }

@@ -1,11 +1,12 @@
 import type { Attempt, Delivery, Event } from '../model.ts';
+import type { Verdict } from '../rules/plan.ts';
 import type { DeliveryStory, Duplicate, EventStory } from '../store/store.ts';
 
 /** The shapes that `--json` prints; the contract fixes their names. Times are ISO 8601 in UTC. */
 
 const iso = (time: number): string => new Date(time).toISOString();
 
-function eventFields(event: Event) {
+export function eventFields(event: Event) {
   return {
     id: event.id,
     candidateId: event.candidateId,
@@ -50,14 +51,15 @@ export function storyJson(story: EventStory) {
 /** The story of `event ID`: what `events` prints, with everything that is known besides. */
 export function detailJson(
   story: { event: Event; duplicates: readonly Duplicate[]; deliveries: readonly DeliveryStory[] },
-  rules: unknown,
+  rules: readonly Verdict[] | { readonly lost: string },
 ) {
   return {
     ...eventFields(story.event),
     duplicates: story.duplicates.length,
     repeats: story.duplicates.map((repeat) => ({ ...repeat, receivedAt: iso(repeat.receivedAt) })),
     raw: story.event.raw,
-    rules,
+    rules: 'lost' in rules ? null : rules,
+    ...('lost' in rules && { rulesLost: rules.lost }),
     deliveries: story.deliveries.map((delivery) => ({
       ...deliveryFields(delivery),
       uncertain: delivery.uncertain,

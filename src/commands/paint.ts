@@ -25,13 +25,21 @@ export function when(time: number): string {
   return `${new Date(time).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
+// Controls, line separators, and the marks that turn writing around.
+// oxlint-disable-next-line no-control-regex -- finding them is the purpose
+const unsafe = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+
 /**
- * Text from outside made safe for a terminal: control characters, and the marks that turn writing around, would let a candidate
- * id repaint the screen, so they are shown as \u{…}.
+ * Text from outside made safe for a terminal, which some characters would repaint: a candidate id must not look like
+ * another one, nor like output of ours. They are shown as \u{…}.
  */
 export function printable(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- finding them is the purpose
-  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, (character) => {
-    return `\\u{${character.codePointAt(0)?.toString(16)}}`;
+  return text.replaceAll(unsafe, (character) => `\\u{${character.charCodeAt(0).toString(16)}}`);
+}
+
+/** The same for JSON: what JSON leaves as it is becomes an escape, so the value stays what it was. */
+export function jsonLine(value: unknown): string {
+  return JSON.stringify(value).replaceAll(unsafe, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   });
 }

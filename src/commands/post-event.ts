@@ -45,9 +45,7 @@ async function follow(
   for (;;) {
     const at = redirects.at(-1) ?? { url, method: 'POST' };
     const how = at.method === 'POST' ? post : { method: 'GET', headers: correlation };
-    // oxlint-disable-next-line no-await-in-loop -- each redirect is known from the answer before it
     const response = await fetch(at.url, { ...how, redirect: 'manual', signal });
-    // oxlint-disable-next-line no-await-in-loop -- likewise
     const text = await response.text();
     const next = redirectOf(response, at.url, at.method);
     if (!next) return { status: response.status, body: text, redirects };

@@ -1,18 +1,22 @@
 import type { Config } from '../config/config.ts';
 import { plannedByHand, todaysAction } from '../deliveries/replay.ts';
-import { templateData } from '../templates/data.ts';
+import { noticeData, templateData, type AnyTemplateData } from '../templates/data.ts';
 import type { Delivery } from '../model.ts';
+import type { Plan } from '../rules/plan.ts';
 import type { Replay, Store } from '../store/store.ts';
 import { CommandError, exit, type Io } from './io.ts';
 import { printManual } from './manual.ts';
-import { sinceTime } from './since.ts';
+import { printable } from './paint.ts';
 import { withStore, type ConfigOption } from './with-store.ts';
 
 interface ReplayOptions extends ConfigOption {
   readonly dead?: boolean;
   readonly sink?: string;
-  readonly since?: string;
+  /** In milliseconds since the epoch. */
+  readonly since?: number;
 }
+
+const words = { done: 'goes out again', possible: 'dead or held' };
 
 export async function replay(ids: readonly string[], options: ReplayOptions, io: Io): Promise<number> {
   if (options.dead ? ids.length > 0 : ids.length === 0) {
@@ -22,58 +26,77 @@ export async function replay(ids: readonly string[], options: ReplayOptions, io:
     throw new CommandError('--sink and --since narrow --dead; they do not go with delivery ids', exit.usage);
   }
   return withStore(options, io, async (store, config) => {
-    const chosen = options.dead ? await allDead(store, options) : await named(store, ids);
+    const pages = options.dead ? deadOf(store, options) : [await named(store, ids)];
     await store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: Date.now() });
-    const replays = await planAll(store, config, chosen, io);
-    const results = await store.replay(replays.items, Date.now());
-    const done = printManual(results, 'goes out again', io);
-    if (options.dead && chosen.length === 0) io.out('Nothing is dead.');
-    return done && replays.refused === 0 ? exit.ok : exit.problems;
+    let count = 0;
+    let done = true;
+    for await (const page of pages) {
+      count += page.length;
+      done = (await replayPage(page, store, config, io)) && done;
+    }
+    if (count === 0)
+      io.out(options.sink === undefined ? 'Nothing is dead.' : `Nothing is dead of sink ${options.sink}.`);
+    return done ? exit.ok : exit.problems;
   });
 }
 
-async function allDead(store: Store, { sink, since }: ReplayOptions): Promise<Delivery[]> {
+/** Page by page: what goes out again is no longer dead, and the listing goes on after it. */
+async function* deadOf(store: Store, { sink, since }: ReplayOptions): AsyncGenerator<readonly Delivery[]> {
   const filter = {
     states: ['dead'] as const,
+    limit: 500,
     ...(sink !== undefined && { sink }),
-    ...(since !== undefined && { since: sinceTime(since) }),
+    ...(since !== undefined && { since }),
   };
-  const dead: Delivery[] = [];
   for (let page = await store.deliveries(filter); page.length > 0;) {
-    dead.push(...page);
+    yield page;
     page = await store.deliveries({ ...filter, after: page.at(-1)!.id });
   }
-  return dead;
 }
 
 async function named(store: Store, ids: readonly string[]): Promise<Delivery[]> {
-  const found = await Promise.all(ids.map((id) => store.delivery(id)));
-  const missing = ids.filter((_, index) => found[index] === null);
-  if (missing.length > 0) throw new CommandError(`there is no delivery ${missing.join(', ')}`);
-  return found.filter((delivery) => delivery !== null);
+  const found = await Promise.all(
+    [...new Set(ids)].map(async (id) => ({ id, delivery: await store.delivery(id) })),
+  );
+  const missing = found.filter(({ delivery }) => delivery === null).map(({ id }) => printable(id));
+  if (missing.length > 0) {
+    throw new CommandError(`there is no delivery ${missing.join(', ')}; nothing was sent again`);
+  }
+  return found.flatMap(({ delivery }) => delivery ?? []);
 }
 
-/** Plans each delivery by today's config; says which have no place in it any more. */
-async function planAll(store: Store, config: Config, deliveries: readonly Delivery[], io: Io) {
-  const items: Replay[] = [];
-  let refused = 0;
-  for (const delivery of deliveries) {
-    const action = todaysAction(config.plan, delivery);
-    const event = await store.event(delivery.eventId);
-    if (!action || !event) {
-      refused += 1;
-      io.err(
-        `${delivery.id}: today's config has no rule ${delivery.rule} with an action for ${delivery.sink}; put it back to replay this`,
-      );
-      continue;
-    }
-    const now = Date.now();
-    const data = templateData(event.event, config.plan.test(event.event.testId), delivery.rule, now);
-    items.push({
-      deliveryId: delivery.id,
-      configId: config.plan.id,
-      planned: plannedByHand(action, data, now),
-    });
+/** True if all of them go out again. */
+async function replayPage(page: readonly Delivery[], store: Store, config: Config, io: Io): Promise<boolean> {
+  const planned = await Promise.all(page.map((delivery) => planToday(store, config, delivery)));
+  for (const one of planned) if (typeof one === 'string') io.err(one);
+  const items = planned.filter((one) => typeof one !== 'string');
+  const results = await store.replay(items, Date.now());
+  return printManual(results, words, io) && items.length === page.length;
+}
+
+/** The delivery as today's config plans it, or why it does not. */
+async function planToday(store: Store, { plan }: Config, delivery: Delivery): Promise<Replay | string> {
+  const { id, rule, sink } = delivery;
+  const action = todaysAction(plan, delivery);
+  if (!action) {
+    return `${id}: today's config has no rule ${rule} with an action for ${sink}; put it back to replay this`;
   }
-  return { items, refused };
+  const now = Date.now();
+  const data = await dataOf(store, plan, delivery, now);
+  if (!data) return `${id}: what it tells of is not stored any more`;
+  return { deliveryId: id, configId: plan.id, planned: plannedByHand(action, data, now) };
+}
+
+async function dataOf(
+  store: Store,
+  plan: Plan,
+  { eventId, noticeId, rule }: Delivery,
+  now: number,
+): Promise<AnyTemplateData | null> {
+  if (noticeId !== null) {
+    const story = await store.notice(noticeId);
+    return story && noticeData(story.notice, rule, now);
+  }
+  const story = eventId === null ? null : await store.event(eventId);
+  return story && templateData(story.event, plan.test(story.event.testId), rule, now);
 }

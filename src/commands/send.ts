@@ -32,9 +32,9 @@ export async function send(
   let failed = 0;
   for (const round of rounds) {
     const body = JSON.stringify(newEvent(options));
+    // One after the other, so that a duplicate comes second.
     for (const repeat of options.duplicate ? [false, true] : [false]) {
       io.out(`${round}/${options.count} ${repeat ? 'again' : 'POST'} ${printable(body)}`);
-      // oxlint-disable-next-line no-await-in-loop -- one after the other, so that a duplicate comes second
       if (!(await deliver({ url, body, correlationId: randomUUID(), timeoutMs }, io))) failed += 1;
     }
   }

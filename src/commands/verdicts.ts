@@ -5,5 +5,5 @@ import { paint, printable } from './paint.ts';
 /** One rule's verdict as a line. */
 export function verdictText({ rule, matched, because }: Verdict, io: Io): string {
   const mark = matched ? paint(io, 'green', '✓') : paint(io, 'gray', '✗');
-  return `  ${mark} ${rule}: ${printable(because)}`;
+  return `  ${mark} ${printable(`${rule}: ${because}`)}`;
 }

@@ -1,26 +1,26 @@
 import type { AnyConnector } from '../connector.ts';
 import type { Json } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
+import { closest, didYouMean } from '../suggest.ts';
 import { checkNoConnector } from './checks/checks.ts';
-import type { SinkConfig } from './config.ts';
 import { crossChecks } from './checks/cross-checks.ts';
+import type { SinkConfig } from './config.ts';
 import type { Fault, Path, Report } from './fault.ts';
 import { error } from './fault.ts';
 import { findSecrets, masker } from './mask.ts';
-import { buildPlan } from './plan.ts';
 import type { PlanSource } from './plan-source.ts';
 import { actionsOf, entries, planKeys, planSource } from './plan-source.ts';
+import { buildPlan } from './plan.ts';
 import { partsOf } from './references/references.ts';
+import type { Surroundings } from './references/values.ts';
+import { Values } from './references/values.ts';
 import type { ReadScenario } from './schema/scenario.ts';
 import { scenarioSchema } from './schema/scenario.ts';
 import type { Settings } from './schema/settings.ts';
 import { settings } from './schema/settings.ts';
-import { connectorOfSink, readSinks } from './sinks.ts';
-import { closest, didYouMean } from '../suggest.ts';
 import type { Reading } from './schema/validate.ts';
 import { validate } from './schema/validate.ts';
-import type { Surroundings } from './references/values.ts';
-import { Values } from './references/values.ts';
+import { connectorOfSink, readSinks } from './sinks.ts';
 import { isMap, strings } from './walk.ts';
 
 type JsonMap = { readonly [key: string]: Json };
@@ -49,7 +49,7 @@ interface Composing extends Reading {
 }
 
 /** The keys that a config may have at its top. */
-export const topKeys = ['$schema', ...Object.keys(settings), 'sinks', ...planKeys, 'scenarios'];
+const topKeys = ['$schema', ...Object.keys(settings), 'sinks', ...planKeys, 'scenarios'];
 
 /** Reads a config's values part by part, so that a fault in one of them hides no fault in another. */
 export function compose(value: Json, options: LoadOptions): Composed {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { AnyConnector } from '../connector.ts';
+import type { Json } from '../model.ts';
 import { actionSchema, alertActionSchema } from './schema/action.ts';
 import {
   alertDescriptions,
@@ -13,12 +14,11 @@ import { scenarioSchema } from './schema/scenario.ts';
 import { settings } from './schema/settings.ts';
 import { sinkName, sinkSchema } from './schema/sink.ts';
 import { isMap } from './walk.ts';
-import type { Json } from '../model.ts';
 
 type Connectors = ReadonlyMap<string, AnyConnector>;
 
 /** The whole config as one schema. Loading uses its parts: which keys an action may have depends on its sink. */
-export function configSchema(connectors: Connectors) {
+function configSchema(connectors: Connectors) {
   const all = [...connectors.values()];
   const actions = z.array(anyOf(all.map(publishedAction)));
   const alertActions = z.array(anyOf(all.map(publishedAlertAction)));

@@ -3,11 +3,11 @@ import type { Composed, LoadOptions } from './compose.ts';
 import { compose } from './compose.ts';
 import type { Config, Problem, Scenario } from './config.ts';
 import { error } from './fault.ts';
+import { configError, inOrder, maskProblem } from './report.ts';
+import type { Settings } from './schema/settings.ts';
 import { parse } from './text/parse.ts';
 import { problemOf } from './text/places.ts';
 import { readText } from './text/read.ts';
-import { configError, inOrder, maskProblem } from './report.ts';
-import type { Settings } from './schema/settings.ts';
 import { Source } from './text/source.ts';
 import type { TreeNode } from './text/tree.ts';
 

@@ -1,25 +1,32 @@
 import { Secret } from '../connector.ts';
+import type { Json } from '../model.ts';
 import type { Path } from './fault.ts';
 import { isMap } from './walk.ts';
-import type { Json } from '../model.ts';
 
 /** Shorter values would star out ordinary words. */
 const shortestSecret = 4;
+/** Values of switches, which a variable with AUTH or KEY in its name may hold too. */
+const switches = new Set(['true', 'false', 'null', 'none']);
 
 /** A function that replaces each of these secrets, plain, URL-encoded or JSON-escaped, by `***`. */
 export function masker(secrets: Iterable<string>): (text: string) => string {
   const forms = new Set([...secrets].flatMap((secret) => within(secret)).flatMap(spellings));
   // Longest first, so that a secret that begins with another one is not left half visible.
-  const patterns = [...forms].toSorted((a, b) => b.length - a.length).map((form) => RegExp.escape(form));
+  const patterns = [...forms].toSorted((a, b) => b.length - a.length).map(patternOf);
   if (patterns.length === 0) return (text) => text;
   const pattern = new RegExp(patterns.join('|'), 'g');
   return (text) => text.replaceAll(pattern, '***');
 }
 
 function spellings(secret: string): string[] {
-  if (secret.length < shortestSecret) return [];
   const escaped = JSON.stringify(secret).slice(1, -1);
-  return [secret, secret.trim(), escaped, encodeURIComponent(secret.toWellFormed())];
+  const forms = [secret, secret.trim(), escaped, encodeURIComponent(secret.toWellFormed())];
+  return secret.trim().length < shortestSecret || switches.has(secret.trim()) ? [] : forms;
+}
+
+/** Digits only count where no other digit touches them: ids and times have every short number somewhere inside. */
+function patternOf(form: string): string {
+  return /^\d+$/.test(form) ? `(?<!\\d)${form}(?!\\d)` : RegExp.escape(form);
 }
 
 /** A secret and what else is secret in it: the password of a URL, the keys of a service account's JSON. */
@@ -57,7 +64,7 @@ function credentialsIn(text: string): string[] {
 }
 
 /** True for the path of a file, which some credentials may be given as. */
-export const looksLikePath = (text: string): boolean => /^(\.{0,2}|~)\/[\w./-]+$/.test(text);
+export const looksLikePath = (text: string): boolean => /^\.{0,2}\/[\w./-]+$/.test(text);
 
 /** A credential among a config's values. */
 export interface FoundSecret {

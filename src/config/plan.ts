@@ -112,8 +112,7 @@ function readRules(raw: Json | undefined, reading: ActionReading): CompiledRule[
   const names = new Map<string, number>();
   return entries(raw).flatMap(([index, rawRule]) => {
     const rule = validate({ schema: ruleSchema, raw: rawRule, path: ['rules', index] }, reading);
-    const name =
-      isMap(rawRule) && typeof rawRule['name'] === 'string' ? rawRule['name'] : `rule ${index + 1}`;
+    const name = rule?.name ?? nameAsWritten(rawRule) ?? `rule ${index + 1}`;
     const path: Path = ['rules', index, 'name'];
     if (names.has(name))
       reading.report(
@@ -125,6 +124,11 @@ function readRules(raw: Json | undefined, reading: ActionReading): CompiledRule[
     const then = readActions(written['then'], place, reading);
     return rule ? [{ ...rule, index, then }] : [];
   });
+}
+
+/** The name of a rule that has faults elsewhere. */
+function nameAsWritten(rule: Json): string | undefined {
+  return isMap(rule) && typeof rule['name'] === 'string' ? rule['name'] : undefined;
 }
 
 /** The fields of which a `when` takes one value only. */

@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import type { AnyConnector } from '../connector.ts';
 import type { Json } from '../model.ts';
+import { didYouMeanOneOf, orList } from '../suggest.ts';
 import type { RetryPolicy, SinkConfig } from './config.ts';
-import { error } from './fault.ts';
 import type { Path } from './fault.ts';
+import { error } from './fault.ts';
+import { interpolateText } from './references/values.ts';
 import { withoutOwnKeys } from './schema/common-keys.ts';
 import { commonSinkKeys, sinkName, sinkSchema } from './schema/sink.ts';
-import { didYouMeanOneOf, orList } from '../suggest.ts';
 import type { Reading } from './schema/validate.ts';
 import { validate } from './schema/validate.ts';
-import { interpolateText } from './references/values.ts';
 import { isMap } from './walk.ts';
 
 interface SinkReading extends Reading {

@@ -8,6 +8,8 @@ export interface Part {
   readonly request: AttemptRequest<Json>;
   /** An earlier attempt may have arrived. */
   readonly uncertain: boolean;
+  /** What to do where nobody can tell. */
+  readonly onUnknown: SinkConfig['onUnknown'];
 }
 
 /**
@@ -15,21 +17,18 @@ export interface Part {
  * others, once. Endings come in the order of the parts. Never throws: a throw of a connector is a bug of ours, kept as
  * `unknown` where something may have been sent.
  */
-export async function attempt(
-  sink: Sink<Json>,
-  parts: readonly Part[],
-  onUnknown: SinkConfig['onUnknown'],
-): Promise<Ending[]> {
+export async function attempt(sink: Sink<Json>, parts: readonly Part[]): Promise<Ending[]> {
   const asked = await askAll(sink, parts);
-  const sends = (index: number) => shouldSend(asked[index] ?? absent, onUnknown);
+  const answered = parts.map((part, index) => ({ part, answer: asked[index] ?? absent }));
+  const toSend = answered.filter(({ part, answer }) => shouldSend(answer, part.onUnknown));
   const outcomes = await send(
     sink,
-    parts.filter((_, index) => sends(index)).map(({ request }) => request),
+    toSend.map(({ part }) => part.request),
   );
-  let sent = 0;
-  return parts.map((_, index) => {
-    const answer = asked[index] ?? absent;
-    return sends(index) ? afterSending(sink, outcomes[sent++], answer, onUnknown) : notSent(answer);
+  return answered.map((one) => {
+    const place = toSend.indexOf(one);
+    if (place === -1) return notSent(one.answer);
+    return afterSending(sink, outcomes[place], one.answer, one.part.onUnknown);
   });
 }
 

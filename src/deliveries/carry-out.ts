@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { SinkConfig } from '../config/config.ts';
 import type { AttemptRequest } from '../connector.ts';
 import { rejected } from '../connector.ts';
-import type { Json, Outcome } from '../model.ts';
+import type { Delivery, Json, Outcome } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
 import type { Claimed, Store } from '../store/store.ts';
 import { actionOf } from './actions.ts';
@@ -111,7 +111,7 @@ async function attemptReady(
           shutdown,
           writtenOff: (ending) => ready.map(() => ending),
         },
-        (signal) => attempt(sink, asParts(ready, requests, signal), config.onUnknown),
+        (signal) => attempt(sink, asParts(ready, requests, config, signal)),
       ),
     );
   } catch (error) {
@@ -137,11 +137,25 @@ async function requestFor(
   };
 }
 
-function asParts(ready: readonly Ready[], requests: readonly Request[], signal: AbortSignal): Part[] {
-  return requests.map((request, index) => ({
-    request: { ...request, signal },
-    uncertain: ready[index]?.claimed.delivery.uncertain ?? true,
+function asParts(
+  ready: readonly Ready[],
+  requests: readonly Request[],
+  { onUnknown }: SinkConfig,
+  signal: AbortSignal,
+): Part[] {
+  return ready.map(({ claimed: { delivery } }, index) => ({
+    request: { ...requests[index]!, signal },
+    uncertain: delivery.uncertain,
+    onUnknown: isFirstSinceReplay(delivery) ? 'resend' : onUnknown,
   }));
+}
+
+/**
+ * Whether a person has replayed it since its last attempt: every other way back to pending moves the due time. They were
+ * told that it may have arrived, so where the tool cannot be asked their word is enough to send it.
+ */
+function isFirstSinceReplay({ attempts, dueAt, since }: Delivery): boolean {
+  return attempts > 1 && dueAt === since;
 }
 
 const byTodaysConfig = "Replay it to send it by today's config.";

@@ -50,7 +50,8 @@ export function prepare(
   };
 }
 
-function dataOf(action: Action, { events, notice }: Told, plan: Plan, now: number): AnyTemplateData {
+/** What the templates of an action see. */
+export function dataOf(action: Action, { events, notice }: Told, plan: Plan, now: number): AnyTemplateData {
   if (notice) return noticeData(notice, action.rule, now);
   if (action.digest) return digestData(events, plan.test, action.rule, now);
   const [event] = events;

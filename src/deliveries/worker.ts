@@ -2,6 +2,7 @@ import type { Config, SinkConfig } from '../config/config.ts';
 import type { Delivery, Event, Outcome } from '../model.ts';
 import type { AttemptResult, Claimed, LaneHead } from '../store/store.ts';
 import { carryOut, type Carried, type CarryOutParts } from './carry-out.ts';
+import { masked } from './masked.ts';
 import { settle, type Settlement } from './settle.ts';
 import { Traffic, type SinkChange } from './traffic.ts';
 
@@ -150,9 +151,10 @@ export class Worker {
     const { clock } = this.#parts;
     const config = this.#parts.config();
     const startedAt = clock.now();
-    const carried = await carryOut(this.#parts, call, sink, startedAt, this.#aborted.signal);
+    const unmasked = await carryOut(this.#parts, call, sink, startedAt, this.#aborted.signal);
+    const carried = unmasked.map((one) => masked(one, config.mask));
     const endedAt = clock.now();
-    const results = carried.map((one) => this.#result(one, config, sink, startedAt, endedAt));
+    const results = carried.map((one) => this.#result(one, sink, startedAt, endedAt));
     await this.#record(results);
     for (const [index, { claimed, ending }] of carried.entries()) {
       const { state = 'dead', dueAt = null } = results[index] ?? {};
@@ -163,20 +165,18 @@ export class Worker {
 
   #result(
     { claimed: { delivery }, prepared, ending }: Carried,
-    config: Config,
     sink: SinkConfig | undefined,
     startedAt: number,
     endedAt: number,
   ): AttemptResult {
     const settlement = settle(delivery, ending, sink?.retry ?? noRetry, endedAt, this.#parts.random);
-    const result = {
+    return {
       deliveryId: delivery.id,
       attempt: { number: delivery.attempts, startedAt, endedAt, outcome: ending.outcome },
       ...settlement,
       message: prepared?.message ?? null,
       thread: prepared?.thread ?? null,
     };
-    return masked(result, config);
   }
 
   /** An outcome that cannot be recorded now is recorded later: losing it would mean sending again. */
@@ -196,13 +196,6 @@ export class Worker {
 
 /** For a sink that the config lacks: its deliveries are dead at once. */
 const noRetry = { minDelayMs: 0, maxDelayMs: 0, giveUpAfterMs: 0 };
-
-/** What is kept and shown never has a secret in it, whatever a template or a tool put there. */
-function masked<T>(value: T, config: Config): T {
-  const text = JSON.stringify(value);
-  const safe = config.mask(text);
-  return safe === text ? value : (JSON.parse(safe) as T);
-}
 
 function* chunks<T>(items: readonly T[], size: number): Generator<readonly T[]> {
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);

@@ -49,7 +49,8 @@ export function visitOf(
     config,
     gate,
     judged,
-    address: judged.address ?? judged.hops.at(-1) ?? '',
+    // What a proxy wrote instead of an address can be of any length.
+    address: judged.address ?? (judged.hops.at(-1) ?? '').slice(0, 60),
     correlation: correlationOf(req.headers, config.correlationHeader),
     receivedAt,
     startedMs: performance.now(),

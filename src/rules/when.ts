@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isImpossible } from './constraint.ts';
 import { conditionSchema, forwarded, jsonOf, unknownKeys } from './condition-schema.ts';
 import { fieldOf, testField, testKeyPattern } from './fields.ts';
 
@@ -73,6 +74,9 @@ export const whenSchema: z.ZodType<When> = z
   .superRefine((when, context) => {
     for (const [key, value] of Object.entries(when))
       if (!known.includes(key)) checkOther(key, value, context);
+    if (context.issues.length === 0 && isImpossible(when as When)) {
+      context.addIssue('no event can match this: its conditions on status and testId exclude each other');
+    }
   })
   .meta({
     id: 'When',

@@ -17,9 +17,10 @@ import type {
 export interface Store {
   /**
    * Keeps the event with its deliveries, or counts it as a duplicate of an earlier one. Two levels: the same
-   * correlation id with the same content (candidateId, testId, status) is a duplicate whenever it comes, also where that correlation
-   * id was itself seen on a duplicate; the same content under another correlation id, or none, is one within `windowMs` of the first.
-   * The event, its place in the idempotency index and its deliveries land in one transaction.
+   * correlation id with the same content (candidateId, testId, status) is a duplicate whenever it comes, also where
+   * that correlation id was itself seen on a duplicate; the same content under another correlation id, or none, is one
+   * until `windowMs` after the last event of that content. The event, its place in the idempotency index and its
+   * deliveries land in one transaction.
    */
   accept(arrival: Arrival): Promise<Acceptance>;
   /**
@@ -36,19 +37,19 @@ export interface Store {
    */
   lanes(): Promise<LaneHead[]>;
   /**
-   * Takes up to `limit` pending deliveries of a lane that are due, earliest due first and in order of acceptance, into `sending`: the intent to
-   * send is on disk when this resolves. Adds one to `attempts`, sets `firstAttemptAt` once.
+   * Takes up to `limit` pending deliveries of a lane that are due into `sending`, earliest due first, then in order of
+   * acceptance: the intent to send is on disk when this resolves. Adds one to `attempts`, sets `firstAttemptAt` once.
    *
-   * A delivery with a group takes all others of its sink, lane and group that are due along, up to `groupMax` in all. From
-   * then on these are one digest, under the id of the first: it is claimed as one, always the same, and whatever is
-   * done to one of its deliveries is done to all.
+   * A delivery with a group takes all others of its sink, lane and group that are due along, up to `groupMax` in all.
+   * From then on these are one digest, under the id of the first: it is claimed as one, always the same, and whatever
+   * is done to one of its deliveries is done to all.
    */
   claim(query: { lane: string; now: number; limit: number }): Promise<Claimed[]>;
-  /** Records how attempts ended, many to a commit. A delivery that is no longer `sending` is left as it is. */
+  /** Records how attempts ended. A delivery that is no longer in this attempt (by its number) is left as it is. */
   record(results: readonly AttemptResult[]): Promise<void>;
   /**
-   * Deliveries left in `sending` by a process that is gone become pending and uncertain, due at `now`, with an unknown attempt
-   * recorded. To be called once the caller is the only one to serve this store. Returns how many.
+   * Deliveries left in `sending` by a process that is gone become pending and uncertain, due at `now`, with an unknown
+   * attempt recorded. To be called once the caller is the only one to serve this store. Returns how many.
    */
   rescue(now: number): Promise<number>;
   /** Takes back claims that were not started (a shutdown): pending again, the attempt not counted. */
@@ -57,8 +58,9 @@ export interface Store {
   threadOf(sink: string, thread: string): Promise<Receipt | null>;
 
   /**
-   * Sends again what is dead or held: pending under today's config and action, counted from `now`. What went out in a
-   * digest does so again, and nothing else joins one: `planned.group` is not looked at.
+   * Sends again what is dead or held: pending and due at `now` as newly planned, giving up counted from then. Keeps the
+   * attempts and `uncertain`; `progress` too, unless the connector is another one.
+   * What went out in a digest does so again, and nothing else joins one: `planned.group` is not looked at.
    */
   replay(items: readonly Replay[], now: number): Promise<ManualResult[]>;
   /** Gives up on purpose what is pending, dead or held. A digest that was not begun yet only loses the delivery named. */
@@ -89,10 +91,10 @@ export interface Store {
   config(id: string): Promise<Json | null>;
 
   /**
-   * Deletes at most `limit` events and notices from before `before` whose deliveries are all final (delivered, dead or discarded), with all that belongs
-   * to them. A digest that goes out under one of them is kept under the last of its others.
-   * Returns how many; fewer than `limit` means done, and then configs saved before `before` that nothing uses any more go too,
-   * except for those that this process saved.
+   * Deletes at most `limit` events and notices from before `before` whose deliveries are all final (delivered, dead or
+   * discarded), with all that belongs to them. A digest that goes out under one of them is kept under the last of its
+   * others. Returns how many; fewer than `limit` means done, and then configs saved before `before` that nothing uses
+   * any more go too, except for those that this process saved.
    */
   prune(before: number, limit: number): Promise<number>;
   /** Resolves when a write can be made; throws StoreUnavailable with the reason otherwise. */
@@ -121,8 +123,8 @@ export interface Acceptance {
   readonly eventId: string;
   readonly duplicate: boolean;
   /**
-   * The event, new, came under a correlation id that another content had used lately (among the last thousands of arrivals): a
-   * sign of a fault at the sender.
+   * The event, new, came under a correlation id that another content had used lately (among the last thousands of
+   * arrivals): a sign of a fault at the sender.
    */
   readonly correlationReused: boolean;
 }
@@ -178,6 +180,8 @@ export interface EventFilter {
   readonly since?: number;
   readonly status?: string;
   readonly candidateId?: string;
+  /** Only those that come after this event in the list: the last one of the page before. */
+  readonly after?: string;
   /** 100 unless told. */
   readonly limit?: number;
 }
@@ -195,6 +199,7 @@ export interface EventStory {
 }
 
 export interface EventDetail extends Omit<EventStory, 'duplicates' | 'deliveries'> {
+  /** The first 1000, in order of arrival. */
   readonly duplicates: readonly Duplicate[];
   readonly deliveries: readonly DeliveryStory[];
 }
@@ -248,7 +253,7 @@ export interface RejectedRequest {
 
 export interface SinkCount {
   readonly sink: string;
-  /** All of the sink's stored deliveries, counted when they were planned: the sum of `states`, unless a delivery got lost. */
+  /** The sink's stored deliveries as counted when they were planned: the sum of `states`, or something got lost. */
   readonly planned: number;
   readonly states: Readonly<Record<DeliveryState, number>>;
 }
@@ -263,7 +268,7 @@ export interface DeadCount {
 }
 
 export interface OpenOptions {
-  /** Takes the right to be the only process that serves this store. Others open it without, and may read and write meanwhile. */
+  /** Takes the right to be the only process that serves this store. Others may read and write without it. */
   readonly serve: boolean;
 }
 

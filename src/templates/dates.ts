@@ -9,7 +9,7 @@ interface Call {
 /** Dates that LiquidJS would compute through the machine's own time zone, off by an hour around its clock changes. */
 
 /** Milliseconds since the epoch; a number or digits are seconds, as in Liquid. Null: not a date. */
-export function parseDate(value: unknown, now: string): number | null {
+function parseDate(value: unknown, now: string): number | null {
   const time = Math.trunc(timeOf(value, now));
   return Math.abs(time) <= maxTime ? time : null;
 }
@@ -19,11 +19,14 @@ const maxTime = 8.64e15;
 
 function timeOf(value: unknown, now: string): number {
   if (typeof value === 'number') return value * 1000;
-  if (typeof value !== 'string' || value.trim() === '') return Number.NaN;
+  if (typeof value !== 'string' || value.trim() === '' || value.length > longestDate) return Number.NaN;
   if (value === 'now' || value === 'today') return Date.parse(now);
   if (/^\d+$/.test(value)) return Number(value) * 1000;
   return Date.parse(hasZone.test(value) || dateOnly.test(value) ? value : inUtc(value));
 }
+
+/** A longer text is no date; a stranger's may be very long. */
+const longestDate = 64;
 
 const hasZone = /(Z|UTC|GMT|[+-]\d{2}:?\d{2})(\s*\(.*\))?$/i;
 const dateOnly = /^\d{4}-\d{2}-\d{2}$/;

@@ -1,9 +1,9 @@
 /** How many characters a template may make, those in between counted too, and how many steps its loops may take. */
-export const maxMemory = 4_000_000;
+const maxMemory = 4_000_000;
 export const maxSteps = 100_000;
 
 /** Thrown where a template goes too far; the message says by what. */
-export class LimitError extends Error {
+class LimitError extends Error {
   override readonly name = 'LimitError';
 }
 

@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import { jsonSchemaText } from '../../src/config/json-schema.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import { keysOf } from './schema-keys.ts';
 import type { Schema } from './schema-keys.ts';
+import { keysOf } from './schema-keys.ts';
 import { failure } from './tools.ts';
 
 const docs = await readFile(join(import.meta.dirname, '../../docs/configuration.md'), 'utf8');
@@ -42,6 +42,11 @@ describe('docs/configuration.md', () => {
       return isPlain && inDocs.get(key)?.[3] !== `\`${String(standard)}\``;
     });
     expect(wrong.map(([key]) => key)).toEqual([]);
+  });
+
+  test.each([...connectors.values()])('says what $name does by default', ({ name, defaults }) => {
+    expect(inDocs.get('sinks.<name>.concurrency')?.[4]).toContain(`${name} ${defaults.concurrency}`);
+    expect(inDocs.get('sinks.<name>.timeout')?.[4]).toContain(`${name} ${defaults.timeoutMs / 1000}s`);
   });
 
   test('has a meaning for every key', () => {

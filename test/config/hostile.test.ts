@@ -108,6 +108,12 @@ test('a name that every object has is no name of a sink, of hours or of a key', 
   expect(problems('constructor: 1')).toEqual(['1:1 unknown key "constructor"']);
 });
 
+test.each(['!!omap', '!!pairs', '!!set', '!other'])('a list that is tagged %s is refused', (tag) => {
+  expect(problems(`catalog: { 1: { a: ${tag} [b: c] } }`)).toEqual([
+    expect.stringContaining(`the tag ${tag} has no meaning here`),
+  ]);
+});
+
 test('a very long line is cut around what is wrong with it', () => {
   const text = `{ "sinks": {}, "rules": [], "catalog": { "1": { "name": "${'x'.repeat(5000)}" } }, "lgo": {}, "hours": {} }`;
   const { problems: found } = failure(() => load(text));

@@ -2,10 +2,10 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { Secret } from '../../src/connector.ts';
 import { ConfigError } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { publishedAddresses } from '../../src/config/published.ts';
+import { Secret } from '../../src/connector.ts';
 import { pager, pagers, problems, env, load, warnings } from './tools.ts';
 
 describe('a config that says only what it must', () => {

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { connectors } from '../../connectors/index.ts';
+import { parseConfig } from '../../src/config/load.ts';
 import { masker } from '../../src/config/mask.ts';
-import { failure, load } from './tools.ts';
+import { around, env, failure, load, pagers } from './tools.ts';
 
 describe('a secret is masked', () => {
   const secret = 'p@ss "word"/é';
@@ -19,8 +21,23 @@ describe('a secret is masked', () => {
   });
 
   test('unless it is so short that ordinary words would go with it', () => {
+    expect(masker(['     '])('a     b')).toBe('a     b');
     expect(masker(['abc'])('abcabc')).toBe('abcabc');
   });
+});
+
+test('a secret of digits is masked where it stands for itself, not inside of longer numbers', () => {
+  const mask = masker(['1234']);
+  expect(mask('pin 1234, pin=1234&x y1234z')).toBe('pin ***, pin=***&x y***z');
+  expect(mask('{"ts":"1795251234.000100","testId":1234567}')).toBe(
+    '{"ts":"1795251234.000100","testId":1234567}',
+  );
+});
+
+test('the value of a switch is no secret, whatever its variable is called', () => {
+  expect(masker(['true', 'false', 'null', 'none'])('{"final":false,"x":true,"y":null} none')).toBe(
+    '{"final":false,"x":true,"y":null} none',
+  );
 });
 
 test('the keys of a service account are secrets of their own', () => {
@@ -97,6 +114,20 @@ describe('a report of problems shows no credential', () => {
     const { message } = failure(() => load(text));
     expect(message).not.toContain(secret);
     expect(message).toContain('*'.repeat(secret.length));
+  });
+
+  test.each([
+    ['a number as a token', 'sinks: { page: { connector: pager, token: 1234567890 } }', '1234567890'],
+    [
+      'a mail server that is none',
+      'sinks: { page: { connector: email, url: "http://u:hidden-pass@h", from: a@b.c } }',
+      'hidden-pass',
+    ],
+  ])('nor what stands where one belongs: %s', (_, text, secret) => {
+    const options = { env, connectors: new Map([...pagers, ...connectors]) };
+    const { message } = failure(() => parseConfig(around(text), 'config.yaml', options));
+    expect(message).toMatch(/expected/);
+    expect(message).not.toContain(secret);
   });
 
   test('nor what a variable holds', () => {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
 import { compilePlan } from '../../src/config/plan.ts';
 import type { Json } from '../../src/model.ts';
 import { templateData } from '../../src/templates/data.ts';
-import type { Config } from '../../src/config/config.ts';
-import { load, pagers } from './tools.ts';
+import { load, pagers, problems } from './tools.ts';
 
 const text = `
 catalog:
@@ -82,6 +82,18 @@ describe('the plan of a config', () => {
       { rule: 'first', action: 1, sink: 'page', connector: 'pager' },
       { rule: 'unmatched', action: 0, sink: 'page', connector: 'pager' },
     ]);
+  });
+});
+
+describe('a template that a value from outside completes', () => {
+  const rule = `rules: [ { name: a, when: {}, then: [ { sink: page, text: "{{ now | date: '%H:%M', '\${ZONE}' }}" } ] } ]`;
+
+  test('is judged with the value', () => {
+    const config = load(rule, { ZONE: 'Europe/Zagreb' });
+    expect(config.plan.then[0]?.[0]?.render(dataOf(config, 'a'))).toMatchObject({
+      fields: { text: '01:00' },
+    });
+    expect(problems(rule, { ZONE: 'Europe/Nowhere' })).toHaveLength(1);
   });
 });
 

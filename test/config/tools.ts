@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { defineConnector, plain, secret } from '../../src/connector.ts';
-import type { AnyConnector } from '../../src/connector.ts';
 import type { Config, ConfigError, Problem } from '../../src/config/config.ts';
 import { ConfigError as ConfigErrorClass } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
+import type { AnyConnector } from '../../src/connector.ts';
+import { defineConnector, plain, secret } from '../../src/connector.ts';
 
 /** A connector with one option and one key of every kind that configs have to deal with. */
 export const pager = defineConnector({

@@ -283,10 +283,22 @@ describe('asking for an earlier message', () => {
     const request = requestFor();
     await posted(sink, request);
     const tomorrow = Date.now() + 86_400_000;
-    expect(await sink.find!({ ...request, firstAttemptAt: tomorrow })).toEqual({ found: null });
-    expect(await sink.find!({ ...request, firstAttemptAt: Date.now() + 30_000 })).not.toEqual({
+    expect(await sink.find!({ ...request, firstAttemptAt: tomorrow, now: tomorrow })).toEqual({
       found: null,
     });
+  });
+
+  test.for([
+    ['runs ten minutes ahead', { firstAttemptAt: 600_000, now: 605_000 }],
+    ['was a day ahead at the first attempt', { firstAttemptAt: 86_400_000, now: 5000 }],
+    ['runs a day behind', { firstAttemptAt: -86_400_000, now: -86_395_000 }],
+  ] as const)('finds it when the clock here %s', async ([, { firstAttemptAt, now }]) => {
+    const { sink } = await connected();
+    const request = requestFor();
+    const receipt = await posted(sink, request);
+    const there = Date.now();
+    const asked = { ...request, firstAttemptAt: there + firstAttemptAt, now: there + now };
+    expect(await sink.find!(asked)).toEqual({ found: receipt });
   });
 
   test('looks into the thread, and beside it for an attempt from before there was one', async () => {

@@ -312,6 +312,20 @@ describe('answers', () => {
     });
   });
 
+  test('are quoted without the address that was called: who has it may call, too', async () => {
+    const tool = await new HttpSandbox().start();
+    tool.faults.once({
+      kind: 'status',
+      status: 404,
+      headers: { 'content-type': 'application/json' },
+      body: { path: '/services/T0/B0/pathsecret/new', query: 'key=a%20keysecret', key: 'a keysecret' },
+    });
+    const sink = await connectTo({ url: `${tool.url}/services/T0/B0/pathsecret?key=a%20keysecret` }, tool);
+    expect(await sink.deliver(request({ path: '/new' }))).toMatchObject({
+      detail: 'The receiver answered 404: {"path":"***/new","query":"key=***","key":"***"}.',
+    });
+  });
+
   test('without end are cut off, and their status counts', async () => {
     const endless = await serve((_, response) => {
       response.writeHead(400);

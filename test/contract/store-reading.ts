@@ -50,6 +50,23 @@ export function reading(bench: () => Bench): void {
     expect(await found({ status: 'Canceled', limit: 1 })).toEqual(['danaCanceled']);
   });
 
+  test('lists events page by page, also where many came in one millisecond', async () => {
+    const { store } = bench();
+    const came = [t0 + 1, t0, t0, t0, t0 - 1].map((receivedAt) => arrival({ receivedAt }));
+    for (const one of came) await store.accept(one);
+    const ids = async (filter: Parameters<typeof store.events>[0]) =>
+      (await store.events(filter)).map(({ event }) => event.id);
+    const all = await ids({});
+    const pages = [await ids({ limit: 2 })];
+    for (let last = pages[0]?.at(-1); last !== undefined; last = pages.at(-1)?.at(-1)) {
+      pages.push(await ids({ limit: 2, after: last }));
+    }
+    expect(pages.map((page) => page.length)).toEqual([2, 2, 1, 0]);
+    expect(pages.flat()).toEqual(all);
+    expect(await ids({ since: t0, after: all[1]! })).toEqual(all.slice(2, 4));
+    expect(await ids({ after: 'evt_nobody' })).toEqual([]);
+  });
+
   test('knows no event and no delivery by an id that was never given', async () => {
     const { store } = bench();
     expect(await store.event('evt_nobody')).toBeNull();

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { deliveryId } from '../../src/ids.ts';
+import { candidateKey } from '../../src/store/candidate-key.ts';
 import type { Bench } from './store.ts';
 import { arrival, claimDue, configId, day, idsOf, planned, t0 } from './store-fixtures.ts';
 
@@ -118,6 +119,15 @@ export function receiving(bench: () => Bench): void {
     const otherTest = await store.accept(arrival({ candidateId: event.candidateId, testId: 2 }));
     const otherStatus = await store.accept(arrival({ candidateId: event.candidateId, status: 'Canceled' }));
     expect([otherTest.duplicate, otherStatus.duplicate]).toEqual([false, false]);
+  });
+
+  test('tells candidates apart that a short key takes for one', async () => {
+    const { store } = bench();
+    const [one, other] = ['candidate-5hexe', 'candidate-d777h'];
+    expect(candidateKey(one)).toBe(candidateKey(other));
+    await store.accept(arrival({ candidateId: one }));
+    expect(await store.accept(arrival({ candidateId: other }))).toMatchObject({ duplicate: false });
+    expect(await store.events({ candidateId: one })).toHaveLength(1);
   });
 
   test('knows the retry of a duplicate by its correlation id, also after the window', async () => {

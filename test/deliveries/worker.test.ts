@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
+import { masker } from '../../src/config/mask.ts';
 import type { Outcome } from '../../src/model.ts';
 import { bench, configFor, ScriptedTool, type Bench } from './scripted.ts';
 
@@ -151,6 +152,46 @@ describe('after an unknown outcome', () => {
     expect(tool.sent).toHaveLength(1);
   });
 
+  const replay = async (on: Bench, eventId: string) => {
+    const { id, configId, ...planned } = await on.delivery(eventId);
+    await on.store.replay([{ deliveryId: id, configId, planned }], Date.now());
+    on.worker.wake();
+  };
+
+  test('what was held goes out when a person replays it, and says that it may be a repeat', async () => {
+    const tool = answering(unclear);
+    const on = await bench(configFor(tool, 'onUnknown: hold'));
+    const eventId = await on.accept();
+    await reaches(on, eventId, 'held');
+    await replay(on, eventId);
+    await reaches(on, eventId, 'delivered');
+    expect((await on.delivery(eventId)).receipt).toMatchObject({ mayBeRepeat: true });
+    expect(tool.sent).toHaveLength(2);
+  });
+
+  test('a replay asks the tool as well, if it can be asked by now', async () => {
+    const tool = answering(unclear);
+    tool.find = () => ({ found: 'impossible', detail: 'A scope is missing.' });
+    const on = await bench(configFor(tool, 'onUnknown: hold'));
+    const eventId = await on.accept();
+    await reaches(on, eventId, 'held');
+    tool.find = () => ({ found: { place: 'there' } });
+    await replay(on, eventId);
+    await reaches(on, eventId, 'delivered');
+    expect(tool.sent).toHaveLength(1);
+  });
+
+  test('a replay is good for one attempt: if that ends unknown, it is held again', async () => {
+    const tool = answering(unclear, unclear);
+    const on = await bench(configFor(tool, 'onUnknown: hold'));
+    const eventId = await on.accept();
+    await reaches(on, eventId, 'held');
+    await replay(on, eventId);
+    await vi.waitFor(() => expect(tool.sent).toHaveLength(2));
+    await reaches(on, eventId, 'held');
+    expect(tool.sent).toHaveLength(2);
+  });
+
   test('a connector that throws counts as unknown, since something may have been sent', async () => {
     const tool = new ScriptedTool();
     const deliver = tool.deliver;
@@ -253,6 +294,48 @@ test('a delivery is carried out as its own config said, also when another one ca
   firstAnswer.resolve(failed);
   await reaches(on, eventId, 'delivered');
   expect(tool.sent.map(({ message }) => message.text)).toEqual(['old words', 'old words']);
+});
+
+describe('what is kept', () => {
+  const keeping = async (tool: ScriptedTool, secrets: readonly string[], candidateId: string) => {
+    const on = await bench({ ...configFor(tool), mask: masker(secrets) });
+    const eventId = await on.accept(candidateId);
+    await reaches(on, eventId, 'delivered');
+    return on.delivery(eventId);
+  };
+
+  test('has no secret in it, wherever a template or a tool put one', async () => {
+    const tool = answering({ ...failed, detail: 'Down, s3cret.' });
+    const deliver = tool.deliver;
+    tool.deliver = async (request) => {
+      const outcome = await deliver(request);
+      if (outcome.outcome !== 'delivered') return outcome;
+      return { ...outcome, receipt: { said: ['so s3cret'] }, note: 'It said s3cret.' };
+    };
+    const kept = await keeping(tool, ['s3cret'], 'ann s3cret');
+    expect(kept.message).toEqual({ text: 'ann ***' });
+    expect(kept.receipt).toEqual({ said: ['so ***'] });
+    expect(kept.history.map(({ outcome }) => outcome)).toMatchObject([
+      { detail: 'Down, ***.' },
+      { note: 'It said ***.' },
+    ]);
+    expect(tool.sent.map(({ message }) => message.text)).toEqual(['ann s3cret', 'ann s3cret']);
+  });
+
+  test('survives secrets that look like a number or like words of ours', async () => {
+    const tool = new ScriptedTool();
+    tool.deliver = () => ({ outcome: 'delivered', receipt: { status: 12345, exact: false } });
+    const secrets = ['12345', 'false', 'null', 'delivered', 'outcome', 'receipt', 'text'];
+    const kept = await keeping(tool, secrets, 'ann');
+    expect(kept).toMatchObject({ state: 'delivered', receipt: { status: 12345 }, message: { text: 'ann' } });
+    expect(tool.sent).toHaveLength(1);
+  });
+
+  test('of a part that is done is what the connector said, or the part would be done again', async () => {
+    const tool = answering({ ...failed, progress: { done: ['dana@example.com'] } });
+    await keeping(tool, ['dana'], 'ann');
+    expect(tool.sent[1]?.progress).toEqual({ done: ['dana@example.com'] });
+  });
 });
 
 describe('a clean stop', () => {

@@ -43,8 +43,8 @@ export class ConnectorProcess {
   }
 
   /** Resolves to the exit code. */
-  async stop(): Promise<number | null> {
-    return this.#end('SIGTERM');
+  async stop(signal: 'SIGTERM' | 'SIGINT' = 'SIGTERM'): Promise<number | null> {
+    return this.#end(signal);
   }
 
   async #end(signal: NodeJS.Signals): Promise<number | null> {

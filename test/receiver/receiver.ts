@@ -15,7 +15,8 @@ export const sample = {
   testId: 1234567,
   status: 'Completed',
 };
-export const { candidateNumericalId: _, ...shortSample } = sample;
+const { candidateNumericalId: _, ...short } = sample;
+export const shortSample = short;
 
 const defaults: ReceiverConfig = {
   host: '127.0.0.1',
@@ -29,7 +30,7 @@ const defaults: ReceiverConfig = {
 };
 
 /** An inbox that keeps in memory what it is given, and can be told what to answer. */
-export class MemoryInbox implements Inbox {
+class MemoryInbox implements Inbox {
   readonly received: Received[] = [];
   readonly rejected: RejectedRequest[] = [];
   answer: () => Acceptance | Promise<Acceptance> = () => ({

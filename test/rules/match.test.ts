@@ -35,6 +35,7 @@ describe('a condition', () => {
     [{ testId: { gt: 1234567 } }, false],
     [{ testId: { gte: 1234567, lt: 1234568 } }, true],
     [{ testId: { not: { gt: 5 } } }, false],
+    [{ testId: { not: { gt: 5, lt: 9 } } }, true],
     [{ testId: { matches: '^12' } }, true],
     [{ candidateId: { matches: 'b' } }, true],
     [{ candidateId: { matches: '^b' } }, false],

@@ -114,6 +114,14 @@ describe('conditions that no event can meet, or that cannot be tested', () => {
       'any.0.testId: no event can match this: nothing is more than 2 and less than 1',
     ],
     [
+      { status: 'Completed', any: [{ status: 'Canceled' }, { status: 'DidNotTake', testId: 1 }] },
+      ': no event can match this: its conditions on status and testId exclude each other',
+    ],
+    [
+      { any: [{ all: [{ testId: [1, 2] }, { testId: { in: [2, 3], not: 2 } }] }] },
+      'any.0: no event can match this: its conditions on status and testId exclude each other',
+    ],
+    [
       { candidateId: '{0A12CD34-AB12-CD34-AB12-CD34AB12CD34}' },
       'candidateId: expected the id as it is kept: 0a12cd34ab12cd34ab12cd34ab12cd34',
     ],

@@ -5,12 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { startApp } from '../../src/app.ts';
+import { startApp, type App } from '../../src/app.ts';
 import { postEvent } from '../../src/commands/post-event.ts';
 import { openStore } from '../../src/store/open.ts';
-import type { Store } from '../../src/store/store.ts';
 import { printReceived } from './print-received.ts';
-import { startTools } from './tools.ts';
+import { startTools, type Tools } from './tools.ts';
 
 /** `npm run demo`: the rules of config.example.yaml at work, with a sandbox of the four tools and no credentials. */
 
@@ -58,31 +57,52 @@ const samples: readonly Sample[] = [
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { once: { type: 'boolean', default: false } } });
   const folder = await mkdtemp(join(tmpdir(), 'candidate-connector-demo-'));
-  const storeUrl = `sqlite:${folder}/connector.db`;
   const tools = await startTools({ slack: { channels: ['hiring', 'hiring-backend', 'hiring-design'] } });
-  const log = { LOG_LEVEL: 'warn', LOG_FORMAT: 'pretty' };
-  const here = {
+  const storeUrl = `sqlite:${folder}/connector.db`;
+  const app = await startApp(exampleFile, { ...tools.env, ...surroundings(storeUrl) });
+  try {
+    await show(app, tools, storeUrl);
+    if (!values.once) await untilInterrupted(app);
+  } finally {
+    await app.stop();
+    await tools.close();
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** What else the example asks of the environment, besides where the tools are. */
+function surroundings(storeUrl: string) {
+  return {
     HOST: '127.0.0.1',
     PORT: '0',
     ADMIN_PORT: '0',
     ALLOW_FROM: 'any',
     STORE_URL: storeUrl,
     ATS_IS_PRIVATE: 'true',
+    LOG_LEVEL: 'warn',
+    LOG_FORMAT: 'pretty',
   };
-  const app = await startApp(exampleFile, { ...tools.env, ...here, ...log });
+}
+
+async function show(app: App, tools: Tools, storeUrl: string): Promise<void> {
   console.log(`The connector listens at ${app.receiverUrl}, with the rules of config.example.yaml.\n`);
-
   for (const sample of samples) await post(app.receiverUrl, sample);
-  await allArrived(storeUrl);
+  const planned = await allDelivered(storeUrl);
   printReceived(tools);
-
-  if (!values.once) {
-    console.log(`\nMetrics: ${app.adminUrl}/metrics. Ctrl-C ends the demo.`);
-    await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+  const received = Object.values(tools.received).flatMap((ids) => ids());
+  if (received.length !== planned || new Set(received).size !== planned) {
+    throw new Error(`the tools have ${received.length} deliveries, and should have ${planned}, each once`);
   }
-  await app.stop();
-  await tools.close();
-  await rm(folder, { recursive: true });
+  console.log(
+    `\nEach of the ${planned} deliveries is there once. The duplicate, the retry and the refused one caused none.`,
+  );
+}
+
+async function untilInterrupted({ receiverUrl, adminUrl }: App): Promise<void> {
+  console.log(`\nMetrics:   ${adminUrl}/metrics`);
+  console.log(`Post more: npx node src/main.ts send --url ${receiverUrl}`);
+  console.log('Ctrl-C ends the demo.');
+  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
 }
 
 async function post(url: string, { what, body, correlationId }: Sample): Promise<void> {
@@ -93,23 +113,22 @@ async function post(url: string, { what, body, correlationId }: Sample): Promise
   );
 }
 
-/** Waits until every delivery is delivered; a demo in which something got lost has to fail. */
-async function allArrived(storeUrl: string): Promise<void> {
+/** Waits until every delivery is delivered; returns how many they are. A demo in which something got lost has to fail. */
+async function allDelivered(storeUrl: string): Promise<number> {
   const store = await openStore(storeUrl, { serve: false });
   try {
     const until = Date.now() + arriveWithinMs;
-    while (!(await everythingDelivered(store))) {
+    for (;;) {
+      const counts = await store.counts();
+      if (counts.every(({ planned, states }) => states.delivered === planned)) {
+        return counts.reduce((sum, { planned }) => sum + planned, 0);
+      }
       if (Date.now() > until) throw new Error('not everything was delivered in time');
       await sleep(50);
     }
   } finally {
     await store.close();
   }
-}
-
-async function everythingDelivered(store: Store): Promise<boolean> {
-  const counts = await store.counts();
-  return counts.every(({ planned, states }) => states.delivered === planned);
 }
 
 await main();

@@ -16,8 +16,8 @@ export function printReceived({ slack, sheets, smtp, http }: Tools): void {
   }
 
   heading('Webhook', http.calls.length, 'call');
-  for (const { method, path, headers, body } of http.calls) {
-    console.log(`  ${method} ${path}  webhook-id ${headers['webhook-id']}`);
+  for (const { method, path, deliveryId, body } of http.calls) {
+    console.log(`  ${method} ${path}  webhook-id ${deliveryId}`);
     console.log(`    ${body}`);
   }
 }

@@ -35,6 +35,8 @@ describe('what templates print', () => {
     ['{% cycle "a", "b" %}{% cycle "a", "b" %}{% echo event.status %}', 'abCompleted'],
     ['{% liquid\n assign n = 1 | plus: 1\n echo n\n%}', '2'],
     ['{{ 1 | divided_by: 0 }}', 'Infinity'],
+    ['{% capture x %}abc{% endcapture %}{{ x.size }}{{ x | size }}', '33'],
+    ['{{ event.raw.testId }}[{{ event[test.name] }}{{ test.tags[7] }}{{ test.owner.phone }}]', '1234567[]'],
   ])('%s', (template, printed) => {
     expect(render(template, dataOf({ raw: { testId: 1234567 } }))).toBe(printed);
   });

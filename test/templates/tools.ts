@@ -17,7 +17,7 @@ export const html: Medium = {
   escape: (value) => value.replaceAll(/[&<>]/g, (sign) => entities[sign] ?? sign),
 };
 
-export const event: Event = {
+const event: Event = {
   id: 'evt_1',
   candidateId: '0123456789abcdef0123456789abcdef',
   candidateNumericalId: null,

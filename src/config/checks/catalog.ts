@@ -1,9 +1,9 @@
 import type { Json } from '../../model.ts';
+import { didYouMean } from '../../suggest.ts';
 import type { Fault, Path } from '../fault.ts';
 import { warning } from '../fault.ts';
 import type { PlanSource } from '../plan-source.ts';
 import { entries, ruleActions } from '../plan-source.ts';
-import { didYouMean } from '../../suggest.ts';
 import { isMap, strings, valueAt } from '../walk.ts';
 
 /** Conditions that can never hold, and digests that nothing tells apart, because the catalog lacks what they ask for. */

@@ -1,5 +1,5 @@
 import type { Json } from '../../model.ts';
-import { isLoopback, sameHost } from '../schema/addresses.ts';
+import { closest, didYouMean, didYouMeanOneOf } from '../../suggest.ts';
 import type { SinkConfig } from '../config.ts';
 import type { Fault, Path } from '../fault.ts';
 import { error, warning } from '../fault.ts';
@@ -8,8 +8,8 @@ import { looksLikePath } from '../mask.ts';
 import type { PlanSource, WrittenAction } from '../plan-source.ts';
 import { actionsOf, entries, ruleActions } from '../plan-source.ts';
 import { hasReference } from '../references/references.ts';
+import { isLoopback, sameHost } from '../schema/addresses.ts';
 import type { Settings } from '../schema/settings.ts';
-import { closest, didYouMean, didYouMeanOneOf } from '../../suggest.ts';
 import { parseDuration } from '../units.ts';
 import { isMap, valueAt } from '../walk.ts';
 

@@ -1,12 +1,12 @@
 import type { Json } from '../../model.ts';
-import { checkAlertSinks } from './alerts.ts';
-import { checkCatalogUse } from './catalog.ts';
-import * as checks from './checks.ts';
 import type { Parts } from '../compose.ts';
 import type { Fault } from '../fault.ts';
 import type { FoundSecret } from '../mask.ts';
 import { actionsOf } from '../plan-source.ts';
 import { isMap } from '../walk.ts';
+import { checkAlertSinks } from './alerts.ts';
+import { checkCatalogUse } from './catalog.ts';
+import * as checks from './checks.ts';
 
 /** Everything that parts of a config say of each other. `config` is what was written. */
 export function crossChecks(

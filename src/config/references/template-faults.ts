@@ -4,8 +4,8 @@ import type { TemplateFault } from '../../templates/templates.ts';
 import { compileFields } from '../../templates/templates.ts';
 import type { Fault } from '../fault.ts';
 import { error } from '../fault.ts';
-import { bareReference } from './template-text.ts';
 import { strings, valueAt } from '../walk.ts';
+import { bareReference } from './template-text.ts';
 
 /** What an action's templates may name. */
 export type Vocabulary = Parameters<typeof compileFields>[2];

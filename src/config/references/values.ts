@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { Json } from '../../model.ts';
+import { didYouMean } from '../../suggest.ts';
+import { looksLikePath, urlPasswords } from '../mask.ts';
 import type { Reference } from './references.ts';
 import { hasReference, partsOf } from './references.ts';
-import { looksLikePath, urlPasswords } from '../mask.ts';
-import { didYouMean } from '../../suggest.ts';
 
 /** Where the values of `${…}` come from. */
 export interface Surroundings {

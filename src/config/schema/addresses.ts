@@ -5,7 +5,7 @@ import { publishedAddresses } from '../published.ts';
 const addressExpected = 'an address such as 203.0.113.7, or a CIDR such as 10.0.0.0/8';
 
 /** True for an IPv4 or IPv6 address, and for a CIDR. */
-export function isAddress(text: string): boolean {
+function isAddress(text: string): boolean {
   const [address = '', bits, ...more] = text.split('/');
   if (isIP(address) === 0 || address.includes('%') || more.length > 0) return false;
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (isIPv4(address) ? 32 : 128));

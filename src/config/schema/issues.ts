@@ -1,11 +1,11 @@
 import type { z } from 'zod';
 import type { Json } from '../../model.ts';
+import { closest, didYouMean } from '../../suggest.ts';
 import type { Fault, Path } from '../fault.ts';
 import { error } from '../fault.ts';
 import { hasReference } from '../references/references.ts';
-import { isSecretAt } from './schema-walk.ts';
-import { closest, didYouMean } from '../../suggest.ts';
 import { valueAt } from '../walk.ts';
+import { isSecretAt } from './schema-walk.ts';
 
 type Issue = z.core.$ZodIssue;
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { secret } from '../../connector.ts';
-import { allowFrom, trustProxy } from './addresses.ts';
 import type { Config } from '../config.ts';
 import { duration, size } from '../units.ts';
+import { allowFrom, trustProxy } from './addresses.ts';
 
 /** The sections that configure the connector itself. Every key says what it does: the JSON Schema shows it in editors. */
 

@@ -1,12 +1,12 @@
-import type { z } from 'zod';
 import { parse as parseYaml } from 'yaml';
+import type { z } from 'zod';
 import type { Json } from '../../model.ts';
 import type { Path, Report } from '../fault.ts';
-import { issueFaults, mainIssues } from './issues.ts';
 import { hasReference } from '../references/references.ts';
 import type { Resolve } from '../references/values.ts';
 import { interpolate, interpolateText } from '../references/values.ts';
 import { replaceAt, valueAt } from '../walk.ts';
+import { issueFaults, mainIssues } from './issues.ts';
 import { wording } from './wording.ts';
 
 /** What reading a part of the config needs: values for its references, and where its faults go. */

@@ -1,8 +1,9 @@
 import type { z } from 'zod';
-import { definitionOf } from './schema-walk.ts';
 import { orList } from '../../suggest.ts';
+import { definitionOf } from './schema-walk.ts';
 
 type Issue = z.core.$ZodRawIssue;
+
 /** Zod's issues in the words of this project. Text that begins with "expected" is later told what was there instead. */
 export function wording(issue: Issue): string | undefined {
   switch (issue.code) {
@@ -33,7 +34,7 @@ function expectedOf(issue: Issue): string {
 }
 
 /** What a schema accepts, as a noun: "text", "a list of whole numbers". */
-export function describe(schema: z.core.$ZodType): string {
+function describe(schema: z.core.$ZodType): string {
   return orList([...new Set(alternatives(schema, 0))]);
 }
 

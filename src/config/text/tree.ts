@@ -1,5 +1,5 @@
 import type { Alias, Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
-import { isAlias, isMap, isScalar } from 'yaml';
+import { isAlias, isMap, isPair, isScalar } from 'yaml';
 import type { Json } from '../../model.ts';
 import type { Source } from './source.ts';
 
@@ -116,7 +116,9 @@ class Builder {
   #seq(seq: YAMLSeq<Node>, nothing: Built, depth: number): Built {
     const children = new Map<number, TreeNode>();
     const value = seq.items.map((item, index) => {
-      const built = this.build(item, null, nothing.node.range, depth + 1);
+      // The pairs of !!omap and !!pairs, tags that are refused.
+      const entry = isPair(item) ? null : item;
+      const built = this.build(entry, null, nothing.node.range, depth + 1);
       children.set(index, built.node);
       return built.value;
     });

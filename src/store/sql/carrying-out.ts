@@ -1,6 +1,6 @@
 import type { DeliveryState } from '../../model.ts';
 import { deliveryColumns, eventColumns, type DeliveryRow, type EventRow } from '../rows.ts';
-import { change, deliveries, leads, openStates, query, seqOf, waits } from './query.ts';
+import { change, deliveries, leads, rareState, query, seqOf, waits } from './query.ts';
 
 export interface LaneRow {
   readonly lane: string;
@@ -76,7 +76,7 @@ export const insertAttempt = `
 
 export const leftSending = query<SendingRow>(`
   select ${foundColumns}, d.started_at from deliveries d
-  where ${openStates} and d.state = 'sending' and ${leads} order by d.seq limit $1`);
+  where ${rareState} and d.state = 'sending' and ${leads} order by d.seq limit $1`);
 
 export const rescue = change(`
   state = 'pending', started_at = null, due_at = $2, uncertain = 1, last_error = $3`);

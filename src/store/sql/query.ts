@@ -23,7 +23,7 @@ export const of = (seq: string): string =>
   `between ${seq} * ${seqsPerEvent} and ${seq} * ${seqsPerEvent} + ${seqsPerEvent - 1}`;
 
 // The conditions of indexes, which SQLite uses only where it finds them repeated.
-export const openStates = `d.state in ('sending', 'dead', 'held')`;
+export const rareState = `d.state not in ('pending', 'delivered')`;
 export const leads = `(d.carrier is null or d.carrier = d.seq)`;
 export const waits = `d.state = 'pending' and ${leads}`;
 

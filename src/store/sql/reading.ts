@@ -14,7 +14,7 @@ import {
   type StoryRow,
 } from '../rows.ts';
 import type { Counted } from '../tallies.ts';
-import { deliveries, of, openStates, query, seqOf, type Query } from './query.ts';
+import { deliveries, of, rareState, query, seqOf, type Query } from './query.ts';
 
 export interface CountRow {
   readonly sink: string;
@@ -34,19 +34,23 @@ export interface EventConditions {
   readonly status: boolean;
   /** Takes two values: the candidate's key and id. */
   readonly candidateId: boolean;
+  /** The id of the event that comes before. */
+  readonly after: boolean;
 }
 
 /** Values: those of the conditions, in this order, then the limit. */
 export function eventsWhere(conditions: EventConditions): Query<EventRow & { readonly duplicates: number }> {
-  const wanted = [
-    conditions.since && 'e.received_at >= ',
-    conditions.status && 'e.status = ',
-    ...(conditions.candidateId ? ['e.candidate_key = ', 'e.candidate_id = '] : []),
+  const where = [
+    conditions.since && 'e.received_at >= ?',
+    conditions.status && 'e.status = ?',
+    conditions.candidateId && 'e.candidate_key = ? and e.candidate_id = ?',
+    conditions.after && '(e.received_at, e.seq) < (select received_at, seq from events where id = ?)',
   ].filter((text) => text !== false);
-  const where = wanted.map((text, index) => `${text}$${index + 1}`).join(' and ');
-  return query(`
+  let place = 0;
+  const text = `
     select ${eventColumns}, (select count(*) from duplicates where event_seq = e.seq) as duplicates from events e
-    ${where && `where ${where}`} order by e.received_at desc, e.seq desc limit $${wanted.length + 1}`);
+    ${where.length > 0 ? `where ${where.join(' and ')}` : ''} order by e.received_at desc, e.seq desc limit ?`;
+  return query(text.replaceAll('?', () => `$${(place += 1)}`));
 }
 
 export const eventById = query<EventRow>(`select ${eventColumns} from events e where e.id = $1`);
@@ -76,18 +80,18 @@ export const duplicatesOfEvent = query<DuplicateRow>(`
 export const deliveryById = query<DeliveryRow>(`
   select ${deliveryColumns} from ${deliveries} where d.seq = ${seqOf('$1', '$2', '$3')}`);
 
-/** $1 sink and $2 since may be null; $3: only those after this seq. */
-const filtered = `
-  (cast($1 as text) is null or d.sink = $1) and (cast($2 as bigint) is null or coalesce(e.received_at, n.raised_at) >= $2) and d.seq > $3
-  order by d.seq limit $4`;
-
-export const openInState = (state: 'sending' | 'dead' | 'held') =>
-  query<DeliveryRow>(`
-  select ${deliveryColumns} from ${deliveries} where ${openStates} and d.state = '${state}' and ${filtered}`);
-
-export const anyInState = (state: DeliveryState) =>
-  query<DeliveryRow>(`
-  select ${deliveryColumns} from ${deliveries} where d.state = '${state}' and ${filtered}`);
+/**
+ * $1 sink and $2 since may be null; $3: only those after this seq. What is pending is few among all and has an index of
+ * its own, which the plus makes SQLite prefer over reading all in order.
+ */
+export function deliveriesIn(state: DeliveryState): Query<DeliveryRow> {
+  const indexed = state === 'pending' || state === 'delivered' ? '' : `and ${rareState}`;
+  const seq = state === 'pending' ? '+d.seq' : 'd.seq';
+  return query(`
+    select ${deliveryColumns} from ${deliveries} where d.state = '${state}' ${indexed}
+      and (cast($1 as text) is null or d.sink = $1) and (cast($2 as bigint) is null or coalesce(e.received_at, n.raised_at) >= $2)
+      and ${seq} > $3 order by ${seq} limit $4`);
+}
 
 export const rejectedRequests = query<RejectedRow>(`
   select received_at, address, correlation_id, status, faults, body from rejected_requests

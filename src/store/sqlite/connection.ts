@@ -1,4 +1,5 @@
-import type { StoreUnavailable } from '../store.ts';
+import { statSync } from 'node:fs';
+import { StoreUnavailable } from '../store.ts';
 import { Database } from './database.ts';
 import { failureKind, unavailable } from './failures.ts';
 
@@ -9,6 +10,7 @@ import { failureKind, unavailable } from './failures.ts';
 export class Connection {
   readonly path: string;
   #db: Database | null = null;
+  #inode: number | undefined;
   #closed: StoreUnavailable | null = null;
 
   constructor(path: string) {
@@ -18,11 +20,23 @@ export class Connection {
   /** Throws what SQLite throws. */
   open(): Database {
     if (this.#closed) throw this.#closed;
-    return (this.#db ??= openDatabase(this.path));
+    this.#db ??= openDatabase(this.path);
+    this.#inode ??= inodeOf(this.path);
+    return this.#db;
   }
 
-  /** Gives up the connection unless it is only another process that keeps it waiting. Returns the failure in plain words. */
+  /** As `open`, but never for a file that is not in its place any more: nobody would find there what was written. */
+  openToWrite(): Database {
+    const db = this.open();
+    if (inodeOf(this.path) === this.#inode) return db;
+    throw new StoreUnavailable(
+      `${this.path} was removed or replaced while in use. Put it back, or start the connector again.`,
+    );
+  }
+
+  /** Gives up the connection, unless only another process keeps it waiting. Returns the failure in plain words. */
   failed(error: unknown): StoreUnavailable {
+    if (error instanceof StoreUnavailable) return error;
     if (failureKind(error) === 'unavailable') this.#disconnect();
     return unavailable(error, this.path);
   }
@@ -42,6 +56,11 @@ export class Connection {
       // The connection is of no use any more, and what it last wrote was answered for already.
     }
   }
+}
+
+/** Which file a path leads to; undefined if to none. */
+function inodeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 
 function openDatabase(path: string): Database {

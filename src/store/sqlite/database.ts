@@ -12,8 +12,8 @@ interface Statement {
 const lockTimeoutMs = 5;
 
 /**
- * A connection to a SQLite file, and the one place where values are bound. Statements are written with `$1`, `$2`, …, as PostgreSQL
- * has them, and are prepared once.
+ * A connection to a SQLite file, and the one place where values are bound. Statements are written with `$1`, `$2`, …,
+ * as PostgreSQL has them, and are prepared once.
  */
 export class Database {
   readonly #db: DatabaseSync;

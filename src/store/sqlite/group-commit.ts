@@ -22,7 +22,7 @@ export interface GroupCommitLimits {
   readonly busyForMs: number;
 }
 
-export const defaultLimits: GroupCommitLimits = { maxQueued: 10_000, maxBatch: 500, busyForMs: 10_000 };
+export const defaultLimits: GroupCommitLimits = { maxQueued: 5000, maxBatch: 500, busyForMs: 10_000 };
 
 const firstRetryMs = 2;
 const maxRetryMs = 50;
@@ -112,7 +112,7 @@ export class GroupCommit {
   }
 
   #commit(batch: readonly Queued[], run: (transaction: Transaction, write: Queued) => void): void {
-    const db = this.#connection.open();
+    const db = this.#connection.openToWrite();
     try {
       const transaction = beginTransaction(db);
       for (const write of batch) run(transaction, write);

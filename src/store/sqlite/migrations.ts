@@ -29,10 +29,11 @@ export const migrations: readonly string[] = [
     received_at integer not null,
     config_id text not null
   ) strict;
-  -- Candidates come in no order, so each event rewrites some page of this index: the dearest part of accepting one. Hence
-  -- short keys, no status, and no such index of correlation ids.
+  -- Candidates come in no order, so each event rewrites some page of this index: the dearest part of accepting one.
+  -- Hence short keys, no status, and no such index of correlation ids.
   create index events_content on events (candidate_key, test_id);
   create index events_received on events (received_at);
+  create index events_status on events (status, received_at);
 
   -- The correlation ids of what came after a content's first event: its duplicates, and its later events.
   create table correlations (
@@ -113,7 +114,7 @@ export const migrations: readonly string[] = [
   create index deliveries_grouped on deliveries (lane, group_key, due_at)
     where state = 'pending' and group_key is not null and carrier is null;
   create index deliveries_carried on deliveries (carrier) where carrier is not null;
-  create index deliveries_open on deliveries (state) where state in ('sending', 'dead', 'held');
+  create index deliveries_rare on deliveries (state) where state not in ('pending', 'delivered');
   create index deliveries_dead on deliveries (ended_at) where state = 'dead';
   create index deliveries_thread on deliveries (sink, thread, ended_at)
     where thread is not null and state = 'delivered';

@@ -1,16 +1,7 @@
 import { parseDeliveryId } from '../../ids.ts';
-import { deliveryStates, type Delivery, type DeliveryState } from '../../model.ts';
+import { deliveryStates, type Delivery } from '../../model.ts';
 import { candidateKey } from '../candidate-key.ts';
-import {
-  toDelivery,
-  toDuplicate,
-  toEvent,
-  toNotice,
-  toRejectedRequest,
-  toStory,
-  type DeliveryRow,
-} from '../rows.ts';
-import type { Query } from '../sql/query.ts';
+import { toDelivery, toDuplicate, toEvent, toNotice, toRejectedRequest, toStory } from '../rows.ts';
 import * as sql from '../sql/reading.ts';
 import type {
   DeadCount,
@@ -34,14 +25,15 @@ const defaultDeliveries = 1000;
 const maxDuplicates = 1000;
 
 export function events(db: Database, filter: EventFilter): EventStory[] {
-  const { since, status, candidateId, limit = defaultStories } = filter;
+  const { since, status, candidateId, after, limit = defaultStories } = filter;
   const statement = sql.eventsWhere({
     since: since !== undefined,
     status: status !== undefined,
     candidateId: candidateId !== undefined,
+    after: after !== undefined,
   });
   const candidate = candidateId === undefined ? [] : [candidateKey(candidateId), candidateId];
-  const values = [since, status, ...candidate, limit].filter((value) => value !== undefined);
+  const values = [since, status, ...candidate, after, limit].filter((value) => value !== undefined);
   return db.all(statement, ...values).map((row) => ({
     event: toEvent(row),
     configId: row.event_config_id,
@@ -87,22 +79,16 @@ export function delivery(db: Database, id: string): Delivery | null {
   return row ? toDelivery(row) : null;
 }
 
-/** One query for each state, since each has an index of its own or none. */
+/** One query for each state, since most have an index of their own. */
 export function deliveries(db: Database, filter: DeliveryFilter): Delivery[] {
   const { sink = null, since = null, limit = defaultDeliveries } = filter;
   // Nothing follows what is gone.
   const after = filter.after === undefined ? 0 : (find(db, filter.after)?.seq ?? Infinity);
-  const rows = filter.states.flatMap((state) => db.all(inState(state), sink, since, after, limit));
+  const rows = filter.states.flatMap((state) => db.all(sql.deliveriesIn(state), sink, since, after, limit));
   return rows
     .toSorted((a, b) => a.seq - b.seq)
     .slice(0, limit)
     .map(toDelivery);
-}
-
-function inState(state: DeliveryState): Query<DeliveryRow> {
-  return state === 'sending' || state === 'dead' || state === 'held'
-    ? sql.openInState(state)
-    : sql.anyInState(state);
 }
 
 export function rejectedRequests(db: Database, limit: number): RejectedRequest[] {

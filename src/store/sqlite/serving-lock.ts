@@ -1,3 +1,4 @@
+import { realpathSync } from 'node:fs';
 import { StoreUnavailable } from '../store.ts';
 import { Database } from './database.ts';
 import { failureKind, unavailable } from './failures.ts';
@@ -11,7 +12,7 @@ export class ServingLock {
 
   /** Throws StoreUnavailable where another process has it. */
   constructor(storePath: string) {
-    const path = `${storePath}.serving`;
+    const path = `${realPath(storePath)}.serving`;
     try {
       this.#db = new Database(path);
     } catch (error) {
@@ -28,6 +29,15 @@ export class ServingLock {
   /** Idempotent. */
   release(): void {
     this.#db.close();
+  }
+}
+
+/** The lock stands beside the file itself, whatever links lead there. A store that is yet to be made has no links. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
   }
 }
 

@@ -1,5 +1,5 @@
-import { isMap, isScalar, parseDocument } from 'yaml';
 import { describe, expect, test } from 'vitest';
+import { isMap, isScalar, parseDocument } from 'yaml';
 import { scalarOffset } from '../../../src/config/text/scalar-offset.ts';
 
 /** The text from the place of `marker` in the value on, as found in the file. */

@@ -1,6 +1,6 @@
 import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -74,6 +74,13 @@ test('only one process serves a store, until it ends in whatever way', async () 
   await kill(child);
   await expect(open(true)).resolves.toBeDefined();
   await expect(open(true)).rejects.toThrow(StoreUnavailable);
+});
+
+test('serves a store once, whatever links lead to it', async () => {
+  await open(true);
+  const link = join(folder, 'link.db');
+  await symlink(path, link);
+  await expect(openSqlite(link, { serve: true })).rejects.toThrow(/Another connector serves this store/);
 });
 
 test('gives the right to serve back when closed', async () => {

@@ -1,0 +1,31 @@
+import { benchAccept } from './accept.ts';
+import type { BenchResult } from './result.ts';
+import { benchRules } from './rules.ts';
+import { benchStart } from './start.ts';
+
+/** `npm run bench`, or some by name: `npm run bench -- rules start`. Exits 1 if a target is missed. */
+
+const benchmarks: { readonly [name: string]: () => Promise<BenchResult[]> } = {
+  accept: benchAccept,
+  rules: benchRules,
+  start: benchStart,
+};
+
+const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(benchmarks);
+const unknown = chosen.filter((name) => !Object.hasOwn(benchmarks, name));
+if (unknown.length > 0) {
+  console.error(
+    `There is no benchmark ${unknown.join(', ')}; there are ${Object.keys(benchmarks).join(', ')}.`,
+  );
+  process.exit(2);
+}
+for (const name of chosen) {
+  for (const result of (await benchmarks[name]?.()) ?? []) {
+    console.log(text(result));
+    if (!result.met) process.exitCode = 1;
+  }
+}
+
+function text({ name, ratio, detail, target, met }: BenchResult): string {
+  return `${met ? '✓' : '✗ MISSED'} ${name}: ${ratio.toFixed(2)} (target: ${target})\n    ${detail}`;
+}

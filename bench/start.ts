@@ -1,0 +1,143 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { postEvent } from '../src/commands/post-event.ts';
+import { startTools, type Tools } from '../test/sandbox/tools.ts';
+import type { BenchResult } from './result.ts';
+
+const starts = 5;
+const readyWithinMs = 500;
+const idleWithinMb = 130;
+const idleAfterMs = 1000;
+
+const root = join(import.meta.dirname, '..');
+
+/**
+ * How long after its start the connector is ready, with the example's four sinks and a new SQLite store, and its memory
+ * when it is idle. Ratios to the limits, since there is nothing else to hold them against.
+ */
+export async function benchStart(): Promise<BenchResult[]> {
+  const tools = await startTools({ slack: { channels: ['hiring', 'hiring-backend'] } });
+  const folder = await mkdtemp(join(tmpdir(), 'bench-start-'));
+  const measured: Measured[] = [];
+  try {
+    for (let round = 1; round <= starts; round += 1) {
+      measured.push(await measure(tools, `sqlite:${folder}/${round}.db`));
+    }
+  } finally {
+    await tools.close();
+    await rm(folder, { recursive: true });
+  }
+  return [ready(measured), idle(measured)];
+}
+
+interface Measured {
+  readonly readyMs: number;
+  readonly idleMb: number;
+  /** After a message to each of the four tools, for which their client libraries had to be loaded. */
+  readonly usedMb: number;
+}
+
+function ready(measured: readonly Measured[]): BenchResult {
+  const readyMs = median(measured.map((one) => one.readyMs));
+  return {
+    name: 'ready after the start, against the limit',
+    ratio: readyMs / readyWithinMs,
+    detail: `${Math.round(readyMs)} ms, the median of ${measured.length} starts`,
+    target: `at most 1: ${readyWithinMs} ms`,
+    met: readyMs <= readyWithinMs,
+  };
+}
+
+function idle(measured: readonly Measured[]): BenchResult {
+  const idleMb = median(measured.map((one) => one.idleMb));
+  const usedMb = median(measured.map((one) => one.usedMb));
+  return {
+    name: 'memory when idle, against the limit',
+    ratio: idleMb / idleWithinMb,
+    detail: `${Math.round(idleMb)} MB resident; ${Math.round(usedMb)} MB once all four tools were used`,
+    target: `at most 1: ${idleWithinMb} MB`,
+    met: idleMb <= idleWithinMb,
+  };
+}
+
+async function measure(tools: Tools, storeUrl: string): Promise<Measured> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const startedMs = performance.now();
+  const child = start(tools, storeUrl, port);
+  const ended = once(child, 'exit');
+  try {
+    await untilReady(url, child);
+    const readyMs = performance.now() - startedMs;
+    await sleep(idleAfterMs);
+    const idleMb = await residentMb(child);
+    await useAllTools(url, tools);
+    return { readyMs, idleMb, usedMb: await residentMb(child) };
+  } finally {
+    child.kill();
+    await ended;
+  }
+}
+
+function start(tools: Tools, storeUrl: string, port: number): ChildProcess {
+  const here = {
+    HOST: '127.0.0.1',
+    PORT: String(port),
+    ADMIN_PORT: '0',
+    ALLOW_FROM: 'any',
+    ATS_IS_PRIVATE: 'true',
+  };
+  const env = {
+    ...tools.env,
+    ...here,
+    STORE_URL: storeUrl,
+    NODE_COMPILE_CACHE: 'node_modules/.cache/compiled',
+  };
+  return spawn(process.execPath, ['src/main.ts', 'serve', '--config', 'config.example.yaml'], {
+    cwd: root,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+}
+
+async function useAllTools(url: string, { received }: Tools): Promise<void> {
+  const before = Object.values(received).map((ids) => ids().length);
+  for (const status of ['Completed', 'Canceled']) {
+    const body = JSON.stringify({ candidateId: 'Dana', testId: 1234567, status });
+    await postEvent({ url: `${url}/webhooks/candidates`, body, correlationId: status, timeoutMs: 10_000 });
+  }
+  while (Object.values(received).some((ids, index) => ids().length === before[index])) await sleep(20);
+  await sleep(idleAfterMs);
+}
+
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+
+async function untilReady(url: string, child: ChildProcess): Promise<void> {
+  while (child.exitCode === null) {
+    const response = await fetch(`${url}/readyz`).catch(() => null);
+    if (response?.ok) return;
+    await sleep(2);
+  }
+  throw new Error(`the connector ended with ${child.exitCode}`);
+}
+
+/** NaN where the system does not tell. */
+async function residentMb({ pid }: ChildProcess): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? Number.NaN) / 1024;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

@@ -1,0 +1,59 @@
+import type { Event } from '../model.ts';
+import { BacktestSummary } from './backtest-summary.ts';
+import { compare, isSame, planned, type Difference, type Planned } from './compare.ts';
+import { exit, type Io } from './io.ts';
+import { eventFields } from './json.ts';
+import { jsonLine, printable } from './paint.ts';
+import { storedPlans } from './stored-plans.ts';
+import { storiesOf } from './stories.ts';
+import { configOf, withStore, type ConfigOption } from './with-store.ts';
+
+interface BacktestOptions extends ConfigOption {
+  /** In milliseconds since the epoch. */
+  readonly since?: number;
+  readonly json?: boolean;
+}
+
+/** Decides the stored events again by the config in `file`, and shows what differs from what was decided. Writes nothing. */
+export async function backtest(file: string, options: BacktestOptions, io: Io): Promise<number> {
+  const next = await configOf({ config: file }, io);
+  return withStore(options, io, async (store) => {
+    const plans = storedPlans(store, io);
+    const summary = new BacktestSummary();
+    for await (const { event, configId } of storiesOf(store, sinceOf(options))) {
+      const then = await plans.get(configId);
+      if ('lost' in then) {
+        summary.couldNotCompare(then.lost);
+        continue;
+      }
+      const difference = compare(planned(then, event), planned(next.plan, event));
+      summary.add(event, difference);
+      if (options.json && !isSame(difference)) io.out(next.mask(jsonLine(differenceJson(event, difference))));
+    }
+    if (!options.json) io.out(next.mask(summary.text(io)));
+    for (const [why, count] of summary.lost) {
+      io.err(
+        next.mask(printable(`${count} ${count === 1 ? 'event' : 'events'} could not be compared: ${why}`)),
+      );
+    }
+    return summary.lost.size > 0 ? exit.problems : summary.differing > 0 ? exit.differs : exit.ok;
+  });
+}
+
+const sinceOf = ({ since }: BacktestOptions) => (since === undefined ? {} : { since });
+
+function differenceJson(event: Event, { added, removed, changed }: Difference) {
+  return {
+    ...eventFields(event),
+    added: added.map(plannedJson),
+    removed: removed.map(plannedJson),
+    changed: changed.map(({ after: { rule, action, sink, connector }, edits }) => {
+      const fields = Object.fromEntries(edits.map(({ key, before, after }) => [key, { before, after }]));
+      return { rule, action, sink, connector, fields };
+    }),
+  };
+}
+
+function plannedJson({ fault, dueAt, ...rest }: Planned) {
+  return { ...rest, dueAt: new Date(dueAt).toISOString(), ...(fault !== null && { fault }) };
+}

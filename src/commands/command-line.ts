@@ -1,0 +1,145 @@
+import { Command, Option } from 'commander';
+import { ago, candidateId, integer, positive, statusOption, time } from './arguments.ts';
+import type { Io } from './io.ts';
+
+type Add = (name: string, description: string, examples: readonly string[]) => Command;
+
+/**
+ * The commands with their options and help. Each is loaded when it is called, so that it starts with only what it needs;
+ * `done` gets its exit code.
+ */
+export function commandLine(io: Io, done: (code: number) => void): Command {
+  const program = new Command('candidate-connector')
+    .description(
+      'Hears about candidates who reached a final status, and tells the tools that the YAML names, once each.',
+    )
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => io.out(text.trimEnd()),
+      writeErr: (text) => io.err(text.trimEnd()),
+    })
+    .showHelpAfterError('(add --help for the options and examples)')
+    .addHelpText(
+      'after',
+      '\nEach command has --help with examples. Begin with:\n  $ candidate-connector check',
+    );
+  const add: Add = (name, description, examples) =>
+    program
+      .command(name)
+      .description(description)
+      .addOption(configOption(io))
+      .addHelpText('after', ['\nExamples:', ...examples].join('\n  $ candidate-connector '));
+  running(add, io, done);
+  trying(add, io, done);
+  looking(add, io, done);
+  mending(add, io, done);
+  return program;
+}
+
+function configOption({ env }: Io): Option {
+  const standard = env['CONNECTOR_CONFIG'] || './config.yaml';
+  return new Option('-c, --config <file>', 'the YAML file').default(
+    standard,
+    '$CONNECTOR_CONFIG, else ./config.yaml',
+  );
+}
+
+type Done = (code: number) => void;
+
+function running(add: Add, io: Io, done: Done): void {
+  add('serve', 'receive and deliver until SIGTERM', ['serve --config config.yaml']).action(async (options) =>
+    done(await (await import('./serve.ts')).serve(options, io)),
+  );
+}
+
+/** What sends nothing to any tool. */
+function trying(add: Add, io: Io, done: Done): void {
+  add('check', 'show everything that is wrong with the config, and run its scenarios', [
+    'check --config config.yaml',
+    'check --live   # also asks each tool: token, scopes, channel, sheet, login; sends nothing',
+  ])
+    .option('--live', 'also ask each sink; sends nothing')
+    .action(async (options) => done(await (await import('./check.ts')).check(options, io)));
+
+  add(
+    'explain',
+    'show what the rules make of an event, and each message as it would be sent; sends nothing',
+    [
+      'explain --status Completed --test 1234567',
+      'explain --status DidNotTake --test 1234567 --at 2026-11-21T22:00:00Z --json',
+    ],
+  )
+    .addOption(statusOption().makeOptionMandatory())
+    .requiredOption('--test <id>', 'the test id', integer)
+    .option('--candidate <id>', 'the candidate id', candidateId)
+    .option('--numerical <id>', 'the numerical candidate id', integer)
+    .option('--at <time>', 'when the event comes (ISO 8601); now if not given', time)
+    .option('--json', 'print one JSON object')
+    .action(async (options) => done(await (await import('./explain.ts')).explain(options, io)));
+
+  add('backtest', 'run another config over the stored events, and show what would be delivered otherwise', [
+    'backtest new.yaml --since 30d',
+    'backtest new.yaml --json   # one line for each event that differs',
+  ])
+    .argument('<new>', 'the other YAML file; --config is the one whose store has the events')
+    .option('--since <duration>', 'only events that came within this time, such as 30d', ago)
+    .option('--json', 'print JSON lines')
+    .action(async (file, options) => done(await (await import('./backtest.ts')).backtest(file, options, io)));
+
+  add('send', 'play the testing service: post events and show the answers', [
+    'send --url http://localhost:8080/webhooks/candidates',
+    'send --url http://localhost:8080/webhooks/candidates --status DidNotTake --test 7654321 --count 5 --duplicate',
+  ])
+    .requiredOption('--url <url>', 'the webhook URL')
+    .addOption(statusOption().default('Completed'))
+    .option('--test <id>', 'the test id', integer, 1234567)
+    .option('--candidate <id>', 'the candidate id; random if not given')
+    .option('--count <n>', 'how many events', positive, 1)
+    .option('--duplicate', 'send each event twice, under two correlation ids')
+    .action(async (options) => done(await (await import('./send.ts')).send(options, io)));
+
+  add('schema', "print the config's JSON Schema, for editors", ['schema > config.schema.json']).action(
+    async () => done(await (await import('./schema.ts')).schema(io)),
+  );
+}
+
+function looking(add: Add, io: Io, done: Done): void {
+  add('events', 'list what came and what became of it, newest first', [
+    'events --since 7d --status Completed',
+    'events --candidate 0123456789abcdef0123456789abcdef --json',
+    'events --rejected   # requests that were refused for their content',
+  ])
+    .option('--since <duration>', 'only what came within this time, such as 7d', ago)
+    .addOption(statusOption())
+    .option('--candidate <id>', 'only this candidate', candidateId)
+    .option('--limit <n>', 'at most so many; 100 if not given, and all with --json', positive)
+    .option('--rejected', 'list the refused requests instead')
+    .option('--json', 'print JSON lines')
+    .action(async (options) => done(await (await import('./events.ts')).events(options, io)));
+
+  add('event', "show one event's whole story: its rules, deliveries, attempts and receipts", [
+    'event evt_01jd3v5m8k2q4r6t8w0y1z3a5c',
+    'event evt_01jd3v5m8k2q4r6t8w0y1z3a5c --json',
+  ])
+    .argument('<id>', 'the event id')
+    .option('--json', 'print one JSON object')
+    .action(async (id, options) => done(await (await import('./event.ts')).event(id, options, io)));
+}
+
+function mending(add: Add, io: Io, done: Done): void {
+  add('replay', "send again what is dead or held, with today's config", [
+    'replay dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1',
+    'replay --dead --sink slack --since 7d',
+  ])
+    .argument('[delivery...]', 'delivery ids')
+    .option('--dead', 'every dead delivery')
+    .option('--sink <name>', 'with --dead: only of this sink')
+    .option('--since <duration>', 'with --dead: only of events that came within this time', ago)
+    .action(async (ids, options) => done(await (await import('./replay.ts')).replay(ids, options, io)));
+
+  add('discard', 'give up on purpose what is pending, dead or held', [
+    'discard dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1 dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_2',
+  ])
+    .argument('<delivery...>', 'delivery ids')
+    .action(async (ids, options) => done(await (await import('./discard.ts')).discard(ids, options, io)));
+}

@@ -1,0 +1,40 @@
+import type { Json, Outcome, Receipt } from '../model.ts';
+import type { Carried } from './carry-out.ts';
+
+type Mask = (text: string) => string;
+
+/**
+ * What is kept and shown never has a secret in it, whatever a template or a tool put there. Masked text by text, and
+ * never a word of ours: a secret may look like a number, like `false`, or like the name of an outcome.
+ */
+export function masked({ claimed, prepared, ending }: Carried, mask: Mask): Carried {
+  return {
+    claimed,
+    prepared: prepared && {
+      ...prepared,
+      message: maskTexts(prepared.message, mask),
+      thread: prepared.thread && mask(prepared.thread),
+    },
+    ending: { ...ending, outcome: maskOutcome(ending.outcome, mask) },
+  };
+}
+
+/** `progress` stays as it is: it is handed back to the connector, which would do again what it does not find there. */
+function maskOutcome(outcome: Outcome, mask: Mask): Outcome {
+  if (outcome.outcome === 'delivered') {
+    const { note } = outcome;
+    const receipt = maskTexts(outcome.receipt, mask) as Receipt;
+    return { ...outcome, receipt, ...(note !== undefined && { note: mask(note) }) };
+  }
+  const detail = mask(outcome.detail);
+  return outcome.outcome === 'rejected'
+    ? { ...outcome, detail, advice: mask(outcome.advice) }
+    : { ...outcome, detail };
+}
+
+function maskTexts(value: Json, mask: Mask): Json {
+  if (typeof value === 'string') return mask(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return (value as readonly Json[]).map((entry) => maskTexts(entry, mask));
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, maskTexts(entry, mask)]));
+}

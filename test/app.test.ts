@@ -1,0 +1,246 @@
+import { writeFile } from 'node:fs/promises';
+import { Webhook } from 'standardwebhooks';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { startApp } from '../src/app.ts';
+import { base, jsonLines, post, run, serving, settled, workplace } from './commands/tools.ts';
+import { startTools, type Tools } from './sandbox/tools.ts';
+
+/** The specification's sample request, in both of its variants. */
+const sample = {
+  candidateId: '0123456789abcdef0123456789abcdef',
+  candidateNumericalId: 4711,
+  testId: 1234567,
+  status: 'Completed',
+};
+const { candidateNumericalId: _, ...sampleWithoutNumber } = sample;
+
+const often = 'retry: { minDelay: 40ms, maxDelay: 80ms, giveUpAfter: 1h }, timeout: 2s';
+
+const configText = (folder: string, more = '') => `${base(folder)}
+sinks:
+  slack: { connector: slack, token: '\${SLACK_BOT_TOKEN}', apiUrl: '\${SLACK_API_URL}', ${often} }
+  sheet: { connector: google-sheets, spreadsheetId: '\${SHEET_ID}', credentials: '\${GOOGLE_CREDENTIALS}', apiUrl: '\${SHEETS_API_URL}', ${often} }
+  mail: { connector: email, url: '\${SMTP_URL}', from: hiring@example.com, ${often} }
+  ats: { connector: webhook, url: '\${ATS_URL}', secret: '\${ATS_SECRET}', allowPrivate: true, ${often} }
+rules:
+  - name: all
+    when: {}
+    then:
+      - { sink: slack, channel: '#hiring', text: '{{ event.candidateId }} {{ event.status }}' }
+      - { sink: sheet, tab: Results, row: { Candidate: '{{ event.candidateId }}', Status: '{{ event.status }}' } }
+      - { sink: mail, to: hr@example.com, subject: '{{ event.status }}', text: '{{ event.candidateId }}' }
+      - { sink: ats }
+${more}`;
+
+/** A config with the four sandboxes, and what it takes to run it. */
+async function prepared() {
+  const { folder, write } = await workplace();
+  const tools = await startTools();
+  onTestFinished(async () => void (await tools.close()));
+  const file = await write('config.yaml', configText(folder));
+  return { folder, tools, file, env: tools.env, done: () => settled(file, tools.env) };
+}
+
+const everything = ({ received }: Tools) => ({
+  slack: received.slack(),
+  sheet: received.sheet(),
+  mail: received.mail(),
+  ats: received.webhook(),
+});
+
+/** The ids of the deliveries of these events, as each tool should have them. */
+function expected(eventIds: readonly string[]) {
+  const ids = (n: number) => eventIds.map((id) => `dlv_${id.slice(4)}_${n}`);
+  return { slack: ids(1), sheet: ids(2), mail: ids(3), ats: ids(4) };
+}
+
+const sorted = (ids: Record<string, string[]>) =>
+  Object.fromEntries(Object.entries(ids).map(([sink, list]) => [sink, list.toSorted()]));
+
+describe("the specification's sample request", () => {
+  test('reaches all four tools, once, and the call is signed as Standard Webhooks say', async () => {
+    const { tools, file, env, done } = await prepared();
+    const app = await serving(file, env);
+    const { status, eventId, duplicate } = await post(app, sample, 'cor-1');
+    expect({ status, duplicate }).toEqual({ status: 202, duplicate: false });
+    await done();
+    const text = `${sample.candidateId} Completed`;
+    expect(tools.slack.messages).toMatchObject([{ channelName: 'hiring', text }]);
+    expect(tools.sheets.rows('Results')).toMatchObject([
+      { Candidate: sample.candidateId, Status: 'Completed' },
+    ]);
+    expect(tools.smtp.mails).toMatchObject([
+      { envelope: { to: ['hr@example.com'] }, parsed: { subject: 'Completed' } },
+    ]);
+    const [call] = tools.http.calls;
+    const payload = new Webhook(env.ATS_SECRET).verify(call!.body, call!.headers as Record<string, string>);
+    expect(payload).toMatchObject({
+      type: 'candidate.completed',
+      data: { ...sample, id: eventId, correlationId: 'cor-1' },
+    });
+    expect(everything(tools)).toEqual(expected([eventId]));
+  });
+
+  test('again, as a retry, as a duplicate and in its other variant, is answered 200 and causes nothing', async () => {
+    const { tools, file, env, done } = await prepared();
+    const app = await serving(file, env);
+    const { eventId } = await post(app, sample, 'cor-1');
+    await done();
+    for (const [body, correlationId] of [
+      [sample, 'cor-1'],
+      [sample, 'cor-2'],
+      [sampleWithoutNumber, 'cor-3'],
+    ] as const) {
+      expect(await post(app, body, correlationId)).toEqual({ status: 200, eventId, duplicate: true });
+    }
+    await app.stop();
+    expect(everything(tools)).toEqual(expected([eventId]));
+    const [story] = jsonLines(await run(['events', '--json', '--config', file], env));
+    expect(story).toMatchObject({ id: eventId, duplicates: 3 });
+  });
+});
+
+describe('nothing is lost', () => {
+  test('while all four tools are down: everything arrives once they are back, and the sender saw only 2xx', async () => {
+    const { tools, file, env, done } = await prepared();
+    const all = [tools.slack, tools.sheets, tools.smtp, tools.http];
+    const app = await serving(file, env);
+    await Promise.all(all.map((tool) => tool.stop()));
+    const candidates = Array.from({ length: 5 }, (__, index) => `candidate-${index}`);
+    const answers = await Promise.all(candidates.map((candidateId) => post(app, { candidateId })));
+    expect(answers.map(({ status }) => status)).toEqual(candidates.map(() => 202));
+    await vi.waitFor(async () => {
+      const events = jsonLines<Story>(await run(['events', '--json', '--config', file], env));
+      for (const { attempts } of events.flatMap(({ deliveries }) => deliveries)) {
+        expect(attempts).toBeGreaterThan(0);
+      }
+    });
+    await Promise.all(all.map((tool) => tool.start()));
+    await done();
+    expect(sorted(everything(tools))).toEqual(sorted(expected(answers.map(({ eventId }) => eventId))));
+  });
+
+  test('by a restart: what was pending goes out after it, and what came before is still known', async () => {
+    const { tools, file, env, done } = await prepared();
+    const first = await startApp(file, env);
+    const delivered = await post(first, sample);
+    await done();
+    await tools.slack.stop();
+    await tools.http.stop();
+    const pending = await post(first, { ...sample, status: 'Canceled' });
+    await settled(file, env, /delivered|pending/);
+    await first.stop();
+    await Promise.all([tools.slack.start(), tools.http.start()]);
+    const second = await serving(file, env);
+    await done();
+    expect(everything(tools)).toEqual(expected([delivered.eventId, pending.eventId]));
+    expect(await post(second, sample)).toMatchObject({ status: 200, eventId: delivered.eventId });
+    const [story] = jsonLines(await run(['event', delivered.eventId, '--json', '--config', file], env));
+    expect(story).toMatchObject({ duplicates: 1, rules: [{ rule: 'all', matched: true }] });
+  });
+});
+
+interface Story {
+  readonly id: string;
+  readonly deliveries: readonly {
+    readonly sink: string;
+    readonly state: string;
+    readonly attempts: number;
+  }[];
+}
+
+test('a sink that hangs holds up no other', async () => {
+  const { tools, file, env } = await prepared();
+  tools.http.faults.decide = () => ({ kind: 'hang', commit: false });
+  const app = await serving(file, env);
+  const posted = [await post(app, sample), await post(app, { ...sample, status: 'Canceled' })];
+  await vi.waitFor(() => {
+    const { slack, sheet, mail } = expected(posted.map(({ eventId }) => eventId));
+    expect(everything(tools)).toMatchObject({ slack, sheet, mail, ats: [] });
+  });
+  const stories = jsonLines<Story>(await run(['events', '--json', '--config', file], env));
+  const states = stories.flatMap(({ deliveries }) => deliveries.filter(({ sink }) => sink === 'ats'));
+  expect(states.map(({ state }) => state)).toEqual(['sending', 'sending']);
+  await tools.http.stop();
+});
+
+describe('a changed config', () => {
+  const metric = async (adminUrl: string, name: string) => {
+    const text = await (await fetch(`${adminUrl}/metrics`)).text();
+    return Number(new RegExp(`^candidate_connector_${name} (.*)$`, 'm').exec(text)?.[1]);
+  };
+  const readiness = async (receiverUrl: string) => {
+    const response = await fetch(new URL('/readyz', receiverUrl));
+    return { status: response.status, body: await response.json() };
+  };
+
+  test('takes effect for new events; one with problems does not, and that is seen', async () => {
+    const { folder, tools, file, env, done } = await prepared();
+    const app = await serving(file, env);
+    await post(app, { candidateId: 'Before' });
+    await done();
+
+    const louder = configText(folder).replace(
+      "text: '{{ event.candidateId }} ",
+      "text: 'Look: {{ event.candidateId }} ",
+    );
+    const loadedAt = await metric(app.adminUrl, 'config_loaded_timestamp_seconds');
+    await writeFile(file, louder);
+    await vi.waitFor(
+      async () =>
+        expect(await metric(app.adminUrl, 'config_loaded_timestamp_seconds')).toBeGreaterThan(loadedAt),
+      { timeout: 5000 },
+    );
+    await post(app, { candidateId: 'After' });
+    await done();
+
+    await writeFile(file, louder.replace('Look:', 'Never: {{ evnt.id }}'));
+    await vi.waitFor(async () => expect(await metric(app.adminUrl, 'config_reload_failed')).toBe(1), {
+      timeout: 5000,
+    });
+    expect(await readiness(app.receiverUrl)).toEqual({
+      status: 200,
+      body: {
+        status: 'ready',
+        parts: [
+          { part: 'store', ok: true },
+          {
+            part: 'config',
+            ok: true,
+            detail: expect.stringContaining('the config before it stays in force'),
+          },
+        ],
+      },
+    });
+    await post(app, { candidateId: 'Still' });
+    await writeFile(file, louder);
+    await vi.waitFor(async () => expect(await metric(app.adminUrl, 'config_reload_failed')).toBe(0), {
+      timeout: 5000,
+    });
+    await done();
+    expect(tools.slack.messages.map(({ text }) => text)).toEqual([
+      'Before Completed',
+      'Look: After Completed',
+      'Look: Still Completed',
+    ]);
+  });
+
+  test('does not change what was decided before: a delivery goes out as its event was decided', async () => {
+    const { folder, tools, file, env, done } = await prepared();
+    await tools.slack.stop();
+    const app = await serving(file, env);
+    const { eventId } = await post(app, { candidateId: 'Dana' });
+    await settled(file, env, /delivered|pending/);
+    const loadedAt = await metric(app.adminUrl, 'config_loaded_timestamp_seconds');
+    await writeFile(file, configText(folder).replace('#hiring', '#general'));
+    await vi.waitFor(
+      async () =>
+        expect(await metric(app.adminUrl, 'config_loaded_timestamp_seconds')).toBeGreaterThan(loadedAt),
+      { timeout: 5000 },
+    );
+    await tools.slack.start();
+    await done();
+    expect(tools.slack.messages).toMatchObject([{ channelName: 'hiring' }]);
+    expect(everything(tools)).toEqual(expected([eventId]));
+  });
+});

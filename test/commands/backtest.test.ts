@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest';
+import { base, jsonLines, post, run, serving, stack, workplace } from './tools.ts';
+
+const env = { TOKEN: 'xoxb-the-token', WORD: 'hush-hush-secret' };
+
+const actions = {
+  hiring: `{ sink: slack, channel: '#hiring', text: '{{ event.candidateId }}: {{ event.status }}' }`,
+  louder: `{ sink: slack, channel: '#hiring', text: '{{ event.candidateId }}!' }`,
+  ops: `{ sink: slack, channel: '#ops', text: 'canceled' }`,
+};
+
+const sinks = `
+sinks:
+  slack: { connector: slack, token: '\${TOKEN}', apiUrl: 'http://127.0.0.1:1/api/' }
+  page: { connector: slack, token: '\${TOKEN}', apiUrl: 'http://127.0.0.1:1/api/' }
+`;
+
+const rulesText = (completed: string, others: string) => `${sinks}
+rules:
+  - { name: completed, when: { status: Completed }, then: [ ${completed} ] }
+  - { name: others, when: { status: { not: Completed } }, then: [ ${others} ] }
+`;
+
+/** A store with three events that `config.yaml` decided, the connector stopped again; and a place for another config. */
+async function stored() {
+  const { folder, write } = await workplace();
+  const file = await write('config.yaml', base(folder) + rulesText(actions.hiring, ''));
+  const app = await serving(file, env);
+  await post(app, { candidateId: 'Dana' });
+  await post(app, { candidateId: 'Robin' });
+  await post(app, { candidateId: 'Kim', status: 'Canceled' });
+  return {
+    folder,
+    write,
+    backtest: async (text: string, ...argv: string[]) => {
+      const next = await write('next.yaml', base(folder) + text);
+      return run(['backtest', next, '--config', file, ...argv], env);
+    },
+  };
+}
+
+describe('backtest', () => {
+  test('of a config that decides alike says so and exits 0', async () => {
+    const { backtest } = await stored();
+    const renamed = rulesText(actions.hiring, '').replace('name: completed', 'name: done');
+    expect(await backtest(renamed)).toEqual({
+      code: 0,
+      out: '3 events compared: everything would be delivered as it was decided.\n',
+      err: '',
+    });
+    expect(await backtest(renamed, '--json')).toEqual({ code: 0, out: '', err: '' });
+  });
+
+  test('shows what would be otherwise, how often, with examples, and exits 3', async () => {
+    const { backtest } = await stored();
+    const { code, out, err } = await backtest(rulesText(actions.louder, actions.ops));
+    expect({ code, err }).toEqual({ code: 3, err: '' });
+    expect(out).toMatch(/^3 events compared: 3 would be delivered otherwise\.\n/);
+    expect(out).toContain('  2 × ~ changed  slack (rule completed): text\n');
+    expect(out).toContain('  1 × + added  slack (rule others)\n');
+    expect(out).toMatch(/evt_\w+ {2}.* UTC {2}Canceled {2}test 1234567 {2}candidate Kim\n {4}\+ added/);
+    expect(out).toContain('      channel: "#ops"\n      text: "canceled"\n');
+    expect(out).toMatch(/candidate Robin\n {4}~ changed .*\n {6}text: "Robin: Completed" → "Robin!"\n/);
+    expect(out).not.toContain('candidate Dana');
+  });
+
+  test('shows what would go to another sink, and what nowhere', async () => {
+    const { backtest } = await stored();
+    const moved = await backtest(rulesText(actions.hiring.replace('sink: slack', 'sink: page'), ''));
+    expect(moved.out).toContain('  2 × - removed  slack (rule completed)\n');
+    expect(moved.out).toContain('  2 × + added  page (rule completed)\n');
+    const silent = await backtest(rulesText('', ''));
+    expect(silent.code).toBe(3);
+    expect(silent.out).toMatch(/2 × - removed {2}slack \(rule completed\)\n\nExamples/);
+  });
+
+  test('--json prints a line for each event that differs', async () => {
+    const { backtest } = await stored();
+    const ran = await backtest(rulesText(actions.hiring, actions.ops), '--json');
+    expect(ran.code).toBe(3);
+    expect(jsonLines(ran)).toStrictEqual([
+      {
+        id: expect.stringMatching(/^evt_/),
+        candidateId: 'Kim',
+        candidateNumericalId: null,
+        testId: 1234567,
+        status: 'Canceled',
+        receivedAt: expect.stringMatching(/Z$/),
+        correlationId: expect.any(String),
+        added: [
+          {
+            rule: 'others',
+            action: 0,
+            sink: 'slack',
+            connector: 'slack',
+            dueAt: expect.stringMatching(/Z$/),
+            fields: { channel: '#ops', text: 'canceled' },
+          },
+        ],
+        removed: [],
+        changed: [],
+      },
+    ]);
+    const [robin] = jsonLines(await backtest(rulesText(actions.louder, ''), '--json'));
+    expect(robin).toMatchObject({
+      candidateId: 'Robin',
+      changed: [
+        {
+          rule: 'completed',
+          action: 0,
+          sink: 'slack',
+          connector: 'slack',
+          fields: { text: { before: 'Robin: Completed', after: 'Robin!' } },
+        },
+      ],
+    });
+  });
+
+  test('looks only at what came since', async () => {
+    const { backtest } = await stored();
+    expect(await backtest(rulesText('', ''), '--since', '1h')).toMatchObject({ code: 3 });
+    const { code, out } = await backtest(rulesText('', ''), '--since', '0s');
+    expect({ code, out }).toMatchObject({ code: 0, out: expect.stringMatching(/^0 events compared/) });
+  });
+
+  test('never shows a secret, though a template names it', async () => {
+    const { backtest } = await stored();
+    const text = rulesText(actions.hiring.replace("text: '", "text: '${TOKEN} "), '');
+    for (const argv of [[], ['--json']]) {
+      const { code, out } = await backtest(text, ...argv);
+      expect(code).toBe(3);
+      expect(out).toContain('*** Robin');
+      expect(out).not.toContain('xoxb-the-token');
+    }
+  });
+
+  test('of a config with problems lists them and exits 1', async () => {
+    const { backtest } = await stored();
+    const { code, out, err } = await backtest(rulesText(actions.hiring.replace('slack', 'slak'), ''));
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toMatch(/next\.yaml:\d+:\d+: error: there is no sink "slak"/);
+    expect(err).not.toMatch(stack);
+  });
+
+  test('says of which events it cannot tell, and exits 1', async () => {
+    const { folder, write } = await workplace();
+    const text = rulesText(actions.hiring.replace('#hiring', '${WORD}'), '');
+    const file = await write('config.yaml', base(folder) + text);
+    await post(await serving(file, env), { candidateId: 'Dana' });
+    const next = await write('next.yaml', base(folder) + rulesText(actions.hiring, ''));
+    const { code, err } = await run(['backtest', next, '--config', next], { TOKEN: env.TOKEN });
+    expect(code).toBe(1);
+    expect(err).toMatch(/^1 event could not be compared: .*WORD/);
+  });
+});

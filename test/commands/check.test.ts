@@ -1,0 +1,138 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { startTools, type ToolsOptions } from '../sandbox/tools.ts';
+import { base, run, stack, workplace } from './tools.ts';
+
+const example = join(import.meta.dirname, '../../config.example.yaml');
+
+/** The example's own environment, which reaches the sandboxes. */
+async function tools(options: ToolsOptions = {}) {
+  const started = await startTools(options);
+  onTestFinished(async () => void (await started.close()));
+  return { ...started, env: { ...started.env, ATS_IS_PRIVATE: 'true' } };
+}
+
+const allChannels = { slack: { channels: ['hiring', 'hiring-backend', 'hiring-design'] } };
+
+const token = { TOKEN: 'xoxb-1' };
+
+const withScenario = (folder: string, channel: string) => `${base(folder)}
+sinks: { slack: { connector: slack, token: '\${TOKEN}' } }
+rules:
+  - name: completed
+    when: { status: Completed }
+    then: [ { sink: slack, channel: '#hiring', text: 'He said {{ event.status }}.' } ]
+scenarios:
+  - event: { status: Completed, testId: 7 }
+    expect: [ { sink: slack, channel: '${channel}' } ]
+  - event: { status: Canceled, testId: 7 }
+    expect: []
+`;
+
+describe('check', () => {
+  test('of a good config says so, with what is in it', async () => {
+    const { folder, write } = await workplace();
+    const file = await write('config.yaml', withScenario(folder, '#hiring'));
+    const { code, out, err } = await run(['check', '--config', file], token);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toBe(`${file} is good: 1 rule, 1 sink, 2 scenarios as expected.\n`);
+  });
+
+  test('lists ten mistakes at their ten places, each with its line', async () => {
+    const { write } = await workplace();
+    const fixtures = join(import.meta.dirname, '../fixtures/config');
+    const text = await readFile(join(fixtures, 'ten-mistakes.yaml'), 'utf8');
+    const file = await write('ten.yaml', text);
+    const { code, out, err } = await run(['check', '--config', file], {
+      SLACK_BOT_TOKEN: 'xoxb-1',
+      SMTP_URL: 'smtp://localhost',
+    });
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    const places = [...err.matchAll(/^(.*):(\d+):(\d+): error: .+\n {2}(\d+) \| (.*)\n +\^/gm)];
+    expect(places).toHaveLength(10);
+    for (const [, named, line, column, shownLine, excerpt] of places) {
+      expect(named).toBe(file);
+      expect(shownLine).toBe(line);
+      expect(text.split('\n')[Number(line) - 1]).toBe(excerpt);
+      expect(Number(column)).toBeLessThanOrEqual(excerpt!.length);
+    }
+    expect(new Set(places.map(([, , line]) => line)).size).toBe(10);
+    expect(err).toMatch(/\n10 errors\n$/);
+    expect(err).not.toMatch(stack);
+  });
+
+  test('shows where a scenario comes out otherwise than expected', async () => {
+    const { folder, write } = await workplace();
+    const file = await write('config.yaml', withScenario(folder, '#other'));
+    const { code, out, err } = await run(['check', '--config', file], token);
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    const line =
+      withScenario(folder, '#other').split('\n').indexOf('  - event: { status: Completed, testId: 7 }') + 1;
+    expect(err).toContain(`${file}:${line}:5: error: Completed of test 7: action 1 (slack): `);
+    expect(err).toContain('expected channel "#other", but "#hiring" would be sent');
+    expect(err).toMatch(/\n1 error\n$/);
+  });
+
+  test('warns of what is not wrong but hardly meant, and that is no failure', async () => {
+    const { folder, write } = await workplace();
+    const sinks = 'sinks: { slack: { connector: slack, token: "${TOKEN}" } }';
+    const file = await write('config.yaml', `${base(folder)}\n${sinks}\nrules: []\n`);
+    const { code, out } = await run(['check', '--config', file], token);
+    expect(code).toBe(0);
+    expect(out).toMatch(/config\.yaml:\d+:\d+: warning: .*slack/);
+    expect(out).toContain('is good');
+  });
+});
+
+describe('check --live', () => {
+  test('asks all four tools, and sends nothing', async () => {
+    const { env, received, http, smtp } = await tools(allChannels);
+    const { code, out, err } = await run(['check', '--live', '--config', example], env);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    for (const sink of ['slack (slack)', 'sheet (google-sheets)', 'mail (email)', 'ats (webhook)']) {
+      expect(out).toMatch(new RegExp(`^${sink.replaceAll(/[()]/g, '\\$&')}\n {2}✓ `, 'm'));
+    }
+    expect(out).not.toContain('✗');
+    expect(Object.values(received).flatMap((ids) => ids())).toEqual([]);
+    expect({ calls: http.calls, mails: smtp.mails }).toEqual({ calls: [], mails: [] });
+  });
+
+  test('says what is wrong with each tool and what to do, and asks the others all the same', async () => {
+    const { env, slack, http } = await tools({ slack: { channels: ['hiring'] } });
+    await http.stop();
+    const { code, out } = await run(['check', '--live', '--config', example], env);
+    expect(code).toBe(1);
+    expect(out).toMatch(/✗ .*#hiring-backend/);
+    expect(out).toMatch(/^ats \(webhook\)\n {2}✗ /m);
+    expect(out).toMatch(/^mail \(email\)\n {2}✓ /m);
+    expect(out).not.toMatch(stack);
+    expect(slack.messages).toEqual([]);
+  });
+
+  test('never shows a credential, whatever the tool says', async () => {
+    const { env } = await tools(allChannels);
+    const wrong = {
+      ...env,
+      SLACK_BOT_TOKEN: 'xoxb-not-the-one',
+      GOOGLE_CREDENTIALS: '{"private_key":"half"}',
+    };
+    const { code, out, err } = await run(['check', '--live', '--config', example], wrong);
+    expect(code).toBe(1);
+    expect(out + err).not.toContain('xoxb-not-the-one');
+    expect(out + err).not.toContain('half');
+  });
+
+  test('is not begun with a config that cannot be used', async () => {
+    const { slack } = await tools();
+    const { code, out } = await run(['check', '--live', '--config', example], {});
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(slack.calls).toEqual([]);
+  });
+});
+
+test('on a terminal, marks are coloured', async () => {
+  const { env } = await tools(allChannels);
+  const colored = await run(['check', '--live', '--config', example], env, true);
+  expect(colored.out).toContain('\u001B[32m✓\u001B[39m');
+});

@@ -1,0 +1,261 @@
+import { describe, expect, test } from 'vitest';
+import { base, endpoint, jsonLines, post, run, serving, settled, workplace } from './tools.ts';
+
+/** A connector that serves, with one endpoint that it tells of every event but those of test 99. */
+async function startServing() {
+  const { folder, write } = await workplace();
+  const http = await endpoint();
+  const file = await write(
+    'config.yaml',
+    `${base(folder)}
+sinks: { ats: { connector: webhook, url: '${http.url}', allowPrivate: true } }
+rules:
+  - name: told
+    when: { testId: { not: 99 } }
+    then: [ { sink: ats } ]
+`,
+  );
+  const app = await serving(file);
+  const command = (...argv: string[]) => run([...argv, '--config', file]);
+  return { app, http, file, command, settled: () => settled(file) };
+}
+
+const gone = { kind: 'status', status: 410 } as const;
+
+describe('events', () => {
+  test('of an empty store are none', async () => {
+    const { command } = await startServing();
+    expect(await command('events')).toEqual({ code: 0, out: 'No events.\n', err: '' });
+    expect(await command('events', '--json')).toEqual({ code: 0, out: '', err: '' });
+    expect((await command('events', '--rejected')).out).toBe('No refused requests.\n');
+  });
+
+  test('shows what came and what became of it, newest first', async () => {
+    const { app, http, command, settled: done } = await startServing();
+    const first = await post(app, { candidateId: 'Dana' }, 'one');
+    await post(app, { candidateId: 'Dana' }, 'two');
+    await done();
+    http.faults.once(gone);
+    const second = await post(app, { candidateId: 'Robin', status: 'Canceled' });
+    const third = await post(app, { candidateId: 'Kim', testId: 99 });
+    await done();
+    const { code, out } = await command('events');
+    expect(code).toBe(0);
+    const [kim = '', robin = '', dana = ''] = out.split(/\n(?=\d{4}-)/);
+    expect(kim).toMatch(/UTC {2}Completed {2}test 99 {2}candidate Kim\n/);
+    expect(kim).toContain(`${third.eventId}\n    no rule asked for anything`);
+    expect(robin).toContain(second.eventId);
+    expect(robin).toMatch(/ats {2}dead {2}dlv_\w+_1: .*410/);
+    expect(dana).toContain('candidate Dana  (repeated 1×)');
+    expect(dana).toContain(`ats  delivered  dlv_${first.eventId.slice(4)}_1`);
+  });
+
+  test('--json prints a line for each event, of exactly the documented shape', async () => {
+    const { app, http, command, settled: done } = await startServing();
+    const dana = await post(app, { candidateId: 'Dana', candidateNumericalId: 4711 }, 'one');
+    await post(app, { candidateId: 'Dana' }, 'two');
+    await done();
+    http.faults.once(gone);
+    const robin = await post(app, { candidateId: 'Robin' }, 'three');
+    await done();
+    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    const rest = { rule: 'told', action: 0, sink: 'ats', connector: 'webhook', dueAt: time, attempts: 1 };
+    expect(jsonLines(await command('events', '--json'))).toStrictEqual([
+      {
+        id: robin.eventId,
+        candidateId: 'Robin',
+        candidateNumericalId: null,
+        testId: 1234567,
+        status: 'Completed',
+        receivedAt: time,
+        correlationId: 'three',
+        duplicates: 0,
+        deliveries: [
+          {
+            ...rest,
+            id: `dlv_${robin.eventId.slice(4)}_1`,
+            state: 'dead',
+            receipt: null,
+            lastError: expect.stringContaining('410'),
+          },
+        ],
+      },
+      {
+        id: dana.eventId,
+        candidateId: 'Dana',
+        candidateNumericalId: 4711,
+        testId: 1234567,
+        status: 'Completed',
+        receivedAt: time,
+        correlationId: 'one',
+        duplicates: 1,
+        deliveries: [
+          {
+            ...rest,
+            id: `dlv_${dana.eventId.slice(4)}_1`,
+            state: 'delivered',
+            lastError: null,
+            receipt: expect.objectContaining({ status: 200 }),
+          },
+        ],
+      },
+    ]);
+  });
+
+  test('are narrowed by status, candidate and time, and a GUID is found in any spelling', async () => {
+    const { app, command } = await startServing();
+    await post(app, { candidateId: '0F1C2D3E-4B5A-6978-8796-A5B4C3D2E1F0', testId: 99 });
+    await post(app, { candidateId: 'Dana', testId: 99 });
+    await post(app, { candidateId: 'Dana', testId: 99, status: 'Canceled' });
+    const who = async (...argv: string[]) => {
+      const lines = jsonLines(await command('events', '--json', ...argv));
+      return lines.map(({ candidateId, status }) => `${String(candidateId).slice(0, 4)} ${String(status)}`);
+    };
+    expect(await who()).toEqual(['Dana Canceled', 'Dana Completed', '0f1c Completed']);
+    expect(await who('--status', 'Completed')).toEqual(['Dana Completed', '0f1c Completed']);
+    expect(await who('--candidate', 'Dana', '--status', 'Canceled')).toEqual(['Dana Canceled']);
+    expect(await who('--candidate', ' {0f1c2d3e-4b5a-6978-8796-a5b4c3d2e1f0} ')).toEqual(['0f1c Completed']);
+    expect(await who('--since', '1h')).toHaveLength(3);
+    expect(await who('--since', '0s')).toEqual([]);
+    expect(await who('--limit', '1')).toEqual(['Dana Canceled']);
+  });
+
+  test('are not too many for a person, who is told of the others; a program gets all', async () => {
+    const { app, command } = await startServing();
+    const ids = Array.from({ length: 101 }, (_, index) => `candidate-${index}`);
+    await Promise.all(ids.map((candidateId) => post(app, { candidateId, testId: 99 })));
+    const { out } = await command('events');
+    expect(out.match(/^ {4}evt_/gm)).toHaveLength(100);
+    expect(out).toContain('Older ones are not shown: --limit 1000 shows more.');
+    expect((await command('events', '--limit', '101')).out).not.toContain('Older ones');
+    const all = jsonLines(await command('events', '--json'));
+    expect(all.map(({ candidateId }) => String(candidateId)).toSorted()).toEqual(ids.toSorted());
+  });
+
+  test('cannot act on the terminal, whatever a candidate is called', async () => {
+    const { app, command } = await startServing();
+    const candidateId = '\u202Egnp.exe\u2066\u200F<!channel>=1+1';
+    const { eventId } = await post(
+      app,
+      { candidateId, testId: 99, note: '\u009B2J\u001B[2J' },
+      'cor\u0080\u009Bre',
+    );
+    // oxlint-disable-next-line no-control-regex -- finding them is the purpose
+    const unsafe = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u200f]/u;
+    for (const argv of [['events'], ['events', '--json'], ['event', eventId], ['event', eventId, '--json']]) {
+      const { code, out } = await command(...argv);
+      expect(code).toBe(0);
+      expect(out).not.toMatch(unsafe);
+      expect(out).toContain('gnp.exe');
+    }
+    expect(jsonLines(await command('events', '--json'))[0]).toMatchObject({ candidateId });
+  });
+
+  test('--rejected shows what was refused for its content, and why', async () => {
+    const { app, command } = await startServing();
+    expect((await post(app, { candidateId: 'Dana', status: 'InProgress' }, 'refused')).status).toBe(422);
+    const { out } = await command('events', '--rejected');
+    expect(out).toMatch(
+      /UTC {2}422 {2}from 127\.0\.0\.1 {2}correlation id refused\n {4}status: .*InProgress/,
+    );
+    expect(out).toContain('body: {"testId":1234567,"status":"InProgress","candidateId":"Dana"}');
+    expect(jsonLines(await command('events', '--rejected', '--json'))).toEqual([
+      {
+        receivedAt: expect.stringMatching(/Z$/),
+        address: '127.0.0.1',
+        correlationId: 'refused',
+        status: 422,
+        faults: [expect.stringMatching(/^status: /)],
+        body: expect.stringContaining('InProgress'),
+      },
+    ]);
+  });
+});
+
+describe('event', () => {
+  test('shows the whole story', async () => {
+    const { app, http, command, settled: done } = await startServing();
+    http.faults.once(gone);
+    const { eventId } = await post(app, { candidateId: 'Dana', extra: { kept: true } }, 'one');
+    await post(app, { candidateId: 'Dana' }, 'two');
+    await done();
+    const { code, out } = await command('event', eventId);
+    expect(code).toBe(0);
+    expect(out).toContain(`${eventId}  Completed  test 1234567  candidate Dana`);
+    expect(out).toMatch(/received .* UTC, correlation id one\n/);
+    expect(out).toContain(
+      'payload {"testId":1234567,"status":"Completed","candidateId":"Dana","extra":{"kept":true}}',
+    );
+    expect(out).toMatch(/repeated .* UTC, correlation id two\n/);
+    expect(out).toMatch(/✓ told: test 1234567 is not 99/);
+    expect(out).toMatch(/ats {2}dead {2}dlv_\w+_1 {2}\(rule told, action 1\)/);
+    expect(out).toMatch(/message .*candidate\.completed.*Dana/);
+    expect(out).toMatch(/attempt 1 {2}.* UTC {2}rejected \(not_found\): .*410/);
+  });
+
+  test('--json prints the story as one object', async () => {
+    const { app, command, settled: done } = await startServing();
+    const { eventId } = await post(app, { candidateId: 'Dana' }, 'one');
+    await post(app, { candidateId: 'Dana' }, 'two');
+    await done();
+    const [story, ...more] = jsonLines(await command('event', eventId, '--json'));
+    expect(more).toEqual([]);
+    const listed = jsonLines<{ deliveries: object[] }>(await command('events', '--json'))[0];
+    expect(story).toMatchObject({ ...listed, deliveries: [listed?.deliveries[0]] });
+    expect(story).toMatchObject({
+      duplicates: 1,
+      repeats: [{ receivedAt: expect.stringMatching(/Z$/), correlationId: 'two' }],
+      raw: { candidateId: 'Dana', testId: 1234567, status: 'Completed' },
+      rules: [{ rule: 'told', matched: true, because: expect.any(String) }],
+      deliveries: [
+        {
+          uncertain: false,
+          message: { method: 'POST', body: { type: 'candidate.completed' } },
+          history: [
+            {
+              number: 1,
+              startedAt: expect.stringMatching(/Z$/),
+              endedAt: expect.stringMatching(/Z$/),
+              outcome: 'delivered',
+              receipt: { status: 200 },
+            },
+          ],
+        },
+      ],
+    });
+  });
+
+  test('that never was exits 1 and says where to look', async () => {
+    const { command } = await startServing();
+    const { code, out, err } = await command('event', 'evt_nobody\u001B[2J');
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toBe(
+      'candidate-connector: there is no event evt_nobody\\u{1b}[2J; `events` lists what came\n',
+    );
+  });
+
+  test('explains itself by the config that was in force, however the file was changed since', async () => {
+    const { folder, write } = await workplace();
+    const config = (name: string) =>
+      `${base(folder)}\nsinks: {}\nrules: [ { name: ${name}, when: {}, then: [] } ]\n`;
+    const file = await write('config.yaml', config('old'));
+    const app = await serving(file);
+    const { eventId } = await post(app, { candidateId: 'Dana' });
+    const changed = await write('changed.yaml', config('new'));
+    expect((await run(['event', eventId, '--config', changed])).out).toContain('✓ old: ');
+  });
+
+  test('says why its rules cannot be explained any more', async () => {
+    const { folder, write } = await workplace();
+    const text = `${base(folder)}\nsinks: {}\nrules: [ { name: one, when: { candidateId: '\${WHO}' }, then: [] } ]\n`;
+    const file = await write('config.yaml', text);
+    const app = await serving(file, { WHO: 'Dana' });
+    const { eventId } = await post(app, { candidateId: 'Dana' });
+    const later = await write('later.yaml', text.replace('${WHO}', 'Robin'));
+    const { code, out } = await run(['event', eventId, '--config', later]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/cannot be used any more: .*WHO/);
+    const [story] = jsonLines(await run(['event', eventId, '--json', '--config', later]));
+    expect(story).toMatchObject({ rules: null, rulesLost: expect.stringContaining('WHO') });
+  });
+});

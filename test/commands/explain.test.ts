@@ -1,0 +1,144 @@
+import { describe, expect, test } from 'vitest';
+import { base, jsonLines, run, workplace } from './tools.ts';
+
+const env = { TOKEN: 'xoxb-the-token', SECRET_WORD: 'open-sesame', SMTP_URL: 'smtp://127.0.0.1:1' };
+const rules = `
+catalog:
+  7: { name: 'Backend Engineer', channel: '#backend' }
+sinks:
+  slack: { connector: slack, token: '\${TOKEN}', apiUrl: 'http://127.0.0.1:1/api/' }
+  mail: { connector: email, url: '\${SMTP_URL}', from: hiring@example.com }
+rules:
+  - name: completed
+    when: { status: Completed }
+    then:
+      - { sink: slack, channel: "{{ test.channel | default: '#hiring' }}", text: '{{ test.name }}: {{ event.candidateId }}' }
+      - { sink: mail, to: hr@example.com, subject: '{{ event.status }}', text: "one\\ntwo" }
+  - name: seniors
+    when: { testId: { in: [1, 2] } }
+    then: [ { sink: slack, channel: '#seniors', text: senior } ]
+unmatched:
+  - { sink: mail, to: hr@example.com, subject: 'What is {{ event.testId }}?', text: '{{ event.raw.nothing }}' }
+`;
+
+async function explain(argv: readonly string[], config = rules) {
+  const { folder, write } = await workplace();
+  const file = await write('config.yaml', base(folder) + config);
+  return run(['explain', '--config', file, ...argv], env);
+}
+
+const completed = ['--status', 'Completed', '--test', '7'];
+
+describe('explain', () => {
+  test('shows every rule with its reason, and each message as it would be sent', async () => {
+    const { code, out, err } = await explain([...completed, '--candidate', 'Dana']);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toContain('✓ completed: status is Completed');
+    expect(out).toMatch(/✗ seniors: not matched: test is 7, the rule wants one of 1, 2/);
+    expect(out).toMatch(
+      /slack \(slack, rule completed\) at once\n {4}channel: "#backend"\n {4}text: "?Backend Engineer: Dana"?\n/,
+    );
+    expect(out).toMatch(/mail \(email, rule completed\) at once\n/);
+    expect(out).toContain('to:\n      - hr@example.com');
+    expect(out).toMatch(/text: \|-\n {6}one\n {6}two\n/);
+  });
+
+  test('says where nothing would be sent', async () => {
+    const config = 'sinks: {}\nrules: []\n';
+    const { out } = await explain(completed, config);
+    expect(out).toMatch(/Would be sent\n {2}nothing\n$/);
+  });
+
+  test('shows what is for events that no rule matched, and why a message cannot be made', async () => {
+    const { code, out } = await explain(['--status', 'Canceled', '--test', '99']);
+    expect(code).toBe(0);
+    expect(out).toMatch(/mail \(email, rule unmatched\) at once\n {4}.*nothing/);
+  });
+
+  test('takes a candidate id as the receiver would', async () => {
+    const guid = '{0F1C2D3E-4B5A-6978-8796-A5B4C3D2E1F0}';
+    const { out } = await explain([...completed, '--candidate', guid]);
+    expect(out).toContain('Backend Engineer: 0f1c2d3e4b5a69788796a5b4c3d2e1f0');
+  });
+
+  test('shows a hostile candidate id without letting it act on the terminal', async () => {
+    const { out } = await explain([...completed, '--candidate', '\u202Egnp.exe<!channel>']);
+    expect(out).not.toContain('\u202E');
+    expect(out).toContain('\\u{202e}gnp.exe');
+    expect(out).toContain('&lt;!channel&gt;');
+  });
+
+  test('never shows a secret, though a template names it', async () => {
+    const config = rules.replace("subject: '{{ event.status }}'", "subject: 'xoxb ${SECRET_WORD} ${TOKEN}'");
+    const { out } = await explain(completed, config);
+    expect(out).toContain('xoxb ***');
+    expect(out).not.toMatch(/open-sesame|xoxb-the-token/);
+  });
+});
+
+describe('explain --json', () => {
+  test('prints one object of the documented shape', async () => {
+    const argv = [
+      ...completed,
+      '--candidate',
+      'Dana',
+      '--numerical',
+      '12',
+      '--at',
+      '2026-11-21T22:00:00Z',
+      '--json',
+    ];
+    const ran = await explain(argv);
+    expect(ran.code).toBe(0);
+    const [explained, ...more] = jsonLines(ran);
+    expect(more).toEqual([]);
+    expect(explained).toEqual({
+      event: {
+        id: expect.stringMatching(/^evt_/),
+        candidateId: 'Dana',
+        candidateNumericalId: 12,
+        testId: 7,
+        status: 'Completed',
+        receivedAt: '2026-11-21T22:00:00.000Z',
+        correlationId: null,
+      },
+      rules: [
+        { rule: 'completed', matched: true, because: 'status is Completed' },
+        { rule: 'seniors', matched: false, because: expect.stringContaining('test is 7') },
+      ],
+      deliveries: [
+        {
+          rule: 'completed',
+          action: 0,
+          sink: 'slack',
+          connector: 'slack',
+          dueAt: '2026-11-21T22:00:00.000Z',
+          group: null,
+          message: expect.objectContaining({ channel: '#backend', text: 'Backend Engineer: Dana' }),
+        },
+        {
+          rule: 'completed',
+          action: 1,
+          sink: 'mail',
+          connector: 'email',
+          dueAt: '2026-11-21T22:00:00.000Z',
+          group: null,
+          message: expect.objectContaining({
+            to: ['hr@example.com'],
+            subject: 'Completed',
+            text: 'one\ntwo',
+          }),
+        },
+      ],
+    });
+  });
+
+  test('says what is wrong with a message that cannot be made', async () => {
+    const [explained] = jsonLines<{ deliveries: unknown[] }>(
+      await explain(['--status', 'Canceled', '--test', '99', '--json']),
+    );
+    expect(explained?.deliveries).toEqual([
+      expect.objectContaining({ message: null, problem: expect.stringContaining('nothing') }),
+    ]);
+  });
+});

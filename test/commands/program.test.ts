@@ -1,0 +1,137 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { base, run, stack, workplace } from './tools.ts';
+
+const commands = [
+  'serve',
+  'check',
+  'explain',
+  'backtest',
+  'send',
+  'schema',
+  'events',
+  'event',
+  'replay',
+  'discard',
+];
+
+const root = join(import.meta.dirname, '../..');
+
+describe('help', () => {
+  test('names every command', async () => {
+    const { code, out } = await run(['--help']);
+    expect(code).toBe(0);
+    expect([...out.matchAll(/^ {2}(\w+) .*\[options\]/gm)].map(([, name]) => name)).toEqual(commands);
+  });
+
+  test.each(commands)('of %s has its options and examples', async (command) => {
+    const { code, out, err } = await run([command, '--help']);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toContain('--config <file>');
+    expect(out).toMatch(new RegExp(`\nExamples:\n  \\$ candidate-connector ${command}\\b`));
+  });
+
+  test.each(commands)('has only examples of %s whose options there are', async (command) => {
+    const { out } = await run([command, '--help']);
+    const [options = '', examples = ''] = out.split('Examples:');
+    const used = examples.matchAll(/ (--[\w-]+)/g);
+    for (const [, option = ''] of used) expect(options).toContain(option);
+  });
+});
+
+describe('a usage error exits 2 and says what is wrong', () => {
+  test.each([
+    [['nonsense'], "unknown command 'nonsense'"],
+    [['chekc'], 'Did you mean check?'],
+    [['check', '--nonsense'], "unknown option '--nonsense'"],
+    [['check', 'more'], "too many arguments for 'check'"],
+    [['explain', '--test', '7'], "required option '--status <status>'"],
+    [['explain', '--status', 'Completed'], "required option '--test <id>'"],
+    [['explain', '--status', 'Done', '--test', '7'], 'Completed, DidNotTake, Canceled'],
+    [['explain', '--status', 'Completed', '--test', 'seven'], 'It must be a whole number.'],
+    [['explain', '--status', 'Completed', '--test', '7', '--at', 'noon'], 'a time such as'],
+    [
+      ['explain', '--status', 'Completed', '--test', '7', '--candidate', ' '],
+      'Expected at least one character',
+    ],
+    [['events', '--since', 'yesterday'], 'a duration such as 30m, 24h or 7d'],
+    [['events', '--limit', '0'], 'It must be 1 or more.'],
+    [['events', '--rejected', '--status', 'Completed'], '--rejected goes with'],
+    [['event'], "missing required argument 'id'"],
+    [['backtest'], "missing required argument 'new'"],
+    [['replay'], 'name the deliveries to replay, or give --dead'],
+    [['replay', '--dead', 'dlv_1'], 'name the deliveries to replay, or give --dead'],
+    [['replay', 'dlv_1', '--sink', 'ats'], '--sink and --since narrow --dead'],
+    [['discard'], "missing required argument 'delivery'"],
+    [['send'], "required option '--url <url>'"],
+    [['send', '--url', 'nowhere'], 'expected an http:// or https:// URL'],
+    [['send', '--url', 'http://localhost', '--count', '-1'], 'It must be 1 or more.'],
+  ])('%j', async (argv, says) => {
+    const { code, out, err } = await run(argv);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(says);
+    expect(err).not.toMatch(stack);
+  });
+
+  test('without a command, the help comes with it', async () => {
+    const { code, out, err } = await run([]);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain('Usage: candidate-connector');
+  });
+});
+
+describe('the config', () => {
+  const good = (folder: string) => `${base(folder)}\nsinks: {}\nrules: []\n`;
+
+  test('is what --config names, or -c', async () => {
+    const { folder, write } = await workplace();
+    const file = await write('mine.yaml', good(folder));
+    expect(await run(['check', '--config', file])).toMatchObject({ code: 0 });
+    expect(await run(['check', '-c', file])).toMatchObject({ code: 0 });
+  });
+
+  test('is else what CONNECTOR_CONFIG names', async () => {
+    const { folder, write } = await workplace();
+    const file = await write('theirs.yaml', good(folder));
+    expect((await run(['check'], { CONNECTOR_CONFIG: file })).out).toContain(`${file} is good`);
+    const other = join(folder, 'other.yaml');
+    expect((await run(['check', '--config', other], { CONNECTOR_CONFIG: file })).err).toContain(other);
+  });
+
+  test.each([undefined, ''])('is else ./config.yaml (CONNECTOR_CONFIG %j)', async (CONNECTOR_CONFIG) => {
+    const { code, err } = await run(['check'], { CONNECTOR_CONFIG });
+    expect(code).toBe(1);
+    expect(err).toContain('./config.yaml:1:1: error: there is no such file');
+    expect(err).toContain('--config FILE or CONNECTOR_CONFIG names another one');
+  });
+});
+
+test('schema prints the committed schema', async () => {
+  const { code, out } = await run(['schema']);
+  expect(code).toBe(0);
+  expect(out).toBe(await readFile(join(root, 'config.schema.json'), 'utf8'));
+});
+
+test('a store that cannot be used is said in plain words', async () => {
+  const { folder, write } = await workplace();
+  await write('connector.db', 'This is no database. '.repeat(100));
+  const file = await write('config.yaml', `${base(folder)}\nsinks: {}\nrules: []\n`);
+  const { code, err } = await run(['events', '--config', file]);
+  expect(code).toBe(1);
+  expect(err).toMatch(
+    /^candidate-connector: the store cannot be used: .*connector\.db is not a SQLite database\.\n$/,
+  );
+});
+
+test('a bug keeps its stack: it is not taken for a mistake of the user', async () => {
+  const io = { out: () => {}, err: () => {}, env: {}, color: false };
+  const broken = {
+    ...io,
+    out: () => {
+      throw new TypeError('a bug');
+    },
+  };
+  const { run: runProgram } = await import('../../src/commands/program.ts');
+  await expect(runProgram(['schema'], broken)).rejects.toThrow(TypeError);
+});

@@ -1,0 +1,193 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { ConnectorProcess } from '../faults/connector-process.ts';
+import { base, endpoint, jsonLines, post, run, stack, workplace } from './tools.ts';
+
+const main = join(import.meta.dirname, '../../src/main.ts');
+
+/** Runs the program as a process of its own until it ends. */
+async function program(argv: readonly string[]) {
+  const child = spawn(process.execPath, [main, ...argv], { stdio: ['ignore', 'pipe', 'pipe'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  return { code: code as number, out, err };
+}
+
+/** `serve` as a process of its own, killed at the end if it is still there. */
+async function serve(file: string, env: Record<string, string> = {}) {
+  const connector = new ConnectorProcess(file, env);
+  onTestFinished(() => connector.kill());
+  const receiver = await connector.start();
+  return {
+    connector,
+    app: { receiverUrl: `${receiver}/hook` },
+    lines: () =>
+      connector.lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as Line),
+  };
+}
+
+type Line = Record<string, unknown> & { msg: string };
+
+const nothing = 'sinks: {}\nrules: []\n';
+const loud = (folder: string) => base(folder).replace('level: fatal', 'level: info');
+
+async function heldPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+describe('serve', () => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('stops on %s with exit code 0', async (signal) => {
+    const { folder, write } = await workplace();
+    const { connector, lines } = await serve(await write('config.yaml', loud(folder) + nothing));
+    expect(await connector.stop(signal)).toBe(0);
+    expect(lines().map(({ msg }) => msg)).toEqual(['ready', 'stopping', 'stopped']);
+  });
+
+  test('does not begin with a config that has problems: it lists them and exits 1', async () => {
+    const { folder, write } = await workplace();
+    const file = await write('config.yaml', `${base(folder)}sinks: { a: { connector: slak } }\nrules: {}\n`);
+    const { code, out, err } = await program(['serve', '--config', file]);
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toContain(`${file}:6:26: error: there is no connector "slak"; did you mean "slack"?`);
+    expect(err).toMatch(/\n2 errors\n$/);
+    expect(err).not.toMatch(stack);
+  });
+
+  test.each(['receiver', 'admin'])(
+    'ends with a plain message where the port of %s is taken',
+    async (server) => {
+      const { folder, write } = await workplace();
+      const port = await heldPort();
+      const config = base(folder).replace(new RegExp(`(${server}: .*port: )0`), `$1${port}`);
+      const { code, err } = await program([
+        'serve',
+        '--config',
+        await write('config.yaml', config + nothing),
+      ]);
+      expect(code).toBe(1);
+      expect(err).toMatch(
+        new RegExp(`^candidate-connector: cannot listen on 127.0.0.1:${port}: .*choose another port`),
+      );
+      expect(err).not.toMatch(stack);
+    },
+  );
+
+  test('ends with a plain message where another one serves the store, which goes on', async () => {
+    const { folder, write } = await workplace();
+    const file = await write(
+      'config.yaml',
+      base(folder) + nothing.replace('[]', '[{ name: a, when: {}, then: [] }]'),
+    );
+    const { app } = await serve(await write('first.yaml', loud(folder) + nothing));
+    const { code, err } = await program(['serve', '--config', file]);
+    expect(code).toBe(1);
+    expect(err).toMatch(
+      /^candidate-connector: the store cannot be used: Another connector serves this store/,
+    );
+    expect(err).not.toMatch(stack);
+    expect(await post(app, { candidateId: 'Dana' })).toMatchObject({ status: 202 });
+  });
+});
+
+describe('the log', () => {
+  const config = (folder: string, url: string, more = '') => `${loud(folder)}
+sinks: { ats: { connector: webhook, url: '${url}', allowPrivate: true, secret: '\${ATS_SECRET}' } }
+rules: [ { name: told, when: {}, then: [ { sink: ats } ] } ]
+${more}`;
+  const env = { ATS_SECRET: 'whsec_bm90IGZvciB0aGUgbG9n', TOKEN: 'also-not-for-the-log' };
+
+  test('has one line for each request and one for each attempt, with all ids, and no payload', async () => {
+    const { folder, write } = await workplace();
+    const http = await endpoint();
+    http.faults.once({ kind: 'status', status: 410 });
+    const { app, lines, connector } = await serve(await write('config.yaml', config(folder, http.url)), env);
+    const { eventId } = await post(app, { candidateId: 'Dana', note: 'private matters' }, 'cor-1');
+    await vi.waitFor(() => expect(lines().filter(({ msg }) => msg === 'attempt')).toHaveLength(1));
+    const robin = await post(app, { candidateId: 'Robin' }, 'cor-2');
+    await vi.waitFor(() => expect(lines().filter(({ msg }) => msg === 'attempt')).toHaveLength(2));
+    await connector.stop();
+    const requests = lines().filter(({ msg }) => msg === 'request');
+    const line = { level: 'info', time: expect.stringMatching(/Z$/), durationMs: expect.any(Number) };
+    expect(requests).toMatchObject([
+      { ...line, eventId, correlationId: 'cor-1', result: 'accepted', status: 202 },
+      { ...line, eventId: robin.eventId, correlationId: 'cor-2', result: 'accepted' },
+    ]);
+    const told = { rule: 'told', sink: 'ats', attempt: 1, durationMs: expect.any(Number) };
+    expect(lines().filter(({ msg }) => msg === 'attempt')).toMatchObject([
+      {
+        ...told,
+        level: 'warn',
+        eventId,
+        deliveryId: `dlv_${eventId.slice(4)}_1`,
+        correlationId: 'cor-1',
+
+        outcome: 'rejected',
+        reason: 'not_found',
+        state: 'dead',
+        detail: expect.stringContaining('410'),
+      },
+      { ...told, eventId: robin.eventId, correlationId: 'cor-2', outcome: 'delivered', state: 'delivered' },
+    ]);
+    expect(connector.lines.join('\n')).not.toContain('private matters');
+  });
+
+  test('has the problems of a changed config that cannot be used, and neither a stack nor a secret', async () => {
+    const { folder, write } = await workplace();
+    const http = await endpoint();
+    const file = await write('config.yaml', config(folder, http.url));
+    const { lines, connector } = await serve(file, env);
+    await writeFile(file, config(folder, http.url, "unmatched: [ { sink: atz, path: '${TOKEN}' } ]"));
+    await vi.waitFor(() => expect(lines().at(-1)?.msg).toContain('config not reloaded'), { timeout: 5000 });
+    expect(lines().at(-1)).toMatchObject({
+      level: 'error',
+      msg: 'config not reloaded: the old one stays',
+      err: {
+        type: 'ConfigError',
+        file,
+        problems: [{ line: 9, column: 22, message: 'there is no sink "atz"; did you mean "ats"?' }],
+      },
+    });
+    await writeFile(file, config(folder, http.url, 'unmatched: [ { sink: ats } ]'));
+    await vi.waitFor(() => expect(lines().at(-1)?.msg).toBe('config reloaded'), { timeout: 5000 });
+    expect(connector.lines.join('\n')).not.toMatch(stack);
+    for (const secret of Object.values(env)) expect(connector.lines.join('\n')).not.toContain(secret);
+  });
+});
+
+describe('the program', () => {
+  test('ends with the exit code of its command, and prints nothing else', async () => {
+    const { folder, write } = await workplace();
+    const file = await write('config.yaml', base(folder) + nothing);
+    const [good, missing, unknown] = await Promise.all([
+      program(['events', '--config', file]),
+      program(['event', 'evt_nobody', '--config', file]),
+      program(['evnts']),
+    ]);
+    expect(good).toEqual({ code: 0, out: 'No events.\n', err: '' });
+    expect(missing).toMatchObject({ code: 1, out: '', err: expect.stringContaining('no event evt_nobody') });
+    expect(unknown).toMatchObject({ code: 2, out: '', err: expect.stringContaining('Did you mean events?') });
+  });
+
+  test('ends quietly when nobody reads on, as in `schema | head`', async () => {
+    const child = spawn(process.execPath, [main, 'schema'], { stdio: ['ignore', 'pipe', 'pipe'] });
+    child.stdout.once('data', () => child.stdout.destroy());
+    const [err, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+  });
+});
+
+test('commands work beside a connector in a process of its own', async () => {
+  const { folder, write } = await workplace();
+  const file = await write('config.yaml', loud(folder) + nothing);
+  const { app } = await serve(file);
+  const { eventId } = await post(app, { candidateId: 'Dana' });
+  expect(jsonLines(await run(['events', '--json', '--config', file]))).toMatchObject([{ id: eventId }]);
+});

@@ -1,0 +1,112 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, vi } from 'vitest';
+import { startApp, type App } from '../../src/app.ts';
+import { run as runProgram } from '../../src/commands/program.ts';
+import { HttpSandbox } from '../sandbox/http.ts';
+
+export interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Runs a command as the process would, with what it printed. */
+export async function run(argv: readonly string[], env: Env = {}, color = false): Promise<Ran> {
+  const out: string[] = [];
+  const err: string[] = [];
+  const io = {
+    out: (text: string) => void out.push(`${text}\n`),
+    err: (text: string) => void err.push(`${text}\n`),
+    env,
+    color,
+  };
+  const code = await runProgram(argv, io);
+  return { code, out: out.join(''), err: err.join('') };
+}
+
+/** What `--json` printed, line by line. */
+export function jsonLines<T = Record<string, unknown>>({ out }: Ran): T[] {
+  return out
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as T);
+}
+
+/** A line of a stack trace. */
+export const stack = /^ +at .*[.:]\d+/m;
+
+/** A folder for configs and stores that goes with the test. */
+export async function workplace() {
+  const folder = await mkdtemp(join(tmpdir(), 'commands-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return {
+    folder,
+    /** Writes a file and returns its path. */
+    write: async (name: string, text: string): Promise<string> => {
+      const path = join(folder, name);
+      await writeFile(path, text);
+      return path;
+    },
+  };
+}
+
+/** The part of a config that a test need not care about: everything on loopback, in its own folder. */
+export function base(folder: string): string {
+  return `
+receiver: { host: 127.0.0.1, port: 0, path: /hook, allowFrom: any }
+store: { url: "sqlite:${folder}/connector.db" }
+admin: { port: 0 }
+log: { level: fatal }
+`;
+}
+
+/** Starts the connector in this process until the test ends. */
+export async function serving(file: string, env: Env = {}): Promise<App> {
+  const app = await startApp(file, env);
+  onTestFinished(() => app.stop());
+  return app;
+}
+
+let posted = 0;
+
+/** Posts an event as the service would; every one has a correlation id of its own unless told. */
+export async function post(
+  { receiverUrl }: Pick<App, 'receiverUrl'>,
+  event: object,
+  correlationId = `correlation-${(posted += 1)}`,
+): Promise<{ status: number; eventId: string; duplicate: boolean }> {
+  const response = await fetch(receiverUrl, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-service-correlationid': correlationId },
+    body: JSON.stringify({ testId: 1234567, status: 'Completed', ...event }),
+  });
+  const body = (await response.json()) as { eventId: string; duplicate: boolean };
+  return { status: response.status, ...body };
+}
+
+/** Waits until nothing is on its way any more: every delivery is final, or pending for later. */
+export async function settled(
+  file: string,
+  env: Env = {},
+  states = /^(delivered|dead|held|discarded)$/,
+): Promise<void> {
+  await vi.waitFor(
+    async () => {
+      const ran = await run(['events', '--json', '--config', file], env);
+      const events = jsonLines<{ deliveries: { state: string }[] }>(ran);
+      for (const { deliveries } of events) for (const { state } of deliveries) expect(state).toMatch(states);
+    },
+    { timeout: 10_000, interval: 25 },
+  );
+}
+
+/** An endpoint to deliver to, gone when the test ends. */
+export async function endpoint(): Promise<HttpSandbox> {
+  const http = await new HttpSandbox().start();
+  onTestFinished(() => http.close());
+  return http;
+}
