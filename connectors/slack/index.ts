@@ -52,7 +52,7 @@ const action = z
   });
 
 /** More would not fit into one message. */
-const eventsListed = 40;
+const eventsListed = 30;
 
 const digestText = `*${digestInShort}*
 {% for event in events limit: ${eventsListed} %}• ${eventInShort}

@@ -48,8 +48,9 @@ function defaultBody(subject: Subject): Json {
 }
 
 /** An event without the sender's own body (`event.raw`), which is left to templates. */
-function payloadOf({ raw: _, ...event }: EventData): Json {
-  return event;
+function payloadOf(event: EventData): Json {
+  const { id, candidateId, candidateNumericalId, testId, status, receivedAt, correlationId } = event;
+  return { id, candidateId, candidateNumericalId, testId, status, receivedAt, correlationId };
 }
 
 /** Percent-encoded where needed; null where a segment would climb out of the sink's url. */

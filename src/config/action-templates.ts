@@ -1,8 +1,9 @@
-import type { CompiledFields } from '../templates/templates.ts';
+import type { CompiledFields, TemplateFault } from '../templates/templates.ts';
 import { compileFields } from '../templates/templates.ts';
 import { own, placeKeysOf, type ReadAction } from './compiled-action.ts';
 import { listOf } from './digest.ts';
 import type { Fault } from './fault.ts';
+import { error } from './fault.ts';
 import type { Vocabulary } from './references/template-faults.ts';
 import { bareReferences, firstEventOnly, templateFaults } from './references/template-faults.ts';
 
@@ -18,9 +19,13 @@ export function compileTemplates(
   const bare = bareReferences(written, connector.templates);
   if (compiled?.faults.length === 0 && bare.length === 0)
     return { fields: compiled.fields, faults: differences(action, words).map(placed) };
-  const faults = bare.length > 0 ? bare : templateFaults(written, connector.templates, words);
+  const asWritten = bare.length > 0 ? bare : templateFaults(written, connector.templates, words);
+  // Where the text as written is right, what a reference stands for is wrong: a time zone, for instance.
+  const faults = asWritten.length > 0 ? asWritten : (compiled?.faults ?? []).map(ofValue);
   return { fields: null, faults: faults.map(placed) };
 }
+
+const ofValue = ({ path, message }: TemplateFault): Fault => error(path, message);
 
 function vocabularyOf({ tells, connector, digest }: ReadAction, test: ReadonlySet<string>): Vocabulary {
   if (tells !== 'digest') return { test, subject: tells };

@@ -1,6 +1,6 @@
 import type { Event, Json } from '../model.ts';
 import { explain } from '../rules/decide.ts';
-import type { Explanation } from '../rules/plan.ts';
+import type { Action, Plan } from '../rules/plan.ts';
 import { digestData, templateData } from '../templates/data.ts';
 import type { Config, Problem, Scenario } from './config.ts';
 import { isMap } from './walk.ts';
@@ -26,14 +26,7 @@ export function runScenarios(config: Config, now = Date.now()): Problem[] {
 function mismatch(scenario: Scenario, { plan }: Config, now: number): string | null {
   const event = eventOf(scenario, now);
   const { actions } = explain(plan, event, now);
-  const sent = actions.map(({ action }) =>
-    rendered(
-      action,
-      action.digest
-        ? digestData([event], plan.test, action.rule, now)
-        : templateData(event, plan.test(event.testId), action.rule, now),
-    ),
-  );
+  const sent = actions.map(({ action }) => rendered(action, event, plan, now));
   const name = `${event.status} of test ${event.testId}`;
   const failed = sent.find(({ fault }) => fault !== null);
   if (failed) return `${name}: a message to ${failed.sink} cannot be made: ${failed.fault}`;
@@ -43,9 +36,11 @@ function mismatch(scenario: Scenario, { plan }: Config, now: number): string | n
   return different.length === 0 ? null : `${name}: ${different.join('; ')}`;
 }
 
-type Action = Explanation['actions'][number]['action'];
-
-function rendered(action: Action, data: Parameters<Action['render']>[0]): Sent {
+/** An action with a digest is rendered as one of this event only. */
+function rendered(action: Action, event: Event, { test }: Plan, now: number): Sent {
+  const data = action.digest
+    ? digestData([event], test, action.rule, now)
+    : templateData(event, test(event.testId), action.rule, now);
   const result = action.render(data);
   if ('fault' in result) return { sink: action.sink, fields: {}, fault: result.fault };
   return { sink: action.sink, fields: result.fields, fault: null };

@@ -74,7 +74,7 @@ export interface Plan {
   /** At most one of each kind. */
   readonly alerts: readonly Alert[];
   /** The catalog's entry for a test id, with `id`, and null for keys that only other entries have. */
-  test(testId: number): { readonly [key: string]: Json };
+  readonly test: (testId: number) => { readonly [key: string]: Json };
   /** The tests of the catalog. */
   readonly testIds: readonly number[];
 }

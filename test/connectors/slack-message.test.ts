@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { slack } from '../../connectors/slack/index.ts';
 import type { SlackFields, SlackMessage } from '../../connectors/slack/message.ts';
 import { shorten } from '../../connectors/slack/shorten.ts';
-import type { DeliveryContext, EventData } from '../../src/connector.ts';
+import type { DeliveryContext, EventData, NoticeData, Subject } from '../../src/connector.ts';
 
 const event: EventData = {
   id: 'ev-1',
@@ -13,6 +13,14 @@ const event: EventData = {
   receivedAt: '2026-03-01T09:30:00.000Z',
   correlationId: null,
   raw: {},
+};
+const notice: NoticeData = {
+  alert: 'paused',
+  sink: 'mail',
+  count: 0,
+  since: '2026-03-01T09:30:00.000Z',
+  detail: 'mail is down.',
+  advice: 'Mend it.',
 };
 const context: DeliveryContext = { deliveryId: 'd-1', subject: { kind: 'event', event } };
 const options = slack.options.parse({ token: 'xoxb-1' });
@@ -90,6 +98,15 @@ describe('the text of notifications', () => {
     const element = { type: 'rich_text_section', elements: [{ type: 'text', text: 'a <!channel> & b' }] };
     const { text } = message({ channel: '#a', blocks: [{ type: 'rich_text', elements: [element] }] });
     expect(text).toBe('a &lt;!channel&gt; &amp; b');
+  });
+
+  test.each<[Subject, string]>([
+    [{ kind: 'digest', events: [event, event] }, 'Candidates: 2'],
+    [{ kind: 'notice', notice: { ...notice, detail: 'mail <is> down' } }, 'mail &lt;is&gt; down'],
+  ])('says in short what a digest or a notice is about where the blocks have no words', (subject, text) => {
+    const fields = slack.action.parse({ channel: 'a', blocks: [{ type: 'divider' }] });
+    const composed = slack.compose(fields, { deliveryId: 'd-1', subject }, options);
+    expect(composed).toMatchObject({ message: { text } });
   });
 
   test('is the candidate and the status where the blocks have no words', () => {

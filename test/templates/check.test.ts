@@ -1,6 +1,7 @@
 import { describe, expect, test as it } from 'vitest';
 import { plain } from '../../src/connector.ts';
 import { compileFields } from '../../src/templates/templates.ts';
+import type { Vocabulary } from '../../src/templates/words.ts';
 import { dataOf, digest as inDigest, faultsOf, html, vocabulary } from './tools.ts';
 
 const digest = { ...vocabulary, subject: inDigest };
@@ -184,6 +185,55 @@ describe('what the check finds', () => {
     ).toMatchObject([
       { message: 'unknown variable `one.stats`, did you mean `one.status`?' },
       { message: '`events` is a list without `status`; go through it with `{% for entry in events %}`' },
+    ]);
+  });
+
+  it('knows no events where a digest goes', () => {
+    const words = { ...vocabulary, subject: { digestOf: 9, placeKeys: new Set(['to']) } };
+    const fields = { to: '{{ test.owner }}{{ events.size }}', text: '{{ events.size }}' };
+    const { faults } = compileFields(fields, { to: plain, text: plain }, words);
+    expect(faults).toMatchObject([
+      { path: ['to'], column: 20, message: expect.stringContaining('unknown variable `events`;') },
+    ]);
+  });
+
+  it.each([
+    [['testId'], ['event.status', 'event.candidateId']],
+    [['test.id'], ['event.status', 'event.candidateId']],
+    [
+      ['status', 'test.name'],
+      ['event.testId', 'event.candidateId', 'test.id', 'test.owner'],
+    ],
+  ])('can tell in what the events of a digest need not agree: by %j', (agreed, differ) => {
+    const names = ['event.status', 'event.testId', 'event.candidateId', 'test.id', 'test.name', 'test.owner'];
+    const words = { ...vocabulary, subject: { ...inDigest, agreed: new Set(agreed) } };
+    const found = names.filter((name) => faultsOf(`{{ ${name} }}`, plain, words).length > 0);
+    expect(found).toEqual(names.filter((name) => differ.includes(name)));
+    const shadowed = '{% for event in events %}{{ event.status }}{{ event.test.owner }}{% endfor %}';
+    expect(faultsOf(shadowed, plain, words)).toEqual([]);
+  });
+
+  it('knows a notice, and no event, in an alert', () => {
+    const alert: Vocabulary = { ...vocabulary, subject: 'notice' };
+    const all =
+      '{{ notice.alert }}{{ notice.sink }}{{ notice.count }}{{ notice.since | date: "%H" }}{{ rule.name }}{{ now }}';
+    expect(faultsOf(all, plain, alert)).toEqual([]);
+    expect(faultsOf('{{ notice.advise }}{{ event.status }}', plain, alert)).toMatchObject([
+      { message: 'unknown variable `notice.advise`, did you mean `notice.advice`?' },
+      { message: 'unknown variable `event`; there are `notice`, `rule`, `now`' },
+    ]);
+    expect(faultsOf('{{ notice.detail }}')).toMatchObject([
+      { message: 'unknown variable `notice`; it is there in the actions of alerts' },
+    ]);
+    expect(faultsOf('{{ notice.detail | raw }}', html, alert)).toHaveLength(1);
+  });
+
+  it('finds loops that are too long for as many events as a digest may have', () => {
+    const square = '{% for a in events %}{% for b in events %}{{ b.id }}{% endfor %}{% endfor %}';
+    const of = (digestOf: number) => ({ ...vocabulary, subject: { ...inDigest, digestOf } });
+    expect(faultsOf(square, plain, of(100))).toEqual([]);
+    expect(faultsOf(square, plain, of(1000))).toMatchObject([
+      { message: expect.stringContaining('its loops take more than') },
     ]);
   });
 });

@@ -3,7 +3,7 @@ import type { Json } from '../../model.ts';
 import type { TemplateFault } from '../../templates/templates.ts';
 import { compileFields } from '../../templates/templates.ts';
 import type { Fault } from '../fault.ts';
-import { error } from '../fault.ts';
+import { error, warning } from '../fault.ts';
 import { strings, valueAt } from '../walk.ts';
 import { bareReference } from './template-text.ts';
 
@@ -19,7 +19,9 @@ type Media = AnyConnector['templates'];
  */
 export function templateFaults(action: Action, media: Media, words: Vocabulary): Fault[] {
   const templates = templatesOf(action, media);
-  return compileFields(templates, media, words).faults.map((fault) => toFault(fault, templates));
+  return compileFields(templates, media, words).faults.map((fault) =>
+    placed(error(fault.path, fault.message), fault, templates),
+  );
 }
 
 /**
@@ -27,10 +29,14 @@ export function templateFaults(action: Action, media: Media, words: Vocabulary):
  * digest, with only what all of its events agree in. For templates that have no faults.
  */
 export function firstEventOnly(action: Action, media: Media, words: Vocabulary): Fault[] {
-  const message =
-    'this is of the first event of the digest, and others may differ; go through `events`, or name it in `by`';
-  return templateFaults(action, media, words).map((fault) => ({ ...fault, severity: 'warning', message }));
+  const templates = templatesOf(action, media);
+  return compileFields(templates, media, words).faults.map((fault) =>
+    placed(warning(fault.path, ofFirstEvent), fault, templates),
+  );
 }
+
+const ofFirstEvent =
+  'this is of the first event of the digest, and others may differ; go through `events`, or name it in `by`';
 
 /** References inside of tags without quotes, where they could not be literal text. */
 export function bareReferences(action: Action, media: Media): Fault[] {
@@ -44,9 +50,9 @@ function templatesOf(action: Action, media: Media): Action {
   return Object.fromEntries(Object.entries(action).filter(([key]) => key in media));
 }
 
-function toFault({ path, line, column, message }: TemplateFault, templates: Action): Fault {
+function placed(fault: Fault, { path, line, column }: TemplateFault, templates: Action): Fault {
   const written = valueAt(templates, path);
   const linesBefore = typeof written === 'string' ? written.split('\n').slice(0, line - 1) : [];
   const index = linesBefore.reduce((length, text) => length + text.length + 1, column - 1);
-  return { ...error(path, message), inside: { index, length: 1 } };
+  return { ...fault, inside: { index, length: 1 } };
 }

@@ -55,7 +55,7 @@ export const ruleShape = {
     .refine((name) => name !== unmatchedRule, {
       error: `"${unmatchedRule}" is the name of the actions for events that no rule matched`,
     })
-    .refine((name) => !/^alerts\./.test(name), {
+    .refine((name) => !name.startsWith('alerts.'), {
       error: 'names that begin with "alerts." are those of alerts',
     })
     .describe('A name of your own; deliveries are shown under it.'),
@@ -77,13 +77,14 @@ export const alertShapes = {
 
 export const alertKinds = ['dead', 'paused', 'silence'] as const;
 
-const untyped = z.array(z.unknown()).min(1);
+/** With its actions left unchecked. */
+const alertOf = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z.strictObject({ ...shape, then: z.array(z.unknown()).min(1) }).optional();
 
-/** Alerts with their actions left unchecked. */
 export const alertsSchema = z.strictObject({
-  dead: z.strictObject({ ...alertShapes.dead, then: untyped }).optional(),
-  paused: z.strictObject({ ...alertShapes.paused, then: untyped }).optional(),
-  silence: z.strictObject({ ...alertShapes.silence, then: untyped }).optional(),
+  dead: alertOf(alertShapes.dead),
+  paused: alertOf(alertShapes.paused),
+  silence: alertOf(alertShapes.silence),
 });
 
 export const alertDescriptions: { readonly [key in keyof typeof alertShapes]: string } = {

@@ -1,0 +1,205 @@
+import { describe, expect, test } from 'vitest';
+import { compilePlan } from '../../src/config/plan.ts';
+import { actionOf } from '../../src/deliveries/actions.ts';
+import type { Event, Json } from '../../src/model.ts';
+import { decide, planNotice } from '../../src/rules/decide.ts';
+import type { Action } from '../../src/rules/plan.ts';
+import { digestData, noticeData } from '../../src/templates/data.ts';
+import { load, pagers, problems } from './tools.ts';
+
+const now = Date.parse('2026-11-21T12:00:00Z');
+
+const event: Event = {
+  id: 'evt_1',
+  candidateId: 'abc',
+  candidateNumericalId: null,
+  testId: 7,
+  status: 'Completed',
+  raw: {},
+  correlationId: null,
+  receivedAt: now,
+};
+
+const hours = `hours:
+  office: { timezone: Europe/Zagreb, days: [sun, mon], from: "08:00", to: "24:00", closed: [2026-12-25] }
+  night: { timezone: UTC, from: "22:00", to: "06:30" }
+`;
+const inHours =
+  'rules: [ { name: a, when: {}, then: [ { sink: page, text: x, hours: office }, { sink: page, text: x, hours: night } ] } ]';
+
+const actionFrom = (written: string, more = ''): Action => {
+  const { plan } = load(`${more}rules: [ { name: a, when: {}, then: [ { sink: page, ${written} } ] } ]`);
+  return plan.then[0]![0]!;
+};
+
+describe('the hours of an action', () => {
+  test('are those that it names, compiled', () => {
+    const [office, night] = load(hours + inHours).plan.then[0]!;
+    expect(office?.hours).toEqual({
+      timeZone: 'Europe/Zagreb',
+      days: new Set([7, 1]),
+      fromMinute: 480,
+      toMinute: 1440,
+      closed: new Set(['2026-12-25']),
+    });
+    expect(night?.hours).toMatchObject({ days: new Set([1, 2, 3, 4, 5]), fromMinute: 1320, toMinute: 390 });
+    expect(actionFrom('text: x').hours).toBeNull();
+  });
+
+  test('hold back what comes outside of them', () => {
+    const [held, also] = decide(load(hours + inHours).plan, event, now);
+    expect(held).toMatchObject({ dueAt: Date.parse('2026-11-22T07:00:00Z'), group: null });
+    expect(also).toMatchObject({ dueAt: Date.parse('2026-11-23T22:00:00Z') });
+  });
+
+  test('are refused where dates close them for more than a year', () => {
+    const day = Temporal.PlainDate.from('2027-01-02');
+    const closed = Array.from({ length: 401 }, (_, days) => day.add({ days }).toString());
+    const text = (dates: readonly string[]) =>
+      `hours: { always: { timezone: UTC, days: [mon, tue, wed, thu, fri, sat, sun], from: "00:00", to: "24:00", closed: [2026-01-01, ${dates.join(', ')}] } }
+rules: [ { name: a, when: {}, then: [ { sink: page, text: x, hours: always } ] } ]`;
+    expect(problems(text(closed))).toEqual([
+      '1:114 it does not open for more than a year from 2027-01-02 on; messages would wait for ever',
+    ]);
+    expect(load(text(closed.slice(0, -2))).plan.then[0]![0]!.hours?.closed.size).toBe(400);
+  });
+});
+
+describe('the digest of an action', () => {
+  test.each<[string, object]>([
+    ['every: 1h', { everyMs: 3_600_000, timeZone: 'UTC' }],
+    ['at: "09:30", timezone: Asia/Kolkata', { atMinutes: [570], timeZone: 'Asia/Kolkata' }],
+    ['at: ["09:00", "16:00"]', { atMinutes: [540, 960], timeZone: 'UTC' }],
+  ])('closes as it says: %s', (digest, windows) => {
+    expect(actionFrom(`digest: { ${digest} }`).digest).toMatchObject({ windows, max: 100, by: [] });
+  });
+
+  test('closes by the clock of its hours, unless it names a time zone', () => {
+    const text = (digest: string) => actionFrom(`hours: office, digest: { every: 1d, ${digest} }`, hours);
+    expect(text('').digest?.windows.timeZone).toBe('Europe/Zagreb');
+    expect(text('timezone: UTC').digest?.windows.timeZone).toBe('UTC');
+  });
+
+  test('goes by one field or several', () => {
+    const fields = (by: string) =>
+      actionFrom(`digest: { every: 1h, by: ${by}, max: 3 }`).digest?.by.map(({ name }) => name);
+    expect(fields('testId')).toEqual(['testId']);
+    expect(fields('[status, test.owner]')).toEqual(['status', 'test.owner']);
+  });
+
+  test('says something by default, and what it says may go through the events', () => {
+    const data = digestData(
+      [event, { ...event, candidateId: 'def' }],
+      (id) => ({ id, name: null }),
+      'a',
+      now,
+    );
+    expect(actionFrom('digest: { every: 1h }').render(data)).toEqual({
+      fields: { text: '2 events', urgency: 'low' },
+    });
+    const own = actionFrom(
+      'digest: { every: 1h }, text: "{% for one in events %}{{ one.candidateId }} {% endfor %}"',
+    );
+    expect(own.render(data)).toMatchObject({ fields: { text: 'abc def ' } });
+  });
+
+  test('keeps apart what goes elsewhere', () => {
+    const catalog = 'catalog: { 7: { owner: dana@example.com }, 8: { owner: robin@example.com } }\n';
+    const written = 'digest: { every: 1h }, to: "{{ test.owner }}"';
+    const { plan } = load(`${catalog}rules: [ { name: a, when: {}, then: [ { sink: page, ${written} } ] } ]`);
+    const groupOf = (testId: number) => decide(plan, { ...event, testId }, now)[0]?.group;
+    expect(new Set([groupOf(7), groupOf(8), groupOf(7)]).size).toBe(2);
+  });
+
+  test.each([
+    ['a change of the action', 'urgency: high', ''],
+    ['a change of the catalog', 'urgency: low', 'catalog: { 7: { name: Seven } }\n'],
+  ])('begins anew with %s, and not with other changes', (_, written, catalog) => {
+    const idOf = (...given: Parameters<typeof actionFrom>) => actionFrom(...given).digest?.contentId;
+    const before = idOf('digest: { every: 1h }, urgency: low');
+    expect(idOf('digest: { every: 1h }, urgency: low', 'unmatched: [ { sink: page, text: y } ]\n')).toBe(
+      before,
+    );
+    expect(idOf(`digest: { every: 1h }, ${written}`, catalog)).not.toBe(before);
+  });
+
+  test('is refused where a template would go too far for as many events as there may be', () => {
+    const nested = '{% for a in events %}{% for b in events %}{{ b.id }}{% endfor %}{% endfor %}';
+    const text = (max: number) =>
+      `rules:\n  - { name: a, when: {}, then: [ { sink: page, digest: { every: 1h, max: ${max} }, text: "${nested}" } ] }`;
+    expect(load(text(100)).warnings).toEqual([]);
+    expect(problems(text(1000))).toEqual([
+      expect.stringMatching(/^2:\d+ its loops take more than 100,000 steps/),
+    ]);
+  });
+});
+
+describe('an alert', () => {
+  const text = `alerts:
+  dead: { then: [ { sink: page, channel: "#ops" }, { sink: spare, text: "{{ rule.name }}: {{ notice.advice }}" } ] }
+  paused: { after: 5m, then: [ { sink: spare, hours: office } ] }
+  silence: { then: [ { sink: page } ] }
+hours: { office: { timezone: UTC, from: "08:00", to: "18:00" } }
+sinks:
+  page: { connector: pager, token: "\${PAGER_TOKEN}" }
+  spare: { connector: pager, token: "\${PAGER_TOKEN}" }
+`;
+  const { plan } = load(text);
+  const notice = {
+    id: 'ntc_1',
+    alert: 'dead' as const,
+    cause: 'dead page',
+    sink: 'page',
+    count: 2,
+    since: now - 60_000,
+    raisedAt: now,
+    detail: 'Two were given up.',
+    advice: 'Replay them.',
+  };
+
+  test('is compiled with its actions, under a name of its own', () => {
+    expect(plan.alerts.map(({ kind, afterMs, actions }) => [kind, afterMs, actions.length])).toEqual([
+      ['dead', 0, 2],
+      ['paused', 300_000, 1],
+      ['silence', 7 * 86_400_000, 1],
+    ]);
+    const [first, second] = plan.alerts[0]!.actions;
+    expect(first).toMatchObject({ rule: 'alerts.dead', action: 0, sink: 'page', digest: null });
+    expect(second).toMatchObject({ rule: 'alerts.dead', action: 1, sink: 'spare' });
+    expect(actionOf(plan, { rule: 'alerts.paused', action: 0 })).toBe(plan.alerts[1]!.actions[0]);
+  });
+
+  test('says something by default, and templates know the notice', () => {
+    const [first, second] = plan.alerts[0]!.actions;
+    const data = noticeData(notice, 'alerts.dead', now);
+    expect(first?.render(data)).toMatchObject({ fields: { channel: '#ops', text: 'Two were given up.' } });
+    expect(second?.render(data)).toMatchObject({ fields: { text: 'alerts.dead: Replay them.' } });
+  });
+
+  test('has deliveries in lanes like any other, which wait for their hours', () => {
+    const [first, held] = [plan.alerts[0]!.actions[0]!, plan.alerts[1]!.actions[0]!];
+    expect(planNotice(first, notice, now)).toEqual({
+      rule: 'alerts.dead',
+      action: 0,
+      sink: 'page',
+      connector: 'pager',
+      lane: 'page #ops',
+      dueAt: now,
+      group: null,
+      groupMax: null,
+    });
+    expect(planNotice(held, notice, now).dueAt).toBe(Date.parse('2026-11-23T08:00:00Z'));
+  });
+
+  test('is not there unless it is written', () => {
+    expect(load('').plan.alerts).toEqual([]);
+  });
+});
+
+test('a plan that comes back from the store plans the same', () => {
+  const text = `${hours}rules: [ { name: a, when: {}, then: [ { sink: page, hours: night, digest: { every: 1h, by: testId } } ] } ]`;
+  const { plan, planSource } = load(text);
+  const kept = JSON.parse(JSON.stringify(planSource)) as Json;
+  const again = compilePlan(kept, { env: {}, connectors: pagers });
+  expect(decide(again, event, now)).toEqual(decide(plan, event, now));
+});
