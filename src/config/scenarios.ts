@@ -30,7 +30,7 @@ function mismatch(scenario: Scenario, { plan }: Config, now: number): string | n
     rendered(
       action,
       action.digest
-        ? digestData([event], plan.test, action.rule, now)
+        ? digestData([event], (testId) => plan.test(testId), action.rule, now)
         : templateData(event, plan.test(event.testId), action.rule, now),
     ),
   );

@@ -29,7 +29,8 @@ export function templateFaults(action: Action, media: Media, words: Vocabulary):
 export function firstEventOnly(action: Action, media: Media, words: Vocabulary): Fault[] {
   const message =
     'this is of the first event of the digest, and others may differ; go through `events`, or name it in `by`';
-  return templateFaults(action, media, words).map((fault) => ({ ...fault, severity: 'warning', message }));
+  const asWarning = (fault: Fault): Fault => ({ ...fault, severity: 'warning', message });
+  return templateFaults(action, media, words).map(asWarning);
 }
 
 /** References inside of tags without quotes, where they could not be literal text. */

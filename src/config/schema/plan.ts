@@ -55,7 +55,7 @@ export const ruleShape = {
     .refine((name) => name !== unmatchedRule, {
       error: `"${unmatchedRule}" is the name of the actions for events that no rule matched`,
     })
-    .refine((name) => !/^alerts\./.test(name), {
+    .refine((name) => !name.startsWith('alerts.'), {
       error: 'names that begin with "alerts." are those of alerts',
     })
     .describe('A name of your own; deliveries are shown under it.'),
