@@ -1,5 +1,6 @@
 import { benchAccept } from './accept.ts';
 import type { BenchResult } from './result.ts';
+import { benchBurst } from './burst.ts';
 import { benchRules } from './rules.ts';
 import { benchStart } from './start.ts';
 
@@ -7,6 +8,7 @@ import { benchStart } from './start.ts';
 
 const benchmarks: { readonly [name: string]: () => Promise<BenchResult[]> } = {
   accept: benchAccept,
+  burst: benchBurst,
   rules: benchRules,
   start: benchStart,
 };

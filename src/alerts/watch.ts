@@ -1,11 +1,10 @@
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { noticeIds } from '../ids.ts';
-import type { Notice, PlannedDelivery, RaisedNotice } from '../model.ts';
+import type { Notice, RaisedNotice } from '../model.ts';
 import type { Action } from '../rules/plan.ts';
-import { openFrom } from '../rules/schedule.ts';
+import { planNotice } from '../rules/decide.ts';
 import type { Store } from '../store/store.ts';
-import { noticeData } from '../templates/data.ts';
 import { troubles, type Situation } from './troubles.ts';
 
 export interface AlertParts {
@@ -100,7 +99,7 @@ class TroubleWatch {
     if (ways.length === 0) return untold(notice);
     const { plan } = config();
     const raisedNotice: RaisedNotice = { ...notice, id: this.#nextId(now), raisedAt: now };
-    const deliveries = ways.map((action) => planned(action, raisedNotice, now));
+    const deliveries = ways.map((action) => planNotice(action, raisedNotice, now));
     if (!(await store.raise({ notice: raisedNotice, configId: plan.id, deliveries, quietMs }))) return;
     raised(raisedNotice);
     wake();
@@ -114,19 +113,4 @@ async function deadOf(store: Store, sink: string, since: number) {
 /** Told once for each time that something goes wrong, and not again within the quiet time. */
 function isNew({ since }: Notice, toldAt: number | undefined, now: number): boolean {
   return toldAt === undefined || (since > toldAt && now - toldAt >= quietMs);
-}
-
-function planned(action: Action, notice: RaisedNotice, now: number): PlannedDelivery {
-  const { rule, action: index, sink, connector } = action;
-  const lane = action.lane(noticeData(notice, rule, now));
-  return {
-    rule,
-    action: index,
-    sink,
-    connector,
-    lane,
-    dueAt: openFrom(action, now),
-    group: null,
-    groupMax: null,
-  };
 }

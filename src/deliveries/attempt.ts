@@ -81,7 +81,7 @@ async function send(sink: Sink<Json>, requests: readonly AttemptRequest<Json>[])
   const [first] = requests;
   if (!first) return [];
   try {
-    return await (sink.deliverMany?.(requests) ?? Promise.all([sink.deliver(first)]));
+    return sink.deliverMany ? await sink.deliverMany(requests) : [await sink.deliver(first)];
   } catch (error) {
     return requests.map(() => failed(String(error)));
   }

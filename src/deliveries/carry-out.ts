@@ -51,8 +51,9 @@ export async function carryOut(
   let next = 0;
   return made.map((one) => {
     if ('ending' in one) return one;
-    const ending = endings[next++] ?? nothingSent(one.claimed, cannotBegin('it has no ending')).ending;
-    return { ...one, ending: noted(ending, one.prepared.note) };
+    const { claimed, prepared } = one;
+    const ending = endings[next++] ?? nothingSent(claimed, cannotBegin('it has no ending')).ending;
+    return { claimed, prepared, ending: noted(ending, prepared.note) };
   });
 }
 

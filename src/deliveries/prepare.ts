@@ -53,7 +53,7 @@ export function prepare(
 /** What the templates of an action see. */
 export function dataOf(action: Action, { events, notice }: Told, plan: Plan, now: number): AnyTemplateData {
   if (notice) return noticeData(notice, action.rule, now);
-  if (action.digest) return digestData(events, plan.test, action.rule, now);
+  if (action.digest) return digestData(events, (testId) => plan.test(testId), action.rule, now);
   const [event] = events;
   if (!event) throw new Error('a message tells of an event or of a notice');
   return templateData(event, plan.test(event.testId), action.rule, now);

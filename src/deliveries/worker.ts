@@ -4,7 +4,7 @@ import type { AttemptResult, Claimed, LaneHead } from '../store/store.ts';
 import { carryOut, type Carried, type CarryOutParts } from './carry-out.ts';
 import { masked } from './masked.ts';
 import { settle, type Settlement } from './settle.ts';
-import { Traffic, type SinkChange } from './traffic.ts';
+import { Traffic, type SinkChange, type Ticket } from './traffic.ts';
 
 export interface WorkerParts extends CarryOutParts {
   /** Gives [0, 1). */
@@ -108,9 +108,11 @@ export class Worker {
     this.#traffic.tidy(now);
     try {
       const heads = await this.#parts.store.lanes();
-      const looks = heads.map((head) => (head.dueAt > now ? head.dueAt : this.#claimLane(head, now)));
+      const looks = await Promise.all(
+        heads.map(async (head) => (head.dueAt > now ? head.dueAt : this.#claimLane(head, now))),
+      );
       const { pollMs = defaultPollMs } = this.#parts;
-      return Math.min(now + pollMs, ...(await Promise.all(looks)));
+      return Math.min(now + pollMs, ...looks);
     } catch (error) {
       this.#parts.storeFailed(error);
       return now + storeRetryMs;
@@ -138,13 +140,18 @@ export class Worker {
 
   #begin(call: readonly Claimed[], place: LaneHead, sink: SinkConfig | undefined, now: number): void {
     const ticket = this.#traffic.started(place, sink, now);
-    const done = this.#carryOutAndRecord(call, sink).then((outcomes) => {
-      const change = this.#traffic.ended(ticket, outcomes, sink, this.#parts.clock.now());
-      if (change) this.#parts.sinkChanged(place.sink, change, outcomes[0]);
+    const done = this.#make(call, sink, ticket).finally(() => {
       this.#underWay.delete(done);
       this.wake();
     });
     this.#underWay.add(done);
+  }
+
+  /** One call, from its start to what is learnt from it. */
+  async #make(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket): Promise<void> {
+    const outcomes = await this.#carryOutAndRecord(call, sink);
+    const change = this.#traffic.ended(ticket, outcomes, sink, this.#parts.clock.now());
+    if (change) this.#parts.sinkChanged(ticket.place.sink, change, outcomes[0]);
   }
 
   async #carryOutAndRecord(call: readonly Claimed[], sink: SinkConfig | undefined): Promise<Outcome[]> {
@@ -152,7 +159,7 @@ export class Worker {
     const config = this.#parts.config();
     const startedAt = clock.now();
     const unmasked = await carryOut(this.#parts, call, sink, startedAt, this.#aborted.signal);
-    const carried = unmasked.map((one) => masked(one, config.mask));
+    const carried = unmasked.map((one) => masked(one, (text) => config.mask(text)));
     const endedAt = clock.now();
     const results = carried.map((one) => this.#result(one, sink, startedAt, endedAt));
     await this.#record(results);

@@ -3,7 +3,7 @@ import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import type { Logger } from 'pino';
 import type { ReceiverConfig } from '../config/config.ts';
 import { health, type Readiness } from '../health.ts';
-import { answerProblem } from '../problem.ts';
+import { answerProblem, type Refusal } from '../problem.ts';
 import { AccessLog } from './access-log.ts';
 import { ConnectionErrors, nothingHere } from './connection-errors.ts';
 import type { Inbox } from './inbox.ts';
@@ -37,10 +37,13 @@ export function createReceiver(options: ReceiverOptions): Server {
     requestTimeout: 2 * timeoutMs + 30_000,
     connectionsCheckingInterval: Math.min(500, timeoutMs),
     keepAliveTimeout: keepAliveTimeoutMs,
+    // Asked for below: Node's own answer has another form than all the others.
+    requireHostHeader: false,
   });
   const errors = new ConnectionErrors(server);
   const app = receiverApp(options, timeoutMs);
   const listener: RequestListener = (req, res) => {
+    if (req.headers.host === undefined && req.httpVersion === '1.1') return answerProblem(res, noHost);
     errors.note(req, res);
     req.url = originForm(req.url ?? '/');
     app(req, res);
@@ -52,6 +55,12 @@ export function createReceiver(options: ReceiverOptions): Server {
   server.on('checkExpectation', listener);
   return server;
 }
+
+const noHost: Refusal = {
+  status: 400,
+  detail: 'The request names no Host.',
+  headers: { connection: 'close' },
+};
 
 function receiverApp(options: ReceiverOptions, bodyTimeoutMs: number): express.Express {
   const { config, inbox, log, metrics, readiness, retryAfterS = 5, now = Date.now } = options;

@@ -68,7 +68,7 @@ describe('what a digest says where its action says nothing', () => {
     const many = Array.from({ length: 1000 }, (_, index) =>
       eventOf(`${index}`.padStart(32, '0'), 'Canceled'),
     );
-    const text = String(tell(slack, many)['text']);
+    const text = tell(slack, many)['text'] as string;
     expect(text).toMatch(/^\*Candidates: 1000 canceled\*\n/);
     expect(text.match(/•/g)).toHaveLength(30);
     expect(text).toMatch(/… and 970 more$/);
@@ -80,7 +80,7 @@ describe('what a digest says where its action says nothing', () => {
       text: 'Backend <Engineer>: a completed, 2026-11-20 12:05 UTC\n',
     });
     const many = Array.from({ length: 1000 }, (_, index) => eventOf(`${index}`, 'Canceled'));
-    expect(String(tell(mail, many)['text']).split('\n')).toHaveLength(1001);
+    expect((tell(mail, many)['text'] as string).split('\n')).toHaveLength(1001);
   });
 
   test('a sheet gets one row with the counts and the candidates', () => {

@@ -221,7 +221,10 @@ describe('what is no request', () => {
     const receiver = await startReceiver();
     const wire = await Wire.open(receiver.port);
     wire.send(Buffer.from(bytes, 'latin1'));
-    expect(await wire.answer()).toMatchObject({ status, headers: { connection: 'close' } });
+    expect(await wire.answer()).toMatchObject({
+      status,
+      headers: { connection: 'close', 'content-type': 'application/problem+json' },
+    });
     wire.socket.end();
     await wire.closed();
     expect((await receiver.post(json)).status).toBe(202);

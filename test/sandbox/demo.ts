@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 import { startApp, type App } from '../../src/app.ts';
 import { postEvent } from '../../src/commands/post-event.ts';
 import { openStore } from '../../src/store/open.ts';
+import { showBurst } from './burst.ts';
 import { printReceived } from './print-received.ts';
 import { startTools, type Tools } from './tools.ts';
 
@@ -55,13 +56,26 @@ const samples: readonly Sample[] = [
 ];
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { once: { type: 'boolean', default: false } } });
+  const { values } = parseArgs({
+    options: {
+      once: { type: 'boolean', default: false },
+      burst: { type: 'string' },
+      outage: { type: 'string' },
+    },
+  });
   const folder = await mkdtemp(join(tmpdir(), 'candidate-connector-demo-'));
-  const tools = await startTools({ slack: { channels: ['hiring', 'hiring-backend', 'hiring-design'] } });
+  const tools = await startTools({
+    slack: { channels: ['hiring', 'hiring-backend', 'hiring-design'], rate: { perSecond: 1, burst: 5 } },
+    sheets: { perMinute: 60 },
+  });
   const storeUrl = `sqlite:${folder}/connector.db`;
-  const app = await startApp(exampleFile, { ...tools.env, ...surroundings(storeUrl) });
+  const app = await startApp(exampleFile, {
+    ...tools.env,
+    ...surroundings(storeUrl, values.burst ? '20s' : '2s'),
+  });
   try {
     await show(app, tools, storeUrl);
+    if (values.burst) await showBurst(app, tools, storeUrl, Number(values.burst), Number(values.outage ?? 0));
     if (!values.once) await untilInterrupted(app);
   } finally {
     await app.stop();
@@ -71,7 +85,7 @@ async function main(): Promise<void> {
 }
 
 /** What else the example asks of the environment, besides where the tools are. */
-function surroundings(storeUrl: string) {
+function surroundings(storeUrl: string, digestEvery: string) {
   return {
     HOST: '127.0.0.1',
     PORT: '0',
@@ -79,6 +93,8 @@ function surroundings(storeUrl: string) {
     ALLOW_FROM: 'any',
     STORE_URL: storeUrl,
     ATS_IS_PRIVATE: 'true',
+    // Nobody wants to wait an hour to see a digest.
+    DIGEST_EVERY: digestEvery,
     LOG_LEVEL: 'warn',
     LOG_FORMAT: 'pretty',
   };

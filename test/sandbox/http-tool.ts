@@ -35,6 +35,8 @@ export class HttpTool {
   readonly faults = new Faults();
   /** The names of all calls that came, in order. */
   readonly calls: string[] = [];
+  /** How many calls were refused for their rate. */
+  tooMany = 0;
   readonly #api: ToolApi;
   #server: Server | null = null;
   #port = 0;
@@ -83,16 +85,21 @@ export class HttpTool {
     const name = this.#api.nameOf(request);
     this.calls.push(name);
     const fault = this.faults.take({ name });
-    if (fault === null) return send(response, this.#api.answer(request));
+    if (fault === null) return this.#send(response, this.#api.answer(request));
     switch (fault.kind) {
       case 'status':
-        return send(response, { ...fault, body: fault.body ?? `status ${fault.status}` });
+        return this.#send(response, { ...fault, body: fault.body ?? `status ${fault.status}` });
       case 'rate-limit':
-        return send(response, this.#api.rateLimited(fault.retryAfterS));
+        return this.#send(response, this.#api.rateLimited(fault.retryAfterS));
       default:
         if (fault.commit) this.#api.answer(request);
         if (fault.kind === 'drop') response.destroy();
     }
+  }
+
+  #send(response: ServerResponse, answer: ToolAnswer): void {
+    if (answer.status === 429) this.tooMany += 1;
+    send(response, answer);
   }
 }
 

@@ -59,6 +59,8 @@ export async function startSheets(options: SheetsOptions = {}) {
     }),
     faults: tool.faults,
     calls: tool.calls,
+    /** How many calls were refused for their rate. */
+    tooMany: () => tool.tooMany,
     document,
     tokens,
     /** The titles of all tabs. */

@@ -51,6 +51,8 @@ export async function startSlack(options: SlackOptions = {}) {
     token: workspace.token,
     faults: tool.faults,
     calls: tool.calls,
+    /** How many calls were refused for their rate. */
+    tooMany: () => tool.tooMany,
     /** Everything that was posted, in order. */
     messages: workspace.messages as readonly PostedMessage[],
     stop: () => tool.stop(),

@@ -6,7 +6,11 @@ const seeds = Array.from({ length: 300 }, (_, index) => index + 1);
 test('the books balance after every run: nothing lost, nothing twice, digests exact, rates held', async () => {
   for (const seed of seeds) {
     const { breaches, steps } = await simulate(seed);
-    expect({ seed, breaches }, steps.join('\n')).toEqual({ seed, breaches: [] });
+    expect({ seed, breaches, steps: breaches.length > 0 ? steps : [] }).toEqual({
+      seed,
+      breaches: [],
+      steps: [],
+    });
   }
 });
 

@@ -53,7 +53,6 @@ describe('the cost of a statement does not grow with what is stored', () => {
     noticesSince,
     deadSince,
     newestReceipt,
-    pending: deliveriesIn('pending'),
     dead: deliveriesIn('dead'),
     discarded: deliveriesIn('discarded'),
     eventsSince: reading.eventsWhere({ ...unconditional, since: true }),
