@@ -136,7 +136,7 @@ export class Worker {
     const config = this.#parts.config();
     const sink = config.sinks.get(delivery.sink);
     const carried = await carryOut(this.#parts, claimed, sink, startedAt, this.#aborted.signal);
-    const { prepared, ending } = masked(carried, config.mask);
+    const { prepared, ending } = masked(carried, (text) => config.mask(text));
     const endedAt = clock.now();
     const settlement = settle(delivery, ending, sink?.retry ?? noRetry, endedAt, random);
     await this.#record({
