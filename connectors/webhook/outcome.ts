@@ -22,6 +22,9 @@ function outcomeOfAnswer(answer: Answer, now: number): Outcome {
     const advice = "Check the sink's secret and headers, and what the receiver demands.";
     return { outcome: 'retry', reason: 'auth', detail: `${detail} ${advice}`, sinkWide: true };
   }
+  // A gateway's words: whatever stands behind it may have taken the request, and only its answer was lost.
+  if (status === 502) return { outcome: 'unknown', reason: 'server', detail };
+  if (status === 504) return { outcome: 'unknown', reason: 'timeout', detail };
   if (status >= 500 || retried.has(status))
     return later(status, detail, retryAfterMs(one(headers['retry-after']), now));
   if (status === 404 || status === 410)

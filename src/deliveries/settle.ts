@@ -20,13 +20,20 @@ export interface Settlement {
   readonly lastError: string | null;
 }
 
+export interface Circumstances {
+  readonly policy: RetryPolicy;
+  readonly now: number;
+  /** When the tool is done with the attempt for certain (ms): before that it could say "not here" of what it still works on. */
+  readonly quietAt: number;
+  /** Gives [0, 1). */
+  readonly random: () => number;
+}
+
 /** Decides what becomes of a delivery after an attempt. Pure. */
 export function settle(
   delivery: Pick<Delivery, 'attempts' | 'since' | 'firstAttemptAt' | 'uncertain' | 'progress'>,
   ending: Ending,
-  policy: RetryPolicy,
-  now: number,
-  random: () => number,
+  { policy, now, quietAt, random }: Circumstances,
 ): Settlement {
   const { outcome } = ending;
   const uncertain = outcome.outcome === 'unknown' || (delivery.uncertain && !ending.askedAbsent);
@@ -46,7 +53,8 @@ export function settle(
       lastError: `${outcome.detail} It may have arrived: look there, then replay or discard it.`,
     };
   }
-  const dueAt = now + delayMs(delivery.attempts, outcome, policy, random);
+  const waited = now + delayMs(delivery.attempts, outcome, policy, random);
+  const dueAt = outcome.outcome === 'unknown' ? Math.max(waited, quietAt) : waited;
   // A connector that was itself down for days still gives a delivery its whole time from the first attempt on.
   const giveUpAt = Math.max(delivery.since, delivery.firstAttemptAt ?? now) + policy.giveUpAfterMs;
   if (dueAt > giveUpAt) {

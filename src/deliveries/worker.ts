@@ -46,6 +46,7 @@ export class Worker {
   readonly #aborted = new AbortController();
   #pump: Promise<void> | null = null;
   #again = false;
+  #looks = 0;
   #stopping = false;
   #cancelAlarm: () => void = () => {};
 
@@ -61,7 +62,8 @@ export class Worker {
 
   /** Takes up what a process that is gone left under way, then begins. Returns how many it took up. */
   async start(): Promise<number> {
-    const rescued = await this.#parts.store.rescue(this.#parts.clock.now());
+    const timeouts = [...this.#parts.config().sinks.values()].map(({ timeoutMs }) => timeoutMs);
+    const rescued = await this.#parts.store.rescue(this.#parts.clock.now(), Math.max(0, ...timeouts));
     this.wake();
     return rescued;
   }
@@ -109,7 +111,7 @@ export class Worker {
     try {
       const heads = await this.#parts.store.lanes();
       const looks = await Promise.all(
-        heads.map(async (head) => (head.dueAt > now ? head.dueAt : this.#claimLane(head, now))),
+        this.#inTurn(heads).map(async (head) => (head.dueAt > now ? head.dueAt : this.#claimLane(head, now))),
       );
       const { pollMs = defaultPollMs } = this.#parts;
       return Math.min(now + pollMs, ...looks);
@@ -117,6 +119,12 @@ export class Worker {
       this.#parts.storeFailed(error);
       return now + storeRetryMs;
     }
+  }
+
+  /** Another lane comes first each time, so that none waits for ever for its sink's places. */
+  #inTurn(heads: readonly LaneHead[]): LaneHead[] {
+    const first = heads.length === 0 ? 0 : this.#looks++ % heads.length;
+    return [...heads.slice(first), ...heads.slice(0, first)];
   }
 
   /** Starts as many calls as the lane may; returns when to look at it again. */
@@ -147,9 +155,15 @@ export class Worker {
     this.#underWay.add(done);
   }
 
-  /** One call, from its start to what is learnt from it. */
+  /**
+   * One call, from its start to what is learnt from it. Should a bug get in between, what was claimed stays `sending`, and the next
+   * start takes it up as unknown: that is safer than to end the process with the attempts of others under way.
+   */
   async #make(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket): Promise<void> {
-    const outcomes = await this.#carryOutAndRecord(call, sink);
+    const outcomes = await this.#carryOutAndRecord(call, sink).catch((error: unknown) => {
+      this.#parts.storeFailed(error);
+      return [];
+    });
     const change = this.#traffic.ended(ticket, outcomes, sink, this.#parts.clock.now());
     if (change) this.#parts.sinkChanged(ticket.place.sink, change, outcomes[0]);
   }
@@ -176,7 +190,12 @@ export class Worker {
     startedAt: number,
     endedAt: number,
   ): AttemptResult {
-    const settlement = settle(delivery, ending, sink?.retry ?? noRetry, endedAt, this.#parts.random);
+    const settlement = settle(delivery, ending, {
+      policy: sink?.retry ?? noRetry,
+      now: endedAt,
+      quietAt: startedAt + (sink?.timeoutMs ?? 0),
+      random: this.#parts.random,
+    });
     return {
       deliveryId: delivery.id,
       attempt: { number: delivery.attempts, startedAt, endedAt, outcome: ending.outcome },

@@ -72,10 +72,10 @@ function sqliteStore(
     lanes: () => reading(lanes),
     claim: (query) => commit.write((tx) => claim(tx, query)),
     record: (results) => commit.write((tx) => record(tx, results)),
-    async rescue(now) {
+    async rescue(now, settlingMs) {
       let total = 0;
       for (;;) {
-        const count = await commit.write((tx) => rescue(tx, now, rescueBatch));
+        const count = await commit.write((tx) => rescue(tx, { now, settlingMs }, rescueBatch));
         if (count === 0) return total;
         total += count;
       }

@@ -48,10 +48,11 @@ export interface Store {
   /** Records how attempts ended. A delivery that is no longer in this attempt (by its number) is left as it is. */
   record(results: readonly AttemptResult[]): Promise<void>;
   /**
-   * Deliveries left in `sending` by a process that is gone become pending and uncertain, due at `now`, with an unknown
-   * attempt recorded. To be called once the caller is the only one to serve this store. Returns how many.
+   * Deliveries left in `sending` by a process that is gone become pending and uncertain, with an unknown attempt
+   * recorded. They are due when `settlingMs` have passed since that attempt began: the tool may still be at work on it.
+   * To be called once the caller is the only one to serve this store. Returns how many.
    */
-  rescue(now: number): Promise<number>;
+  rescue(now: number, settlingMs: number): Promise<number>;
   /** Takes back claims that were not started (a shutdown): pending again, the attempt not counted. */
   release(deliveryIds: readonly string[]): Promise<void>;
   /** The receipt of the earliest delivered message with this thread key on this sink. */

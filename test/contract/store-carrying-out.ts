@@ -136,7 +136,7 @@ export function carryingOut(bench: () => Bench): void {
     const { store } = bench();
     const [id] = await accept({});
     const [first] = await claimDue(store);
-    await store.rescue(t0);
+    await store.rescue(t0, 0);
     await claimDue(store);
     await store.record([resultOf(first!, delivered)]);
     expect(await store.delivery(id!)).toMatchObject({ state: 'sending', attempts: 2 });
@@ -149,8 +149,8 @@ export function carryingOut(bench: () => Bench): void {
     const [untouched] = await accept({ dueAt: t0 + minute });
     await store.close();
     const next = await home.open();
-    expect(await next.rescue(t0 + 50)).toBe(1);
-    expect(await next.rescue(t0 + 60)).toBe(0);
+    expect(await next.rescue(t0 + 50, 0)).toBe(1);
+    expect(await next.rescue(t0 + 60, 0)).toBe(0);
     const delivery = await next.delivery(left!);
     expect(delivery).toMatchObject({ state: 'pending', uncertain: true, attempts: 1, dueAt: t0 + 50 });
     const detail = await next.event(delivery!.eventId!);
@@ -160,11 +160,21 @@ export function carryingOut(bench: () => Bench): void {
     expect(await next.delivery(untouched!)).toMatchObject({ uncertain: false, attempts: 0 });
   });
 
+  test('rescues it for when the tool is done with the attempt for certain', async () => {
+    const { store, home } = bench();
+    const [left] = await accept({});
+    await claimDue(store, t0 + 1);
+    await store.close();
+    const next = await home.open();
+    await next.rescue(t0 + 50, 30_000);
+    expect(await next.delivery(left!)).toMatchObject({ state: 'pending', dueAt: t0 + 1 + 30_000 });
+  });
+
   test('rescues more than fits into one step', async () => {
     const { store } = bench();
     await accept(...Array.from({ length: 1100 }, () => ({})));
     await claimDue(store, t0, undefined, 2000);
-    expect(await store.rescue(t0)).toBe(1100);
+    expect(await store.rescue(t0, 0)).toBe(1100);
   });
 
   test('takes back a claim that was not started, as if it had not been', async () => {

@@ -143,7 +143,7 @@ export function digests(bench: () => Bench): void {
     await store.close();
     const next = await home.open();
     await next.accept(arrival({}, { deliveries: [inGroup()] }));
-    expect(await next.rescue(t0 + 50)).toBe(3);
+    expect(await next.rescue(t0 + 50, 0)).toBe(3);
     const [, again] = await claimDue(next, t0 + 50);
     expect(again).toMatchObject({ delivery: { id: ids[0], attempts: 2, uncertain: true } });
     expect(again!.events.map(({ id }) => `dlv_${id.slice(4)}_1`)).toEqual(ids);

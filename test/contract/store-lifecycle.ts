@@ -129,7 +129,7 @@ class Both {
 
   /** So that the next run begins with nothing. */
   async empty(): Promise<void> {
-    await this.#store.rescue(this.#now);
+    await this.#store.rescue(this.#now, 0);
     const open = await this.#store.deliveries({ states: ['pending', 'held'] });
     const ids = open.map(({ id }) => id);
     await this.#store.discard(ids, this.#now);
@@ -185,7 +185,7 @@ class Both {
   async #rescue(): Promise<Compared> {
     const interrupted = { outcome: 'unknown', reason: 'unexpected', detail: expect.any(String) } as const;
     const attempt = (number: number): Attempt => ({ number, startedAt: 0, endedAt: 0, outcome: interrupted });
-    return [await this.#store.rescue(this.#now), this.#model.rescue(this.#now, attempt)];
+    return [await this.#store.rescue(this.#now, 0), this.#model.rescue(this.#now, attempt)];
   }
 
   async #change(one: StepOf<'record' | 'release' | 'replay' | 'discard'>): Promise<void> {

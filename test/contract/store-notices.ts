@@ -74,7 +74,7 @@ export function notices(bench: () => Bench): void {
     expect(first).toMatchObject({ delivery: { noticeId: raised.id }, events: [], notice: raised });
     await store.record([resultOf(first!, retry)]);
     const [second] = await claimDue(store, t0 + minute);
-    expect(await store.rescue(t0 + minute)).toBe(1);
+    expect(await store.rescue(t0 + minute, 0)).toBe(1);
     const [third] = await claimDue(store, t0 + minute);
     await store.record([resultOf(second!, delivered), resultOf(third!, rejected)]);
     const detail = await store.notice(raised.id);

@@ -43,7 +43,7 @@ export class ScriptedTool {
     options: z.strictObject({}),
     action: z.strictObject({ text: z.string(), place: z.string().optional(), thread: z.string().optional() }),
     templates: { text: plain, place: plain, thread: plain },
-    defaults: { concurrency: 4, timeoutMs: 5000 },
+    defaults: { concurrency: 4, timeoutMs: 200 },
     compose: ({ text }) =>
       text === ''
         ? {

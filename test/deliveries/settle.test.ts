@@ -24,7 +24,7 @@ const ended = (outcome: Outcome, more: Partial<Ending> = {}): Ending => ({
 });
 
 const settled = (ending: Ending, delivery = {}) =>
-  settle({ ...fresh, ...delivery }, ending, policy, now, () => 0.5);
+  settle({ ...fresh, ...delivery }, ending, { policy, now, quietAt: now, random: () => 0.5 });
 
 test('delivered ends it and clears every doubt', () => {
   expect(settled(ended(arrived), { uncertain: true })).toEqual({
@@ -64,6 +64,11 @@ test('what was achieved in part goes to the next attempt, and stays when a later
 describe('doubt', () => {
   test('unknown makes a delivery uncertain, and it is tried again', () => {
     expect(settled(ended(unknown))).toMatchObject({ state: 'pending', uncertain: true });
+  });
+  test('the tool is not asked before it is done with the attempt for certain', () => {
+    const circumstances = { policy, now, quietAt: now + 30_000, random: () => 0 };
+    expect(settle(fresh, ended(unknown), circumstances).dueAt).toBe(now + 30_000);
+    expect(settle(fresh, ended(retry), circumstances).dueAt).toBe(now + 1000);
   });
   test('a certain failure does not clear the doubt of an earlier attempt', () => {
     expect(settled(ended(retry), { uncertain: true }).uncertain).toBe(true);

@@ -238,7 +238,7 @@ class World {
   }
 
   #sabotaged(store: Store): Store {
-    if (this.#sabotage === 'no intent') return { ...store, rescue: (now) => forget(store, now) };
+    if (this.#sabotage === 'no intent') return { ...store, rescue: () => forget(store) };
     if (this.#sabotage === 'no transaction')
       return { ...store, accept: (arrival) => this.#acceptInTwo(store, arrival) };
     return store;
@@ -269,7 +269,7 @@ class World {
 const silent = pino({ level: 'silent' });
 
 /** A rescue by one who keeps no record of what was begun: everything is taken for never sent. */
-async function forget(store: Store, _now: number): Promise<number> {
+async function forget(store: Store): Promise<number> {
   const begun = await store.deliveries({ states: ['sending'] });
   await store.release(begun.map(({ id }) => id));
   return begun.length;

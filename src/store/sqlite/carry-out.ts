@@ -56,10 +56,15 @@ const interrupted = {
 } satisfies Outcome;
 
 /** Rescues at most `limit` messages, so that no transaction grows large. Returns how many deliveries these were for. */
-export function rescue({ db, tallies }: Transaction, now: number, limit: number): number {
+export function rescue(
+  { db, tallies }: Transaction,
+  { now, settlingMs }: { now: number; settlingMs: number },
+  limit: number,
+): number {
   let total = 0;
   for (const left of db.all(sql.leftSending, limit)) {
-    const count = apply(db, sql.rescue, left, now, interrupted.detail);
+    const dueAt = Math.max(now, left.started_at + settlingMs);
+    const count = apply(db, sql.rescue, left, dueAt, interrupted.detail);
     insertAttempt(db, left, left.started_at, now, interrupted);
     tallies.moved(left.sink, 'sending', 'pending', count);
     total += count;
