@@ -38,6 +38,7 @@ function threadedStore(thread: StoreThread): Store {
     ((...args: readonly unknown[]) => thread.call(method, args)) as Store[Method];
   return {
     accept: (arrival) => thread.call('accept', [packed(arrival)]) as Promise<Acceptance>,
+    raise: forward('raise'),
     keepRejected: forward('keepRejected'),
     lanes: forward('lanes'),
     claim: forward('claim'),
@@ -49,10 +50,13 @@ function threadedStore(thread: StoreThread): Store {
     discard: forward('discard'),
     events: forward('events'),
     event: forward('event'),
+    notices: forward('notices'),
+    notice: forward('notice'),
     delivery: forward('delivery'),
     deliveries: forward('deliveries'),
     rejectedRequests: forward('rejectedRequests'),
     counts: forward('counts'),
+    deadSince: forward('deadSince'),
     lastEventAt: forward('lastEventAt'),
     saveConfig: forward('saveConfig'),
     config: forward('config'),
