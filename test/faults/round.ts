@@ -89,13 +89,15 @@ function onlySending({ smtp }: Tools): void {
 
 function configText(folder: string, tools: Tools): string {
   const often = 'retry: { minDelay: 50ms, maxDelay: 500ms, giveUpAfter: 1h }, timeout: 3s';
+  // It is crashes that are tried here and not patience.
+  const fast = `${often}, rate: 500/s`;
   return `
 receiver: { host: 127.0.0.1, port: 0, path: /hook, allowFrom: any }
 store: { url: "sqlite:${folder}/connector.db" }
 admin: { port: 0 }
 sinks:
-  slack: { connector: slack, token: "\${SLACK_BOT_TOKEN}", apiUrl: "${tools.slack.url}", ${often} }
-  sheet: { connector: google-sheets, spreadsheetId: "${tools.sheets.spreadsheetId}", credentials: "\${GOOGLE_CREDENTIALS}", apiUrl: "${tools.sheets.url}", ${often} }
+  slack: { connector: slack, token: "\${SLACK_BOT_TOKEN}", apiUrl: "${tools.slack.url}", ${fast} }
+  sheet: { connector: google-sheets, spreadsheetId: "${tools.sheets.spreadsheetId}", credentials: "\${GOOGLE_CREDENTIALS}", apiUrl: "${tools.sheets.url}", ${fast} }
   mail: { connector: email, url: "\${SMTP_URL}", from: hiring@example.com, ${often} }
   ats: { connector: webhook, url: "${tools.http.url}", secret: "\${ATS_SECRET}", allowPrivate: true, ${often} }
 rules:

@@ -74,7 +74,7 @@ describe('a store in a thread', () => {
     const deep = `{"deep":${'['.repeat(32_000)}${']'.repeat(32_000)}}`;
     const { eventId } = await store.accept(arrival({ raw: JSON.parse(deep) as { deep: [] } }));
     const [claimed] = await claimDue(store);
-    expect(JSON.stringify(claimed?.events[0].raw)).toBe(deep);
+    expect(JSON.stringify(claimed?.events[0]?.raw)).toBe(deep);
     expect(JSON.stringify((await store.event(eventId))?.event.raw)).toBe(deep);
   });
 
