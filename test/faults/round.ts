@@ -88,7 +88,7 @@ function onlySending({ smtp }: Tools): void {
 }
 
 function configText(folder: string, tools: Tools): string {
-  const often = 'retry: { minDelay: 50ms, maxDelay: 500ms, giveUpAfter: 1h }, timeout: 3s';
+  const often = 'retry: { minDelay: 50ms, maxDelay: 500ms, giveUpAfter: 1h }, timeout: 1s';
   // It is crashes that are tried here and not patience.
   const fast = `${often}, rate: 500/s`;
   return `
