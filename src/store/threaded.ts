@@ -16,7 +16,7 @@ const threadStackMb = 64;
 export async function openInThread(path: string, options: OpenOptions): Promise<Store> {
   const worker = new Worker(new URL('./sqlite/thread.ts', import.meta.url), {
     workerData: { path, options } satisfies Opening,
-    env: compileCache(),
+    env: environment(),
     resourceLimits: { stackSizeMb: threadStackMb },
   });
   try {
@@ -27,10 +27,10 @@ export async function openInThread(path: string, options: OpenOptions): Promise<
   return threadedStore(new StoreThread(worker));
 }
 
-/** A thread learns of the cache, without which it loads a compiler of types, from its environment alone. */
-function compileCache(): { NODE_COMPILE_CACHE?: string } {
-  const folder = getCompileCacheDir();
-  return folder === undefined ? {} : { NODE_COMPILE_CACHE: dirname(folder) };
+/** A thread learns of the compile cache, without which it loads a compiler of types, from its environment alone. */
+function environment(): NodeJS.ProcessEnv {
+  const cache = getCompileCacheDir();
+  return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: dirname(cache) };
 }
 
 function threadedStore(thread: StoreThread): Store {
