@@ -37,6 +37,18 @@ export interface TabContent {
 }
 
 /**
+ * The deliveries that come too late: a newer one has updated the row of the same key meanwhile, so it stays as it is. Pure.
+ */
+export function overtaken(requests: readonly RowRequest[], { keys, deliveries }: TabContent): RowThere[] {
+  return requests.flatMap((request) => {
+    const { key, row } = request.message;
+    const rowIndex = key === undefined ? undefined : keys.get(key)?.get(String(row[key]));
+    const isLate = rowIndex !== undefined && isNewer(deliveries[rowIndex], request.deliveryId);
+    return isLate ? [{ rowIndex, row, requests: [request] }] : [];
+  });
+}
+
+/**
  * What one tab's deliveries come to when they are carried out in this order: rows to update and rows to add, the added
  * ones in order of arrival. A delivery may update the row that one before it adds. Pure.
  */
