@@ -1,5 +1,5 @@
 import { formatProblem } from '../config/report.ts';
-import type { Config, SinkConfig } from '../config/config.ts';
+import { ConfigError, type Config, type SinkConfig } from '../config/config.ts';
 import { runScenarios } from '../config/scenarios.ts';
 import { sampleMessages } from '../deliveries/samples.ts';
 import type { LiveCheck } from '../connector.ts';
@@ -7,15 +7,24 @@ import { exit, type Io } from './io.ts';
 import { paint, printable } from './paint.ts';
 import { configOf, type ConfigOption } from './with-store.ts';
 
+/** Its problems are what it was asked for, so they go to stdout like all that people read. */
 export async function check(options: ConfigOption & { live?: boolean }, io: Io): Promise<number> {
-  const config = await configOf(options, io);
+  const config = await configOf(options, io).catch(asReport);
+  if (typeof config === 'string') {
+    io.out(config);
+    return exit.problems;
+  }
   for (const warning of config.warnings) io.out(formatProblem(config.file, warning));
   const failed = runScenarios(config);
-  for (const problem of failed) io.err(formatProblem(config.file, problem));
-  if (failed.length > 0) io.err(count(failed.length, 'error'));
-  else io.out(summary(config));
+  for (const problem of failed) io.out(formatProblem(config.file, problem));
+  io.out(failed.length > 0 ? count(failed.length, 'error') : summary(config));
   const reachable = options.live ? await checkLive(config, io) : true;
   return failed.length === 0 && reachable ? exit.ok : exit.problems;
+}
+
+function asReport(error: unknown): string {
+  if (error instanceof ConfigError) return error.message;
+  throw error;
 }
 
 function summary(config: Config): string {

@@ -49,8 +49,8 @@ describe('check', () => {
       SLACK_BOT_TOKEN: 'xoxb-1',
       SMTP_URL: 'smtp://localhost',
     });
-    expect({ code, out }).toEqual({ code: 1, out: '' });
-    const places = [...err.matchAll(/^(.*):(\d+):(\d+): error: .+\n {2}(\d+) \| (.*)\n +\^/gm)];
+    expect({ code, err }).toEqual({ code: 1, err: '' });
+    const places = [...out.matchAll(/^(.*):(\d+):(\d+): error: .+\n {2}(\d+) \| (.*)\n +\^/gm)];
     expect(places).toHaveLength(10);
     for (const [, named, line, column, shownLine, excerpt] of places) {
       expect(named).toBe(file);
@@ -59,20 +59,20 @@ describe('check', () => {
       expect(Number(column)).toBeLessThanOrEqual(excerpt!.length);
     }
     expect(new Set(places.map(([, , line]) => line)).size).toBe(10);
-    expect(err).toMatch(/\n10 errors\n$/);
-    expect(err).not.toMatch(stack);
+    expect(out).toMatch(/\n10 errors\n$/);
+    expect(out).not.toMatch(stack);
   });
 
   test('shows where a scenario comes out otherwise than expected', async () => {
     const { folder, write } = await workplace();
     const file = await write('config.yaml', withScenario(folder, '#other'));
     const { code, out, err } = await run(['check', '--config', file], token);
-    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect({ code, err }).toEqual({ code: 1, err: '' });
     const line =
       withScenario(folder, '#other').split('\n').indexOf('  - event: { status: Completed, testId: 7 }') + 1;
-    expect(err).toContain(`${file}:${line}:5: error: Completed of test 7: action 1 (slack): `);
-    expect(err).toContain('expected channel "#other", but "#hiring" would be sent');
-    expect(err).toMatch(/\n1 error\n$/);
+    expect(out).toContain(`${file}:${line}:5: error: Completed of test 7: action 1 (slack): `);
+    expect(out).toContain('expected channel "#other", but "#hiring" would be sent');
+    expect(out).toMatch(/\n1 error\n$/);
   });
 
   test('warns of what is not wrong but hardly meant, and that is no failure', async () => {
@@ -141,7 +141,7 @@ describe('check --live', () => {
   test('is not begun with a config that cannot be used', async () => {
     const { slack } = await tools();
     const { code, out } = await run(['check', '--live', '--config', example], {});
-    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect({ code, out }).toEqual({ code: 1, out: expect.stringContaining('SLACK_BOT_TOKEN is not set') });
     expect(slack.calls).toEqual([]);
   });
 });

@@ -96,14 +96,14 @@ describe('the config', () => {
     const file = await write('theirs.yaml', good(folder));
     expect((await run(['check'], { CONNECTOR_CONFIG: file })).out).toContain(`${file} is good`);
     const other = join(folder, 'other.yaml');
-    expect((await run(['check', '--config', other], { CONNECTOR_CONFIG: file })).err).toContain(other);
+    expect((await run(['check', '--config', other], { CONNECTOR_CONFIG: file })).out).toContain(other);
   });
 
   test.each([undefined, ''])('is else ./config.yaml (CONNECTOR_CONFIG %j)', async (CONNECTOR_CONFIG) => {
-    const { code, err } = await run(['check'], { CONNECTOR_CONFIG });
+    const { code, out } = await run(['check'], { CONNECTOR_CONFIG });
     expect(code).toBe(1);
-    expect(err).toContain('./config.yaml:1:1: error: there is no such file');
-    expect(err).toContain('--config FILE or CONNECTOR_CONFIG names another one');
+    expect(out).toContain('./config.yaml:1:1: error: there is no such file');
+    expect(out).toContain('--config FILE or CONNECTOR_CONFIG names another one');
   });
 });
 
