@@ -1,9 +1,9 @@
-import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import type { ChildProcess } from 'node:child_process';
 import { mkdir, mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LoadResult } from './accept/load.ts';
-import type { BenchResult } from './result.ts';
+import { end, messageOf, start } from './child.ts';
+import { median, type BenchResult } from './result.ts';
 
 const rounds = 7;
 const secondsPerRound = 3;
@@ -23,8 +23,8 @@ export async function benchAccept(): Promise<BenchResult[]> {
   const folder = await mkdtemp(join(data, 'bench-accept-'));
   const log = await open(join(folder, 'log'), 'w');
   const servers = [
-    start('plain-server.ts', [], 'ignore'),
-    start('connector-server.ts', [folder], log.fd),
+    start(join(scripts, 'plain-server.ts'), []),
+    start(join(scripts, 'connector-server.ts'), [folder], { stdout: log.fd }),
   ] as const;
   try {
     const [plain, connector] = await Promise.all([portOf(servers[0]), portOf(servers[1])]);
@@ -69,36 +69,11 @@ function judge(measured: readonly Round[]): BenchResult[] {
   ];
 }
 
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
-}
-
-function start(script: string, args: string[], stdout: 'ignore' | number): ChildProcess {
-  const env = { ...process.env, NODE_ENV: 'production' };
-  return fork(join(scripts, script), args, { env, stdio: ['ignore', stdout, 'inherit', 'ipc'] });
-}
-
 async function portOf(server: ChildProcess): Promise<number> {
   const { port } = await messageOf<{ port: number }>(server);
   return port;
 }
 
 async function load(port: number): Promise<LoadResult> {
-  return messageOf<LoadResult>(start('load.ts', [String(port), String(secondsPerRound)], 'ignore'));
-}
-
-async function messageOf<Message>(child: ChildProcess): Promise<Message> {
-  const died = once(child, 'exit').then(([code]) => {
-    throw new Error(`${child.spawnfile} ended with ${code} and said nothing`);
-  });
-  const [message] = (await Promise.race([once(child, 'message'), died])) as [Message];
-  died.catch(() => {});
-  return message;
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return;
-  child.kill();
-  await once(child, 'exit');
+  return messageOf<LoadResult>(start(join(scripts, 'load.ts'), [String(port), String(secondsPerRound)]));
 }

@@ -14,7 +14,7 @@ receiver: { host: 127.0.0.1, port: 0, allowFrom: [127.0.0.1] }
 store: { url: "sqlite:${join(home, 'connector.db')}" }
 admin: { port: 0 }
 sinks:
-  ats: { connector: webhook, url: "${endpoint}", secret: "\${BENCH_SECRET}", allowPrivate: true }
+  ats: { connector: webhook, url: "${endpoint}", secret: "\${BENCH_SECRET}", allowPrivate: true, concurrency: 100 }
 rules:
   - name: all
     when: { status: Completed }
