@@ -98,12 +98,16 @@ class StoreThread {
     worker.on('exit', () => this.#exited(cause));
   }
 
-  /** Each call is written by itself: one that cannot be, fails alone. */
   async call(method: keyof Store, args: readonly unknown[]): Promise<unknown> {
     if (this.#ended) throw this.#ended;
     if (this.#waiting.size >= maxWaiting) {
       throw new StoreUnavailable(`${this.#waiting.size} calls wait for the disk already.`);
     }
+    return this.#send(method, args);
+  }
+
+  /** Writes each call by itself: one that cannot be written fails alone. */
+  #send(method: keyof Store, args: readonly unknown[]): Promise<unknown> {
     const id = (this.#lastId += 1);
     const call = JSON.stringify({ id, method, args } satisfies Call);
     // At the end of this turn of the event loop: a message costs more than a call.
@@ -122,7 +126,7 @@ class StoreThread {
 
   async #close(): Promise<void> {
     if (this.#ended) return;
-    const closed = this.call('close', []);
+    const closed = this.#send('close', []);
     this.#ended = new StoreUnavailable('The store is closed.');
     await closed;
     await this.#worker.terminate();

@@ -58,7 +58,7 @@ describe('a store in a thread', () => {
     return { told, code, stderr };
   }
 
-  test('lets this thread go on while another process keeps the file locked', async () => {
+  test('reads while a write waits for another process that has the file locked', async () => {
     const store = await open();
     const other = fork(join(import.meta.dirname, 'sqlite/child.ts'), ['lock', path]);
     await once(other, 'message');

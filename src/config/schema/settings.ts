@@ -78,10 +78,8 @@ const idempotency = z
 
 const admin = z
   .strictObject({
-    host: host
-      .default('127.0.0.1')
-      .describe('The address of the operations page, the metrics and the JSON API.'),
-    port: port.default(8081).describe('The port of the operations page, the metrics and the JSON API.'),
+    host: host.default('127.0.0.1').describe('The address of /metrics and of its own health endpoints.'),
+    port: port.default(8081).describe('The port of /metrics and of its own health endpoints.'),
     password: secret().optional().describe('Needed where `host` can be reached from other machines.'),
   })
   .transform(({ password = null, ...rest }) => ({ ...rest, password }));
@@ -101,7 +99,7 @@ export const settings = {
   receiver: receiver.prefault({}).describe('Where and from whom events are received.'),
   store: store.prefault({}).describe('Where everything is kept, and how long.'),
   idempotency: idempotency.prefault({}).describe('What counts as the same event.'),
-  admin: admin.prefault({}).describe('The operations page, the metrics and the JSON API.'),
+  admin: admin.prefault({}).describe('Where /metrics is, for those who operate the connector.'),
   log: log.prefault({}).describe('What is logged, to standard output.'),
 };
 
