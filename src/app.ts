@@ -53,6 +53,7 @@ export async function startApp(file: string, env: Env): Promise<App> {
     live.adopt(next);
     log.level = next.log.level;
     metrics.configLoaded(Date.now());
+    metrics.sinksKnown(next.sinks.keys());
     for (const { line, column, message } of next.warnings) log.warn({ file, line, column }, message);
   };
   await adopt(config());

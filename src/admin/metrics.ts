@@ -11,6 +11,8 @@ export interface Metrics {
   /** `delayS`: from the event's acceptance to its delivery. */
   delivered(sink: string, delayS: number): void;
   sinkPaused(sink: string, paused: boolean): void;
+  /** Shows these sinks from now on, also before anything happened to them. */
+  sinksKnown(sinks: Iterable<string>): void;
   /** `atMs`: since the epoch. Also says that the last reload did not fail. */
   configLoaded(atMs: number): void;
   configReloadFailed(): void;
@@ -63,7 +65,9 @@ function requestMetrics(registry: Registry): Pick<Metrics, 'requests'> {
   };
 }
 
-function sinkMetrics(registry: Registry): Pick<Metrics, 'attempts' | 'delivered' | 'sinkPaused'> {
+function sinkMetrics(
+  registry: Registry,
+): Pick<Metrics, 'attempts' | 'delivered' | 'sinkPaused' | 'sinksKnown'> {
   const attempts = new Counter({
     name: 'candidate_connector_attempts_total',
     help: 'Attempts at deliveries, by how they ended.',
@@ -87,6 +91,9 @@ function sinkMetrics(registry: Registry): Pick<Metrics, 'attempts' | 'delivered'
     attempts: (sink, outcome) => attempts.inc({ sink, outcome }),
     delivered: (sink, delayS) => delay.observe({ sink }, delayS),
     sinkPaused: (sink, isPaused) => paused.set({ sink }, isPaused ? 1 : 0),
+    sinksKnown(sinks) {
+      for (const sink of sinks) paused.inc({ sink }, 0);
+    },
   };
 }
 

@@ -16,6 +16,15 @@ async function samplesOf(metrics: ReturnType<typeof createMetrics>): Promise<Rec
   );
 }
 
+test('shows a sink before anything happened to it, and leaves a paused one paused', async () => {
+  const metrics = createMetrics(async () => []);
+  metrics.sinkPaused('mail', true);
+  metrics.sinksKnown(['slack', 'mail']);
+  const { text } = await metrics.scrape();
+  expect(text).toContain('candidate_connector_sink_paused{sink="slack"} 0');
+  expect(text).toContain('candidate_connector_sink_paused{sink="mail"} 1');
+});
+
 test('requests are counted by result, all of which are there from the start', async () => {
   const metrics = createMetrics(nothing);
   metrics.requests('accepted', 0.004);

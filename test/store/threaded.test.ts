@@ -102,10 +102,11 @@ describe('a store in a thread', () => {
     await expect(store.probe()).resolves.toBeUndefined();
   });
 
-  test('refuses calls when thousands wait already', async () => {
+  test('refuses calls when thousands wait already, but for closing', async () => {
     const store = await open();
     const calls = Array.from({ length: 5001 }, () => store.lastEventAt());
     await expect(calls.pop()).rejects.toThrow(new StoreUnavailable('5000 calls wait for the disk already.'));
+    await expect(store.close()).resolves.toBeUndefined();
     await expect(Promise.all(calls)).resolves.toHaveLength(5000);
   });
 
