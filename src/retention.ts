@@ -19,7 +19,10 @@ export function keepRetention({ store, clock, retentionMs, pruned, failed }: Ret
   let cancel = clock.after(0, () => void round());
 
   async function round(): Promise<void> {
-    const count = await step().catch(failed);
+    const count = await step().catch((error: unknown) => {
+      // The store may be closed under the last step, which is then no news.
+      if (!stopped) failed(error);
+    });
     if (stopped) return;
     const more = count === eventsAStep;
     cancel = clock.after(more ? 0 : betweenRoundsMs, () => void round());

@@ -139,6 +139,17 @@ describe('nothing is lost', () => {
   });
 });
 
+test('what could not start leaves nothing behind: it can be started again', async () => {
+  const { folder, file, env } = await prepared();
+  const app = await serving(file, env);
+  const taken = await workplace();
+  const elsewhere = base(taken.folder).replace('port: 0,', `port: ${new URL(app.receiverUrl).port},`);
+  const second = await taken.write('config.yaml', configText(folder).replace(base(folder), elsewhere));
+  await expect(startApp(second, env)).rejects.toThrow(/^cannot listen on 127\.0\.0\.1:\d+: another program/);
+  await app.stop();
+  await serving(second, env);
+});
+
 interface Story {
   readonly id: string;
   readonly deliveries: readonly {

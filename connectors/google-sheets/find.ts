@@ -3,14 +3,14 @@ import type { Headers } from './headers.ts';
 import { deliveryHeader } from './message.ts';
 import { askedInVain } from './outcomes.ts';
 import type { RowRequest } from './plan.ts';
-import { readColumn } from './spreadsheet.ts';
+import { firstRows, readColumns } from './spreadsheet.ts';
 import type { Spreadsheet } from './spreadsheet.ts';
 import { receiptOf, tableOf } from './table.ts';
 
 /**
  * Looks for deliveries' ids in the Delivery columns of their tabs, each read once. An id is gone where a later delivery
- * has updated the row by its key: an earlier one that is still unresolved then writes its values over the later ones. It
- * doubles no row, unless the earlier one has no key.
+ * has updated the row by its key: an earlier one that is still unresolved then leaves the row alone. It doubles no row,
+ * unless the earlier one has no key.
  */
 export async function findRows(
   sheet: Spreadsheet,
@@ -34,11 +34,12 @@ async function lookInTab(
   if (!header.ok) return always({ found: 'failed', failure: askedInVain(header.failure, sheet) });
   const column = header.data?.indexOf(deliveryHeader) ?? -1;
   if (header.data === null || column === -1) return always({ found: null });
-  const rows = await readColumn(sheet, tab, column, signal);
-  if (!rows.ok) return always({ found: 'failed', failure: askedInVain(rows.failure, sheet) });
+  const columns = await readColumns(sheet, tab, [column], signal);
+  if (!columns.ok) return always({ found: 'failed', failure: askedInVain(columns.failure, sheet) });
+  const rows = firstRows(columns.data[0] ?? []);
   const table = tableOf(sheet.spreadsheetId, tab, header.data);
   return (deliveryId) => {
-    const rowIndex = rows.data.get(deliveryId);
+    const rowIndex = rows.get(deliveryId);
     return { found: rowIndex === undefined ? null : receiptOf(table, rowIndex) };
   };
 }

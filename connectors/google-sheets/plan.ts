@@ -1,6 +1,7 @@
 import type { AttemptRequest } from '../../src/connector.ts';
 import { deliveryHeader } from './message.ts';
 import type { SheetMessage } from './message.ts';
+import { isNewer } from './newer.ts';
 
 /** One delivery's part in a call. */
 export type RowRequest = AttemptRequest<SheetMessage>;
@@ -27,6 +28,25 @@ export function requestsOf(planned: readonly PlannedRow[]): RowRequest[] {
 
 /** By the header of a key: the values of its column, each with the first row (from 0) that has it. */
 export type KeyColumns = ReadonlyMap<string, ReadonlyMap<string, number>>;
+
+/** What a tab has, as far as keys need it. */
+export interface TabContent {
+  readonly keys: KeyColumns;
+  /** The Delivery column, by row (from 0). */
+  readonly deliveries: readonly string[];
+}
+
+/**
+ * The deliveries that come too late: a newer one has updated the row of the same key meanwhile, so it stays as it is. Pure.
+ */
+export function overtaken(requests: readonly RowRequest[], { keys, deliveries }: TabContent): RowThere[] {
+  return requests.flatMap((request) => {
+    const { key, row } = request.message;
+    const rowIndex = key === undefined ? undefined : keys.get(key)?.get(String(row[key]));
+    const isLate = rowIndex !== undefined && isNewer(deliveries[rowIndex], request.deliveryId);
+    return isLate ? [{ rowIndex, row, requests: [request] }] : [];
+  });
+}
 
 /**
  * What one tab's deliveries come to when they are carried out in this order: rows to update and rows to add, the added
@@ -63,10 +83,11 @@ function valueIn({ row }: PlannedRow, header: string): string | undefined {
 }
 
 /**
- * The later values win, under the id of the first. If the answer is lost, the first is found by it, and the others write
- * their values once more, which changes nothing; had the last its id there, the first would put old values back.
+ * The newer values win, under the newer id. If the answer is lost, the newest is found by it, and the others leave the row
+ * alone when they see it there.
  */
 function merged({ rowIndex, row, requests }: PlannedRow, request: RowRequest): PlannedRow {
-  const values = { ...row, ...request.message.row, [deliveryHeader]: row[deliveryHeader]! };
+  const isLate = isNewer(row[deliveryHeader], request.deliveryId);
+  const values = isLate ? { ...request.message.row, ...row } : { ...row, ...request.message.row };
   return { rowIndex, row: values, requests: [...requests, request] };
 }

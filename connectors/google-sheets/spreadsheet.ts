@@ -11,57 +11,58 @@ export interface Spreadsheet {
   readonly call: Call;
 }
 
-type Values = readonly (readonly unknown[])[];
-
 /** The first row of a tab; empty where nothing is in it. */
 export async function readFirstRow(
-  sheet: Spreadsheet,
+  { call, spreadsheetId }: Spreadsheet,
   tab: string,
   signal: AbortSignal,
 ): Promise<Answer<readonly unknown[]>> {
-  const answer = await readValues(sheet, { range: `${quoteTab(tab)}!1:1` }, signal);
-  return answer.ok ? { ok: true, data: answer.data[0] ?? [] } : answer;
-}
-
-/** The values below the header of a column, as text, each with the first row (from 0) that has it. */
-export async function readColumn(
-  sheet: Spreadsheet,
-  tab: string,
-  column: number,
-  signal: AbortSignal,
-): Promise<Answer<ReadonlyMap<string, number>>> {
-  const name = columnName(column);
-  const answer = await readValues(
-    sheet,
-    {
-      range: `${quoteTab(tab)}!${name}:${name}`,
-      majorDimension: 'COLUMNS',
-      // As people see it, a number may have separators or a currency.
-      valueRenderOption: 'UNFORMATTED_VALUE',
-    },
-    signal,
-  );
-  if (!answer.ok) return answer;
-  const cells = answer.data[0] ?? [];
-  const rows = cells.map((cell, index) => [String(cell), index] as const).slice(1);
-  // Of equal values the last one set stays, which has to be the first of the rows.
-  return { ok: true, data: new Map(rows.toReversed()) };
-}
-
-async function readValues(
-  { call, spreadsheetId }: Spreadsheet,
-  query: { readonly range: string; readonly majorDimension?: string; readonly valueRenderOption?: string },
-  signal: AbortSignal,
-): Promise<Answer<Values>> {
+  const range = `${quoteTab(tab)}!1:1`;
   const answer = await call<sheets_v4.Schema$ValueRange>(
-    (api, options) => api.values.get({ spreadsheetId, ...query }, options),
+    (api, options) => api.values.get({ spreadsheetId, range }, options),
     signal,
   );
   if (!answer.ok) return answer;
   // Empty cells leave no values, so only the range tells them from an answer that is not Google's.
-  if (typeof answer.data.range !== 'string') return { ok: false, failure: { kind: 'foreign' } };
-  return { ok: true, data: answer.data.values ?? [] };
+  if (typeof answer.data.range !== 'string') return foreign;
+  return { ok: true, data: answer.data.values?.[0] ?? [] };
 }
+
+/** Columns with their headers, as text by row (from 0), all read at the same moment. */
+export async function readColumns(
+  { call, spreadsheetId }: Spreadsheet,
+  tab: string,
+  columns: readonly number[],
+  signal: AbortSignal,
+): Promise<Answer<readonly Column[]>> {
+  const names = columns.map(columnName);
+  const query = {
+    spreadsheetId,
+    ranges: names.map((name) => `${quoteTab(tab)}!${name}:${name}`),
+    majorDimension: 'COLUMNS',
+    // As people see it, a number may have separators or a currency.
+    valueRenderOption: 'UNFORMATTED_VALUE',
+  };
+  const answer = await call<sheets_v4.Schema$BatchGetValuesResponse>(
+    (api, options) => api.values.batchGet(query, options),
+    signal,
+  );
+  if (!answer.ok) return answer;
+  const { valueRanges } = answer.data;
+  if (!Array.isArray(valueRanges) || valueRanges.length !== columns.length) return foreign;
+  return { ok: true, data: valueRanges.map(({ values }) => (values?.[0] ?? []).map(String)) };
+}
+
+export type Column = readonly string[];
+
+/** The values below a column's header, each with the first row (from 0) that has it. */
+export function firstRows(column: Column): ReadonlyMap<string, number> {
+  const rows = column.map((value, index) => [value, index] as const).slice(1);
+  // Of equal values the last one set stays, which has to be the first of the rows.
+  return new Map(rows.toReversed());
+}
+
+const foreign = { ok: false, failure: { kind: 'foreign' } } as const;
 
 /** Changes that are not about values. All of them take effect, or none. */
 export function batchUpdate(
@@ -87,7 +88,7 @@ export async function describe(
   );
   if (!answer.ok) return answer;
   const { properties, sheets } = answer.data;
-  if (!Array.isArray(sheets)) return { ok: false, failure: { kind: 'foreign' } };
+  if (!Array.isArray(sheets)) return foreign;
   return { ok: true, data: { title: properties?.title ?? spreadsheetId, tabs: sheets.flatMap(tabOf) } };
 }
 

@@ -1,16 +1,17 @@
 import type { Outcome } from '../../src/model.ts';
+import { delivered } from '../../src/connector.ts';
 import { appendRows } from './append.ts';
-import { endTogether } from './endings.ts';
+import { endApart, endTogether } from './endings.ts';
 import type { Ending } from './endings.ts';
 import type { Answer } from './failure.ts';
 import type { Headers } from './headers.ts';
 import { deliveryHeader } from './message.ts';
 import { beforeWriting } from './outcomes.ts';
-import { isThere, planRows } from './plan.ts';
-import type { KeyColumns, RowRequest } from './plan.ts';
-import { readColumn } from './spreadsheet.ts';
+import { isThere, overtaken, planRows, requestsOf } from './plan.ts';
+import type { RowRequest, TabContent } from './plan.ts';
+import { firstRows, readColumns } from './spreadsheet.ts';
 import type { Spreadsheet } from './spreadsheet.ts';
-import { tableOf } from './table.ts';
+import { receiptOf, tableOf } from './table.ts';
 import type { Table } from './table.ts';
 import { updateRows } from './update.ts';
 
@@ -27,15 +28,24 @@ export async function writeRows(
   const header = await headers.ensure(message.tab, namesOf(requests), now, signal);
   if (!header.ok) return endTogether(requests, beforeWriting(header.failure, sheet));
   const table = tableOf(sheet.spreadsheetId, message.tab, header.data);
-  const columns = await readKeyColumns(sheet, table, requests, signal);
-  if (!columns.ok) return endTogether(requests, beforeWriting(columns.failure, sheet));
-  const planned = planRows(requests, columns.data);
+  const content = await readContent(sheet, table, requests, signal);
+  if (!content.ok) return endTogether(requests, beforeWriting(content.failure, sheet));
+  const late = overtaken(requests, content.data);
+  const inTime = requests.filter(notIn(requestsOf(late)));
+  const planned = planRows(inTime, content.data.keys);
   const added = planned.filter((row) => !isThere(row));
   // Added rows move what is below them, so the rows that were looked up come first.
   const updated = await updateRows(sheet, table, planned.filter(isThere), signal);
   const endings = [...updated, ...(await appendRows(sheet, table, added, signal))];
   if (endings.some(([, outcome]) => isSurprise(outcome))) headers.forget(message.tab);
-  return endings;
+  return [...endings, ...endApart(late, ({ rowIndex }) => delivered(receiptOf(table, rowIndex), newerThere))];
+}
+
+const newerThere = 'A newer update of this row was there already, so the row was left as it is.';
+
+function notIn(requests: readonly RowRequest[]): (request: RowRequest) => boolean {
+  const set = new Set(requests);
+  return (request) => !set.has(request);
 }
 
 /** Every header of the rows once, that of the deliveries last. */
@@ -45,20 +55,21 @@ function namesOf(requests: readonly RowRequest[]): string[] {
   return [...names, deliveryHeader];
 }
 
-async function readKeyColumns(
+/** Reads the columns of the keys and, with them, which delivery wrote each row last. Without keys nothing is read. */
+async function readContent(
   sheet: Spreadsheet,
   { tab, header }: Table,
   requests: readonly RowRequest[],
   signal: AbortSignal,
-): Promise<Answer<KeyColumns>> {
-  const columns = new Map<string, ReadonlyMap<string, number>>();
-  for (const key of new Set(requests.map(({ message }) => message.key))) {
-    if (key === undefined) continue;
-    const column = await readColumn(sheet, tab, header.indexOf(key), signal);
-    if (!column.ok) return column;
-    columns.set(key, column.data);
-  }
-  return { ok: true, data: columns };
+): Promise<Answer<TabContent>> {
+  const names = new Set(requests.flatMap(({ message: { key } }) => (key === undefined ? [] : [key])));
+  if (names.size === 0) return { ok: true, data: { keys: new Map(), deliveries: [] } };
+  const wanted = [deliveryHeader, ...names].map((name) => header.indexOf(name));
+  const columns = await readColumns(sheet, tab, wanted, signal);
+  if (!columns.ok) return columns;
+  const [deliveries = [], ...ofKeys] = columns.data;
+  const keys = new Map([...names].map((name, index) => [name, firstRows(ofKeys[index] ?? [])]));
+  return { ok: true, data: { keys, deliveries } };
 }
 
 /** Outcomes that an outdated header may have caused. */

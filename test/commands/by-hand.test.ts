@@ -53,7 +53,7 @@ rules:
 describe('replay', () => {
   test('sends one delivery again, under its old id, beside a connector that serves', async () => {
     const { command, delivery, ats, file, states } = await withDead(['Dana', 'Robin']);
-    const { code, out, err } = await command('replay', delivery(0));
+    const { code, out, err } = await command('replay', delivery(0), delivery(0));
     expect({ code, out, err }).toEqual({ code: 0, out: `${delivery(0)} goes out again\n`, err: '' });
     await settled(file);
     expect(ats.calls.map(({ deliveryId }) => deliveryId)).toEqual([delivery(0)]);

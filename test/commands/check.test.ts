@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { SmtpSandbox } from '../sandbox/smtp.ts';
 import { startTools, type ToolsOptions } from '../sandbox/tools.ts';
 import { base, run, stack, workplace } from './tools.ts';
 
@@ -121,6 +122,20 @@ describe('check --live', () => {
     expect(code).toBe(1);
     expect(out + err).not.toContain('xoxb-not-the-one');
     expect(out + err).not.toContain('half');
+  });
+
+  test('never repeats a credential that the tool repeats', async () => {
+    const { folder, write } = await workplace();
+    const smtp = await new SmtpSandbox({ login: { user: 'ops', password: 'hunter-two' } }).start();
+    onTestFinished(() => smtp.close());
+    smtp.faults.only = ['AUTH'];
+    smtp.faults.once({ kind: 'status', status: 535, body: 'hunter-two is wrong' });
+    const mail = `sinks: { mail: { connector: email, url: '\${SMTP_URL}', from: hiring@example.com } }`;
+    const file = await write('config.yaml', `${base(folder)}${mail}\nrules: []\n`);
+    const { code, out } = await run(['check', '--live', '--config', file], { SMTP_URL: smtp.url() });
+    expect(code).toBe(1);
+    expect(out).toContain('*** is wrong');
+    expect(out).not.toContain('hunter-two');
   });
 
   test('is not begun with a config that cannot be used', async () => {

@@ -250,7 +250,7 @@ describe('rows with a key', () => {
       "'Results'!A5:C5",
       "'Results'!A2:C2",
     ]);
-    expect(calls(sandbox)).toBe('token values.get values.get values.batchUpdate values.append');
+    expect(calls(sandbox)).toBe('token values.get values.batchGet values.batchUpdate values.append');
     const [second, third, fourth, first] = idsOf(requests);
     expect(sandbox.cells('Results').slice(1)).toEqual([
       ['a', '3', first],
@@ -311,7 +311,7 @@ describe('rows with a key', () => {
     const requests = [update('a', 'Completed'), update('a', 'Canceled')];
     const outcomes = await send(sink, requests);
     expect(outcomes.map(rangeOf)).toEqual(["'Results'!A2:C2", "'Results'!A2:C2"]);
-    expect(sandbox.cells('Results').slice(1)).toEqual([['a', 'Canceled', requests[0]!.deliveryId]]);
+    expect(sandbox.cells('Results').slice(1)).toEqual([['a', 'Canceled', requests[1]!.deliveryId]]);
   });
 
   test.for([true, false])(
@@ -325,11 +325,23 @@ describe('rows with a key', () => {
       requests.push(update('a', 'Completed'), update('a', 'Canceled'));
       expect(kinds(await send(sink, requests))).toEqual(['unknown', 'unknown', 'unknown']);
       const findings = await sink.findMany!(requests);
-      expect(findings.map(({ found }) => found !== null)).toEqual([true, false, false]);
-      expect(kinds(await send(sink, requests.slice(1)))).toEqual(['delivered', 'delivered']);
+      expect(findings.map(({ found }) => found !== null)).toEqual([false, false, true]);
+      expect(kinds(await send(sink, requests.slice(0, 2)))).toEqual(['delivered', 'delivered']);
       expect(sandbox.rows('Results')).toMatchObject([{ Candidate: 'a', Score: 7, Status: 'Canceled' }]);
     },
   );
+
+  test('and the same value leave the newest values, in whatever order they are tried', async () => {
+    const { sandbox, sink } = await connected();
+    const requests = [update('a', 'Sent'), update('a', 'Completed'), update('a', 'Canceled')];
+    const [first, late, newest] = requests;
+    await send(sink, [newest!, first!]);
+    expect(sandbox.rows('Results')).toMatchObject([{ Candidate: 'a', Status: 'Canceled' }]);
+    const [overtaken, added] = await send(sink, [late!, update('b', 'Completed')]);
+    expect(overtaken).toMatchObject({ outcome: 'delivered', note: expect.stringContaining('newer') });
+    expect(added).not.toHaveProperty('note');
+    expect(sandbox.rows('Results').map(({ Status }) => Status)).toEqual(['Canceled', 'Completed']);
+  });
 
   const cell = fc.constantFrom('x', 'y', 'z');
   const fields = fc.record(
@@ -373,7 +385,7 @@ describe('asking for many rows', () => {
     expect(findings.map(({ found }) => found)).toEqual(
       outcomes.map((outcome) => outcome.outcome === 'delivered' && outcome.receipt),
     );
-    expect(calls(sandbox)).toBe('values.get values.get values.get values.get');
+    expect(calls(sandbox)).toBe('values.get values.batchGet values.get values.batchGet');
   });
 
   test('finds those of a lost call, and only those', async () => {

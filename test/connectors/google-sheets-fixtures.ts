@@ -34,12 +34,15 @@ export function compose({ tab = 'Results', row = { Candidate: '42' }, key }: Fie
   return googleSheets.compose(fields, { deliveryId } as DeliveryContext, options);
 }
 
+/** Ids as the connector gives them: the later, the greater. */
+const idAfter = (events: number) => `dlv_${String(events).padStart(26, '0')}_1`;
+
 let count = 0;
 export function requestFor(
   fields: Fields = {},
   over: Partial<AttemptRequest<SheetMessage>> = {},
 ): AttemptRequest<SheetMessage> {
-  const deliveryId = over.deliveryId ?? `d-${(count += 1)}`;
+  const deliveryId = over.deliveryId ?? idAfter((count += 1));
   const composed = compose(fields, deliveryId);
   if ('rejected' in composed) throw new Error(composed.rejected.detail);
   return {

@@ -27,7 +27,7 @@ describe('a row', () => {
     const receipt = await written(sink, requestFor({ row: { Candidate: 'c', Status: 'Completed' } }));
     expect(sandbox.cells('Results')).toEqual([
       ['Candidate', 'Status', 'Delivery'],
-      ['c', 'Completed', expect.stringMatching(/^d-/)],
+      ['c', 'Completed', expect.stringMatching(/^dlv_/)],
     ]);
     expect(receipt).toEqual({ spreadsheetId: sandbox.spreadsheetId, range: "'Results'!A2:C2" });
   });
@@ -232,6 +232,8 @@ describe('a header', () => {
   );
 });
 
+const score = { row: { Candidate: 'a', Score: 7 }, key: 'Candidate' };
+
 describe('an action with a key', () => {
   test('updates the row with that value and leaves its other columns', async () => {
     const { sandbox, sink } = await connected();
@@ -272,6 +274,29 @@ describe('an action with a key', () => {
     await written(sink, update(true, 'newer'));
     await written(sink, update('Candidate', 'x'));
     expect(sandbox.rows('Results').map(({ Status }) => Status)).toEqual(['new', 'newer', 'x']);
+  });
+
+  test('leaves a row alone that a newer delivery has updated meanwhile, and says so', async () => {
+    const { sandbox, sink } = await connected();
+    const [first, late, newer] = [update('a', 'Sent'), update('a', 'Completed'), update('a', 'Canceled')];
+    await written(sink, first);
+    await written(sink, newer);
+    const before = sandbox.cells('Results');
+    expect(await sink.deliver(late)).toEqual({
+      outcome: 'delivered',
+      receipt: { spreadsheetId: sandbox.spreadsheetId, range: "'Results'!A2:C2" },
+      note: expect.stringContaining('newer update'),
+    });
+    expect(sandbox.cells('Results')).toEqual(before);
+  });
+
+  test('writes all that the deliveries of one event say of a row, in any order', async () => {
+    const { sandbox, sink } = await connected();
+    const event = 'dlv_01jd3v5m8k2q4r6t8w0y1z3a5c';
+    await written(sink, requestFor(score, { deliveryId: `${event}_2` }));
+    const status = { row: { Candidate: 'a', Status: 'Completed' }, key: 'Candidate' };
+    await written(sink, requestFor(status, { deliveryId: `${event}_1` }));
+    expect(sandbox.rows('Results')).toMatchObject([{ Candidate: 'a', Score: 7, Status: 'Completed' }]);
   });
 
   test('ends unknown when the answer to the update is lost, and is found', async () => {

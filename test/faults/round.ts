@@ -23,6 +23,8 @@ export interface RoundReport {
 }
 
 const drainForMs = 120_000;
+/** Each has a channel and a tab of its own, so that there are lanes beside each other. */
+const tests = 4;
 
 /**
  * Kills the connector at random moments while 200 events a second come in and every tool now and then fails, hangs, or
@@ -31,15 +33,16 @@ const drainForMs = 120_000;
 export async function runRound(seed: number): Promise<RoundReport> {
   const random = seeded(seed);
   const folder = await mkdtemp(join(tmpdir(), 'faults-'));
-  const tools = await startTools();
-  for (const faults of tools.faults) faults.decide = () => randomFault(random);
+  const channels = Array.from({ length: tests }, (_, testId) => `team-${testId}`);
+  const tools = await startTools({ slack: { channels } });
+  for (const faults of tools.faults) faults.decide = randomFaults(random);
   onlySending(tools);
   const configFile = join(folder, 'config.yaml');
   await writeFile(configFile, configText(folder, tools));
   const connector = new ConnectorProcess(configFile, tools.env);
   let url = `${await connector.start()}/hook`;
   const sender = new Sender(() => url);
-  const sending = sender.run((n) => `candidate-${seed}-${n}`);
+  const sending = sender.run((n) => ({ candidateId: `candidate-${seed}-${n}`, testId: n % tests }));
   const kills = 1 + Math.floor(random() * 3);
   try {
     for (let kill = 0; kill < kills; kill += 1) {
@@ -73,13 +76,18 @@ export async function runRound(seed: number): Promise<RoundReport> {
   }
 }
 
-function randomFault(random: () => number): Fault | null {
-  const roll = random();
-  if (roll < 0.05) return { kind: 'drop', commit: true };
-  if (roll < 0.08) return { kind: 'drop', commit: false };
-  if (roll < 0.11) return { kind: 'status', status: 503 };
-  if (roll < 0.112) return { kind: 'hang', commit: random() < 0.5 };
-  return null;
+/** One hang for each tool at most: it costs a whole time-out, and a round has to end. */
+function randomFaults(random: () => number): () => Fault | null {
+  let hangs = 0;
+  return () => {
+    const roll = random();
+    if (roll < 0.05) return { kind: 'drop', commit: true };
+    if (roll < 0.08) return { kind: 'drop', commit: false };
+    if (roll < 0.11) return { kind: 'status', status: 503 };
+    if (roll > 0.115 || hangs === 1) return null;
+    hangs += 1;
+    return { kind: 'hang', commit: random() < 0.5 };
+  };
 }
 
 /** SMTP's small steps would otherwise fail so often that no mail gets through. */
@@ -88,22 +96,24 @@ function onlySending({ smtp }: Tools): void {
 }
 
 function configText(folder: string, tools: Tools): string {
-  const often = 'retry: { minDelay: 50ms, maxDelay: 500ms, giveUpAfter: 1h }, timeout: 3s';
+  const often = 'retry: { minDelay: 50ms, maxDelay: 500ms, giveUpAfter: 1h }, timeout: 1s';
+  // It is crashes that are tried here and not patience.
+  const fast = `${often}, rate: 500/s`;
   return `
 receiver: { host: 127.0.0.1, port: 0, path: /hook, allowFrom: any }
 store: { url: "sqlite:${folder}/connector.db" }
 admin: { port: 0 }
 sinks:
-  slack: { connector: slack, token: "\${SLACK_BOT_TOKEN}", apiUrl: "${tools.slack.url}", ${often} }
-  sheet: { connector: google-sheets, spreadsheetId: "${tools.sheets.spreadsheetId}", credentials: "\${GOOGLE_CREDENTIALS}", apiUrl: "${tools.sheets.url}", ${often} }
+  slack: { connector: slack, token: "\${SLACK_BOT_TOKEN}", apiUrl: "${tools.slack.url}", ${fast} }
+  sheet: { connector: google-sheets, spreadsheetId: "${tools.sheets.spreadsheetId}", credentials: "\${GOOGLE_CREDENTIALS}", apiUrl: "${tools.sheets.url}", ${fast} }
   mail: { connector: email, url: "\${SMTP_URL}", from: hiring@example.com, ${often} }
   ats: { connector: webhook, url: "${tools.http.url}", secret: "\${ATS_SECRET}", allowPrivate: true, ${often} }
 rules:
   - name: all
     when: {}
     then:
-      - { sink: slack, channel: "#hiring", text: "{{ event.candidateId }}" }
-      - { sink: sheet, tab: Results, row: { Candidate: "{{ event.candidateId }}" } }
+      - { sink: slack, channel: "#team-{{ event.testId }}", text: "{{ event.candidateId }}" }
+      - { sink: sheet, tab: "Test {{ event.testId }}", row: { Candidate: "{{ event.candidateId }}" } }
       - { sink: mail, to: ops@example.com, subject: "{{ event.candidateId }}", text: completed }
       - { sink: ats }
 `;

@@ -4,6 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const betweenMs = 5;
 const retryAfterMs = 150;
 
+export interface SentEvent {
+  readonly candidateId: string;
+  readonly testId: number;
+}
+
 /** Plays the testing service: it tries each event twice, and then the event is gone. */
 export class Sender {
   readonly #url: () => string;
@@ -22,12 +27,12 @@ export class Sender {
   }
 
   /** Sends about 200 events a second until it is stopped, whether they are answered or not. */
-  async run(candidateId: (n: number) => string): Promise<void> {
+  async run(eventOf: (n: number) => SentEvent): Promise<void> {
     const began = performance.now();
     while (!this.#stopped) {
       // By the clock and not by the naps, which take longer when the machine is busy.
       while (this.#sent * betweenMs < performance.now() - began)
-        this.#underWay.push(this.#send(candidateId(this.#sent++)));
+        this.#underWay.push(this.#send(eventOf(this.#sent++)));
       await sleep(betweenMs);
     }
     await Promise.all(this.#underWay);
@@ -37,14 +42,14 @@ export class Sender {
     this.#stopped = true;
   }
 
-  async #send(candidateId: string): Promise<void> {
+  async #send(event: SentEvent): Promise<void> {
     const correlationId = randomUUID();
-    if (await this.#post(candidateId, correlationId)) return;
+    if (await this.#post(event, correlationId)) return;
     await sleep(retryAfterMs);
-    await this.#post(candidateId, correlationId);
+    await this.#post(event, correlationId);
   }
 
-  async #post(candidateId: string, correlationId: string): Promise<boolean> {
+  async #post(event: SentEvent, correlationId: string): Promise<boolean> {
     try {
       const response = await fetch(this.#url(), {
         method: 'POST',
@@ -52,10 +57,10 @@ export class Sender {
           'content-type': 'application/json; charset=utf-8',
           'x-service-correlationid': correlationId,
         },
-        body: JSON.stringify({ candidateId, testId: 1234567, status: 'Completed' }),
+        body: JSON.stringify({ ...event, status: 'Completed' }),
       });
       await response.arrayBuffer();
-      if (response.ok) this.accepted.push(candidateId);
+      if (response.ok) this.accepted.push(event.candidateId);
       return response.ok;
     } catch {
       return false;

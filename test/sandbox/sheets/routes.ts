@@ -83,6 +83,16 @@ const endpoints: readonly Endpoint[] = [
       updateValues(document, range, url.searchParams.get('valueInputOption'), JSON.parse(body) as ValueRange),
   },
   {
+    name: 'values.batchGet',
+    method: 'GET',
+    path: /^\/v4\/spreadsheets\/([^/:]+)\/values:batchGet$/,
+    writes: false,
+    carryOut: (document, { url: { searchParams } }) => ({
+      spreadsheetId: document.id,
+      valueRanges: searchParams.getAll('ranges').map((range) => getValues(document, range, searchParams)),
+    }),
+  },
+  {
     name: 'values.get',
     method: 'GET',
     path: /^\/v4\/spreadsheets\/([^/:]+)\/values\/([^/]+)$/,

@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
 import { Database } from '../../../src/store/sqlite/database.ts';
-import { openSqlite } from '../../../src/store/sqlite.ts';
+import { openStore } from '../../../src/store/open.ts';
+import type { Store } from '../../../src/store/store.ts';
 import { arrival, configId } from '../../contract/store-fixtures.ts';
 
 /**
@@ -10,23 +12,37 @@ import { arrival, configId } from '../../contract/store-fixtures.ts';
  */
 const plays: { readonly [play: string]: (path: string) => Promise<void> } = {
   async serve(path) {
-    await openSqlite(path, { serve: true });
+    await openStore(`sqlite:${path}`, { serve: true });
     tell('serving');
     setInterval(() => undefined, 1000);
   },
 
-  /** Accepts events without end, a few at a time. */
   async accept(path) {
-    const store = await openSqlite(path, { serve: false });
-    await store.saveConfig({ id: configId, source: {}, savedAt: 0 });
-    for (let n = 0; ; n += 1) {
-      const batch = [0, 1, 2].map((index) => {
-        const id = `evt_child_${process.pid}_${n}_${index}`;
-        return store.accept(arrival({ id, candidateId: id, correlationId: id }));
-      });
-      const accepted = await Promise.all(batch);
-      for (const { eventId } of accepted) tell(eventId);
-    }
+    await acceptWithoutEnd(await openStore(`sqlite:${path}`, { serve: false }));
+  },
+
+  async 'serve and accept'(path) {
+    await acceptWithoutEnd(await openStore(`sqlite:${path}`, { serve: true }));
+  },
+
+  /** Loses the thread that has its store, with a call that waits. */
+  async lose(path) {
+    const threads: Worker[] = [];
+    process.on('worker', (thread) => threads.push(thread));
+    const store = await openStore(`sqlite:${path}`, { serve: true });
+    const failure = (error: Error) => tell(`${error.name}: ${error.message}`);
+    store.probe().catch(failure);
+    await threads[0]?.terminate();
+    store.probe().catch(failure);
+    setInterval(() => undefined, 1000);
+  },
+
+  /** Ends by itself, the store still open. */
+  async leave(path) {
+    const store = await openStore(`sqlite:${path}`, { serve: true });
+    await store.probe();
+    tell('written');
+    process.disconnect?.();
   },
 
   /** Keeps the store locked until it hears from its parent. */
@@ -44,7 +60,7 @@ const plays: { readonly [play: string]: (path: string) => Promise<void> } = {
 
   /** Started under a limit on the size of files: fills the store, lifts the limit, goes on. */
   async fill(path) {
-    const store = await openSqlite(path, { serve: true });
+    const store = await openStore(`sqlite:${path}`, { serve: true });
     await store.saveConfig({ id: configId, source: {}, savedAt: 0 });
     const accepted: string[] = [];
     const raw = { filler: 'x'.repeat(50_000) };
@@ -70,7 +86,7 @@ const plays: { readonly [play: string]: (path: string) => Promise<void> } = {
   async trespass(path) {
     if (process.getuid?.() === 0) process.setuid?.(65_534);
     const refused = await untilRefused(async () => {
-      const store = await openSqlite(path, { serve: true });
+      const store = await openStore(`sqlite:${path}`, { serve: true });
       await store.accept(arrival());
       await sleep(1);
     });
@@ -78,6 +94,19 @@ const plays: { readonly [play: string]: (path: string) => Promise<void> } = {
     process.disconnect?.();
   },
 };
+
+/** A few events at a time. */
+async function acceptWithoutEnd(store: Store): Promise<never> {
+  await store.saveConfig({ id: configId, source: {}, savedAt: 0 });
+  for (let n = 0; ; n += 1) {
+    const batch = [0, 1, 2].map((index) => {
+      const id = `evt_child_${process.pid}_${n}_${index}`;
+      return store.accept(arrival({ id, candidateId: id, correlationId: id }));
+    });
+    const accepted = await Promise.all(batch);
+    for (const { eventId } of accepted) tell(eventId);
+  }
+}
 
 async function untilRefused(write: () => Promise<void>): Promise<{ name: string; message: string }> {
   for (;;) {

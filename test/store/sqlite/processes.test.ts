@@ -130,16 +130,19 @@ test('accepts as soon as another process gives up its lock', async () => {
   await expect(acceptance).resolves.toMatchObject({ duplicate: false });
 });
 
-test('keeps every event that it answered for when it is killed', async () => {
-  const store = await open();
-  for (const round of [1, 2, 3]) {
-    const child = start('accept');
-    const accepted = await heardMany(child, 50 * round);
-    await kill(child);
-    const kept = await Promise.all(accepted.map((id) => store.event(String(id))));
-    expect(kept.filter((detail) => detail?.deliveries.length === 1)).toHaveLength(accepted.length);
-  }
-});
+test.each(['accept', 'serve and accept'])(
+  'keeps what it answered for when it is killed (%s)',
+  async (play) => {
+    const store = await open();
+    for (const round of [1, 2, 3]) {
+      const child = start(play);
+      const accepted = await heardMany(child, 50 * round);
+      await kill(child);
+      const kept = await Promise.all(accepted.map((id) => store.event(String(id))));
+      expect(kept.filter((detail) => detail?.deliveries.length === 1)).toHaveLength(accepted.length);
+    }
+  },
+);
 
 test('says that it cannot write when the disk takes no more, and recovers when it does again', async () => {
   const limited = spawn(
