@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import nock from 'nock';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { googleSheets } from '../../connectors/google-sheets/index.ts';
 import type { SheetMessage } from '../../connectors/google-sheets/message.ts';
 import { endlessJson, serve } from './raw-server.ts';
@@ -524,9 +524,9 @@ describe('signing in', () => {
     controller.abort();
     await outcome;
     expect(response.destroyed).toBe(false);
-    const closed = once(response, 'close');
     await sink.close();
-    await closed;
+    // Its own time-out is longer than this waits.
+    await vi.waitFor(() => expect(response.destroyed).toBe(true));
   });
 
   test('uses the credentials as text, as keys in the config, or from a file', async () => {

@@ -19,7 +19,9 @@ export async function serve(listener: RequestListener) {
 export const endlessJson: RequestListener = (_, response) => {
   const chunk = 'x'.repeat(256 * 1024);
   let chunks = 0;
-  response.writeHead(200, { 'content-type': 'application/json' }).write('{"ok":true,"range":"');
+  response
+    .writeHead(200, { 'content-type': 'application/json' })
+    .write('{"ok":true,"channel":"C1","ts":"1.2","messages":[],"range":"');
   const more = () => {
     if (response.destroyed) return;
     if ((chunks += 1) > 400) response.end('"}');
