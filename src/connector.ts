@@ -9,6 +9,7 @@ import { Secret } from './secret.ts';
 
 export { Secret };
 export { digestInShort, eventInShort, noticeInShort } from './default-texts.ts';
+export { boundedAnswer } from './bounded-answer.ts';
 export { fetchFailure } from './fetch-failure.ts';
 
 /**

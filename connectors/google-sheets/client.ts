@@ -1,8 +1,11 @@
 import type { MethodOptions, sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
-import { fetchFailure } from '../../src/connector.ts';
+import { boundedAnswer, fetchFailure } from '../../src/connector.ts';
 import type { ServiceAccount } from './credentials.ts';
 import { Tokens } from './tokens.ts';
 import type { Answer, ApiError, Failure } from './failure.ts';
+
+/** Two columns of half a million rows. */
+const maxAnswerBytes = 50 * 1024 * 1024;
 
 type Library = typeof import('googleapis/build/src/apis/sheets/index.js');
 type Api = sheets_v4.Resource$Spreadsheets;
@@ -13,22 +16,27 @@ export type Call = <Data>(
   signal: AbortSignal,
 ) => Promise<Answer<Data>>;
 
-/** Calls through Google's client. A token is fetched before and apart, so that its failure is known to have sent nothing. */
-export function sheetsApi(library: Library, account: ServiceAccount, apiUrl: string): Call {
+/** Calls through Google's client. A token is fetched before and apart, so that its failure is known to have sent nothing. `closed` ends such a fetch when no attempt waits for it any more. */
+export function sheetsApi(
+  library: Library,
+  account: ServiceAccount,
+  apiUrl: string,
+  closed: AbortSignal,
+): Call {
   const api = library.sheets({ version: 'v4', rootUrl: apiUrl }).spreadsheets;
-  const tokens = new Tokens(library, account);
+  const tokens = new Tokens(library, account, closed);
   return async (run, signal) => {
     if (signal.aborted) return failed({ kind: 'stopped', left: false });
     const token = await tokens.get(signal);
     if (typeof token !== 'string') return failed(token);
-    const seen: Seen = { began: false, answered: null };
+    const seen: Seen = { began: false, answered: null, tooLong: false };
     try {
       const { data } = await run(api, callOptions(token, seen, signal));
       return typeof data === 'object' ? { ok: true, data } : failed({ kind: 'foreign' });
     } catch (error) {
       if (seen.answered?.status === 401) tokens.forget();
       if (!seen.began) throw error;
-      return failed(failureOf(error, seen.answered, signal));
+      return failed(failureOf(error, seen, signal));
     }
   };
 }
@@ -38,6 +46,7 @@ const failed = (failure: Failure) => ({ ok: false, failure }) as const;
 interface Seen {
   began: boolean;
   answered: Response | null;
+  tooLong: boolean;
 }
 
 function callOptions(token: string, seen: Seen, signal: AbortSignal): MethodOptions {
@@ -47,17 +56,19 @@ function callOptions(token: string, seen: Seen, signal: AbortSignal): MethodOpti
     fetchImplementation: async (url, init) => {
       seen.began = true;
       // Node's fetch, as everywhere here, so that failures look alike; it keeps connections and ends with the signal.
-      return (seen.answered = await fetch(url, { ...init, redirect: 'manual', signal }));
+      seen.answered = await fetch(url, { ...init, redirect: 'manual', signal });
+      return boundedAnswer(seen.answered, maxAnswerBytes, () => (seen.tooLong = true));
     },
   };
 }
 
-function failureOf(error: unknown, answered: Response | null, signal: AbortSignal): Failure {
+function failureOf(error: unknown, { answered, tooLong }: Seen, signal: AbortSignal): Failure {
   if (answered !== null && !answered.ok) {
     const retryAfterMs = delayMs(answered.headers.get('retry-after'));
     const stated = retryAfterMs !== null && { retryAfterMs };
     return { kind: 'http', status: answered.status, error: apiError(error), ...stated };
   }
+  if (tooLong) return { kind: 'foreign' };
   if (signal.aborted) return { kind: 'stopped', left: true };
   return { kind: 'network', ...fetchFailure(error) };
 }

@@ -32,8 +32,9 @@ async function lookInTab(
 ): Promise<(deliveryId: string) => Finding> {
   const header = await headers.read(tab, now, signal);
   if (!header.ok) return always({ found: 'failed', failure: askedInVain(header.failure, sheet) });
-  const column = header.data?.indexOf(deliveryHeader) ?? -1;
-  if (header.data === null || column === -1) return always({ found: null });
+  if (header.data === null || header.data.every((name) => name === '')) return always({ found: null });
+  const column = header.data.indexOf(deliveryHeader);
+  if (column === -1) return always({ found: 'impossible', detail: noColumn(tab) });
   const columns = await readColumns(sheet, tab, [column], signal);
   if (!columns.ok) return always({ found: 'failed', failure: askedInVain(columns.failure, sheet) });
   const rows = firstRows(columns.data[0] ?? []);
@@ -43,5 +44,9 @@ async function lookInTab(
     return { found: rowIndex === undefined ? null : receiptOf(table, rowIndex) };
   };
 }
+
+/** Somebody may have renamed it after rows were written. */
+const noColumn = (tab: string) =>
+  `The tab ${tab} has no column ${deliveryHeader}, so nobody can tell which rows are there.`;
 
 const always = (finding: Finding) => () => finding;

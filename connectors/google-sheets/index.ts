@@ -81,7 +81,9 @@ export const googleSheets = defineConnector({
   compose: (fields, context) => compose(fields, context),
   connect: async ({ spreadsheetId, credentials: given, apiUrl }): Promise<Sink<SheetMessage>> => {
     const account = await readAccount(given);
-    const call = sheetsApi(await import('googleapis/build/src/apis/sheets/index.js'), account, apiUrl);
+    const closing = new AbortController();
+    const library = await import('googleapis/build/src/apis/sheets/index.js');
+    const call = sheetsApi(library, account, apiUrl, closing.signal);
     const sheet: Spreadsheet = { spreadsheetId, account: account.email, call };
     const headers = new Headers(sheet);
     return {
@@ -90,7 +92,7 @@ export const googleSheets = defineConnector({
       find: async (request) => (await findRows(sheet, headers, [request]))[0]!,
       findMany: (requests) => findRows(sheet, headers, requests),
       check: (messages, signal) => checkSheet(sheet, messages, signal),
-      close: async () => {},
+      close: async () => closing.abort(),
     };
   },
 });

@@ -1,4 +1,4 @@
-import { fetchFailure } from '../../src/connector.ts';
+import { boundedAnswer, fetchFailure } from '../../src/connector.ts';
 import type { ServiceAccount } from './credentials.ts';
 import type { Failure } from './failure.ts';
 
@@ -9,17 +9,20 @@ type Signer = InstanceType<Library['auth']['JWT']>;
 const scopes = ['https://www.googleapis.com/auth/spreadsheets'];
 /** Attempts share a token, so one attempt's end must not end its fetch; this does. */
 const fetchTimeoutMs = 10_000;
+const maxTokenBytes = 64 * 1024;
 
 /** Access tokens of a service account, kept until shortly before they expire. */
 export class Tokens {
   readonly #library: Library;
   readonly #account: ServiceAccount;
+  readonly #closed: AbortSignal;
   #signer: Signer;
   #answered: Response | null = null;
 
-  constructor(library: Library, account: ServiceAccount) {
+  constructor(library: Library, account: ServiceAccount, closed: AbortSignal) {
     this.#library = library;
     this.#account = account;
+    this.#closed = closed;
     this.#signer = this.#newSigner();
   }
 
@@ -62,10 +65,11 @@ export class Tokens {
           const bounded = {
             ...init,
             redirect: 'manual',
-            signal: AbortSignal.timeout(fetchTimeoutMs),
+            signal: AbortSignal.any([AbortSignal.timeout(fetchTimeoutMs), this.#closed]),
           } as const;
           this.#answered = null;
-          return (this.#answered = await fetch(tokenUrl, bounded));
+          this.#answered = await fetch(tokenUrl, bounded);
+          return boundedAnswer(this.#answered, maxTokenBytes, () => {});
         },
       },
     });

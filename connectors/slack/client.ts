@@ -1,4 +1,4 @@
-import { fetchFailure } from '../../src/connector.ts';
+import { boundedAnswer, fetchFailure } from '../../src/connector.ts';
 import type { Secret } from '../../src/connector.ts';
 
 /** Why a call of the Web API gave no result. Flat, and without anything of the client's errors, which carry headers. */
@@ -30,6 +30,9 @@ export type Call = <Data = unknown>(
   signal: AbortSignal,
 ) => Promise<Answer<Data>>;
 
+/** A page of 200 messages with all their blocks has less. */
+const maxAnswerBytes = 10 * 1024 * 1024;
+
 type Library = typeof import('@slack/web-api');
 
 /** The client prints warnings about arguments, and with them the arguments. */
@@ -54,7 +57,7 @@ export function webApi({ WebClient }: Library, token: Secret, apiUrl: string): C
     signal: AbortSignal,
   ): Promise<Answer<Data>> => {
     if (signal.aborted) return { ok: false, failure: { kind: 'stopped', left: false } };
-    const seen: Seen = { began: false, answered: null };
+    const seen: Seen = { began: false, answered: null, tooLong: false };
     const client = new WebClient(token.reveal(), {
       slackApiUrl: apiUrl,
       allowAbsoluteUrls: false,
@@ -64,14 +67,15 @@ export function webApi({ WebClient }: Library, token: Secret, apiUrl: string): C
       fetch: async (url, init) => {
         seen.began = true;
         // A redirect would turn the POST into a GET, so it counts as the answer.
-        return (seen.answered = await fetch(url, { ...init, redirect: 'manual', signal }));
+        seen.answered = await fetch(url, { ...init, redirect: 'manual', signal });
+        return boundedAnswer(seen.answered, maxAnswerBytes, () => (seen.tooLong = true));
       },
     });
     try {
       return { ok: true, data: (await client.apiCall(method, { ...args })) as Data };
     } catch (error) {
       if (!seen.began) throw error;
-      return { ok: false, failure: failureOf(error, seen.answered, signal) };
+      return { ok: false, failure: failureOf(error, seen, signal) };
     }
   };
 }
@@ -79,13 +83,15 @@ export function webApi({ WebClient }: Library, token: Secret, apiUrl: string): C
 interface Seen {
   began: boolean;
   answered: Response | null;
+  tooLong: boolean;
 }
 
-function failureOf(error: unknown, answered: Response | null, signal: AbortSignal): Failure {
+function failureOf(error: unknown, { answered, tooLong }: Seen, signal: AbortSignal): Failure {
   if (answered !== null && answered.status !== 200) {
     const retryAfterMs = delayMs(answered.headers.get('retry-after'));
     return { kind: 'http', status: answered.status, ...(retryAfterMs !== null && { retryAfterMs }) };
   }
+  if (tooLong) return { kind: 'foreign' };
   const data = refusal(error);
   if (data !== null) {
     const code = data.error;

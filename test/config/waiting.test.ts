@@ -191,6 +191,10 @@ sinks:
     expect(planNotice(held, notice, now).dueAt).toBe(Date.parse('2026-11-23T08:00:00Z'));
   });
 
+  test('may go through a sink that no rule uses, and has a way around each', () => {
+    expect(load(text).warnings).toEqual([]);
+  });
+
   test('is not there unless it is written', () => {
     expect(load('').plan.alerts).toEqual([]);
   });

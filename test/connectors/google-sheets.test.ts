@@ -1,11 +1,14 @@
 import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import nock from 'nock';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { googleSheets } from '../../connectors/google-sheets/index.ts';
 import type { SheetMessage } from '../../connectors/google-sheets/message.ts';
+import { endlessJson, serve } from './raw-server.ts';
 import {
   calls,
   compose,
@@ -325,11 +328,20 @@ describe('asking for an earlier row', () => {
   test.for<[string, readonly (readonly string[])[] | null]>([
     ['there is no tab', null],
     ['the tab is empty', []],
-    ['there is no column of deliveries', [['Candidate'], ['c']]],
   ])('finds nothing where %s', async ([, cells]) => {
     const { sandbox, sink } = await connected();
     if (cells) given(sandbox, 'Results', cells);
     expect(await sink.find!(requestFor())).toEqual({ found: null });
+  });
+
+  test('is impossible where the column of deliveries was renamed', async () => {
+    const { sandbox, sink } = await connected();
+    given(sandbox, 'Results', [
+      ['Candidate', 'Sent by'],
+      ['c', 'd-1'],
+    ]);
+    const impossible = { found: 'impossible', detail: expect.stringContaining('no column Delivery') };
+    expect(await sink.find!(requestFor())).toEqual(impossible);
   });
 
   test.for([
@@ -440,6 +452,15 @@ describe('a refusal by Google', () => {
   );
 });
 
+test('an answer without end is no answer of Google’s', async () => {
+  const { sandbox } = await connected();
+  const endless = await serve(endlessJson);
+  const sink = await connect(sandbox, { apiUrl: endless.url });
+  const words = { reason: 'server', detail: expect.stringContaining('other than Google') };
+  expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'retry', ...words });
+  expect(await sink.find!(requestFor())).toMatchObject({ found: 'failed', failure: words });
+});
+
 test.for(['token', 'values.get', 'values.append'])(
   '%s is called once an attempt, whatever comes of it',
   async (call) => {
@@ -490,6 +511,22 @@ describe('signing in', () => {
     const outcome = await sink.deliver(requestFor({}, { signal: controller.signal }));
     expect(outcome).toMatchObject({ outcome: 'retry', reason: 'timeout' });
     expect(sandbox.calls).toEqual(['token']);
+  });
+
+  test('that hangs keeps nothing open once the sink is closed', async () => {
+    const { sandbox } = await connected();
+    const tokens = await serve(() => {});
+    const account = { ...(JSON.parse(sandbox.credentials) as object), token_uri: tokens.url };
+    const sink = await connect(sandbox, { credentials: JSON.stringify(account) });
+    const controller = new AbortController();
+    const outcome = sink.deliver(requestFor({}, { signal: controller.signal }));
+    const [, response] = (await once(tokens.server, 'request')) as [unknown, ServerResponse];
+    controller.abort();
+    await outcome;
+    expect(response.destroyed).toBe(false);
+    await sink.close();
+    // Its own time-out is longer than this waits.
+    await vi.waitFor(() => expect(response.destroyed).toBe(true));
   });
 
   test('uses the credentials as text, as keys in the config, or from a file', async () => {

@@ -10,6 +10,7 @@ import { refusals } from '../../connectors/slack/refusals.ts';
 import type { AttemptRequest, DeliveryContext, Sink } from '../../src/connector.ts';
 import type { Receipt } from '../../src/model.ts';
 import { startSlack } from '../sandbox/slack.ts';
+import { endlessJson, serve } from './raw-server.ts';
 import type { SlackOptions, SlackSandbox } from '../sandbox/slack.ts';
 
 const open: { close(): Promise<unknown> }[] = [];
@@ -134,6 +135,16 @@ describe('a delivery', () => {
     } finally {
       nock.restore();
     }
+  });
+});
+
+test('an answer without end is no answer of Slack’s', async () => {
+  const sink = await connect(`${(await serve(endlessJson)).url}/api/`, 'xoxb-1');
+  const words = { reason: 'server', detail: expect.stringContaining('other than Slack') };
+  expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'unknown', ...words });
+  expect(await sink.find!(requestFor({ channel: 'C0123456789' }))).toMatchObject({
+    found: 'failed',
+    failure: words,
   });
 });
 
