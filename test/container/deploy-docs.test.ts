@@ -75,6 +75,7 @@ describe('docs/deploy.md', () => {
         },
       ]),
     );
+    metrics.sinksKnown(['slack']);
     const { text: scraped } = await metrics.scrape();
     const named = text.matchAll(/\b(candidate_connector_\w+)(?:\{(\w+)=~?"([^"\\]+))?/g);
     for (const [, name = '', label, value] of named) {

@@ -61,12 +61,13 @@ describe('a store in a thread', () => {
   test('reads while a write waits for another process that has the file locked', async () => {
     const store = await open();
     const other = fork(join(import.meta.dirname, 'sqlite/child.ts'), ['lock', path]);
+    const ended = once(other, 'exit');
     await once(other, 'message');
     const acceptance = store.accept(arrival());
     await expect(store.lanes()).resolves.toEqual([]);
     other.send('let go');
     await expect(acceptance).resolves.toMatchObject({ duplicate: false });
-    await once(other, 'exit');
+    await ended;
   });
 
   test('hands on events that are nested as deeply as a body can be', async () => {
