@@ -14,7 +14,7 @@ const sample = {
 };
 const { candidateNumericalId: _, ...sampleWithoutNumber } = sample;
 
-const often = 'retry: { minDelay: 40ms, maxDelay: 80ms, giveUpAfter: 1h }, timeout: 2s';
+const often = 'retry: { minDelay: 40ms, maxDelay: 80ms, giveUpAfter: 1h }, timeout: 2s, rate: 1000/s';
 
 const configText = (folder: string, more = '') => `${base(folder)}
 sinks:

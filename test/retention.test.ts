@@ -23,7 +23,7 @@ function stillClock(now: number) {
 
 async function openTemporary() {
   const folder = await mkdtemp(join(tmpdir(), 'retention-'));
-  const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
+  const store = await openStore(`sqlite:${folder}/connector.db`, { serve: false });
   onTestFinished(async () => {
     await store.close();
     await rm(folder, { recursive: true });

@@ -86,9 +86,13 @@ function text(event: Event, { rules }: Explanation, messages: readonly Shown[], 
 }
 
 /** The message as YAML, which reads best, and is what the config is written in. */
-function shownText({ rule, sink, connector, dueAt, message, problem }: Shown, now: number, io: Io): string {
+function shownText(
+  { rule, sink, connector, dueAt, group, message, problem }: Shown,
+  now: number,
+  io: Io,
+): string {
   const due = Date.parse(dueAt);
-  const at = due === now ? 'at once' : `at ${when(due)}`;
+  const at = due === now ? 'at once' : `at ${when(due)}${group === null ? '' : ', in a digest'}`;
   const head = `  ${paint(io, 'cyan', sink)} (${connector}, rule ${printable(rule)}) ${at}`;
   if (problem !== undefined) return `${head}\n    ${paint(io, 'red', printable(problem))}`;
   const lines = stringify(message, { lineWidth: 0 }).trimEnd().split('\n');

@@ -107,6 +107,15 @@ describe('what two plans make of an event', () => {
     ]);
   });
 
+  test('differs by a digest: it goes later, and says what it says of this one event', () => {
+    const digest = `{ sink: slack, channel: '#hiring', text: '{{ events.size }} came', digest: { every: 1h } }`;
+    const [[, edits] = []] = difference(rule('a', slack('one')), rule('a', digest)).changed;
+    expect(edits).toEqual([
+      { key: 'dueAt', before: '2026-11-21T00:00:00.000Z', after: '2026-11-21T01:00:00.000Z' },
+      { key: 'text', before: 'one', after: '1 came' },
+    ]);
+  });
+
   test('differs where a message can no longer be made', () => {
     const found = difference(rule('a', slack('one')), rule('a', slack('{{ event.raw.gone }}')));
     expect(found.changed).toEqual([

@@ -43,6 +43,20 @@ describe('explain', () => {
     expect(out).toMatch(/text: \|-\n {6}one\n {6}two\n/);
   });
 
+  test('says when a message goes out that does not go at once', async () => {
+    const config = rules
+      .replace(
+        "text: '{{ test.name }}: {{ event.candidateId }}' }",
+        "text: '{{ events.size }} came', digest: { every: 1h } }",
+      )
+      .replace('text: "one\\ntwo" }', 'text: Hi, hours: office }')
+      .concat("hours: { office: { timezone: UTC, days: [mon], from: '08:00', to: '18:00' } }\n");
+    const { out } = await explain([...completed, '--at', '2026-11-21T22:10:00Z'], config);
+    expect(out).toMatch(/slack \(slack, rule completed\) at 2026-11-21 23:00:00 UTC, in a digest\n/);
+    expect(out).toMatch(/text: "?1 came/);
+    expect(out).toContain('mail (email, rule completed) at 2026-11-23 08:00:00 UTC\n');
+  });
+
   test('says where nothing would be sent', async () => {
     const config = 'sinks: {}\nrules: []\n';
     const { out } = await explain(completed, config);
