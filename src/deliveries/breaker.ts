@@ -39,11 +39,15 @@ export class Breaker {
     return this.#probing || now < this.#probeAt ? 0 : 1;
   }
 
-  /** To be called for each attempt that starts; true if it is a probe. */
-  started(): boolean {
-    if (this.#openedAt === null) return false;
-    this.#probing = true;
-    return true;
+  /** Takes what `allowance` gave; true if it is the probe, which has to end or be given back before there is another. */
+  take(): boolean {
+    this.#probing = this.#openedAt !== null;
+    return this.#probing;
+  }
+
+  /** The probe found nothing to attempt. */
+  giveBackProbe(): void {
+    this.#probing = false;
   }
 
   /** Tells how an attempt ended; returns what changed by it. Probes are spaced by the sink's own retry policy. */

@@ -11,6 +11,8 @@ export interface Permit {
   readonly calls: number;
   /** When it is worth asking again (ms), where time alone will help; Infinity where a call has to end first. */
   readonly askAgainAt: number;
+  /** The one call is there to find out whether a paused sink works again. */
+  readonly probe: boolean;
 }
 
 /** A call under way. */
@@ -42,17 +44,19 @@ export class Traffic {
     const allowed = Math.min(breaker.allowance(now), this.#paceAllowance(place.lane, limit, now));
     const calls = this.#occupancy.take(place, limitsOf(sink), allowed);
     const waits = [breaker.waitsUntil(now), limit ? this.#pace.readyAt(place.lane, limit, now) : now];
-    return { calls, askAgainAt: allowed > 0 ? Infinity : Math.max(...waits) };
+    const probe = calls > 0 && breaker.take();
+    return { calls, probe, askAgainAt: allowed > 0 ? Infinity : Math.max(...waits) };
   }
 
   /** Gives back permits that found nothing to do. */
-  giveBack(place: Place, calls: number): void {
+  giveBack(place: Place, calls: number, probe: boolean): void {
     this.#occupancy.free(place, calls);
+    if (probe && calls > 0) this.#breaker(place.sink).giveBackProbe();
   }
 
-  started(place: Place, sink: SinkConfig | undefined, now: number): Ticket {
+  started(place: Place, sink: SinkConfig | undefined, now: number, probe: boolean): Ticket {
     if (sink?.pace) this.#pace.spend(place.lane, sink.pace, now, 1);
-    return { place, probe: this.#breaker(place.sink).started() };
+    return { place, probe };
   }
 
   /** Frees the call's place and learns from its outcomes; tells if its sink was paused or resumed by them. */

@@ -130,24 +130,23 @@ export class Worker {
   /** Starts as many calls as the lane may; returns when to look at it again. */
   async #claimLane(head: LaneHead, now: number): Promise<number> {
     const sink = this.#parts.config().sinks.get(head.sink);
-    const { calls, askAgainAt } = this.#traffic.permit(head, sink, now);
+    const { calls, probe, askAgainAt } = this.#traffic.permit(head, sink, now);
     if (calls === 0) return askAgainAt;
     const batch = sink?.connector.batch?.max ?? 1;
     let started = 0;
     try {
       const claimed = await this.#parts.store.claim({ lane: head.lane, now, limit: calls * batch });
       for (const call of chunks(claimed, batch)) {
-        this.#begin(call, head, sink, now);
+        this.#begin(call, sink, this.#traffic.started(head, sink, now, probe));
         started += 1;
       }
     } finally {
-      this.#traffic.giveBack(head, calls - started);
+      this.#traffic.giveBack(head, calls - started, probe);
     }
     return askAgainAt;
   }
 
-  #begin(call: readonly Claimed[], place: LaneHead, sink: SinkConfig | undefined, now: number): void {
-    const ticket = this.#traffic.started(place, sink, now);
+  #begin(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket): void {
     const done = this.#make(call, sink, ticket).finally(() => {
       this.#underWay.delete(done);
       this.wake();

@@ -42,7 +42,7 @@ test('one probe at a time goes out when it is due', () => {
   expect(dueAt).toBeGreaterThanOrEqual(5000);
   expect(breaker.allowance(dueAt - 1)).toBe(0);
   expect(breaker.allowance(dueAt)).toBe(1);
-  expect(breaker.started()).toBe(true);
+  expect(breaker.take()).toBe(true);
   expect(breaker.allowance(dueAt)).toBe(0);
   expect(breaker.waitsUntil(dueAt)).toBe(Infinity);
 });
@@ -55,7 +55,7 @@ test('a probe that fails waits longer for the next, up to five minutes', () => {
     const dueAt = breaker.waitsUntil(now);
     waits.push(dueAt - now);
     now = dueAt;
-    breaker.started();
+    breaker.take();
     breaker.ended('fails', ended(now, true));
   }
   expect(waits).toEqual(waits.toSorted((a, b) => a - b));
@@ -64,7 +64,7 @@ test('a probe that fails waits longer for the next, up to five minutes', () => {
 
 test('a probe that works resumes the sink', () => {
   const breaker = broken();
-  breaker.started();
+  breaker.take();
   expect(breaker.ended('works', ended(9000, true))).toBe('resumed');
   expect(breaker.allowance(9000)).toBe(Infinity);
   expect(breaker.pausedSince).toBeNull();
@@ -73,7 +73,7 @@ test('a probe that works resumes the sink', () => {
 test('a probe whose message was at fault lets another one try', () => {
   const breaker = broken();
   const dueAt = breaker.waitsUntil(0);
-  breaker.started();
+  breaker.take();
   expect(breaker.ended('unsaid', ended(dueAt, true))).toBeNull();
   expect(breaker.allowance(breaker.waitsUntil(dueAt))).toBe(1);
 });
