@@ -98,7 +98,8 @@ function shouldSend(asked: Asked, onUnknown: SinkConfig['onUnknown']): boolean {
 function notSent(asked: Asked): Ending {
   if ('outcome' in asked) return { outcome: asked, askedAbsent: false, hold: false };
   const detail = asked.certain ? '' : asked.detail;
-  return { outcome: { outcome: 'unknown', reason: 'unexpected', detail }, askedAbsent: false, hold: true };
+  const outcome: Outcome = { outcome: 'unknown', reason: 'unexpected', detail };
+  return { outcome, askedAbsent: false, hold: true, unsent: true };
 }
 
 function afterSending(

@@ -167,6 +167,7 @@ export class Worker {
     if (change) this.#parts.sinkChanged(ticket.place.sink, change, outcomes[0]);
   }
 
+  /** Returns the outcomes that say something of the sink. */
   async #carryOutAndRecord(call: readonly Claimed[], sink: SinkConfig | undefined): Promise<Outcome[]> {
     const { clock } = this.#parts;
     const config = this.#parts.config();
@@ -180,7 +181,7 @@ export class Worker {
       const { state = 'dead', dueAt = null } = results[index] ?? {};
       this.#parts.observe({ ...claimed, outcome: ending.outcome, state, dueAt, startedAt, endedAt });
     }
-    return carried.map(({ ending }) => ending.outcome);
+    return carried.flatMap(({ ending }) => (ending.unsent ? [] : [ending.outcome]));
   }
 
   #result(

@@ -158,6 +158,20 @@ describe('after an unknown outcome', () => {
     on.worker.wake();
   };
 
+  test('what is held without being sent does not pause the sink', async () => {
+    const tool = new ScriptedTool();
+    tool.find = () => ({ found: 'impossible', detail: 'It was too long ago.' });
+    const outcomes: Outcome[] = Array.from({ length: 4 }, () => unclear);
+    const deliver = tool.deliver;
+    tool.deliver = (request) => outcomes.shift() ?? deliver(request);
+    const on = await bench(configFor(tool, 'onUnknown: hold'));
+    for (const candidate of ['ann', 'bob', 'cid', 'dan']) {
+      await reaches(on, await on.accept(candidate), 'held');
+    }
+    expect(tool.asked).toHaveLength(4);
+    expect(on.changes).toEqual([]);
+  });
+
   test('what was held goes out when a person replays it, and says that it may be a repeat', async () => {
     const tool = answering(unclear);
     const on = await bench(configFor(tool, 'onUnknown: hold'));
