@@ -63,7 +63,7 @@ class TroubleWatch {
     for (const { kind, afterMs, actions } of alerts) {
       for (const notice of troubles(kind, afterMs, situation)) {
         if (!isNew(notice, told.get(notice.cause), situation.now)) continue;
-        await this.#tell(notice, actions, situation.now, told);
+        await this.#tell(notice, actions, situation.now, told).catch(this.#parts.failed);
       }
     }
   }
@@ -95,12 +95,17 @@ class TroubleWatch {
   ): Promise<void> {
     const { store, config, wake, raised, untold } = this.#parts;
     const ways = actions.filter(({ sink }) => sink !== notice.sink);
-    told.set(notice.cause, now);
-    if (ways.length === 0) return untold(notice);
+    if (ways.length === 0) {
+      told.set(notice.cause, now);
+      return untold(notice);
+    }
     const { plan } = config();
     const raisedNotice: RaisedNotice = { ...notice, id: this.#nextId(now), raisedAt: now };
     const deliveries = ways.map((action) => planNotice(action, raisedNotice, now));
-    if (!(await store.raise({ notice: raisedNotice, configId: plan.id, deliveries, quietMs }))) return;
+    const isNews = await store.raise({ notice: raisedNotice, configId: plan.id, deliveries, quietMs });
+    // Only now: a notice that could not be stored is tried again at the next look.
+    told.set(notice.cause, now);
+    if (!isNews) return;
     raised(raisedNotice);
     wake();
   }
