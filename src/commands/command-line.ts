@@ -121,7 +121,7 @@ function looking(add: Add, io: Io, done: Done): void {
     'event evt_01jd3v5m8k2q4r6t8w0y1z3a5c',
     'event evt_01jd3v5m8k2q4r6t8w0y1z3a5c --json',
   ])
-    .argument('<id>', 'the event id')
+    .argument('<id>', 'the event id, or that of a notice (ntc_…)')
     .option('--json', 'print one JSON object')
     .action(async (id, options) => done(await (await import('./event.ts')).event(id, options, io)));
 }

@@ -1,16 +1,22 @@
-import type { Attempt } from '../model.ts';
 import { explain } from '../rules/decide.ts';
 import type { Verdict } from '../rules/plan.ts';
-import type { DeliveryStory, EventDetail, Store } from '../store/store.ts';
+import type { EventDetail, Store } from '../store/store.ts';
+import { deliveryText } from './delivery-text.ts';
 import { CommandError, exit, type Io } from './io.ts';
 import { detailJson } from './json.ts';
-import { jsonLine, paint, paintState, printable, when } from './paint.ts';
+import { noticeJson, noticeText } from './notice.ts';
+import { jsonLine, paint, printable, when } from './paint.ts';
 import { storedPlans } from './stored-plans.ts';
 import { verdictText } from './verdicts.ts';
 import { withStore, type ConfigOption } from './with-store.ts';
 
 export async function event(id: string, options: ConfigOption & { json?: boolean }, io: Io): Promise<number> {
   return withStore(options, io, async (store) => {
+    const notice = id.startsWith('ntc_') ? await store.notice(id) : null;
+    if (notice) {
+      io.out(options.json ? jsonLine(noticeJson(notice)) : noticeText(notice, io));
+      return exit.ok;
+    }
     const story = await store.event(id);
     if (!story) throw new CommandError(`there is no event ${printable(id)}; \`events\` lists what came`);
     const rules = await verdictsThen(story, store, io);
@@ -46,22 +52,4 @@ function text(story: EventDetail, rules: Verdicts, io: Io): string {
       ? ['  none: no rule asked for anything']
       : deliveries.flatMap((one) => deliveryText(one, io))),
   ].join('\n');
-}
-
-function deliveryText(one: DeliveryStory, io: Io): string[] {
-  const due = one.state === 'pending' ? `, due ${when(one.dueAt)}` : '';
-  const stuck = one.state === 'dead' || one.state === 'held';
-  return [
-    `  ${one.sink}  ${paintState(io, one.state)}${due}  ${one.id}  (rule ${one.rule}, action ${one.action + 1})`,
-    ...(one.message === null ? [] : [`    message ${printable(JSON.stringify(one.message))}`]),
-    ...one.history.map((attempt) => `    ${attemptText(attempt)}`),
-    ...(stuck ? [`    ${printable(one.lastError ?? '')}`] : []),
-  ];
-}
-
-function attemptText({ number, startedAt, outcome }: Attempt): string {
-  const head = `attempt ${number}  ${when(startedAt)}  ${outcome.outcome}`;
-  if (outcome.outcome !== 'delivered') return `${head} (${outcome.reason}): ${printable(outcome.detail)}`;
-  const note = outcome.note === undefined ? '' : `  ${printable(outcome.note)}`;
-  return `${head}: ${printable(JSON.stringify(outcome.receipt))}${note}`;
 }

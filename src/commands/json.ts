@@ -60,11 +60,17 @@ export function detailJson(
     raw: story.event.raw,
     rules: 'lost' in rules ? null : rules,
     ...('lost' in rules && { rulesLost: rules.lost }),
-    deliveries: story.deliveries.map((delivery) => ({
-      ...deliveryFields(delivery),
-      uncertain: delivery.uncertain,
-      message: delivery.message,
-      history: delivery.history.map(attemptFields),
-    })),
+    deliveries: story.deliveries.map(deliveryDetailFields),
+  };
+}
+
+/** `carrier`: in a digest whose message was begun, the id of the delivery that it goes out under; otherwise null. */
+export function deliveryDetailFields(delivery: DeliveryStory) {
+  return {
+    ...deliveryFields(delivery),
+    carrier: delivery.carrier,
+    uncertain: delivery.uncertain,
+    message: delivery.message,
+    history: delivery.history.map(attemptFields),
   };
 }
