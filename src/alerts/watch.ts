@@ -77,11 +77,13 @@ class TroubleWatch {
 
   async #situation(told: ReadonlyMap<string, number>): Promise<Situation> {
     const { store, clock, config, paused } = this.#parts;
-    const sinks = [...config().sinks.keys()];
-    const dead = await Promise.all(sinks.map((sink) => deadOf(store, sink, told.get(`dead ${sink}`) ?? 0)));
+    const { sinks } = config();
+    const dead = await Promise.all(
+      [...sinks.keys()].map((sink) => deadOf(store, sink, told.get(`dead ${sink}`) ?? 0)),
+    );
     return {
       now: clock.now(),
-      paused: paused(),
+      paused: paused().filter(({ sink }) => sinks.has(sink)),
       dead: dead.flat(),
       lastEventAt: (await store.lastEventAt()) ?? this.#startedAt,
     };

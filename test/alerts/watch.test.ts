@@ -19,7 +19,7 @@ alerts: { paused: { after: 1m, then: [ { sink: other, text: "{{ notice.detail }}
 );
 
 /** A watch on a real store, under a clock that stands still until `look`. `storeFails`: how many notices it fails to take. */
-async function watching({ storeFails = 0 } = {}) {
+async function watching({ storeFails = 0, paused = 'tool' } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'alerts-'));
   const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
   await store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: start });
@@ -39,7 +39,7 @@ async function watching({ storeFails = 0 } = {}) {
       },
     },
     config: () => config,
-    paused: () => [{ sink: 'tool', since: start }],
+    paused: () => [{ sink: paused, since: start }],
     wake: () => {},
     raised: () => {},
     untold: () => {},
@@ -76,4 +76,10 @@ test('a notice that could not be stored is told at the next look', async () => {
   expect(await watch.causes()).toEqual([]);
   await watch.look(minute);
   expect(await watch.causes()).toEqual(['paused tool']);
+});
+
+test('nobody is told of a sink that the config has no more', async () => {
+  const watch = await watching({ paused: 'removed' });
+  await watch.look(minute);
+  expect(await watch.causes()).toEqual([]);
 });
