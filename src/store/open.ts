@@ -1,3 +1,4 @@
+import { openSqlite } from './sqlite.ts';
 import { StoreUnavailable, type OpenOptions, type Store } from './store.ts';
 
 /** Opens the store that a config's `store.url` names: `sqlite:` and the path of a file. Throws StoreUnavailable. */
@@ -10,7 +11,5 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
     );
   }
   if (path === ':memory:') throw new StoreUnavailable('A store must outlive the process. Name a file.');
-  // Each loaded only where it is used: a connector that serves has no need of SQLite in its first thread.
-  if (options.serve) return (await import('./threaded.ts')).openInThread(path, options);
-  return (await import('./sqlite.ts')).openSqlite(path, options);
+  return openSqlite(path, options);
 }

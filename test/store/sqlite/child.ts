@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Worker } from 'node:worker_threads';
 import { Database } from '../../../src/store/sqlite/database.ts';
 import { openStore } from '../../../src/store/open.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -23,26 +22,6 @@ const plays: { readonly [play: string]: (path: string) => Promise<void> } = {
 
   async 'serve and accept'(path) {
     await acceptWithoutEnd(await openStore(`sqlite:${path}`, { serve: true }));
-  },
-
-  /** Loses the thread that has its store, with a call that waits. */
-  async lose(path) {
-    const threads: Worker[] = [];
-    process.on('worker', (thread) => threads.push(thread));
-    const store = await openStore(`sqlite:${path}`, { serve: true });
-    const failure = (error: Error) => tell(`${error.name}: ${error.message}`);
-    store.probe().catch(failure);
-    await threads[0]?.terminate();
-    store.probe().catch(failure);
-    setInterval(() => undefined, 1000);
-  },
-
-  /** Ends by itself, the store still open. */
-  async leave(path) {
-    const store = await openStore(`sqlite:${path}`, { serve: true });
-    await store.probe();
-    tell('written');
-    process.disconnect?.();
   },
 
   /** Keeps the store locked until it hears from its parent. */
