@@ -13,6 +13,7 @@ const starts = 5;
 const readyWithinMs = 500;
 const idleWithinMb = 130;
 const idleAfterMs = 1000;
+const deliveredWithinMs = 15_000;
 
 const root = join(import.meta.dirname, '..');
 
@@ -91,6 +92,7 @@ function start(tools: Tools, storeUrl: string, port: number): ChildProcess {
     ADMIN_PORT: '0',
     ALLOW_FROM: 'any',
     ATS_IS_PRIVATE: 'true',
+    DIGEST_EVERY: '1s',
   };
   const env = {
     ...tools.env,
@@ -111,7 +113,11 @@ async function useAllTools(url: string, { received }: Tools): Promise<void> {
     const body = JSON.stringify({ candidateId: 'Dana', testId: 1234567, status });
     await postEvent({ url: `${url}/webhooks/candidates`, body, correlationId: status, timeoutMs: 10_000 });
   }
-  while (Object.values(received).some((ids, index) => ids().length === before[index])) await sleep(20);
+  const until = Date.now() + deliveredWithinMs;
+  while (Object.values(received).some((ids, index) => ids().length === before[index])) {
+    if (Date.now() > until) throw new Error('not every tool got its message');
+    await sleep(20);
+  }
   await sleep(idleAfterMs);
 }
 
