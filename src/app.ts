@@ -74,6 +74,8 @@ export async function startApp(file: string, env: Env): Promise<App> {
       else log.info({ sink }, 'sink resumed');
     },
     storeFailed: (error) => log.error({ err: error }, 'the store cannot be used; trying again'),
+    callFailed: (error) =>
+      log.error({ err: error }, 'a call ended in a bug of ours; the next start takes up what it carried'),
   });
   const rescued = await worker.start();
 

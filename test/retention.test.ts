@@ -12,6 +12,7 @@ function stillClock(now: number) {
   return {
     alarms,
     now: () => now,
+    elapsed: () => now,
     after(delayMs: number, run: () => void) {
       const alarm = { delayMs, run };
       alarms.push(alarm);

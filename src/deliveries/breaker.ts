@@ -13,7 +13,7 @@ export type SinkHealth = 'works' | 'fails' | 'unsaid';
 
 /**
  * Pauses a sink that fails for everyone and probes it, one attempt at a time, so that an outage costs a handful of
- * calls. What waits meanwhile is not attempted, so nothing is counted against it.
+ * calls. What waits meanwhile is not attempted, so nothing is counted against it. Times are Clock.elapsed's.
  */
 export class Breaker {
   #failures = 0;
@@ -62,7 +62,9 @@ export class Breaker {
   ): 'paused' | 'resumed' | null {
     if (probe) this.#probing = false;
     if (health === 'works') return this.#works();
-    const opened = this.#openedAt === null && health === 'fails' && this.#countFailure(now);
+    // Nothing was learnt of the sink, so another message may try at once.
+    if (health === 'unsaid') return null;
+    const opened = this.#openedAt === null && this.#countFailure(now);
     if (opened || probe) this.#probeAt = now + this.#untilProbeMs(policy, random);
     return opened ? 'paused' : null;
   }

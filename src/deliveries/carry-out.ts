@@ -27,11 +27,14 @@ export interface Carried {
   readonly ending: Ending;
 }
 
-/** A claimed delivery whose message is ready. */
+/** A claimed delivery that only has to be handed to its connector. */
 interface Ready {
   readonly claimed: Claimed;
   readonly prepared: Prepared;
+  readonly request: Request;
 }
+
+type Request = Omit<AttemptRequest<Json>, 'signal'>;
 
 /**
  * What was claimed for one call, from their plans to the outcome of one attempt each. `config`: their sink as configured
@@ -47,12 +50,12 @@ export async function carryOut(
   if (!config) return call.map((claimed) => nothingSent(claimed, sinkGone(claimed.delivery.sink)));
   const made = await Promise.all(call.map((claimed) => makeReady(parts, claimed, config, now)));
   const ready = made.filter((one): one is Ready => !('ending' in one));
-  const endings = ready.length === 0 ? [] : await attemptReady(parts, ready, config, now, shutdown);
+  const endings = ready.length === 0 ? [] : await attemptReady(parts, ready, config, shutdown);
   let next = 0;
   return made.map((one) => {
     if ('ending' in one) return one;
     const { claimed, prepared } = one;
-    const ending = endings[next++] ?? nothingSent(claimed, cannotBegin('it has no ending')).ending;
+    const ending = endings[next++] ?? unsent(cannotBegin('it has no ending'));
     return { claimed, prepared, ending: noted(ending, prepared.note) };
   });
 }
@@ -65,7 +68,8 @@ async function makeReady(
 ): Promise<Ready | Carried> {
   try {
     const prepared = await prepareClaimed(parts, claimed, config, now);
-    return 'outcome' in prepared ? nothingSent(claimed, prepared) : { claimed, prepared };
+    if ('outcome' in prepared) return nothingSent(claimed, prepared);
+    return { claimed, prepared, request: await requestFor(parts.store, claimed, prepared, now) };
   } catch (error) {
     return nothingSent(claimed, cannotBegin(error));
   }
@@ -99,11 +103,9 @@ async function attemptReady(
   parts: CarryOutParts,
   ready: readonly Ready[],
   config: SinkConfig,
-  now: number,
   shutdown: AbortSignal,
 ): Promise<Ending[]> {
   try {
-    const requests = await Promise.all(ready.map((one) => requestFor(parts.store, one, now)));
     return await parts.sinks.use(config, (sink) =>
       withDeadline(
         {
@@ -112,19 +114,18 @@ async function attemptReady(
           shutdown,
           writtenOff: (ending) => ready.map(() => ending),
         },
-        (signal) => attempt(sink, asParts(ready, requests, config, signal)),
+        (signal) => attempt(sink, asParts(ready, config, signal)),
       ),
     );
   } catch (error) {
-    return ready.map(({ claimed }) => nothingSent(claimed, cannotBegin(error)).ending);
+    return ready.map(() => ({ outcome: cannotConnect(error), askedAbsent: false, hold: false }));
   }
 }
 
-type Request = Omit<AttemptRequest<Json>, 'signal'>;
-
 async function requestFor(
   store: Store,
-  { claimed: { delivery }, prepared: { message, thread } }: Ready,
+  { delivery }: Claimed,
+  { message, thread }: Prepared,
   now: number,
 ): Promise<Request> {
   return {
@@ -138,14 +139,9 @@ async function requestFor(
   };
 }
 
-function asParts(
-  ready: readonly Ready[],
-  requests: readonly Request[],
-  { onUnknown }: SinkConfig,
-  signal: AbortSignal,
-): Part[] {
-  return ready.map(({ claimed: { delivery } }, index) => ({
-    request: { ...requests[index]!, signal },
+function asParts(ready: readonly Ready[], { onUnknown }: SinkConfig, signal: AbortSignal): Part[] {
+  return ready.map(({ claimed: { delivery }, request }) => ({
+    request: { ...request, signal },
     uncertain: delivery.uncertain,
     onUnknown: isFirstSinceReplay(delivery) ? 'resend' : onUnknown,
   }));
@@ -162,7 +158,11 @@ function isFirstSinceReplay({ attempts, dueAt, since }: Delivery): boolean {
 const byTodaysConfig = "Replay it to send it by today's config.";
 
 function nothingSent(claimed: Claimed, outcome: Outcome): Carried {
-  return { claimed, prepared: null, ending: { outcome, askedAbsent: false, hold: false } };
+  return { claimed, prepared: null, ending: unsent(outcome) };
+}
+
+function unsent(outcome: Outcome): Ending {
+  return { outcome, askedAbsent: false, hold: false, unsent: true };
 }
 
 function sinkGone(sink: string): Outcome {
@@ -170,15 +170,22 @@ function sinkGone(sink: string): Outcome {
   return rejected('not_found', `The config has no sink ${sink} any more.`, advice);
 }
 
-/** The sink could not be connected, or the store could not be read. */
+/** The store could not be read, or there is a bug on the way to the message. */
 function cannotBegin(error: unknown): Outcome {
-  const detail = error instanceof Error ? error.message : String(error);
   return {
     outcome: 'retry',
     reason: 'unexpected',
-    detail: `The attempt could not begin: ${detail}`,
-    sinkWide: true,
+    detail: `The attempt could not begin: ${wordsOf(error)}`,
   };
+}
+
+function cannotConnect(error: unknown): Outcome {
+  const detail = `The sink could not be connected: ${wordsOf(error)}`;
+  return { outcome: 'retry', reason: 'unexpected', detail, sinkWide: true };
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function noted(ending: Ending, note: string | undefined): Ending {

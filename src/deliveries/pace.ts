@@ -2,22 +2,28 @@ import type { PaceLimit } from '../connector.ts';
 
 /**
  * Keeps lanes to their rates, in memory (the generic cell rate algorithm: one number per lane). Forgets nothing that
- * matters at a restart, since a restart takes longer than a burst.
+ * matters at a restart, since a restart takes longer than a burst. A lane without a limit is only ever held. Times are
+ * Clock.elapsed's.
  */
 export class Pace {
   /** When a lane's allowance would be whole again, by lane (ms). */
   readonly #wholeAt = new Map<string, number>();
+  /** Until when the tool wants nothing, by lane (ms). */
+  readonly #heldUntil = new Map<string, number>();
 
   /** How many may start now. */
-  allowance(lane: string, limit: PaceLimit, now: number): number {
+  allowance(lane: string, limit: PaceLimit | null, now: number): number {
+    if (now < (this.#heldUntil.get(lane) ?? 0)) return 0;
+    if (!limit) return Infinity;
     const owedMs = Math.max(0, (this.#wholeAt.get(lane) ?? 0) - now);
     return Math.max(0, Math.floor(limit.burst - owedMs / intervalMs(limit)));
   }
 
   /** When the next one may start (ms). */
-  readyAt(lane: string, limit: PaceLimit, now: number): number {
-    const wholeAt = this.#wholeAt.get(lane) ?? 0;
-    return Math.max(now, Math.ceil(wholeAt - (limit.burst - 1) * intervalMs(limit)));
+  readyAt(lane: string, limit: PaceLimit | null, now: number): number {
+    const heldUntil = Math.max(now, this.#heldUntil.get(lane) ?? 0);
+    if (!limit) return heldUntil;
+    return Math.max(heldUntil, Math.ceil((this.#wholeAt.get(lane) ?? 0) - spareMs(limit)));
   }
 
   /** Counts `count` as started now. */
@@ -26,16 +32,25 @@ export class Pace {
     this.#wholeAt.set(lane, wholeAt + count * intervalMs(limit));
   }
 
-  /** Lets nothing start before `time`: the tool asked for a pause. */
-  hold(lane: string, limit: PaceLimit, time: number): void {
-    const wholeAt = time + (limit.burst - 1) * intervalMs(limit);
-    this.#wholeAt.set(lane, Math.max(this.#wholeAt.get(lane) ?? 0, wholeAt));
+  /** Lets nothing start before `time`, as the tool asked, and no burst then. */
+  hold(lane: string, limit: PaceLimit | null, time: number): void {
+    raise(this.#heldUntil, lane, time);
+    if (limit) raise(this.#wholeAt, lane, time + spareMs(limit));
   }
 
   /** Drops lanes whose allowance is whole; channels come and go. */
   forget(now: number): void {
-    for (const [lane, wholeAt] of this.#wholeAt) if (wholeAt <= now) this.#wholeAt.delete(lane);
+    for (const times of [this.#wholeAt, this.#heldUntil]) {
+      for (const [lane, time] of times) if (time <= now) times.delete(lane);
+    }
   }
 }
 
 const intervalMs = ({ count, perMs }: PaceLimit): number => perMs / count;
+
+/** How far from whole an allowance may be for one to start. */
+const spareMs = (limit: PaceLimit): number => (limit.burst - 1) * intervalMs(limit);
+
+function raise(times: Map<string, number>, lane: string, time: number): void {
+  times.set(lane, Math.max(times.get(lane) ?? 0, time));
+}

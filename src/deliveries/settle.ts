@@ -9,7 +9,7 @@ export interface Ending {
   readonly askedAbsent: boolean;
   /** A person has to decide: it may have arrived, the tool cannot be asked and the sink says `onUnknown: hold`. */
   readonly hold: boolean;
-  /** The tool was sent nothing, since nobody can tell what an earlier attempt did: that says nothing of the sink. */
+  /** Nothing was asked of the tool, so that this says nothing of the sink. */
   readonly unsent?: true;
 }
 

@@ -1,5 +1,4 @@
 import type { SinkConfig } from '../config/config.ts';
-import type { PaceLimit } from '../connector.ts';
 import type { Outcome } from '../model.ts';
 import { Breaker, type SinkHealth } from './breaker.ts';
 import { Occupancy, type Place } from './occupancy.ts';
@@ -25,7 +24,7 @@ export type SinkChange = 'paused' | 'resumed';
 
 /**
  * Decides how many calls may start: within each sink's places, each lane's pace, and nothing but a probe while a sink
- * is paused. In memory; time and randomness are parameters.
+ * is paused. In memory; time (Clock.elapsed's) and randomness are parameters.
  */
 export class Traffic {
   readonly #occupancy = new Occupancy();
@@ -41,11 +40,11 @@ export class Traffic {
   permit(place: Place, sink: SinkConfig | undefined, now: number): Permit {
     const breaker = this.#breaker(place.sink);
     const limit = sink?.pace ?? null;
-    const allowed = Math.min(breaker.allowance(now), this.#paceAllowance(place.lane, limit, now));
+    const allowed = Math.min(breaker.allowance(now), this.#pace.allowance(place.lane, limit, now));
     const calls = this.#occupancy.take(place, limitsOf(sink), allowed);
-    const waits = [breaker.waitsUntil(now), limit ? this.#pace.readyAt(place.lane, limit, now) : now];
+    const readyAt = Math.max(breaker.waitsUntil(now), this.#pace.readyAt(place.lane, limit, now));
     const probe = calls > 0 && breaker.take();
-    return { calls, probe, askAgainAt: allowed > 0 ? Infinity : Math.max(...waits) };
+    return { calls, probe, askAgainAt: allowed > 0 ? Infinity : readyAt };
   }
 
   /** Gives back permits that found nothing to do. */
@@ -79,19 +78,17 @@ export class Traffic {
     );
   }
 
-  /** Drops what is not needed any more; channels come and go. */
-  tidy(now: number): void {
+  /** Drops what is not needed any more: channels come and go, and what waits for a sink that went has nothing to wait for. */
+  tidy(sinks: ReadonlyMap<string, SinkConfig>, now: number): void {
     this.#pace.forget(now);
+    for (const sink of this.#breakers.keys()) if (!sinks.has(sink)) this.#breakers.delete(sink);
   }
 
   /** A tool that says "not before" means the lane and not only this message. */
   #obey(outcome: Outcome, lane: string, sink: SinkConfig | undefined, now: number): void {
-    if (outcome.outcome !== 'retry' || outcome.reason !== 'rate_limited' || !sink?.pace) return;
-    this.#pace.hold(lane, sink.pace, now + (outcome.retryAfterMs ?? sink.pace.perMs));
-  }
-
-  #paceAllowance(lane: string, limit: PaceLimit | null, now: number): number {
-    return limit ? this.#pace.allowance(lane, limit, now) : Infinity;
+    if (outcome.outcome !== 'retry' || outcome.reason !== 'rate_limited' || !sink) return;
+    const pauseMs = outcome.retryAfterMs ?? sink.pace?.perMs ?? sink.retry.minDelayMs;
+    this.#pace.hold(lane, sink.pace, now + pauseMs);
   }
 
   #breaker(sink: string): Breaker {

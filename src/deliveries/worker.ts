@@ -17,6 +17,8 @@ export interface WorkerParts extends CarryOutParts {
   readonly pollMs?: number;
   /** Told when the store could not be used; the worker goes on trying. */
   readonly storeFailed: (error: unknown) => void;
+  /** Told of a bug in the middle of a call: what it carried stays `sending` until the next start. */
+  readonly callFailed: (error: unknown) => void;
 }
 
 /** What happened to one delivery in one attempt: for the log line and the metrics. */
@@ -57,7 +59,9 @@ export class Worker {
 
   /** The sinks that are paused, and since when (ms). */
   get paused(): readonly { readonly sink: string; readonly since: number }[] {
-    return this.#traffic.paused();
+    const { clock } = this.#parts;
+    const offsetMs = clock.now() - clock.elapsed();
+    return this.#traffic.paused().map(({ sink, since }) => ({ sink, since: Math.round(offsetMs + since) }));
   }
 
   /** Takes up what a process that is gone left under way, then begins. Returns how many it took up. */
@@ -97,28 +101,37 @@ export class Worker {
     this.#sleepUntil(lookAgainAt);
   }
 
+  /** `time` as Clock.elapsed's. */
   #sleepUntil(time: number): void {
     this.#cancelAlarm();
     if (this.#stopping) return;
     const { clock } = this.#parts;
-    this.#cancelAlarm = clock.after(Math.max(0, time - clock.now()), () => this.wake());
+    this.#cancelAlarm = clock.after(Math.max(0, time - clock.elapsed()), () => this.wake());
   }
 
-  /** Starts whatever is due and may start; returns when to look again. */
+  /** Starts whatever is due and may start; returns when to look again, as Clock.elapsed's. */
   async #claimDue(): Promise<number> {
-    const now = this.#parts.clock.now();
-    this.#traffic.tidy(now);
+    const moment = this.#moment();
+    const { now, elapsed } = moment;
+    this.#traffic.tidy(this.#parts.config().sinks, elapsed);
     try {
       const heads = await this.#parts.store.lanes();
       const looks = await Promise.all(
-        this.#inTurn(heads).map(async (head) => (head.dueAt > now ? head.dueAt : this.#claimLane(head, now))),
+        this.#inTurn(heads).map(async (head) =>
+          head.dueAt > now ? elapsed + head.dueAt - now : this.#claimLane(head, moment),
+        ),
       );
       const { pollMs = defaultPollMs } = this.#parts;
-      return Math.min(now + pollMs, ...looks);
+      return Math.min(elapsed + pollMs, ...looks);
     } catch (error) {
       this.#parts.storeFailed(error);
-      return now + storeRetryMs;
+      return elapsed + storeRetryMs;
     }
+  }
+
+  #moment(): Moment {
+    const { clock } = this.#parts;
+    return { now: clock.now(), elapsed: clock.elapsed() };
   }
 
   /** Another lane comes first each time, so that none waits for ever for its sink's places. */
@@ -128,16 +141,16 @@ export class Worker {
   }
 
   /** Starts as many calls as the lane may; returns when to look at it again. */
-  async #claimLane(head: LaneHead, now: number): Promise<number> {
+  async #claimLane(head: LaneHead, { now, elapsed }: Moment): Promise<number> {
     const sink = this.#parts.config().sinks.get(head.sink);
-    const { calls, probe, askAgainAt } = this.#traffic.permit(head, sink, now);
+    const { calls, probe, askAgainAt } = this.#traffic.permit(head, sink, elapsed);
     if (calls === 0) return askAgainAt;
     const batch = sink?.connector.batch?.max ?? 1;
     let started = 0;
     try {
       const claimed = await this.#parts.store.claim({ lane: head.lane, now, limit: calls * batch });
       for (const call of chunks(claimed, batch)) {
-        this.#begin(call, sink, this.#traffic.started(head, sink, now, probe));
+        this.#begin(call, sink, this.#traffic.started(head, sink, elapsed, probe));
         started += 1;
       }
     } finally {
@@ -160,10 +173,10 @@ export class Worker {
    */
   async #make(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket): Promise<void> {
     const outcomes = await this.#carryOutAndRecord(call, sink).catch((error: unknown) => {
-      this.#parts.storeFailed(error);
+      this.#parts.callFailed(error);
       return [];
     });
-    const change = this.#traffic.ended(ticket, outcomes, sink, this.#parts.clock.now());
+    const change = this.#traffic.ended(ticket, outcomes, sink, this.#parts.clock.elapsed());
     if (change) this.#parts.sinkChanged(ticket.place.sink, change, outcomes[0]);
   }
 
@@ -218,6 +231,12 @@ export class Worker {
       }
     }
   }
+}
+
+/** The same instant on both of Clock's scales (ms). */
+interface Moment {
+  readonly now: number;
+  readonly elapsed: number;
 }
 
 /** For a sink that the config lacks: its deliveries are dead at once. */

@@ -33,6 +33,7 @@ async function watching({ storeFails = 0, paused = 'tool' } = {}) {
     },
     clock: {
       now: () => now,
+      elapsed: () => now,
       after: (_delayMs, run) => {
         alarm = run;
         return () => {};

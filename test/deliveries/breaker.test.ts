@@ -70,12 +70,13 @@ test('a probe that works resumes the sink', () => {
   expect(breaker.pausedSince).toBeNull();
 });
 
-test('a probe whose message was at fault lets another one try', () => {
+test('a probe whose message was at fault lets another one try at once, and one only', () => {
   const breaker = broken();
   const dueAt = breaker.waitsUntil(0);
   breaker.take();
   expect(breaker.ended('unsaid', ended(dueAt, true))).toBeNull();
-  expect(breaker.allowance(breaker.waitsUntil(dueAt))).toBe(1);
+  expect(breaker.waitsUntil(dueAt)).toBe(dueAt);
+  expect(breaker.allowance(dueAt)).toBe(1);
 });
 
 test('a late failure of before the pause is no probe', () => {

@@ -9,6 +9,7 @@ class HandClock implements Clock {
   readonly #alarms = new Map<() => void, number>();
 
   now = () => this.#now;
+  elapsed = () => this.#now;
 
   after(delayMs: number, run: () => void): () => void {
     this.#alarms.set(run, this.#now + delayMs);

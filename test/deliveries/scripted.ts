@@ -37,6 +37,7 @@ export class ScriptedTool {
     receipt: { id: deliveryId },
   });
   find: ((request: Request) => Finding) | null = null;
+  connect: () => void = () => {};
 
   readonly connector: AnyConnector = defineConnector({
     name: 'scripted',
@@ -55,22 +56,25 @@ export class ScriptedTool {
             },
           }
         : { message: { text } },
-    connect: async () => ({
-      deliver: async (request) => {
-        this.sent.push(request);
-        return this.deliver(request);
-      },
-      ...(this.find && {
-        find: async (request) => {
-          this.asked.push(request);
-          return this.find?.(request) ?? { found: null };
+    connect: async () => {
+      this.connect();
+      return {
+        deliver: async (request) => {
+          this.sent.push(request);
+          return this.deliver(request);
         },
-      }),
-      check: async () => [],
-      close: async () => {
-        this.closed += 1;
-      },
-    }),
+        ...(this.find && {
+          find: async (request) => {
+            this.asked.push(request);
+            return this.find?.(request) ?? { found: null };
+          },
+        }),
+        check: async () => [],
+        close: async () => {
+          this.closed += 1;
+        },
+      };
+    },
   });
 }
 
@@ -109,17 +113,21 @@ export async function bench(first: Config, parts: Partial<WorkerParts> = {}): Pr
   const plans = new Map([[config.plan.id, config.plan]]);
   const workers: Worker[] = [];
 
+  const clock = parts.clock ?? systemClock;
   const start = () => {
     const worker = new Worker({
       store,
       sinks,
-      clock: systemClock,
+      clock,
       random: () => 0.5,
       config: () => config,
       plan: async (id) => plans.get(id) ?? { lost: 'The config is lost.' },
       observe: (report) => reports.push(report),
       sinkChanged: (sink, change) => changes.push(`${sink} ${change}`),
       storeFailed: (error) => {
+        throw error;
+      },
+      callFailed: (error) => {
         throw error;
       },
       ...parts,
@@ -148,7 +156,7 @@ export async function bench(first: Config, parts: Partial<WorkerParts> = {}): Pr
     adopt,
     restart: start,
     async accept(candidateId = 'candidate-1') {
-      const receivedAt = Date.now();
+      const receivedAt = clock.now();
       const fields = { candidateId, testId: 1, status: 'Completed' as const };
       const event = {
         id: nextId(receivedAt),

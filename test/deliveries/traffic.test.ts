@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Traffic } from '../../src/deliveries/traffic.ts';
 import type { Outcome } from '../../src/model.ts';
 import { configFor, ScriptedTool } from './scripted.ts';
@@ -42,4 +42,45 @@ test('a call permitted before the pause is no probe when it ends after it', () =
     traffic.ended(traffic.started(one, roomy, 0, probe), [down], roomy, 0);
   }
   expect(traffic.started(other, roomy, 0, early.probe)).toMatchObject({ probe: false });
+});
+
+test('a sink that left the config is not paused any more: what waits for it has nothing to wait for', () => {
+  const traffic = paused();
+  traffic.tidy(new Map([['tool', sink]]), 0);
+  expect(traffic.permit(one, sink, 0)).toMatchObject({ calls: 0 });
+  traffic.tidy(new Map(), 0);
+  expect(traffic.paused()).toEqual([]);
+  expect(traffic.permit(one, undefined, 0)).toMatchObject({ calls: 1, probe: false });
+});
+
+describe('a tool that says "not before"', () => {
+  const limited = (retryAfterMs?: number): Outcome => ({
+    outcome: 'retry',
+    reason: 'rate_limited',
+    detail: 'Slow down.',
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  });
+
+  function after(outcome: Outcome): Traffic {
+    const traffic = new Traffic(() => 0.5);
+    const { calls, probe } = traffic.permit(one, sink, 0);
+    traffic.giveBack(one, calls - 1, probe);
+    traffic.ended(traffic.started(one, sink, 0, probe), [outcome], sink, 0);
+    return traffic;
+  }
+
+  test('means the lane, also where no rate is set, and no other lane', () => {
+    const traffic = after(limited(30_000));
+    expect(traffic.permit(one, sink, 29_999)).toEqual({ calls: 0, probe: false, askAgainAt: 30_000 });
+    const { calls, probe } = traffic.permit(other, sink, 0);
+    expect(calls).toBe(4);
+    traffic.giveBack(other, calls, probe);
+    expect(traffic.permit(one, sink, 30_000)).toMatchObject({ calls: 4 });
+  });
+
+  test('without saying when means the shortest pause of the sink', () => {
+    const { minDelayMs } = sink.retry;
+    const traffic = after(limited());
+    expect(traffic.permit(one, sink, minDelayMs - 1)).toMatchObject({ calls: 0, askAgainAt: minDelayMs });
+  });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
 import { masker } from '../../src/config/mask.ts';
 import type { Outcome } from '../../src/model.ts';
 import { bench, configFor, ScriptedTool, type Bench } from './scripted.ts';
@@ -291,6 +292,57 @@ test('a sink that the config lost leaves its deliveries dead, with what to do', 
   expect((await on.delivery(next)).lastError).toBe(
     'The config has no sink tool any more. Put it back into the config, then replay this delivery.',
   );
+});
+
+describe('a sink is paused', () => {
+  const down: Outcome = { outcome: 'retry', reason: 'network', detail: 'Refused.', sinkWide: true };
+  const paused = (on: Bench) =>
+    vi.waitFor(() => expect(on.changes).toContain('tool paused'), { timeout: 5000, interval: 5 });
+
+  test('when it cannot even be connected, and resumes when it can', async () => {
+    const tool = new ScriptedTool();
+    let failures = 0;
+    tool.connect = () => {
+      if (failures++ < 6) throw new Error('The key is no key.');
+    };
+    const on = await bench(configFor(tool));
+    const eventId = await on.accept();
+    await reaches(on, eventId, 'delivered');
+    expect(on.changes).toEqual(['tool paused', 'tool resumed']);
+    const [first] = (await on.delivery(eventId)).history;
+    expect(first?.outcome).toMatchObject({ detail: 'The sink could not be connected: The key is no key.' });
+  });
+
+  test('not by a fault on our own side, before anything is asked of the tool', async () => {
+    const tool = new ScriptedTool();
+    const config = configFor(tool);
+    let failures = 0;
+    const plan = async () => {
+      if (failures++ < 6) throw new Error('The store is busy.');
+      return config.plan;
+    };
+    const on = await bench(config, { plan });
+    const eventId = await on.accept();
+    await reaches(on, eventId, 'delivered');
+    expect(on.changes).toEqual([]);
+    const [first] = (await on.delivery(eventId)).history;
+    expect(first?.outcome).toMatchObject({ detail: 'The attempt could not begin: The store is busy.' });
+  });
+
+  test('for as long as its probes say, whatever the clock is set to', async () => {
+    let setBackMs = 0;
+    const clock = { ...systemClock, now: () => Date.now() - setBackMs };
+    const tool = answering(down, down, down, down, down);
+    const on = await bench(configFor(tool, 'rate: 20/s'), { clock });
+    await on.accept('early');
+    await paused(on);
+    setBackMs = 3_600_000;
+    expect(on.worker.paused).toMatchObject([{ sink: 'tool' }]);
+    expect(on.worker.paused[0]?.since).toBeLessThanOrEqual(clock.now());
+    await reaches(on, await on.accept('late'), 'delivered');
+    await reaches(on, await on.accept('later'), 'delivered');
+    expect(on.changes).toEqual(['tool paused', 'tool resumed']);
+  });
 });
 
 test('a delivery is carried out as its own config said, also when another one came into force', async () => {

@@ -32,7 +32,7 @@ export class SimulatedClock implements Clock {
   }
 
   /** How long it has been running (ms), whatever it shows. */
-  get passedMs(): number {
+  elapsed(): number {
     return this.#passedMs;
   }
 

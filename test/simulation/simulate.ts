@@ -98,7 +98,7 @@ class World {
   }
 
   note(step: string): void {
-    this.steps.push(`${(this.clock.passedMs / 1000).toFixed(3)} s  ${step}`);
+    this.steps.push(`${(this.clock.elapsed() / 1000).toFixed(3)} s  ${step}`);
   }
 
   async open(): Promise<void> {
@@ -112,7 +112,7 @@ class World {
   async run(): Promise<void> {
     await this.#settled();
     while (!(await this.#done())) {
-      if (this.clock.passedMs > patienceMs || !this.clock.ring()) {
+      if (this.clock.elapsed() > patienceMs || !this.clock.ring()) {
         this.note('it never came to an end');
         return;
       }
@@ -161,6 +161,7 @@ class World {
       observe: ({ delivery, outcome }) => this.note(`${delivery.id} ${outcome.outcome}`),
       sinkChanged: (sink, change) => this.note(`${sink} is ${change}`),
       storeFailed: (error) => this.note(`the store failed: ${String(error)}`),
+      callFailed: (error) => this.note(`BUG in a call: ${String(error)}`),
       pollMs: 30_000,
     });
     this.#inbox = createIntake({

@@ -111,7 +111,7 @@ export class ModelTool {
   #exceeds(place: string): boolean {
     const { limit } = this.options;
     if (!limit) return false;
-    const now = this.#world.clock.passedMs;
+    const now = this.#world.clock.elapsed();
     const wholeAt = Math.max(this.#wholeAt.get(place) ?? 0, now);
     // One more than the connector's own burst: calls that start in time arrive closer together where one asked first.
     if (wholeAt - now > limit.burst * limit.perMs) return true;
