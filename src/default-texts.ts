@@ -14,9 +14,9 @@ export const digestInShort = [
   '{% unless forloop.last %}, {% endunless %}{% endfor %}',
 ].join('');
 
-/** One `event` of a digest: `Backend Engineer: 0123… completed, 2026-11-20 09:14 UTC`. */
+/** One `event` of a digest: `Backend Engineer: 0123… completed, 2026-11-20 09:14 UTC`, or `test 7: 0123…` without a name. */
 export const eventInShort = [
-  '{{ event.test.name | default: event.testId }}: {{ event.candidateId }} ',
+  '{% if event.test.name %}{{ event.test.name }}{% else %}test {{ event.testId }}{% endif %}: {{ event.candidateId }} ',
   statusWords('event.status'),
   ', {{ event.receivedAt | date: "%Y-%m-%d %H:%M" }} UTC',
 ].join('');

@@ -108,12 +108,23 @@ function looking(add: Add, io: Io, done: Done): void {
     'events --since 7d --status Completed',
     'events --candidate 0123456789abcdef0123456789abcdef --json',
     'events --rejected   # requests that were refused for their content',
+    'events --notices    # what the alerts told people, and whether it reached them',
   ])
     .option('--since <duration>', 'only what came within this time, such as 7d', ago)
     .addOption(statusOption())
     .option('--candidate <id>', 'only this candidate', candidateId)
     .option('--limit <n>', 'at most so many; 100 if not given, and all with --json', positive)
-    .option('--rejected', 'list the refused requests instead')
+    .addOption(
+      new Option('--rejected', 'list the refused requests instead').conflicts([
+        'since',
+        'status',
+        'candidate',
+        'notices',
+      ]),
+    )
+    .addOption(
+      new Option('--notices', 'list what the alerts told people instead').conflicts(['status', 'candidate']),
+    )
     .option('--json', 'print JSON lines')
     .action(async (options) => done(await (await import('./events.ts')).events(options, io)));
 

@@ -1,8 +1,10 @@
-import type { Delivery, Status } from '../model.ts';
-import type { EventStory, RejectedRequest, Store } from '../store/store.ts';
-import { CommandError, exit, type Io } from './io.ts';
+import type { Status } from '../model.ts';
+import type { EventStory, NoticeStory, RejectedRequest, Store } from '../store/store.ts';
+import { deliveryLine } from './delivery-text.ts';
+import { exit, type Io } from './io.ts';
 import { storyJson } from './json.ts';
-import { jsonLine, paint, paintState, printable, when } from './paint.ts';
+import { noticeHead, noticeStoryJson } from './notice.ts';
+import { jsonLine, paint, printable, when } from './paint.ts';
 import { storiesOf } from './stories.ts';
 import { withStore, type ConfigOption } from './with-store.ts';
 
@@ -13,6 +15,7 @@ interface EventsOptions extends ConfigOption {
   readonly candidate?: string;
   readonly limit?: number;
   readonly rejected?: boolean;
+  readonly notices?: boolean;
   readonly json?: boolean;
 }
 
@@ -20,12 +23,9 @@ interface EventsOptions extends ConfigOption {
 const shownToPeople = 100;
 
 export async function events(options: EventsOptions, io: Io): Promise<number> {
-  const { since, status, candidate, rejected } = options;
-  if (rejected && [since, status, candidate].some((filter) => filter !== undefined)) {
-    throw new CommandError('--rejected goes with --limit and --json only', exit.usage);
-  }
   return withStore(options, io, async (store) => {
-    if (rejected) printRejected(await store.rejectedRequests(limitOf(options)), options, io);
+    if (options.rejected) printRejected(await store.rejectedRequests(limitOf(options)), options, io);
+    else if (options.notices) await printNotices(store, options, io);
     else await printStories(store, options, io);
     return exit.ok;
   });
@@ -59,14 +59,20 @@ function storyText({ event, duplicates, deliveries }: EventStory, io: Io): strin
   const lines =
     deliveries.length === 0
       ? ['    no rule asked for anything']
-      : deliveries.map((one) => deliveryText(one, io));
+      : deliveries.map((one) => deliveryLine(one, io));
   return [head, `    ${event.id}`, ...lines].join('\n');
 }
 
-function deliveryText(delivery: Delivery, io: Io): string {
-  const due = delivery.state === 'pending' ? `, due ${when(delivery.dueAt)}` : '';
-  const error = delivery.lastError === null ? '' : `: ${printable(delivery.lastError)}`;
-  return `    ${delivery.sink}  ${paintState(io, delivery.state)}${due}  ${delivery.id}${error}`;
+async function printNotices(store: Store, options: EventsOptions, io: Io): Promise<void> {
+  const { since, json } = options;
+  const notices = await store.notices({ limit: limitOf(options), ...(since !== undefined && { since }) });
+  for (const story of notices) io.out(json ? jsonLine(noticeStoryJson(story)) : noticeStoryText(story, io));
+  if (notices.length === 0 && !json) io.out('No notices.');
+}
+
+function noticeStoryText({ notice, deliveries }: NoticeStory, io: Io): string {
+  const lines = deliveries.map((one) => deliveryLine(one, io));
+  return [noticeHead(notice, io), `    ${printable(notice.detail)}`, `    ${notice.id}`, ...lines].join('\n');
 }
 
 function printRejected(requests: readonly RejectedRequest[], { json }: EventsOptions, io: Io): void {

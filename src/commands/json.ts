@@ -18,7 +18,7 @@ export function eventFields(event: Event) {
   };
 }
 
-function deliveryFields(delivery: Delivery) {
+export function deliveryFields(delivery: Delivery) {
   return {
     id: delivery.id,
     rule: delivery.rule,

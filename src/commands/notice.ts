@@ -1,6 +1,7 @@
-import type { NoticeDetail } from '../store/store.ts';
+import type { RaisedNotice } from '../model.ts';
+import type { NoticeDetail, NoticeStory } from '../store/store.ts';
 import { deliveryText } from './delivery-text.ts';
-import { deliveryDetailFields } from './json.ts';
+import { deliveryDetailFields, deliveryFields } from './json.ts';
 import type { Io } from './io.ts';
 import { paint, printable, when } from './paint.ts';
 
@@ -16,11 +17,23 @@ export function noticeText({ notice, deliveries }: NoticeDetail, io: Io): string
   ].join('\n');
 }
 
+/** A notice in a list. */
+export function noticeHead({ raisedAt, cause }: RaisedNotice, io: Io): string {
+  return `${when(raisedAt)}  ${paint(io, 'bold', printable(cause))}`;
+}
+
+export function noticeStoryJson({ notice, deliveries }: NoticeStory) {
+  return { ...noticeFields(notice), deliveries: deliveries.map(deliveryFields) };
+}
+
 export function noticeJson({ notice, deliveries }: NoticeDetail) {
+  return { ...noticeFields(notice), deliveries: deliveries.map(deliveryDetailFields) };
+}
+
+function noticeFields(notice: RaisedNotice) {
   return {
     ...notice,
     since: new Date(notice.since).toISOString(),
     raisedAt: new Date(notice.raisedAt).toISOString(),
-    deliveries: deliveries.map(deliveryDetailFields),
   };
 }

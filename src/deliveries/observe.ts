@@ -10,7 +10,7 @@ export interface AttemptMetrics {
 
 /** One wide log line and the counters for each attempt. */
 export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: AttemptReport) => void {
-  return ({ delivery, events, outcome, state, dueAt, startedAt, endedAt }) => {
+  return ({ delivery, events, notice, outcome, state, dueAt, startedAt, endedAt }) => {
     metrics.attempts(delivery.sink, outcome.outcome);
     if (state === 'delivered') {
       for (const { receivedAt } of events) metrics.delivered(delivery.sink, (endedAt - receivedAt) / 1000);
@@ -19,6 +19,7 @@ export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: 
     const [first] = events;
     const line = {
       eventId: first?.id ?? null,
+      ...(notice && { noticeId: notice.id }),
       ...(events.length > 1 && { events: events.length }),
       deliveryId: delivery.id,
       correlationId: first?.correlationId ?? null,
@@ -31,7 +32,9 @@ export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: 
       ...(dueAt !== null && { dueAt: new Date(dueAt).toISOString() }),
       durationMs: endedAt - startedAt,
     };
-    if (failed) log.warn(line, 'attempt');
+    // No alert tells of its own failure, so the log is the last to say it.
+    if (notice && state === 'dead') log.error({ ...line, notice }, 'people could not be told of a trouble');
+    else if (failed) log.warn(line, 'attempt');
     else log.info(line, 'attempt');
   };
 }

@@ -1,5 +1,5 @@
 import type { Config, SinkConfig } from '../config/config.ts';
-import type { Delivery, Event, Outcome } from '../model.ts';
+import type { Delivery, Event, Outcome, RaisedNotice } from '../model.ts';
 import type { AttemptResult, Claimed, LaneHead } from '../store/store.ts';
 import { carryOut, type Carried, type CarryOutParts } from './carry-out.ts';
 import { masked } from './masked.ts';
@@ -26,6 +26,7 @@ export interface AttemptReport {
   readonly delivery: Delivery;
   /** See Claimed. */
   readonly events: readonly Event[];
+  readonly notice: RaisedNotice | null;
   readonly outcome: Outcome;
   readonly state: Settlement['state'];
   readonly dueAt: number | null;

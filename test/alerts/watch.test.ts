@@ -1,57 +1,77 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { watchTroubles } from '../../src/alerts/watch.ts';
 import { parseConfig } from '../../src/config/load.ts';
+import type { Outcome } from '../../src/model.ts';
 import { openStore } from '../../src/store/open.ts';
+import { arrival, delivered, planned, rejected, resultOf } from '../contract/store-fixtures.ts';
 import { ScriptedTool } from '../deliveries/scripted.ts';
 
 const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
 const start = Date.UTC(2026, 0, 5);
 
 const config = parseConfig(
   `sinks: { tool: { connector: scripted }, other: { connector: scripted } }
 rules: []
-alerts: { paused: { after: 1m, then: [ { sink: other, text: "{{ notice.detail }}" } ] } }`,
+alerts:
+  dead: { then: [ { sink: tool, text: "{{ notice.detail }}" }, { sink: other, text: "{{ notice.detail }}" } ] }
+  paused: { after: 1m, then: [ { sink: other, text: "{{ notice.detail }}" } ] }
+  silence: { after: 7d, then: [ { sink: other, text: "{{ notice.detail }}" } ] }`,
   'config.yaml',
   { env: {}, connectors: new Map([['scripted', new ScriptedTool().connector]]) },
 );
 
 /** A watch on a real store, under a clock that stands still until `look`. `storeFails`: how many notices it fails to take. */
-async function watching({ storeFails = 0, paused = 'tool' } = {}) {
+async function watching({ storeFails = 0, paused = [] as string[] } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'alerts-'));
   const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
-  await store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: start });
+  const configId = config.plan.id;
+  await store.saveConfig({ id: configId, source: config.planSource, savedAt: start });
+  const untold: string[] = [];
   let now = start;
   let failures = 0;
+  let wakes = 0;
   let alarm: (() => void) | null = null;
-  const stop = watchTroubles({
-    store: {
-      ...store,
-      raise: (raise) => (failures < storeFails ? Promise.reject(new Error('disk full')) : store.raise(raise)),
-    },
-    clock: {
-      now: () => now,
-      elapsed: () => now,
-      after: (_delayMs, run) => {
-        alarm = run;
-        return () => {};
+  const begin = () => {
+    alarm = null;
+    return watchTroubles({
+      store: {
+        ...store,
+        raise: (raise) =>
+          failures < storeFails ? Promise.reject(new Error('disk full')) : store.raise(raise),
       },
-    },
-    config: () => config,
-    paused: () => [{ sink: paused, since: start }],
-    wake: () => {},
-    raised: () => {},
-    untold: () => {},
-    failed: () => (failures += 1),
-  });
+      clock: {
+        now: () => now,
+        elapsed: () => now,
+        after: (_delayMs, run) => {
+          alarm = run;
+          return () => {};
+        },
+      },
+      config: () => config,
+      paused: () => paused.map((sink) => ({ sink, since: start })),
+      wake: () => (wakes += 1),
+      raised: () => {},
+      untold: ({ cause }) => untold.push(cause),
+      failed: () => (failures += 1),
+    });
+  };
+  let stop = begin();
   onTestFinished(async () => {
     stop();
     await store.close();
     await rm(folder, { recursive: true });
   });
   return {
+    store,
+    untold,
+    get wakes() {
+      return wakes;
+    },
     async look(afterMs: number): Promise<void> {
       const run = await vi.waitFor(() => alarm ?? Promise.reject(new Error('no alarm is set')));
       alarm = null;
@@ -59,12 +79,24 @@ async function watching({ storeFails = 0, paused = 'tool' } = {}) {
       run();
       await vi.waitFor(() => expect(alarm).not.toBeNull());
     },
-    causes: async () => (await store.notices({})).map(({ notice }) => notice.cause),
+    /** As a process that starts anew. */
+    restart() {
+      stop();
+      stop = begin();
+    },
+    async event(sink = 'tool', outcome: Outcome = rejected): Promise<void> {
+      const deliveries = [planned({ sink, lane: sink, dueAt: now })];
+      await store.accept(arrival({ receivedAt: now }, { configId, deliveries }));
+      const claimed = await store.claim({ lane: sink, now, limit: 1 });
+      await store.record(claimed.map((one) => resultOf(one, outcome)));
+    },
+    notices: async () => (await store.notices({})).toReversed().map(({ notice }) => notice),
+    causes: async () => (await store.notices({})).map(({ notice }) => notice.cause).toReversed(),
   };
 }
 
 test('a trouble is told once, however long it lasts', async () => {
-  const watch = await watching();
+  const watch = await watching({ paused: ['tool'] });
   await watch.look(minute);
   await watch.look(minute);
   await watch.look(90 * minute);
@@ -72,7 +104,7 @@ test('a trouble is told once, however long it lasts', async () => {
 });
 
 test('a notice that could not be stored is told at the next look', async () => {
-  const watch = await watching({ storeFails: 1 });
+  const watch = await watching({ storeFails: 1, paused: ['tool'] });
   await watch.look(minute);
   expect(await watch.causes()).toEqual([]);
   await watch.look(minute);
@@ -80,7 +112,105 @@ test('a notice that could not be stored is told at the next look', async () => {
 });
 
 test('nobody is told of a sink that the config has no more', async () => {
-  const watch = await watching({ paused: 'removed' });
+  const watch = await watching({ paused: ['removed'] });
   await watch.look(minute);
   expect(await watch.causes()).toEqual([]);
+});
+
+test('a sink is told of when it has been down for as long as the alert says, with what to do', async () => {
+  const watch = await watching({ paused: ['tool'] });
+  await watch.look(minute - 1);
+  expect(await watch.causes()).toEqual([]);
+  await watch.look(1);
+  expect(await watch.notices()).toMatchObject([
+    {
+      alert: 'paused',
+      sink: 'tool',
+      since: start,
+      detail: 'tool has failed for 60 seconds. What is meant for it waits, and nothing is lost.',
+      advice: expect.stringContaining('candidate-connector check --live'),
+    },
+  ]);
+  expect(watch.wakes).toBe(1);
+});
+
+test('where every way leads through the sink in trouble nobody is told, and that is said once', async () => {
+  const watch = await watching({ paused: ['other'] });
+  await watch.look(minute);
+  await watch.look(minute);
+  expect(await watch.causes()).toEqual([]);
+  expect(watch.untold).toEqual(['paused other']);
+});
+
+describe('what went dead', () => {
+  test('is told with its number and how to send it again, never through its own sink', async () => {
+    const watch = await watching();
+    await watch.event('tool');
+    await watch.event('tool');
+    await watch.look(minute);
+    const [story] = await watch.store.notices({});
+    expect(story).toMatchObject({
+      notice: {
+        cause: 'dead tool',
+        count: 2,
+        detail: '2 deliveries to tool had to be given up. No such channel.',
+        advice: expect.stringContaining('candidate-connector replay --dead --sink tool'),
+      },
+      deliveries: [{ rule: 'alerts.dead', action: 1, sink: 'other' }],
+    });
+  });
+
+  test('again is told at most once an hour for each sink, and then with all that came since', async () => {
+    const watch = await watching();
+    await watch.event('tool');
+    await watch.look(minute);
+    await watch.event('tool');
+    await watch.event('other');
+    await watch.look(minute);
+    await watch.event('tool');
+    await watch.look(58 * minute);
+    expect(await watch.causes()).toEqual(['dead tool', 'dead other']);
+    await watch.look(minute);
+    await watch.look(day);
+    expect((await watch.notices()).map(({ cause, count }) => [cause, count])).toEqual([
+      ['dead tool', 1],
+      ['dead other', 1],
+      ['dead tool', 2],
+    ]);
+  });
+
+  test('is not told again by a process that starts anew', async () => {
+    const watch = await watching();
+    await watch.event('tool');
+    await watch.look(minute);
+    watch.restart();
+    await watch.look(2 * hour);
+    expect(await watch.causes()).toEqual(['dead tool']);
+  });
+});
+
+describe('silence', () => {
+  test('is counted from the newest event, and told once until there is another', async () => {
+    const watch = await watching();
+    await watch.look(6 * day);
+    await watch.event('tool', delivered);
+    await watch.look(6 * day);
+    expect(await watch.causes()).toEqual([]);
+    await watch.look(day);
+    await watch.look(3 * day);
+    expect(await watch.notices()).toMatchObject([
+      { cause: 'silence', sink: null, since: start + 6 * day, detail: 'No event has come for 7 days.' },
+    ]);
+    await watch.event('tool', delivered);
+    await watch.look(7 * day);
+    expect(await watch.causes()).toEqual(['silence', 'silence']);
+  });
+
+  test('of a store without any event is counted from the start', async () => {
+    const watch = await watching();
+    await watch.look(7 * day - 1);
+    expect(await watch.causes()).toEqual([]);
+    await watch.look(1);
+    expect(await watch.causes()).toEqual(['silence']);
+  });
 });

@@ -41,7 +41,7 @@ rules: [ { name: told, when: {}, then: [ { sink: ats, digest: { every: 24h } } ]
   expect(story).toMatchObject({ deliveries: [{ carrier }] });
 });
 
-test('event of a notice shows what people were told, and what became of that', async () => {
+test('a notice is listed and shown, with what became of it', async () => {
   const { folder, write } = await workplace();
   const file = await write(
     'config.yaml',
@@ -84,6 +84,14 @@ alerts: { silence: { after: 1d, then: [ { sink: ats } ] } }
     id: notice.id,
     cause: 'silence',
     raisedAt: '2026-01-02T00:00:00.000Z',
-    deliveries: [{ sink: 'ats', state: 'pending' }],
+    deliveries: [{ sink: 'ats', state: 'pending', history: [] }],
   });
+
+  const list = (...argv: string[]) => run(['events', '--notices', ...argv, '--config', file]);
+  const text = (await list()).out;
+  expect(text).toMatch(/^2026-01-02 00:00:00 UTC {2}silence\n {4}No event has come for 24 hours\.\n {4}ntc_/);
+  expect(text).toMatch(/ats {2}pending.* dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1/);
+  const line = { id: notice.id, advice: 'Look there.', deliveries: [{ sink: 'ats', lastError: null }] };
+  expect(jsonLines(await list('--json'))).toMatchObject([line]);
+  expect((await list('--since', '1h')).out).toBe('No notices.\n');
 });

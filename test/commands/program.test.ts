@@ -57,7 +57,15 @@ describe('a usage error exits 2 and says what is wrong', () => {
     ],
     [['events', '--since', 'yesterday'], 'a duration such as 30m, 24h or 7d'],
     [['events', '--limit', '0'], 'It must be 1 or more.'],
-    [['events', '--rejected', '--status', 'Completed'], '--rejected goes with'],
+    [
+      ['events', '--rejected', '--status', 'Completed'],
+      "'--rejected' cannot be used with option '--status <status>'",
+    ],
+    [
+      ['events', '--notices', '--candidate', 'x'],
+      "'--notices' cannot be used with option '--candidate <id>'",
+    ],
+    [['events', '--notices', '--rejected'], "'--rejected' cannot be used with option '--notices'"],
     [['event'], "missing required argument 'id'"],
     [['backtest'], "missing required argument 'new'"],
     [['replay'], 'name the deliveries to replay, or give --dead'],

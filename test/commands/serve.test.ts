@@ -139,6 +139,42 @@ ${more}`;
     expect(connector.lines.join('\n')).not.toContain('private matters');
   });
 
+  test('tells what no alert could tell: that a notice of deliveries given up was itself given up', async () => {
+    const { folder, write } = await workplace();
+    const [ats, ops] = [await endpoint(), await endpoint()];
+    for (const { faults } of [ats, ops]) faults.once({ kind: 'status', status: 410 });
+    const file = await write(
+      'config.yaml',
+      `${loud(folder)}
+sinks:
+  ats: { connector: webhook, url: '${ats.url}', allowPrivate: true }
+  ops: { connector: webhook, url: '${ops.url}', allowPrivate: true }
+rules: [ { name: told, when: {}, then: [ { sink: ats } ] } ]
+alerts: { dead: { then: [ { sink: ops } ] } }
+`,
+    );
+    const { app, lines } = await serve(file);
+    await post(app, { candidateId: 'Dana' });
+    const untold = () => lines().find(({ level, msg }) => level === 'error' && msg.includes('not be told'));
+    await vi.waitFor(() => expect(untold()).toBeDefined(), { timeout: 18_000, interval: 100 });
+    type Notice = { id: string; deliveries: { id: string }[] };
+    const [notice] = jsonLines<Notice>(await run(['events', '--notices', '--json', '--config', file]));
+    expect(untold()).toMatchObject({
+      noticeId: notice?.id,
+      rule: 'alerts.dead',
+      sink: 'ops',
+      state: 'dead',
+      notice: { cause: 'dead ats', detail: expect.stringContaining('410') },
+    });
+    expect(notice).toMatchObject({ cause: 'dead ats', deliveries: [{ sink: 'ops', state: 'dead' }] });
+    await run(['replay', notice?.deliveries[0]?.id ?? '', '--config', file]);
+    await vi.waitFor(() => expect(ops.calls).toHaveLength(1), { timeout: 5000 });
+    expect(JSON.parse(ops.calls[0]?.body ?? '')).toMatchObject({
+      type: 'connector.alert',
+      data: { alert: 'dead', sink: 'ats', count: 1 },
+    });
+  });
+
   test('has the problems of a changed config that cannot be used, and neither a stack nor a secret', async () => {
     const { folder, write } = await workplace();
     const http = await endpoint();

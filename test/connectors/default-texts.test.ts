@@ -59,7 +59,7 @@ describe('what a digest says where its action says nothing', () => {
   test('Slack lists the events under their counts, escaped', () => {
     expect(tell(slack)['text']).toBe(`*Candidates: 2 completed, 1 did not take it*
 • Backend &lt;Engineer&gt;: a completed, 2026-11-20 12:05 UTC
-• 8: &lt;!here&gt; did not take it, 2026-11-20 12:05 UTC
+• test 8: &lt;!here&gt; did not take it, 2026-11-20 12:05 UTC
 • Backend &lt;Engineer&gt;: c completed, 2026-11-20 12:05 UTC
 `);
   });
