@@ -1,8 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
-import { mkdir, mkdtemp, open, rm } from 'node:fs/promises';
+import { mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LoadResult } from './accept/load.ts';
 import { end, messageOf, start } from './child.ts';
+import { dataFolder } from './data-folder.ts';
 import { median, type BenchResult } from './result.ts';
 
 const rounds = 7;
@@ -11,16 +12,13 @@ const targetRatio = 0.55;
 const targetP99Ms = 50;
 
 const scripts = join(import.meta.dirname, 'accept');
-/** On the project's own disk: a system's folder for temporary files may be memory, which syncs for free. */
-const data = join(import.meta.dirname, '../data');
 
 /**
  * Accepted events per second of the connector's way in, durably stored, against an Express app that parses, validates and
  * stores nothing: one after the other in each round, so that both meet the same machine.
  */
 export async function benchAccept(): Promise<BenchResult[]> {
-  await mkdir(data, { recursive: true });
-  const folder = await mkdtemp(join(data, 'bench-accept-'));
+  const folder = await mkdtemp(join(await dataFolder(), 'bench-accept-'));
   const log = await open(join(folder, 'log'), 'w');
   const servers = [
     start(join(scripts, 'plain-server.ts'), []),

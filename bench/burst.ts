@@ -1,14 +1,13 @@
-import { mkdir, mkdtemp, open, rm } from 'node:fs/promises';
+import { mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { end, messageOf, start } from './child.ts';
+import { dataFolder } from './data-folder.ts';
 import { median, type BenchResult } from './result.ts';
 
 const events = 10_000;
 const rounds = 5;
 
 const scripts = join(import.meta.dirname, 'burst');
-/** On the project's own disk: a system's folder for temporary files may be memory, which syncs for free. */
-const data = join(import.meta.dirname, '../data');
 
 /**
  * A burst of events with one webhook each, from the first that is answered to the last that is delivered: the connector, with every
@@ -16,8 +15,7 @@ const data = join(import.meta.dirname, '../data');
  * one core; the load and the endpoint have the other.
  */
 export async function benchBurst(): Promise<BenchResult[]> {
-  await mkdir(data, { recursive: true });
-  const folder = await mkdtemp(join(data, 'bench-burst-'));
+  const folder = await mkdtemp(join(await dataFolder(), 'bench-burst-'));
   try {
     const measured: { naive: number; connector: number }[] = [];
     for (let round = 0; round < rounds; round += 1) {

@@ -13,7 +13,7 @@ export function start(
   args: readonly string[],
   { core, stdout = 'ignore' }: ChildOptions = {},
 ): ChildProcess {
-  const env = { ...process.env, NODE_ENV: 'production' };
+  const env = { ...process.env, NODE_ENV: 'production', NODE_COMPILE_CACHE: 'node_modules/.cache/compiled' };
   const stdio: StdioOptions = ['ignore', stdout, 'inherit', 'ipc'];
   if (core === undefined) return fork(script, args, { env, stdio });
   return spawn('taskset', ['-c', String(core), process.execPath, script, ...args], { env, stdio });

@@ -1,6 +1,8 @@
 import { benchAccept } from './accept.ts';
-import type { BenchResult } from './result.ts';
+import { benchBacklog } from './backlog.ts';
 import { benchBurst } from './burst.ts';
+import { benchClaim } from './claim.ts';
+import type { BenchResult } from './result.ts';
 import { benchRules } from './rules.ts';
 import { benchStart } from './start.ts';
 
@@ -9,6 +11,8 @@ import { benchStart } from './start.ts';
 const benchmarks: { readonly [name: string]: () => Promise<BenchResult[]> } = {
   accept: benchAccept,
   burst: benchBurst,
+  backlog: benchBacklog,
+  claim: benchClaim,
   rules: benchRules,
   start: benchStart,
 };
