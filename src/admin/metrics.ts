@@ -11,7 +11,7 @@ export interface Metrics {
   /** `delayS`: from the event's acceptance to its delivery. */
   delivered(sink: string, delayS: number): void;
   sinkPaused(sink: string, paused: boolean): void;
-  /** Shows these sinks from now on, also before anything happened to them. */
+  /** Shows these sinks from now on, also before anything happened to them, and calls no other one paused. */
   sinksKnown(sinks: Iterable<string>): void;
   /** `atMs`: since the epoch. Also says that the last reload did not fail. */
   configLoaded(atMs: number): void;
@@ -87,12 +87,16 @@ function sinkMetrics(
     labelNames: ['sink'],
     registers: [registry],
   });
+  let known: ReadonlySet<string> = new Set();
   return {
     attempts: (sink, outcome) => attempts.inc({ sink, outcome }),
     delivered: (sink, delayS) => delay.observe({ sink }, delayS),
     sinkPaused: (sink, isPaused) => paused.set({ sink }, isPaused ? 1 : 0),
     sinksKnown(sinks) {
-      for (const sink of sinks) paused.inc({ sink }, 0);
+      const next = new Set(sinks);
+      for (const sink of known) if (!next.has(sink)) paused.remove({ sink });
+      for (const sink of next) paused.inc({ sink }, 0);
+      known = next;
     },
   };
 }

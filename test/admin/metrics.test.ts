@@ -25,6 +25,16 @@ test('shows a sink before anything happened to it, and leaves a paused one pause
   expect(text).toContain('candidate_connector_sink_paused{sink="mail"} 1');
 });
 
+test('does not go on calling a sink paused that left the config', async () => {
+  const metrics = createMetrics(nothing);
+  metrics.sinksKnown(['slack', 'mail']);
+  metrics.sinkPaused('mail', true);
+  metrics.sinksKnown(['slack']);
+  expect((await metrics.scrape()).text).not.toContain('sink_paused{sink="mail"}');
+  metrics.sinksKnown(['slack', 'mail']);
+  expect(await samplesOf(metrics)).toMatchObject({ 'sink_paused{sink="mail"}': 0 });
+});
+
 test('requests are counted by result, all of which are there from the start', async () => {
   const metrics = createMetrics(nothing);
   metrics.requests('accepted', 0.004);

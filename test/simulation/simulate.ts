@@ -76,6 +76,7 @@ class World {
   #process!: SimulatedProcess;
   #inbox!: Inbox;
   #toArrive = 0;
+  #died = 0;
 
   constructor(seed: number, sabotage: Sabotage | null) {
     this.random = seeded(seed);
@@ -84,9 +85,9 @@ class World {
     const shared = { faults };
     const asked = sabotage !== 'no find';
     this.tools = [
-      { name: 'chat', asked, batched: false, limit: { perMs: 1000, burst: 3 }, ...shared },
-      { name: 'sheet', asked, batched: true, limit: { perMs: 1000, burst: 1 }, ...shared },
-      { name: 'mail', asked: false, batched: false, limit: null, ...shared },
+      { name: 'chat', canBeAsked: true, asked, batched: false, limit: { perMs: 1000, burst: 3 }, ...shared },
+      { name: 'sheet', canBeAsked: true, asked, batched: true, limit: { perMs: 1000, burst: 1 }, ...shared },
+      { name: 'mail', canBeAsked: false, asked: false, batched: false, limit: null, ...shared },
     ].map(
       (options) =>
         new ModelTool(options, { clock: this.clock, random: this.random, note: (step) => this.note(step) }),
@@ -126,6 +127,7 @@ class World {
       counts: await this.#store.counts(),
       accepted: this.accepted,
       tools: this.tools,
+      deaths: this.#died,
     };
   }
 
@@ -138,6 +140,7 @@ class World {
     const death = this.#deaths.shift() ?? null;
     const process = new SimulatedProcess(death, this.#pending, (operation) => {
       this.note(`the process dies at ${operation}`);
+      this.#died += 1;
       // Longer than a burst, as a real restart takes.
       this.clock.after(4000 + this.random() * 5000, () => void this.#startProcess());
     });

@@ -22,6 +22,8 @@ export interface Kept extends Message {
 
 export interface ToolOptions {
   readonly name: string;
+  readonly canBeAsked: boolean;
+  /** Whether the connector asks it. */
   readonly asked: boolean;
   readonly batched: boolean;
   /** Calls beyond it are refused, as a tool does; for each place. */
