@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import about from '../../package.json' with { type: 'json' };
 import { ago, candidateId, integer, positive, statusOption, time } from './arguments.ts';
 import type { Io } from './io.ts';
 
@@ -13,6 +14,7 @@ export function commandLine(io: Io, done: (code: number) => void): Command {
     .description(
       'Hears about candidates who reached a final status, and tells the tools that the YAML names, once each.',
     )
+    .version(about.version)
     .exitOverride()
     .configureOutput({
       writeOut: (text) => io.out(text.trimEnd()),

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
 
-/** accepted, duplicate: it is stored. invalid: refused for its content. refused: for who sent it, or where to. failed: not stored. */
+/** How a request ended. accepted, duplicate: it is stored. invalid: refused for its content. refused: for who sent it, or where to. failed: not stored. */
 export type RequestResult = 'accepted' | 'duplicate' | 'invalid' | 'refused' | 'failed';
 
 /** The log's line for one request. */
 export interface RequestLine {
-  readonly result: RequestResult;
+  readonly outcome: RequestResult;
   readonly status: number;
   readonly eventId: string | null;
   readonly correlationId: string | null;
@@ -34,7 +34,7 @@ export class AccessLog {
   }
 
   write(line: RequestLine): void {
-    const unwritten = line.result === 'refused' ? this.#spend(line.status) : 0;
+    const unwritten = line.outcome === 'refused' ? this.#spend(line.status) : 0;
     if (unwritten === 'spent') return;
     const durationMs = Math.round(line.durationMs * 1_000) / 1_000;
     const whole = { ...line, durationMs, ...(unwritten > 0 && { unwritten }) };

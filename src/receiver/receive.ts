@@ -34,7 +34,7 @@ export function receiving(parts: ReceiveParts): Receive {
     if ('acceptance' in answer) sendAcceptance(visit, answer);
     else sendRefusal(visit, answer);
     const line = requestLine(visit, answer);
-    parts.metrics.requests(line.result, line.durationMs / 1_000);
+    parts.metrics.requests(line.outcome, line.durationMs / 1_000);
     parts.accessLog.write(line);
     if ('refusal' in answer) keepRejected(parts.inbox, visit, answer);
   };

@@ -8,7 +8,7 @@ import type { Answer, Refused, Visit } from './visit.ts';
 export function requestLine(visit: Visit, answer: Answer): RequestLine {
   const warning = warningFor(visit, answer);
   return {
-    result: resultOf(answer),
+    outcome: resultOf(answer),
     status: visit.res.statusCode,
     eventId: 'acceptance' in answer ? answer.acceptance.eventId : null,
     correlationId: visit.correlation.id,

@@ -83,7 +83,7 @@ function stray(accessLog: AccessLog, metrics: RequestMetrics): RequestHandler {
     answerProblem(res, nothingHere);
     metrics.requests('refused', 0);
     accessLog.write({
-      result: 'refused',
+      outcome: 'refused',
       status: nothingHere.status,
       eventId: null,
       correlationId: null,

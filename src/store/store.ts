@@ -53,8 +53,6 @@ export interface Store {
    * To be called once the caller is the only one to serve this store. Returns how many.
    */
   rescue(now: number, settlingMs: number): Promise<number>;
-  /** Takes back claims that were not started (a shutdown): pending again, the attempt not counted. */
-  release(deliveryIds: readonly string[]): Promise<void>;
   /** The receipt of the earliest delivered message with this thread key on this sink. */
   threadOf(sink: string, thread: string): Promise<Receipt | null>;
 

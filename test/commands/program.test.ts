@@ -40,6 +40,11 @@ describe('help', () => {
   });
 });
 
+test('--version is that of the package', async () => {
+  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
+  expect(await run(['--version'])).toEqual({ code: 0, out: `${version}\n`, err: '' });
+});
+
 describe('a usage error exits 2 and says what is wrong', () => {
   test.each([
     [['nonsense'], "unknown command 'nonsense'"],

@@ -117,8 +117,8 @@ ${more}`;
     const requests = lines().filter(({ msg }) => msg === 'request');
     const line = { level: 'info', time: expect.stringMatching(/Z$/), durationMs: expect.any(Number) };
     expect(requests).toMatchObject([
-      { ...line, eventId, correlationId: 'cor-1', result: 'accepted', status: 202 },
-      { ...line, eventId: robin.eventId, correlationId: 'cor-2', result: 'accepted' },
+      { ...line, eventId, correlationId: 'cor-1', outcome: 'accepted', status: 202 },
+      { ...line, eventId: robin.eventId, correlationId: 'cor-2', outcome: 'accepted' },
     ]);
     const told = { rule: 'told', sink: 'ats', attempt: 1, durationMs: expect.any(Number) };
     expect(lines().filter(({ msg }) => msg === 'attempt')).toMatchObject([

@@ -177,28 +177,6 @@ export function carryingOut(bench: () => Bench): void {
     expect(await store.rescue(t0, 0)).toBe(1100);
   });
 
-  test('takes back a claim that was not started, as if it had not been', async () => {
-    const { store } = bench();
-    const [id] = await accept({});
-    const before = await store.delivery(id!);
-    await claimDue(store);
-    await store.release([id!, 'dlv_unknown_1']);
-    expect(await store.delivery(id!)).toEqual(before);
-  });
-
-  test('takes back a later claim without losing the attempts before it', async () => {
-    const { store } = bench();
-    const [id] = await accept({});
-    const [first] = await claimDue(store, t0 + 1);
-    await store.record([resultOf(first!, retry)]);
-    const before = await store.delivery(id!);
-    await claimDue(store, t0 + 2 * minute);
-    await store.release([id!]);
-    expect(await store.delivery(id!)).toEqual(before);
-    await store.release([id!]);
-    expect(await store.delivery(id!)).toEqual(before);
-  });
-
   test("finds a thread's first message by its key and sink", async () => {
     const { store } = bench();
     await accept({}, {}, {}, {});

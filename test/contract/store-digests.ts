@@ -153,16 +153,6 @@ export function digests(bench: () => Bench): void {
     ]);
   });
 
-  test('takes back a digest that was not started, whole', async () => {
-    const { store } = bench();
-    const ids = await acceptMany(2);
-    const [claimed] = await claimDue(store);
-    await store.release([claimed!.delivery.id]);
-    const pending = { state: 'pending', attempts: 0, firstAttemptAt: null };
-    expect(await get(ids)).toMatchObject([pending, pending]);
-    expect(await claimContents()).toEqual([ids]);
-  });
-
   test('replays a digest whole, whichever of its deliveries is named', async () => {
     const { store } = bench();
     const ids = await acceptMany(3);

@@ -149,16 +149,6 @@ export class StoreModel {
     return left.length;
   }
 
-  release(id: string): void {
-    const found = this.find(id);
-    if (found?.state !== 'sending') return;
-    for (const kept of this.#together(found)) {
-      kept.state = 'pending';
-      kept.attempts -= 1;
-      if (kept.attempts === 0) kept.firstAttemptAt = null;
-    }
-  }
-
   replay(id: string, configId: string, planned: PlannedDelivery, now: number): void {
     const found = this.find(id);
     if (found?.state !== 'dead' && found?.state !== 'held') return;

@@ -16,17 +16,17 @@ test('one line for each request says how it ended', async () => {
       level: 'info',
       time: expect.any(Number),
       msg: 'request',
-      result: 'accepted',
+      outcome: 'accepted',
       status: 202,
       eventId: 'evt_1',
       correlationId: 'c-1',
       address: '127.0.0.1',
       durationMs: expect.any(Number),
     },
-    expect.objectContaining({ level: 'info', result: 'duplicate', status: 200, eventId: 'evt_1' }),
+    expect.objectContaining({ level: 'info', outcome: 'duplicate', status: 200, eventId: 'evt_1' }),
     expect.objectContaining({
       level: 'info',
-      result: 'invalid',
+      outcome: 'invalid',
       status: 422,
       eventId: null,
       faults: [expect.stringContaining('candidateId'), expect.stringContaining('status')],
@@ -48,7 +48,7 @@ test('a correlation id that cannot be used is a warning, and the event is taken 
   const receiver = await startReceiver();
   await receiver.post(json, { 'x-service-correlationid': 'x'.repeat(201) });
   expect(receiver.inbox.received).toMatchObject([{ correlationId: null }]);
-  expect(receiver.lines).toMatchObject([{ level: 'warn', result: 'accepted', correlationId: null }]);
+  expect(receiver.lines).toMatchObject([{ level: 'warn', outcome: 'accepted', correlationId: null }]);
 });
 
 test('health leaves no line', async () => {

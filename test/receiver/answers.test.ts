@@ -233,7 +233,7 @@ describe('what cannot be stored', () => {
     expect(response.headers.get('retry-after')).toBe('7');
     expect(JSON.stringify(await problemOf(response))).not.toContain('disk');
     expect(receiver.lines).toMatchObject([
-      { level: 'warn', result: 'failed', warning: 'the disk of /var/lib/connector is full' },
+      { level: 'warn', outcome: 'failed', warning: 'the disk of /var/lib/connector is full' },
     ]);
     expect(receiver.lines[0]).not.toHaveProperty('err');
     expect(receiver.counted).toEqual(['failed']);
@@ -246,7 +246,7 @@ describe('what cannot be stored', () => {
     expect(response.status).toBe(503);
     expect(await response.text()).not.toMatch(/function|at /);
     expect(receiver.lines[0]).toMatchObject({
-      result: 'failed',
+      outcome: 'failed',
       err: { stack: expect.stringContaining('TypeError') },
     });
   });

@@ -54,7 +54,7 @@ describe('a refused address is explained in the log', () => {
   test('without a proxy: add it to the list', async () => {
     expect(await refusedLine({})).toMatchObject({
       level: 'warn',
-      result: 'refused',
+      outcome: 'refused',
       status: 403,
       judged: '127.0.0.1',
       hops: ['127.0.0.1'],
@@ -120,7 +120,7 @@ describe('a refused address is explained in the log', () => {
 
     receiver.reload({ allowFrom: 'any' });
     for (let request = 0; request < 30; request += 1) await receiver.post(json);
-    expect(receiver.lines.filter((line) => line['result'] === 'accepted')).toHaveLength(30);
+    expect(receiver.lines.filter((line) => line['outcome'] === 'accepted')).toHaveLength(30);
   });
 });
 

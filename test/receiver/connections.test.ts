@@ -66,7 +66,7 @@ describe('a body', () => {
       detail: 'The body did not arrive in time.',
     });
     expect(receiver.inbox.received).toEqual([]);
-    expect(receiver.lines).toMatchObject([{ result: 'invalid', status: 408 }]);
+    expect(receiver.lines).toMatchObject([{ outcome: 'invalid', status: 408 }]);
     wire.socket.end();
     await wire.closed();
   });
@@ -96,7 +96,7 @@ describe('a body', () => {
     wire.send(head(path, { 'content-length': length }), json.slice(0, 30));
     await expect.poll(() => connections(receiver.server)).toBe(1);
     wire.socket.destroy();
-    await expect.poll(() => receiver.lines).toMatchObject([{ result: 'invalid', status: 408 }]);
+    await expect.poll(() => receiver.lines).toMatchObject([{ outcome: 'invalid', status: 408 }]);
     expect(receiver.inbox).toMatchObject({ received: [], rejected: [] });
   });
 });

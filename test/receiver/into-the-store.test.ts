@@ -113,6 +113,6 @@ test('a store that is closed is 503', async () => {
   const response = await post(json);
   expect(response.status).toBe(503);
   expect(response.headers.get('retry-after')).toBe('5');
-  expect(lines).toMatchObject([{ level: 'warn', result: 'failed', warning: expect.any(String) }]);
+  expect(lines).toMatchObject([{ level: 'warn', outcome: 'failed', warning: expect.any(String) }]);
   expect(lines[0]).not.toHaveProperty('err');
 });

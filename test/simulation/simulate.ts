@@ -242,7 +242,7 @@ class World {
   }
 
   #sabotaged(store: Store): Store {
-    if (this.#sabotage === 'no intent') return { ...store, rescue: () => forget(store) };
+    if (this.#sabotage === 'no intent') return forgetful(store);
     if (this.#sabotage === 'no transaction')
       return { ...store, accept: (arrival) => this.#acceptInTwo(store, arrival) };
     return store;
@@ -272,9 +272,22 @@ class World {
 
 const silent = pino({ level: 'silent' });
 
-/** A rescue by one who keeps no record of what was begun: everything is taken for never sent. */
-async function forget(store: Store): Promise<number> {
-  const begun = await store.deliveries({ states: ['sending'] });
-  await store.release(begun.map(({ id }) => id));
-  return begun.length;
+/** As if it kept no record of what was begun: what a process that died left under way is taken for never sent. */
+function forgetful(store: Store): Store {
+  const begun = new Set<string>();
+  return {
+    ...store,
+    async rescue(now) {
+      for (const { id } of await store.deliveries({ states: ['sending'] })) begun.add(id);
+      return store.rescue(now, 0);
+    },
+    async claim(query) {
+      const claimed = await store.claim(query);
+      return claimed.map((one) => {
+        const { delivery, events, notice } = one;
+        if (!begun.delete(delivery.id)) return one;
+        return { events, notice, delivery: { ...delivery, uncertain: false } };
+      });
+    },
+  };
 }

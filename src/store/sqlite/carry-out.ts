@@ -72,14 +72,6 @@ export function rescue(
   return total;
 }
 
-export function release({ db, tallies }: Transaction, deliveryIds: readonly string[]): void {
-  for (const deliveryId of deliveryIds) {
-    const found = find(db, deliveryId);
-    if (found?.state !== 'sending') continue;
-    tallies.moved(found.sink, 'sending', 'pending', apply(db, sql.release, found));
-  }
-}
-
 export function threadOf(db: Database, sink: string, thread: string): Receipt | null {
   const row = db.get(sql.receiptOfThread, sink, thread);
   return row ? (JSON.parse(row.receipt) as Receipt) : null;
