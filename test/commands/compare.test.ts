@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/load.ts';
 import { connectors } from '../../connectors/index.ts';
 import { compare, isSame, planned } from '../../src/commands/compare.ts';
-import type { Event } from '../../src/model.ts';
+import { eventWith } from '../fixtures/event.ts';
 
 const sinks = `
 sinks:
@@ -14,16 +14,7 @@ sinks:
 const planOf = (rules: string) =>
   parseConfig(`${sinks}\n${rules}`, 'config.yaml', { env: { TOKEN: 'xoxb-1' }, connectors }).plan;
 
-const event: Event = {
-  id: 'evt_1',
-  candidateId: 'Dana',
-  candidateNumericalId: null,
-  testId: 7,
-  status: 'Completed',
-  raw: {},
-  correlationId: null,
-  receivedAt: Date.UTC(2026, 10, 21),
-};
+const event = eventWith({ candidateId: 'Dana', receivedAt: Date.UTC(2026, 10, 21) });
 
 const rule = (name: string, ...actions: string[]) =>
   `  - { name: ${name}, when: {}, then: [ ${actions.join(', ')} ] }\n`;

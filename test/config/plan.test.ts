@@ -4,6 +4,7 @@ import { compilePlan } from '../../src/config/plan.ts';
 import type { Json } from '../../src/model.ts';
 import { templateData } from '../../src/templates/data.ts';
 import { load, pagers, problems } from './tools.ts';
+import { eventWith } from '../fixtures/event.ts';
 
 const text = `
 catalog:
@@ -19,16 +20,7 @@ unmatched: [ { sink: page, text: "{{ rule.name }}", to: [ "{{ test.team }}" ] } 
 `;
 const variables = { EIGHT: 'Eight', GREETING: '{{ hi }}' };
 
-const event = {
-  id: 'e1',
-  candidateId: 'c1',
-  candidateNumericalId: null,
-  testId: 8,
-  status: 'Completed',
-  raw: {},
-  correlationId: null,
-  receivedAt: 0,
-} as const;
+const event = eventWith();
 
 const dataOf = ({ plan }: Pick<Config, 'plan'>, rule: string, testId = 8) =>
   templateData({ ...event, testId }, plan.test(testId), rule, 0);

@@ -1,24 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { compilePlan } from '../../src/config/plan.ts';
 import { actionOf } from '../../src/deliveries/actions.ts';
-import type { Event, Json } from '../../src/model.ts';
+import type { Json } from '../../src/model.ts';
 import { decide, planNotice } from '../../src/rules/decide.ts';
 import type { Action } from '../../src/rules/plan.ts';
 import { digestData, noticeData } from '../../src/templates/data.ts';
 import { load, pagers, problems } from './tools.ts';
+import { eventWith } from '../fixtures/event.ts';
 
 const now = Date.parse('2026-11-21T12:00:00Z');
 
-const event: Event = {
-  id: 'evt_1',
-  candidateId: 'abc',
-  candidateNumericalId: null,
-  testId: 7,
-  status: 'Completed',
-  raw: {},
-  correlationId: null,
-  receivedAt: now,
-};
+const event = eventWith({ receivedAt: now });
 
 const hours = `hours:
   office: { timezone: Europe/Zagreb, days: [sun, mon], from: "08:00", to: "24:00", closed: [2026-12-25] }

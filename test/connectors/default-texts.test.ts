@@ -5,6 +5,7 @@ import { parseConfig } from '../../src/config/load.ts';
 import { prepare, type Told } from '../../src/deliveries/prepare.ts';
 import type { Event, Json, Notice, RaisedNotice, Status } from '../../src/model.ts';
 import type { Action } from '../../src/rules/plan.ts';
+import { eventWith } from '../fixtures/event.ts';
 
 const now = Date.parse('2026-11-20T13:00:00Z');
 
@@ -31,16 +32,9 @@ alerts:
   { env: { TOKEN: 'xoxb-1' }, connectors },
 );
 
-const eventOf = (candidateId: string, status: Status, testId = 7): Event => ({
-  id: `evt_${candidateId}`,
-  candidateId,
-  candidateNumericalId: null,
-  testId,
-  status,
-  raw: {},
-  correlationId: null,
-  receivedAt: Date.parse('2026-11-20T12:05:00Z'),
-});
+const noon = Date.parse('2026-11-20T12:05:00Z');
+const eventOf = (candidateId: string, status: Status, testId = 7): Event =>
+  eventWith({ id: `evt_${candidateId}`, candidateId, status, testId, receivedAt: noon });
 
 function messageOf({ plan, sinks }: Config, action: Action | undefined, told: Told): { [key: string]: Json } {
   const sink = sinks.get(action?.sink ?? '');

@@ -1,24 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import type { Event } from '../../src/model.ts';
 import { compileRules } from '../../src/rules/compile.ts';
 import { decide, explain } from '../../src/rules/decide.ts';
 import { unmatchedRule } from '../../src/rules/plan.ts';
 import type { Action, Plan } from '../../src/rules/plan.ts';
 import type { TemplateData } from '../../src/templates/data.ts';
 import type { When } from '../../src/rules/when.ts';
+import { eventWith } from '../fixtures/event.ts';
 
 const now = Date.parse('2026-07-01T12:00:00Z');
 
-const event: Event = {
-  id: 'evt_1',
-  candidateId: 'abc',
-  candidateNumericalId: null,
-  testId: 7,
-  status: 'Completed',
-  raw: {},
-  correlationId: null,
-  receivedAt: now - 1000,
-};
+const event = eventWith({ receivedAt: now - 1000 });
 
 function action(rule: string, index: number, sink: string): Action {
   return {

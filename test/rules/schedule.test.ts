@@ -5,20 +5,12 @@ import { fieldOf } from '../../src/rules/fields.ts';
 import { nextOpen, type Hours } from '../../src/rules/hours.ts';
 import type { Action, Digest } from '../../src/rules/plan.ts';
 import { schedule } from '../../src/rules/schedule.ts';
+import { eventWith } from '../fixtures/event.ts';
 
 const hourMs = 3_600_000;
 const now = Date.parse('2026-11-20T12:34:56Z');
 
-const event: Event = {
-  id: 'evt_1',
-  candidateId: 'abc',
-  candidateNumericalId: null,
-  testId: 7,
-  status: 'Completed',
-  raw: {},
-  correlationId: null,
-  receivedAt: now,
-};
+const event = eventWith({ receivedAt: now });
 const catalogEntry = { id: 7, team: 'core' };
 
 const office: Hours = {
