@@ -1,6 +1,11 @@
 import type { Json } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
 
+/** Why a plan cannot be had any more, in plain words. */
+export interface Lost {
+  readonly lost: string;
+}
+
 /**
  * The plans that stored deliveries were decided by, compiled again from the store when they are first asked for. Keeps
  * only a few: after a reload, old deliveries finish within hours.
@@ -9,6 +14,8 @@ export class Plans {
   readonly #read: (configId: string) => Promise<Json | null>;
   readonly #compile: (source: Json) => Plan;
   readonly #known = new Map<string, Plan>();
+  /** What is being read: many deliveries ask for the same plan at once, and compiling it takes long. */
+  readonly #coming = new Map<string, Promise<Plan | Lost>>();
   readonly #kept = 8;
 
   /** `compile` may throw; its message is shown to people. */
@@ -24,9 +31,15 @@ export class Plans {
     if (this.#known.size > this.#kept && !oldest.done) this.#known.delete(oldest.value);
   }
 
-  async get(configId: string): Promise<Plan | { readonly lost: string }> {
+  async get(configId: string): Promise<Plan | Lost> {
     const known = this.#known.get(configId);
     if (known) return known;
+    const coming = this.#coming.get(configId) ?? this.#fetch(configId);
+    this.#coming.set(configId, coming);
+    return coming.finally(() => this.#coming.delete(configId));
+  }
+
+  async #fetch(configId: string): Promise<Plan | Lost> {
     const source = await this.#read(configId);
     if (source === null)
       return { lost: 'The config that decided this delivery is not in the store any more.' };
