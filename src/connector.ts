@@ -11,6 +11,7 @@ export { Secret };
 export { digestInShort, eventInShort, noticeInShort } from './default-texts.ts';
 export { boundedAnswer } from './bounded-answer.ts';
 export { fetchFailure } from './fetch-failure.ts';
+export { statedDelayMs } from './stated-delay.ts';
 
 /**
  * How a value becomes harmless in the place where a template prints it. `path` leads to the string inside of the

@@ -1,5 +1,5 @@
 import type { MethodOptions, sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
-import { boundedAnswer, fetchFailure } from '../../src/connector.ts';
+import { boundedAnswer, fetchFailure, statedDelayMs } from '../../src/connector.ts';
 import type { ServiceAccount } from './credentials.ts';
 import { Tokens } from './tokens.ts';
 import type { Answer, ApiError, Failure } from './failure.ts';
@@ -64,7 +64,7 @@ function callOptions(token: string, seen: Seen, signal: AbortSignal): MethodOpti
 
 function failureOf(error: unknown, { answered, tooLong }: Seen, signal: AbortSignal): Failure {
   if (answered !== null && !answered.ok) {
-    const retryAfterMs = delayMs(answered.headers.get('retry-after'));
+    const retryAfterMs = statedDelayMs(answered.headers.get('retry-after'));
     const stated = retryAfterMs !== null && { retryAfterMs };
     return { kind: 'http', status: answered.status, error: apiError(error), ...stated };
   }
@@ -92,8 +92,4 @@ function apiError(error: unknown): ApiError {
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
-}
-
-function delayMs(header: string | null): number | null {
-  return header !== null && /^\d+$/.test(header) ? Number(header) * 1000 : null;
 }

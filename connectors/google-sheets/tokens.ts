@@ -1,4 +1,4 @@
-import { boundedAnswer, fetchFailure } from '../../src/connector.ts';
+import { boundedAnswer, fetchFailure, statedDelayMs } from '../../src/connector.ts';
 import type { ServiceAccount } from './credentials.ts';
 import type { Failure } from './failure.ts';
 
@@ -81,12 +81,12 @@ function failureOf(error: unknown, answered: Response | null): Failure {
     const { words } = isTimeout(error) ? { words: 'no answer in time' } : fetchFailure(error);
     return { kind: 'network', left: false, words };
   }
-  const retryAfterS = Number(answered.headers.get('retry-after') ?? Number.NaN);
+  const retryAfterMs = statedDelayMs(answered.headers.get('retry-after'));
   return {
     kind: 'token',
     status: answered.status,
     words: oauthError(error),
-    ...(retryAfterS >= 0 && { retryAfterMs: retryAfterS * 1000 }),
+    ...(retryAfterMs !== null && { retryAfterMs }),
   };
 }
 

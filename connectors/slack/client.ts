@@ -1,4 +1,4 @@
-import { boundedAnswer, fetchFailure } from '../../src/connector.ts';
+import { boundedAnswer, fetchFailure, statedDelayMs } from '../../src/connector.ts';
 import type { Secret } from '../../src/connector.ts';
 
 /** Why a call of the Web API gave no result. Flat, and without anything of the client's errors, which carry headers. */
@@ -88,7 +88,7 @@ interface Seen {
 
 function failureOf(error: unknown, { answered, tooLong }: Seen, signal: AbortSignal): Failure {
   if (answered !== null && answered.status !== 200) {
-    const retryAfterMs = delayMs(answered.headers.get('retry-after'));
+    const retryAfterMs = statedDelayMs(answered.headers.get('retry-after'));
     return { kind: 'http', status: answered.status, ...(retryAfterMs !== null && { retryAfterMs }) };
   }
   if (tooLong) return { kind: 'foreign' };
@@ -109,9 +109,4 @@ function refusal(error: unknown): (RefusalData & { readonly error?: unknown }) |
 /** The client hands on a page that is no JSON as if it were an error's code. */
 function isCode(code: unknown): code is string {
   return typeof code === 'string' && /^[a-z][a-z0-9_.:-]{0,99}$/i.test(code);
-}
-
-/** Slack states its delay in whole seconds. */
-function delayMs(header: string | null): number | null {
-  return header !== null && /^\d+$/.test(header) ? Number(header) * 1000 : null;
 }

@@ -1,4 +1,4 @@
-import { delivered, fetchFailure, rejected } from '../../src/connector.ts';
+import { delivered, fetchFailure, rejected, statedDelayMs } from '../../src/connector.ts';
 import type { Outcome, Rejected, Retry } from '../../src/model.ts';
 import type { Answer, Exchange } from './exchange.ts';
 import { PrivateAddressError } from './public-addresses.ts';
@@ -26,7 +26,7 @@ function outcomeOfAnswer(answer: Answer, now: number): Outcome {
   if (status === 502) return { outcome: 'unknown', reason: 'server', detail };
   if (status === 504) return { outcome: 'unknown', reason: 'timeout', detail };
   if (status >= 500 || retried.has(status))
-    return later(status, detail, retryAfterMs(one(headers['retry-after']), now));
+    return later(status, detail, statedDelayMs(one(headers['retry-after']), now));
   if (status === 404 || status === 410)
     return rejected('not_found', detail, "Check the sink's url and the action's path.");
   return rejected(
@@ -42,13 +42,13 @@ const retried = new Set([408, 425, 429]);
 /** Faults of one message as well as of the receiver as a whole: others may do better. */
 const ofThisMessage = new Set([408, 425, 500, 501, 505, 507, 508]);
 
-function later(status: number, detail: string, delayMs: number | undefined): Retry {
+function later(status: number, detail: string, retryAfterMs: number | null): Retry {
   const reason = status === 429 ? 'rate_limited' : status === 408 ? 'timeout' : 'server';
   return {
     outcome: 'retry',
     reason,
     detail,
-    ...(delayMs !== undefined && { retryAfterMs: delayMs }),
+    ...(retryAfterMs !== null && { retryAfterMs }),
     ...(!ofThisMessage.has(status) && { sinkWide: true }),
   };
 }
@@ -61,16 +61,6 @@ function redirected(status: number, location: string | undefined): Rejected {
     `The receiver answered ${status} and points ${where}; redirects are not followed.`,
     "Put the final address into the sink's url.",
   );
-}
-
-/** A stated delay longer than this would only make a delivery be given up. */
-const longestDelayMs = 24 * 60 * 60 * 1000;
-
-/** Seconds, or a date. */
-function retryAfterMs(text: string | undefined, now: number): number | undefined {
-  if (text === undefined) return undefined;
-  const delayMs = /^\s*\d+\s*$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now;
-  return Number.isNaN(delayMs) ? undefined : Math.min(Math.max(delayMs, 0), longestDelayMs);
 }
 
 function outcomeOfError(error: Error, sent: boolean, aborted: boolean): Outcome {
