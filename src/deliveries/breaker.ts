@@ -3,13 +3,30 @@ import { backoffMs } from './backoff.ts';
 
 /** Failures that concern the sink, one after the other, before it is paused. */
 const failuresToOpen = 5;
+/** Messages that failed each for itself, one after the other, before that is taken for a failure of the sink, too. */
+const messagesToOpen = 20;
 /** After an outage, nothing waits longer than this for somebody to notice that it is over. */
-const longestBetweenProbesMs = 5 * 60_000;
+export const longestBetweenProbesMs = 5 * 60_000;
+
+export type SinkChange = 'paused' | 'resumed';
 
 type ProbePolicy = Pick<RetryPolicy, 'minDelayMs' | 'maxDelayMs'>;
 
-/** What an attempt says of its sink: it works, it fails for everyone, or nothing (the message was at fault). */
-export type SinkHealth = 'works' | 'fails' | 'unsaid';
+/**
+ * What an attempt says of its sink: it works, it fails for everyone, perhaps only for this message, or nothing (the
+ * message was at fault).
+ */
+export type SinkHealth = 'works' | 'fails' | 'fails perhaps' | 'unsaid';
+
+export interface EndedAttempt {
+  /** Which message it was about. */
+  readonly deliveryId: string;
+  readonly probe: boolean;
+  readonly now: number;
+  /** Probes are spaced by the sink's own. */
+  readonly policy: ProbePolicy;
+  readonly random: () => number;
+}
 
 /**
  * Pauses a sink that fails for everyone and probes it, one attempt at a time, so that an outage costs a handful of
@@ -17,6 +34,7 @@ export type SinkHealth = 'works' | 'fails' | 'unsaid';
  */
 export class Breaker {
   #failures = 0;
+  readonly #failedMessages = new Set<string>();
   #openedAt: number | null = null;
   #probeAt = 0;
   #probes = 0;
@@ -50,39 +68,32 @@ export class Breaker {
     this.#probing = false;
   }
 
-  /** Tells how an attempt ended; returns what changed by it. Probes are spaced by the sink's own retry policy. */
-  ended(
-    health: SinkHealth,
-    {
-      probe,
-      now,
-      policy,
-      random,
-    }: { probe: boolean; now: number; policy: ProbePolicy; random: () => number },
-  ): 'paused' | 'resumed' | null {
+  /** Tells how an attempt ended; returns what changed by it. */
+  ended(health: SinkHealth, { deliveryId, probe, now, policy, random }: EndedAttempt): SinkChange | null {
     if (probe) this.#probing = false;
     if (health === 'works') return this.#works();
     // Nothing was learnt of the sink, so another message may try at once.
     if (health === 'unsaid') return null;
-    const opened = this.#openedAt === null && this.#countFailure(now);
+    const opened = this.#openedAt === null && this.#isOneTooMany(health, deliveryId);
+    if (opened) this.#openedAt = now;
     if (opened || probe) this.#probeAt = now + this.#untilProbeMs(policy, random);
     return opened ? 'paused' : null;
   }
 
-  #works(): 'resumed' | null {
+  #works(): SinkChange | null {
     const wasPaused = this.#openedAt !== null;
     this.#failures = 0;
+    this.#failedMessages.clear();
     this.#probes = 0;
     this.#openedAt = null;
     return wasPaused ? 'resumed' : null;
   }
 
-  /** True if it was one too many. */
-  #countFailure(now: number): boolean {
-    this.#failures += 1;
-    if (this.#failures < failuresToOpen) return false;
-    this.#openedAt = now;
-    return true;
+  #isOneTooMany(health: 'fails' | 'fails perhaps', deliveryId: string): boolean {
+    if (health === 'fails') this.#failures += 1;
+    // One message that fails again and again says nothing of the others.
+    else this.#failedMessages.add(deliveryId);
+    return this.#failures >= failuresToOpen || this.#failedMessages.size >= messagesToOpen;
   }
 
   #untilProbeMs({ minDelayMs, maxDelayMs }: ProbePolicy, random: () => number): number {

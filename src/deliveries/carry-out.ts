@@ -4,6 +4,7 @@ import type { AttemptRequest } from '../connector.ts';
 import { rejected } from '../connector.ts';
 import type { Delivery, Json, Outcome } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
+import { openFrom } from '../rules/schedule.ts';
 import type { Claimed, Store } from '../store/store.ts';
 import { actionOf } from './actions.ts';
 import { attempt, type Part } from './attempt.ts';
@@ -27,6 +28,13 @@ export interface Carried {
   readonly ending: Ending;
 }
 
+/** A claimed delivery that came outside of its action's hours: nothing was done about it. */
+export interface Deferred {
+  readonly claimed: Claimed;
+  /** When they open (ms). */
+  readonly until: number;
+}
+
 /** A claimed delivery that only has to be handed to its connector. */
 interface Ready {
   readonly claimed: Claimed;
@@ -37,8 +45,8 @@ interface Ready {
 type Request = Omit<AttemptRequest<Json>, 'signal'>;
 
 /**
- * What was claimed for one call, from their plans to the outcome of one attempt each. `config`: their sink as configured
- * today. Never throws.
+ * What was claimed for one call, from their plans to the outcome of one attempt each, but for what has to wait for its
+ * hours. `config`: their sink as configured today. Never throws.
  */
 export async function carryOut(
   parts: CarryOutParts,
@@ -46,14 +54,14 @@ export async function carryOut(
   config: SinkConfig | undefined,
   now: number,
   shutdown: AbortSignal,
-): Promise<Carried[]> {
+): Promise<(Carried | Deferred)[]> {
   if (!config) return call.map((claimed) => nothingSent(claimed, sinkGone(claimed.delivery.sink)));
   const made = await Promise.all(call.map((claimed) => makeReady(parts, claimed, config, now)));
-  const ready = made.filter((one): one is Ready => !('ending' in one));
+  const ready = made.filter((one): one is Ready => 'request' in one);
   const endings = ready.length === 0 ? [] : await attemptReady(parts, ready, config, shutdown);
   let next = 0;
   return made.map((one) => {
-    if ('ending' in one) return one;
+    if (!('request' in one)) return one;
     const { claimed, prepared } = one;
     const ending = endings[next++] ?? unsent(cannotBegin('it has no ending'));
     return { claimed, prepared, ending: noted(ending, prepared.note) };
@@ -65,9 +73,10 @@ async function makeReady(
   claimed: Claimed,
   config: SinkConfig,
   now: number,
-): Promise<Ready | Carried> {
+): Promise<Ready | Carried | Deferred> {
   try {
     const prepared = await prepareClaimed(parts, claimed, config, now);
+    if ('until' in prepared) return { claimed, until: prepared.until };
     if ('outcome' in prepared) return nothingSent(claimed, prepared);
     return { claimed, prepared, request: await requestFor(parts.store, claimed, prepared, now) };
   } catch (error) {
@@ -80,7 +89,7 @@ async function prepareClaimed(
   claimed: Claimed,
   config: SinkConfig,
   now: number,
-): Promise<Prepared | Outcome> {
+): Promise<Prepared | Outcome | { readonly until: number }> {
   const { delivery } = claimed;
   const plan = await parts.plan(delivery.configId);
   if ('lost' in plan) return rejected('unexpected', plan.lost, byTodaysConfig);
@@ -96,7 +105,9 @@ async function prepareClaimed(
     const detail = `Sink ${config.name} was a ${action.connector} sink and is a ${config.connector.name} sink now.`;
     return rejected('invalid', detail, byTodaysConfig);
   }
-  return prepare(action, claimed, delivery.id, plan, config, now);
+  // Planned for open hours, it may come later: after a retry, a pause or a burst. A person who replays means now.
+  const until = isFirstSinceReplay(delivery) ? now : openFrom(action, now);
+  return until > now ? { until } : prepare(action, claimed, delivery.id, plan, config, now);
 }
 
 async function attemptReady(
@@ -106,16 +117,14 @@ async function attemptReady(
   shutdown: AbortSignal,
 ): Promise<Ending[]> {
   try {
-    return await parts.sinks.use(config, (sink) =>
-      withDeadline(
-        {
-          clock: parts.clock,
-          timeoutMs: config.timeoutMs,
-          shutdown,
-          writtenOff: (ending) => ready.map(() => ending),
-        },
-        (signal) => attempt(sink, asParts(ready, config, signal)),
-      ),
+    const deadline = {
+      clock: parts.clock,
+      timeoutMs: config.timeoutMs,
+      shutdown,
+      writtenOff: (ending: Ending) => ready.map(() => ending),
+    };
+    return await withDeadline(deadline, (signal) =>
+      parts.sinks.use(config, (sink) => attempt(sink, asParts(ready, config, signal))),
     );
   } catch (error) {
     return ready.map(() => ({ outcome: cannotConnect(error), askedAbsent: false, hold: false }));

@@ -7,16 +7,16 @@ export class Occupancy {
   readonly #lanes = new Map<string, number>();
 
   /** Takes up to `wanted` of the places that both limits leave; returns how many. */
-  take(place: Place, limits: { sink: number; lane: number }, wanted: number): number {
-    const room = Math.min(
-      wanted,
-      limits.sink - (this.#sinks.get(place.sink) ?? 0),
-      limits.lane - (this.#lanes.get(place.lane) ?? 0),
-    );
+  take(place: Place, limits: Limits, wanted: number): number {
+    const room = Math.min(wanted, this.#room(place, limits));
     if (room <= 0) return 0;
     add(this.#sinks, place.sink, room);
     add(this.#lanes, place.lane, room);
     return room;
+  }
+
+  isFull(place: Place, limits: Limits): boolean {
+    return this.#room(place, limits) <= 0;
   }
 
   free(place: Place, count: number): void {
@@ -24,11 +24,21 @@ export class Occupancy {
     add(this.#sinks, place.sink, -count);
     add(this.#lanes, place.lane, -count);
   }
+
+  #room({ sink, lane }: Place, limits: Limits): number {
+    return Math.min(limits.sink - (this.#sinks.get(sink) ?? 0), limits.lane - (this.#lanes.get(lane) ?? 0));
+  }
 }
 
 export interface Place {
   readonly sink: string;
   readonly lane: string;
+}
+
+/** How many may be under way at once. */
+export interface Limits {
+  readonly sink: number;
+  readonly lane: number;
 }
 
 function add(counts: Map<string, number>, key: string, change: number): void {

@@ -13,29 +13,46 @@ export class Pace {
 
   /** How many may start now. */
   allowance(lane: string, limit: PaceLimit | null, now: number): number {
-    if (now < (this.#heldUntil.get(lane) ?? 0)) return 0;
+    if (this.#heldMs(lane, now) > 0) return 0;
     if (!limit) return Infinity;
-    const owedMs = Math.max(0, (this.#wholeAt.get(lane) ?? 0) - now);
-    return Math.max(0, Math.floor(limit.burst - owedMs / intervalMs(limit)));
+    return Math.max(0, Math.floor(limit.burst - this.#owedMs(lane, limit, now) / intervalMs(limit)));
   }
 
   /** When the next one may start (ms). */
   readyAt(lane: string, limit: PaceLimit | null, now: number): number {
-    const heldUntil = Math.max(now, this.#heldUntil.get(lane) ?? 0);
+    const heldUntil = now + this.#heldMs(lane, now);
     if (!limit) return heldUntil;
-    return Math.max(heldUntil, Math.ceil((this.#wholeAt.get(lane) ?? 0) - spareMs(limit)));
+    return Math.max(heldUntil, Math.ceil(now + this.#owedMs(lane, limit, now) - spareMs(limit)));
   }
 
   /** Counts `count` as started now. */
   spend(lane: string, limit: PaceLimit, now: number, count: number): void {
-    const wholeAt = Math.max(this.#wholeAt.get(lane) ?? 0, now);
-    this.#wholeAt.set(lane, wholeAt + count * intervalMs(limit));
+    this.#wholeAt.set(lane, now + this.#owedMs(lane, limit, now) + count * intervalMs(limit));
+  }
+
+  /** Takes back one that was counted and asked nothing of the tool. */
+  giveBack(lane: string, limit: PaceLimit): void {
+    const wholeAt = this.#wholeAt.get(lane);
+    if (wholeAt !== undefined) this.#wholeAt.set(lane, wholeAt - intervalMs(limit));
   }
 
   /** Lets nothing start before `time`, as the tool asked, and no burst then. */
   hold(lane: string, limit: PaceLimit | null, time: number): void {
     raise(this.#heldUntil, lane, time);
     if (limit) raise(this.#wholeAt, lane, time + spareMs(limit));
+  }
+
+  /** How long until the allowance is whole. Where a slower limit held before, from now on no longer than for an empty one. */
+  #owedMs(lane: string, limit: PaceLimit, now: number): number {
+    const owedMs = Math.max(0, (this.#wholeAt.get(lane) ?? 0) - now);
+    const mostMs = this.#heldMs(lane, now) + limit.burst * intervalMs(limit);
+    if (owedMs <= mostMs) return owedMs;
+    this.#wholeAt.set(lane, now + mostMs);
+    return mostMs;
+  }
+
+  #heldMs(lane: string, now: number): number {
+    return Math.max(0, (this.#heldUntil.get(lane) ?? 0) - now);
   }
 
   /** Drops lanes whose allowance is whole; channels come and go. */

@@ -56,7 +56,7 @@ export function settle(
     };
   }
   const waited = now + delayMs(delivery.attempts, outcome, policy, random);
-  const dueAt = outcome.outcome === 'unknown' ? Math.max(waited, quietAt) : waited;
+  const dueAt = Math.ceil(outcome.outcome === 'unknown' ? Math.max(waited, quietAt) : waited);
   // A connector that was itself down for days still gives a delivery its whole time from the first attempt on.
   const giveUpAt = Math.max(delivery.since, delivery.firstAttemptAt ?? now) + policy.giveUpAfterMs;
   if (dueAt > giveUpAt) {

@@ -1,15 +1,13 @@
 import type { SinkConfig } from '../config/config.ts';
 import type { Outcome } from '../model.ts';
-import { Breaker, type SinkHealth } from './breaker.ts';
-import { Occupancy, type Place } from './occupancy.ts';
+import { Breaker, longestBetweenProbesMs, type SinkChange, type SinkHealth } from './breaker.ts';
+import { Occupancy, type Limits, type Place } from './occupancy.ts';
 import { Pace } from './pace.ts';
 
-/** Permission to start calls, and what has to be given back when they end. */
+/** Permission to start calls, each of which has to be started or given back. */
 export interface Permit {
   /** How many calls may start now; 0 if none. */
   readonly calls: number;
-  /** When it is worth asking again (ms), where time alone will help; Infinity where a call has to end first. */
-  readonly askAgainAt: number;
   /** The one call is there to find out whether a paused sink works again. */
   readonly probe: boolean;
 }
@@ -20,7 +18,11 @@ export interface Ticket {
   readonly probe: boolean;
 }
 
-export type SinkChange = 'paused' | 'resumed';
+/** What became of one delivery of a call. */
+export interface Ended {
+  readonly deliveryId: string;
+  readonly outcome: Outcome;
+}
 
 /**
  * Decides how many calls may start: within each sink's places, each lane's pace, and nothing but a probe while a sink
@@ -36,15 +38,20 @@ export class Traffic {
     this.#random = random;
   }
 
-  /** Takes places for calls in a lane. Each has to be started or given back. */
+  /** Takes places for calls in a lane. */
   permit(place: Place, sink: SinkConfig | undefined, now: number): Permit {
     const breaker = this.#breaker(place.sink);
-    const limit = sink?.pace ?? null;
-    const allowed = Math.min(breaker.allowance(now), this.#pace.allowance(place.lane, limit, now));
-    const calls = this.#occupancy.take(place, limitsOf(sink), allowed);
-    const readyAt = Math.max(breaker.waitsUntil(now), this.#pace.readyAt(place.lane, limit, now));
+    const inPace = this.#pace.allowance(place.lane, sink?.pace ?? null, now);
+    const calls = this.#occupancy.take(place, limitsOf(sink), Math.min(breaker.allowance(now), inPace));
     const probe = calls > 0 && breaker.take();
-    return { calls, probe, askAgainAt: allowed > 0 ? Infinity : readyAt };
+    return { calls, probe };
+  }
+
+  /** When it is worth asking again (ms), where time alone will help; Infinity where a call has to end first. */
+  askAgainAt(place: Place, sink: SinkConfig | undefined, now: number): number {
+    if (this.#occupancy.isFull(place, limitsOf(sink))) return Infinity;
+    const readyAt = this.#pace.readyAt(place.lane, sink?.pace ?? null, now);
+    return Math.max(this.#breaker(place.sink).waitsUntil(now), readyAt);
   }
 
   /** Gives back permits that found nothing to do. */
@@ -58,17 +65,26 @@ export class Traffic {
     return { place, probe };
   }
 
-  /** Frees the call's place and learns from its outcomes; tells if its sink was paused or resumed by them. */
+  /**
+   * Frees the call's place and learns from its outcomes; tells if its sink was paused or resumed by them. `ended`: what
+   * the tool was asked about; nothing of a call that came to nothing.
+   */
   ended(
     { place, probe }: Ticket,
-    outcomes: readonly Outcome[],
+    ended: readonly Ended[],
     sink: SinkConfig | undefined,
     now: number,
   ): SinkChange | null {
     this.#occupancy.free(place, 1);
-    for (const outcome of outcomes) this.#obey(outcome, place.lane, sink, now);
-    const policy = sink?.retry ?? { minDelayMs: 0, maxDelayMs: 0 };
-    return this.#breaker(place.sink).ended(healthOf(outcomes), { probe, now, policy, random: this.#random });
+    if (ended.length === 0 && sink?.pace) this.#pace.giveBack(place.lane, sink.pace);
+    for (const { outcome } of ended) this.#obey(outcome, place.lane, sink, now);
+    return this.#breaker(place.sink).ended(healthOf(ended.map(({ outcome }) => outcome)), {
+      deliveryId: ended[0]?.deliveryId ?? '',
+      probe,
+      now,
+      policy: sink?.retry ?? { minDelayMs: 0, maxDelayMs: 0 },
+      random: this.#random,
+    });
   }
 
   /** The sinks that are paused, and since when (ms). */
@@ -84,11 +100,14 @@ export class Traffic {
     for (const sink of this.#breakers.keys()) if (!sinks.has(sink)) this.#breakers.delete(sink);
   }
 
-  /** A tool that says "not before" means the lane and not only this message. */
+  /**
+   * A tool that says "not before" means the lane and not only this message. The message obeys it to the letter; of the
+   * lane another one asks again when a pause would have probed, so that one odd answer cannot silence it for a day.
+   */
   #obey(outcome: Outcome, lane: string, sink: SinkConfig | undefined, now: number): void {
     if (outcome.outcome !== 'retry' || outcome.reason !== 'rate_limited' || !sink) return;
-    const pauseMs = outcome.retryAfterMs ?? sink.pace?.perMs ?? sink.retry.minDelayMs;
-    this.#pace.hold(lane, sink.pace, now + pauseMs);
+    const statedMs = outcome.retryAfterMs ?? sink.pace?.perMs ?? sink.retry.minDelayMs;
+    this.#pace.hold(lane, sink.pace, now + Math.min(statedMs, longestBetweenProbesMs));
   }
 
   #breaker(sink: string): Breaker {
@@ -105,7 +124,7 @@ export class Traffic {
  * Deliveries to one place (a Slack channel, say) go one after the other, so that people read them in order; so do
  * batches, which would otherwise overtake each other.
  */
-function limitsOf(sink: SinkConfig | undefined): { sink: number; lane: number } {
+function limitsOf(sink: SinkConfig | undefined): Limits {
   const concurrency = sink?.concurrency ?? 1;
   const ordered = sink?.connector.lane !== undefined || sink?.connector.batch !== undefined;
   return { sink: concurrency, lane: ordered ? 1 : concurrency };
@@ -114,7 +133,8 @@ function limitsOf(sink: SinkConfig | undefined): { sink: number; lane: number } 
 /** What a call's outcomes say of its sink. One success says that it works, whatever became of the others. */
 function healthOf(outcomes: readonly Outcome[]): SinkHealth {
   if (outcomes.some(({ outcome }) => outcome === 'delivered')) return 'works';
-  return outcomes.some(concernsSink) ? 'fails' : 'unsaid';
+  if (outcomes.some(concernsSink)) return 'fails';
+  return outcomes.some(({ outcome }) => outcome === 'retry') ? 'fails perhaps' : 'unsaid';
 }
 
 function concernsSink(outcome: Outcome): boolean {

@@ -1,10 +1,17 @@
 import type { Config, SinkConfig } from '../config/config.ts';
 import type { Delivery, Event, Outcome, RaisedNotice } from '../model.ts';
-import type { AttemptResult, Claimed, LaneHead } from '../store/store.ts';
-import { carryOut, type Carried, type CarryOutParts } from './carry-out.ts';
+import {
+  StoreUnavailable,
+  type AttemptResult,
+  type Claimed,
+  type Deferral,
+  type LaneHead,
+} from '../store/store.ts';
+import { carryOut, type Carried, type CarryOutParts, type Deferred } from './carry-out.ts';
 import { masked } from './masked.ts';
 import { settle, type Settlement } from './settle.ts';
-import { Traffic, type SinkChange, type Ticket } from './traffic.ts';
+import type { SinkChange } from './breaker.ts';
+import { Traffic, type Ended, type Ticket } from './traffic.ts';
 
 export interface WorkerParts extends CarryOutParts {
   /** Gives [0, 1). */
@@ -49,7 +56,10 @@ export class Worker {
   readonly #aborted = new AbortController();
   #pump: Promise<void> | null = null;
   #again = false;
-  #looks = 0;
+  /** The lane of each sink that a call was last started in. */
+  readonly #lastLanes = new Map<string, string>();
+  /** The sinks that something waits for. */
+  #waitedFor: ReadonlySet<string> = new Set();
   #stopping = false;
   #cancelAlarm: () => void = () => {};
 
@@ -58,11 +68,12 @@ export class Worker {
     this.#traffic = new Traffic(parts.random);
   }
 
-  /** The sinks that are paused, and since when (ms). */
+  /** The sinks that are paused while something waits for them, and since when (ms). */
   get paused(): readonly { readonly sink: string; readonly since: number }[] {
     const { clock } = this.#parts;
     const offsetMs = clock.now() - clock.elapsed();
-    return this.#traffic.paused().map(({ sink, since }) => ({ sink, since: Math.round(offsetMs + since) }));
+    const waitedFor = this.#traffic.paused().filter(({ sink }) => this.#waitedFor.has(sink));
+    return waitedFor.map(({ sink, since }) => ({ sink, since: Math.round(offsetMs + since) }));
   }
 
   /** Takes up what a process that is gone left under way, then begins. Returns how many it took up. */
@@ -117,13 +128,12 @@ export class Worker {
     this.#traffic.tidy(this.#parts.config().sinks, elapsed);
     try {
       const heads = await this.#parts.store.lanes();
-      const looks = await Promise.all(
-        this.#inTurn(heads).map(async (head) =>
-          head.dueAt > now ? elapsed + head.dueAt - now : this.#claimLane(head, moment),
-        ),
-      );
+      this.#waitedFor = new Set(heads.map(({ sink }) => sink));
+      const due = heads.filter(({ dueAt }) => dueAt <= now);
+      const looks = await Promise.all(this.#inTurn(due).map((head) => this.#claimLane(head, moment)));
       const { pollMs = defaultPollMs } = this.#parts;
-      return Math.min(elapsed + pollMs, ...looks);
+      const nextDueAt = Math.min(...heads.map(({ dueAt }) => (dueAt > now ? dueAt : Infinity)));
+      return Math.min(elapsed + pollMs, elapsed + (nextDueAt - now), ...looks);
     } catch (error) {
       this.#parts.storeFailed(error);
       return elapsed + storeRetryMs;
@@ -135,17 +145,25 @@ export class Worker {
     return { now: clock.now(), elapsed: clock.elapsed() };
   }
 
-  /** Another lane comes first each time, so that none waits for ever for its sink's places. */
-  #inTurn(heads: readonly LaneHead[]): LaneHead[] {
-    const first = heads.length === 0 ? 0 : this.#looks++ % heads.length;
-    return [...heads.slice(first), ...heads.slice(0, first)];
+  /** Each sink's lanes from the one on that follows the last one served, so that none waits for ever for a place. */
+  #inTurn(due: readonly LaneHead[]): LaneHead[] {
+    return [...Map.groupBy(due, ({ sink }) => sink)].flatMap(([sink, heads]) => {
+      const last = this.#lastLanes.get(sink) ?? '';
+      const lanes = heads.toSorted((a, b) => (a.lane < b.lane ? -1 : 1));
+      const next = Math.max(
+        0,
+        lanes.findIndex(({ lane }) => lane > last),
+      );
+      return [...lanes.slice(next), ...lanes.slice(0, next)];
+    });
   }
 
   /** Starts as many calls as the lane may; returns when to look at it again. */
   async #claimLane(head: LaneHead, { now, elapsed }: Moment): Promise<number> {
     const sink = this.#parts.config().sinks.get(head.sink);
-    const { calls, probe, askAgainAt } = this.#traffic.permit(head, sink, elapsed);
-    if (calls === 0) return askAgainAt;
+    const { calls, probe } = this.#traffic.permit(head, sink, elapsed);
+    if (calls === 0) return this.#traffic.askAgainAt(head, sink, elapsed);
+    this.#lastLanes.set(head.sink, head.lane);
     const batch = sink?.connector.batch?.max ?? 1;
     let started = 0;
     try {
@@ -157,7 +175,8 @@ export class Worker {
     } finally {
       this.#traffic.giveBack(head, calls - started, probe);
     }
-    return askAgainAt;
+    // Where less was due than might have started, whatever comes next wakes us.
+    return started < calls ? Infinity : this.#traffic.askAgainAt(head, sink, elapsed);
   }
 
   #begin(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket): void {
@@ -173,29 +192,35 @@ export class Worker {
    * start takes it up as unknown: that is safer than to end the process with the attempts of others under way.
    */
   async #make(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket): Promise<void> {
-    const outcomes = await this.#carryOutAndRecord(call, sink).catch((error: unknown) => {
+    const ended = await this.#carryOutAndRecord(call, sink).catch((error: unknown) => {
       this.#parts.callFailed(error);
       return [];
     });
-    const change = this.#traffic.ended(ticket, outcomes, sink, this.#parts.clock.elapsed());
-    if (change) this.#parts.sinkChanged(ticket.place.sink, change, outcomes[0]);
+    const change = this.#traffic.ended(ticket, ended, sink, this.#parts.clock.elapsed());
+    if (change) this.#parts.sinkChanged(ticket.place.sink, change, ended[0]?.outcome);
   }
 
-  /** Returns the outcomes that say something of the sink. */
-  async #carryOutAndRecord(call: readonly Claimed[], sink: SinkConfig | undefined): Promise<Outcome[]> {
-    const { clock } = this.#parts;
+  /** Returns what became of those that the tool was asked about. */
+  async #carryOutAndRecord(call: readonly Claimed[], sink: SinkConfig | undefined): Promise<Ended[]> {
+    const { clock, store } = this.#parts;
     const config = this.#parts.config();
     const startedAt = clock.now();
-    const unmasked = await carryOut(this.#parts, call, sink, startedAt, this.#aborted.signal);
-    const carried = unmasked.map((one) => masked(one, (text) => config.mask(text)));
+    const all = await carryOut(this.#parts, call, sink, startedAt, this.#aborted.signal);
+    const deferrals = all.filter((one) => 'until' in one).map(deferralOf);
+    if (deferrals.length > 0) await this.#insist(() => store.defer(deferrals, startedAt));
+    const carried = all
+      .filter((one) => 'ending' in one)
+      .map((one) => masked(one, (text) => config.mask(text)));
     const endedAt = clock.now();
     const results = carried.map((one) => this.#result(one, sink, startedAt, endedAt));
-    await this.#record(results);
+    await this.#insist(() => store.record(results));
     for (const [index, { claimed, ending }] of carried.entries()) {
       const { state = 'dead', dueAt = null } = results[index] ?? {};
       this.#parts.observe({ ...claimed, outcome: ending.outcome, state, dueAt, startedAt, endedAt });
     }
-    return carried.flatMap(({ ending }) => (ending.unsent ? [] : [ending.outcome]));
+    return carried
+      .filter(({ ending }) => !ending.unsent)
+      .map(({ claimed, ending }) => ({ deliveryId: claimed.delivery.id, outcome: ending.outcome }));
   }
 
   #result(
@@ -219,12 +244,14 @@ export class Worker {
     };
   }
 
-  /** An outcome that cannot be recorded now is recorded later: losing it would mean sending again. */
-  async #record(results: readonly AttemptResult[]): Promise<void> {
+  /** What cannot be written now is written later: to lose an outcome would mean sending again. */
+  async #insist(write: () => Promise<void>): Promise<void> {
     for (;;) {
       try {
-        return await this.#parts.store.record(results);
+        return await write();
       } catch (error) {
+        // A bug would fail for ever, and hold the sink's place.
+        if (!(error instanceof StoreUnavailable)) throw error;
         this.#parts.storeFailed(error);
         // After a shutdown's grace the outcome stays unrecorded, and the next start takes it for unknown.
         if (this.#aborted.signal.aborted) return;
@@ -242,6 +269,8 @@ interface Moment {
 
 /** For a sink that the config lacks: its deliveries are dead at once. */
 const noRetry = { minDelayMs: 0, maxDelayMs: 0, giveUpAfterMs: 0 };
+
+const deferralOf = ({ claimed, until }: Deferred): Deferral => ({ deliveryId: claimed.delivery.id, until });
 
 function* chunks<T>(items: readonly T[], size: number): Generator<readonly T[]> {
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);

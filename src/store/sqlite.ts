@@ -6,7 +6,7 @@ import type { RecentCorrelations } from './recent-correlations.ts';
 import { configSource, saveConfig, writeProbe } from './sql/housekeeping.ts';
 import { accept, keepRejected, loadCorrelations } from './sqlite/accept.ts';
 import { discard, replay } from './sqlite/by-hand.ts';
-import { lanes, record, rescue, threadOf } from './sqlite/carry-out.ts';
+import { defer, lanes, record, rescue, threadOf } from './sqlite/carry-out.ts';
 import { claim } from './sqlite/claim.ts';
 import { Connection } from './sqlite/connection.ts';
 import type { Database } from './sqlite/database.ts';
@@ -80,6 +80,7 @@ function sqliteStore(
         total += count;
       }
     },
+    defer: (items, now) => commit.write((tx) => defer(tx, items, now)),
     threadOf: (sink, thread) => reading((db) => threadOf(db, sink, thread)),
 
     replay: (items, now) => commit.write((tx) => replay(tx, items, now)),

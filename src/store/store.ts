@@ -53,6 +53,11 @@ export interface Store {
    * To be called once the caller is the only one to serve this store. Returns how many.
    */
   rescue(now: number, settlingMs: number): Promise<number>;
+  /**
+   * Takes back claims that nothing was done about: pending again and due at `until`, the attempt not counted. The time
+   * until then is not counted for giving up, either.
+   */
+  defer(items: readonly Deferral[], now: number): Promise<void>;
   /** The receipt of the earliest delivered message with this thread key on this sink. */
   threadOf(sink: string, thread: string): Promise<Receipt | null>;
 
@@ -158,6 +163,11 @@ export interface AttemptResult {
   /** What was sent, secrets masked. Kept when not null. */
   readonly message: Json | null;
   readonly thread: string | null;
+}
+
+export interface Deferral {
+  readonly deliveryId: string;
+  readonly until: number;
 }
 
 export interface Replay {

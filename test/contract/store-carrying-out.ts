@@ -4,6 +4,7 @@ import type { Bench } from './store.ts';
 import {
   arrival,
   claimDue,
+  day,
   delivered,
   idsOf,
   minute,
@@ -175,6 +176,38 @@ export function carryingOut(bench: () => Bench): void {
     await accept(...Array.from({ length: 1100 }, () => ({})));
     await claimDue(store, t0, undefined, 2000);
     expect(await store.rescue(t0, 0)).toBe(1100);
+  });
+
+  test('puts off a claim that nothing was done about, as if it had not been', async () => {
+    const { store } = bench();
+    const [id] = await accept({});
+    const before = await store.delivery(id!);
+    await claimDue(store);
+    await store.defer(
+      [
+        { deliveryId: id!, until: t0 + day },
+        { deliveryId: 'dlv_unknown_1', until: t0 + day },
+      ],
+      t0 + minute,
+    );
+    const since = t0 + day - minute;
+    expect(await store.delivery(id!)).toEqual({ ...before, dueAt: t0 + day, since });
+    expect(await claimIds(t0 + day - 1)).toEqual([]);
+    expect(await claimIds(t0 + day)).toEqual([id]);
+  });
+
+  test('puts off a later claim without losing the attempts before it', async () => {
+    const { store } = bench();
+    const [id] = await accept({});
+    const [first] = await claimDue(store, t0 + 1);
+    await store.record([resultOf(first!, unknown, { state: 'pending', dueAt: t0 + minute })]);
+    const before = await store.delivery(id!);
+    await claimDue(store, t0 + minute);
+    await store.defer([{ deliveryId: id!, until: t0 + day }], t0 + minute);
+    const after = { ...before, dueAt: t0 + day, since: t0 + day - minute };
+    expect(await store.delivery(id!)).toEqual(after);
+    await store.defer([{ deliveryId: id!, until: t0 + 2 * day }], t0 + minute);
+    expect(await store.delivery(id!)).toEqual(after);
   });
 
   test("finds a thread's first message by its key and sink", async () => {

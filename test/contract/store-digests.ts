@@ -153,6 +153,17 @@ export function digests(bench: () => Bench): void {
     ]);
   });
 
+  test('puts off a digest whole, and nothing joins it any more', async () => {
+    const { store } = bench();
+    const ids = await acceptMany(2);
+    const [claimed] = await claimDue(store);
+    await store.defer([{ deliveryId: claimed!.delivery.id, until: t0 + day }], t0);
+    const pending = { state: 'pending', dueAt: t0 + day, attempts: 0, firstAttemptAt: null };
+    expect(await get(ids)).toMatchObject([pending, pending]);
+    const late = await accept({ dueAt: t0 + day });
+    expect(await claimContents(t0 + day)).toEqual([ids, [late]]);
+  });
+
   test('replays a digest whole, whichever of its deliveries is named', async () => {
     const { store } = bench();
     const ids = await acceptMany(3);

@@ -43,12 +43,13 @@ const outcome = fc.constantFrom(delivered, retry, rejected, unknown);
 const record = fc.record({ op: fc.constant('record' as const), pick, outcome });
 const wait = fc.record({ op: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 12 * minute }) });
 const rescue = fc.record({ op: fc.constant('rescue' as const) });
+const defer = fc.record({ op: fc.constant('defer' as const), pick, byMs: fc.nat({ max: 10 * minute }) });
 const replay = fc.record({ op: fc.constant('replay' as const), pick, plan });
 const discard = fc.record({ op: fc.constant('discard' as const), pick });
 const prune = fc.record({ op: fc.constant('prune' as const), ageMs: fc.nat({ max: 20 * minute }) });
 
 const often = [accept, claim, record].flatMap((op) => [op, op, op]);
-const step = fc.oneof(...often, wait, wait, raise, rescue, replay, discard, prune);
+const step = fc.oneof(...often, wait, wait, raise, rescue, defer, replay, discard, prune);
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 type Plan = typeof plan extends fc.Arbitrary<infer T> ? T : never;
 type StepOf<Op extends Step['op']> = Extract<Step, { op: Op }>;
@@ -187,12 +188,16 @@ class Both {
     return [await this.#store.rescue(this.#now, 0), this.#model.rescue(this.#now, attempt)];
   }
 
-  async #change(one: StepOf<'record' | 'replay' | 'discard'>): Promise<void> {
+  async #change(one: StepOf<'record' | 'defer' | 'replay' | 'discard'>): Promise<void> {
     const ids = this.#model.ids();
     const id = ids[one.pick % ids.length];
     if (id === undefined) return;
     if (one.op === 'record') {
       await this.#record(id, one);
+    } else if (one.op === 'defer') {
+      const until = this.#now + one.byMs;
+      await this.#store.defer([{ deliveryId: id, until }], this.#now);
+      this.#model.defer(id, until, this.#now);
     } else if (one.op === 'replay') {
       const to = this.#planned(one.plan);
       await this.#store.replay([{ deliveryId: id, configId, planned: to }], this.#now);

@@ -149,6 +149,16 @@ export class StoreModel {
     return left.length;
   }
 
+  defer(id: string, until: number, now: number): void {
+    const found = this.find(id);
+    if (found?.state !== 'sending') return;
+    for (const kept of this.#together(found)) {
+      Object.assign(kept, { state: 'pending', dueAt: until, since: kept.since + until - now });
+      kept.attempts -= 1;
+      if (kept.attempts === 0) kept.firstAttemptAt = null;
+    }
+  }
+
   replay(id: string, configId: string, planned: PlannedDelivery, now: number): void {
     const found = this.find(id);
     if (found?.state !== 'dead' && found?.state !== 'held') return;

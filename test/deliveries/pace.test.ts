@@ -27,6 +27,15 @@ test('a hold lets nothing start before its time, and one then', () => {
   expect(pace.allowance('a', perSecond, 30_000)).toBe(1);
 });
 
+test('another rate holds from its first moment: what an old one owed is owed no longer than an empty allowance', () => {
+  const pace = new Pace();
+  pace.spend('a', { count: 1, perMs: 3_600_000, burst: 1 }, 0, 1);
+  const faster = { count: 60, perMs: 60_000, burst: 1 };
+  expect(pace.readyAt('a', faster, 20_000)).toBe(21_000);
+  expect(pace.allowance('a', faster, 20_999)).toBe(0);
+  expect(pace.allowance('a', faster, 21_000)).toBe(1);
+});
+
 test('what is whole again is forgotten without a difference', () => {
   const pace = new Pace();
   pace.spend('a', perSecond, 0, 2);

@@ -37,45 +37,54 @@ export class ScriptedTool {
     receipt: { id: deliveryId },
   });
   find: ((request: Request) => Finding) | null = null;
-  connect: () => void = () => {};
+  connect: () => void | Promise<void> = () => {};
+  /** Whether each place is a lane of its own. */
+  lanes = false;
 
-  readonly connector: AnyConnector = defineConnector({
-    name: 'scripted',
-    options: z.strictObject({}),
-    action: z.strictObject({ text: z.string(), place: z.string().optional(), thread: z.string().optional() }),
-    templates: { text: plain, place: plain, thread: plain },
-    defaults: { concurrency: 4, timeoutMs: 200 },
-    compose: ({ text }) =>
-      text === ''
-        ? {
-            rejected: {
-              outcome: 'rejected',
-              reason: 'invalid',
-              detail: 'Nothing to say.',
-              advice: 'Say something.',
-            },
-          }
-        : { message: { text } },
-    connect: async () => {
-      this.connect();
-      return {
-        deliver: async (request) => {
-          this.sent.push(request);
-          return this.deliver(request);
-        },
-        ...(this.find && {
-          find: async (request) => {
-            this.asked.push(request);
-            return this.find?.(request) ?? { found: null };
+  get connector(): AnyConnector {
+    return defineConnector({
+      name: 'scripted',
+      options: z.strictObject({}),
+      action: z.strictObject({
+        text: z.string(),
+        place: z.string().optional(),
+        thread: z.string().optional(),
+      }),
+      templates: { text: plain, place: plain, thread: plain },
+      defaults: { concurrency: 4, timeoutMs: 200 },
+      ...(this.lanes && { laneKeys: ['place'] as const, lane: ({ place = '' }) => place }),
+      compose: ({ text }) =>
+        text === ''
+          ? {
+              rejected: {
+                outcome: 'rejected',
+                reason: 'invalid',
+                detail: 'Nothing to say.',
+                advice: 'Say something.',
+              },
+            }
+          : { message: { text } },
+      connect: async () => {
+        await this.connect();
+        return {
+          deliver: async (request) => {
+            this.sent.push(request);
+            return this.deliver(request);
           },
-        }),
-        check: async () => [],
-        close: async () => {
-          this.closed += 1;
-        },
-      };
-    },
-  });
+          ...(this.find && {
+            find: async (request) => {
+              this.asked.push(request);
+              return this.find?.(request) ?? { found: null };
+            },
+          }),
+          check: async () => [],
+          close: async () => {
+            this.closed += 1;
+          },
+        };
+      },
+    });
+  }
 }
 
 export interface Bench {
@@ -92,9 +101,15 @@ export interface Bench {
   delivery(eventId: string): Promise<DeliveryStory>;
 }
 
-export function configFor(tool: ScriptedTool, sink = '', action = 'text: "{{ event.candidateId }}"'): Config {
+export function configFor(
+  tool: ScriptedTool,
+  sink = '',
+  action = 'text: "{{ event.candidateId }}"',
+  more = '',
+): Config {
   return parseConfig(
-    `sinks: { tool: { connector: scripted, retry: { minDelay: 10ms, maxDelay: 20ms, giveUpAfter: 1h }, ${sink} } }
+    `${more}
+sinks: { tool: { connector: scripted, retry: { minDelay: 10ms, maxDelay: 20ms, giveUpAfter: 1h }, ${sink} } }
 rules: [ { name: all, when: {}, then: [ { sink: tool, ${action} } ] } ]`,
     'config.yaml',
     { env: {}, connectors: new Map([['scripted', tool.connector]]) },

@@ -14,7 +14,7 @@ function paused(): Traffic {
   for (let failure = 0; failure < 5; failure += 1) {
     const { calls, probe } = traffic.permit(one, sink, 0);
     traffic.giveBack(one, calls - 1, probe);
-    traffic.ended(traffic.started(one, sink, 0, probe), [down], sink, 0);
+    traffic.ended(traffic.started(one, sink, 0, probe), [{ deliveryId: 'dlv_1', outcome: down }], sink, 0);
   }
   expect(traffic.paused()).toEqual([{ sink: 'tool', since: 0 }]);
   return traffic;
@@ -23,7 +23,8 @@ function paused(): Traffic {
 test('lanes that ask at the same time get one probe of their paused sink between them', () => {
   const traffic = paused();
   expect(traffic.permit(one, sink, later)).toMatchObject({ calls: 1, probe: true });
-  expect(traffic.permit(other, sink, later)).toMatchObject({ calls: 0, askAgainAt: Infinity });
+  expect(traffic.permit(other, sink, later)).toMatchObject({ calls: 0 });
+  expect(traffic.askAgainAt(other, sink, later)).toBe(Infinity);
 });
 
 test('a probe that found nothing to do leaves its turn to another lane', () => {
@@ -39,7 +40,7 @@ test('a call permitted before the pause is no probe when it ends after it', () =
   const roomy = { ...sink, concurrency: 2 };
   for (let failure = 0; failure < 5; failure += 1) {
     const { probe } = traffic.permit(one, roomy, 0);
-    traffic.ended(traffic.started(one, roomy, 0, probe), [down], roomy, 0);
+    traffic.ended(traffic.started(one, roomy, 0, probe), [{ deliveryId: 'dlv_1', outcome: down }], roomy, 0);
   }
   expect(traffic.started(other, roomy, 0, early.probe)).toMatchObject({ probe: false });
 });
@@ -65,13 +66,14 @@ describe('a tool that says "not before"', () => {
     const traffic = new Traffic(() => 0.5);
     const { calls, probe } = traffic.permit(one, sink, 0);
     traffic.giveBack(one, calls - 1, probe);
-    traffic.ended(traffic.started(one, sink, 0, probe), [outcome], sink, 0);
+    traffic.ended(traffic.started(one, sink, 0, probe), [{ deliveryId: 'dlv_1', outcome }], sink, 0);
     return traffic;
   }
 
   test('means the lane, also where no rate is set, and no other lane', () => {
     const traffic = after(limited(30_000));
-    expect(traffic.permit(one, sink, 29_999)).toEqual({ calls: 0, probe: false, askAgainAt: 30_000 });
+    expect(traffic.permit(one, sink, 29_999)).toEqual({ calls: 0, probe: false });
+    expect(traffic.askAgainAt(one, sink, 29_999)).toBe(30_000);
     const { calls, probe } = traffic.permit(other, sink, 0);
     expect(calls).toBe(4);
     traffic.giveBack(other, calls, probe);
@@ -81,6 +83,43 @@ describe('a tool that says "not before"', () => {
   test('without saying when means the shortest pause of the sink', () => {
     const { minDelayMs } = sink.retry;
     const traffic = after(limited());
-    expect(traffic.permit(one, sink, minDelayMs - 1)).toMatchObject({ calls: 0, askAgainAt: minDelayMs });
+    expect(traffic.permit(one, sink, minDelayMs - 1)).toMatchObject({ calls: 0 });
+    expect(traffic.askAgainAt(one, sink, minDelayMs - 1)).toBe(minDelayMs);
   });
+
+  test('for a day means a day for the message, and a few minutes for the lane', () => {
+    const traffic = after(limited(86_400_000));
+    expect(traffic.permit(one, sink, 299_999)).toMatchObject({ calls: 0 });
+    expect(traffic.permit(one, sink, 300_000).calls).toBeGreaterThan(0);
+  });
+});
+
+test('with a pace, asking again is worth it when the next one may start, and not before a place is free', () => {
+  const paced = { ...sink, concurrency: 2, pace: { count: 1, perMs: 1000, burst: 1 } };
+  const traffic = new Traffic(() => 0.5);
+  const start = (now: number) => {
+    const { calls, probe } = traffic.permit(one, paced, now);
+    expect(calls).toBe(1);
+    return traffic.started(one, paced, now, probe);
+  };
+  start(0);
+  expect(traffic.askAgainAt(one, paced, 0)).toBe(1000);
+  start(1000);
+  expect(traffic.askAgainAt(one, paced, 1000)).toBe(Infinity);
+});
+
+test('a call that asked nothing of the tool costs no allowance', () => {
+  const paced = { ...sink, pace: { count: 1, perMs: 60_000, burst: 1 } };
+  const traffic = new Traffic(() => 0.5);
+  const { probe } = traffic.permit(one, paced, 0);
+  traffic.ended(traffic.started(one, paced, 0, probe), [], paced, 0);
+  expect(traffic.permit(one, paced, 0)).toMatchObject({ calls: 1 });
+});
+
+test('where the connector has lanes, one call at a time is under way in each', () => {
+  const ordered = { ...sink, connector: { ...sink.connector, lane: () => 'somewhere' } };
+  const traffic = new Traffic(() => 0.5);
+  expect(traffic.permit(one, ordered, 0)).toMatchObject({ calls: 1 });
+  expect(traffic.permit(one, ordered, 0)).toMatchObject({ calls: 0 });
+  expect(traffic.permit(other, ordered, 0)).toMatchObject({ calls: 1 });
 });

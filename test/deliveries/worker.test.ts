@@ -13,6 +13,12 @@ const reaches = (on: Bench, eventId: string, state: string) =>
     interval: 5,
   });
 
+/** A clock whose alarms never take longer than a few ms. */
+const hasty = {
+  ...systemClock,
+  after: (delayMs: number, run: () => void) => systemClock.after(Math.min(delayMs, 20), run),
+};
+
 /** A tool that never answers. */
 const untilAborted = ({ signal }: { signal: AbortSignal }) =>
   new Promise<Outcome>((resolve) => {
@@ -101,6 +107,18 @@ describe('after an unknown outcome', () => {
     await reaches(on, eventId, 'delivered');
     expect(tool.sent).toHaveLength(2);
     expect((await on.delivery(eventId)).receipt).not.toHaveProperty('mayBeRepeat');
+  });
+
+  test('the tool is asked only when the time-out of that attempt has passed, however early it ended', async () => {
+    const tool = answering(unclear);
+    tool.find = () => ({ found: null });
+    const on = await bench(configFor(tool, 'timeout: 400ms'));
+    const eventId = await on.accept();
+    await vi.waitFor(() => expect(on.reports).toHaveLength(1), 5000);
+    const { dueAt, history } = await on.delivery(eventId);
+    expect(dueAt).toBeGreaterThanOrEqual(history[0]!.startedAt + 400);
+    await reaches(on, eventId, 'delivered');
+    expect(tool.asked[0]!.now).toBeGreaterThanOrEqual(history[0]!.startedAt + 400);
   });
 
   test('the first attempt asks nothing', async () => {
@@ -313,6 +331,28 @@ describe('a sink is paused', () => {
     expect(first?.outcome).toMatchObject({ detail: 'The sink could not be connected: The key is no key.' });
   });
 
+  test('only as long as something waits for it: nobody has to be told of one that nobody misses', async () => {
+    const tool = answering(unclear, unclear, unclear, unclear, unclear);
+    const on = await bench(configFor(tool, 'onUnknown: hold'));
+    for (const candidate of ['ann', 'bob', 'cid', 'dan', 'eve']) {
+      await reaches(on, await on.accept(candidate), 'held');
+    }
+    await vi.waitFor(() => expect(on.changes).toEqual(['tool paused']));
+    expect(on.worker.paused).toEqual([]);
+    tool.deliver = untilAborted;
+    await on.accept('fay');
+    await vi.waitFor(() => expect(on.worker.paused).toMatchObject([{ sink: 'tool' }]), 5000);
+  });
+
+  test('when connecting it never comes to an end', async () => {
+    const tool = new ScriptedTool();
+    tool.connect = () => new Promise(() => {});
+    const on = await bench(configFor(tool, 'timeout: 100ms'), { clock: hasty });
+    const eventId = await on.accept();
+    await paused(on);
+    expect((await on.delivery(eventId)).lastError).toBe('No answer within 0.1 s.');
+  });
+
   test('not by a fault on our own side, before anything is asked of the tool', async () => {
     const tool = new ScriptedTool();
     const config = configFor(tool);
@@ -343,6 +383,106 @@ describe('a sink is paused', () => {
     await reaches(on, await on.accept('later'), 'delivered');
     expect(on.changes).toEqual(['tool paused', 'tool resumed']);
   });
+});
+
+describe('outside of its hours', () => {
+  const evening = Date.parse('2026-11-23T17:59:00Z');
+  const morning = Date.parse('2026-11-24T08:00:00Z');
+  const office = 'hours: { office: { timezone: Etc/UTC, days: [mon, tue], from: "08:00", to: "18:00" } }';
+  const inOffice = 'text: "{{ event.candidateId }}", hours: office';
+
+  /** It is a minute to six, until `set`. */
+  function clockAt() {
+    const startedMs = performance.now();
+    let shown = evening;
+    const clock = { ...systemClock, now: () => Math.round(shown + performance.now() - startedMs) };
+    return { clock, set: (time: number) => (shown = time) };
+  }
+
+  test('a message that was planned within them waits for the opening, also after an attempt', async () => {
+    const { clock, set } = clockAt();
+    const tool = new ScriptedTool();
+    const { deliver } = tool;
+    tool.deliver = () => {
+      set(evening + 120_000);
+      return failed;
+    };
+    const on = await bench(configFor(tool, '', inOffice, office), { clock });
+    const eventId = await on.accept();
+    await vi.waitFor(async () => expect(await on.delivery(eventId)).toMatchObject({ dueAt: morning }), 5000);
+    expect(await on.delivery(eventId)).toMatchObject({ state: 'pending', attempts: 1, lastError: 'Down.' });
+    expect(tool.sent).toHaveLength(1);
+    tool.deliver = deliver;
+    set(morning);
+    on.worker.wake();
+    await reaches(on, eventId, 'delivered');
+    expect((await on.delivery(eventId)).history.map(({ number }) => number)).toEqual([1, 2]);
+  });
+
+  test('a burst that does not get done waits, and what has no hours goes on', async () => {
+    const { clock, set } = clockAt();
+    const tool = new ScriptedTool();
+    const on = await bench(configFor(tool, 'rate: 50/s', inOffice, office), { clock });
+    const ids = await Promise.all(['ann', 'bob', 'cid', 'dan', 'eve'].map((who) => on.accept(who)));
+    await vi.waitFor(() => expect(tool.sent.length).toBeGreaterThan(0), 5000);
+    set(evening + 120_000);
+    await on.adopt(configFor(tool, 'rate: 50/s'));
+    await reaches(on, await on.accept('late'), 'delivered');
+    await vi.waitFor(async () => {
+      const all = await Promise.all(ids.map((id) => on.delivery(id)));
+      for (const { state, dueAt } of all) if (state !== 'delivered') expect(dueAt).toBe(morning);
+    }, 5000);
+    expect(tool.sent.length).toBeLessThan(ids.length + 1);
+  });
+
+  test('a message goes at once when a person replays it', async () => {
+    const { clock, set } = clockAt();
+    const tool = answering({ outcome: 'rejected', reason: 'invalid', detail: 'No.', advice: 'Mend it.' });
+    const on = await bench(configFor(tool, '', inOffice, office), { clock });
+    const eventId = await on.accept();
+    await reaches(on, eventId, 'dead');
+    set(evening + 120_000);
+    const { id, configId, ...planned } = await on.delivery(eventId);
+    await on.store.replay([{ deliveryId: id, configId, planned }], clock.now());
+    on.worker.wake();
+    await reaches(on, eventId, 'delivered');
+  });
+});
+
+test('no lane of a sink waits for ever behind the others, however many lanes of other sinks there are', async () => {
+  const tool = new ScriptedTool();
+  tool.lanes = true;
+  tool.deliver = async ({ deliveryId }) => {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    return { outcome: 'delivered', receipt: { id: deliveryId } };
+  };
+  const on = await bench(configFor(tool, 'concurrency: 2', 'text: x, place: "{{ event.candidateId }}"'));
+  const places = ['a', 'b', 'c', 'd', 'e', 'f'];
+  await Promise.all(places.flatMap((place) => Array.from({ length: 6 }, () => on.accept(place))));
+  await vi.waitFor(() => expect(tool.sent.length).toBeGreaterThanOrEqual(18), 5000);
+  const counts = Map.groupBy(on.reports.slice(0, 18), ({ delivery }) => delivery.lane);
+  expect(counts.size).toBe(places.length);
+  for (const [, reports] of counts) expect(reports.length).toBeLessThanOrEqual(4);
+});
+
+test('a rate is reached also where each call takes long', async () => {
+  const tool = new ScriptedTool();
+  tool.deliver = untilAborted;
+  const on = await bench(configFor(tool, 'rate: 20/s, concurrency: 10, timeout: 10s'), { pollMs: 60_000 });
+  for (let event = 0; event < 8; event += 1) await on.accept(`candidate-${event}`);
+  await vi.waitFor(() => expect(tool.sent).toHaveLength(8), { timeout: 5000, interval: 5 });
+});
+
+test('an outcome that can never be recorded does not hold the place of its sink', async () => {
+  const failures: unknown[] = [];
+  const tool = answering({ outcome: 'delivered', receipt: { id: 1n as never } });
+  const on = await bench(configFor(tool, 'concurrency: 1'), {
+    callFailed: (error) => void failures.push(error),
+    storeFailed: () => {},
+  });
+  await on.accept('ann');
+  await reaches(on, await on.accept('bob'), 'delivered');
+  expect(failures).toHaveLength(1);
 });
 
 test('a delivery is carried out as its own config said, also when another one came into force', async () => {

@@ -81,6 +81,10 @@ export const leftSending = query<SendingRow>(`
 export const rescue = change(`
   state = 'pending', started_at = null, due_at = $2, uncertain = 1, last_error = $3`);
 
+export const defer = change(`
+  state = 'pending', started_at = null, attempts = attempts - 1, due_at = $2, since = since + $3,
+  first_attempt_at = case when attempts = 1 then null else first_attempt_at end`);
+
 export const receiptOfThread = query<{ readonly receipt: string }>(`
   select receipt from deliveries where sink = $1 and thread = $2 and state = 'delivered'
   order by ended_at, seq limit 1`);

@@ -1,7 +1,7 @@
 import type { Outcome, Receipt } from '../../model.ts';
 import { jsonOrNull } from '../rows.ts';
 import * as sql from '../sql/carrying-out.ts';
-import type { AttemptResult, LaneHead } from '../store.ts';
+import type { AttemptResult, Deferral, LaneHead } from '../store.ts';
 import type { Database } from './database.ts';
 import { apply, find } from './deliveries.ts';
 import type { Transaction } from './transaction.ts';
@@ -70,6 +70,14 @@ export function rescue(
     total += count;
   }
   return total;
+}
+
+export function defer({ db, tallies }: Transaction, items: readonly Deferral[], now: number): void {
+  for (const { deliveryId, until } of items) {
+    const found = find(db, deliveryId);
+    if (found?.state !== 'sending') continue;
+    tallies.moved(found.sink, 'sending', 'pending', apply(db, sql.defer, found, until, until - now));
+  }
 }
 
 export function threadOf(db: Database, sink: string, thread: string): Receipt | null {
