@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { AnyConnector } from '../connector.ts';
 import type { Json } from '../model.ts';
 import { didYouMeanOneOf, orList } from '../suggest.ts';
+import { checkRetry } from './checks/retry.ts';
 import type { RetryPolicy, SinkConfig } from './config.ts';
 import type { Path } from './fault.ts';
 import { error } from './fault.ts';
@@ -49,7 +50,10 @@ function readSink(name: string, raw: Json, path: Path, reading: SinkReading): Si
     return undefined;
   }
   const sink = validate({ schema: sinkSchema(connector), raw, path }, reading);
-  return sink && toSink(name, connector, sink as ReadSink);
+  if (!sink) return undefined;
+  const config = toSink(name, connector, sink as ReadSink);
+  for (const fault of checkRetry(config, raw, path)) reading.report(fault);
+  return config;
 }
 
 /** Without a connector only the keys that all sinks have can be checked. */

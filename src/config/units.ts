@@ -15,6 +15,12 @@ export function parseDuration(text: string): number | null {
   return amount === '' ? null : Number(amount) * (msPer[unit] ?? Number.NaN);
 }
 
+/** Milliseconds as a config writes them, in the largest unit that gives a whole number. */
+export function durationText(ms: number): string {
+  const [unit, unitMs] = Object.entries(msPer).findLast(([, size]) => ms % size === 0) ?? ['ms', 1];
+  return `${ms / unitMs}${unit}`;
+}
+
 /** A duration's text in the YAML, milliseconds once parsed. The bounds are durations themselves and are shown as such. */
 export function duration(bounds: { readonly min?: string; readonly max?: string } = {}) {
   const minMs = parseDuration(bounds.min ?? '0s') ?? 0;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { duration, rate, size } from '../../src/config/units.ts';
+import { duration, durationText, rate, size } from '../../src/config/units.ts';
 
 const message = (result: { error?: { issues: { message: string }[] } | undefined }) =>
   result.error?.issues[0]?.message;
@@ -29,6 +29,15 @@ describe('a duration', () => {
     expect(message(bounded.safeParse('61s'))).toBe('expected a duration of at most 1m');
     expect(bounded.parse('60s')).toBe(60_000);
   });
+});
+
+test.each([
+  [1500, '1500ms'],
+  [90_000, '90s'],
+  [600_000, '10m'],
+  [172_800_000, '2d'],
+])('%d milliseconds are written as %s', (ms, text) => {
+  expect(durationText(ms)).toBe(text);
 });
 
 describe('a rate', () => {
