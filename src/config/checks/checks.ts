@@ -1,4 +1,5 @@
 import type { Json } from '../../model.ts';
+import type { Plan } from '../../rules/plan.ts';
 import { closest, didYouMean, didYouMeanOneOf } from '../../suggest.ts';
 import type { SinkConfig } from '../config.ts';
 import type { Fault, Path } from '../fault.ts';
@@ -10,7 +11,7 @@ import { actionsOf, entries, ruleActions } from '../plan-source.ts';
 import { hasReference } from '../references/references.ts';
 import { isLoopback, sameHost } from '../schema/addresses.ts';
 import type { Settings } from '../schema/settings.ts';
-import { parseDuration } from '../units.ts';
+import { durationText, parseDuration } from '../units.ts';
 import { isMap, valueAt } from '../walk.ts';
 
 /** Checks that look at several parts of a config together. Each gives its faults; none needs a part to be right. */
@@ -50,6 +51,14 @@ export function checkDigests(source: PlanSource, { store }: Partial<Settings>): 
     const message = 'this is longer than events are kept; collect for less, or raise store.retention';
     return [error([...path, 'digest', 'every'], message)];
   });
+}
+
+/** Silence that is counted from an event which may be deleted before. */
+export function checkSilence(plan: Plan | null, { store }: Partial<Settings>): Fault[] {
+  const silence = plan?.alerts.find(({ kind }) => kind === 'silence');
+  if (!silence || !store || silence.afterMs < store.retentionMs) return [];
+  const message = `the newest event may be deleted before ${durationText(silence.afterMs)} are over; take less, or raise store.retention`;
+  return [error(['alerts', 'silence', 'after'], message)];
 }
 
 /** An action that names no sink of this config. */

@@ -11,7 +11,7 @@ import * as checks from './checks.ts';
 /** Everything that parts of a config say of each other. `config` is what was written. */
 export function crossChecks(
   config: { readonly [key: string]: Json },
-  { settings, sinks, source }: Parts,
+  { settings, sinks, source, plan }: Parts,
   secrets: readonly FoundSecret[],
 ): Fault[] {
   const checkSinkUse = (names: readonly string[]): Fault[] => [
@@ -27,6 +27,7 @@ export function crossChecks(
     ...checkAlertSinks(source),
     ...checks.checkUnusedHours(source),
     ...checks.checkDigests(source, settings),
+    ...checks.checkSilence(plan, settings),
     ...checks.checkLiteralSecrets(config, secrets),
   ];
 }
