@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { AttemptReport } from './worker.ts';
+import type { AttemptReport } from './call.ts';
 
 /** What the metrics have to be told of attempts. */
 export interface AttemptMetrics {

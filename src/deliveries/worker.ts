@@ -1,44 +1,17 @@
-import type { Config, SinkConfig } from '../config/config.ts';
-import type { Delivery, Event, Outcome, RaisedNotice } from '../model.ts';
-import {
-  StoreUnavailable,
-  type AttemptResult,
-  type Claimed,
-  type Deferral,
-  type LaneHead,
-} from '../store/store.ts';
-import { carryOut, type Carried, type CarryOutParts, type Deferred } from './carry-out.ts';
-import { masked } from './masked.ts';
-import { settle, type Settlement } from './settle.ts';
+import type { SinkConfig } from '../config/config.ts';
+import type { Outcome } from '../model.ts';
+import type { Claimed, LaneHead } from '../store/store.ts';
 import type { SinkChange } from './breaker.ts';
-import { Traffic, type Ended, type Ticket } from './traffic.ts';
+import { makeCall, type CallParts } from './call.ts';
+import { Traffic, type Ticket } from './traffic.ts';
+import { Turns } from './turns.ts';
 
-export interface WorkerParts extends CarryOutParts {
-  /** Gives [0, 1). */
-  readonly random: () => number;
-  /** Today's config: sinks, credentials, retry policies. */
-  readonly config: () => Config;
-  readonly observe: (report: AttemptReport) => void;
+export interface WorkerParts extends CallParts {
   /** A sink was paused or resumed, by the outcome of an attempt. */
   readonly sinkChanged: (sink: string, change: SinkChange, because: Outcome | undefined) => void;
-  readonly pollMs?: number;
-  /** Told when the store could not be used; the worker goes on trying. */
-  readonly storeFailed: (error: unknown) => void;
   /** Told of a bug in the middle of a call: what it carried stays `sending` until the next start. */
   readonly callFailed: (error: unknown) => void;
-}
-
-/** What happened to one delivery in one attempt: for the log line and the metrics. */
-export interface AttemptReport {
-  readonly delivery: Delivery;
-  /** See Claimed. */
-  readonly events: readonly Event[];
-  readonly notice: RaisedNotice | null;
-  readonly outcome: Outcome;
-  readonly state: Settlement['state'];
-  readonly dueAt: number | null;
-  readonly startedAt: number;
-  readonly endedAt: number;
+  readonly pollMs?: number;
 }
 
 /** Another process may have replayed something, so the store is looked at this often unless told otherwise. */
@@ -56,8 +29,7 @@ export class Worker {
   readonly #aborted = new AbortController();
   #pump: Promise<void> | null = null;
   #again = false;
-  /** The lane of each sink that a call was last started in. */
-  readonly #lastLanes = new Map<string, string>();
+  readonly #turns = new Turns();
   /** The sinks that something waits for. */
   #waitedFor: ReadonlySet<string> = new Set();
   #stopping = false;
@@ -130,7 +102,7 @@ export class Worker {
       const heads = await this.#parts.store.lanes();
       this.#waitedFor = new Set(heads.map(({ sink }) => sink));
       const due = heads.filter(({ dueAt }) => dueAt <= now);
-      const looks = await Promise.all(this.#inTurn(due).map((head) => this.#claimLane(head, moment)));
+      const looks = await Promise.all(this.#turns.inTurn(due).map((head) => this.#claimLane(head, moment)));
       const { pollMs = defaultPollMs } = this.#parts;
       const nextDueAt = Math.min(...heads.map(({ dueAt }) => (dueAt > now ? dueAt : Infinity)));
       return Math.min(elapsed + pollMs, elapsed + (nextDueAt - now), ...looks);
@@ -145,25 +117,12 @@ export class Worker {
     return { now: clock.now(), elapsed: clock.elapsed() };
   }
 
-  /** Each sink's lanes from the one on that follows the last one served, so that none waits for ever for a place. */
-  #inTurn(due: readonly LaneHead[]): LaneHead[] {
-    return [...Map.groupBy(due, ({ sink }) => sink)].flatMap(([sink, heads]) => {
-      const last = this.#lastLanes.get(sink) ?? '';
-      const lanes = heads.toSorted((a, b) => (a.lane < b.lane ? -1 : 1));
-      const next = Math.max(
-        0,
-        lanes.findIndex(({ lane }) => lane > last),
-      );
-      return [...lanes.slice(next), ...lanes.slice(0, next)];
-    });
-  }
-
   /** Starts as many calls as the lane may; returns when to look at it again. */
   async #claimLane(head: LaneHead, { now, elapsed }: Moment): Promise<number> {
     const sink = this.#parts.config().sinks.get(head.sink);
     const { calls, probe } = this.#traffic.permit(head, sink, elapsed);
     if (calls === 0) return this.#traffic.askAgainAt(head, sink, elapsed);
-    this.#lastLanes.set(head.sink, head.lane);
+    this.#turns.served(head);
     const batch = sink?.connector.batch?.max ?? 1;
     let started = 0;
     try {
@@ -192,72 +151,13 @@ export class Worker {
    * start takes it up as unknown: that is safer than to end the process with the attempts of others under way.
    */
   async #make(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket): Promise<void> {
-    const ended = await this.#carryOutAndRecord(call, sink).catch((error: unknown) => {
-      this.#parts.callFailed(error);
+    const { clock, callFailed, sinkChanged } = this.#parts;
+    const ended = await makeCall(this.#parts, call, sink, this.#aborted.signal).catch((error: unknown) => {
+      callFailed(error);
       return [];
     });
-    const change = this.#traffic.ended(ticket, ended, sink, this.#parts.clock.elapsed());
-    if (change) this.#parts.sinkChanged(ticket.place.sink, change, ended[0]?.outcome);
-  }
-
-  /** Returns what became of those that the tool was asked about. */
-  async #carryOutAndRecord(call: readonly Claimed[], sink: SinkConfig | undefined): Promise<Ended[]> {
-    const { clock, store } = this.#parts;
-    const config = this.#parts.config();
-    const startedAt = clock.now();
-    const all = await carryOut(this.#parts, call, sink, startedAt, this.#aborted.signal);
-    const deferrals = all.filter((one) => 'until' in one).map(deferralOf);
-    if (deferrals.length > 0) await this.#insist(() => store.defer(deferrals, startedAt));
-    const carried = all
-      .filter((one) => 'ending' in one)
-      .map((one) => masked(one, (text) => config.mask(text)));
-    const endedAt = clock.now();
-    const results = carried.map((one) => this.#result(one, sink, startedAt, endedAt));
-    await this.#insist(() => store.record(results));
-    for (const [index, { claimed, ending }] of carried.entries()) {
-      const { state = 'dead', dueAt = null } = results[index] ?? {};
-      this.#parts.observe({ ...claimed, outcome: ending.outcome, state, dueAt, startedAt, endedAt });
-    }
-    return carried
-      .filter(({ ending }) => !ending.unsent)
-      .map(({ claimed, ending }) => ({ deliveryId: claimed.delivery.id, outcome: ending.outcome }));
-  }
-
-  #result(
-    { claimed: { delivery }, prepared, ending }: Carried,
-    sink: SinkConfig | undefined,
-    startedAt: number,
-    endedAt: number,
-  ): AttemptResult {
-    const settlement = settle(delivery, ending, {
-      policy: sink?.retry ?? noRetry,
-      now: endedAt,
-      quietAt: startedAt + (sink?.timeoutMs ?? 0),
-      random: this.#parts.random,
-    });
-    return {
-      deliveryId: delivery.id,
-      attempt: { number: delivery.attempts, startedAt, endedAt, outcome: ending.outcome },
-      ...settlement,
-      message: prepared?.message ?? null,
-      thread: prepared?.thread ?? null,
-    };
-  }
-
-  /** What cannot be written now is written later: to lose an outcome would mean sending again. */
-  async #insist(write: () => Promise<void>): Promise<void> {
-    for (;;) {
-      try {
-        return await write();
-      } catch (error) {
-        // A bug would fail for ever, and hold the sink's place.
-        if (!(error instanceof StoreUnavailable)) throw error;
-        this.#parts.storeFailed(error);
-        // After a shutdown's grace the outcome stays unrecorded, and the next start takes it for unknown.
-        if (this.#aborted.signal.aborted) return;
-        await new Promise<void>((resolve) => this.#parts.clock.after(storeRetryMs, resolve));
-      }
-    }
+    const change = this.#traffic.ended(ticket, ended, sink, clock.elapsed());
+    if (change) sinkChanged(ticket.place.sink, change, ended[0]?.outcome);
   }
 }
 
@@ -266,11 +166,6 @@ interface Moment {
   readonly now: number;
   readonly elapsed: number;
 }
-
-/** For a sink that the config lacks: its deliveries are dead at once. */
-const noRetry = { minDelayMs: 0, maxDelayMs: 0, giveUpAfterMs: 0 };
-
-const deferralOf = ({ claimed, until }: Deferred): Deferral => ({ deliveryId: claimed.delivery.id, until });
 
 function* chunks<T>(items: readonly T[], size: number): Generator<readonly T[]> {
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);

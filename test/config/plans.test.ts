@@ -10,7 +10,7 @@ const called = (id: string): Plan => ({ ...plan, id });
 /** Plans from a store with these sources. `compiled`: what was compiled, in order. */
 function plansFrom(
   sources: Readonly<Record<string, Json>>,
-  compile = (source: Json) => called(String(source)),
+  compile = (source: Json) => called(source as string),
 ) {
   const compiled: Json[] = [];
   const plans = new Plans(
@@ -58,7 +58,7 @@ test('a store that could not be read is asked again', async () => {
     if (!readable) throw new Error('busy');
     return 'old';
   };
-  const plans = new Plans(read, (source) => called(String(source)));
+  const plans = new Plans(read, (source) => called(source as string));
   await expect(plans.get('old')).rejects.toThrow('busy');
   readable = true;
   expect(await plans.get('old')).toMatchObject({ id: 'old' });

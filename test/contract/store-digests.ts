@@ -153,6 +153,17 @@ export function digests(bench: () => Bench): void {
     ]);
   });
 
+  test('claims no further digest in one go once it has a thousand deliveries', async () => {
+    const { store } = bench();
+    const came = Array.from({ length: 1500 }, () =>
+      arrival({}, { deliveries: [inGroup({ groupMax: 100 })] }),
+    );
+    await Promise.all(came.map((one) => store.accept(one)));
+    const sizes = (await claimContents(t0, 500)).map(({ length }) => length);
+    expect(sizes).toEqual(Array.from({ length: 10 }, () => 100));
+    expect(await claimContents(t0, 500)).toHaveLength(5);
+  });
+
   test('puts off a digest whole, and nothing joins it any more', async () => {
     const { store } = bench();
     const ids = await acceptMany(2);

@@ -14,7 +14,8 @@ import {
   type Finding,
 } from '../../src/connector.ts';
 import { ConnectedSinks } from '../../src/deliveries/connected-sinks.ts';
-import { Worker, type AttemptReport, type WorkerParts } from '../../src/deliveries/worker.ts';
+import type { AttemptReport } from '../../src/deliveries/call.ts';
+import { Worker, type WorkerParts } from '../../src/deliveries/worker.ts';
 import { eventIds } from '../../src/ids.ts';
 import type { Outcome } from '../../src/model.ts';
 import { decide } from '../../src/rules/decide.ts';

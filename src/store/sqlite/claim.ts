@@ -13,20 +13,34 @@ interface ClaimQuery {
   readonly limit: number;
 }
 
+/** A claim takes no further digest when it has so many deliveries: nobody is answered while its transaction runs. */
+const mostDeliveries = 1000;
+
 /** See Store.claim. */
-export function claim(transaction: Transaction, { lane, now, limit }: ClaimQuery): Claimed[] {
+export function claim(
+  transaction: Transaction,
+  { lane, now, limit }: ClaimQuery,
+  most = mostDeliveries,
+): Claimed[] {
   const rows = transaction.db.all(sql.dueInLane, lane, now, limit);
-  const claimed = claimRows(transaction, rows, now);
+  const claimed = claimRows(transaction, rows, now, most);
   const left = limit - claimed.length;
-  if (rows.length < limit || left === 0) return claimed;
+  const mostLeft = most - claimed.reduce((sum, { events }) => sum + Math.max(1, events.length), 0);
+  if (rows.length < limit || left === 0 || mostLeft <= 0) return claimed;
   // Rows that went along in a digest leave their places to those after them.
-  return [...claimed, ...claim(transaction, { lane, now, limit: left })];
+  return [...claimed, ...claim(transaction, { lane, now, limit: left }, mostLeft)];
 }
 
-function claimRows({ db, tallies }: Transaction, rows: readonly sql.DueRow[], now: number): Claimed[] {
+function claimRows(
+  { db, tallies }: Transaction,
+  rows: readonly sql.DueRow[],
+  now: number,
+  most: number,
+): Claimed[] {
   const claimed: Claimed[] = [];
   const wentAlong = new Set<number>();
   for (const row of rows) {
+    if (wentAlong.size >= most) break;
     if (wentAlong.has(row.seq)) continue;
     if (row.group_key !== null && row.carrier === null) {
       const members = beginDigest(db, row, now);

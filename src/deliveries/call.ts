@@ -1,0 +1,117 @@
+import type { Config, SinkConfig } from '../config/config.ts';
+import type { Delivery, Event, Outcome, RaisedNotice } from '../model.ts';
+import { StoreUnavailable, type AttemptResult, type Claimed, type Deferral } from '../store/store.ts';
+import { carryOut, type Carried, type CarryOutParts, type Deferred } from './carry-out.ts';
+import { masked } from './masked.ts';
+import { settle, type Settlement } from './settle.ts';
+import type { Ended } from './traffic.ts';
+
+export interface CallParts extends CarryOutParts {
+  /** Gives [0, 1). */
+  readonly random: () => number;
+  /** Today's config: sinks, credentials, retry policies. */
+  readonly config: () => Config;
+  readonly observe: (report: AttemptReport) => void;
+  /** Told when the store could not be used; it is tried again. */
+  readonly storeFailed: (error: unknown) => void;
+}
+
+/** What happened to one delivery in one attempt: for the log line and the metrics. */
+export interface AttemptReport {
+  readonly delivery: Delivery;
+  /** See Claimed. */
+  readonly events: readonly Event[];
+  readonly notice: RaisedNotice | null;
+  readonly outcome: Outcome;
+  readonly state: Settlement['state'];
+  readonly dueAt: number | null;
+  readonly startedAt: number;
+  readonly endedAt: number;
+}
+
+const storeRetryMs = 1000;
+
+/**
+ * Makes one attempt at each delivery of a call and records how it ended. Returns what became of those that the tool was
+ * asked about. Throws only where there is a bug.
+ */
+export async function makeCall(
+  parts: CallParts,
+  call: readonly Claimed[],
+  sink: SinkConfig | undefined,
+  shutdown: AbortSignal,
+): Promise<Ended[]> {
+  const config = parts.config();
+  const startedAt = parts.clock.now();
+  const all = await carryOut(parts, call, sink, startedAt, shutdown);
+  await putOff(
+    parts,
+    all.filter((one) => 'until' in one),
+    startedAt,
+    shutdown,
+  );
+  const carried = all.filter((one) => 'ending' in one).map((one) => masked(one, (text) => config.mask(text)));
+  const endedAt = parts.clock.now();
+  const results = carried.map((one) => resultOf(one, sink, { startedAt, endedAt, random: parts.random }));
+  await insist(parts, shutdown, () => parts.store.record(results));
+  for (const [index, { claimed, ending }] of carried.entries()) {
+    const { state = 'dead', dueAt = null } = results[index] ?? {};
+    parts.observe({ ...claimed, outcome: ending.outcome, state, dueAt, startedAt, endedAt });
+  }
+  return carried
+    .filter(({ ending }) => !ending.unsent)
+    .map(({ claimed, ending }) => ({ deliveryId: claimed.delivery.id, outcome: ending.outcome }));
+}
+
+async function putOff(
+  parts: CallParts,
+  deferred: readonly Deferred[],
+  now: number,
+  shutdown: AbortSignal,
+): Promise<void> {
+  if (deferred.length === 0) return;
+  const deferrals = deferred.map(({ claimed, until }): Deferral => ({
+    deliveryId: claimed.delivery.id,
+    until,
+  }));
+  await insist(parts, shutdown, () => parts.store.defer(deferrals, now));
+}
+
+function resultOf(
+  { claimed: { delivery }, prepared, ending }: Carried,
+  sink: SinkConfig | undefined,
+  { startedAt, endedAt, random }: { startedAt: number; endedAt: number; random: () => number },
+): AttemptResult {
+  const settlement = settle(delivery, ending, {
+    policy: sink?.retry ?? noRetry,
+    now: endedAt,
+    quietAt: startedAt + (sink?.timeoutMs ?? 0),
+    random,
+  });
+  return {
+    deliveryId: delivery.id,
+    attempt: { number: delivery.attempts, startedAt, endedAt, outcome: ending.outcome },
+    ...settlement,
+    message: prepared?.message ?? null,
+    thread: prepared?.thread ?? null,
+  };
+}
+
+/** For a sink that the config lacks: its deliveries are dead at once. */
+const noRetry = { minDelayMs: 0, maxDelayMs: 0, giveUpAfterMs: 0 };
+
+/** What cannot be written now is written later: to lose an outcome would mean sending again. */
+async function insist(parts: CallParts, shutdown: AbortSignal, write: () => Promise<void>): Promise<void> {
+  for (;;) {
+    try {
+      return await write();
+    } catch (error) {
+      // A bug would fail for ever, and hold the sink's place.
+      if (!(error instanceof StoreUnavailable)) throw error;
+      parts.storeFailed(error);
+      // After a shutdown's grace the outcome stays unrecorded, and the next start takes it for unknown.
+      if (shutdown.aborted) return;
+      await new Promise<void>((resolve) => parts.clock.after(storeRetryMs, resolve));
+    }
+  }
+}
