@@ -2,9 +2,9 @@
 export function closest(word: string, candidates: Iterable<string>): string | null {
   const wanted = word.toLowerCase();
   let best: string | null = null;
-  let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1;
+  let bestDistance = Math.floor(word.length / 3) + 1;
   for (const candidate of candidates) {
-    const distance = editDistance(wanted, candidate.toLowerCase());
+    const distance = distanceOf(wanted, candidate.toLowerCase());
     if (distance >= bestDistance) continue;
     best = candidate;
     bestDistance = distance;
@@ -29,6 +29,13 @@ export function orList(words: readonly string[]): string {
   if (words.length < 2) return words.join('');
   return `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 }
+
+/** A name is at no distance from its last part: `Europe/Zagreb` from `Zagreb`, `event.testId` from `testId`. */
+const distanceOf = (a: string, b: string): number =>
+  endsWithPart(a, b) || endsWithPart(b, a) ? 0 : editDistance(a, b);
+
+const endsWithPart = (name: string, part: string): boolean =>
+  part !== '' && (name.endsWith(`/${part}`) || name.endsWith(`.${part}`));
 
 /** Insertions, deletions, replacements and swaps of neighbours: the ways in which people mistype. */
 function editDistance(a: string, b: string): number {

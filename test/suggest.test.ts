@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { closest, didYouMeanOneOf, orList } from '../src/suggest.ts';
 
-const words = ['slack', 'sheet', 'mail', 'concurrency', 'maxBody'];
+const words = ['slack', 'sheet', 'mail', 'concurrency', 'maxBody', 'Europe/Zagreb', 'to'];
 
 test.each([
   ['slak', 'slack'],
@@ -10,11 +10,14 @@ test.each([
   ['maxbody', 'maxBody'],
   ['max_body', 'maxBody'],
   ['concurency', 'concurrency'],
+  ['zagreb', 'Europe/Zagreb'],
+  ['sink.maxbody', 'maxBody'],
+  ['too', 'to'],
 ])('%s was meant to be %s', (word, meant) => {
   expect(closest(word, words)).toBe(meant);
 });
 
-test.each(['pager', 'x', '', 'webhook'])('nothing is near to %j', (word) => {
+test.each(['pager', 'x', 'tz', '', 'webhook', 'agreb'])('nothing is near to %j', (word) => {
   expect(closest(word, words)).toBeNull();
 });
 
