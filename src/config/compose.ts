@@ -1,7 +1,7 @@
 import type { AnyConnector } from '../connector.ts';
 import type { Json } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
-import { closest, didYouMean } from '../suggest.ts';
+import { closest } from '../suggest.ts';
 import { checkNoConnector } from './checks/checks.ts';
 import { crossChecks } from './checks/cross-checks.ts';
 import type { SinkConfig } from './config.ts';
@@ -14,6 +14,7 @@ import { buildPlan } from './plan.ts';
 import { partsOf } from './references/references.ts';
 import type { Surroundings } from './references/values.ts';
 import { Values } from './references/values.ts';
+import { unknownKey } from './schema/issues.ts';
 import type { ReadScenario } from './schema/scenario.ts';
 import { scenarioSchema } from './schema/scenario.ts';
 import type { Settings } from './schema/settings.ts';
@@ -49,7 +50,7 @@ interface Composing extends Reading {
 }
 
 /** The keys that a config may have at its top. */
-const topKeys = ['$schema', ...Object.keys(settings), 'sinks', ...planKeys, 'scenarios'];
+const topKeys = [...Object.keys(settings), 'sinks', ...planKeys, 'scenarios', '$schema'];
 
 /** Reads a config's values part by part, so that a fault in one of them hides no fault in another. */
 export function compose(value: Json, options: LoadOptions): Composed {
@@ -114,7 +115,7 @@ function readTop(value: Json, report: Report): JsonMap {
     return {};
   }
   const unknown = Object.keys(value).filter((key) => !topKeys.includes(key));
-  for (const key of unknown) report(error([key], `unknown key "${key}"${didYouMean(key, topKeys)}`, 'key'));
+  for (const key of unknown) report(error([key], unknownKey(key, topKeys, []), 'key'));
   const given = Object.entries(value).filter(([, section]) => section !== null);
   const meant = new Set([...given.map(([key]) => key), ...unknown.map((key) => closest(key, topKeys))]);
   for (const key of ['sinks', 'rules'])

@@ -1,6 +1,6 @@
 import type { Json } from '../../model.ts';
 import type { Plan } from '../../rules/plan.ts';
-import { closest, didYouMean, didYouMeanOneOf } from '../../suggest.ts';
+import { closest, didYouMeanOneOf } from '../../suggest.ts';
 import type { SinkConfig } from '../config.ts';
 import type { Fault, Path } from '../fault.ts';
 import { error, warning } from '../fault.ts';
@@ -10,6 +10,7 @@ import type { PlanSource, WrittenAction } from '../plan-source.ts';
 import { actionsOf, entries, ruleActions } from '../plan-source.ts';
 import { hasReference } from '../references/references.ts';
 import { isLoopback, sameHost } from '../schema/addresses.ts';
+import { unknownKey } from '../schema/issues.ts';
 import type { Settings } from '../schema/settings.ts';
 import { durationText, parseDuration } from '../units.ts';
 import { isMap, valueAt } from '../walk.ts';
@@ -146,7 +147,7 @@ export function checkExpectations(
     const known = ['sink', ...Object.keys(sink.connector.action.shape as object)];
     return Object.keys(action)
       .filter((key) => !known.includes(key))
-      .map((key) => error([...path, key], `unknown key "${key}"${didYouMean(key, known)}`, 'key'));
+      .map((key) => error([...path, key], unknownKey(key, known, path), 'key'));
   });
   return [...checkSinkNames(expectations, sinkNames), ...unknownKeys];
 }

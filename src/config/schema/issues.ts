@@ -1,10 +1,11 @@
 import type { z } from 'zod';
 import type { Json } from '../../model.ts';
-import { closest, didYouMean } from '../../suggest.ts';
+import { closest, didYouMean, didYouMeanOneOf } from '../../suggest.ts';
 import type { Fault, Path } from '../fault.ts';
 import { error } from '../fault.ts';
 import { hasReference } from '../references/references.ts';
 import { valueAt } from '../walk.ts';
+import { misplaced } from './misplaced.ts';
 import { isSecretAt } from './schema-walk.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -73,7 +74,7 @@ const join = (path: readonly PropertyKey[]): string => path.map(String).join('\0
 function toFault({ issue, key, known = [] }: Finding, { raw, path: base, schema }: Written): Fault {
   const inner = issue.path as Path;
   const path = [...base, ...inner];
-  if (key !== undefined) return error([...path, key], `unknown key "${key}"${didYouMean(key, known)}`, 'key');
+  if (key !== undefined) return error([...path, key], unknownKey(key, known, path), 'key');
   if ((issue as { onKey?: boolean }).onKey) return error(path, issue.message, 'key');
   const written = valueAt(raw, inner);
   const last = inner.at(-1);
@@ -81,6 +82,14 @@ function toFault({ issue, key, known = [] }: Finding, { raw, path: base, schema 
     return error(path.slice(0, -1), `"${last}" is missing: ${issue.message}`, 'key');
   const got = isSecretAt(schema, inner) ? '' : instead(issue, written);
   return error(path, issue.message + got + suggestion(issue, written));
+}
+
+/** Says of an unknown key where it belongs, or what was probably meant, or what there is. */
+export function unknownKey(key: string, known: readonly string[], path: Path): string {
+  const elsewhere = misplaced(path, key);
+  const instead =
+    elsewhere === null ? didYouMeanOneOf(key, known, 'there are no keys here') : `: ${elsewhere}`;
+  return `unknown key "${key}"${instead}`;
 }
 
 /** A map or list of the right kind with something wrong in it is not shown as what is there instead. */
