@@ -1,38 +1,56 @@
 import { z } from 'zod';
 import type { AnyConnector } from '../../connector.ts';
+import type { Json } from '../../model.ts';
 import { duration } from '../units.ts';
-import { timeOfDay, timeZone } from './times.ts';
+import { isMap } from '../walk.ts';
+import { timeExpected, timeOfDay, timeZone } from './times.ts';
 
-const field = z.string().regex(/^(status|testId|candidateId|candidateNumericalId|test\.[\w-]+)$/, {
-  error: 'expected status, testId, candidateId, candidateNumericalId, or test. and a key of the catalog',
-});
+const eventFields = ['status', 'testId', 'candidateId', 'candidateNumericalId'];
+const fieldPattern = String.raw`^(${eventFields.join('|')}|test\.[\w-]+)$`;
+const fieldExpected = `expected ${eventFields.join(', ')}, or test. and a key of the catalog`;
+
+const field = z
+  .string({ error: fieldExpected })
+  .superRefine((name, context) => {
+    if (new RegExp(fieldPattern).test(name)) return;
+    const params = { candidates: eventFields };
+    context.addIssue({ code: 'custom', message: fieldExpected, params });
+  })
+  .meta({ pattern: fieldPattern });
+
+const digestShape = {
+  every: duration({ min: '1s', max: '31d' })
+    .optional()
+    .describe('How long to collect events for one message; the message goes at multiples of it.'),
+  at: z
+    .union([timeOfDay, z.array(timeOfDay).min(1)], { error: `${timeExpected}, or a list of them` })
+    .optional()
+    .describe('The time of day at which the message goes, or several, instead of `every`.'),
+  timezone: timeZone
+    .optional()
+    .describe("The time zone of `every` and `at`; without it, that of the action's hours, or else UTC."),
+  by: z
+    .union([field, z.array(field).min(1)], { error: fieldExpected })
+    .optional()
+    .describe('Events that agree in this field, or in all of these, share a message.'),
+  max: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(100)
+    .describe('The most events of one message; more of them make further messages.'),
+};
 
 const digest = z
-  .strictObject({
-    every: duration({ min: '1s', max: '31d' })
-      .optional()
-      .describe('How long to collect events for one message; the message goes at multiples of it.'),
-    at: z
-      .union([timeOfDay, z.array(timeOfDay).min(1)])
-      .optional()
-      .describe('The time of day at which the message goes, or several, instead of `every`.'),
-    timezone: timeZone
-      .optional()
-      .describe("The time zone of `every` and `at`; without it, that of the action's hours, or else UTC."),
-    by: z
-      .union([field, z.array(field).min(1)])
-      .optional()
-      .describe('Events that agree in this field, or in all of these, share a message.'),
-    max: z
-      .int()
-      .min(1)
-      .max(1000)
-      .default(100)
-      .describe('The most events of one message; more of them make further messages.'),
+  .strictObject(digestShape, {
+    error: ({ code }) => (code === 'invalid_type' ? 'expected a map such as { every: 1h }' : undefined),
   })
   .refine(({ every, at }) => (every === undefined) !== (at === undefined), {
-    error: 'expected either "every" or "at"',
-    when: ({ value }) => typeof value === 'object' && value !== null,
+    error: ({ input }) =>
+      (input as { every?: unknown }).every === undefined
+        ? 'expected either "every" or "at"'
+        : 'expected "every" or "at", not both',
+    when: ({ value }) => isMap(value as Json),
   });
 
 export type ReadDigest = z.output<typeof digest>;
@@ -41,7 +59,7 @@ export type ReadDigest = z.output<typeof digest>;
 export const commonActionKeys = {
   sink: z.string().min(1).describe('The sink to send to, by its name under `sinks`.'),
   hours: z
-    .string()
+    .string({ error: 'expected the name of opening hours' })
     .min(1)
     .optional()
     .describe('Opening hours, by their name under `hours`; outside of them the message waits.'),

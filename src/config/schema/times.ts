@@ -1,8 +1,10 @@
 import { z } from 'zod';
 
+export const timeExpected = 'expected a time of day such as "08:00"';
+
 export const timeOfDay = z
-  .string()
-  .regex(/^([01]\d|2[0-3]):[0-5]\d$/, { error: 'expected a time of day such as "08:00"' });
+  .string({ error: timeExpected })
+  .regex(/^([01]\d|2[0-3]):[0-5]\d$/, { error: timeExpected });
 
 /** `08:30` in minutes since midnight. */
 export function minuteOfDay(time: string): number {
@@ -10,11 +12,16 @@ export function minuteOfDay(time: string): number {
   return hours * 60 + minutes;
 }
 
-export const timeZone = z.string().superRefine((name, context) => {
-  if (isTimeZone(name)) return;
+const zoneExpected = 'expected a time zone such as Europe/Zagreb';
+
+export const timeZone = z.string({ error: zoneExpected }).superRefine((name, context) => {
+  if (isTimeZone(name) && !isOffset(name)) return;
+  const message = isOffset(name) ? `${zoneExpected}: an offset knows no summer time` : zoneExpected;
   const params = { candidates: Intl.supportedValuesOf('timeZone') };
-  context.addIssue({ code: 'custom', message: 'expected a time zone such as Europe/Zagreb', params });
+  context.addIssue({ code: 'custom', message, params });
 });
+
+const isOffset = (name: string): boolean => /^[+-]\d/.test(name);
 
 function isTimeZone(name: string): boolean {
   try {
