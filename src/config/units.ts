@@ -17,7 +17,7 @@ export function parseDuration(text: string): number | null {
 
 /** Milliseconds as a config writes them, in the largest unit that gives a whole number. */
 export function durationText(ms: number): string {
-  const [unit, unitMs] = Object.entries(msPer).findLast(([, size]) => ms % size === 0) ?? ['ms', 1];
+  const [unit, unitMs] = Object.entries(msPer).findLast(([, one]) => ms % one === 0) ?? ['ms', 1];
   return `${ms / unitMs}${unit}`;
 }
 

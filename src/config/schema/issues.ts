@@ -87,9 +87,8 @@ function toFault({ issue, key, known = [] }: Finding, { raw, path: base, schema 
 /** Says of an unknown key where it belongs, or what was probably meant, or what there is. */
 export function unknownKey(key: string, known: readonly string[], path: Path): string {
   const elsewhere = misplaced(path, key);
-  const instead =
-    elsewhere === null ? didYouMeanOneOf(key, known, 'there are no keys here') : `: ${elsewhere}`;
-  return `unknown key "${key}"${instead}`;
+  const meant = elsewhere === null ? didYouMeanOneOf(key, known, 'there are no keys here') : `: ${elsewhere}`;
+  return `unknown key "${key}"${meant}`;
 }
 
 /** A map or list of the right kind with something wrong in it is not shown as what is there instead. */
