@@ -11,6 +11,11 @@ export interface Situation {
   readonly lastEventAt: number;
 }
 
+/** What a notice is about: the same for every one of the same trouble. */
+export function causeOf(alert: 'dead' | 'paused', sink: string): string {
+  return `${alert} ${sink}`;
+}
+
 /** The troubles of one kind that have lasted for `afterMs`, in words. Pure. */
 export function troubles(kind: Notice['alert'], afterMs: number, situation: Situation): Notice[] {
   return describe[kind](situation).filter(({ since }) => since + afterMs <= situation.now);
@@ -20,7 +25,7 @@ const describe: { readonly [kind in Notice['alert']]: (situation: Situation) => 
   dead: ({ dead }) =>
     dead.map(({ sink, count, firstAt, reason }) => ({
       alert: 'dead',
-      cause: `dead ${sink}`,
+      cause: causeOf('dead', sink),
       sink,
       count,
       since: firstAt,
@@ -30,7 +35,7 @@ const describe: { readonly [kind in Notice['alert']]: (situation: Situation) => 
   paused: ({ paused, now }) =>
     paused.map(({ sink, since }) => ({
       alert: 'paused',
-      cause: `paused ${sink}`,
+      cause: causeOf('paused', sink),
       sink,
       count: 0,
       since,

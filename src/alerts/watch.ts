@@ -4,8 +4,8 @@ import { noticeIds } from '../ids.ts';
 import type { Notice, RaisedNotice } from '../model.ts';
 import type { Action } from '../rules/plan.ts';
 import { planNotice } from '../rules/decide.ts';
-import type { Store } from '../store/store.ts';
-import { troubles, type Situation } from './troubles.ts';
+import type { DeadCount, Store } from '../store/store.ts';
+import { causeOf, troubles, type Situation } from './troubles.ts';
 
 export interface AlertParts {
   readonly store: Store;
@@ -23,7 +23,8 @@ export interface AlertParts {
 const betweenLooksMs = 10_000;
 /** At most one notice in this time for each cause. */
 const quietMs = 3_600_000;
-const recallMs = 400 * 86_400_000;
+/** An outcome may be on disk so much later than it says that it ended. */
+const recordedLateMs = 60_000;
 
 /** Tells people when the connector itself needs a person, for as long as the process lives. Returns how to stop it. */
 export function watchTroubles(parts: AlertParts): () => void {
@@ -48,6 +49,10 @@ class TroubleWatch {
   readonly #startedAt: number;
   /** When people were last told, by cause (ms). */
   #told: Map<string, number> | null = null;
+  /** Sinks with something dead that people may not have been told of. */
+  readonly #suspects = new Set<string>();
+  /** What went dead until then has made its sink a suspect (ms). */
+  #lookedUntil = 0;
 
   constructor(parts: AlertParts) {
     this.#parts = parts;
@@ -55,38 +60,49 @@ class TroubleWatch {
   }
 
   async look(): Promise<void> {
-    const { config } = this.#parts;
+    const { clock, config, store } = this.#parts;
     const { alerts } = config().plan;
     if (alerts.length === 0) return;
-    const told = (this.#told ??= await this.#recall());
-    const situation = await this.#situation(told);
+    const now = clock.now();
+    // A restart must not tell again what was told before it.
+    const told = (this.#told ??= await store.lastRaised(now));
+    // The clock was set back: what was told later than now would keep people from hearing anything until then.
+    for (const [cause, toldAt] of told) if (toldAt > now) told.delete(cause);
+    const looksForDead = alerts.some(({ kind }) => kind === 'dead');
+    const situation: Situation = {
+      now,
+      paused: this.#paused(),
+      dead: looksForDead ? await this.#dead(now, told) : [],
+      lastEventAt: (await store.lastEventAt()) ?? this.#startedAt,
+    };
     for (const { kind, afterMs, actions } of alerts) {
       for (const notice of troubles(kind, afterMs, situation)) {
-        if (!isNew(notice, told.get(notice.cause), situation.now)) continue;
-        await this.#tell(notice, actions, situation.now, told).catch(this.#parts.failed);
+        if (!isNew(notice, told.get(notice.cause), now)) continue;
+        await this.#tell(notice, actions, now, told).catch(this.#parts.failed);
       }
     }
   }
 
-  /** A restart must not tell again what was told before it. */
-  async #recall(): Promise<Map<string, number>> {
-    const { store, clock } = this.#parts;
-    const stories = await store.notices({ since: clock.now() - recallMs, limit: 1000 });
-    return new Map(stories.toReversed().map(({ notice }) => [notice.cause, notice.raisedAt]));
+  #paused(): Situation['paused'] {
+    const { config, paused } = this.#parts;
+    return paused().filter(({ sink }) => config().sinks.has(sink));
   }
 
-  async #situation(told: ReadonlyMap<string, number>): Promise<Situation> {
-    const { store, clock, config, paused } = this.#parts;
-    const { sinks } = config();
-    const dead = await Promise.all(
-      [...sinks.keys()].map((sink) => deadOf(store, sink, told.get(`dead ${sink}`) ?? 0)),
-    );
-    return {
-      now: clock.now(),
-      paused: paused().filter(({ sink }) => sinks.has(sink)),
-      dead: dead.flat(),
-      lastEventAt: (await store.lastEventAt()) ?? this.#startedAt,
-    };
+  /** What went dead since people were last told of its sink, where they may be told by now. Costs little while nothing does. */
+  async #dead(now: number, told: ReadonlyMap<string, number>): Promise<DeadCount[]> {
+    const { store } = this.#parts;
+    const fresh = await store.deadSince(Math.min(this.#lookedUntil, now) - recordedLateMs);
+    for (const { sink } of fresh) this.#suspects.add(sink);
+    this.#lookedUntil = now;
+    const dead: DeadCount[] = [];
+    for (const sink of this.#suspects) {
+      const toldAt = told.get(causeOf('dead', sink));
+      if (!mayTell(toldAt, now)) continue;
+      const ofSink = (await store.deadSince(toldAt ?? 0)).filter((count) => count.sink === sink);
+      if (ofSink.length === 0) this.#suspects.delete(sink);
+      dead.push(...ofSink);
+    }
+    return dead;
   }
 
   async #tell(
@@ -113,11 +129,11 @@ class TroubleWatch {
   }
 }
 
-async function deadOf(store: Store, sink: string, since: number) {
-  return (await store.deadSince(since)).filter((dead) => dead.sink === sink);
-}
-
 /** Told once for each time that something goes wrong, and not again within the quiet time. */
 function isNew({ since }: Notice, toldAt: number | undefined, now: number): boolean {
-  return toldAt === undefined || (since > toldAt && now - toldAt >= quietMs);
+  return mayTell(toldAt, now) && (toldAt === undefined || since > toldAt);
+}
+
+function mayTell(toldAt: number | undefined, now: number): boolean {
+  return toldAt === undefined || now - toldAt >= quietMs;
 }

@@ -12,18 +12,29 @@ import { withStore, type ConfigOption } from './with-store.ts';
 
 export async function event(id: string, options: ConfigOption & { json?: boolean }, io: Io): Promise<number> {
   return withStore(options, io, async (store) => {
-    const notice = id.startsWith('ntc_') ? await store.notice(id) : null;
-    if (notice) {
-      io.out(options.json ? jsonLine(noticeJson(notice)) : noticeText(notice, io));
-      return exit.ok;
-    }
-    const story = await store.event(id);
-    if (!story) throw new CommandError(`there is no event ${printable(id)}; \`events\` lists what came`);
-    const rules = await verdictsThen(story, store, io);
-    if (options.json) io.out(jsonLine(detailJson(story, rules)));
-    else io.out(text(story, rules, io));
+    const json = options.json ?? false;
+    io.out(
+      id.startsWith('ntc_') ? await noticeStory(id, json, store, io) : await eventStory(id, json, store, io),
+    );
     return exit.ok;
   });
+}
+
+async function noticeStory(id: string, json: boolean, store: Store, io: Io): Promise<string> {
+  const notice = await store.notice(id);
+  if (!notice) {
+    throw new CommandError(
+      `there is no notice ${printable(id)}; \`events --notices\` lists what people were told`,
+    );
+  }
+  return json ? jsonLine(noticeJson(notice)) : noticeText(notice, io);
+}
+
+async function eventStory(id: string, json: boolean, store: Store, io: Io): Promise<string> {
+  const story = await store.event(id);
+  if (!story) throw new CommandError(`there is no event ${printable(id)}; \`events\` lists what came`);
+  const rules = await verdictsThen(story, store, io);
+  return json ? jsonLine(detailJson(story, rules)) : text(story, rules, io);
 }
 
 /** Why each rule matched or not by the config that was in force, or why that cannot be told any more. */

@@ -76,13 +76,18 @@ export interface Store {
   /** Newest first. */
   notices(filter: NoticeFilter): Promise<NoticeStory[]>;
   notice(id: string): Promise<NoticeDetail | null>;
+  /** When the newest notice of each cause was raised (ms), among those raised at or before `time`. */
+  lastRaised(time: number): Promise<Map<string, number>>;
   delivery(id: string): Promise<Delivery | null>;
   /** Deliveries in these states, oldest first, those of notices last. */
   deliveries(filter: DeliveryFilter): Promise<Delivery[]>;
   rejectedRequests(limit: number): Promise<RejectedRequest[]>;
   /** How many stored deliveries each sink has, in each state and as planned. Kept up to date, so cheap to read. */
   counts(): Promise<SinkCount[]>;
-  /** What went dead after `time`, notices apart, by sink. Costs as much as that is, however much is stored. */
+  /**
+   * What went dead after `time`, notices apart, by sink: also one that no config has any more. Costs as much as that is,
+   * however much is stored.
+   */
   deadSince(time: number): Promise<DeadCount[]>;
   /** When the newest event came (ms), null if none did. */
   lastEventAt(): Promise<number | null>;

@@ -47,7 +47,8 @@ async function watching({ storeFails = 0, paused = [] as string[] } = {}) {
       clock: {
         now: () => now,
         elapsed: () => now,
-        after: (_delayMs, run) => {
+        after: (delayMs, run) => {
+          expect(delayMs).toBe(10_000);
           alarm = run;
           return () => {};
         },
@@ -79,15 +80,17 @@ async function watching({ storeFails = 0, paused = [] as string[] } = {}) {
       run();
       await vi.waitFor(() => expect(alarm).not.toBeNull());
     },
+    goOn: () => {},
     /** As a process that starts anew. */
     restart() {
       stop();
       stop = begin();
     },
-    async event(sink = 'tool', outcome: Outcome = rejected): Promise<void> {
-      const deliveries = [planned({ sink, lane: sink, dueAt: now })];
-      await store.accept(arrival({ receivedAt: now }, { configId, deliveries }));
-      const claimed = await store.claim({ lane: sink, now, limit: 1 });
+    setBack: (ms: number) => (now -= ms),
+    async event(sink = 'tool', outcome: Outcome = rejected, at = now): Promise<void> {
+      const deliveries = [planned({ sink, lane: sink, dueAt: at })];
+      await store.accept(arrival({ receivedAt: at }, { configId, deliveries }));
+      const claimed = await store.claim({ lane: sink, now: at, limit: 1 });
       await store.record(claimed.map((one) => resultOf(one, outcome)));
     },
     notices: async () => (await store.notices({})).toReversed().map(({ notice }) => notice),
@@ -178,6 +181,36 @@ describe('what went dead', () => {
       ['dead tool', 2],
     ]);
   });
+
+  test('is told also where no config has its sink any more', async () => {
+    const watch = await watching();
+    await watch.event('renamed');
+    await watch.look(minute);
+    expect(await watch.causes()).toEqual(['dead renamed']);
+  });
+
+  test('is told when it was recorded late, and only then looked for', async () => {
+    const watch = await watching();
+    await watch.look(minute);
+    await watch.event('tool', rejected, start + 30_000);
+    await watch.look(10_000);
+    expect(await watch.causes()).toEqual(['dead tool']);
+  });
+
+  test.each(['restart', 'goOn'] as const)(
+    'is told also after the clock was set back, once: %s',
+    async (then) => {
+      const watch = await watching();
+      await watch.event('tool');
+      await watch.look(day);
+      watch.setBack(day);
+      watch[then]();
+      await watch.event('tool');
+      await watch.look(minute);
+      await watch.look(minute);
+      expect(await watch.causes()).toEqual(['dead tool', 'dead tool']);
+    },
+  );
 
   test('is not told again by a process that starts anew', async () => {
     const watch = await watching();

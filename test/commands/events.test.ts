@@ -237,6 +237,9 @@ describe('event', () => {
     expect(err).toBe(
       'candidate-connector: there is no event evt_nobody\\u{1b}[2J; `events` lists what came\n',
     );
+    expect((await command('event', 'ntc_nobody')).err).toBe(
+      'candidate-connector: there is no notice ntc_nobody; `events --notices` lists what people were told\n',
+    );
   });
 
   test('explains itself by the config that was in force, however the file was changed since', async () => {

@@ -110,6 +110,10 @@ export function counts(db: Database): SinkCount[] {
   }));
 }
 
+export function lastRaised(db: Database, time: number): Map<string, number> {
+  return new Map(db.all(sql.newestNotices, time).map(({ cause, raised_at }) => [cause, raised_at]));
+}
+
 export function deadSince(db: Database, time: number): DeadCount[] {
   return db.all(sql.deadSince, time).map(({ sink, dead, first_at, reason }) => ({
     sink,
