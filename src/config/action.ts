@@ -4,6 +4,7 @@ import type { Hours } from '../rules/hours.ts';
 import type { Action } from '../rules/plan.ts';
 import { didYouMeanOneOf } from '../suggest.ts';
 import { compileTemplates } from './action-templates.ts';
+import { checkDigestTimes } from './checks/digest-times.ts';
 import { toAction, type ActionPlace, type ReadAction } from './compiled-action.ts';
 import type { Path } from './fault.ts';
 import { error } from './fault.ts';
@@ -47,9 +48,11 @@ function compile(
   if (!connector) return null;
   const value = validateAction(connector, written, tells, place.path, reading);
   const digest = (value?.['digest'] ?? null) as ReadAction['digest'];
+  const hours = reading.hours.get(value?.hours ?? '');
+  const late = digest && hours ? checkDigestTimes(digest, hours, [...place.path, 'digest']) : [];
   const action: ReadAction = { place, connector, tells, written, value, digest };
   const { fields, faults } = compileTemplates(action, reading.testKeys);
-  for (const fault of faults) reading.report(fault);
+  for (const fault of [...late, ...faults]) reading.report(fault);
   return value && fields ? toAction({ ...action, value }, fields, reading) : null;
 }
 

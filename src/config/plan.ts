@@ -96,7 +96,7 @@ function testLookup(catalog: ReadonlyMap<string, JsonMap>, keys: ReadonlySet<str
 
 function readHours(raw: Json | undefined, reading: Reading): Map<string, Hours | null> {
   const named = maps(raw, ['hours'], 'a map from names to opening hours', reading);
-  return new Map(named.map(([name, hours]) => [name, compileHours(hours, ['hours', name], reading)]));
+  return new Map(named.map(([name, hours]) => [name, compileHours(name, hours, reading)]));
 }
 
 interface CompiledRule {

@@ -1,5 +1,7 @@
 /** Opening hours, compiled. Times of day are minutes since midnight on the zone's wall clock. */
 export interface Hours {
+  /** As the config calls them. */
+  readonly name: string;
   /** IANA name. */
   readonly timeZone: string;
   /** ISO weekdays, 1 is Monday: the days on which an opening begins. */

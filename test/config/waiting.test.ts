@@ -5,7 +5,7 @@ import type { Json } from '../../src/model.ts';
 import { decide, planNotice } from '../../src/rules/decide.ts';
 import type { Action } from '../../src/rules/plan.ts';
 import { digestData, noticeData } from '../../src/templates/data.ts';
-import { load, pagers, problems } from './tools.ts';
+import { load, pagers, problems, warnings } from './tools.ts';
 import { eventWith } from '../fixtures/event.ts';
 
 const now = Date.parse('2026-11-21T12:00:00Z');
@@ -28,6 +28,7 @@ describe('the hours of an action', () => {
   test('are those that it names, compiled', () => {
     const [office, night] = load(hours + inHours).plan.then[0]!;
     expect(office?.hours).toEqual({
+      name: 'office',
       timeZone: 'Europe/Zagreb',
       days: new Set([7, 1]),
       fromMinute: 480,
@@ -44,20 +45,62 @@ describe('the hours of an action', () => {
     expect(also).toMatchObject({ dueAt: Date.parse('2026-11-23T22:00:00Z') });
   });
 
-  test('are refused where dates close them for more than a year', () => {
-    const day = Temporal.PlainDate.from('2027-01-02');
-    const closed = Array.from({ length: 401 }, (_, days) => day.add({ days }).toString());
-    const text = (dates: readonly string[]) =>
-      `hours: { always: { timezone: UTC, days: [mon, tue, wed, thu, fri, sat, sun], from: "00:00", to: "24:00", closed: [2026-01-01, ${dates.join(', ')}] } }
+  const closedFor = (days: number, first: Temporal.PlainDate) =>
+    Array.from({ length: days }, (_, day) => first.add({ days: day }).toString());
+  const closed = (dates: readonly string[]) =>
+    `hours: { always: { timezone: UTC, days: [mon, tue, wed, thu, fri, sat, sun], from: "00:00", to: "24:00", closed: [2026-01-01, ${dates.join(', ')}] } }
 rules: [ { name: a, when: {}, then: [ { sink: page, text: x, hours: always } ] } ]`;
-    expect(problems(text(closed))).toEqual([
-      '1:114 it does not open for more than a year from 2027-01-02 on; messages would wait for ever',
+
+  test('are refused where dates close them for more than a year', () => {
+    const first = Temporal.Now.plainDateISO('UTC').add({ months: 1 });
+    expect(problems(closed(closedFor(401, first)))).toEqual([
+      `1:114 it does not open for more than a year from ${first} on; messages would wait for ever`,
     ]);
-    expect(load(text(closed.slice(0, -2))).plan.then[0]![0]!.hours?.closed.size).toBe(400);
+    expect(load(closed(closedFor(399, first))).plan.then[0]![0]!.hours?.closed.size).toBe(400);
+  });
+
+  test('are not judged by dates that are over', () => {
+    const dates = closedFor(500, Temporal.PlainDate.from('2020-01-01'));
+    expect(load(closed(dates)).plan.then[0]![0]!.hours?.closed.size).toBe(501);
   });
 });
 
 describe('the digest of an action', () => {
+  test.each([
+    ['hours: office, digest: { at: "20:00" }', 'office is closed at 20:00'],
+    ['hours: office, digest: { at: ["09:00", "18:00", "17:59"] }', 'office is closed at 18:00'],
+    ['hours: office, digest: { at: "07:00", timezone: Europe/Zagreb }', 'office is closed at 07:00'],
+    ['hours: night, digest: { at: ["06:30", "22:00", "00:00"] }', 'night is closed at 06:30'],
+  ])('is warned of where it would wait for the hours at once: %s', (written, expected) => {
+    const text = `hours:
+  office: { timezone: Europe/Zagreb, from: "08:00", to: "18:00" }
+  night: { timezone: UTC, from: "22:00", to: "06:30" }
+  always: { timezone: UTC, from: "00:00", to: "24:00" }
+unmatched: [ { sink: page, text: x, hours: office }, { sink: page, text: x, hours: night }, { sink: page, hours: always, digest: { at: ["00:00", "23:59"] } } ]
+rules: [ { name: a, when: {}, then: [ { sink: page, ${written} } ] } ]`;
+    const name = expected.split(' ')[0];
+    expect(warnings(text)).toEqual([
+      expect.stringMatching(`^6:\\d+ ${expected}; the message goes when ${name} opens$`),
+    ]);
+  });
+
+  test('is not judged by the hours of another time zone', () => {
+    const written = 'hours: office, digest: { at: "07:30", timezone: Europe/London }';
+    const text = `hours: { office: { timezone: Europe/Zagreb, from: "08:00", to: "18:00" } }
+rules: [ { name: a, when: {}, then: [ { sink: page, ${written} } ] } ]`;
+    expect(warnings(text)).toEqual([]);
+  });
+
+  test('is warned of where there is no catalog to tell events apart', () => {
+    const text = (by: string, more = '') =>
+      `${more}rules: [ { name: a, when: {}, then: [ { sink: page, digest: { every: 1h, by: ${by} } } ] } ]`;
+    expect(warnings(text('test.team'))).toEqual([
+      '1:78 there is no catalog, so "test.team" tells nothing apart',
+    ]);
+    expect(warnings(text('[testId, test.id]'))).toEqual([]);
+    expect(warnings(text('test.team', 'catalog: { 7: { team: core } }\n'))).toEqual([]);
+  });
+
   test.each<[string, object]>([
     ['every: 1h', { everyMs: 3_600_000, timeZone: 'UTC' }],
     ['at: "09:30", timezone: Asia/Kolkata', { atMinutes: [570], timeZone: 'Asia/Kolkata' }],

@@ -4,6 +4,7 @@ import { nextOpen, type Hours } from '../../src/rules/hours.ts';
 import { clockChange, wallClock, zones, type WallTime } from './clock-changes.ts';
 
 const office: Hours = {
+  name: 'office',
   timeZone: 'Europe/Zagreb',
   days: new Set([1, 2, 3, 4, 5]),
   fromMinute: 8 * 60,
@@ -78,7 +79,14 @@ describe('over changes of the clock', () => {
             .add({ days: offset - 1 })
             .toString(),
         );
-        const hours = { timeZone, days: new Set(days), fromMinute, toMinute, closed: new Set(closed) };
+        const hours = {
+          ...office,
+          timeZone,
+          days: new Set(days),
+          fromMinute,
+          toMinute,
+          closed: new Set(closed),
+        };
         expect(nextOpen(hours, start)).toBe(walk(hours, start));
       },
     );

@@ -14,6 +14,7 @@ const event = eventWith({ receivedAt: now });
 const catalogEntry = { id: 7, team: 'core' };
 
 const office: Hours = {
+  name: 'office',
   timeZone: 'Europe/Zagreb',
   days: new Set([1, 2, 3, 4, 5]),
   fromMinute: 8 * 60,

@@ -9,7 +9,7 @@ import { isMap, strings, valueAt } from '../walk.ts';
 /** Conditions that can never hold, and digests that nothing tells apart, because the catalog lacks what they ask for. */
 export function checkCatalogUse(source: PlanSource): Fault[] {
   const { catalog, rules } = source;
-  if (!isMap(catalog) || Object.keys(catalog).length === 0) return [];
+  if (!isMap(catalog) || Object.keys(catalog).length === 0) return digestFields(source).flatMap(ofNoCatalog);
   const ids = Object.keys(catalog);
   const keys = [
     'id',
@@ -27,8 +27,18 @@ export function checkCatalogUse(source: PlanSource): Fault[] {
   return [...ofRules, ...digestFields(source).flatMap(({ field, path }) => unknownKey(field, path, keys))];
 }
 
-/** The fields by which digests are told apart. */
-function digestFields(source: PlanSource): { readonly field: string; readonly path: Path }[] {
+/** A field by which digests are told apart. */
+interface DigestField {
+  readonly field: string;
+  readonly path: Path;
+}
+
+function ofNoCatalog({ field, path }: DigestField): Fault[] {
+  if (!field.startsWith('test.') || field === 'test.id') return [];
+  return [warning(path, `there is no catalog, so "${field}" tells nothing apart`)];
+}
+
+function digestFields(source: PlanSource): DigestField[] {
   return ruleActions(source).flatMap(({ action, path }) => {
     const by = valueAt(action, ['digest', 'by']);
     return [...strings(by ?? null)].map((one) => ({
