@@ -10,6 +10,8 @@ export interface Books {
   readonly tools: readonly ModelTool[];
   /** How often the process died, each time perhaps in the middle of a call. */
   readonly deaths: number;
+  /** Whether the clock was set while it ran. */
+  readonly jumped: boolean;
 }
 
 /** Everything in the books that breaks the promise, in words. */
@@ -20,6 +22,7 @@ export function findBreaches(books: Books): string[] {
     ...unbalanced(books),
     ...books.tools.flatMap((tool) => wrongMessages(books, tool)),
     ...wrongDigests(books),
+    ...outsideOfHours(books),
     ...tooFast(books),
   ];
 }
@@ -37,7 +40,7 @@ function unfinished({ stories }: Books): string[] {
     const wanted = event.candidateId.startsWith('unwanted') ? ['dead'] : ['delivered', 'dead'];
     const astray = deliveries.filter(({ state }) => !wanted.includes(state));
     const count =
-      deliveries.length === 4 ? [] : [`${event.candidateId} has ${deliveries.length} deliveries of 4`];
+      deliveries.length === 5 ? [] : [`${event.candidateId} has ${deliveries.length} deliveries of 5`];
     return [...count, ...astray.map(({ id, state }) => `${id} of ${event.candidateId} is ${state}`)];
   });
 }
@@ -82,18 +85,39 @@ function wrongMessages({ stories, deaths }: Books, tool: ModelTool): string[] {
 function wrongDigests({ stories, tools }: Books): string[] {
   const digests = tools.flatMap((tool) => tool.kept).filter(({ place }) => place === '#digest');
   const large = digests.filter(({ text }) => text.trim().split(' ').length > 3);
+  const testOf = new Map(stories.map(({ event }) => [event.candidateId, event.testId]));
+  const mixed = digests.filter(
+    ({ text }) =>
+      new Set(
+        text
+          .trim()
+          .split(' ')
+          .map((id) => testOf.get(id)),
+      ).size > 1,
+  );
   const told = digests.flatMap(({ text }) => text.trim().split(' '));
   const wrong = stories.filter(({ event, deliveries }) => {
-    const delivered = deliveries.at(-1)?.state === 'delivered';
+    const delivered = deliveries.find(({ lane }) => lane === 'chat #digest')?.state === 'delivered';
     return told.filter((id) => id === event.candidateId).length !== (delivered ? 1 : 0);
   });
   return [
     ...large.map(({ text }) => `a digest has more than 3 events: ${text}`),
+    ...mixed.map(({ text }) => `a digest has events of two tests: ${text}`),
     ...wrong.map(
       ({ event }) =>
         `${event.candidateId} is in ${told.filter((id) => id === event.candidateId).length} digests`,
     ),
   ];
+}
+
+/** As far as they can be told by a clock that was not set; a call may begin a little later than it was decided. */
+function outsideOfHours({ tools, jumped }: Books): string[] {
+  const early = tools.flatMap((tool) => tool.kept).filter(({ place }) => place === '#early');
+  const closedMs = 9 * 3_600_000 + 60_000 + 10_000;
+  const late = jumped ? [] : early.filter(({ at }) => at % 86_400_000 > closedMs);
+  return late.map(
+    ({ deliveryId, at }) => `${deliveryId} came at ${new Date(at).toISOString()}, which is too late`,
+  );
 }
 
 function tooFast({ tools }: Books): string[] {

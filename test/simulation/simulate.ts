@@ -27,8 +27,8 @@ export interface SimulationReport {
 
 const start = Date.parse('2026-11-21T09:00:00Z');
 const arrivalsForMs = 40_000;
-/** Long enough for every retry to find its tool up again. */
-const patienceMs = 2 * 3_600_000;
+/** Long enough for every retry to find its tool up again, on the next day where it has hours. */
+const patienceMs = 40 * 3_600_000;
 
 /** One run of the worker and the store with model tools under a simulated clock; the same seed gives the same run. */
 export async function simulate(seed: number, sabotage: Sabotage | null = null): Promise<SimulationReport> {
@@ -44,6 +44,8 @@ export async function simulate(seed: number, sabotage: Sabotage | null = null): 
 
 const configText = `
 store: { retention: 365d }
+hours:
+  early: { timezone: Etc/UTC, days: [mon, tue, wed, thu, fri, sat, sun], from: "00:00", to: "09:01" }
 sinks:
   chat: { connector: chat, retry: { minDelay: 1s, maxDelay: 20s, giveUpAfter: 20h }, timeout: 5s }
   sheet: { connector: sheet, retry: { minDelay: 1s, maxDelay: 20s, giveUpAfter: 20h }, timeout: 5s }
@@ -59,6 +61,7 @@ rules:
         place: "#digest"
         text: "{% for event in events %}{{ event.candidateId }} {% endfor %}"
         digest: { every: 1m, by: testId, max: 3 }
+      - { sink: chat, place: "#early", text: "{{ event.candidateId }}", hours: early }
 `;
 
 class World {
@@ -77,6 +80,7 @@ class World {
   #inbox!: Inbox;
   #toArrive = 0;
   #died = 0;
+  #jumped = false;
 
   constructor(seed: number, sabotage: Sabotage | null) {
     this.random = seeded(seed);
@@ -128,6 +132,7 @@ class World {
       accepted: this.accepted,
       tools: this.tools,
       deaths: this.#died,
+      jumped: this.#jumped,
     };
   }
 
@@ -165,7 +170,7 @@ class World {
       sinkChanged: (sink, change) => this.note(`${sink} is ${change}`),
       storeFailed: (error) => this.note(`the store failed: ${String(error)}`),
       callFailed: (error) => this.note(`BUG in a call: ${String(error)}`),
-      pollMs: 30_000,
+      pollMs: 3_600_000,
     });
     this.#inbox = createIntake({
       store,
@@ -238,6 +243,7 @@ class World {
     this.clock.after(this.random() * arrivalsForMs, () => {
       this.note(`the clock is set by ${byMs / 1000} s`);
       this.clock.jump(byMs);
+      this.#jumped = true;
     });
   }
 

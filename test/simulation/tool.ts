@@ -18,6 +18,8 @@ type Request = AttemptRequest<Message>;
 /** A message that the tool keeps. */
 export interface Kept extends Message {
   readonly deliveryId: string;
+  /** What the clock showed (ms). */
+  readonly at: number;
 }
 
 export interface ToolOptions {
@@ -87,7 +89,8 @@ export class ModelTool {
     const ids = requests.map(({ deliveryId }) => deliveryId).join(' ');
     this.#world.note(`${this.options.name} ${fate}: ${ids}`);
     if (fate === 'done' || fate === 'done, answer lost') {
-      for (const { deliveryId, message } of requests) this.kept.push({ deliveryId, ...message });
+      const at = this.#world.clock.now();
+      for (const { deliveryId, message } of requests) this.kept.push({ deliveryId, at, ...message });
     }
     await this.#pause();
     if (fate === 'answer lost' || fate === 'done, answer lost') await this.#untilAbort(requests);
