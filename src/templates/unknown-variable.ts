@@ -23,9 +23,11 @@ export function unknownVariable(
   return `unknown variable \`${name}\`${keyHint(parent, step, [...within.keys.keys()])}`;
 }
 
+const ofDigests = '; it is there only in actions with `digest`, in what they say and not in where that goes';
+
 function rootHint(name: string, scope: Scope): string {
   if ((statuses as readonly string[]).includes(name)) return `; a text needs quotes: \`"${name}"\``;
-  if (name === 'events') return '; it is there in what a digest says, though not in where that goes';
+  if (name === 'events' && !scope.names().includes('notice')) return ofDigests;
   if (name === 'notice') return '; it is there in the actions of alerts';
   if (name === 'forloop') return '; it is there inside of `for`';
   const inside = scope.names().find((root) => {

@@ -38,7 +38,7 @@ describe('what the check finds', () => {
     ],
     [
       '{{ events.size }}',
-      '1:4 unknown variable `events`; it is there in what a digest says, though not in where that goes',
+      '1:4 unknown variable `events`; it is there only in actions with `digest`, in what they say and not in where that goes',
     ],
     ['{{ forloop.index }}', '1:4 unknown variable `forloop`; it is there inside of `for`'],
     [
@@ -185,6 +185,13 @@ describe('what the check finds', () => {
     ).toMatchObject([
       { message: 'unknown variable `one.stats`, did you mean `one.status`?' },
       { message: '`events` is a list without `status`; go through it with `{% for entry in events %}`' },
+    ]);
+  });
+
+  it.each(['events', 'event', 'test'])('knows no `%s` in an alert', (name) => {
+    const words = { ...vocabulary, subject: 'notice' as const };
+    expect(faultsOf(`{{ ${name}.size }}`, plain, words)).toMatchObject([
+      { message: `unknown variable \`${name}\`; there are \`notice\`, \`rule\`, \`now\`` },
     ]);
   });
 
