@@ -54,7 +54,7 @@ rules: [ { name: a, when: {}, then: [ { sink: page, text: x, hours: always } ] }
   test('are refused where dates close them for more than a year', () => {
     const first = Temporal.Now.plainDateISO('UTC').add({ months: 1 });
     expect(problems(closed(closedFor(401, first)))).toEqual([
-      `1:114 it does not open for more than a year from ${first} on; messages would wait for ever`,
+      `1:114 it does not open for more than a year from ${first.toString()} on; messages would wait for ever`,
     ]);
     expect(load(closed(closedFor(399, first))).plan.then[0]![0]!.hours?.closed.size).toBe(400);
   });
