@@ -5,6 +5,7 @@ import { deliveryId } from '../ids.ts';
 import type { Event, Json, PlannedDelivery, Status } from '../model.ts';
 import { explain as explainEvent } from '../rules/decide.ts';
 import type { Action, Explanation } from '../rules/plan.ts';
+import { dueText } from './due-text.ts';
 import { exit, type Io } from './io.ts';
 import { eventFields } from './json.ts';
 import { jsonLine, paint, printable, when } from './paint.ts';
@@ -74,26 +75,24 @@ function messageOf(
 
 type Shown = ReturnType<typeof pick> & ReturnType<typeof messageOf>;
 
-function text(event: Event, { rules }: Explanation, messages: readonly Shown[], io: Io): string {
+function text(event: Event, { rules, actions }: Explanation, messages: readonly Shown[], io: Io): string {
+  const shown = actions.flatMap(({ action, planned }, index) => {
+    const message = messages[index];
+    return message ? shownText(message, dueText(action, planned.dueAt, event.receivedAt), io) : [];
+  });
   const heading = (title: string) => paint(io, 'bold', title);
   return [
     `${heading(event.status)}  test ${event.testId}  candidate ${printable(event.candidateId)}  at ${when(event.receivedAt)}`,
     heading('Rules'),
     ...rules.map((verdict) => verdictText(verdict, io)),
     heading('Would be sent'),
-    ...(messages.length === 0 ? ['  nothing'] : messages.map((one) => shownText(one, event.receivedAt, io))),
+    ...(shown.length === 0 ? ['  nothing'] : shown),
   ].join('\n');
 }
 
 /** The message as YAML, which reads best, and is what the config is written in. */
-function shownText(
-  { rule, sink, connector, dueAt, group, message, problem }: Shown,
-  now: number,
-  io: Io,
-): string {
-  const due = Date.parse(dueAt);
-  const at = due === now ? 'at once' : `at ${when(due)}${group === null ? '' : ', in a digest'}`;
-  const head = `  ${paint(io, 'cyan', sink)} (${connector}, rule ${printable(rule)}) ${at}`;
+function shownText({ rule, sink, connector, message, problem }: Shown, due: string, io: Io): string {
+  const head = `  ${paint(io, 'cyan', sink)} (${connector}, rule ${printable(rule)}) ${due}`;
   if (problem !== undefined) return `${head}\n    ${paint(io, 'red', printable(problem))}`;
   const lines = stringify(message, { lineWidth: 0 }).trimEnd().split('\n');
   return [head, ...lines.map((one) => `    ${printable(one)}`)].join('\n');

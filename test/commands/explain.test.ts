@@ -43,18 +43,43 @@ describe('explain', () => {
     expect(out).toMatch(/text: \|-\n {6}one\n {6}two\n/);
   });
 
-  test('says when a message goes out that does not go at once', async () => {
+  test.each<[string, string, string]>([
+    ['digest: { every: 1h }', '2026-11-21T22:10:00Z', 'due Sat 2026-11-21 23:00:00 UTC, with the digest'],
+    ['hours: office', '2026-11-23T10:00:00Z', 'at once'],
+    [
+      'hours: office',
+      '2026-11-21T22:10:00Z',
+      'due Mon 2026-11-23 07:00:00 UTC (08:00 Europe/Zagreb), when office opens',
+    ],
+    [
+      'hours: office, digest: { every: 1h }',
+      '2026-11-23T10:00:00Z',
+      'due Mon 2026-11-23 11:00:00 UTC (12:00 Europe/Zagreb), with the digest',
+    ],
+    [
+      'hours: office, digest: { every: 1h }',
+      '2026-11-21T22:10:00Z',
+      'due Mon 2026-11-23 07:00:00 UTC (08:00 Europe/Zagreb), with the digest, when office opens',
+    ],
+    [
+      'digest: { at: "09:00", timezone: Asia/Tokyo }',
+      '2026-11-21T22:10:00Z',
+      'due Sun 2026-11-22 00:00:00 UTC (09:00 Asia/Tokyo), with the digest',
+    ],
+    [
+      'hours: night',
+      '2026-11-21T22:10:00Z',
+      'due Mon 2026-11-23 13:00:00 UTC (Tue 02:00 Pacific/Auckland), when night opens',
+    ],
+  ])('says when and why a message with %s waits, at %s', async (written, at, expected) => {
     const config = rules
-      .replace(
-        "text: '{{ test.name }}: {{ event.candidateId }}' }",
-        "text: '{{ events.size }} came', digest: { every: 1h } }",
-      )
-      .replace('text: "one\\ntwo" }', 'text: Hi, hours: office }')
-      .concat("hours: { office: { timezone: UTC, days: [mon], from: '08:00', to: '18:00' } }\n");
-    const { out } = await explain([...completed, '--at', '2026-11-21T22:10:00Z'], config);
-    expect(out).toMatch(/slack \(slack, rule completed\) at 2026-11-21 23:00:00 UTC, in a digest\n/);
-    expect(out).toMatch(/text: "?1 came/);
-    expect(out).toContain('mail (email, rule completed) at 2026-11-23 08:00:00 UTC\n');
+      .replace('text: "one\\ntwo" }', `text: Hi, ${written} }`)
+      .concat(
+        "hours:\n  office: { timezone: Europe/Zagreb, days: [mon], from: '08:00', to: '18:00' }\n" +
+          "  night: { timezone: Pacific/Auckland, days: [tue], from: '02:00', to: '06:00' }\n",
+      );
+    const { out } = await explain([...completed, '--at', at], config);
+    expect(out).toContain(`mail (email, rule completed) ${expected}\n`);
   });
 
   test('says where nothing would be sent', async () => {
