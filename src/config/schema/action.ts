@@ -62,7 +62,9 @@ export const commonActionKeys = {
     .string({ error: 'expected the name of opening hours' })
     .min(1)
     .optional()
-    .describe('Opening hours, by their name under `hours`; outside of them the message waits.'),
+    .describe(
+      'Opening hours, by their name under `hours`; outside of them the message waits, also after an outage or a burst.',
+    ),
   digest: digest.optional().describe('One message for all events of a time.'),
 };
 

@@ -5,11 +5,17 @@ import { duration, rate } from '../units.ts';
 const retry = z.strictObject({
   minDelay: duration({ min: '1ms', max: '1h' })
     .prefault('2s')
-    .describe('The delay before the second attempt, at most.'),
-  maxDelay: duration({ min: '1ms', max: '7d' }).prefault('10m').describe('What the delay grows to.'),
+    .describe(
+      'The shortest delay before the next attempt. The longest is twice this after the first one, and doubles with each attempt up to `maxDelay`.',
+    ),
+  maxDelay: duration({ min: '1ms', max: '7d' })
+    .prefault('10m')
+    .describe('The longest delay. One that the tool itself asks for comes first.'),
   giveUpAfter: duration({ min: '1ms' })
     .prefault('24h')
-    .describe('How long a delivery is tried before it is dead: a time, not a number of attempts.'),
+    .describe(
+      'How long a delivery is tried before it is dead: a time, not a number of attempts. Not shorter than `minDelay` or `timeout`.',
+    ),
 });
 
 /** The keys that every sink has, whatever its connector. */
@@ -18,7 +24,7 @@ export const commonSinkKeys = {
   rate: rate()
     .optional()
     .describe(
-      'The most messages to send, as in 60/min. Without it, the tool itself says when it is too fast.',
+      'How often messages may start, as in 60/min. Without it, as often as the tool is known to allow.',
     ),
   concurrency: z.int().min(1).max(100).optional().describe('How many messages are on their way at a time.'),
   timeout: duration({ min: '100ms', max: '10m' }).optional().describe('How long one attempt may take.'),
