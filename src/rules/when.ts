@@ -86,7 +86,7 @@ export const whenSchema: z.ZodType<When> = z
 
 /** Keys of the catalog are anybody's; any other key that is no field is a mistake. */
 function checkOther(key: string, value: unknown, context: z.RefinementCtx): void {
-  if (!testKeyPattern.test(key)) return context.addIssue(unknownKeys([key], known));
+  if (!testKeyPattern.test(key)) return context.addIssue(unknownKeys([key], [...known, 'test.<key>']));
   for (const issue of testCondition.safeParse(value).error?.issues ?? []) {
     context.addIssue(forwarded({ ...issue, path: [key, ...issue.path] }, []));
   }
