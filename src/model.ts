@@ -68,7 +68,8 @@ export interface PlannedDelivery extends ActionRef {
 
 /**
  * pending: waits until dueAt. sending: claimed, the intent to send is on disk. dead: given up. held: it may have
- * arrived and a person has to say. The last three of the list are final until somebody replays them.
+ * arrived and a person has to say. Dead and held ones can be replayed; these and pending ones can be discarded, which is
+ * for ever.
  */
 export const deliveryStates = ['pending', 'sending', 'delivered', 'dead', 'held', 'discarded'] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
@@ -94,6 +95,8 @@ export interface Delivery extends PlannedDelivery {
   readonly firstAttemptAt: number | null;
   /** An earlier attempt ended unknown, so the tool may have this already. */
   readonly uncertain: boolean;
+  /** A person sent it on its way again since the last attempt, in spite of what that said. */
+  readonly replayed: boolean;
   /** What earlier attempts achieved in part, in the connector's own form. */
   readonly progress: Json | null;
   readonly receipt: Receipt | null;

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { SinkConfig } from '../config/config.ts';
 import type { AttemptRequest } from '../connector.ts';
 import { rejected } from '../connector.ts';
-import type { Delivery, Json, Outcome } from '../model.ts';
+import type { Json, Outcome } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
 import { openFrom } from '../rules/schedule.ts';
 import type { Claimed, Store } from '../store/store.ts';
@@ -106,7 +106,7 @@ async function prepareClaimed(
     return rejected('invalid', detail, byTodaysConfig);
   }
   // Planned for open hours, it may come later: after a retry, a pause or a burst. A person who replays means now.
-  const until = isFirstSinceReplay(delivery) ? now : openFrom(action, now);
+  const until = delivery.replayed ? now : openFrom(action, now);
   return until > now ? { until } : prepare(action, claimed, delivery.id, plan, config, now);
 }
 
@@ -152,16 +152,9 @@ function asParts(ready: readonly Ready[], { onUnknown }: SinkConfig, signal: Abo
   return ready.map(({ claimed: { delivery }, request }) => ({
     request: { ...request, signal },
     uncertain: delivery.uncertain,
-    onUnknown: isFirstSinceReplay(delivery) ? 'resend' : onUnknown,
+    // Who replayed it was told that it may have arrived: where the tool cannot be asked, their word is enough.
+    onUnknown: delivery.replayed ? 'resend' : onUnknown,
   }));
-}
-
-/**
- * Whether a person has replayed it since its last attempt: every other way back to pending moves the due time. They were
- * told that it may have arrived, so where the tool cannot be asked their word is enough to send it.
- */
-function isFirstSinceReplay({ attempts, dueAt, since }: Delivery): boolean {
-  return attempts > 1 && dueAt === since;
 }
 
 const byTodaysConfig = "Replay it to send it by today's config.";

@@ -59,6 +59,7 @@ export interface DeliveryRow {
   readonly attempts: number;
   readonly first_attempt_at: number | null;
   readonly uncertain: number;
+  readonly replayed: number;
   readonly progress: string | null;
   readonly receipt: string | null;
   readonly last_error: string | null;
@@ -68,8 +69,8 @@ export const deliveryColumns = `
   d.seq, e.id as event_id, n.id as notice_id, coalesce(d.config_id, e.config_id, n.config_id) as config_id, d.rule,
   d.action, d.sink, d.connector, d.lane, d.group_key, d.group_max, d.carrier,
   (select c.id from events c where c.seq = d.carrier / ${seqsPerEvent}) as carrier_event_id, d.state, d.due_at,
-  coalesce(e.received_at, n.raised_at) as created_at, d.since, d.attempts, d.first_attempt_at, d.uncertain, d.progress,
-  d.receipt, d.last_error`;
+  coalesce(e.received_at, n.raised_at) as created_at, d.since, d.attempts, d.first_attempt_at, d.uncertain, d.replayed,
+  d.progress, d.receipt, d.last_error`;
 
 export interface StoryRow extends DeliveryRow {
   readonly message: string | null;
@@ -149,6 +150,7 @@ export function toDelivery(row: DeliveryRow): Delivery {
     attempts: row.attempts,
     firstAttemptAt: row.first_attempt_at,
     uncertain: row.uncertain === 1,
+    replayed: row.replayed === 1,
     progress: parsedOrNull(row.progress),
     receipt: parsedOrNull(row.receipt),
     lastError: row.last_error,

@@ -10,7 +10,7 @@ import type {
 } from '../model.ts';
 
 /**
- * What the connector needs of a database, in lifecycle words. Written for two backends; one suite holds both.
+ * What the connector needs of a database, in lifecycle words, so that a second backend can follow; one suite holds any.
  * Times are parameters (ms): a store has no clock. Every write resolves only after its commit is on disk.
  * A store that cannot write throws StoreUnavailable; nothing of that call was kept.
  */
@@ -68,7 +68,7 @@ export interface Store {
    */
   replay(items: readonly Replay[], now: number): Promise<ManualResult[]>;
   /** Gives up on purpose what is pending, dead or held. A digest that was not begun yet only loses the delivery named. */
-  discard(deliveryIds: readonly string[], now: number): Promise<ManualResult[]>;
+  discard(deliveryIds: readonly string[]): Promise<ManualResult[]>;
 
   /** Newest first. */
   events(filter: EventFilter): Promise<EventStory[]>;

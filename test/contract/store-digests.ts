@@ -219,12 +219,12 @@ export function digests(bench: () => Bench): void {
   test('discards one delivery before its digest is begun, and all of them after', async () => {
     const { store } = bench();
     const ids = await acceptMany(4);
-    await store.discard([ids[1]!], t0);
+    await store.discard([ids[1]!]);
     const [claimed] = await claimDue(store);
     await store.record([resultOf(claimed!, retry)]);
     const states: DeliveryState[] = ['pending', 'discarded', 'pending', 'pending'];
     expect(await statesOf(ids)).toEqual(states);
-    expect(await store.discard([ids[3]!, ids[2]!], t0)).toEqual([
+    expect(await store.discard([ids[3]!, ids[2]!])).toEqual([
       { deliveryId: ids[3], done: true },
       { deliveryId: ids[2], done: true },
     ]);

@@ -35,7 +35,7 @@ export function housekeeping(bench: () => Bench): void {
     const claimed = await claimDue(store);
     await store.record([resultOf(claimed[0]!, delivered, { thread: 't' }), resultOf(claimed[1]!, rejected)]);
     await store.record([resultOf(claimed[2]!, unknown)]);
-    await store.discard([claimed[2]!.delivery.id], t0);
+    await store.discard([claimed[2]!.delivery.id]);
     expect(await store.prune(t0, 10)).toBe(0);
     expect(await store.prune(t0 + 1, 10)).toBe(1);
     expect(await store.event(eventId)).toBeNull();
@@ -102,7 +102,7 @@ export function housekeeping(bench: () => Bench): void {
     expect(await kept()).toEqual([configId, 'cfg_event', 'cfg_replay', 'cfg_unused', 'cfg_new']);
     expect(await store.prune(t0 + 1, 10)).toBe(1);
     expect(await kept()).toEqual([configId, 'cfg_replay', 'cfg_new']);
-    await store.discard([replayed!], t0);
+    await store.discard([replayed!]);
     expect(await store.prune(t0 + 2 * day, 10)).toBe(1);
     // This process saved it, so it may be in force with no event yet.
     expect(await kept()).toEqual([configId]);

@@ -132,7 +132,7 @@ class Both {
     await this.#store.rescue(this.#now, 0);
     const open = await this.#store.deliveries({ states: ['pending', 'held'] });
     const ids = open.map(({ id }) => id);
-    await this.#store.discard(ids, this.#now);
+    await this.#store.discard(ids);
     await this.#store.prune(this.#now + minute, 1000);
   }
 
@@ -203,7 +203,7 @@ class Both {
       await this.#store.replay([{ deliveryId: id, configId, planned: to }], this.#now);
       this.#model.replay(id, configId, to, this.#now);
     } else {
-      await this.#store.discard([id], this.#now);
+      await this.#store.discard([id]);
       this.#model.discard(id);
     }
   }

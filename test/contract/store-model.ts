@@ -132,6 +132,7 @@ export class StoreModel {
     if (found?.state !== 'sending' || found.attempts !== attempt.number) return;
     for (const kept of this.#together(found)) {
       Object.assign(kept, { state, dueAt: dueAt ?? kept.dueAt, uncertain, progress, lastError });
+      kept.replayed = false;
       if (attempt.outcome.outcome === 'delivered') kept.receipt = attempt.outcome.receipt;
       kept.message = message ?? kept.message;
       kept.history.push(attempt);
@@ -143,7 +144,7 @@ export class StoreModel {
     for (const kept of left) {
       const attempt = { ...interrupted(kept.attempts), startedAt: kept.startedAt, endedAt: now };
       const lastError = 'detail' in attempt.outcome ? attempt.outcome.detail : null;
-      Object.assign(kept, { state: 'pending', dueAt: now, uncertain: true, lastError });
+      Object.assign(kept, { state: 'pending', dueAt: now, uncertain: true, replayed: false, lastError });
       kept.history.push(attempt);
     }
     return left.length;
@@ -165,8 +166,8 @@ export class StoreModel {
     for (const kept of this.#together(found)) {
       const progress = kept.connector === planned.connector ? kept.progress : null;
       const { group, groupMax } = kept;
-      const again = { state: 'pending', configId, dueAt: now, since: now, progress, group, groupMax };
-      Object.assign(kept, planned, again);
+      const again = { state: 'pending', configId, dueAt: now, since: now, replayed: true, progress };
+      Object.assign(kept, planned, again, { group, groupMax });
     }
   }
 
@@ -281,6 +282,7 @@ function fresh(planned: PlannedDelivery, configId: string, createdAt: number): K
     attempts: 0,
     firstAttemptAt: null,
     uncertain: false,
+    replayed: false,
     progress: null,
     receipt: null,
     lastError: null,

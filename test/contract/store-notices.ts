@@ -141,7 +141,7 @@ export function notices(bench: () => Bench): void {
     const after = await store.deliveries({ states: ['dead'], after: first! });
     expect(after.map(({ id }) => id)).toEqual([second]);
     await store.replay([{ deliveryId: first!, configId, planned: planned() }], t0 + 1);
-    await store.discard([second!], t0 + 1);
+    await store.discard([second!]);
     expect((await store.notice(raised.id))?.deliveries.map(({ state }) => state)).toEqual([
       'pending',
       'discarded',

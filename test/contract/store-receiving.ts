@@ -14,6 +14,7 @@ const untouched = {
   attempts: 0,
   firstAttemptAt: null,
   uncertain: false,
+  replayed: false,
   progress: null,
   receipt: null,
   lastError: null,

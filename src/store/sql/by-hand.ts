@@ -3,6 +3,6 @@ import { change } from './query.ts';
 /** $9: progress is kept in the connector's own form, so it means nothing to another one. */
 export const replay = change(`
   state = 'pending', ended_at = null, config_id = $2, rule = $3, action = $4, sink = $5, connector = $6, lane = $7,
-  due_at = $8, since = $8, progress = case when $9 = 1 then progress else null end`);
+  due_at = $8, since = $8, replayed = 1, progress = case when $9 = 1 then progress else null end`);
 
 export const discard = change(`state = 'discarded', ended_at = null`);

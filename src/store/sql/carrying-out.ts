@@ -67,7 +67,7 @@ export const eventsOfDigest = query<EventRow>(`
 
 /** The message and the thread of a digest are kept with its carrier only. */
 export const record = change(`
-  state = $2, started_at = null, due_at = coalesce($3, due_at), uncertain = $4, progress = $5, last_error = $6,
+  state = $2, started_at = null, due_at = coalesce($3, due_at), uncertain = $4, replayed = 0, progress = $5, last_error = $6,
   receipt = $7, ended_at = $8,
   message = case when seq = $1 then coalesce($9, message) end, thread = case when seq = $1 then coalesce($10, thread) end`);
 
@@ -79,7 +79,7 @@ export const leftSending = query<SendingRow>(`
   where ${rareState} and d.state = 'sending' and ${leads} order by d.seq limit $1`);
 
 export const rescue = change(`
-  state = 'pending', started_at = null, due_at = $2, uncertain = 1, last_error = $3`);
+  state = 'pending', started_at = null, due_at = $2, uncertain = 1, replayed = 0, last_error = $3`);
 
 export const defer = change(`
   state = 'pending', started_at = null, attempts = attempts - 1, due_at = $2, since = since + $3,

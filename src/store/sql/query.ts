@@ -2,7 +2,7 @@ import { seqsPerEvent } from '../rows.ts';
 
 declare const row: unique symbol;
 
-/** A statement that returns rows of this shape. Its text, with `$1`, `$2`, …, serves every backend word for word. */
+/** A statement that returns rows of this shape. Its text has `$1`, `$2`, …, as PostgreSQL takes them. */
 export type Query<Row> = string & { readonly [row]: Row };
 
 export function query<Row>(text: string): Query<Row> {

@@ -150,4 +150,7 @@ export const migrations: readonly string[] = [
   create table probe (written integer not null) strict;
   insert into probe values (0);
   `,
+  `
+  alter table deliveries add column replayed integer not null default 0 check (replayed in (0, 1));
+  `,
 ];

@@ -6,6 +6,7 @@ import { openStore } from '../../../src/store/open.ts';
 import { query } from '../../../src/store/sql/query.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
+import { migrations } from '../../../src/store/sqlite/migrations.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { StoreUnavailable } from '../../../src/store/store.ts';
 import { arrival, configId, t0 } from '../../contract/store-fixtures.ts';
@@ -76,6 +77,21 @@ test('refuses a store that a newer version wrote', async () => {
     /newer version of the connector \(schema 99, this one knows \d+\)/,
   );
   expect(readFileSync(path).equals(before)).toBe(true);
+});
+
+test('brings a store of an older version up to date, with all that is in it', async () => {
+  const [first = ''] = migrations;
+  write(`${first}
+    insert into configs (id, source, saved_at, uses) values ('${configId}', '{}', ${t0}, 1);
+    insert into events values
+      (1, 'evt_01jd3v5m8k2q4r6t8w0y1z3a5c', 'Dana', 1, null, 7, 'Completed', null, null, '{}', ${t0}, '${configId}');
+    insert into deliveries (seq, rule, action, sink, connector, lane, due_at, since)
+      values (65537, 'all', 0, 'slack', 'slack', 'slack #hiring', ${t0}, ${t0});
+    pragma application_id = 1667329636; pragma user_version = 1`);
+  const store = await openStore(`sqlite:${path}`, { serve: true });
+  const [claimed] = await store.claim({ lane: 'slack #hiring', now: t0, limit: 1 });
+  expect(claimed?.delivery).toMatchObject({ replayed: false, attempts: 1 });
+  await store.close();
 });
 
 test('does not keep the right to serve where opening failed', async () => {
