@@ -1,3 +1,4 @@
+import { maskTexts, type Mask } from '../deliveries/masked.ts';
 import type { Event } from '../model.ts';
 import { BacktestSummary } from './backtest-summary.ts';
 import { compare, isSame, planned, type Difference, type Planned } from './compare.ts';
@@ -17,6 +18,7 @@ interface BacktestOptions extends ConfigOption {
 /** Decides the stored events again by the config in `file`, and shows what differs from what was decided. Writes nothing. */
 export async function backtest(file: string, options: BacktestOptions, io: Io): Promise<number> {
   const next = await configOf({ config: file }, io);
+  const mask: Mask = (text) => next.mask(text);
   return withStore(options, io, async (store) => {
     const plans = storedPlans(store, io);
     const summary = new BacktestSummary();
@@ -28,13 +30,11 @@ export async function backtest(file: string, options: BacktestOptions, io: Io): 
       }
       const difference = compare(planned(then, event), planned(next.plan, event));
       summary.add(event, difference);
-      if (options.json && !isSame(difference)) io.out(next.mask(jsonLine(differenceJson(event, difference))));
+      if (options.json && !isSame(difference)) io.out(jsonLine(differenceJson(event, difference, mask)));
     }
-    if (!options.json) io.out(next.mask(summary.text(io)));
+    if (!options.json) io.out(mask(summary.text(io)));
     for (const [why, count] of summary.lost) {
-      io.err(
-        next.mask(printable(`${count} ${count === 1 ? 'event' : 'events'} could not be compared: ${why}`)),
-      );
+      io.err(mask(printable(`${count} ${count === 1 ? 'event' : 'events'} could not be compared: ${why}`)));
     }
     return summary.lost.size > 0 ? exit.problems : summary.differing > 0 ? exit.differs : exit.ok;
   });
@@ -42,18 +42,24 @@ export async function backtest(file: string, options: BacktestOptions, io: Io): 
 
 const sinceOf = ({ since }: BacktestOptions) => (since === undefined ? {} : { since });
 
-function differenceJson(event: Event, { added, removed, changed }: Difference) {
+/** Only what messages say is masked: the rest is words of ours. */
+function differenceJson(event: Event, { added, removed, changed }: Difference, mask: Mask) {
   return {
     ...eventFields(event),
-    added: added.map(plannedJson),
-    removed: removed.map(plannedJson),
+    added: added.map((planned) => plannedJson(planned, mask)),
+    removed: removed.map((planned) => plannedJson(planned, mask)),
     changed: changed.map(({ after: { rule, action, sink, connector }, edits }) => {
       const fields = Object.fromEntries(edits.map(({ key, before, after }) => [key, { before, after }]));
-      return { rule, action, sink, connector, fields };
+      return { rule, action, sink, connector, fields: maskTexts(fields, mask) };
     }),
   };
 }
 
-function plannedJson({ fault, dueAt, ...rest }: Planned) {
-  return { ...rest, dueAt: new Date(dueAt).toISOString(), ...(fault !== null && { fault }) };
+function plannedJson({ fault, fields, dueAt, ...rest }: Planned, mask: Mask) {
+  return {
+    ...rest,
+    dueAt: new Date(dueAt).toISOString(),
+    fields: maskTexts(fields, mask),
+    ...(fault !== null && { fault: mask(fault) }),
+  };
 }

@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import type { Config } from '../config/config.ts';
+import { maskTexts } from '../deliveries/masked.ts';
 import { prepare } from '../deliveries/prepare.ts';
 import { deliveryId } from '../ids.ts';
 import type { Event, Json, PlannedDelivery, Status } from '../model.ts';
@@ -67,10 +68,10 @@ function messageOf(
   if (!sink) return { message: null, problem: `There is no sink ${action.sink}.` };
   const told = { events: [event], notice: null };
   const prepared = prepare(action, told, deliveryId(event.id, index + 1), config.plan, sink, now);
-  if (!('outcome' in prepared))
-    return { message: JSON.parse(config.mask(JSON.stringify(prepared.message))) as Json };
+  const mask = (said: string) => config.mask(said);
+  if (!('outcome' in prepared)) return { message: maskTexts(prepared.message, mask) };
   const problem = 'detail' in prepared ? prepared.detail : 'There is no message.';
-  return { message: null, problem: config.mask(problem) };
+  return { message: null, problem: mask(problem) };
 }
 
 type Shown = ReturnType<typeof pick> & ReturnType<typeof messageOf>;

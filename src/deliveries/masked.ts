@@ -1,7 +1,7 @@
 import type { Json, Outcome, Receipt } from '../model.ts';
 import type { Carried } from './carry-out.ts';
 
-type Mask = (text: string) => string;
+export type Mask = (text: string) => string;
 
 /**
  * What is kept and shown never has a secret in it, whatever a template or a tool put there. Masked text by text, and
@@ -32,7 +32,8 @@ function maskOutcome(outcome: Outcome, mask: Mask): Outcome {
     : { ...outcome, detail };
 }
 
-function maskTexts(value: Json, mask: Mask): Json {
+/** The value with its texts masked, wherever they are in it. */
+export function maskTexts(value: Json, mask: Mask): Json {
   if (typeof value === 'string') return mask(value);
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return (value as readonly Json[]).map((entry) => maskTexts(entry, mask));

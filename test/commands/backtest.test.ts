@@ -134,6 +134,16 @@ describe('backtest', () => {
     }
   });
 
+  test('--json stays JSON where a secret looks like a number', async () => {
+    const { backtest } = await stored();
+    const ats = `ats: { connector: webhook, url: 'http://127.0.0.1:1/', headers: { X-Api-Key: '1234567' }, allowPrivate: true }`;
+    const action = `{ sink: ats, body: { test: '{{ event.testId }}', key: '1234567' } }`;
+    const text = rulesText(actions.hiring, action).replace('sinks:', `sinks:\n  ${ats}`);
+    expect(jsonLines(await backtest(text, '--json'))).toMatchObject([
+      { testId: 1_234_567, added: [{ fields: { body: { test: 1_234_567, key: '***' } } }] },
+    ]);
+  });
+
   test('of a config with problems lists them and exits 1', async () => {
     const { backtest } = await stored();
     const { code, out, err } = await backtest(rulesText(actions.hiring.replace('slack', 'slak'), ''));

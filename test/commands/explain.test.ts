@@ -113,6 +113,21 @@ describe('explain', () => {
     expect(out).toContain('xoxb ***');
     expect(out).not.toMatch(/open-sesame|xoxb-the-token/);
   });
+
+  test('shows numbers and words of its own that a secret is like', async () => {
+    const config = `
+sinks:
+  ats: { connector: webhook, url: 'http://127.0.0.1:1/', headers: { X-Api-Key: '1234567' }, allowPrivate: true }
+rules: [ { name: all, when: {}, then: [ { sink: ats, body: { test: '{{ event.testId }}', key: '1234567' } } ] } ]
+`;
+    const argv = ['--status', 'Completed', '--test', '1234567'];
+    const { code, out } = await explain(argv, config);
+    expect({ code, out }).toMatchObject({ code: 0, out: expect.stringContaining('test: 1234567\n') });
+    expect(out).toContain('key: "***"\n');
+    expect(jsonLines(await explain([...argv, '--json'], config))).toMatchObject([
+      { deliveries: [{ message: { body: { test: 1_234_567, key: '***' } } }] },
+    ]);
+  });
 });
 
 describe('explain --json', () => {
