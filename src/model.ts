@@ -132,7 +132,7 @@ export interface Retry {
   readonly outcome: 'retry';
   readonly reason: Reason;
   readonly detail: string;
-  /** The delay that the tool itself asked for. It wins over the backoff. */
+  /** The delay that the tool asked for, or the connector for reasons of its own. It wins over the backoff. */
   readonly retryAfterMs?: number;
   /** True when the fault concerns the sink and not this message: others would fare the same. */
   readonly sinkWide?: boolean;

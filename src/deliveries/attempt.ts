@@ -18,48 +18,51 @@ export interface Part {
  * `unknown` where something may have been sent.
  */
 export async function attempt(sink: Sink<Json>, parts: readonly Part[]): Promise<Ending[]> {
-  const asked = await askAll(sink, parts);
-  const answered = parts.map((part, index) => ({ part, answer: asked[index] ?? absent }));
-  const toSend = answered.filter(({ part, answer }) => shouldSend(answer, part.onUnknown));
+  const answers = await ask(
+    sink,
+    parts.filter(({ uncertain }) => uncertain),
+  );
+  const answerFor = (part: Part): Answer => answers.get(part) ?? absent;
   const outcomes = await send(
     sink,
-    toSend.map(({ part }) => part.request),
+    parts.filter((part) => shouldSend(part, answerFor(part))),
   );
-  return answered.map((one) => {
-    const place = toSend.indexOf(one);
-    if (place === -1) return notSent(one.answer);
-    return afterSending(sink, outcomes[place], one.answer, one.part.onUnknown);
+  return parts.map((part) => {
+    const outcome = outcomes.get(part);
+    return outcome ? sent(sink, part, outcome, answerFor(part)) : notSent(answerFor(part));
   });
 }
 
 /** What the tool says of an earlier attempt. */
-type Asked =
-  /** Certain: nothing of this delivery is in the tool. Uncertain: nobody can tell. */
-  { readonly certain: true } | { readonly certain: false; readonly detail: string } | Delivered | Retry;
+type Answer =
+  | { readonly kind: 'absent' }
+  /** Nobody can tell. */
+  | { readonly kind: 'unsure'; readonly detail: string }
+  /** It is there; or asking failed for now. */
+  | { readonly kind: 'known'; readonly outcome: Delivered | Retry };
 
-const absent = { certain: true } as const;
+const absent = { kind: 'absent' } as const;
 
-async function askAll(sink: Sink<Json>, parts: readonly Part[]): Promise<Asked[]> {
-  const uncertain = parts.filter((part) => part.uncertain).map(({ request }) => request);
-  const findings = uncertain.length === 0 ? [] : await find(sink, uncertain);
-  let next = 0;
-  return parts.map((part) => (part.uncertain ? understand(findings[next++]) : absent));
+async function ask(sink: Sink<Json>, parts: readonly Part[]): Promise<Map<Part, Answer>> {
+  if (parts.length === 0) return new Map();
+  const findings = await find(
+    sink,
+    parts.map(({ request }) => request),
+  );
+  return new Map(parts.map((part, index) => [part, understand(findings[index])]));
 }
 
-function understand(finding: Finding | undefined): Asked {
+function understand(finding: Finding | undefined): Answer {
   if (finding === undefined) {
-    return { certain: false, detail: 'An earlier attempt may have arrived, and this tool cannot be asked.' };
+    return { kind: 'unsure', detail: 'An earlier attempt may have arrived, and this tool cannot be asked.' };
   }
   if (finding.found === null) return absent;
-  if (finding.found === 'failed') return finding.failure;
+  if (finding.found === 'failed') return { kind: 'known', outcome: finding.failure };
   if (finding.found === 'impossible') {
-    return { certain: false, detail: `An earlier attempt may have arrived. ${finding.detail}` };
+    return { kind: 'unsure', detail: `An earlier attempt may have arrived. ${finding.detail}` };
   }
-  return {
-    outcome: 'delivered',
-    receipt: finding.found,
-    note: 'An earlier attempt had arrived; nothing was sent again.',
-  };
+  const note = 'An earlier attempt had arrived; nothing was sent again.';
+  return { kind: 'known', outcome: { outcome: 'delivered', receipt: finding.found, note } };
 }
 
 /** Findings in the order of the requests; none where the tool cannot be asked. */
@@ -77,7 +80,19 @@ async function find(sink: Sink<Json>, requests: readonly AttemptRequest<Json>[])
   }
 }
 
-async function send(sink: Sink<Json>, requests: readonly AttemptRequest<Json>[]): Promise<Outcome[]> {
+function shouldSend({ onUnknown }: Part, { kind }: Answer): boolean {
+  return kind === 'absent' || (kind === 'unsure' && onUnknown === 'resend');
+}
+
+async function send(sink: Sink<Json>, parts: readonly Part[]): Promise<Map<Part, Outcome>> {
+  const outcomes = await deliver(
+    sink,
+    parts.map(({ request }) => request),
+  );
+  return new Map(parts.map((part, index) => [part, outcomes[index] ?? failed('it gave no outcome')]));
+}
+
+async function deliver(sink: Sink<Json>, requests: readonly AttemptRequest<Json>[]): Promise<Outcome[]> {
   const [first] = requests;
   if (!first) return [];
   try {
@@ -91,29 +106,19 @@ function failed(error: string): Outcome {
   return { outcome: 'unknown', reason: 'unexpected', detail: `The connector failed: ${error}` };
 }
 
-function shouldSend(asked: Asked, onUnknown: SinkConfig['onUnknown']): boolean {
-  return 'certain' in asked && (asked.certain || onUnknown === 'resend');
-}
-
-function notSent(asked: Asked): Ending {
-  if ('outcome' in asked) return { outcome: asked, askedAbsent: false, hold: false };
-  const detail = asked.certain ? '' : asked.detail;
+function notSent(answer: Answer): Ending {
+  if (answer.kind === 'known') return { outcome: answer.outcome, askedAbsent: false, hold: false };
+  const detail = answer.kind === 'unsure' ? answer.detail : '';
   const outcome: Outcome = { outcome: 'unknown', reason: 'unexpected', detail };
   return { outcome, askedAbsent: false, hold: true, unsent: true };
 }
 
-function afterSending(
-  sink: Sink<Json>,
-  outcome: Outcome = failed('it gave no outcome'),
-  asked: Asked,
-  onUnknown: SinkConfig['onUnknown'],
-): Ending {
-  const certain = 'certain' in asked && asked.certain;
-  if (outcome.outcome === 'delivered' && 'certain' in asked && !asked.certain) {
-    return { outcome: maybeRepeated(outcome, asked.detail), askedAbsent: false, hold: false };
+function sent(sink: Sink<Json>, { onUnknown }: Part, outcome: Outcome, answer: Answer): Ending {
+  if (outcome.outcome === 'delivered' && answer.kind === 'unsure') {
+    return { outcome: maybeRepeated(outcome, answer.detail), askedAbsent: false, hold: false };
   }
   const hold = outcome.outcome === 'unknown' && !sink.find && onUnknown === 'hold';
-  return { outcome, askedAbsent: certain, hold };
+  return { outcome, askedAbsent: answer.kind === 'absent', hold };
 }
 
 function maybeRepeated(outcome: Delivered, detail: string): Delivered {

@@ -29,7 +29,8 @@ export interface AttemptReport {
   readonly endedAt: number;
 }
 
-const storeRetryMs = 1000;
+/** How long to leave a store alone that could not be used. */
+export const storeRetryMs = 1000;
 
 /**
  * Makes one attempt at each delivery of a call and records how it ended. Returns what became of those that the tool was
@@ -52,11 +53,14 @@ export async function makeCall(
   );
   const carried = all.filter((one) => 'ending' in one).map((one) => masked(one, (text) => config.mask(text)));
   const endedAt = parts.clock.now();
-  const results = carried.map((one) => resultOf(one, sink, { startedAt, endedAt, random: parts.random }));
-  await insist(parts, shutdown, () => parts.store.record(results));
-  for (const [index, { claimed, ending }] of carried.entries()) {
-    const { state = 'dead', dueAt = null } = results[index] ?? {};
-    parts.observe({ ...claimed, outcome: ending.outcome, state, dueAt, startedAt, endedAt });
+  const settled = carried.map((one) => ({
+    claimed: one.claimed,
+    result: resultOf(one, sink, { startedAt, endedAt, random: parts.random }),
+  }));
+  await insist(parts, shutdown, () => parts.store.record(settled.map(({ result }) => result)));
+  for (const { claimed, result } of settled) {
+    const { state, dueAt, attempt } = result;
+    parts.observe({ ...claimed, outcome: attempt.outcome, state, dueAt, startedAt, endedAt });
   }
   return carried
     .filter(({ ending }) => !ending.unsent)
@@ -97,7 +101,7 @@ function resultOf(
   };
 }
 
-/** For a sink that the config lacks: its deliveries are dead at once. */
+/** For a sink that the config lacks: what is meant for it is rejected, and so never waits. */
 const noRetry = { minDelayMs: 0, maxDelayMs: 0, giveUpAfterMs: 0 };
 
 /** What cannot be written now is written later: to lose an outcome would mean sending again. */

@@ -57,15 +57,18 @@ export async function carryOut(
 ): Promise<(Carried | Deferred)[]> {
   if (!config) return call.map((claimed) => nothingSent(claimed, sinkGone(claimed.delivery.sink)));
   const made = await Promise.all(call.map((claimed) => makeReady(parts, claimed, config, now)));
-  const ready = made.filter((one): one is Ready => 'request' in one);
+  const ready = made.filter(isReady);
   const endings = ready.length === 0 ? [] : await attemptReady(parts, ready, config, shutdown);
-  let next = 0;
-  return made.map((one) => {
-    if (!('request' in one)) return one;
-    const { claimed, prepared } = one;
-    const ending = endings[next++] ?? unsent(cannotBegin('it has no ending'));
-    return { claimed, prepared, ending: noted(ending, prepared.note) };
-  });
+  const attempted = ready.map(({ claimed, prepared }, index) => ({
+    claimed,
+    prepared,
+    ending: noted(endings[index]!, prepared.note),
+  }));
+  return [...made.filter((one) => !isReady(one)), ...attempted];
+}
+
+function isReady(one: Ready | Carried | Deferred): one is Ready {
+  return 'request' in one;
 }
 
 async function makeReady(
@@ -110,6 +113,7 @@ async function prepareClaimed(
   return until > now ? { until } : prepare(action, claimed, delivery.id, plan, config, now);
 }
 
+/** An ending for each, in their order. */
 async function attemptReady(
   parts: CarryOutParts,
   ready: readonly Ready[],

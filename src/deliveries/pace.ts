@@ -1,9 +1,9 @@
 import type { PaceLimit } from '../connector.ts';
 
 /**
- * Keeps lanes to their rates, in memory (the generic cell rate algorithm: one number per lane). Forgets nothing that
- * matters at a restart, since a restart takes longer than a burst. A lane without a limit is only ever held. Times are
- * Clock.elapsed's.
+ * Keeps lanes to their rates, in memory (the generic cell rate algorithm: one number per lane), and holds them where the
+ * tool asks for it. After a restart they begin anew: each may start with its burst, and the tool says again when it is
+ * too fast. Times are Clock.elapsed's.
  */
 export class Pace {
   /** When a lane's allowance would be whole again, by lane (ms). */

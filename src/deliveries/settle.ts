@@ -9,7 +9,7 @@ export interface Ending {
   readonly askedAbsent: boolean;
   /** A person has to decide: it may have arrived, the tool cannot be asked and the sink says `onUnknown: hold`. */
   readonly hold: boolean;
-  /** Nothing was asked of the tool, so that this says nothing of the sink. */
+  /** Nothing was sent, and nothing learnt of the sink: a fault of our own, or nobody can tell what became of an earlier attempt. */
   readonly unsent?: true;
 }
 

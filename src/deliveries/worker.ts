@@ -2,7 +2,7 @@ import type { SinkConfig } from '../config/config.ts';
 import type { Outcome } from '../model.ts';
 import type { Claimed, LaneHead } from '../store/store.ts';
 import type { SinkChange } from './breaker.ts';
-import { makeCall, type CallParts } from './call.ts';
+import { makeCall, storeRetryMs, type CallParts } from './call.ts';
 import { Traffic, type Ticket } from './traffic.ts';
 import { Turns } from './turns.ts';
 
@@ -16,7 +16,6 @@ export interface WorkerParts extends CallParts {
 
 /** Another process may have replayed something, so the store is looked at this often unless told otherwise. */
 const defaultPollMs = 1000;
-const storeRetryMs = 1000;
 
 /**
  * Carries out what is due: claims it (which puts the intent to send on disk), attempts it once, records the outcome.
