@@ -18,8 +18,8 @@ interface BacktestOptions extends ConfigOption {
 /** Decides the stored events again by the config in `file`, and shows what differs from what was decided. Writes nothing. */
 export async function backtest(file: string, options: BacktestOptions, io: Io): Promise<number> {
   const next = await configOf({ config: file }, io);
-  const mask: Mask = (text) => next.mask(text);
-  return withStore(options, io, async (store) => {
+  return withStore(options, io, async (store, config) => {
+    const mask: Mask = (text) => next.mask(config.mask(text));
     const plans = storedPlans(store, io);
     const summary = new BacktestSummary();
     for await (const { event, configId } of storiesOf(store, sinceOf(options))) {
@@ -46,8 +46,8 @@ const sinceOf = ({ since }: BacktestOptions) => (since === undefined ? {} : { si
 function differenceJson(event: Event, { added, removed, changed }: Difference, mask: Mask) {
   return {
     ...eventFields(event),
-    added: added.map((planned) => plannedJson(planned, mask)),
-    removed: removed.map((planned) => plannedJson(planned, mask)),
+    added: added.map((one) => plannedJson(one, mask)),
+    removed: removed.map((one) => plannedJson(one, mask)),
     changed: changed.map(({ after: { rule, action, sink, connector }, edits }) => {
       const fields = Object.fromEntries(edits.map(({ key, before, after }) => [key, { before, after }]));
       return { rule, action, sink, connector, fields: maskTexts(fields, mask) };

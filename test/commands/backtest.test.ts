@@ -134,6 +134,21 @@ describe('backtest', () => {
     }
   });
 
+  test('never shows a secret that only the old config names', async () => {
+    const { folder, write } = await workplace();
+    const old = { ...env, SECRET_WORD: 'open-sesame' };
+    const text = rulesText(actions.hiring.replace("text: '", "text: '${SECRET_WORD} "), '');
+    const file = await write('config.yaml', base(folder) + text);
+    await post(await serving(file, old), { candidateId: 'Dana' });
+    const next = await write('next.yaml', base(folder) + rulesText(actions.hiring, ''));
+    for (const argv of [[], ['--json']]) {
+      const { code, out } = await run(['backtest', next, '--config', file, ...argv], old);
+      expect(code).toBe(3);
+      expect(out).toContain('*** Dana');
+      expect(out).not.toContain('open-sesame');
+    }
+  });
+
   test('--json stays JSON where a secret looks like a number', async () => {
     const { backtest } = await stored();
     const ats = `ats: { connector: webhook, url: 'http://127.0.0.1:1/', headers: { X-Api-Key: '1234567' }, allowPrivate: true }`;
