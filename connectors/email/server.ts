@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net';
 import { z } from 'zod';
 import { Secret } from '../../src/connector.ts';
 
@@ -56,6 +57,6 @@ function loginOf(url: URL): MailServer['login'] | undefined {
   }
 }
 
-/** Whether traffic to this host stays on this machine. */
+/** Whether traffic to this host stays on this machine. A name may begin with 127, too, and lead anywhere. */
 export const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || host.startsWith('127.');
+  host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));

@@ -5,6 +5,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { email } from '../../connectors/email/index.ts';
 import type { Mail, MailFields } from '../../connectors/email/compose.ts';
+import { isLoopback } from '../../connectors/email/server.ts';
 import type { AttemptRequest, Sink } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
 import { selfSigned } from '../sandbox/certificate.ts';
@@ -404,6 +405,16 @@ describe('the connection', () => {
       sinkWide: true,
       detail: expect.stringContaining('not trusted'),
     });
+  });
+
+  test.for([
+    ['localhost', true],
+    ['127.0.0.2', true],
+    ['::1', true],
+    ['127.mail.example.com', false],
+    ['mail.example.com', false],
+  ] as const)('takes %s for this machine: %s', ([host, expected]) => {
+    expect(isLoopback(host)).toBe(expected);
   });
 
   test('says that a certificate has expired', async () => {
