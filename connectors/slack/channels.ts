@@ -60,6 +60,7 @@ function isId(channel: string): boolean {
   return /^[CDGUW][A-Z0-9]{7,}$/.test(channel);
 }
 
-function nameOf(channel: string): string {
-  return channel.replace(/^#/, '');
+/** What is the same for all ways to write a channel: `#hiring` and `hiring`. */
+export function nameOf(channel: string): string {
+  return channel.trim().replace(/^#/, '');
 }

@@ -10,7 +10,7 @@ import {
 } from '../../src/connector.ts';
 import type { AttemptRequest, Sink } from '../../src/connector.ts';
 import type { Outcome } from '../../src/model.ts';
-import { ChannelIds } from './channels.ts';
+import { ChannelIds, nameOf } from './channels.ts';
 import { checkSlack } from './check.ts';
 import type { Call } from './client.ts';
 import { webApi } from './client.ts';
@@ -78,7 +78,7 @@ export const slack = defineConnector({
   defaults: { concurrency: 4, timeoutMs: 20_000, pace: { count: 1, perMs: 1000, burst: 3 } },
   defaultFields: { digest: { text: digestText }, notice: { text: noticeText } },
   // Slack's rate holds for each channel, and so does the order that people see.
-  lane: ({ channel }) => channel.trim().replace(/^#/, ''),
+  lane: ({ channel }) => nameOf(channel),
   laneKeys: ['channel'],
   placeKeys: ['channel', 'threadBy'],
   thread: threadOf,

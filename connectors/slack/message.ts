@@ -3,6 +3,7 @@ import type { Composed, DeliveryContext, Subject } from '../../src/connector.ts'
 import type { Json } from '../../src/model.ts';
 import type { Block } from './blocks.ts';
 import { fitBlocks, wordsOf } from './blocks.ts';
+import { nameOf } from './channels.ts';
 import { escapeText } from './escape.ts';
 import { shorten } from './shorten.ts';
 
@@ -74,7 +75,7 @@ const mendText = 'Give the action a text that is not empty in this case, then re
 
 /** The key under which messages share a thread. A key of one channel says nothing in another one. */
 export function threadOf({ channel, threadBy }: SlackMessage): string | null {
-  return threadBy === undefined ? null : `${channel} ${threadBy}`;
+  return threadBy === undefined ? null : `${nameOf(channel)} ${threadBy}`;
 }
 
 /** Names without space around them, and nothing that cannot be sent as UTF-8, such as the lone surrogate of a hostile id. */

@@ -213,10 +213,10 @@ describe('the place of a message', () => {
     expect(slack.laneKeys).toEqual(['channel']);
   });
 
-  test('has threads only within one channel', () => {
+  test('has threads only within one channel, however it is written', () => {
     const [a, again, b, none] = [
       { channel: '#a', threadBy: 'x' },
-      { channel: '#a', threadBy: 'x' },
+      { channel: 'a', threadBy: 'x' },
       { channel: '#b', threadBy: 'x' },
       { channel: '#a' },
     ].map((fields) => slack.thread!(message({ ...fields, text: 'c' })));
