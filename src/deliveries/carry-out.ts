@@ -64,7 +64,7 @@ export async function carryOut(
     prepared,
     ending: noted(endings[index]!, prepared.note),
   }));
-  return [...made.filter((one) => !isReady(one)), ...attempted];
+  return [...made.filter((one): one is Carried | Deferred => !isReady(one)), ...attempted];
 }
 
 function isReady(one: Ready | Carried | Deferred): one is Ready {
