@@ -1,6 +1,7 @@
+import type { Logger } from 'pino';
 import { connectors } from '../connectors/index.ts';
 import { watchTroubles } from './alerts/watch.ts';
-import { createMetrics } from './admin/metrics.ts';
+import { createMetrics, type Metrics } from './admin/metrics.ts';
 import { createAdmin } from './admin/server.ts';
 import { systemClock } from './clock.ts';
 import type { Config } from './config/config.ts';
@@ -11,7 +12,7 @@ import { Plans } from './config/plans.ts';
 import { watchConfig } from './config/watch.ts';
 import { ConnectedSinks } from './deliveries/connected-sinks.ts';
 import { observeAttempts } from './deliveries/observe.ts';
-import { Worker } from './deliveries/worker.ts';
+import { Worker, type WorkerParts } from './deliveries/worker.ts';
 import type { ReadinessPart } from './health.ts';
 import { createIntake } from './intake.ts';
 import { addressOf, listen } from './listen.ts';
@@ -37,11 +38,13 @@ const attemptsGraceMs = 5000;
 
 /** Joins the parts and starts them. Throws ConfigError, StoreUnavailable or CannotListen when it cannot. */
 export async function startApp(file: string, env: Env): Promise<App> {
+  // Ends what was started, the last first: where a step fails, and when the app stops.
+  await using starting = new AsyncDisposableStack();
   const load = () => loadConfig(file, { env, connectors });
   const live = new LiveConfig(await load());
   const config = () => live.config;
   const log = await createLogger({ ...config().log, mask: (line) => config().mask(line) });
-  const store = await openStore(config().store.url, { serve: true });
+  const store = starting.adopt(await openStore(config().store.url, { serve: true }), (it) => it.close());
   const metrics = createMetrics(() => store.counts());
   const plans = new Plans(
     (id) => store.config(id),
@@ -58,41 +61,20 @@ export async function startApp(file: string, env: Env): Promise<App> {
   };
   await adopt(config());
 
-  const sinks = new ConnectedSinks();
-  const worker = new Worker({
-    store,
-    sinks,
-    clock: systemClock,
-    random: Math.random,
-    config,
-    plan: (id) => plans.get(id),
-    observe: observeAttempts(log, metrics),
-    sinkChanged(sink, change, because) {
-      metrics.sinkPaused(sink, change === 'paused');
-      if (change === 'paused')
-        log.warn({ sink, because }, 'sink paused: it fails for everyone, and is probed');
-      else log.info({ sink }, 'sink resumed');
-    },
-    storeFailed: (error) => log.error({ err: error }, 'the store cannot be used; trying again'),
-    callFailed: (error) =>
-      log.error({ err: error }, 'a call ended in a bug of ours; the next start takes up what it carried'),
-  });
+  const readiness = async () => [await storeReadiness(store), live.readiness()];
+  const admin = createAdmin({ config: () => config().admin, metrics, log, readiness });
+  starting.defer(() => stop(admin, 0));
+  await listen(admin, config().admin);
+
+  const sinks = starting.adopt(new ConnectedSinks(), (it) => it.close());
+  const worker = createWorker({ store, sinks, config, plan: (id) => plans.get(id), log, metrics });
+  starting.defer(() => worker.stop(attemptsGraceMs));
   const rescued = await worker.start();
 
-  const readiness = async () => [await storeReadiness(store), live.readiness()];
   const inbox = createIntake({ store, config, wake: () => worker.wake(), log });
   const receiver = createReceiver({ config: () => config().receiver, inbox, log, metrics, readiness });
-  const admin = createAdmin({ config: () => config().admin, metrics, log, readiness });
-  try {
-    await listen(receiver, config().receiver);
-    await listen(admin, config().admin);
-  } catch (error) {
-    // Nothing of what started may keep the process alive or the store locked.
-    await Promise.all([stop(receiver, 0), stop(admin, 0), worker.stop(attemptsGraceMs)]);
-    await sinks.close();
-    await store.close();
-    throw error;
-  }
+  starting.defer(() => stop(receiver, requestsGraceMs));
+  await listen(receiver, config().receiver);
 
   const watch = watchConfig(file, load, {
     onLoaded: async (next) => {
@@ -105,7 +87,52 @@ export async function startApp(file: string, env: Env): Promise<App> {
       log.error({ file, err: error }, 'config not reloaded: the old one stays');
     },
   });
-  const stopAlerts = watchTroubles({
+  starting.defer(() => watch.close());
+  starting.defer(tellTroubles({ store, config, worker, log }));
+  starting.defer(forgetTheOld({ store, config, log }));
+  log.info({ receiver: addressOf(receiver), admin: addressOf(admin), rescued }, 'ready');
+
+  const started = starting.move();
+  return {
+    receiverUrl: `${addressOf(receiver)}${config().receiver.path}`,
+    adminUrl: addressOf(admin),
+    async stop() {
+      log.info('stopping');
+      await started.disposeAsync();
+      log.info('stopped');
+    },
+  };
+}
+
+interface Shared {
+  readonly store: Store;
+  readonly config: () => Config;
+  readonly log: Logger;
+}
+
+type WorkerNeeds = Shared & Pick<WorkerParts, 'sinks' | 'plan'> & { readonly metrics: Metrics };
+
+function createWorker({ log, metrics, ...parts }: WorkerNeeds): Worker {
+  return new Worker({
+    ...parts,
+    clock: systemClock,
+    random: Math.random,
+    observe: observeAttempts(log, metrics),
+    sinkChanged(sink, change, because) {
+      metrics.sinkPaused(sink, change === 'paused');
+      if (change === 'paused')
+        log.warn({ sink, because }, 'sink paused: it fails for everyone, and is probed');
+      else log.info({ sink }, 'sink resumed');
+    },
+    storeFailed: (error) => log.error({ err: error }, 'the store cannot be used; trying again'),
+    callFailed: (error) =>
+      log.error({ err: error }, 'a call ended in a bug of ours; the next start takes up what it carried'),
+  });
+}
+
+/** Returns how to stop it. */
+function tellTroubles({ store, config, worker, log }: Shared & { readonly worker: Worker }): () => void {
+  return watchTroubles({
     store,
     clock: systemClock,
     config,
@@ -116,31 +143,17 @@ export async function startApp(file: string, env: Env): Promise<App> {
       log.error({ notice }, 'a trouble of which nobody can be told: every action goes through its sink'),
     failed: (error) => log.error({ err: error }, 'troubles could not be looked for; trying again'),
   });
-  const stopRetention = keepRetention({
+}
+
+/** Returns how to stop it. */
+function forgetTheOld({ store, config, log }: Shared): () => void {
+  return keepRetention({
     store,
     clock: systemClock,
     retentionMs: () => config().store.retentionMs,
     pruned: (events) => log.info({ events }, 'events beyond the retention deleted'),
     failed: (error) => log.error({ err: error }, 'retention could not be applied; trying again later'),
   });
-  log.info({ receiver: addressOf(receiver), admin: addressOf(admin), rescued }, 'ready');
-
-  return {
-    receiverUrl: `${addressOf(receiver)}${config().receiver.path}`,
-    adminUrl: addressOf(admin),
-    async stop() {
-      log.info('stopping');
-      watch.close();
-      stopRetention();
-      stopAlerts();
-      await stop(receiver, requestsGraceMs);
-      await worker.stop(attemptsGraceMs);
-      await sinks.close();
-      await stop(admin, 0);
-      await store.close();
-      log.info('stopped');
-    },
-  };
 }
 
 async function storeReadiness(store: Store): Promise<ReadinessPart> {
