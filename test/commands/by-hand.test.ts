@@ -68,7 +68,6 @@ describe('replay', () => {
   test('sends all that is dead, or what is dead of a sink or since a time', async () => {
     const { command, delivery, ats, crm, file } = await withDead(['Dana', 'Robin']);
     expect((await command('replay', '--dead', '--since', '0s')).out).toBe('Nothing is dead.\n');
-    expect((await command('replay', '--dead', '--sink', 'mail')).out).toBe('Nothing is dead of sink mail.\n');
     const ofCrm = await command('replay', '--dead', '--sink', 'crm', '--since', '1h');
     expect(ofCrm.out.split('\n').slice(0, 2)).toEqual([
       `${delivery(0, 2)} goes out again`,
@@ -80,6 +79,20 @@ describe('replay', () => {
     await settled(file);
     expect({ ats: ats.calls.length, crm: crm.calls.length }).toEqual({ ats: 2, crm: 2 });
     expect((await command('replay', '--dead')).out).toBe('Nothing is dead.\n');
+    expect((await command('replay', '--dead', '--sink', 'crm')).out).toBe('Nothing is dead of sink crm.\n');
+  });
+
+  test('of a sink that nobody knows says which one is near, and that it is used wrongly', async () => {
+    const { command, file, config } = await withDead(['Dana']);
+    expect(await command('replay', '--dead', '--sink', 'cmr')).toEqual({
+      code: 2,
+      out: '',
+      err: 'candidate-connector: there is no sink "cmr"; did you mean "crm"?\n',
+    });
+    // The store knows a sink that has left the config.
+    await writeFile(file, config().replaceAll('ats', 'ats2'));
+    const { code, err } = await command('replay', '--dead', '--sink', 'ats');
+    expect({ code, err }).toMatchObject({ code: 1, err: expect.stringContaining("today's config has no") });
   });
 
   test("follows today's config: what the action says now", async () => {
