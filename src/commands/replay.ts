@@ -1,8 +1,7 @@
 import type { Config } from '../config/config.ts';
+import { dataOf, type Told } from '../deliveries/prepare.ts';
 import { plannedByHand, todaysAction } from '../deliveries/replay.ts';
-import { noticeData, templateData, type AnyTemplateData } from '../templates/data.ts';
 import type { Delivery } from '../model.ts';
-import type { Plan } from '../rules/plan.ts';
 import type { Replay, Store } from '../store/store.ts';
 import { didYouMeanOneOf } from '../suggest.ts';
 import { CommandError, exit, type Io } from './io.ts';
@@ -92,22 +91,21 @@ async function planToday(store: Store, { plan }: Config, delivery: Delivery): Pr
   if (!action) {
     return `${id}: today's config has no rule ${rule} with an action for ${sink}; put it back to replay this`;
   }
+  const told = await toldOf(store, delivery);
+  if (!told) return `${id}: what it tells of is not stored any more`;
   const now = Date.now();
-  const data = await dataOf(store, plan, delivery, now);
-  if (!data) return `${id}: what it tells of is not stored any more`;
-  return { deliveryId: id, configId: plan.id, planned: plannedByHand(action, data, now) };
+  return {
+    deliveryId: id,
+    configId: plan.id,
+    planned: plannedByHand(action, dataOf(action, told, plan, now), now),
+  };
 }
 
-async function dataOf(
-  store: Store,
-  plan: Plan,
-  { eventId, noticeId, rule }: Delivery,
-  now: number,
-): Promise<AnyTemplateData | null> {
+async function toldOf(store: Store, { eventId, noticeId }: Delivery): Promise<Told | null> {
   if (noticeId !== null) {
     const story = await store.notice(noticeId);
-    return story && noticeData(story.notice, rule, now);
+    return story && { events: [], notice: story.notice };
   }
   const story = eventId === null ? null : await store.event(eventId);
-  return story && templateData(story.event, plan.test(story.event.testId), rule, now);
+  return story && { events: [story.event], notice: null };
 }
