@@ -8,10 +8,10 @@ import { Secret } from './secret.ts';
  */
 
 export { Secret };
-export { digestInShort, eventInShort, noticeInShort } from './default-texts.ts';
-export { boundedAnswer } from './bounded-answer.ts';
-export { fetchFailure } from './fetch-failure.ts';
-export { statedDelayMs } from './stated-delay.ts';
+export { digestInShort, eventInShort, noticeInShort } from './connector/default-texts.ts';
+export { boundedAnswer } from './connector/bounded-answer.ts';
+export { fetchFailure } from './connector/fetch-failure.ts';
+export { statedDelayMs } from './connector/stated-delay.ts';
 
 /**
  * How a value becomes harmless in the place where a template prints it. `path` leads to the string inside of the
