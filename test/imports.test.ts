@@ -62,6 +62,7 @@ describe('imports go one way', () => {
         'src/rules/',
         'src/templates/',
         'src/model.ts',
+        'src/candidate-id.ts',
         'src/connector.ts',
         'src/suggest.ts',
         'src/memo.ts',

@@ -1,3 +1,4 @@
+import { readCandidateId } from '../candidate-id.ts';
 import { statuses, type CandidateEvent, type Json, type Status } from '../model.ts';
 import type { Fault } from '../problem.ts';
 
@@ -9,7 +10,6 @@ export type ParsedEvent =
 
 type Field<Value> = { readonly value: Value } | { readonly fault: string };
 
-const maxCandidateIdLength = 256;
 const maxQuotedLength = 60;
 
 /**
@@ -20,7 +20,7 @@ export function parseCandidateEvent(body: Json): ParsedEvent {
   if (!isObject(body)) {
     return { faults: [{ field: 'body', detail: `Expected a JSON object, came ${quote(body)}.` }] };
   }
-  const candidateId = readCandidateId(body['candidateId']);
+  const candidateId = readId(body['candidateId']);
   const candidateNumericalId = readOptionalInteger(body['candidateNumericalId']);
   const testId = readInteger(body['testId']);
   const status = readStatus(body['status']);
@@ -46,25 +46,10 @@ function isObject(body: Json): body is RawEvent {
   return typeof body === 'object' && body !== null && !Array.isArray(body);
 }
 
-function readCandidateId(value: Json | undefined): Field<string> {
+function readId(value: Json | undefined): Field<string> {
   if (typeof value !== 'string') return expected('a string', value);
-  const id = value.trim();
-  if (id === '') return expected('at least one character that is not a space', value);
-  if (id.length > maxCandidateIdLength && Array.from(id).length > maxCandidateIdLength) {
-    return expected(`at most ${maxCandidateIdLength} characters`, value);
-  }
-  // They would end a line in a log, an email header or a terminal; text in any script, marks included, is let through.
-  if (/\p{Cc}/u.test(id)) return expected('no control characters', value);
-  if (!id.isWellFormed()) return expected('no half of a surrogate pair', value);
-  return { value: withoutGuidDress(id) };
-}
-
-/** A GUID in any of its usual spellings becomes 32 lowercase hex digits; any other id stays as it is. */
-function withoutGuidDress(id: string): string {
-  if (id.length < 32 || id.length > 45) return id;
-  const bare = /^(?:urn:uuid:(.+)|\{(.+)\}|\((.+)\)|(.+))$/i.exec(id)?.slice(1).find(Boolean) ?? id;
-  const isGuid = /^[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}$/i.test(bare);
-  return isGuid ? bare.replaceAll('-', '').toLowerCase() : id;
+  const id = readCandidateId(value);
+  return 'fault' in id ? expected(id.fault, value) : id;
 }
 
 function readInteger(value: Json | undefined): Field<number> {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { maxCandidateIdLength, readCandidateId } from '../candidate-id.ts';
 import { closest } from '../suggest.ts';
 import { statuses } from '../model.ts';
 import type { Json } from '../model.ts';
@@ -29,17 +30,14 @@ const status = z.enum(statuses, {
 
 const wholeNumber = (what: string) => z.int({ error: `expected ${what}: a whole number` });
 
-/** Dashes, capitals and braces: spellings of a GUID that the receiver brings into one. */
-const otherGuid = /^[{(]?([\da-f]{8})-?([\da-f]{4})-?([\da-f]{4})-?([\da-f]{4})-?([\da-f]{12})[)}]?$/i;
-
 const candidateId = z
   .string({ error: 'expected a candidate id: text, so in quotes where it is a number' })
-  .min(1, { error: 'expected a candidate id, not an empty text' })
-  .max(256, { error: 'expected a candidate id: at most 256 characters' })
-  .superRefine((id, context) => {
-    const kept = otherGuid.test(id) ? id.replaceAll(/[^\da-f]/gi, '').toLowerCase() : id.trim();
-    if (kept !== id) context.addIssue(`expected the id as it is kept: ${kept}`);
-  });
+  .superRefine((text, context) => {
+    const id = readCandidateId(text);
+    if ('fault' in id) context.addIssue(`expected a candidate id: ${id.fault}`);
+    else if (id.value !== text) context.addIssue(`expected the id as it is kept: ${id.value}`);
+  })
+  .meta({ minLength: 1, maxLength: maxCandidateIdLength });
 
 const testValue = z.union([z.string(), z.number(), z.boolean()], {
   error: 'expected text, a number, or true or false',

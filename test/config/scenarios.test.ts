@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { formatProblem } from '../../src/config/report.ts';
 import { runScenarios } from '../../src/config/scenarios.ts';
-import { load } from './tools.ts';
+import { load, problems } from './tools.ts';
 
 const rules = `
 catalog: { 7: { channel: "#seven" } }
@@ -35,6 +35,19 @@ test('a scenario that comes out as expected is no problem', () => {
       '{ event: { status: DidNotTake, testId: 7 }, expect: [] }',
     ),
   ).toEqual([]);
+});
+
+test("a scenario's candidate id is read as the receiver reads it", () => {
+  expect(
+    messages(
+      '{ event: { status: Completed, testId: 7, candidateId: " urn:uuid:0A12CD34-AB12-CD34-AB12-CD34AB12CD34" }, expect: [ { sink: page, text: 0a12cd34ab12cd34ab12cd34ab12cd34 }, { sink: copy } ] }',
+      `{ event: { status: Completed, testId: 7, candidateId: ${'😀'.repeat(256)} }, expect: [ { sink: page }, { sink: copy } ] }`,
+    ),
+  ).toEqual([]);
+  const refused = '{ event: { status: Completed, testId: 7, candidateId: "a\\tb" }, expect: [] }';
+  expect(problems(`${rules}  - ${refused}`)).toEqual([
+    expect.stringMatching(/expected a candidate id: no control characters, got "a\\tb"$/),
+  ]);
 });
 
 test('another sink, order or number of actions is a problem that says what would be sent', () => {

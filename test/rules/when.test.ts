@@ -27,10 +27,17 @@ const good: object[] = [
   { 'test.team': { in: ['a', 'b'], not: 'a' } },
   { all: [{ status: 'Completed' }, { any: [{ testId: 1 }, { not: { testId: { in: [2, 3] } } }] }] },
   { testId: { gt: 1, lt: 3 } },
+  { candidateId: ['{0123456789abcdef0123456789abcdef)'] },
 ];
 
 describe('conditions that are understood', () => {
   it.each(good.map((when) => [JSON.stringify(when), when]))('%s', (_, when) => {
+    expect(faults(when)).toEqual([]);
+    expect(validate(when)).toBe(true);
+  });
+
+  it('a candidate id of as many characters as the receiver takes', () => {
+    const when = { candidateId: '😀'.repeat(256) };
     expect(faults(when)).toEqual([]);
     expect(validate(when)).toBe(true);
   });
@@ -62,7 +69,8 @@ const bad: [when: unknown, ...faults: string[]][] = [
   [{ testId: { gt: '5' } }, 'testId.gt: expected a test id: a whole number'],
   [{ candidateNumericalId: true }, "candidateNumericalId: expected a candidate's number: a whole number"],
   [{ candidateId: 12345 }, 'candidateId: expected a candidate id: text, so in quotes where it is a number'],
-  [{ candidateId: '' }, 'candidateId: expected a candidate id, not an empty text'],
+  [{ candidateId: '' }, 'candidateId: expected a candidate id: at least one character that is not a space'],
+  [{ candidateId: '😀'.repeat(257) }, 'candidateId: expected a candidate id: at most 256 characters'],
   [{ 'test.team': null }, 'test.team: expected text, a number, or true or false'],
   [{ 'test.team': { exists: 'yes' } }, 'test.team.exists: expected true or false'],
   [{ 'test.team': [] }, 'test.team: expected at least one value: an empty list matches no event'],
@@ -125,7 +133,12 @@ describe('conditions that no event can meet, or that cannot be tested', () => {
       { candidateId: '{0A12CD34-AB12-CD34-AB12-CD34AB12CD34}' },
       'candidateId: expected the id as it is kept: 0a12cd34ab12cd34ab12cd34ab12cd34',
     ],
+    [
+      { candidateId: { not: 'urn:uuid:0a12cd34-ab12-cd34-ab12-cd34ab12cd34' } },
+      'candidateId.not: expected the id as it is kept: 0a12cd34ab12cd34ab12cd34ab12cd34',
+    ],
     [{ candidateId: ' abc' }, 'candidateId: expected the id as it is kept: abc'],
+    [{ candidateId: 'a\tb' }, 'candidateId: expected a candidate id: no control characters'],
     [
       { candidateId: { matches: '(a' } },
       'candidateId.matches: the pattern cannot be read: missing closing ): `(a`',

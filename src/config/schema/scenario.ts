@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { maxCandidateIdLength, readCandidateId } from '../../candidate-id.ts';
 import { statuses } from '../../model.ts';
 
 const event = z.strictObject({
@@ -6,10 +7,14 @@ const event = z.strictObject({
   testId: z.int().describe('The test id of the event.'),
   candidateId: z
     .string()
-    .trim()
-    .min(1)
-    .max(256)
-    .default('00000000000000000000000000000001')
+    .transform((text, context) => {
+      const id = readCandidateId(text);
+      if ('value' in id) return id.value;
+      context.addIssue(`expected a candidate id: ${id.fault}`);
+      return z.NEVER;
+    })
+    .meta({ minLength: 1, maxLength: maxCandidateIdLength })
+    .prefault('00000000000000000000000000000001')
     .describe('The candidate id of the event.'),
   candidateNumericalId: z.int().nullable().default(null).describe('The numerical candidate id of the event.'),
 });
