@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Delivered, Json, Outcome, Receipt, Rejected, Retry } from './model.ts';
+import type { Json, Outcome, Receipt, Rejected, Retry } from './model.ts';
 import { Secret } from './secret.ts';
 
 /**
@@ -8,6 +8,7 @@ import { Secret } from './secret.ts';
  */
 
 export { Secret };
+export { delivered, rejected, retry, sinkWide, unknown } from './connector/outcomes.ts';
 export { digestInShort, eventInShort, noticeInShort } from './connector/default-texts.ts';
 export { boundedAnswer } from './connector/bounded-answer.ts';
 export { fetchFailure } from './connector/fetch-failure.ts';
@@ -176,13 +177,3 @@ export const secret = () =>
 
 /** Plain text: nothing to escape. */
 export const plain: Medium = { escape: (value) => value };
-
-export const delivered = (receipt: Receipt, note?: string): Delivered =>
-  note === undefined ? { outcome: 'delivered', receipt } : { outcome: 'delivered', receipt, note };
-
-export const rejected = (reason: Rejected['reason'], detail: string, advice: string): Rejected => ({
-  outcome: 'rejected',
-  reason,
-  detail,
-  advice,
-});

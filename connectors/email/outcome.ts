@@ -1,4 +1,4 @@
-import { rejected } from '../../src/connector.ts';
+import { rejected, retry, sinkWide, unknown } from '../../src/connector.ts';
 import type { Delivered, Outcome } from '../../src/model.ts';
 import {
   explain,
@@ -20,9 +20,9 @@ export function outcomeOf(error: SmtpError, wentOut: boolean, aborted: boolean):
   if (wentOut) {
     const what =
       reason === 'timeout' ? 'did not confirm it in time' : 'closed the connection without confirming it';
-    return { outcome: 'unknown', reason, detail: `The mail went out, but the mail server ${what}.` };
+    return unknown(reason, `The mail went out, but the mail server ${what}.`);
   }
-  if (aborted) return { outcome: 'retry', reason, detail: 'Time ran out before the mail went out.' };
+  if (aborted) return retry(reason, 'Time ran out before the mail went out.');
   if (localFaults.has(error.code ?? '')) {
     return rejected(
       'invalid',
@@ -30,12 +30,7 @@ export function outcomeOf(error: SmtpError, wentOut: boolean, aborted: boolean):
       'Check its addresses and headers.',
     );
   }
-  return {
-    outcome: 'retry',
-    reason: isLoginFault(error) ? 'auth' : reason,
-    detail: joined(error),
-    sinkWide: true,
-  };
+  return sinkWide(isLoginFault(error) ? 'auth' : reason, joined(error));
 }
 
 /** nodemailer's codes for mails that it would not even start to send. */
@@ -49,11 +44,12 @@ const localFaults = new Set([
 ]);
 
 function outcomeOfReply(error: SmtpError): Failed {
-  if (isLoginFault(error)) return { outcome: 'retry', reason: 'auth', detail: joined(error), sinkWide: true };
+  if (isLoginFault(error)) return sinkWide('auth', joined(error));
   const { detail } = explain(error);
   if (isAboutTheMail(error) && isPermanent(error)) return refusal(error, detail);
-  const sinkWide = !isAboutTheMail(error) || error.command === 'MAIL FROM' || error.responseCode === 421;
-  return { outcome: 'retry', reason: temporaryReason(error), detail, ...(sinkWide && { sinkWide }) };
+  const ofThisMail = isAboutTheMail(error) && error.command !== 'MAIL FROM' && error.responseCode !== 421;
+  const again = ofThisMail ? retry : sinkWide;
+  return again(temporaryReason(error), detail);
 }
 
 function joined(error: SmtpError): string {

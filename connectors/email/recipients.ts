@@ -1,4 +1,4 @@
-import { delivered, rejected } from '../../src/connector.ts';
+import { delivered, rejected, retry, sinkWide } from '../../src/connector.ts';
 import type { Json, Outcome } from '../../src/model.ts';
 import { bare } from './addresses.ts';
 import type { Mail } from './compose.ts';
@@ -48,13 +48,9 @@ export function settled(mail: Mail, earlier: Progress, answer: Answer): Outcome 
   const [first] = forNow;
   if (first === undefined) return concluded(mail, progress);
   const waiting = forNow.map((error) => `${error.recipient} (${replyText(error.response)})`).join(', ');
-  return {
-    outcome: 'retry',
-    reason: temporaryReason(first),
-    detail: `The mail server does not take the mail just now for ${waiting}`,
-    ...(first.responseCode === 421 && { sinkWide: true }),
-    progress,
-  };
+  const again = first.responseCode === 421 ? sinkWide : retry;
+  const detail = `The mail server does not take the mail just now for ${waiting}`;
+  return { ...again(temporaryReason(first), detail), progress };
 }
 
 /** The outcome once nobody is left to try. */

@@ -65,8 +65,7 @@ function callOptions(token: string, seen: Seen, signal: AbortSignal): MethodOpti
 function failureOf(error: unknown, { answered, tooLong }: Seen, signal: AbortSignal): Failure {
   if (answered !== null && !answered.ok) {
     const retryAfterMs = statedDelayMs(answered.headers.get('retry-after'));
-    const stated = retryAfterMs !== null && { retryAfterMs };
-    return { kind: 'http', status: answered.status, error: apiError(error), ...stated };
+    return { kind: 'http', status: answered.status, error: apiError(error), retryAfterMs };
   }
   if (tooLong) return { kind: 'foreign' };
   if (signal.aborted) return { kind: 'stopped', left: true };

@@ -1,3 +1,4 @@
+import { retry } from '../../src/connector.ts';
 import type { Outcome } from '../../src/model.ts';
 import type { PlannedRow, RowRequest } from './plan.ts';
 
@@ -26,15 +27,10 @@ export function endTogether(requests: readonly RowRequest[], outcome: Outcome): 
   }
   const middle = Math.ceil(requests.length / 2);
   return [requests.slice(0, middle), requests.slice(middle)].flatMap((half) => {
-    const retry: Outcome = {
-      outcome: 'retry',
-      reason: outcome.reason,
-      detail: `${outcome.detail} It was said of ${requests.length} rows at once, so they go in smaller calls next.`,
-      // The same delay for all of them, so that the halves stay together.
-      retryAfterMs: 0,
-      progress: { company: half[0]!.deliveryId },
-    };
-    return half.map((request): Ending => [request, retry]);
+    const detail = `${outcome.detail} It was said of ${requests.length} rows at once, so they go in smaller calls next.`;
+    // The same delay for all of them, so that the halves stay together.
+    const apart = { ...retry(outcome.reason, detail, 0), progress: { company: half[0]!.deliveryId } };
+    return half.map((request): Ending => [request, apart]);
   });
 }
 

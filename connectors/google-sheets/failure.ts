@@ -9,13 +9,13 @@ export type Failure =
       readonly status: number;
       /** OAuth's code, such as invalid_grant, with its description; empty where something else answered. */
       readonly words: string;
-      readonly retryAfterMs?: number;
+      readonly retryAfterMs: number | null;
     }
   | {
       readonly kind: 'http';
       readonly status: number;
       readonly error: ApiError;
-      readonly retryAfterMs?: number;
+      readonly retryAfterMs: number | null;
     }
   /** A success with something that is no answer of Google's, such as a proxy's page. */
   | { readonly kind: 'foreign' }

@@ -124,5 +124,6 @@ function isOvertaken(failure: Failure): boolean {
 const overtaken: Failure = {
   kind: 'http',
   status: 409,
+  retryAfterMs: null,
   error: { status: 'ABORTED', message: 'The tab was changed by somebody else meanwhile', reason: '' },
 };

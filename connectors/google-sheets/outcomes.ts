@@ -1,4 +1,5 @@
-import type { Reason, Rejected, Retry, Unknown } from '../../src/model.ts';
+import { rejected, retry, sinkWide, unknown } from '../../src/connector.ts';
+import type { Rejected, Retry, Unknown } from '../../src/model.ts';
 import type { ApiError, Failure } from './failure.ts';
 
 /** What the words about a failure name. */
@@ -13,7 +14,7 @@ export function outcomeOf(failure: Failure, subject: Subject): Retry | Rejected 
     case 'stopped':
       return failure.left
         ? unknown('timeout', 'Google Sheets had not answered when the time was up.')
-        : again('timeout', 'The time was up before the row could be sent.');
+        : retry('timeout', 'The time was up before the row could be sent.');
     case 'network':
       return failure.left
         ? unknown('network', `Google Sheets was reached, then ${failure.words}.`)
@@ -38,21 +39,20 @@ export function outcomeOf(failure: Failure, subject: Subject): Retry | Rejected 
 /** The same for a call that writes no row, so that it certainly is not there. */
 export function beforeWriting(failure: Failure, subject: Subject): Retry | Rejected {
   const outcome = outcomeOf(failure, subject);
-  return outcome.outcome === 'unknown' ? again(outcome.reason, outcome.detail) : outcome;
+  return outcome.outcome === 'unknown' ? retry(outcome.reason, outcome.detail) : outcome;
 }
 
 /** The same for a call that only asks: it can always be asked again. */
 export function askedInVain(failure: Failure, subject: Subject): Retry {
   const outcome = beforeWriting(failure, subject);
-  return outcome.outcome === 'retry' ? outcome : again(outcome.reason, `${outcome.detail} ${outcome.advice}`);
+  return outcome.outcome === 'retry' ? outcome : retry(outcome.reason, `${outcome.detail} ${outcome.advice}`);
 }
 
 function ofToken({ status, words, retryAfterMs }: Failure & { kind: 'token' }, { account }: Subject): Retry {
-  const stated = retryAfterMs === undefined ? {} : { retryAfterMs };
   const said = words === '' ? `HTTP status ${status}` : words;
   const detail = `Google gave no access token for ${account}: ${said.replace(/\s+/g, ' ')}.`;
-  if (status === 429) return { ...sinkWide('rate_limited', detail), ...stated };
-  if (status >= 500 || status === 408) return { ...sinkWide('server', detail), ...stated };
+  if (status === 429) return sinkWide('rate_limited', detail, retryAfterMs);
+  if (status >= 500 || status === 408) return sinkWide('server', detail, retryAfterMs);
   const fix = "Check that the key still exists, that the account is enabled, and this machine's clock.";
   return sinkWide('auth', `${detail} ${fix}`);
 }
@@ -61,13 +61,10 @@ function ofStatus(
   { status, error, retryAfterMs }: Failure & { kind: 'http' },
   subject: Subject,
 ): Retry | Rejected | Unknown {
-  const stated = retryAfterMs === undefined ? {} : { retryAfterMs };
   const said = saidBy(error);
   if (status === 429 || /RATE_LIMIT|QUOTA/i.test(error.reason)) {
-    return {
-      ...sinkWide('rate_limited', `The quota of Google Sheets is used up for the moment.${said}`),
-      ...stated,
-    };
+    const usedUp = `The quota of Google Sheets is used up for the moment.${said}`;
+    return sinkWide('rate_limited', usedUp, retryAfterMs);
   }
   const detail = `Google Sheets answered with HTTP status ${status}.${said}`;
   if (status >= 500) return unknown('server', detail);
@@ -75,23 +72,24 @@ function ofStatus(
   if (status === 401 || status === 403) return sinkWide('auth', `${detail} ${accessAdvice(error, subject)}`);
   if (status === 404) return sinkWide('not_found', `${detail} Check spreadsheetId in the sink.`);
   // Two that mean "not now"; a conflict is with somebody else's edit.
-  if (status === 408 || status === 409) return { ...sinkWide('server', detail), ...stated };
+  if (status === 408 || status === 409) return sinkWide('server', detail, retryAfterMs);
   if (status < 400) return sinkWide('not_found', `${detail} Check apiUrl and any proxy on the way.`);
-  return reject(
+  return rejected(
+    'invalid',
     detail,
     'Look the answer up in the reference of the Google Sheets API, mend the config, then replay.',
   );
 }
 
 function ofInvalid(detail: string, { message }: ApiError): Retry | Rejected {
-  if (isMissingTab(message)) return again('not_found', `${detail} The tab was renamed or deleted meanwhile.`);
+  if (isMissingTab(message)) return retry('not_found', `${detail} The tab was renamed or deleted meanwhile.`);
   if (/limit of \d+ cells/i.test(message)) {
     return sinkWide('invalid', `${detail} Delete old rows, or put a new spreadsheetId into the sink.`);
   }
   if (/protected/i.test(message)) {
-    return reject(detail, 'Let the service account edit the protected range, then replay.');
+    return rejected('invalid', detail, 'Let the service account edit the protected range, then replay.');
   }
-  return reject(detail, 'Check the tab and the row of the action, then replay.');
+  return rejected('invalid', detail, 'Check the tab and the row of the action, then replay.');
 }
 
 /** How the API says that a range names a tab that is not there. */
@@ -109,13 +107,3 @@ function saidBy({ message }: ApiError): string {
   const line = message.replace(/\s+/g, ' ').trim().slice(0, 300);
   return line === '' ? '' : ` It said: ${/[.!?]$/.test(line) ? line : `${line}.`}`;
 }
-
-const again = (reason: Reason, detail: string): Retry => ({ outcome: 'retry', reason, detail });
-const sinkWide = (reason: Reason, detail: string): Retry => ({ ...again(reason, detail), sinkWide: true });
-const unknown = (reason: Reason, detail: string): Unknown => ({ outcome: 'unknown', reason, detail });
-const reject = (detail: string, advice: string): Rejected => ({
-  outcome: 'rejected',
-  reason: 'invalid',
-  detail,
-  advice,
-});

@@ -46,7 +46,7 @@ export class Tokens {
   async #fetchToken(): Promise<string | Failure> {
     try {
       const { token } = await this.#signer.getAccessToken();
-      return token ?? { kind: 'token', status: 200, words: '' };
+      return token ?? { kind: 'token', status: 200, words: '', retryAfterMs: null };
     } catch (error) {
       return failureOf(error, this.#answered);
     }
@@ -86,7 +86,7 @@ function failureOf(error: unknown, answered: Response | null): Failure {
     kind: 'token',
     status: answered.status,
     words: oauthError(error),
-    ...(retryAfterMs !== null && { retryAfterMs }),
+    retryAfterMs,
   };
 }
 

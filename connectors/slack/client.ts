@@ -7,7 +7,7 @@ export type Failure =
   | { readonly kind: 'stopped'; readonly left: boolean }
   | { readonly kind: 'network'; readonly left: boolean; readonly words: string }
   /** A status other than 200, which Slack itself uses only for rate limits and for trouble of its own. */
-  | { readonly kind: 'http'; readonly status: number; readonly retryAfterMs?: number }
+  | { readonly kind: 'http'; readonly status: number; readonly retryAfterMs: number | null }
   /** Slack's own answer with `ok: false`. */
   | { readonly kind: 'refused'; readonly error: string; readonly data: RefusalData }
   /** Status 200 with something that is no answer of Slack's, such as a proxy's page. */
@@ -89,7 +89,7 @@ interface Seen {
 function failureOf(error: unknown, { answered, tooLong }: Seen, signal: AbortSignal): Failure {
   if (answered !== null && answered.status !== 200) {
     const retryAfterMs = statedDelayMs(answered.headers.get('retry-after'));
-    return { kind: 'http', status: answered.status, ...(retryAfterMs !== null && { retryAfterMs }) };
+    return { kind: 'http', status: answered.status, retryAfterMs };
   }
   if (tooLong) return { kind: 'foreign' };
   const data = refusal(error);

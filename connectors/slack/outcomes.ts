@@ -1,3 +1,4 @@
+import { rejected, retry, sinkWide, unknown } from '../../src/connector.ts';
 import type { Reason, Rejected, Retry, Unknown } from '../../src/model.ts';
 import type { Failure, RefusalData } from './client.ts';
 import { otherRefusal, refusals } from './refusals.ts';
@@ -8,7 +9,7 @@ export function outcomeOf(failure: Failure, channel: string): Retry | Rejected |
     case 'stopped':
       return failure.left
         ? unknown('timeout', 'Slack had not answered when the time was up.')
-        : again('timeout', 'The time was up before the message could be sent.');
+        : retry('timeout', 'The time was up before the message could be sent.');
     case 'network':
       return failure.left
         ? unknown('network', `Slack was reached, then ${failure.words}.`)
@@ -27,26 +28,17 @@ export function askedInVain(failure: Failure, channel: string): Retry {
   const outcome = outcomeOf(failure, channel);
   if (outcome.outcome === 'retry') return outcome;
   const detail = outcome.outcome === 'rejected' ? `${outcome.detail} ${outcome.advice}` : outcome.detail;
-  return { outcome: 'retry', reason: outcome.reason, detail };
+  return retry(outcome.reason, detail);
 }
 
 function ofStatus({ status, retryAfterMs }: Failure & { kind: 'http' }): Retry | Rejected | Unknown {
-  const stated = retryAfterMs === undefined ? {} : { retryAfterMs };
-  if (status === 429) {
-    return { ...again('rate_limited', 'Slack takes no more messages for the moment.'), ...stated };
-  }
+  if (status === 429)
+    return retry('rate_limited', 'Slack takes no more messages for the moment.', retryAfterMs);
   const detail = `Slack answered with HTTP status ${status}.`;
-  if (status === 503) return { ...sinkWide('server', detail), ...stated };
+  if (status === 503) return sinkWide('server', detail, retryAfterMs);
   if (status >= 500) return unknown('server', detail);
   if (status === 408 || status === 425) return sinkWide('server', detail);
-  if (status === 413) {
-    return {
-      outcome: 'rejected',
-      reason: 'invalid',
-      detail,
-      advice: 'Make the message shorter, then replay.',
-    };
-  }
+  if (status === 413) return rejected('invalid', detail, 'Make the message shorter, then replay.');
   // Slack itself has none of these: the address is wrong, or a proxy stands in the way of every message.
   return sinkWide(reasonOfForeign(status), `${detail} Check apiUrl and any proxy on the way.`);
 }
@@ -61,8 +53,8 @@ function ofRefusal(error: string, data: RefusalData, channel: string): Retry | R
   const said = what.replace('{channel}', () => channel);
   const detail = `Slack refused it: ${said} (${error}${details(data)}).`;
   if (means === 'perhaps') return unknown(reason, detail);
-  if (means === 'never') return { outcome: 'rejected', reason, detail, advice };
-  return means === 'sink' ? sinkWide(reason, `${detail} ${advice}`) : again(reason, `${detail} ${advice}`);
+  if (means === 'never') return rejected(reason, detail, advice);
+  return means === 'sink' ? sinkWide(reason, `${detail} ${advice}`) : retry(reason, `${detail} ${advice}`);
 }
 
 function details({ needed, provided, response_metadata }: RefusalData): string {
@@ -70,7 +62,3 @@ function details({ needed, provided, response_metadata }: RefusalData): string {
   const all = [...scopes, ...(response_metadata?.messages ?? [])];
   return all.length === 0 ? '' : `: ${all.join('; ').replace(/\s+/g, ' ').slice(0, 500)}`;
 }
-
-const again = (reason: Reason, detail: string): Retry => ({ outcome: 'retry', reason, detail });
-const sinkWide = (reason: Reason, detail: string): Retry => ({ ...again(reason, detail), sinkWide: true });
-const unknown = (reason: Reason, detail: string): Unknown => ({ outcome: 'unknown', reason, detail });

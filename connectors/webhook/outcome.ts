@@ -1,4 +1,12 @@
-import { delivered, fetchFailure, rejected, statedDelayMs } from '../../src/connector.ts';
+import {
+  delivered,
+  fetchFailure,
+  rejected,
+  retry,
+  sinkWide,
+  statedDelayMs,
+  unknown,
+} from '../../src/connector.ts';
 import type { Outcome, Rejected, Retry } from '../../src/model.ts';
 import type { Answer, Exchange } from './exchange.ts';
 import { PrivateAddressError } from './public-addresses.ts';
@@ -20,11 +28,11 @@ function outcomeOfAnswer(answer: Answer, now: number): Outcome {
   if (status < 400) return redirected(status, one(headers['location']));
   if (status === 401 || status === 403 || status === 407) {
     const advice = "Check the sink's secret and headers, and what the receiver demands.";
-    return { outcome: 'retry', reason: 'auth', detail: `${detail} ${advice}`, sinkWide: true };
+    return sinkWide('auth', `${detail} ${advice}`);
   }
   // A gateway's words: whatever stands behind it may have taken the request, and only its answer was lost.
-  if (status === 502) return { outcome: 'unknown', reason: 'server', detail };
-  if (status === 504) return { outcome: 'unknown', reason: 'timeout', detail };
+  if (status === 502) return unknown('server', detail);
+  if (status === 504) return unknown('timeout', detail);
   if (status >= 500 || retried.has(status))
     return later(status, detail, statedDelayMs(one(headers['retry-after']), now));
   if (status === 404 || status === 410)
@@ -44,13 +52,8 @@ const ofThisMessage = new Set([408, 425, 500, 501, 505, 507, 508]);
 
 function later(status: number, detail: string, retryAfterMs: number | null): Retry {
   const reason = status === 429 ? 'rate_limited' : status === 408 ? 'timeout' : 'server';
-  return {
-    outcome: 'retry',
-    reason,
-    detail,
-    ...(retryAfterMs !== null && { retryAfterMs }),
-    ...(!ofThisMessage.has(status) && { sinkWide: true }),
-  };
+  const again = ofThisMessage.has(status) ? retry : sinkWide;
+  return again(reason, detail, retryAfterMs);
 }
 
 function redirected(status: number, location: string | undefined): Rejected {
@@ -67,15 +70,15 @@ function outcomeOfError(error: Error, sent: boolean, aborted: boolean): Outcome 
   if (error instanceof PrivateAddressError) return privateAddress;
   const { words } = fetchFailure(error);
   if (sent) {
-    if (aborted)
-      return { outcome: 'unknown', reason: 'timeout', detail: 'The receiver did not answer in time.' };
-    return { outcome: 'unknown', reason: 'network', detail: `No answer came: ${words}.` };
+    return aborted
+      ? unknown('timeout', 'The receiver did not answer in time.')
+      : unknown('network', `No answer came: ${words}.`);
   }
   const late = aborted || /TIMEOUT|ETIMEDOUT/.test((error as NodeJS.ErrnoException).code ?? '');
   const detail = aborted
     ? 'Time ran out before the request was sent.'
     : `The receiver cannot be reached: ${words}.`;
-  return { outcome: 'retry', reason: late ? 'timeout' : 'network', detail, sinkWide: true };
+  return sinkWide(late ? 'timeout' : 'network', detail);
 }
 
 /** For a url that leads to this machine or into its network without the sink's leave. */
