@@ -13,6 +13,8 @@ export { digestInShort, eventInShort, noticeInShort } from './connector/default-
 export { boundedAnswer } from './connector/bounded-answer.ts';
 export { fetchFailure } from './connector/fetch-failure.ts';
 export { statedDelayMs } from './connector/stated-delay.ts';
+export { oneLine } from './connector/one-line.ts';
+export { starredOut } from './connector/starred-out.ts';
 
 /**
  * How a value becomes harmless in the place where a template prints it. `path` leads to the string inside of the

@@ -1,4 +1,5 @@
 import { domainToASCII } from 'node:url';
+import { oneLine } from '../../src/connector.ts';
 
 /** A mailbox as nodemailer takes it: the bare address, or with a display name. */
 export type Address = string | { readonly name: string; readonly address: string };
@@ -55,6 +56,3 @@ function normalized(address: string): string | null {
   const domain = /^\p{ASCII}*$/u.test(written) ? written : domainToASCII(written);
   return at > 0 && localPart.test(local) && domainName.test(domain) ? `${local}@${domain}` : null;
 }
-
-/** Without line breaks and other control characters, which could start another header. */
-export const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim();

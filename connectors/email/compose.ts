@@ -1,7 +1,7 @@
-import { rejected } from '../../src/connector.ts';
+import { oneLine, rejected } from '../../src/connector.ts';
 import type { Composed } from '../../src/connector.ts';
 import type { Rejected } from '../../src/model.ts';
-import { domainOf, oneLine, parseAddresses } from './addresses.ts';
+import { domainOf, parseAddresses } from './addresses.ts';
 import type { Address } from './addresses.ts';
 
 /** A mail without what only an attempt knows: its date, and who is still to get it. */

@@ -1,7 +1,14 @@
 import { z } from 'zod';
-import { defineConnector, digestInShort, eventInShort, noticeInShort, plain } from '../../src/connector.ts';
+import {
+  defineConnector,
+  digestInShort,
+  eventInShort,
+  noticeInShort,
+  oneLine,
+  plain,
+} from '../../src/connector.ts';
 import type { Escape, Medium } from '../../src/connector.ts';
-import { oneLine, parseAddresses } from './addresses.ts';
+import { parseAddresses } from './addresses.ts';
 import type { Address } from './addresses.ts';
 import { compose } from './compose.ts';
 import { mailServer } from './server.ts';

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { createTransport } from 'nodemailer';
+import { starredOut } from '../../src/connector.ts';
 import type { AttemptRequest, Sink } from '../../src/connector.ts';
 import type { Outcome } from '../../src/model.ts';
 import { bare } from './addresses.ts';
@@ -115,14 +116,11 @@ type Writable<T> = { -readonly [K in keyof T]: Writable<T[K]> };
 function masking({ login }: MailServer): (error: SmtpError) => SmtpError {
   if (login === null) return (error) => error;
   const password = login.password.reveal();
-  const forms = [base64(`\0${login.user}\0${password}`), base64(password), password];
-  // Shorter ones would star out ordinary words.
-  const secrets = forms.filter((each) => each.length >= 4);
-  const masked = (text: string) => secrets.reduce((rest, each) => rest.replaceAll(each, '***'), text);
+  const shown = starredOut([base64(`\0${login.user}\0${password}`), base64(password), password]);
   return (error) => {
     for (const each of [error, ...(error.rejectedErrors ?? [])]) {
-      each.message = masked(each.message);
-      if (each.response !== undefined) each.response = masked(each.response);
+      each.message = shown(each.message);
+      if (each.response !== undefined) each.response = shown(each.response);
     }
     return error;
   };

@@ -1,4 +1,4 @@
-import { rejected } from '../../src/connector.ts';
+import { oneLine, rejected } from '../../src/connector.ts';
 import type { Composed, DeliveryContext, EventData, Subject } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
 
@@ -88,6 +88,3 @@ const notJson = (fault: string) =>
 
 const lowerCased = (headers: { readonly [name: string]: string }): { [name: string]: string } =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), oneLine(value)]));
-
-/** Without line breaks and other control characters, which could start another header. */
-export const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim();

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { defineConnector, secret } from '../../src/connector.ts';
+import { defineConnector, oneLine, secret } from '../../src/connector.ts';
 import type { Escape } from '../../src/connector.ts';
-import { compose, oneLine } from './compose.ts';
+import { compose } from './compose.ts';
 import { endpoint } from './endpoint.ts';
 import { isPrivateLiteral } from './public-addresses.ts';
 import { signingSecret } from './sign.ts';

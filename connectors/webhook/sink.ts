@@ -1,4 +1,5 @@
 import { Pool } from 'undici';
+import { starredOut } from '../../src/connector.ts';
 import type { AttemptRequest, Secret, Sink } from '../../src/connector.ts';
 import type { Outcome } from '../../src/model.ts';
 import { checkReceiver } from './check.ts';
@@ -100,14 +101,10 @@ function masking({ url, headers = {}, secret = [] }: WebhookOptions): (result: E
   const password = url.login?.password.reveal() ?? '';
   const given = [...Object.values(headers), ...[secret].flat()].map((each) => each.reveal());
   const inUrl = [url.path, ...url.query.slice(1).split(/[&=]/), ...new URLSearchParams(url.query).values()];
-  // Shorter ones would star out ordinary words. Longest first, so that none is left half visible.
-  const secrets = [base64(`${url.login?.user}:${password}`), password, ...given, ...inUrl]
-    .filter((each) => each.length >= 4)
-    .toSorted((a, b) => b.length - a.length);
+  const shown = starredOut([base64(`${url.login?.user}:${password}`), password, ...given, ...inUrl]);
   return (result) => {
     if ('error' in result) return result;
-    const text = secrets.reduce((rest, each) => rest.replaceAll(each, '***'), result.answer.text);
-    return { answer: { ...result.answer, text } };
+    return { answer: { ...result.answer, text: shown(result.answer.text) } };
   };
 }
 
