@@ -5,6 +5,10 @@ export const statuses = ['Completed', 'DidNotTake', 'Canceled'] as const;
 export type Status = (typeof statuses)[number];
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+export type JsonMap = { readonly [key: string]: Json };
+
+export const isMap = (value: Json | undefined): value is JsonMap =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** What the sender told, normalized: a GUID is 32 lowercase hex digits, numbers are safe integers. */
 export interface CandidateEvent {
@@ -134,8 +138,11 @@ export interface Retry {
   readonly detail: string;
   /** The delay that the tool asked for, or the connector for reasons of its own. It wins over the backoff. */
   readonly retryAfterMs?: number;
-  /** True when the fault concerns the sink and not this message: others would fare the same. */
-  readonly sinkWide?: boolean;
+  /**
+   * True when the fault concerns the sink and not this message: others would fare the same. `perhaps` where it cannot be
+   * told: many such ones in a row are taken for it.
+   */
+  readonly sinkWide?: boolean | 'perhaps';
   /** What this attempt achieved in part; handed to the next one. */
   readonly progress?: Json;
 }

@@ -1,5 +1,5 @@
 import type { AnyConnector } from '../connector.ts';
-import type { Json } from '../model.ts';
+import { isMap, type Json, type JsonMap } from '../model.ts';
 import type { Hours } from '../rules/hours.ts';
 import type { Action } from '../rules/plan.ts';
 import { didYouMeanOneOf } from '../suggest.ts';
@@ -14,9 +14,6 @@ import { actionSchema, alertActionSchema, commonActionKeys } from './schema/acti
 import { withoutOwnKeys } from './schema/common-keys.ts';
 import type { Reading } from './schema/validate.ts';
 import { validate } from './schema/validate.ts';
-import { isMap } from './walk.ts';
-
-type JsonMap = { readonly [key: string]: Json };
 
 export interface ActionReading extends Reading {
   readonly connectors: ReadonlyMap<string, AnyConnector>;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Json } from '../model.ts';
+import { isMap, type Json } from '../model.ts';
 
 /** The same for values that differ in the order of their keys only: SHA-256 in hex over JSON with sorted keys. */
 export function contentId(value: Json): string {
@@ -8,8 +8,6 @@ export function contentId(value: Json): string {
 
 function canonicalJson(value: Json): string {
   return JSON.stringify(value, (_key, inner: Json) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
+    isMap(inner) ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1))) : inner,
   );
 }

@@ -1,5 +1,5 @@
 import type { AnyConnector } from '../connector.ts';
-import type { Json } from '../model.ts';
+import type { Json, JsonMap } from '../model.ts';
 import type { Hours } from '../rules/hours.ts';
 import type { Action, Digest } from '../rules/plan.ts';
 import type { CompiledFields } from '../templates/templates.ts';
@@ -8,8 +8,6 @@ import { toDigest } from './digest.ts';
 import type { Path } from './fault.ts';
 import type { ReadDigest } from './schema/action.ts';
 import { commonActionKeys } from './schema/action.ts';
-
-type JsonMap = { readonly [key: string]: Json };
 
 export interface ActionPlace {
   readonly rule: string;

@@ -1,5 +1,5 @@
 import type { AnyConnector } from '../connector.ts';
-import type { Json } from '../model.ts';
+import { isMap, type Json, type JsonMap } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
 import { closest } from '../suggest.ts';
 import { checkNoConnector } from './checks/checks.ts';
@@ -22,9 +22,7 @@ import { settings } from './schema/settings.ts';
 import type { Reading } from './schema/validate.ts';
 import { validate } from './schema/validate.ts';
 import { connectorOfSink, readSinks } from './sinks.ts';
-import { isMap, strings } from './walk.ts';
-
-type JsonMap = { readonly [key: string]: Json };
+import { strings } from './walk.ts';
 
 export interface LoadOptions extends Surroundings {
   readonly connectors: ReadonlyMap<string, AnyConnector>;

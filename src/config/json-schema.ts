@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { AnyConnector } from '../connector.ts';
-import type { Json } from '../model.ts';
+import { isMap, type Json, type JsonMap } from '../model.ts';
 import { actionSchema, alertActionSchema } from './schema/action.ts';
 import {
   alertDescriptions,
@@ -13,7 +13,6 @@ import {
 import { scenarioSchema } from './schema/scenario.ts';
 import { settings } from './schema/settings.ts';
 import { sinkName, sinkSchema } from './schema/sink.ts';
-import { isMap } from './walk.ts';
 
 type Connectors = ReadonlyMap<string, AnyConnector>;
 
@@ -128,7 +127,7 @@ function inKeyword(keyword: string, value: Json): Json {
 }
 
 /** True for a schema of a single value that does not take any text. */
-function isNarrow(schema: { readonly [key: string]: Json }): boolean {
+function isNarrow(schema: JsonMap): boolean {
   const { type } = schema;
   if (type === 'number' || type === 'integer' || type === 'boolean') return true;
   return type === 'string' && ['enum', 'pattern', 'format'].some((key) => schema[key] !== undefined);

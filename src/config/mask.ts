@@ -1,7 +1,6 @@
 import { Secret } from '../connector.ts';
-import type { Json } from '../model.ts';
+import { isMap, type Json } from '../model.ts';
 import type { Path } from './fault.ts';
-import { isMap } from './walk.ts';
 
 /** Shorter values would star out ordinary words. */
 const shortestSecret = 4;

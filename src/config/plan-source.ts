@@ -1,8 +1,5 @@
-import type { Json } from '../model.ts';
+import { isMap, type Json, type JsonMap } from '../model.ts';
 import type { Path } from './fault.ts';
-import { isMap } from './walk.ts';
-
-type JsonMap = { readonly [key: string]: Json };
 
 /** The part of a config that a plan is compiled from, references unresolved. Plain JSON, so that a store can keep it. */
 export interface PlanSource {

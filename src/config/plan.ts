@@ -1,5 +1,5 @@
 import type { AnyConnector } from '../connector.ts';
-import type { Json } from '../model.ts';
+import { isMap, type Json, type JsonMap } from '../model.ts';
 import { compileRules, unreachable } from '../rules/compile.ts';
 import type { Hours } from '../rules/hours.ts';
 import type { Action, Alert, Plan } from '../rules/plan.ts';
@@ -19,9 +19,6 @@ import type { Reading } from './schema/validate.ts';
 import { validate } from './schema/validate.ts';
 import type { Surroundings } from './references/values.ts';
 import { Values } from './references/values.ts';
-import { isMap } from './walk.ts';
-
-type JsonMap = { readonly [key: string]: Json };
 
 interface Connectors {
   readonly connectors: ReadonlyMap<string, AnyConnector>;

@@ -1,14 +1,13 @@
-import type { Event, Json } from '../model.ts';
+import { isMap, type Event, type Json, type JsonMap } from '../model.ts';
 import { explain } from '../rules/decide.ts';
 import type { Action, Plan } from '../rules/plan.ts';
 import { digestData, templateData } from '../templates/data.ts';
 import type { Config, Problem, Scenario } from './config.ts';
-import { isMap } from './walk.ts';
 
 /** An action as it would be sent: its sink and its rendered keys, or why a template failed. */
 interface Sent {
   readonly sink: string;
-  readonly fields: { readonly [key: string]: Json };
+  readonly fields: JsonMap;
   readonly fault: string | null;
 }
 

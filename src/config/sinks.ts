@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { AnyConnector } from '../connector.ts';
-import type { Json } from '../model.ts';
+import { isMap, type Json } from '../model.ts';
 import { didYouMeanOneOf, orList } from '../suggest.ts';
 import { checkRetry } from './checks/retry.ts';
 import type { RetryPolicy, SinkConfig } from './config.ts';
@@ -11,7 +11,6 @@ import { withoutOwnKeys } from './schema/common-keys.ts';
 import { commonSinkKeys, sinkName, sinkSchema } from './schema/sink.ts';
 import type { Reading } from './schema/validate.ts';
 import { validate } from './schema/validate.ts';
-import { isMap } from './walk.ts';
 
 interface SinkReading extends Reading {
   readonly connectors: ReadonlyMap<string, AnyConnector>;

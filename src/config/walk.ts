@@ -1,8 +1,5 @@
-import type { Json } from '../model.ts';
+import { isMap, type Json } from '../model.ts';
 import type { Path } from './fault.ts';
-
-export const isMap = (value: Json | undefined): value is { readonly [key: string]: Json } =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The value at a path, undefined where there is none. */
 export function valueAt(value: Json, path: Path): Json | undefined {

@@ -1,11 +1,9 @@
 import { readCandidateId } from '../candidate-id.ts';
-import { statuses, type CandidateEvent, type Json, type Status } from '../model.ts';
+import { isMap, statuses, type CandidateEvent, type Json, type JsonMap, type Status } from '../model.ts';
 import type { Fault } from '../problem.ts';
 
-export type RawEvent = { readonly [key: string]: Json };
-
 export type ParsedEvent =
-  | { readonly event: CandidateEvent; readonly raw: RawEvent }
+  | { readonly event: CandidateEvent; readonly raw: JsonMap }
   | { readonly faults: readonly Fault[] };
 
 type Field<Value> = { readonly value: Value } | { readonly fault: string };
@@ -17,7 +15,7 @@ const maxQuotedLength = 60;
  * request and has to say what came in each field; a schema library costs more and says less.
  */
 export function parseCandidateEvent(body: Json): ParsedEvent {
-  if (!isObject(body)) {
+  if (!isMap(body)) {
     return { faults: [{ field: 'body', detail: `Expected a JSON object, came ${quote(body)}.` }] };
   }
   const candidateId = readId(body['candidateId']);
@@ -40,10 +38,6 @@ function faultsOf(fields: Record<string, Field<unknown>>): Fault[] {
   return Object.entries(fields).flatMap(([field, read]) =>
     'fault' in read ? [{ field, detail: read.fault }] : [],
   );
-}
-
-function isObject(body: Json): body is RawEvent {
-  return typeof body === 'object' && body !== null && !Array.isArray(body);
 }
 
 function readId(value: Json | undefined): Field<string> {

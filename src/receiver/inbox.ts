@@ -1,6 +1,5 @@
-import type { CandidateEvent } from '../model.ts';
+import type { CandidateEvent, JsonMap } from '../model.ts';
 import type { Acceptance, RejectedRequest } from '../store/store.ts';
-import type { RawEvent } from './candidate-event.ts';
 
 /** Where the receiver puts what came. It knows nothing of what happens behind. */
 export interface Inbox {
@@ -13,7 +12,7 @@ export interface Inbox {
 export interface Received {
   readonly event: CandidateEvent;
   /** The parsed body as it came. */
-  readonly raw: RawEvent;
+  readonly raw: JsonMap;
   readonly correlationId: string | null;
   readonly receivedAt: number;
 }

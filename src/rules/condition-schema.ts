@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isMap, type Json } from '../model.ts';
 import { didYouMean } from '../suggest.ts';
 import type { Field } from './fields.ts';
 import { neverReason } from './never.ts';
@@ -51,10 +52,11 @@ const pattern = z
  */
 function anyOf(field: Field, map: z.ZodObject): z.ZodType<Condition> {
   const list = listOf(field.value);
-  const meant = (value: unknown) => (Array.isArray(value) ? list : isMap(value) ? map : field.value);
+  const meant = (value: Json) => (Array.isArray(value) ? list : isMap(value) ? map : field.value);
   return z
     .custom<Condition>()
-    .superRefine((value, context) => {
+    .superRefine((condition, context) => {
+      const value = condition as Json;
       const issues = meant(value).safeParse(value).error?.issues ?? [];
       for (const issue of issues) context.addIssue(forwarded(issue, Object.keys(map.shape)));
       if (isMap(value) && Object.keys(value).length === 0) context.addIssue(emptyMap);
@@ -63,9 +65,6 @@ function anyOf(field: Field, map: z.ZodObject): z.ZodType<Condition> {
 }
 
 const emptyMap = 'expected a value, a list of values, or operators such as { not: … }';
-
-const isMap = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 type NewIssue = Parameters<z.RefinementCtx['addIssue']>[0];
 

@@ -1,4 +1,4 @@
-import type { ActionRef, CandidateEvent, Json, Notice, PlannedDelivery } from '../model.ts';
+import type { ActionRef, CandidateEvent, Json, JsonMap, Notice, PlannedDelivery } from '../model.ts';
 import type { AnyTemplateData, TemplateData } from '../templates/data.ts';
 import type { Field } from './fields.ts';
 import type { Hours } from './hours.ts';
@@ -7,7 +7,7 @@ import type { Windows } from './windows.ts';
 /** What rules test: the event, and the catalog's entry for its test (see TemplateData.test). */
 export interface Subject {
   readonly event: CandidateEvent;
-  readonly test: { readonly [key: string]: Json };
+  readonly test: JsonMap;
 }
 
 export interface Verdict {
@@ -25,7 +25,7 @@ export interface RuleSet {
   explain(subject: Subject): Verdict[];
 }
 
-export type Rendered = { readonly fields: { readonly [key: string]: Json } } | { readonly fault: string };
+export type Rendered = { readonly fields: JsonMap } | { readonly fault: string };
 
 /** One entry of a `then`, compiled. Pure. */
 export interface Action extends ActionRef {
@@ -74,7 +74,7 @@ export interface Plan {
   /** At most one of each kind. */
   readonly alerts: readonly Alert[];
   /** The catalog's entry for a test id, with `id`, and null for keys that only other entries have. */
-  readonly test: (testId: number) => { readonly [key: string]: Json };
+  readonly test: (testId: number) => JsonMap;
   /** The tests of the catalog. */
   readonly testIds: readonly number[];
 }

@@ -1,5 +1,5 @@
 import type { EventData, NoticeData } from '../connector.ts';
-import type { Event, Json, Notice } from '../model.ts';
+import type { Event, JsonMap, Notice } from '../model.ts';
 
 export type { EventData, NoticeData };
 
@@ -13,7 +13,7 @@ export interface TemplateData {
   readonly now: string;
 }
 
-type CatalogEntry = { readonly [key: string]: Json };
+type CatalogEntry = JsonMap;
 
 /** In a digest: `event` and `test` are those of its first event. */
 export interface DigestTemplateData extends TemplateData {

@@ -1,5 +1,5 @@
 import type { Medium } from '../connector.ts';
-import type { Json } from '../model.ts';
+import { isMap, type Json, type JsonMap } from '../model.ts';
 import type { AnyTemplateData } from './data.ts';
 import { compileTemplate } from './template.ts';
 import type { TemplateFault } from './templates.ts';
@@ -25,9 +25,7 @@ export function compilePart(value: Json, setting: Setting): Part {
   if (typeof value === 'string')
     return startsTag.test(value) ? compileTemplate(value, setting) : constant(value);
   if (Array.isArray(value)) return compileList(value as readonly Json[], setting);
-  if (typeof value === 'object' && value !== null)
-    return compileMap(value as { [key: string]: Json }, setting);
-  return constant(value);
+  return isMap(value) ? compileMap(value, setting) : constant(value);
 }
 
 const startsTag = /\{[{%]/;
@@ -45,7 +43,7 @@ function compileList(list: readonly Json[], setting: Setting): Part {
   return { constant: false, render: (data) => parts.map((part) => part.render(data)) };
 }
 
-function compileMap(map: { readonly [key: string]: Json }, setting: Setting): Part {
+function compileMap(map: JsonMap, setting: Setting): Part {
   const parts = Object.entries(map).map(
     ([key, entry]) => [key, compilePart(entry, inside(setting, key))] as const,
   );

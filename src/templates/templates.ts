@@ -1,5 +1,5 @@
 import type { Medium } from '../connector.ts';
-import type { Json } from '../model.ts';
+import type { Json, JsonMap } from '../model.ts';
 import type { Rendered } from '../rules/plan.ts';
 import type { AnyTemplateData } from './data.ts';
 import { compilePart, constant } from './parts.ts';
@@ -44,7 +44,7 @@ export class CompiledFields {
  * are. What is compiled in spite of faults renders to its first one.
  */
 export function compileFields(
-  fields: { readonly [key: string]: Json },
+  fields: JsonMap,
   media: { readonly [key: string]: Medium | undefined },
   vocabulary: Vocabulary,
 ): { readonly fields: CompiledFields; readonly faults: readonly TemplateFault[] } {

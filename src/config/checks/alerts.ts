@@ -1,8 +1,8 @@
+import { isMap } from '../../model.ts';
 import type { Fault } from '../fault.ts';
 import { error, warning } from '../fault.ts';
 import type { PlanSource, WrittenAction } from '../plan-source.ts';
 import { alertActions, ruleActions } from '../plan-source.ts';
-import { isMap } from '../walk.ts';
 
 /**
  * Alerts that would tell of a sink in trouble through that same sink. Where another one of theirs is left, it is taken.

@@ -1,10 +1,10 @@
-import type { Json } from '../../model.ts';
+import { isMap, type Json } from '../../model.ts';
 import { didYouMean } from '../../suggest.ts';
 import type { Fault, Path } from '../fault.ts';
 import { warning } from '../fault.ts';
 import type { PlanSource } from '../plan-source.ts';
 import { entries, ruleActions } from '../plan-source.ts';
-import { isMap, strings, valueAt } from '../walk.ts';
+import { strings, valueAt } from '../walk.ts';
 
 /** Conditions that can never hold, and digests that nothing tells apart, because the catalog lacks what they ask for. */
 export function checkCatalogUse(source: PlanSource): Fault[] {

@@ -1,4 +1,4 @@
-import type { Json } from '../../model.ts';
+import { isMap, type Json } from '../../model.ts';
 import type { Plan } from '../../rules/plan.ts';
 import { closest, didYouMeanOneOf } from '../../suggest.ts';
 import type { SinkConfig } from '../config.ts';
@@ -13,7 +13,7 @@ import { isLoopback, sameHost } from '../schema/addresses.ts';
 import { unknownKey } from '../schema/issues.ts';
 import type { Settings } from '../schema/settings.ts';
 import { durationText, parseDuration } from '../units.ts';
-import { isMap, valueAt } from '../walk.ts';
+import { valueAt } from '../walk.ts';
 
 /** Checks that look at several parts of a config together. Each gives its faults; none needs a part to be right. */
 

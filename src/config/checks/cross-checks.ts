@@ -1,16 +1,15 @@
-import type { Json } from '../../model.ts';
+import { isMap, type JsonMap } from '../../model.ts';
 import type { Parts } from '../compose.ts';
 import type { Fault } from '../fault.ts';
 import type { FoundSecret } from '../mask.ts';
 import { actionsOf } from '../plan-source.ts';
-import { isMap } from '../walk.ts';
 import { checkAlertSinks } from './alerts.ts';
 import { checkCatalogUse } from './catalog.ts';
 import * as checks from './checks.ts';
 
 /** Everything that parts of a config say of each other. `config` is what was written. */
 export function crossChecks(
-  config: { readonly [key: string]: Json },
+  config: JsonMap,
   { settings, sinks, source, plan }: Parts,
   secrets: readonly FoundSecret[],
 ): Fault[] {

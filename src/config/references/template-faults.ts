@@ -1,5 +1,5 @@
 import type { AnyConnector } from '../../connector.ts';
-import type { Json } from '../../model.ts';
+import type { JsonMap } from '../../model.ts';
 import type { TemplateFault } from '../../templates/templates.ts';
 import { compileFields } from '../../templates/templates.ts';
 import type { Fault } from '../fault.ts';
@@ -10,14 +10,13 @@ import { bareReference } from './template-text.ts';
 /** What an action's templates may name. */
 export type Vocabulary = Parameters<typeof compileFields>[2];
 
-type Action = { readonly [key: string]: Json };
 type Media = AnyConnector['templates'];
 
 /**
  * What is wrong with the templates of an action as written. There the places are exact; in what is compiled in the
  * end, values stand in the place of references. Paths lead from the action.
  */
-export function templateFaults(action: Action, media: Media, words: Vocabulary): Fault[] {
+export function templateFaults(action: JsonMap, media: Media, words: Vocabulary): Fault[] {
   const templates = templatesOf(action, media);
   return compileFields(templates, media, words).faults.map((fault) =>
     placed(error(fault.path, fault.message), fault, templates),
@@ -28,7 +27,7 @@ export function templateFaults(action: Action, media: Media, words: Vocabulary):
  * Where a digest's message says something of its first event in which the others may differ. `words` are those of the
  * digest, with only what all of its events agree in. For templates that have no faults.
  */
-export function firstEventOnly(action: Action, media: Media, words: Vocabulary): Fault[] {
+export function firstEventOnly(action: JsonMap, media: Media, words: Vocabulary): Fault[] {
   const templates = templatesOf(action, media);
   return compileFields(templates, media, words).faults.map((fault) =>
     placed(warning(fault.path, ofFirstEvent), fault, templates),
@@ -39,18 +38,18 @@ const ofFirstEvent =
   'this is of the first event of the digest, and others may differ; go through `events`, or name it in `by`';
 
 /** References inside of tags without quotes, where they could not be literal text. */
-export function bareReferences(action: Action, media: Media): Fault[] {
+export function bareReferences(action: JsonMap, media: Media): Fault[] {
   return [...strings(templatesOf(action, media))].flatMap(({ text, path }) => {
     const inside = bareReference(text);
     return inside ? [{ ...error(path, 'inside of a tag, ${…} has to be in quotes'), inside }] : [];
   });
 }
 
-function templatesOf(action: Action, media: Media): Action {
+function templatesOf(action: JsonMap, media: Media): JsonMap {
   return Object.fromEntries(Object.entries(action).filter(([key]) => key in media));
 }
 
-function placed(fault: Fault, { path, line, column }: TemplateFault, templates: Action): Fault {
+function placed(fault: Fault, { path, line, column }: TemplateFault, templates: JsonMap): Fault {
   const written = valueAt(templates, path);
   const linesBefore = typeof written === 'string' ? written.split('\n').slice(0, line - 1) : [];
   const index = linesBefore.reduce((length, text) => length + text.length + 1, column - 1);

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { AnyConnector } from '../../connector.ts';
-import type { Json } from '../../model.ts';
+import { isMap, type Json } from '../../model.ts';
 import { duration } from '../units.ts';
-import { isMap } from '../walk.ts';
 import { timeExpected, timeOfDay, timeZone } from './times.ts';
 
 const eventFields = ['status', 'testId', 'candidateId', 'candidateNumericalId'];

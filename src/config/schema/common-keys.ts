@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import type { Json } from '../../model.ts';
+import { isMap, type Json } from '../../model.ts';
 import { closest } from '../../suggest.ts';
-import { isMap } from '../walk.ts';
 
 /**
  * The schema of the keys that sinks or actions have whatever their connector, for one whose connector is unknown: its
