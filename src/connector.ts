@@ -10,9 +10,10 @@ import { Secret } from './secret.ts';
 export { Secret };
 export { delivered, rejected, retry, sinkWide, unknown } from './connector/outcomes.ts';
 export { digestInShort, eventInShort, noticeInShort } from './connector/default-texts.ts';
-export { boundedAnswer } from './connector/bounded-answer.ts';
 export { fetchFailure } from './connector/fetch-failure.ts';
 export { statedDelayMs } from './connector/stated-delay.ts';
+export { httpFailure, WatchedFetch } from './connector/watched-fetch.ts';
+export type { CallFailure, CallResult, HttpFailure } from './connector/watched-fetch.ts';
 export { oneLine } from './connector/one-line.ts';
 export { starredOut } from './connector/starred-out.ts';
 

@@ -1,5 +1,5 @@
 import type { MethodOptions, sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
-import { boundedAnswer, fetchFailure, statedDelayMs } from '../../src/connector.ts';
+import { httpFailure, WatchedFetch } from '../../src/connector.ts';
 import type { ServiceAccount } from './credentials.ts';
 import { Tokens } from './tokens.ts';
 import type { Answer, ApiError, Failure } from './failure.ts';
@@ -29,47 +29,33 @@ export function sheetsApi(
     if (signal.aborted) return failed({ kind: 'stopped', left: false });
     const token = await tokens.get(signal);
     if (typeof token !== 'string') return failed(token);
-    const seen: Seen = { began: false, answered: null, tooLong: false };
+    const watched = new WatchedFetch(maxAnswerBytes, signal);
     try {
-      const { data } = await run(api, callOptions(token, seen, signal));
+      const { data } = await run(api, callOptions(token, watched));
       return typeof data === 'object' ? { ok: true, data } : failed({ kind: 'foreign' });
     } catch (error) {
-      if (seen.answered?.status === 401) tokens.forget();
-      if (!seen.began) throw error;
-      return failed(failureOf(error, seen, signal));
+      if (watched.answered?.status === 401) tokens.forget();
+      if (!watched.began) throw error;
+      return failed(failureOf(error, watched));
     }
   };
 }
 
 const failed = (failure: Failure) => ({ ok: false, failure }) as const;
 
-interface Seen {
-  began: boolean;
-  answered: Response | null;
-  tooLong: boolean;
-}
-
-function callOptions(token: string, seen: Seen, signal: AbortSignal): MethodOptions {
+function callOptions(token: string, watched: WatchedFetch): MethodOptions {
   return {
     headers: { authorization: `Bearer ${token}` },
     retry: false,
-    fetchImplementation: async (url, init) => {
-      seen.began = true;
-      // Node's fetch, as everywhere here, so that failures look alike; it keeps connections and ends with the signal.
-      seen.answered = await fetch(url, { ...init, redirect: 'manual', signal });
-      return boundedAnswer(seen.answered, maxAnswerBytes, () => (seen.tooLong = true));
-    },
+    fetchImplementation: watched.fetch,
   };
 }
 
-function failureOf(error: unknown, { answered, tooLong }: Seen, signal: AbortSignal): Failure {
-  if (answered !== null && !answered.ok) {
-    const retryAfterMs = statedDelayMs(answered.headers.get('retry-after'));
-    return { kind: 'http', status: answered.status, error: apiError(error), retryAfterMs };
-  }
-  if (tooLong) return { kind: 'foreign' };
-  if (signal.aborted) return { kind: 'stopped', left: true };
-  return { kind: 'network', ...fetchFailure(error) };
+function failureOf(error: unknown, watched: WatchedFetch): Failure {
+  const { answered } = watched;
+  return answered === null || answered.ok
+    ? watched.failureOf(error)
+    : { ...httpFailure(answered), error: apiError(error) };
 }
 
 interface ErrorBody {

@@ -1,8 +1,9 @@
-/** Why a call of the Sheets API gave no result. Flat: the client's errors carry the request and its headers. */
+import type { CallFailure, CallResult, HttpFailure } from '../../src/connector.ts';
+
+/** Why a call of the Sheets API gave no result. */
 export type Failure =
-  /** The attempt's signal: before the call began, or while it was under way. */
-  | { readonly kind: 'stopped'; readonly left: boolean }
-  | { readonly kind: 'network'; readonly left: boolean; readonly words: string }
+  | CallFailure
+  | (HttpFailure & { readonly error: ApiError })
   /** No access token, so that nothing of the call has left. */
   | {
       readonly kind: 'token';
@@ -11,14 +12,6 @@ export type Failure =
       readonly words: string;
       readonly retryAfterMs: number | null;
     }
-  | {
-      readonly kind: 'http';
-      readonly status: number;
-      readonly error: ApiError;
-      readonly retryAfterMs: number | null;
-    }
-  /** A success with something that is no answer of Google's, such as a proxy's page. */
-  | { readonly kind: 'foreign' }
   /** Google wrote other rows than it was sent. */
   | { readonly kind: 'miscounted'; readonly sent: number; readonly written: number };
 
@@ -31,6 +24,4 @@ export interface ApiError {
   readonly reason: string;
 }
 
-export type Answer<Data> =
-  | { readonly ok: true; readonly data: Data }
-  | { readonly ok: false; readonly failure: Failure };
+export type Answer<Data> = CallResult<Data, Failure>;

@@ -1,4 +1,4 @@
-import { boundedAnswer, fetchFailure, statedDelayMs } from '../../src/connector.ts';
+import { fetchFailure, httpFailure, WatchedFetch } from '../../src/connector.ts';
 import type { ServiceAccount } from './credentials.ts';
 import type { Failure } from './failure.ts';
 
@@ -17,7 +17,7 @@ export class Tokens {
   readonly #account: ServiceAccount;
   readonly #closed: AbortSignal;
   #signer: Signer;
-  #answered: Response | null = null;
+  #watched: WatchedFetch | null = null;
 
   constructor(library: Library, account: ServiceAccount, closed: AbortSignal) {
     this.#library = library;
@@ -48,7 +48,7 @@ export class Tokens {
       const { token } = await this.#signer.getAccessToken();
       return token ?? { kind: 'token', status: 200, words: '', retryAfterMs: null };
     } catch (error) {
-      return failureOf(error, this.#answered);
+      return failureOf(error, this.#watched?.answered ?? null);
     }
   }
 
@@ -61,15 +61,10 @@ export class Tokens {
       // The client has Google's address of the endpoint built in and asks nothing else through this.
       transporterOptions: {
         retryConfig: { retry: 0 },
-        fetchImplementation: async (_url, init) => {
-          const bounded = {
-            ...init,
-            redirect: 'manual',
-            signal: AbortSignal.any([AbortSignal.timeout(fetchTimeoutMs), this.#closed]),
-          } as const;
-          this.#answered = null;
-          this.#answered = await fetch(tokenUrl, bounded);
-          return boundedAnswer(this.#answered, maxTokenBytes, () => {});
+        fetchImplementation: (_url, init) => {
+          const ended = AbortSignal.any([AbortSignal.timeout(fetchTimeoutMs), this.#closed]);
+          this.#watched = new WatchedFetch(maxTokenBytes, ended);
+          return this.#watched.fetch(tokenUrl, init);
         },
       },
     });
@@ -81,13 +76,7 @@ function failureOf(error: unknown, answered: Response | null): Failure {
     const { words } = isTimeout(error) ? { words: 'no answer in time' } : fetchFailure(error);
     return { kind: 'network', left: false, words };
   }
-  const retryAfterMs = statedDelayMs(answered.headers.get('retry-after'));
-  return {
-    kind: 'token',
-    status: answered.status,
-    words: oauthError(error),
-    retryAfterMs,
-  };
+  return { ...httpFailure(answered), kind: 'token', words: oauthError(error) };
 }
 
 function isTimeout(error: unknown): boolean {

@@ -1,17 +1,13 @@
-import { boundedAnswer, fetchFailure, statedDelayMs } from '../../src/connector.ts';
-import type { Secret } from '../../src/connector.ts';
+import { httpFailure, WatchedFetch } from '../../src/connector.ts';
+import type { CallFailure, CallResult, HttpFailure, Secret } from '../../src/connector.ts';
 
-/** Why a call of the Web API gave no result. Flat, and without anything of the client's errors, which carry headers. */
+/** Why a call of the Web API gave no result. */
 export type Failure =
-  /** The attempt's signal: before the call began, or while it was under way. */
-  | { readonly kind: 'stopped'; readonly left: boolean }
-  | { readonly kind: 'network'; readonly left: boolean; readonly words: string }
+  | CallFailure
   /** A status other than 200, which Slack itself uses only for rate limits and for trouble of its own. */
-  | { readonly kind: 'http'; readonly status: number; readonly retryAfterMs: number | null }
+  | HttpFailure
   /** Slack's own answer with `ok: false`. */
-  | { readonly kind: 'refused'; readonly error: string; readonly data: RefusalData }
-  /** Status 200 with something that is no answer of Slack's, such as a proxy's page. */
-  | { readonly kind: 'foreign' };
+  | { readonly kind: 'refused'; readonly error: string; readonly data: RefusalData };
 
 export interface RefusalData {
   readonly needed?: string;
@@ -19,9 +15,7 @@ export interface RefusalData {
   readonly response_metadata?: { readonly messages?: readonly string[] };
 }
 
-export type Answer<Data> =
-  | { readonly ok: true; readonly data: Data }
-  | { readonly ok: false; readonly failure: Failure };
+export type Answer<Data> = CallResult<Data, Failure>;
 
 /** One call of a Web API method: never repeated, ended by the signal. `Data` is what Slack documents for it. */
 export type Call = <Data = unknown>(
@@ -57,48 +51,33 @@ export function webApi({ WebClient }: Library, token: Secret, apiUrl: string): C
     signal: AbortSignal,
   ): Promise<Answer<Data>> => {
     if (signal.aborted) return { ok: false, failure: { kind: 'stopped', left: false } };
-    const seen: Seen = { began: false, answered: null, tooLong: false };
+    const watched = new WatchedFetch(maxAnswerBytes, signal);
     const client = new WebClient(token.reveal(), {
       slackApiUrl: apiUrl,
       allowAbsoluteUrls: false,
       retryConfig: { retries: 0 },
       rejectRateLimitedCalls: true,
       logger: silent as never,
-      fetch: async (url, init) => {
-        seen.began = true;
-        // A redirect would turn the POST into a GET, so it counts as the answer.
-        seen.answered = await fetch(url, { ...init, redirect: 'manual', signal });
-        return boundedAnswer(seen.answered, maxAnswerBytes, () => (seen.tooLong = true));
-      },
+      fetch: watched.fetch,
     });
     try {
       return { ok: true, data: (await client.apiCall(method, { ...args })) as Data };
     } catch (error) {
-      if (!seen.began) throw error;
-      return { ok: false, failure: failureOf(error, seen, signal) };
+      if (!watched.began) throw error;
+      return { ok: false, failure: failureOf(error, watched) };
     }
   };
 }
 
-interface Seen {
-  began: boolean;
-  answered: Response | null;
-  tooLong: boolean;
-}
-
-function failureOf(error: unknown, { answered, tooLong }: Seen, signal: AbortSignal): Failure {
-  if (answered !== null && answered.status !== 200) {
-    const retryAfterMs = statedDelayMs(answered.headers.get('retry-after'));
-    return { kind: 'http', status: answered.status, retryAfterMs };
-  }
-  if (tooLong) return { kind: 'foreign' };
+function failureOf(error: unknown, watched: WatchedFetch): Failure {
+  const { answered } = watched;
+  if (answered !== null && answered.status !== 200) return httpFailure(answered);
   const data = refusal(error);
   if (data !== null) {
     const code = data.error;
     return isCode(code) ? { kind: 'refused', error: code, data } : { kind: 'foreign' };
   }
-  if (signal.aborted) return { kind: 'stopped', left: true };
-  return { kind: 'network', ...fetchFailure(error) };
+  return watched.failureOf(error);
 }
 
 function refusal(error: unknown): (RefusalData & { readonly error?: unknown }) | null {
