@@ -1,37 +1,5 @@
-import { BlockList, isIP } from 'node:net';
-
-/**
- * Addresses and CIDRs to compare with. IPv4-mapped IPv6 equals its IPv4 address in both directions; BlockList sees to
- * that. Throws on an entry that is neither, which the config's check has ruled out.
- */
-export function addressList(ranges: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const range of ranges) {
-    const parsed = parseRange(range);
-    if (!parsed) throw new Error(`not an address or CIDR: ${range}`);
-    list.addSubnet(parsed.address, parsed.prefix, familyOf(parsed.address));
-  }
-  return list;
-}
-
-/** `192.0.2.1`, `192.0.2.0/24`, `2001:db8::/32`; null for anything else. */
-export function parseRange(range: string): { address: string; prefix: number } | null {
-  const [address = '', prefixText, ...rest] = range.split('/');
-  const longest = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
-  if (longest === 0 || address.includes('%') || rest.length > 0) return null;
-  if (prefixText === undefined) return { address, prefix: longest };
-  return /^\d{1,3}$/.test(prefixText) && Number(prefixText) <= longest
-    ? { address, prefix: Number(prefixText) }
-    : null;
-}
-
-export function listHas(list: BlockList, address: string): boolean {
-  return list.check(address, familyOf(address));
-}
-
-function familyOf(address: string): 'ipv4' | 'ipv6' {
-  return address.includes(':') ? 'ipv6' : 'ipv4';
-}
+import { isIP } from 'node:net';
+import { addressList, listHas } from '../addresses.ts';
 
 /** Says whether the address that is `hop` steps away from us (0: the peer itself) is a proxy of ours. */
 export type Trust = (address: string, hop: number) => boolean;

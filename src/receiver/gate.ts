@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
+import { addressList, listHas } from '../addresses.ts';
 import type { ReceiverConfig } from '../config/config.ts';
 import { sameText } from '../constant-time.ts';
-import { addressList, judgeAddress, listHas, trustOf, type Judgement } from './address.ts';
+import { judgeAddress, trustOf, type Judgement } from './address.ts';
 
 /** Who may call, compiled from a config. */
 export interface Gate {

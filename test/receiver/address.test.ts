@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { addressList, judgeAddress, listHas, parseRange, trustOf } from '../../src/receiver/address.ts';
+import { addressList, listHas, parseRange } from '../../src/addresses.ts';
+import { judgeAddress, trustOf } from '../../src/receiver/address.ts';
 
 const has = (ranges: string[], address: string) => listHas(addressList(ranges), address);
 

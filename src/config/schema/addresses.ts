@@ -1,15 +1,12 @@
-import { isIP, isIPv4 } from 'node:net';
+import { isIPv4 } from 'node:net';
 import { z } from 'zod';
+import { parseRange } from '../../addresses.ts';
 import { publishedAddresses } from '../published.ts';
 
 const addressExpected = 'an address such as 203.0.113.7, or a CIDR such as 10.0.0.0/8';
 
 /** True for an IPv4 or IPv6 address, and for a CIDR. */
-function isAddress(text: string): boolean {
-  const [address = '', bits, ...more] = text.split('/');
-  if (isIP(address) === 0 || address.includes('%') || more.length > 0) return false;
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (isIPv4(address) ? 32 : 128));
-}
+const isAddress = (text: string): boolean => parseRange(text) !== null;
 
 const senderExpected = `expected published, ${addressExpected}`;
 const sendersExpected = 'expected published, any, or addresses and CIDRs as a list or with commas';
