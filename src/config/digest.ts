@@ -13,8 +13,7 @@ export function toDigest(
   const zone = { timeZone: timezone ?? timeZone };
   const windows: Windows =
     every === undefined ? { ...zone, atMinutes: listOf(at).map(minuteOfDay) } : { ...zone, everyMs: every };
-  const fields = listOf(by).flatMap((name) => fieldOf(name) ?? []);
-  return { windows, max, by: fields, place, contentId };
+  return { windows, max, by: listOf(by).map(fieldOf), place, contentId };
 }
 
 /** One value, several or none, as a list. */

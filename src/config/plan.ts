@@ -1,6 +1,7 @@
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import { compileRules, unreachable } from '../rules/compile.ts';
+import { testKeys } from '../rules/fields.ts';
 import type { Hours } from '../rules/hours.ts';
 import type { Action, Alert, Plan } from '../rules/plan.ts';
 import { alertRule, unmatchedRule } from '../rules/plan.ts';
@@ -49,10 +50,10 @@ export function compilePlan(source: Json, options: Surroundings & Connectors): P
 /** Compiles a plan and reports its faults; the plan is of use only if no error was among them. */
 export function buildPlan(source: PlanSource, reading: Reading & Connectors): Plan {
   const catalog = readCatalog(source.catalog, reading);
-  const testKeys = new Set(['id', 'name', 'owner', 'channel', ...[...catalog.values()].flatMap(Object.keys)]);
+  const keys = new Set<string>([...testKeys, ...[...catalog.values()].flatMap(Object.keys)]);
   const actionReading: ActionReading = {
     ...reading,
-    testKeys,
+    testKeys: keys,
     hours: readHours(source.hours, reading),
     catalogId: contentId(source.catalog ?? null),
   };
@@ -66,7 +67,7 @@ export function buildPlan(source: PlanSource, reading: Reading & Connectors): Pl
     then: rules.map(({ then }) => then),
     unmatched,
     alerts,
-    test: testLookup(catalog, testKeys),
+    test: testLookup(catalog, keys),
     testIds: [...catalog.keys()].map(Number),
   };
 }

@@ -27,9 +27,7 @@ function compileKey(key: string, operand: unknown): Test {
   if (key === 'all') return allOf((operand as When[]).map(compileWhen));
   if (key === 'any') return anyOf((operand as When[]).map(compileWhen));
   if (key === 'not') return noneOf(compileWhen(operand as When));
-  const field = fieldOf(key);
-  if (!field) throw new Error(`a rule cannot test ${key}`);
-  return fieldTest(field, clausesOf(operand as Condition));
+  return fieldTest(fieldOf(key), clausesOf(operand as Condition));
 }
 
 function fieldTest(field: Field, clauses: readonly Clause[]): Test {

@@ -16,6 +16,8 @@ export interface Field {
   readonly bound: z.ZodType<string | number> | null;
   /** All the values that there are, where they can be listed. */
   readonly all: readonly string[] | null;
+  /** True where all of its values are whole numbers. */
+  readonly whole: boolean;
   /** False where every event has it. */
   readonly optional: boolean;
   read(subject: Subject): Json;
@@ -51,6 +53,7 @@ const eventFields: readonly Field[] = [
     value: status,
     bound: null,
     all: statuses,
+    whole: false,
     optional: false,
     read: ({ event }) => event.status,
   },
@@ -61,6 +64,7 @@ const eventFields: readonly Field[] = [
     value: candidateId,
     bound: null,
     all: null,
+    whole: false,
     optional: false,
     read: ({ event }) => event.candidateId,
   },
@@ -74,7 +78,8 @@ function number(
   optional: boolean,
 ): Field {
   const value = wholeNumber(what);
-  return { name, label, value, bound: value, all: null, optional, read: ({ event }) => event[name] };
+  const read = ({ event }: Subject) => event[name];
+  return { name, label, value, bound: value, all: null, whole: true, optional, read };
 }
 
 /** A key of the catalog's entry for the event's test. */
@@ -85,17 +90,25 @@ export function testField(key: string): Field {
     value: testValue,
     bound: testBound,
     all: null,
+    whole: false,
     optional: true,
     read: ({ test }) => (Object.hasOwn(test, key) ? (test[key] ?? null) : null),
   };
 }
 
+/** The keys of the catalog's entries that have a meaning of their own, and `id`, which every test has. */
+export const testKeys = ['id', 'name', 'owner', 'channel'] as const;
+
 const byName: ReadonlyMap<string, Field> = new Map(eventFields.map((field) => [field.name, field]));
+
+export const eventFieldNames: readonly string[] = [...byName.keys()];
 
 export const testKeyPattern = /^test\.([\w-]+)$/;
 
-/** The field that a key of a `when` names, or null if there is none. */
-export function fieldOf(name: string): Field | null {
+/** The field of that name. Throws if there is none, which the config's check has ruled out. */
+export function fieldOf(name: string): Field {
   const [, key] = testKeyPattern.exec(name) ?? [];
-  return key === undefined ? (byName.get(name) ?? null) : testField(key);
+  const field = key === undefined ? byName.get(name) : testField(key);
+  if (!field) throw new Error(`there is no field "${name}"`);
+  return field;
 }

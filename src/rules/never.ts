@@ -11,7 +11,7 @@ export function neverReason(field: Field, condition: Condition): string | null {
   if (values && !values.some((value) => clauses.every((clause) => clause.holds(value)))) {
     return `none of ${showList(values)} meets all of it`;
   }
-  return rangeReason(rest, field.name === 'testId' || field.name === 'candidateNumericalId');
+  return rangeReason(rest, field.whole);
 }
 
 function operatorsOf(condition: Condition): Operators {

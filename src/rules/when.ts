@@ -33,11 +33,7 @@ export interface When {
   readonly not?: When;
 }
 
-const condition = (name: string, about: string) => {
-  const field = fieldOf(name);
-  if (!field) throw new Error(`${name} is no field`);
-  return conditionSchema(field).optional().describe(about);
-};
+const condition = (name: string, about: string) => conditionSchema(fieldOf(name)).optional().describe(about);
 
 const testCondition = conditionSchema(testField('key'));
 

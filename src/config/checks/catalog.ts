@@ -1,4 +1,5 @@
 import { isMap, type Json } from '../../model.ts';
+import { testKeys } from '../../rules/fields.ts';
 import { didYouMean } from '../../suggest.ts';
 import type { Fault, Path } from '../fault.ts';
 import { warning } from '../fault.ts';
@@ -12,10 +13,7 @@ export function checkCatalogUse(source: PlanSource): Fault[] {
   if (!isMap(catalog) || Object.keys(catalog).length === 0) return digestFields(source).flatMap(ofNoCatalog);
   const ids = Object.keys(catalog);
   const keys = [
-    'id',
-    'name',
-    'owner',
-    'channel',
+    ...testKeys,
     ...Object.values(catalog).flatMap((entry) => (isMap(entry) ? Object.keys(entry) : [])),
   ];
   const ofRules = entries(rules).flatMap(([index, rule]) => {

@@ -1,18 +1,18 @@
 import { z } from 'zod';
 import type { AnyConnector } from '../../connector.ts';
 import { isMap, type Json } from '../../model.ts';
+import { eventFieldNames, testKeyPattern } from '../../rules/fields.ts';
 import { duration } from '../units.ts';
 import { timeExpected, timeOfDay, timeZone } from './times.ts';
 
-const eventFields = ['status', 'testId', 'candidateId', 'candidateNumericalId'];
-const fieldPattern = String.raw`^(${eventFields.join('|')}|test\.[\w-]+)$`;
-const fieldExpected = `expected ${eventFields.join(', ')}, or test. and a key of the catalog`;
+const fieldPattern = `^(${eventFieldNames.join('|')})$|${testKeyPattern.source}`;
+const fieldExpected = `expected ${eventFieldNames.join(', ')}, or test. and a key of the catalog`;
 
 const field = z
   .string({ error: fieldExpected })
   .superRefine((name, context) => {
     if (new RegExp(fieldPattern).test(name)) return;
-    const params = { candidates: eventFields };
+    const params = { candidates: eventFieldNames };
     context.addIssue({ code: 'custom', message: fieldExpected, params });
   })
   .meta({ pattern: fieldPattern });

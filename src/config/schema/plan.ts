@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { testKeys } from '../../rules/fields.ts';
 import { unmatchedRule } from '../../rules/plan.ts';
 import { whenSchema } from '../../rules/when.ts';
 import { timeOfDay, timeZone } from './times.ts';
@@ -17,7 +18,7 @@ export const catalogEntry = z
     name: z.string().min(1).optional().describe('What you call the test.'),
     owner: z.string().min(1).optional().describe('Whose test it is; an email address, for instance.'),
     channel: z.string().min(1).optional().describe('Where its news goes; a Slack channel, for instance.'),
-  })
+  } satisfies { readonly [key in Exclude<(typeof testKeys)[number], 'id'>]: z.ZodType })
   .catchall(json);
 
 /** In the order of ISO weekdays, which begin at 1. */
