@@ -73,6 +73,10 @@ describe('imports go one way', () => {
       expect(readFileSync(join(root, file), 'utf8')).not.toMatch(/Date\.now|new Date\(\)|Math\.random/);
   });
 
+  test('templates know nothing of rules', () => {
+    expect(breaches(within('src/templates/'), (name) => !name.startsWith('src/rules/'))).toEqual([]);
+  });
+
   test('backoff and settling are arithmetic', () => {
     const pure = ['src/deliveries/backoff.ts', 'src/deliveries/settle.ts'];
     expect(

@@ -1,5 +1,6 @@
 import type { ActionRef, CandidateEvent, Json, JsonMap, Notice, PlannedDelivery } from '../model.ts';
 import type { AnyTemplateData, TemplateData } from '../templates/data.ts';
+import type { Rendered } from '../templates/templates.ts';
 import type { Field } from './fields.ts';
 import type { Hours } from './hours.ts';
 import type { Windows } from './windows.ts';
@@ -24,8 +25,6 @@ export interface RuleSet {
   /** One verdict for each rule, in order; a rule after a matching `final` one says that it was not reached. */
   explain(subject: Subject): Verdict[];
 }
-
-export type Rendered = { readonly fields: JsonMap } | { readonly fault: string };
 
 /** One entry of a `then`, compiled. Pure. */
 export interface Action extends ActionRef {

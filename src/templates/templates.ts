@@ -1,6 +1,5 @@
 import type { Medium } from '../connector.ts';
 import type { Json, JsonMap } from '../model.ts';
-import type { Rendered } from '../rules/plan.ts';
 import type { AnyTemplateData } from './data.ts';
 import { compilePart, constant } from './parts.ts';
 import type { Part } from './parts.ts';
@@ -15,6 +14,9 @@ export interface TemplateFault {
   readonly column: number;
   readonly message: string;
 }
+
+/** The keys of an action with their templates rendered, or why one failed. */
+export type Rendered = { readonly fields: JsonMap } | { readonly fault: string };
 
 /** The keys of an action, compiled. */
 export class CompiledFields {
