@@ -1,21 +1,19 @@
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
-import type { Plan } from '../rules/plan.ts';
 import { closest } from '../suggest.ts';
 import { checkNoConnector } from './checks/checks.ts';
 import { crossChecks } from './checks/cross-checks.ts';
-import type { SinkConfig } from './config.ts';
-import type { Fault, Path, Report } from './fault.ts';
+import type { Fault, Report } from './fault.ts';
 import { error } from './fault.ts';
 import { findSecrets, masker } from './mask.ts';
 import type { PlanSource } from './plan-source.ts';
 import { actionsOf, entries, planKeys, planSource } from './plan-source.ts';
 import { buildPlan } from './plan.ts';
+import type { Parts } from './parts.ts';
 import { partsOf } from './references/references.ts';
 import type { Surroundings } from './references/values.ts';
 import { Values } from './references/values.ts';
 import { unknownKey } from './schema/issues.ts';
-import type { ReadScenario } from './schema/scenario.ts';
 import { scenarioSchema } from './schema/scenario.ts';
 import type { Settings } from './schema/settings.ts';
 import { settings } from './schema/settings.ts';
@@ -32,15 +30,6 @@ export interface LoadOptions extends Surroundings {
 export interface Composed extends Parts {
   readonly faults: readonly Fault[];
   readonly mask: (text: string) => string;
-}
-
-/** The parts that could be read. */
-export interface Parts {
-  readonly settings: Partial<Settings>;
-  readonly sinks: ReadonlyMap<string, SinkConfig>;
-  readonly source: PlanSource;
-  readonly plan: Plan | null;
-  readonly scenarios: readonly { readonly path: Path; readonly scenario: ReadScenario }[];
 }
 
 interface Composing extends Reading {

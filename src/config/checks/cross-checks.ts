@@ -1,7 +1,7 @@
 import { isMap, type JsonMap } from '../../model.ts';
-import type { Parts } from '../compose.ts';
 import type { Fault } from '../fault.ts';
 import type { FoundSecret } from '../mask.ts';
+import type { Parts } from '../parts.ts';
 import { actionsOf } from '../plan-source.ts';
 import { checkAlertSinks } from './alerts.ts';
 import { checkCatalogUse } from './catalog.ts';
