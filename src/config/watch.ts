@@ -72,14 +72,14 @@ class Reloader {
     this.#timer ??= setTimeout(() => {
       this.#timer = null;
       this.#queue(async () => {
-        if (this.#isOther()) await this.#run();
+        if (this.#readAgain()) await this.#run();
       });
     }, this.#options.settleMs ?? 200);
   }
 
   reload(): void {
     this.#queue(async () => {
-      this.#isOther();
+      this.#readAgain();
       await this.#run();
     });
   }
@@ -93,7 +93,8 @@ class Reloader {
     this.#last = this.#last.then(async () => (this.#closed ? undefined : step()));
   }
 
-  #isOther(): boolean {
+  /** True if the file says something else than when it was read last. */
+  #readAgain(): boolean {
     const before = this.#text;
     this.#text = this.#read();
     return this.#text !== before;
