@@ -17,9 +17,10 @@ import type { ReadinessPart } from './health.ts';
 import { createIntake } from './intake.ts';
 import { addressOf, listen } from './listen.ts';
 import { createLogger } from './log.ts';
-import { createReceiver, stop } from './receiver/server.ts';
+import { createReceiver } from './receiver/server.ts';
 import { keepRetention } from './retention.ts';
 import { openStore } from './store/open.ts';
+import { stop } from './stop.ts';
 import type { Store } from './store/store.ts';
 
 /** A connector that is up. The addresses are the ones really bound, which matters where the config says port 0. */

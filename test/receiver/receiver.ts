@@ -2,8 +2,9 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import type { ReceiverConfig } from '../../src/config/config.ts';
-import { createReceiver, stop, type ReceiverOptions } from '../../src/receiver/server.ts';
+import { createReceiver, type ReceiverOptions } from '../../src/receiver/server.ts';
 import type { Inbox, Received } from '../../src/receiver/inbox.ts';
+import { stop } from '../../src/stop.ts';
 import type { Acceptance, RejectedRequest } from '../../src/store/store.ts';
 
 export const path = '/webhooks/candidates';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { stop } from '../../src/receiver/server.ts';
+import { stop } from '../../src/stop.ts';
 import { path, sample, startReceiver, type TestReceiver } from './receiver.ts';
 import { head, Wire } from './wire.ts';
 
