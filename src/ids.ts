@@ -3,14 +3,6 @@ import { randomBytes } from 'node:crypto';
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 const entropyBytes = 10;
 
-/**
- * `evt_` and 26 characters: a ULID in lower case, so that ids sort by time. `entropy`: 10 bytes.
- * Pure; `eventIds` is what a running service draws from.
- */
-export function newEventId(now: number, entropy: Uint8Array): string {
-  return `evt_${ulid(now, entropy)}`;
-}
-
 /** The id of the n-th delivery (from 1) that was planned for an event or a notice. */
 export function deliveryId(plannedFor: string, n: number): string {
   return `dlv_${plannedFor.slice('evt_'.length)}_${n}`;
@@ -22,7 +14,10 @@ export function parseDeliveryId(id: string): { eventId: string; noticeId: string
   return parts ? { eventId: `evt_${parts[1]}`, noticeId: `ntc_${parts[1]}`, n: Number(parts[2]) } : null;
 }
 
-/** A source of event ids that only ever grow, also within a millisecond and when the clock is set back. */
+/**
+ * A source of event ids: `evt_` and 26 characters, a ULID in lower case, so that ids sort by time. They only ever grow,
+ * also within a millisecond and when the clock is set back.
+ */
 export function eventIds(random: (bytes: number) => Uint8Array = randomBytes): (now: number) => string {
   const next = ulids(random);
   return (now) => `evt_${next(now)}`;

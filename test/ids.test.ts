@@ -1,23 +1,26 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { deliveryId, eventIds, newEventId, noticeIds, parseDeliveryId } from '../src/ids.ts';
+import { deliveryId, eventIds, noticeIds, parseDeliveryId } from '../src/ids.ts';
 
 const pattern = /^evt_[0-9a-hjkmnp-tv-z]{26}$/;
 const entropy = fc.uint8Array({ minLength: 10, maxLength: 10 });
 const time = fc.nat({ max: 2 ** 48 - 1 });
 
+const firstId = (now: number, random: Uint8Array) => eventIds(() => random)(now);
+
 test('an event id is a ULID in lower case', () => {
-  // The time and the entropy of the specification's own example, 01ARZ3NDEKTSV4RRFFQ69G5FAV.
-  const bytes = Uint8Array.from([0xd6, 0x76, 0x4c, 0x61, 0xef, 0xb9, 0x93, 0x02, 0xbd, 0x5b]);
-  expect(newEventId(1_469_922_850_259, bytes)).toBe('evt_01arz3ndektsv4rrffq69g5fav');
-  fc.assert(fc.property(time, entropy, (now, random) => pattern.test(newEventId(now, random))));
+  // The specification's own example, 01ARZ3NDEKTSV4RRFFQ69G5FAV, but for the first bit of its entropy, which is kept
+  // free to count up.
+  const bytes = Uint8Array.from([0x56, 0x76, 0x4c, 0x61, 0xef, 0xb9, 0x93, 0x02, 0xbd, 0x5b]);
+  expect(firstId(1_469_922_850_259, bytes)).toBe('evt_01arz3ndekasv4rrffq69g5fav');
+  fc.assert(fc.property(time, entropy, (now, random) => pattern.test(firstId(now, random))));
 });
 
 test('event ids sort by time', () => {
   fc.assert(
     fc.property(time, time, entropy, entropy, (a, b, random, other) => {
       fc.pre(a < b);
-      expect(newEventId(a, random) < newEventId(b, other)).toBe(true);
+      expect(firstId(a, random) < firstId(b, other)).toBe(true);
     }),
   );
 });
