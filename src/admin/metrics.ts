@@ -44,7 +44,7 @@ export function createMetrics(counts: () => Promise<readonly SinkCount[]>): Metr
 function requestMetrics(registry: Registry): Pick<Metrics, 'requests'> {
   const total = new Counter({
     name: 'candidate_connector_requests_total',
-    help: 'Requests to the webhook path, by how they ended.',
+    help: 'Requests to the receiver, health checks apart, by how they ended.',
     labelNames: ['result'],
     registers: [registry],
   });
