@@ -1,3 +1,4 @@
+import { count } from '../count.ts';
 import type { Problem } from './config.ts';
 import { ConfigError } from './config.ts';
 
@@ -36,6 +37,5 @@ function countLine(problems: readonly Problem[]): string {
   return parts.join(', ');
 }
 
-const count = (many: number, word: string): string => `${many} ${word}${many === 1 ? '' : 's'}`;
 const indent = (text: string): string => text.replaceAll(/^/gm, '  ');
 const keyOf = ({ line, column, message }: Problem): string => `${line}:${column}:${message}`;
