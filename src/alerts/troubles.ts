@@ -39,7 +39,7 @@ const describe: { readonly [kind in Notice['alert']]: (situation: Situation) => 
       sink,
       count: 0,
       since,
-      detail: `${sink} has failed for ${inWords(now - since)}. What is meant for it waits, and nothing is lost.`,
+      detail: `${sink} has failed for ${inWords(now - since)}. What is meant for it waits; what its retry.giveUpAfter passes for is given up, and stays there to be replayed.`,
       advice:
         'See what is wrong with it: candidate-connector check --live. It goes on by itself when it works again.',
     })),

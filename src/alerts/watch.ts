@@ -47,8 +47,10 @@ class TroubleWatch {
   readonly #parts: AlertParts;
   readonly #nextId = noticeIds();
   readonly #startedAt: number;
-  /** When people were last told, by cause (ms). */
+  /** When people were last told, by cause (ms); null where the store has to be asked. */
   #told: Map<string, number> | null = null;
+  /** When it was last logged that nobody can be told, by cause (ms). */
+  readonly #untold = new Map<string, number>();
   /** Sinks with something dead that people may not have been told of. */
   readonly #suspects = new Set<string>();
   /** What went dead until then has made its sink a suspect (ms). */
@@ -65,9 +67,9 @@ class TroubleWatch {
     if (alerts.length === 0) return;
     const now = clock.now();
     // A restart must not tell again what was told before it.
-    const told = (this.#told ??= await store.lastRaised(now));
-    // The clock was set back: what was told later than now would keep people from hearing anything until then.
-    for (const [cause, toldAt] of told) if (toldAt > now) told.delete(cause);
+    const told = (this.#told ??= await store.lastRaised());
+    // The clock was set back: what was told later than now would keep people from hearing of anything until then.
+    for (const [cause, toldAt] of told) told.set(cause, Math.min(toldAt, now));
     const looksForDead = alerts.some(({ kind }) => kind === 'dead');
     const situation: Situation = {
       now,
@@ -114,16 +116,19 @@ class TroubleWatch {
     const { store, config, wake, raised, untold } = this.#parts;
     const ways = actions.filter(({ sink }) => sink !== notice.sink);
     if (ways.length === 0) {
-      told.set(notice.cause, now);
+      // Not told: a config to come may have a way.
+      if (!mayTell(this.#untold.get(notice.cause), now)) return;
+      this.#untold.set(notice.cause, now);
       return untold(notice);
     }
     const { plan } = config();
     const raisedNotice: RaisedNotice = { ...notice, id: this.#nextId(now), raisedAt: now };
     const deliveries = ways.map((action) => planNotice(action, raisedNotice, now));
     const isNews = await store.raise({ notice: raisedNotice, configId: plan.id, deliveries, quietMs });
+    // Where the clock was set back, the store knows of a notice that was raised within the hour: it is tried again.
+    if (!isNews) return;
     // Only now: a notice that could not be stored is tried again at the next look.
     told.set(notice.cause, now);
-    if (!isNews) return;
     raised(raisedNotice);
     wake();
   }

@@ -25,6 +25,18 @@ alerts:
   { env: {}, connectors: new Map([['scripted', new ScriptedTool().connector]]) },
 );
 
+const withAnotherWay = {
+  ...config,
+  plan: {
+    ...config.plan,
+    alerts: config.plan.alerts.map(({ kind, afterMs, actions }) => ({
+      kind,
+      afterMs,
+      actions: actions.map((action) => ({ ...action, sink: 'tool' })),
+    })),
+  },
+};
+
 /** A watch on a real store, under a clock that stands still until `look`. `storeFails`: how many notices it fails to take. */
 async function watching({ storeFails = 0, paused = [] as string[] } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'alerts-'));
@@ -33,6 +45,7 @@ async function watching({ storeFails = 0, paused = [] as string[] } = {}) {
   await store.saveConfig({ id: configId, source: config.planSource, savedAt: start });
   const untold: string[] = [];
   let now = start;
+  let inForce = config;
   let failures = 0;
   let wakes = 0;
   let alarm: (() => void) | null = null;
@@ -53,7 +66,7 @@ async function watching({ storeFails = 0, paused = [] as string[] } = {}) {
           return () => {};
         },
       },
-      config: () => config,
+      config: () => inForce,
       paused: () => paused.map((sink) => ({ sink, since: start })),
       wake: () => (wakes += 1),
       raised: () => {},
@@ -86,6 +99,7 @@ async function watching({ storeFails = 0, paused = [] as string[] } = {}) {
       stop();
       stop = begin();
     },
+    adopt: (next: typeof config) => void (inForce = next),
     setBack: (ms: number) => (now -= ms),
     async event(sink = 'tool', outcome: Outcome = rejected, at = now): Promise<void> {
       const deliveries = [planned({ sink, lane: sink, dueAt: at })];
@@ -130,19 +144,24 @@ test('a sink is told of when it has been down for as long as the alert says, wit
       alert: 'paused',
       sink: 'tool',
       since: start,
-      detail: 'tool has failed for 60 seconds. What is meant for it waits, and nothing is lost.',
+      detail: expect.stringContaining('tool has failed for 60 seconds. What is meant for it waits;'),
       advice: expect.stringContaining('candidate-connector check --live'),
     },
   ]);
   expect(watch.wakes).toBe(1);
 });
 
-test('where every way leads through the sink in trouble nobody is told, and that is said once', async () => {
+test('where every way leads through the sink in trouble nobody is told, which is said once an hour, until there is another', async () => {
   const watch = await watching({ paused: ['other'] });
   await watch.look(minute);
   await watch.look(minute);
-  expect(await watch.causes()).toEqual([]);
   expect(watch.untold).toEqual(['paused other']);
+  await watch.look(hour);
+  expect(watch.untold).toEqual(['paused other', 'paused other']);
+  expect(await watch.causes()).toEqual([]);
+  watch.adopt(withAnotherWay);
+  await watch.look(minute);
+  expect(await watch.causes()).toEqual(['paused other']);
 });
 
 describe('what went dead', () => {
@@ -197,17 +216,44 @@ describe('what went dead', () => {
     expect(await watch.causes()).toEqual(['dead tool']);
   });
 
+  test('is told no second time when the clock is set by a few seconds', async () => {
+    const watch = await watching();
+    await watch.event('tool');
+    await watch.look(minute);
+    watch.setBack(15_000);
+    await watch.event('tool');
+    await watch.look(1000);
+    expect(await watch.causes()).toEqual(['dead tool']);
+  });
+
+  test('is told in the end also where the clock went back between two notices', async () => {
+    const watch = await watching();
+    await watch.event('tool');
+    await watch.look(minute);
+    await watch.event('tool');
+    await watch.look(2 * hour);
+    watch.setBack(hour);
+    await watch.look(10_000);
+    await watch.event('tool');
+    await watch.look(minute);
+    await watch.look(hour);
+    await watch.look(hour);
+    expect((await watch.causes()).length).toBe(3);
+  });
+
   test.each(['restart', 'goOn'] as const)(
-    'is told also after the clock was set back, once: %s',
+    'is told an hour after the clock was set back: %s',
     async (then) => {
       const watch = await watching();
       await watch.event('tool');
       await watch.look(day);
       watch.setBack(day);
       watch[then]();
+      await watch.look(minute);
       await watch.event('tool');
       await watch.look(minute);
-      await watch.look(minute);
+      expect(await watch.causes()).toEqual(['dead tool']);
+      await watch.look(hour);
       expect(await watch.causes()).toEqual(['dead tool', 'dead tool']);
     },
   );

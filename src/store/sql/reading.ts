@@ -59,7 +59,7 @@ export const noticesSince = query<NoticeRow>(`
   select ${noticeColumns} from notices n where n.raised_at >= $1 order by n.raised_at desc, n.seq desc limit $2`);
 
 export const newestNotices = query<{ readonly cause: string; readonly raised_at: number }>(`
-  select cause, max(raised_at) as raised_at from notices where raised_at <= $1 group by cause`);
+  select cause, max(raised_at) as raised_at from notices group by cause`);
 
 export const noticeById = query<NoticeRow>(`select ${noticeColumns} from notices n where n.id = $1`);
 

@@ -110,8 +110,8 @@ export function counts(db: Database): SinkCount[] {
   }));
 }
 
-export function lastRaised(db: Database, time: number): Map<string, number> {
-  return new Map(db.all(sql.newestNotices, time).map(({ cause, raised_at }) => [cause, raised_at]));
+export function lastRaised(db: Database): Map<string, number> {
+  return new Map(db.all(sql.newestNotices).map(({ cause, raised_at }) => [cause, raised_at]));
 }
 
 export function deadSince(db: Database, time: number): DeadCount[] {
