@@ -133,6 +133,7 @@ async function deliverSome(store: Store): Promise<void> {
           outcome: { outcome: 'delivered', receipt: { status: 200 } },
         },
         state: 'delivered',
+        settledAt: storedAt,
         dueAt: null,
         uncertain: false,
         progress: null,

@@ -8,7 +8,7 @@ import { Secret } from './secret.ts';
  */
 
 export { Secret };
-export { delivered, rejected, retry, sinkWide, unknown } from './connector/outcomes.ts';
+export { delivered, perhapsSinkWide, rejected, retry, sinkWide, unknown } from './connector/outcomes.ts';
 export { digestInShort, eventInShort, noticeInShort } from './connector/default-texts.ts';
 export { fetchFailure } from './connector/fetch-failure.ts';
 export { statedDelayMs } from './connector/stated-delay.ts';

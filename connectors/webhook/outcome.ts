@@ -1,8 +1,8 @@
 import {
   delivered,
   fetchFailure,
+  perhapsSinkWide,
   rejected,
-  retry,
   sinkWide,
   statedDelayMs,
   unknown,
@@ -48,11 +48,11 @@ function outcomeOfAnswer(answer: Answer, now: number): Outcome {
 const retried = new Set([408, 425, 429]);
 
 /** Faults of one message as well as of the receiver as a whole: others may do better. */
-const ofThisMessage = new Set([408, 425, 500, 501, 505, 507, 508]);
+const perhapsOfThisMessage = new Set([408, 425, 500, 501, 505, 507, 508]);
 
 function later(status: number, detail: string, retryAfterMs: number | null): Retry {
   const reason = status === 429 ? 'rate_limited' : status === 408 ? 'timeout' : 'server';
-  const again = ofThisMessage.has(status) ? retry : sinkWide;
+  const again = perhapsOfThisMessage.has(status) ? perhapsSinkWide : sinkWide;
   return again(reason, detail, retryAfterMs);
 }
 

@@ -16,6 +16,9 @@ export const retry = (reason: Reason, detail: string, retryAfterMs: number | nul
 /** A retry for a fault of the sink: other messages would fare the same. */
 export const sinkWide: typeof retry = (...said) => ({ ...retry(...said), sinkWide: true });
 
+/** A retry for a fault that may be the sink's, or this message's. */
+export const perhapsSinkWide: typeof retry = (...said) => ({ ...retry(...said), sinkWide: 'perhaps' });
+
 export const rejected = (reason: Reason, detail: string, advice: string): Rejected => ({
   outcome: 'rejected',
   reason,

@@ -57,7 +57,10 @@ export async function makeCall(
     claimed: one.claimed,
     result: resultOf(one, sink, { startedAt, endedAt, random: parts.random }),
   }));
-  await insist(parts, shutdown, () => parts.store.record(settled.map(({ result }) => result)));
+  await insist(parts, shutdown, () => {
+    const settledAt = parts.clock.now();
+    return parts.store.record(settled.map(({ result }) => ({ ...result, settledAt })));
+  });
   for (const { claimed, result } of settled) {
     const { state, dueAt, attempt } = result;
     parts.observe({ ...claimed, outcome: attempt.outcome, state, dueAt, startedAt, endedAt });
@@ -85,7 +88,7 @@ function resultOf(
   { claimed: { delivery }, prepared, ending }: Carried,
   sink: SinkConfig | undefined,
   { startedAt, endedAt, random }: { startedAt: number; endedAt: number; random: () => number },
-): AttemptResult {
+): Omit<AttemptResult, 'settledAt'> {
   const settlement = settle(delivery, ending, {
     policy: sink?.retry ?? noRetry,
     now: endedAt,

@@ -26,14 +26,16 @@ export class Pace {
   }
 
   /** Counts `count` as started now. */
-  spend(lane: string, limit: PaceLimit, now: number, count: number): void {
-    this.#wholeAt.set(lane, now + this.#owedMs(lane, limit, now) + count * intervalMs(limit));
+  spend(lane: string, limit: PaceLimit, now: number, count: number): Spent {
+    const before = now + this.#owedMs(lane, limit, now);
+    const after = before + count * intervalMs(limit);
+    this.#wholeAt.set(lane, after);
+    return { before, after };
   }
 
-  /** Takes back one that was counted and asked nothing of the tool. */
-  giveBack(lane: string, limit: PaceLimit): void {
-    const wholeAt = this.#wholeAt.get(lane);
-    if (wholeAt !== undefined) this.#wholeAt.set(lane, wholeAt - intervalMs(limit));
+  /** Takes back what asked nothing of the tool, unless something else was counted or held in the lane since. */
+  giveBack(lane: string, { before, after }: Spent): void {
+    if (this.#wholeAt.get(lane) === after) this.#wholeAt.set(lane, before);
   }
 
   /** Lets nothing start before `time`, as the tool asked, and no burst then. */
@@ -61,6 +63,12 @@ export class Pace {
       for (const [lane, time] of times) if (time <= now) times.delete(lane);
     }
   }
+}
+
+/** When the allowance would be whole (ms), before and after something was counted. */
+export interface Spent {
+  readonly before: number;
+  readonly after: number;
 }
 
 const intervalMs = ({ count, perMs }: PaceLimit): number => perMs / count;

@@ -59,11 +59,15 @@ export function settle(
   const dueAt = Math.ceil(outcome.outcome === 'unknown' ? Math.max(waited, quietAt) : waited);
   // A connector that was itself down for days still gives a delivery its whole time from the first attempt on.
   const giveUpAt = Math.max(delivery.since, delivery.firstAttemptAt ?? now) + policy.giveUpAfterMs;
+  if (dueAt > giveUpAt && isStated(outcome) && now < giveUpAt) {
+    // The tool asked for more time than there is: it gets what there is, and one more attempt.
+    return { ...rest, state: 'pending', dueAt: giveUpAt, lastError: outcome.detail };
+  }
   if (dueAt > giveUpAt) {
     return {
       ...rest,
       state: 'dead',
-      lastError: `Given up after ${delivery.attempts} attempts. ${outcome.detail}`,
+      lastError: `Given up after ${delivery.attempts === 1 ? 'one attempt' : `${delivery.attempts} attempts`}. ${outcome.detail}`,
     };
   }
   return { ...rest, state: 'pending', dueAt, lastError: outcome.detail };
@@ -76,8 +80,10 @@ function delayMs(
   policy: RetryPolicy,
   random: () => number,
 ): number {
-  if (outcome.outcome === 'retry' && outcome.retryAfterMs !== undefined) {
-    return Math.max(outcome.retryAfterMs, policy.minDelayMs);
-  }
+  if (isStated(outcome)) return Math.max(outcome.retryAfterMs, policy.minDelayMs);
   return backoffMs(attempt, policy, random);
+}
+
+function isStated(outcome: Retry | Unknown): outcome is Retry & { readonly retryAfterMs: number } {
+  return outcome.outcome === 'retry' && outcome.retryAfterMs !== undefined;
 }

@@ -2,7 +2,7 @@ import type { SinkConfig } from '../config/config.ts';
 import type { Outcome } from '../model.ts';
 import { Breaker, longestBetweenProbesMs, type SinkChange, type SinkHealth } from './breaker.ts';
 import { Occupancy, type Limits, type Place } from './occupancy.ts';
-import { Pace } from './pace.ts';
+import { Pace, type Spent } from './pace.ts';
 
 /** Permission to start calls, each of which has to be started or given back. */
 export interface Permit {
@@ -16,6 +16,8 @@ export interface Permit {
 export interface Ticket {
   readonly place: Place;
   readonly probe: boolean;
+  /** What it took of its lane's allowance; null where there is no pace. */
+  readonly spent: Spent | null;
 }
 
 /** What became of one delivery of a call. */
@@ -61,8 +63,8 @@ export class Traffic {
   }
 
   started(place: Place, sink: SinkConfig | undefined, now: number, probe: boolean): Ticket {
-    if (sink?.pace) this.#pace.spend(place.lane, sink.pace, now, 1);
-    return { place, probe };
+    const spent = sink?.pace ? this.#pace.spend(place.lane, sink.pace, now, 1) : null;
+    return { place, probe, spent };
   }
 
   /**
@@ -70,13 +72,13 @@ export class Traffic {
    * the tool was asked about; nothing of a call that came to nothing.
    */
   ended(
-    { place, probe }: Ticket,
+    { place, probe, spent }: Ticket,
     ended: readonly Ended[],
     sink: SinkConfig | undefined,
     now: number,
   ): SinkChange | null {
     this.#occupancy.free(place, 1);
-    if (ended.length === 0 && sink?.pace) this.#pace.giveBack(place.lane, sink.pace);
+    if (ended.length === 0 && spent) this.#pace.giveBack(place.lane, spent);
     for (const { outcome } of ended) this.#obey(outcome, place.lane, sink, now);
     return this.#breaker(place.sink).ended(healthOf(ended.map(({ outcome }) => outcome)), {
       deliveryId: ended[0]?.deliveryId ?? '',
@@ -134,9 +136,14 @@ function limitsOf(sink: SinkConfig | undefined): Limits {
 function healthOf(outcomes: readonly Outcome[]): SinkHealth {
   if (outcomes.some(({ outcome }) => outcome === 'delivered')) return 'works';
   if (outcomes.some(concernsSink)) return 'fails';
-  return outcomes.some(({ outcome }) => outcome === 'retry') ? 'fails perhaps' : 'unsaid';
+  return outcomes.some(mayConcernSink) ? 'fails perhaps' : 'unsaid';
 }
 
 function concernsSink(outcome: Outcome): boolean {
   return outcome.outcome === 'unknown' || (outcome.outcome === 'retry' && outcome.sinkWide === true);
+}
+
+function mayConcernSink(outcome: Outcome): boolean {
+  if (outcome.outcome !== 'retry') return false;
+  return outcome.sinkWide === 'perhaps' || outcome.reason === 'rate_limited';
 }

@@ -16,6 +16,8 @@ export interface WorkerParts extends CallParts {
 
 /** Another process may have replayed something, so the store is looked at this often unless told otherwise. */
 const defaultPollMs = 1000;
+/** What a failure put off is due again by then, mostly. */
+const soonMs = 10 * 60_000;
 
 /**
  * Carries out what is due: claims it (which puts the intent to send on disk), attempts it once, records the outcome.
@@ -29,7 +31,7 @@ export class Worker {
   #pump: Promise<void> | null = null;
   #again = false;
   readonly #turns = new Turns();
-  /** The sinks that something waits for. */
+  /** The sinks that something waits for, or will soon. */
   #waitedFor: ReadonlySet<string> = new Set();
   #stopping = false;
   #cancelAlarm: () => void = () => {};
@@ -99,7 +101,7 @@ export class Worker {
     this.#traffic.tidy(this.#parts.config().sinks, elapsed);
     try {
       const heads = await this.#parts.store.lanes();
-      this.#waitedFor = new Set(heads.map(({ sink }) => sink));
+      this.#waitedFor = new Set(heads.filter(({ dueAt }) => dueAt <= now + soonMs).map(({ sink }) => sink));
       const due = heads.filter(({ dueAt }) => dueAt <= now);
       const looks = await Promise.all(this.#turns.inTurn(due).map((head) => this.#claimLane(head, moment)));
       const { pollMs = defaultPollMs } = this.#parts;
@@ -125,9 +127,10 @@ export class Worker {
     const batch = sink?.connector.batch?.max ?? 1;
     let started = 0;
     try {
-      const claimed = await this.#parts.store.claim({ lane: head.lane, now, limit: calls * batch });
+      const limit = calls * batch;
+      const claimed = await this.#parts.store.claim({ lane: head.lane, now, limit, newestFirst: probe });
       for (const call of chunks(claimed, batch)) {
-        this.#begin(call, sink, this.#traffic.started(head, sink, elapsed, probe));
+        this.#begin(call, sink, this.#traffic.started(head, sink, this.#parts.clock.elapsed(), probe));
         started += 1;
       }
     } finally {

@@ -90,7 +90,7 @@ function sqliteStore(
     event: (id) => reading((db) => read.event(db, id)),
     notices: (filter) => reading((db) => read.notices(db, filter)),
     notice: (id) => reading((db) => read.notice(db, id)),
-    lastRaised: (time) => reading((db) => read.lastRaised(db, time)),
+    lastRaised: () => reading(read.lastRaised),
     delivery: (id) => reading((db) => read.delivery(db, id)),
     deliveries: (filter) => reading((db) => read.deliveries(db, filter)),
     rejectedRequests: (limit) => reading((db) => read.rejectedRequests(db, limit)),

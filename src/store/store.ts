@@ -44,7 +44,7 @@ export interface Store {
    * From then on these are one digest, under the id of the first: it is claimed as one, always the same, and whatever
    * is done to one of its deliveries is done to all.
    */
-  claim(query: { lane: string; now: number; limit: number }): Promise<Claimed[]>;
+  claim(query: ClaimQuery): Promise<Claimed[]>;
   /** Records how attempts ended. A delivery that is no longer in this attempt (by its number) is left as it is. */
   record(results: readonly AttemptResult[]): Promise<void>;
   /**
@@ -54,8 +54,8 @@ export interface Store {
    */
   rescue(now: number, settlingMs: number): Promise<number>;
   /**
-   * Takes back claims that nothing was done about: pending again and due at `until`, the attempt not counted. The time
-   * until then is not counted for giving up, either.
+   * Takes back claims that nothing was done about: pending again and due at `until`, the attempt not counted; a digest
+   * that was never attempted is none any more. The time until then is not counted for giving up.
    */
   defer(items: readonly Deferral[], now: number): Promise<void>;
   /** The receipt of the earliest delivered message with this thread key on this sink. */
@@ -76,8 +76,8 @@ export interface Store {
   /** Newest first. */
   notices(filter: NoticeFilter): Promise<NoticeStory[]>;
   notice(id: string): Promise<NoticeDetail | null>;
-  /** When the newest notice of each cause was raised (ms), among those raised at or before `time`. */
-  lastRaised(time: number): Promise<Map<string, number>>;
+  /** When the newest notice of each cause was raised (ms). */
+  lastRaised(): Promise<Map<string, number>>;
   delivery(id: string): Promise<Delivery | null>;
   /** Deliveries in these states, oldest first, those of notices last. */
   deliveries(filter: DeliveryFilter): Promise<Delivery[]>;
@@ -138,6 +138,14 @@ export interface Acceptance {
   readonly correlationReused: boolean;
 }
 
+export interface ClaimQuery {
+  readonly lane: string;
+  readonly now: number;
+  readonly limit: number;
+  /** What became due last comes first: to try something else than what has failed for long. */
+  readonly newestFirst?: boolean;
+}
+
 export interface LaneHead {
   readonly lane: string;
   readonly sink: string;
@@ -160,6 +168,8 @@ export interface AttemptResult {
   readonly deliveryId: string;
   readonly attempt: Attempt;
   readonly state: Exclude<DeliveryState, 'sending' | 'discarded'>;
+  /** When this is put down: what is final is so from then on (ms). */
+  readonly settledAt: number;
   /** When to try again; only with `pending`. */
   readonly dueAt: number | null;
   readonly uncertain: boolean;

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
-import type { Delivery } from '../../src/model.ts';
+import type { Delivery, Outcome } from '../../src/model.ts';
 import type { Bench } from './store.ts';
 import {
   arrival,
   claimDue,
+  configId,
   day,
   delivered,
   idsOf,
@@ -34,6 +35,30 @@ export function carryingOut(bench: () => Bench): void {
       { lane: 'a/1', sink: 'a', dueAt: t0 + 3 },
       { lane: 'b', sink: 'b', dueAt: t0 + 1 },
     ]);
+  });
+
+  test('claims what became due last, when asked to', async () => {
+    const { store } = bench();
+    const ids = await accept({ dueAt: t0 + 2 }, { dueAt: t0 + 5 }, { dueAt: t0 + 3 }, { dueAt: t0 + 9 });
+    const lane = 'slack #hiring';
+    const claimed = await store.claim({ lane, now: t0 + 5, limit: 2, newestFirst: true });
+    expect(claimed.map(({ delivery }) => delivery.id)).toEqual([ids[1], ids[2]]);
+  });
+
+  test('keeps what a person replayed marked as such until nobody knows what became of it', async () => {
+    const { store } = bench();
+    const [id] = await accept({});
+    const claimAndRecord = async (now: number, outcome: Outcome) => {
+      const [claimed] = await claimDue(store, now);
+      await store.record([resultOf(claimed!, outcome, { state: 'pending', dueAt: now })]);
+      return (await store.delivery(id!))?.replayed;
+    };
+    const [first] = await claimDue(store);
+    await store.record([resultOf(first!, rejected)]);
+    await store.replay([{ deliveryId: id!, configId, planned: planned() }], t0 + 1);
+    expect(await store.delivery(id!)).toMatchObject({ replayed: true });
+    expect(await claimAndRecord(t0 + 1, retry)).toBe(true);
+    expect(await claimAndRecord(t0 + 1, unknown)).toBe(false);
   });
 
   test('has no lanes when nothing is pending', async () => {
@@ -174,7 +199,7 @@ export function carryingOut(bench: () => Bench): void {
   test('rescues more than fits into one step', async () => {
     const { store } = bench();
     await accept(...Array.from({ length: 1100 }, () => ({})));
-    await claimDue(store, t0, undefined, 2000);
+    for (let claims = 0; claims < 2; claims += 1) await claimDue(store, t0, undefined, 2000);
     expect(await store.rescue(t0, 0)).toBe(1100);
   });
 
@@ -214,11 +239,8 @@ export function carryingOut(bench: () => Bench): void {
     const { store } = bench();
     await accept({}, {}, {}, {});
     const [a, b, c, d] = await claimDue(store);
-    const at = (endedAt: number, claimed: typeof a, ts: string) => {
-      const outcome = { outcome: 'delivered', receipt: { ts } } as const;
-      const result = resultOf(claimed!, outcome, { thread: 'candidate 1' });
-      return { ...result, attempt: { ...result.attempt, endedAt } };
-    };
+    const at = (settledAt: number, claimed: typeof a, ts: string) =>
+      resultOf(claimed!, { outcome: 'delivered', receipt: { ts } }, { thread: 'candidate 1', settledAt });
     await store.record([
       at(t0 + 9, a, 'later'),
       at(t0 + 7, b, 'earliest'),

@@ -162,17 +162,41 @@ export function digests(bench: () => Bench): void {
     const sizes = (await claimContents(t0, 500)).map(({ length }) => length);
     expect(sizes).toEqual(Array.from({ length: 10 }, () => 100));
     expect(await claimContents(t0, 500)).toHaveLength(5);
+    expect(await store.rescue(t0, 0)).toBe(1500);
+    expect(await claimContents(t0, 500)).toHaveLength(10);
   });
 
-  test('puts off a digest whole, and nothing joins it any more', async () => {
+  test('puts off a digest that was never attempted: it is none any more, and others may join what becomes of it', async () => {
     const { store } = bench();
     const ids = await acceptMany(2);
     const [claimed] = await claimDue(store);
     await store.defer([{ deliveryId: claimed!.delivery.id, until: t0 + day }], t0);
-    const pending = { state: 'pending', dueAt: t0 + day, attempts: 0, firstAttemptAt: null };
+    const pending = { state: 'pending', dueAt: t0 + day, attempts: 0, firstAttemptAt: null, carrier: null };
     expect(await get(ids)).toMatchObject([pending, pending]);
     const late = await accept({ dueAt: t0 + day });
-    expect(await claimContents(t0 + day)).toEqual([ids, [late]]);
+    expect(await store.discard([ids[1]!])).toEqual([{ deliveryId: ids[1], done: true }]);
+    expect(await claimContents(t0 + day)).toEqual([[ids[0], late]]);
+  });
+
+  test('puts off one that was attempted whole, with the same events', async () => {
+    const { store } = bench();
+    const ids = await acceptMany(2);
+    const [claimed] = await claimDue(store);
+    await store.record([resultOf(claimed!, retry, { dueAt: t0 + minute })]);
+    await claimDue(store, t0 + minute);
+    await store.defer([{ deliveryId: ids[0]!, until: t0 + day }], t0 + minute);
+    await accept({ dueAt: t0 + day });
+    expect((await claimContents(t0 + day))[0]).toEqual(ids);
+  });
+
+  test('begins a digest with its first delivery also where what became due last comes first', async () => {
+    const { store } = bench();
+    const ids = await acceptMany(3, { groupMax: 2 });
+    const query = { lane: 'slack #hiring', now: t0, limit: 1, newestFirst: true };
+    const [first] = await store.claim(query);
+    expect(first).toMatchObject({ delivery: { id: ids[0] } });
+    expect(first!.events.map(({ id }) => `dlv_${id.slice(4)}_1`)).toEqual(ids.slice(0, 2));
+    expect(await store.claim(query)).toMatchObject([{ delivery: { id: ids[2] } }]);
   });
 
   test('replays a digest whole, whichever of its deliveries is named', async () => {

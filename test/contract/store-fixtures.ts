@@ -88,6 +88,7 @@ export function resultOf(
     deliveryId: delivery.id,
     attempt: { number: delivery.attempts, startedAt, endedAt: startedAt + 5, outcome },
     state: stateAfter[outcome.outcome],
+    settledAt: startedAt + 5,
     dueAt: outcome.outcome === 'retry' ? startedAt + minute : null,
     uncertain: outcome.outcome === 'unknown',
     progress: null,

@@ -196,8 +196,11 @@ class Both {
       await this.#record(id, one);
     } else if (one.op === 'defer') {
       const until = this.#now + one.byMs;
+      const carrier = this.#model.find(id)?.carrier ?? id;
       await this.#store.defer([{ deliveryId: id, until }], this.#now);
       this.#model.defer(id, until, this.#now);
+      // Never attempted, it is no digest any more, and what becomes of its events may go in others.
+      if (this.#model.find(id)?.carrier === null) this.#told.delete(carrier);
     } else if (one.op === 'replay') {
       const to = this.#planned(one.plan);
       await this.#store.replay([{ deliveryId: id, configId, planned: to }], this.#now);

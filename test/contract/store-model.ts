@@ -132,7 +132,7 @@ export class StoreModel {
     if (found?.state !== 'sending' || found.attempts !== attempt.number) return;
     for (const kept of this.#together(found)) {
       Object.assign(kept, { state, dueAt: dueAt ?? kept.dueAt, uncertain, progress, lastError });
-      kept.replayed = false;
+      if (attempt.outcome.outcome === 'unknown') kept.replayed = false;
       if (attempt.outcome.outcome === 'delivered') kept.receipt = attempt.outcome.receipt;
       kept.message = message ?? kept.message;
       kept.history.push(attempt);
@@ -156,7 +156,7 @@ export class StoreModel {
     for (const kept of this.#together(found)) {
       Object.assign(kept, { state: 'pending', dueAt: until, since: kept.since + until - now });
       kept.attempts -= 1;
-      if (kept.attempts === 0) kept.firstAttemptAt = null;
+      if (kept.attempts === 0) Object.assign(kept, { firstAttemptAt: null, carrier: null });
     }
   }
 

@@ -103,6 +103,17 @@ describe('giving up', () => {
   test('is counted anew after a replay', () => {
     expect(settled(ended(retry), { firstAttemptAt: now - 10 * policy.giveUpAfterMs }).state).toBe('pending');
   });
+  test('comes after one more attempt where the tool asked for more time than there is', () => {
+    const stated = { ...retry, retryAfterMs: policy.giveUpAfterMs };
+    const old = { since: now - 1000, firstAttemptAt: now - 1000 };
+    const giveUpAt = now - 1000 + policy.giveUpAfterMs;
+    expect(settled(ended(stated), old)).toMatchObject({ state: 'pending', dueAt: giveUpAt });
+    const late = { since: now - policy.giveUpAfterMs, firstAttemptAt: now - policy.giveUpAfterMs };
+    expect(settled(ended(stated), late)).toMatchObject({
+      state: 'dead',
+      lastError: 'Given up after one attempt. The tool is down.',
+    });
+  });
   test('keeps the doubt visible', () => {
     const old = {
       attempts: 9,

@@ -123,3 +123,41 @@ test('where the connector has lanes, one call at a time is under way in each', (
   expect(traffic.permit(one, ordered, 0)).toMatchObject({ calls: 0 });
   expect(traffic.permit(other, ordered, 0)).toMatchObject({ calls: 1 });
 });
+
+test('what fails for its own message alone never pauses the sink, and lets another probe at once', () => {
+  const own: Outcome = { outcome: 'retry', reason: 'server', detail: '452 The mailbox is full.' };
+  const perhaps: Outcome = { ...own, sinkWide: 'perhaps' };
+  const fail = (traffic: Traffic, outcome: Outcome, now = 0) => {
+    for (let message = 0; message < 30; message += 1) {
+      const { calls, probe } = traffic.permit(one, sink, now);
+      if (calls === 0) return;
+      traffic.giveBack(one, calls - 1, probe);
+      const ended = [{ deliveryId: `dlv_${message}`, outcome }];
+      traffic.ended(traffic.started(one, sink, now, probe), ended, sink, now);
+    }
+  };
+  const working = new Traffic(() => 0.5);
+  fail(working, own);
+  expect(working.paused()).toEqual([]);
+  fail(working, perhaps);
+  expect(working.paused()).toMatchObject([{ sink: 'tool' }]);
+
+  const outage = paused();
+  const { calls, probe } = outage.permit(one, sink, later);
+  outage.giveBack(one, calls - 1, probe);
+  outage.ended(outage.started(one, sink, later, probe), [{ deliveryId: 'dlv_1', outcome: own }], sink, later);
+  expect(outage.permit(other, sink, later)).toMatchObject({ calls: 1, probe: true });
+});
+
+test('allowance is given back only where nothing else was counted or held since', () => {
+  const paced = { ...sink, concurrency: 4, pace: { count: 2, perMs: 1000, burst: 1 } };
+  const traffic = new Traffic(() => 0.5);
+  const start = (now: number) => {
+    const { calls, probe } = traffic.permit(one, paced, now);
+    return calls > 0 ? traffic.started(one, paced, now, probe) : null;
+  };
+  const first = start(0)!;
+  expect(start(500)).not.toBeNull();
+  traffic.ended(first, [], paced, 500);
+  expect(start(500)).toBeNull();
+});

@@ -44,9 +44,19 @@ export const laneHeads = query<LaneRow>(`
     select d.seq from deliveries d where ${waits} and d.lane = heads.lane order by d.due_at, d.seq limit 1
   )`);
 
-export const dueInLane = query<DueRow>(`
+const dueInLane = (order: string) =>
+  query<DueRow>(`
   select ${deliveryColumns}, ${eventColumns} from ${deliveries}
-  where ${waits} and d.lane = $1 and d.due_at <= $2 order by d.due_at, d.seq limit $3`);
+  where ${waits} and d.lane = $1 and d.due_at <= $2 order by ${order} limit $3`);
+
+export const dueFirst = dueInLane('d.due_at, d.seq');
+export const dueLast = dueInLane('d.due_at desc, d.seq desc');
+
+/** The one that a digest goes out under. */
+export const firstOfGroup = query<DueRow>(`
+  select ${deliveryColumns}, ${eventColumns} from ${deliveries}
+  where d.state = 'pending' and d.group_key is not null and d.carrier is null
+    and d.lane = $1 and d.group_key = $2 and d.sink = $3 and d.due_at <= $4 order by d.due_at, d.seq limit 1`);
 
 const beginAttempt = `
   state = 'sending', attempts = attempts + 1, started_at = $2, first_attempt_at = coalesce(first_attempt_at, $2)`;
@@ -67,8 +77,8 @@ export const eventsOfDigest = query<EventRow>(`
 
 /** The message and the thread of a digest are kept with its carrier only. */
 export const record = change(`
-  state = $2, started_at = null, due_at = coalesce($3, due_at), uncertain = $4, replayed = 0, progress = $5, last_error = $6,
-  receipt = $7, ended_at = $8,
+  state = $2, started_at = null, due_at = coalesce($3, due_at), uncertain = $4, progress = $5, last_error = $6,
+  receipt = $7, ended_at = $8, replayed = case when $11 = 'unknown' then 0 else replayed end,
   message = case when seq = $1 then coalesce($9, message) end, thread = case when seq = $1 then coalesce($10, thread) end`);
 
 export const insertAttempt = `
@@ -83,7 +93,8 @@ export const rescue = change(`
 
 export const defer = change(`
   state = 'pending', started_at = null, attempts = attempts - 1, due_at = $2, since = since + $3,
-  first_attempt_at = case when attempts = 1 then null else first_attempt_at end`);
+  first_attempt_at = case when attempts = 1 then null else first_attempt_at end,
+  carrier = case when attempts = 1 then null else carrier end`);
 
 export const receiptOfThread = query<{ readonly receipt: string }>(`
   select receipt from deliveries where sink = $1 and thread = $2 and state = 'delivered'

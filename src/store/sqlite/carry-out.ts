@@ -30,9 +30,10 @@ function recordOne({ db, tallies }: Transaction, result: AttemptResult): void {
     jsonOrNull(result.progress),
     result.lastError,
     outcome.outcome === 'delivered' ? JSON.stringify(outcome.receipt) : null,
-    state === 'delivered' || state === 'dead' ? attempt.endedAt : null,
+    state === 'delivered' || state === 'dead' ? result.settledAt : null,
     jsonOrNull(result.message),
     result.thread,
+    outcome.outcome,
   );
   tallies.moved(found.sink, 'sending', state, count);
   insertAttempt(db, found, attempt.startedAt, attempt.endedAt, outcome);

@@ -2,33 +2,24 @@ import type { Event, RaisedNotice } from '../../model.ts';
 import { toDelivery, toEvent, toNotice } from '../rows.ts';
 import * as sql from '../sql/carrying-out.ts';
 import { noticeById } from '../sql/reading.ts';
-import type { Claimed } from '../store.ts';
+import type { Claimed, ClaimQuery } from '../store.ts';
 import type { Database } from './database.ts';
 import { apply } from './deliveries.ts';
 import type { Transaction } from './transaction.ts';
 
-interface ClaimQuery {
-  readonly lane: string;
-  readonly now: number;
-  readonly limit: number;
-}
-
-/** A claim takes no further digest when it has so many deliveries: nobody is answered while its transaction runs. */
+/** A claim takes nothing further when it has so many deliveries: nobody is answered while its transaction runs. */
 const mostDeliveries = 1000;
 
 /** See Store.claim. */
-export function claim(
-  transaction: Transaction,
-  { lane, now, limit }: ClaimQuery,
-  most = mostDeliveries,
-): Claimed[] {
-  const rows = transaction.db.all(sql.dueInLane, lane, now, limit);
+export function claim(transaction: Transaction, query: ClaimQuery, most = mostDeliveries): Claimed[] {
+  const { lane, now, limit, newestFirst = false } = query;
+  const rows = transaction.db.all(newestFirst ? sql.dueLast : sql.dueFirst, lane, now, limit);
   const claimed = claimRows(transaction, rows, now, most);
   const left = limit - claimed.length;
-  const mostLeft = most - claimed.reduce((sum, { events }) => sum + Math.max(1, events.length), 0);
+  const mostLeft = most - claimed.reduce((sum, one) => sum + deliveriesIn(one), 0);
   if (rows.length < limit || left === 0 || mostLeft <= 0) return claimed;
   // Rows that went along in a digest leave their places to those after them.
-  return [...claimed, ...claim(transaction, { lane, now, limit: left }, mostLeft)];
+  return [...claimed, ...claim(transaction, { ...query, limit: left }, mostLeft)];
 }
 
 function claimRows(
@@ -39,21 +30,27 @@ function claimRows(
 ): Claimed[] {
   const claimed: Claimed[] = [];
   const wentAlong = new Set<number>();
+  let taken = 0;
   for (const row of rows) {
-    if (wentAlong.size >= most) break;
+    if (taken >= most) break;
     if (wentAlong.has(row.seq)) continue;
     if (row.group_key !== null && row.carrier === null) {
-      const members = beginDigest(db, row, now);
+      const first = db.get(sql.firstOfGroup, row.lane, row.group_key, row.sink, now) ?? row;
+      const members = beginDigest(db, first, now);
       for (const { seq } of members) wentAlong.add(seq);
       tallies.moved(row.sink, 'pending', 'sending', members.length);
-      claimed.push(toClaimed(db, { ...row, carrier: row.seq, carrier_event_id: row.event_id }, now));
+      claimed.push(toClaimed(db, { ...first, carrier: first.seq, carrier_event_id: first.event_id }, now));
     } else {
       tallies.moved(row.sink, 'pending', 'sending', apply(db, sql.claim, row, now));
       claimed.push(toClaimed(db, row, now));
     }
+    taken += deliveriesIn(claimed.at(-1)!);
   }
   return claimed;
 }
+
+/** A notice's has no event. */
+const deliveriesIn = ({ events }: Claimed): number => Math.max(1, events.length);
 
 function beginDigest(db: Database, row: sql.DueRow, now: number): { readonly seq: number }[] {
   return db.all(sql.beginDigest, row.seq, now, row.lane, row.group_key, row.sink, row.group_max);
