@@ -7,7 +7,7 @@ import { eventFields } from './json.ts';
 import { jsonLine, printable } from './paint.ts';
 import { storedPlans } from './stored-plans.ts';
 import { storiesOf } from './stories.ts';
-import { configOf, withStore, type ConfigOption } from './with-store.ts';
+import { configOf, withStoreAndConfig, type ConfigOption } from './with-store.ts';
 
 interface BacktestOptions extends ConfigOption {
   /** In milliseconds since the epoch. */
@@ -18,7 +18,7 @@ interface BacktestOptions extends ConfigOption {
 /** Decides the stored events again by the config in `file`, and shows what differs from what was decided. Writes nothing. */
 export async function backtest(file: string, options: BacktestOptions, io: Io): Promise<number> {
   const next = await configOf({ config: file }, io);
-  return withStore(options, io, async (store, config) => {
+  return withStoreAndConfig(options, io, async (store, config) => {
     const mask: Mask = (text) => next.mask(config.mask(text));
     const plans = storedPlans(store, io);
     const summary = new BacktestSummary();

@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander';
 import about from '../../package.json' with { type: 'json' };
 import { ago, candidateId, integer, positive, statusOption, time } from './arguments.ts';
+import { deliveryStates } from '../model.ts';
 import type { Io } from './io.ts';
 
 type Add = (name: string, description: string, examples: readonly string[]) => Command;
@@ -109,23 +110,33 @@ function looking(add: Add, io: Io, done: Done): void {
   add('events', 'list what came and what became of it, newest first', [
     'events --since 7d --status Completed',
     'events --candidate 0123456789abcdef0123456789abcdef --json',
+    'events --state dead   # what was given up, and why',
     'events --rejected   # requests that were refused for their content',
     'events --notices    # what the alerts told people, and whether it reached them',
   ])
     .option('--since <duration>', 'only what came within this time, such as 7d', ago)
     .addOption(statusOption())
     .option('--candidate <id>', 'only this candidate', candidateId)
+    .addOption(new Option('--state <state>', 'only with a delivery in this state').choices(deliveryStates))
+    .option('--sink <name>', 'with --state: only deliveries to this sink')
     .option('--limit <n>', 'at most so many; 100 if not given, and all with --json', positive)
     .addOption(
       new Option('--rejected', 'list the refused requests instead').conflicts([
         'since',
         'status',
         'candidate',
+        'state',
+        'sink',
         'notices',
       ]),
     )
     .addOption(
-      new Option('--notices', 'list what the alerts told people instead').conflicts(['status', 'candidate']),
+      new Option('--notices', 'list what the alerts told people instead').conflicts([
+        'status',
+        'candidate',
+        'state',
+        'sink',
+      ]),
     )
     .option('--json', 'print JSON lines')
     .action(async (options) => done(await (await import('./events.ts')).events(options, io)));
@@ -134,7 +145,7 @@ function looking(add: Add, io: Io, done: Done): void {
     'event evt_01jd3v5m8k2q4r6t8w0y1z3a5c',
     'event evt_01jd3v5m8k2q4r6t8w0y1z3a5c --json',
   ])
-    .argument('<id>', 'the event id, or that of a notice (ntc_…)')
+    .argument('<id>', 'the id of the event, of one of its deliveries (dlv_…), or of a notice (ntc_…)')
     .option('--json', 'print one JSON object')
     .action(async (id, options) => done(await (await import('./event.ts')).event(id, options, io)));
 }

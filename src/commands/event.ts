@@ -13,11 +13,19 @@ import { withStore, type ConfigOption } from './with-store.ts';
 export async function event(id: string, options: ConfigOption & { json?: boolean }, io: Io): Promise<number> {
   return withStore(options, io, async (store) => {
     const json = options.json ?? false;
-    io.out(
-      id.startsWith('ntc_') ? await noticeStory(id, json, store, io) : await eventStory(id, json, store, io),
-    );
+    const subject = await subjectOf(id, store);
+    const story = subject.startsWith('ntc_') ? noticeStory : eventStory;
+    io.out(await story(subject, json, store, io));
     return exit.ok;
   });
+}
+
+/** The event or notice that an id leads to: its own, or that of one of its deliveries, which is what the tools know. */
+async function subjectOf(id: string, store: Store): Promise<string> {
+  if (!id.startsWith('dlv_')) return id;
+  const delivery = await store.delivery(id);
+  if (!delivery) throw new CommandError(`there is no delivery ${printable(id)}; \`events\` lists what came`);
+  return delivery.eventId ?? delivery.noticeId ?? id;
 }
 
 async function noticeStory(id: string, json: boolean, store: Store, io: Io): Promise<string> {

@@ -1,11 +1,11 @@
-import type { Status } from '../model.ts';
+import type { DeliveryState, Status } from '../model.ts';
 import type { EventStory, NoticeStory, RejectedRequest, Store } from '../store/store.ts';
 import { deliveryLine } from './delivery-text.ts';
-import { exit, type Io } from './io.ts';
+import { CommandError, exit, type Io } from './io.ts';
 import { storyJson } from './json.ts';
 import { noticeHead, noticeStoryJson } from './notice.ts';
 import { jsonLine, paint, printable, when } from './paint.ts';
-import { storiesOf } from './stories.ts';
+import { storiesByState, storiesOf } from './stories.ts';
 import { withStore, type ConfigOption } from './with-store.ts';
 
 interface EventsOptions extends ConfigOption {
@@ -14,6 +14,8 @@ interface EventsOptions extends ConfigOption {
   readonly status?: Status;
   readonly candidate?: string;
   readonly limit?: number;
+  readonly state?: DeliveryState;
+  readonly sink?: string;
   readonly rejected?: boolean;
   readonly notices?: boolean;
   readonly json?: boolean;
@@ -23,6 +25,9 @@ interface EventsOptions extends ConfigOption {
 const shownToPeople = 100;
 
 export async function events(options: EventsOptions, io: Io): Promise<number> {
+  if (options.sink !== undefined && options.state === undefined) {
+    throw new CommandError('--sink narrows --state, as in `events --state dead --sink slack`', exit.usage);
+  }
   return withStore(options, io, async (store) => {
     if (options.rejected) printRejected(await store.rejectedRequests(limitOf(options)), options, io);
     else if (options.notices) await printNotices(store, options, io);
@@ -35,7 +40,7 @@ const limitOf = ({ limit, json }: EventsOptions): number =>
   limit ?? (json ? Number.MAX_SAFE_INTEGER : shownToPeople);
 
 async function printStories(store: Store, options: EventsOptions, io: Io): Promise<void> {
-  const { since, status, candidate, json } = options;
+  const { since, status, candidate, state, sink, json } = options;
   const limit = limitOf(options);
   let count = 0;
   const filter = {
@@ -44,7 +49,11 @@ async function printStories(store: Store, options: EventsOptions, io: Io): Promi
     ...(status !== undefined && { status }),
     ...(candidate !== undefined && { candidateId: candidate }),
   };
-  for await (const story of storiesOf(store, filter)) {
+  const stories =
+    state === undefined
+      ? storiesOf(store, filter)
+      : storiesByState(store, { ...filter, state, ...(sink !== undefined && { sink }) });
+  for await (const story of stories) {
     count += 1;
     if (count <= limit) io.out(json ? jsonLine(storyJson(story)) : storyText(story, io));
   }

@@ -7,7 +7,7 @@ import { didYouMeanOneOf } from '../suggest.ts';
 import { CommandError, exit, type Io } from './io.ts';
 import { printManual } from './manual.ts';
 import { printable } from './paint.ts';
-import { withStore, type ConfigOption } from './with-store.ts';
+import { withStoreAndConfig, type ConfigOption } from './with-store.ts';
 
 interface ReplayOptions extends ConfigOption {
   readonly dead?: boolean;
@@ -25,7 +25,7 @@ export async function replay(ids: readonly string[], options: ReplayOptions, io:
   if (!options.dead && (options.sink !== undefined || options.since !== undefined)) {
     throw new CommandError('--sink and --since narrow --dead; they do not go with delivery ids', exit.usage);
   }
-  return withStore(options, io, async (store, config) => {
+  return withStoreAndConfig(options, io, async (store, config) => {
     if (options.sink !== undefined) await checkSink(options.sink, store, config);
     const pages = options.dead ? deadOf(store, options) : [await named(store, ids)];
     await store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: Date.now() });

@@ -1,4 +1,5 @@
-import type { EventFilter, EventStory, Store } from '../store/store.ts';
+import type { Delivery, DeliveryState, Event } from '../model.ts';
+import type { DeliveryFilter, EventFilter, EventStory, Store } from '../store/store.ts';
 
 const pageSize = 500;
 
@@ -16,4 +17,51 @@ export async function* storiesOf(
     after = page.at(-1)?.event.id;
     left = page.length < size ? 0 : left - page.length;
   }
+}
+
+export interface StoriesByState extends Omit<EventFilter, 'after'> {
+  readonly state: DeliveryState;
+  readonly sink?: string;
+}
+
+/** Events with a delivery in this state, newest first. Found by the deliveries, which are few in all states but delivered. */
+export async function* storiesByState(
+  store: Pick<Store, 'deliveries' | 'event'>,
+  { state, sink, since, status, candidateId, limit = Infinity }: StoriesByState,
+): AsyncGenerator<EventStory> {
+  const filter = {
+    states: [state],
+    ...(sink !== undefined && { sink }),
+    ...(since !== undefined && { since }),
+  };
+  const ids = new Set<string>();
+  for await (const { eventId } of all(store, filter)) if (eventId !== null) ids.add(eventId);
+  let left = limit;
+  for (const id of [...ids].toReversed()) {
+    if (left === 0) return;
+    const detail = await store.event(id);
+    if (!detail || !matches(detail.event, { status, candidateId })) continue;
+    left -= 1;
+    yield { ...detail, duplicates: detail.duplicates.length };
+  }
+}
+
+async function* all(
+  store: Pick<Store, 'deliveries'>,
+  filter: Omit<DeliveryFilter, 'after' | 'limit'>,
+): AsyncGenerator<Delivery> {
+  for (let page = await store.deliveries(filter); page.length > 0;) {
+    yield* page;
+    page = await store.deliveries({ ...filter, after: page.at(-1)!.id });
+  }
+}
+
+function matches(
+  event: Event,
+  { status, candidateId }: { status: string | undefined; candidateId: string | undefined },
+): boolean {
+  return (
+    (status === undefined || event.status === status) &&
+    (candidateId === undefined || event.candidateId === candidateId)
+  );
 }

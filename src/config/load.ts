@@ -20,6 +20,19 @@ export async function loadConfig(file: string, options: LoadOptions): Promise<Co
   throw configError(file, [{ severity: 'error', line: 1, column: 1, message: read.fault, excerpt: '' }]);
 }
 
+/**
+ * Where a config's store is, though other parts of the file may be at fault: what came must be there to look at just
+ * then. Throws a ConfigError where the store's own part, or the YAML, cannot be read.
+ */
+export async function loadStoreUrl(file: string, options: LoadOptions): Promise<string> {
+  const read = await readText(file);
+  const { tree } = 'text' in read ? parse(new Source(read.text)) : { tree: null };
+  const { settings, faults } = tree ? compose(tree.value, options) : { settings: {}, faults: [] };
+  const isAtFault = faults.some(({ path, severity }) => path[0] === 'store' && severity === 'error');
+  const { store } = settings as Partial<Settings>;
+  return store && !isAtFault ? store.url : (await loadConfig(file, options)).store.url;
+}
+
 /** loadConfig without the reading; `file` is for messages only. */
 export function parseConfig(text: string, file: string, options: LoadOptions): Config {
   const source = new Source(text);

@@ -9,8 +9,6 @@ import { ConnectionErrors, nothingHere } from './connection-errors.ts';
 import type { Inbox } from './inbox.ts';
 import { receiving, type RequestMetrics } from './receive.ts';
 
-export { stop } from '../stop.ts';
-
 export interface ReceiverOptions {
   /** Asked for every request, so that a reload takes effect at once. Its host and port are for who calls `listen`. */
   readonly config: () => ReceiverConfig;

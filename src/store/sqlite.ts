@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Json } from '../model.ts';
 import type { RecentCorrelations } from './recent-correlations.ts';
@@ -26,11 +27,16 @@ export interface SqliteStore extends Store {
 
 const rescueBatch = 500;
 
-/** Opens the store in a file, which is made with its folder where it is missing. Throws StoreUnavailable. */
+/** Opens the store in a file, which is made with its folder where it is missing and may be. Throws StoreUnavailable. */
 export async function openSqlite(
   path: string,
   options: OpenOptions & { readonly limits?: Partial<GroupCommitLimits> },
 ): Promise<SqliteStore> {
+  if (options.mustExist && !existsSync(path)) {
+    throw new StoreUnavailable(
+      `There is no store at ${resolve(path)}. \`serve\` makes it; a relative store.url begins at the folder that a command runs in.`,
+    );
+  }
   await makeFolder(path);
   const lock = options.serve ? new ServingLock(path) : null;
   const limits = { ...defaultLimits, ...options.limits };

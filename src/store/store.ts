@@ -294,6 +294,8 @@ export interface DeadCount {
 export interface OpenOptions {
   /** Takes the right to be the only process that serves this store. Others may read and write without it. */
   readonly serve: boolean;
+  /** Refuses to make a store where there is none. */
+  readonly mustExist?: boolean;
 }
 
 /** The store cannot be written or read just now. `message` says why in plain words. */

@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { base, endpoint, jsonLines, post, run, serving, settled, workplace } from './tools.ts';
 
@@ -100,6 +103,55 @@ describe('events', () => {
         ],
       },
     ]);
+  });
+
+  test('are found by the state of their deliveries, and one of them by the id that its tool knows', async () => {
+    const { app, http, command, settled: done } = await startServing();
+    await post(app, { candidateId: 'Kim' });
+    await done();
+    http.faults.once(gone);
+    const dead = await post(app, { candidateId: 'Dana' });
+    await done();
+    const found = async (...argv: string[]) =>
+      jsonLines(await command('events', '--json', ...argv)).map(({ candidateId }) => candidateId);
+    expect(await found('--state', 'dead')).toEqual(['Dana']);
+    expect(await found('--state', 'delivered')).toEqual(['Kim']);
+    expect(await found('--state', 'dead', '--sink', 'ats', '--since', '1h')).toEqual(['Dana']);
+    expect(await found('--state', 'dead', '--sink', 'other')).toEqual([]);
+    expect(await found('--state', 'dead', '--status', 'Canceled')).toEqual([]);
+    expect((await command('events', '--state', 'held')).out).toBe('No events.\n');
+    const byDelivery = await command('event', `dlv_${dead.eventId.slice(4)}_1`);
+    expect(byDelivery).toEqual(await command('event', dead.eventId));
+    expect((await command('event', 'dlv_nobody_1')).err).toContain('there is no delivery dlv_nobody_1');
+  });
+
+  test('are there to look at while the rest of the config is at fault', async () => {
+    const { app, file, command, settled: done } = await startServing();
+    const { eventId } = await post(app, { candidateId: 'Dana' });
+    await done();
+    const text = await readFile(file, 'utf8');
+    await writeFile(
+      file,
+      text.replace('sinks: {', 'sinks: { slack: { connector: slack, token: "${UNSET}" },'),
+    );
+    expect((await command('check')).code).toBe(1);
+    expect((await command('events')).out).toContain(eventId);
+    expect((await command('event', eventId)).out).toContain('candidate Dana');
+    await writeFile(file, text.replace('store: {', 'store: { uri: x,'));
+    expect(await command('events')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('unknown key "uri"'),
+    });
+  });
+
+  test('of a store that is not there are refused, and none is made', async () => {
+    const { folder, write } = await workplace();
+    const file = await write('config.yaml', `${base(folder)}sinks: {}\nrules: []\n`);
+    const path = join(folder, 'connector.db');
+    const { code, err } = await run(['events', '--config', file]);
+    expect(code).toBe(1);
+    expect(err).toContain(`There is no store at ${path}.`);
+    expect(existsSync(path)).toBe(false);
   });
 
   test('are narrowed by status, candidate and time, and a GUID is found in any spelling', async () => {

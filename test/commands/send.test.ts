@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { send, type SendOptions } from '../../src/commands/send.ts';
-import { stop } from '../../src/receiver/server.ts';
+import { stop } from '../../src/stop.ts';
 import { startReceiver } from '../receiver/receiver.ts';
 
 interface Call {

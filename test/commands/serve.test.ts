@@ -5,6 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { openStore } from '../../src/store/open.ts';
 import { ConnectorProcess } from '../faults/connector-process.ts';
 import { base, endpoint, jsonLines, post, run, stack, workplace } from './tools.ts';
 
@@ -213,6 +214,7 @@ describe('the program', () => {
   test('ends with the exit code of its command, and prints nothing else', async () => {
     const { folder, write } = await workplace();
     const file = await write('config.yaml', base(folder) + nothing);
+    await (await openStore(`sqlite:${folder}/connector.db`, { serve: true })).close();
     const [good, missing, unknown] = await Promise.all([
       program(['events', '--config', file]),
       program(['event', 'evt_nobody', '--config', file]),
