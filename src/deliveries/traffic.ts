@@ -10,6 +10,8 @@ export interface Permit {
   readonly calls: number;
   /** The one call is there to find out whether a paused sink works again. */
   readonly probe: boolean;
+  /** It had better try what became due last: what failed for long may be what is at fault. */
+  readonly newestFirst: boolean;
 }
 
 /** A call under way. */
@@ -46,7 +48,7 @@ export class Traffic {
     const inPace = this.#pace.allowance(place.lane, sink?.pace ?? null, now);
     const calls = this.#occupancy.take(place, limitsOf(sink), Math.min(breaker.allowance(now), inPace));
     const probe = calls > 0 && breaker.take();
-    return { calls, probe };
+    return { calls, probe, newestFirst: probe && !isOrdered(sink) };
   }
 
   /** When it is worth asking again (ms), where time alone will help; Infinity where a call has to end first. */
@@ -128,8 +130,11 @@ export class Traffic {
  */
 function limitsOf(sink: SinkConfig | undefined): Limits {
   const concurrency = sink?.concurrency ?? 1;
-  const ordered = sink?.connector.lane !== undefined || sink?.connector.batch !== undefined;
-  return { sink: concurrency, lane: ordered ? 1 : concurrency };
+  return { sink: concurrency, lane: isOrdered(sink) ? 1 : concurrency };
+}
+
+function isOrdered(sink: SinkConfig | undefined): boolean {
+  return sink?.connector.lane !== undefined || sink?.connector.batch !== undefined;
 }
 
 /** What a call's outcomes say of its sink. One success says that it works, whatever became of the others. */

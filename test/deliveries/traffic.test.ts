@@ -27,6 +27,13 @@ test('lanes that ask at the same time get one probe of their paused sink between
   expect(traffic.askAgainAt(other, sink, later)).toBe(Infinity);
 });
 
+test('a probe tries what became due last, but for lanes that people read in order', () => {
+  expect(new Traffic(() => 0.5).permit(one, sink, 0)).toMatchObject({ newestFirst: false });
+  expect(paused().permit(one, sink, later)).toMatchObject({ probe: true, newestFirst: true });
+  const ordered = { ...sink, connector: { ...sink.connector, lane: () => 'somewhere' } };
+  expect(paused().permit(one, ordered, later)).toMatchObject({ probe: true, newestFirst: false });
+});
+
 test('a probe that found nothing to do leaves its turn to another lane', () => {
   const traffic = paused();
   const { calls, probe } = traffic.permit(one, sink, later);
@@ -72,7 +79,7 @@ describe('a tool that says "not before"', () => {
 
   test('means the lane, also where no rate is set, and no other lane', () => {
     const traffic = after(limited(30_000));
-    expect(traffic.permit(one, sink, 29_999)).toEqual({ calls: 0, probe: false });
+    expect(traffic.permit(one, sink, 29_999)).toMatchObject({ calls: 0, probe: false });
     expect(traffic.askAgainAt(one, sink, 29_999)).toBe(30_000);
     const { calls, probe } = traffic.permit(other, sink, 0);
     expect(calls).toBe(4);
