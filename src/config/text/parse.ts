@@ -1,5 +1,6 @@
 import type { Document, ErrorCode, YAMLParseError } from 'yaml';
 import { parseDocument } from 'yaml';
+import { hasHashWordBefore, hashHint } from './hash.ts';
 import type { Source } from './source.ts';
 import type { TextFault, Tree } from './tree.ts';
 import { buildTree, templateHint } from './tree.ts';
@@ -32,6 +33,7 @@ const wordings: readonly (readonly [RegExp, string])[] = [
   [/^Flow map .* end with a \}/, 'a map begun with "{" has no "}" before this line'],
   [/^All (mapping|sequence) items must start/, 'indented otherwise than what it stands beside'],
   [/^Missing closing (.)quote/, 'the text that begins with $1 has no $1 at its end'],
+  [/^Alias cannot be an empty string/, 'text that begins with * has to be in quotes'],
   [/^Plain value cannot start with .* character (.)/, 'text that begins with $1 has to be in quotes'],
   [/^Invalid escape sequence (..)/, 'unknown escape $1; in double quotes a backslash is written twice'],
   [/^Implicit keys need to be on a single line/, 'a key stands on one line, with ":" after it'],
@@ -107,7 +109,8 @@ const isConsequence = ({ message }: YAMLParseError): boolean => /token in YAML s
 function toFault({ pos, message }: YAMLParseError, text: string): TextFault {
   const wording = wordings.find(([known]) => known.test(message));
   const worded = wording ? message.replace(new RegExp(`${wording[0].source}.*`, 's'), wording[1]) : message;
-  return { range: pos, message: braceHint(text, pos[0]) ?? worded };
+  const hint = /^Flow .* end with a/.test(message) && hasHashWordBefore(text, pos[0]) ? hashHint : '';
+  return { range: pos, message: braceHint(text, pos[0]) ?? worded + hint };
 }
 
 /** The commonest slip: `${NAME}` or `{{ … }}` without quotes, where a brace begins a map. */
