@@ -2,33 +2,35 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { App } from '../../src/app.ts';
 import { postEvent } from '../../src/commands/post-event.ts';
+import { count } from '../../src/count.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { SinkCount, Store } from '../../src/store/store.ts';
 import type { Tools } from './tools.ts';
 
 const atOnce = 20;
 const notTaken = 10;
-const betweenReportsMs = 2000;
 const untilOutageMs = 5000;
+const betweenLooksMs = 200;
+const looksBetweenReports = 10;
 
 /**
  * `npm run demo -- --burst 500`: as many events of one test at once, and a few candidates of two tests who did not take theirs;
  * then how the tools get it all, each at its own rate. `--outage 60`: Slack is down for so many seconds meanwhile.
  */
 export async function showBurst(
-  { receiverUrl }: App,
+  { receiverUrl, adminUrl }: App,
   tools: Tools,
   storeUrl: string,
-  count: number,
+  completed: number,
   outageS: number,
 ): Promise<void> {
   console.log(
-    `\n${count} candidates complete a test at once, and ${2 * notTaken} of two tests do not take theirs.`,
+    `\n${completed} candidates complete a test at once, and ${2 * notTaken} of two tests do not take theirs.`,
   );
   const startedMs = performance.now();
   const mailsBefore = tools.smtp.mails.length;
   const bodies = [
-    ...Array.from({ length: count }, () => eventOf(1234567, 'Completed')),
+    ...Array.from({ length: completed }, () => eventOf(1234567, 'Completed')),
     ...Array.from({ length: notTaken }, () => [
       eventOf(1234567, 'DidNotTake'),
       eventOf(2345678, 'DidNotTake'),
@@ -37,10 +39,17 @@ export async function showBurst(
   while (bodies.length > 0)
     await Promise.all(bodies.splice(0, atOnce).map((body) => post(receiverUrl, body)));
   console.log(`All were accepted within ${seconds(startedMs)} s.\n`);
+  const lookForPauses = pausesOf(adminUrl);
   const outage = outageS > 0 ? stopSlack(tools, outageS) : Promise.resolve();
   const store = await openStore(storeUrl, { serve: false });
   try {
-    while (!(await report(store, tools, startedMs, mailsBefore))) await sleep(betweenReportsMs);
+    while (!(await report(store, tools, startedMs, mailsBefore))) {
+      for (let looks = 0; looks < looksBetweenReports; looks += 1) {
+        await sleep(betweenLooksMs);
+        await lookForPauses();
+      }
+    }
+    await lookForPauses();
   } finally {
     await store.close();
   }
@@ -66,6 +75,25 @@ async function stopSlack({ slack }: Tools, outageS: number): Promise<void> {
   console.log('-- Slack is up again --');
 }
 
+/** Returns what looks whether the connector paused a sink since it was last called, or found that it works again, and says so. */
+function pausesOf(adminUrl: string): () => Promise<void> {
+  let before: ReadonlySet<string> = new Set();
+  return async () => {
+    const metrics = await (await fetch(`${adminUrl}/metrics`)).text();
+    const paused = new Set(
+      Array.from(
+        metrics.matchAll(/^candidate_connector_sink_paused\{sink="(.*)"\} 1$/gm),
+        ([, sink = '']) => sink,
+      ),
+    );
+    for (const sink of paused.difference(before))
+      console.log(`-- the connector paused ${sink}, and tries it once in a while --`);
+    for (const sink of before.difference(paused))
+      console.log(`-- the connector found that ${sink} works again --`);
+    before = paused;
+  };
+}
+
 /** Prints where everything is; true when nothing is left to deliver. */
 async function report(store: Store, tools: Tools, startedMs: number, mailsBefore: number): Promise<boolean> {
   const counts = await store.counts();
@@ -73,9 +101,9 @@ async function report(store: Store, tools: Tools, startedMs: number, mailsBefore
   const appends = sheets.calls.filter((call) => call === 'values.append').length;
   const parts = [
     ...counts.map(sinkText),
-    `${appends} appends to the sheet`,
-    `${smtp.mails.length - mailsBefore} digests`,
-    `${slack.tooMany() + sheets.tooMany()} calls too fast`,
+    `${count(appends, 'append')} to the sheet`,
+    count(smtp.mails.length - mailsBefore, 'digest'),
+    `${count(slack.tooMany() + sheets.tooMany(), 'call')} too fast`,
   ];
   console.log(`${seconds(startedMs).padStart(5)} s  ${parts.join(' · ')}`);
   return counts.every(({ states }) => states.pending + states.sending === 0);
