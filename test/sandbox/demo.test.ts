@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process';
+import { exec, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { expect, onTestFinished, test } from 'vitest';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test, vi } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -18,28 +19,68 @@ test('`npm run demo -- --once` shows what each tool received, and exits 0', asyn
   expect(out).toMatch(/^Slack has 1 message\n {2}#hiring-backend: \*Backend Engineer, TypeScript\*/m);
   expect(out).toMatch(/^Google Sheets has 1 row\n {2}.* \| Backend Engineer, TypeScript \| .* \| Completed/m);
   expect(out).toContain('Email has 2 mails\n');
-  expect(out).toContain('  to robin@example.com: Product Designer: 1 not assessed\n');
+  expect(out).toMatch(
+    /^ {2}to robin@example.com: Product Designer: 1 not assessed\n {4}These candidates .*\n\n {4}- 0a9b8c7d6e5f40312213243546576879 \(DidNotTake\)$/m,
+  );
   expect(out).toMatch(/^Webhook has 3 calls\n {2}POST \/hooks {2}webhook-id dlv_/m);
   expect(out).toContain('Each of the 7 deliveries is there once.');
 });
 
-test('the demo stays up until Ctrl-C', async () => {
+test('the demo stays up until Ctrl-C, shows what arrives, and names commands that work', async () => {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'demo.ts')], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
   const ended = once(child, 'exit');
   let out = '';
-  for await (const chunk of child.stdout.setEncoding('utf8')) {
-    out += String(chunk);
-    if (!out.includes('Ctrl-C')) continue;
-    const [, metrics = ''] = /Metrics: +(http\S+)/.exec(out) ?? [];
-    expect(await (await fetch(metrics)).text()).toContain(
-      'candidate_connector_requests_total{result="accepted"} 4',
-    );
-    child.kill('SIGINT');
-    break;
-  }
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (out += chunk));
+  await vi.waitFor(() => expect(out).toContain('Ctrl-C'), { timeout: 15_000 });
+  const { groups: named } =
+    /(?<send>npx .* send .*)\n.*\n +(?<events>.* events .*)\nMetrics:\n +(?<metrics>\S+)/.exec(out) ?? {};
+  await runInShell(`${named?.['send']} --test 2345678`);
+  await vi.waitFor(() => expect(out).toMatch(/^Slack has one more message\n {2}#hiring-design: /m), {
+    timeout: 10_000,
+  });
+  expect(await runInShell(named?.['events'] ?? '')).toContain('DidNotTake  test 2345678');
+  expect(await (await fetch(named?.['metrics'] ?? '')).text()).toContain(
+    'candidate_connector_requests_total{result="accepted"} 5',
+  );
+  child.kill('SIGINT');
   const [err, [code]] = await Promise.all([text(child.stderr), ended]);
   expect({ code, err }).toEqual({ code: 0, err: '' });
 });
+
+/** With the environment of a terminal that knows no credentials. */
+async function runInShell(line: string): Promise<string> {
+  const { stdout } = await promisify(exec)(line, { cwd: root });
+  return stdout;
+}
+
+test.each([
+  ['--once foo', "Unexpected argument 'foo'"],
+  ['--burst abc', "Option '--burst': expected a whole number"],
+  ['--burst --once', "Option '--burst' argument is ambiguous"],
+  ['--outage 5', "Option '--outage' goes with '--burst'"],
+])('`npm run demo -- %s` is told what the demo takes', async (args, message) => {
+  const { code, out, err } = await demo(args);
+  expect({ code, out }).toEqual({ code: 2, out: '' });
+  expect(err).toContain(message);
+  expect(err).toMatch(/^Usage: npm run demo -- /m);
+  expect(err).not.toMatch(/^ +at /m);
+});
+
+test('`npm run demo -- --help` says what the demo takes', async () => {
+  expect(await demo('--help')).toEqual({
+    code: 0,
+    out: expect.stringMatching(/^Usage: npm run demo -- /),
+    err: '',
+  });
+});
+
+async function demo(args: string) {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'demo.ts'), ...args.split(' ')], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  return { code: code as number, out, err };
+}

@@ -9,13 +9,21 @@ import { startApp, type App } from '../../src/app.ts';
 import { postEvent } from '../../src/commands/post-event.ts';
 import { openStore } from '../../src/store/open.ts';
 import { showBurst } from './burst.ts';
-import { printReceived } from './print-received.ts';
+import { arrivals, printReceived } from './print-received.ts';
 import { startTools, type Tools } from './tools.ts';
 
 /** `npm run demo`: the rules of config.example.yaml at work, with a sandbox of the four tools and no credentials. */
 
 const exampleFile = join(import.meta.dirname, '../../config.example.yaml');
 const arriveWithinMs = 30_000;
+const betweenLooksMs = 200;
+
+const usage = `Usage: npm run demo -- [options]
+
+  --burst N     then post N events at once, and 20 of candidates who did not take their tests
+  --outage S    with --burst: Slack is down for S seconds meanwhile
+  --once        end when everything has arrived, and do not stay up until Ctrl-C
+  -h, --help    show this`;
 
 interface Sample {
   readonly what: string;
@@ -55,28 +63,63 @@ const samples: readonly Sample[] = [
   },
 ];
 
+interface Options {
+  readonly help: boolean;
+  readonly once: boolean;
+  readonly burst: number;
+  readonly outage: number;
+}
+
 async function main(): Promise<void> {
+  let options: Options;
+  try {
+    options = optionsOf(process.argv.slice(2));
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    console.error(`${error.message}\n\n${usage}`);
+    process.exitCode = 2;
+    return;
+  }
+  if (options.help) console.log(usage);
+  else await demo(options);
+}
+
+/** Throws a TypeError, as parseArgs does. */
+function optionsOf(args: string[]): Options {
   const { values } = parseArgs({
+    args,
     options: {
+      help: { type: 'boolean', short: 'h', default: false },
       once: { type: 'boolean', default: false },
-      burst: { type: 'string' },
-      outage: { type: 'string' },
+      burst: { type: 'string', default: '0' },
+      outage: { type: 'string', default: '0' },
     },
   });
+  const whole = (name: 'burst' | 'outage') => {
+    if (!/^\d+$/.test(values[name])) throw new TypeError(`Option '--${name}': expected a whole number`);
+    return Number(values[name]);
+  };
+  const burst = whole('burst');
+  const outage = whole('outage');
+  if (outage > 0 && burst === 0) throw new TypeError("Option '--outage' goes with '--burst'");
+  return { ...values, burst, outage };
+}
+
+async function demo({ once: ends, burst, outage }: Options): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'candidate-connector-demo-'));
   const tools = await startTools({
     slack: { channels: ['hiring', 'hiring-backend', 'hiring-design'], rate: { perSecond: 1, burst: 5 } },
     sheets: { perMinute: 60 },
   });
   const storeUrl = `sqlite:${folder}/connector.db`;
-  const app = await startApp(exampleFile, {
-    ...tools.env,
-    ...surroundings(storeUrl, values.burst ? '20s' : '2s'),
-  });
+  const digestEvery = burst > 0 ? '20s' : '2s';
+  const app = await startApp(exampleFile, { ...tools.env, ...surroundings(storeUrl, digestEvery) });
   try {
+    console.log(`The connector listens at ${app.receiverUrl}, with the rules of config.example.yaml.`);
+    console.log(`Digests go every ${digestEvery} here, and not every hour.\n`);
     await show(app, tools, storeUrl);
-    if (values.burst) await showBurst(app, tools, storeUrl, Number(values.burst), Number(values.outage ?? 0));
-    if (!values.once) await untilInterrupted(app);
+    if (burst > 0) await showBurst(app, tools, storeUrl, burst, outage);
+    if (!ends) await untilInterrupted(app, tools, storeUrl);
   } finally {
     await app.stop();
     await tools.close();
@@ -95,13 +138,13 @@ function surroundings(storeUrl: string, digestEvery: string) {
     ATS_IS_PRIVATE: 'true',
     // Nobody wants to wait an hour to see a digest.
     DIGEST_EVERY: digestEvery,
-    LOG_LEVEL: 'warn',
+    // What fails on purpose is told in the demo's own words.
+    LOG_LEVEL: 'error',
     LOG_FORMAT: 'pretty',
   };
 }
 
 async function show(app: App, tools: Tools, storeUrl: string): Promise<void> {
-  console.log(`The connector listens at ${app.receiverUrl}, with the rules of config.example.yaml.\n`);
   for (const sample of samples) await post(app.receiverUrl, sample);
   const planned = await allDelivered(storeUrl);
   printReceived(tools);
@@ -114,11 +157,23 @@ async function show(app: App, tools: Tools, storeUrl: string): Promise<void> {
   );
 }
 
-async function untilInterrupted({ receiverUrl, adminUrl }: App): Promise<void> {
-  console.log(`\nMetrics:   ${adminUrl}/metrics`);
-  console.log(`Post more: npx node src/main.ts send --url ${receiverUrl}`);
-  console.log('Ctrl-C ends the demo.');
+async function untilInterrupted(
+  { receiverUrl, adminUrl }: App,
+  tools: Tools,
+  storeUrl: string,
+): Promise<void> {
+  console.log(`
+Post more, from another terminal in this folder:
+  npx node src/main.ts send --url ${receiverUrl}
+See what became of it:
+  STORE_URL=${storeUrl} npx node src/main.ts events --config config.example.yaml
+Metrics:
+  ${adminUrl}/metrics
+
+What arrives at a tool is shown here. Ctrl-C ends the demo.`);
+  const looks = setInterval(arrivals(tools), betweenLooksMs);
   await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+  clearInterval(looks);
 }
 
 async function post(url: string, { what, body, correlationId }: Sample): Promise<void> {

@@ -1,27 +1,57 @@
+import { count } from '../../src/count.ts';
 import type { Tools } from './tools.ts';
 
 /** Shows what each of the four tools has. */
-export function printReceived({ slack, sheets, smtp, http }: Tools): void {
-  heading('Slack', slack.messages.length, 'message');
-  for (const { channelName, text } of slack.messages) console.log(`  #${channelName}: ${text}`);
-
-  const rows = sheets.rows('Results');
-  heading('Google Sheets', rows.length, 'row');
-  for (const row of rows) console.log(`  ${Object.values(row).join(' | ')}`);
-
-  heading('Email', smtp.mails.length, 'mail');
-  for (const { envelope, parsed } of smtp.mails) {
-    console.log(`  to ${envelope.to.join(', ')}: ${parsed.subject}`);
-    console.log(`    ${parsed.text?.trim().split('\n')[0] ?? ''}`);
-  }
-
-  heading('Webhook', http.calls.length, 'call');
-  for (const { method, path, deliveryId, body } of http.calls) {
-    console.log(`  ${method} ${path}  webhook-id ${deliveryId}`);
-    console.log(`    ${body}`);
+export function printReceived(tools: Tools): void {
+  for (const { tool, thing, texts } of received(tools)) {
+    console.log(`\n${tool} has ${count(texts.length, thing)}`);
+    for (const text of texts) console.log(indented(text));
   }
 }
 
-function heading(tool: string, count: number, what: string): void {
-  console.log(`\n${tool} has ${count} ${what}${count === 1 ? '' : 's'}`);
+/** Returns what shows each thing that a tool got since it was last called. */
+export function arrivals(tools: Tools): () => void {
+  const shown = new Map(received(tools).map(({ tool, texts }) => [tool, texts.length]));
+  return () => {
+    for (const { tool, thing, texts } of received(tools)) {
+      for (const text of texts.slice(shown.get(tool))) {
+        console.log(`\n${tool} has one more ${thing}\n${indented(text)}`);
+      }
+      shown.set(tool, texts.length);
+    }
+  };
 }
+
+/** What each tool has, as a person reads it. */
+function received({ slack, sheets, smtp, http }: Tools) {
+  return [
+    {
+      tool: 'Slack',
+      thing: 'message',
+      texts: slack.messages.map(({ channelName, text }) => `#${channelName}: ${text}`),
+    },
+    {
+      tool: 'Google Sheets',
+      thing: 'row',
+      texts: sheets.rows('Results').map((row) => Object.values(row).join(' | ')),
+    },
+    {
+      tool: 'Email',
+      thing: 'mail',
+      texts: smtp.mails.map(
+        ({ envelope, parsed }) =>
+          `to ${envelope.to.join(', ')}: ${parsed.subject}\n${indented(parsed.text?.trim() ?? '')}`,
+      ),
+    },
+    {
+      tool: 'Webhook',
+      thing: 'call',
+      texts: http.calls.map(
+        ({ method, path, deliveryId, body }) =>
+          `${method} ${path}  webhook-id ${deliveryId}\n${indented(body)}`,
+      ),
+    },
+  ];
+}
+
+const indented = (text: string): string => text.replaceAll(/^(?=.)/gm, '  ');
