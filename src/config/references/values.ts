@@ -49,11 +49,10 @@ export class Values {
     const value = this.#env[name];
     if (value !== undefined && value !== '') return { value };
     if (fallback !== null) return { value: fallback };
-    const optional = `write \${${name}:-} if it may be`;
-    if (value === '') return { missing: `the environment variable ${name} is empty; ${optional}` };
-    return {
-      missing: `the environment variable ${name} is not set${this.#similar(name) || `; ${optional} unset`}`,
-    };
+    const advice = `; set it, as in \`export ${name}=…\`, or write \${${name}:-} if it may be`;
+    if (value === '') return { missing: `the environment variable ${name} is empty${advice} empty` };
+    const instead = this.#similar(name) || `${advice} unset`;
+    return { missing: `the environment variable ${name} is not set${instead}` };
   }
 
   #similar(name: string): string {

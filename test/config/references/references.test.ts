@@ -99,7 +99,7 @@ test('several senders and proxies fit into one variable', () => {
 
 test('a missing variable is one problem, at its place in the string, and the value is not judged further', () => {
   expect(problems('store:\n  url: "sqlite:${HOST}/x"\nreceiver:\n  port: ${PRT}\n')).toEqual([
-    '2:16 the environment variable HOST is not set; write ${HOST:-} if it may be unset',
-    '4:9 the environment variable PRT is not set; write ${PRT:-} if it may be unset',
+    '2:16 the environment variable HOST is not set; set it, as in `export HOST=…`, or write ${HOST:-} if it may be unset',
+    '4:9 the environment variable PRT is not set; set it, as in `export PRT=…`, or write ${PRT:-} if it may be unset',
   ]);
 });
