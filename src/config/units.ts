@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { orList } from '../suggest.ts';
 import type { Rate } from './config.ts';
 
 const msPer: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const ratePeriodMs: Record<string, number> = { s: 1000, min: 60_000, h: 3_600_000 };
 const bytesPer: Record<string, number> = { b: 1, kb: 1024, mb: 1024 ** 2 };
 
-const durationExpected = 'expected a duration such as 30s, 10m or 24h';
+const durationExamples = ['30s', '10m', '24h', '30d'];
 const rateExpected = 'expected a rate such as 5/s, 60/min or 300/h';
 const sizeExpected = 'expected a size such as 64kb or 1mb';
 
@@ -25,9 +26,14 @@ export function durationText(ms: number): string {
 export function duration(bounds: { readonly min?: string; readonly max?: string } = {}) {
   const minMs = parseDuration(bounds.min ?? '0s') ?? 0;
   const maxMs = parseDuration(bounds.max ?? '36500d') ?? Infinity;
+  const examples = durationExamples.filter((example) => {
+    const exampleMs = parseDuration(example) ?? Number.NaN;
+    return exampleMs >= minMs && exampleMs <= maxMs;
+  });
+  const error = `expected a duration such as ${orList(examples)}`;
   return z
-    .string({ error: durationExpected })
-    .regex(/^\d+(ms|s|m|h|d)$/, { error: durationExpected })
+    .string({ error })
+    .regex(/^\d+(ms|s|m|h|d)$/, { error })
     .transform((text, context) => {
       const valueMs = parseDuration(text) ?? Number.NaN;
       if (valueMs < minMs) context.addIssue(`expected a duration of at least ${bounds.min}`);

@@ -19,7 +19,7 @@ describe('a duration', () => {
   test.each(['10', '10 m', '1.5h', '10M', '-1s', 'soon', '', 'm', '1h30m', 30, null])(
     'is not %j',
     (value) => {
-      expect(message(duration().safeParse(value))).toBe('expected a duration such as 30s, 10m or 24h');
+      expect(message(duration().safeParse(value))).toBe('expected a duration such as 30s, 10m, 24h or 30d');
     },
   );
 
@@ -27,6 +27,7 @@ describe('a duration', () => {
     const bounded = duration({ min: '1s', max: '1m' });
     expect(message(bounded.safeParse('999ms'))).toBe('expected a duration of at least 1s');
     expect(message(bounded.safeParse('61s'))).toBe('expected a duration of at most 1m');
+    expect(message(bounded.safeParse('1y'))).toBe('expected a duration such as 30s');
     expect(bounded.parse('60s')).toBe(60_000);
   });
 });
