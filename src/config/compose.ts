@@ -1,7 +1,7 @@
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import { closest } from '../suggest.ts';
-import { checkNoConnector } from './checks/checks.ts';
+import { checkNoConnector, checkUnused } from './checks/checks.ts';
 import { crossChecks } from './checks/cross-checks.ts';
 import type { Fault, Report } from './fault.ts';
 import { error } from './fault.ts';
@@ -29,6 +29,8 @@ export interface LoadOptions extends Surroundings {
 /** What a config's values come to. Without an error among `faults` it is complete. */
 export interface Composed extends Parts {
   readonly faults: readonly Fault[];
+  /** What nothing uses; not of interest where there are errors. */
+  readonly unused: readonly Fault[];
   readonly mask: (text: string) => string;
 }
 
@@ -48,7 +50,9 @@ export function compose(value: Json, options: LoadOptions): Composed {
   const sinkOptions = [...parts.sinks].map(([name, sink]) => [name, sink.options] as const);
   const secrets = [...findSecrets({ ...parts.settings, sinks: Object.fromEntries(sinkOptions) })];
   for (const fault of crossChecks(config, parts, secrets)) report(fault);
-  return { ...parts, faults, mask: masker(values.secretsAmong(secrets.map((secret) => secret.value))) };
+  const unused = checkUnused(parts.source, parts.sinks.keys());
+  const mask = masker(values.secretsAmong(secrets.map((secret) => secret.value)));
+  return { ...parts, faults, unused, mask };
 }
 
 function readParts(config: JsonMap, composing: Composing): Parts {

@@ -2,7 +2,7 @@ import type { Json } from '../model.ts';
 import type { Composed, LoadOptions } from './compose.ts';
 import { compose } from './compose.ts';
 import type { Config, Problem, Scenario } from './config.ts';
-import { error } from './fault.ts';
+import { error, type Fault } from './fault.ts';
 import { configError, inOrder, maskProblem } from './report.ts';
 import type { Settings } from './schema/settings.ts';
 import { parse } from './text/parse.ts';
@@ -40,11 +40,13 @@ export function parseConfig(text: string, file: string, options: LoadOptions): C
   const broken = faults.map(({ range, message }) => source.problem('error', ...range, message));
   if (!tree) throw configError(file, broken);
   const composed = compose(tree.value, options);
-  const found = composed.faults.map((fault) => problemOf(fault, tree.root, source));
-  const problems = [...broken, ...elsewhere(found, broken)];
+  const place = (fault: Fault): Problem => problemOf(fault, tree.root, source);
+  const problems = [...broken, ...elsewhere(composed.faults.map(place), broken)];
   if (problems.some(({ severity }) => severity === 'error')) throw configError(file, problems, composed.mask);
   return toConfig(file, composed, {
-    warnings: inOrder(problems).map((problem) => maskProblem(problem, composed.mask)),
+    warnings: inOrder([...problems, ...composed.unused.map(place)]).map((problem) =>
+      maskProblem(problem, composed.mask),
+    ),
     scenarios: placedScenarios(composed, tree.root, source),
   });
 }

@@ -1,6 +1,6 @@
 import { isMap, type Json } from '../../model.ts';
 import type { Plan } from '../../rules/plan.ts';
-import { closest, didYouMeanOneOf } from '../../suggest.ts';
+import { didYouMeanOneOf } from '../../suggest.ts';
 import type { SinkConfig } from '../config.ts';
 import type { Fault, Path } from '../fault.ts';
 import { error, warning } from '../fault.ts';
@@ -80,27 +80,16 @@ export function checkNoConnector(actions: readonly WrittenAction[]): Fault[] {
   );
 }
 
-/** Says nothing where it is unclear what an action's sink is: that is reported already. */
-export function checkUnusedSinks(source: PlanSource, sinkNames: readonly string[]): Fault[] {
-  const used = new Set(actionsOf(source).map(({ action }) => sinkMeant(action, sinkNames)));
-  if (!Array.isArray(source.rules) || used.has(null)) return [];
-  return sinkNames
-    .filter((name) => !used.has(name))
-    .map((name) => warning(['sinks', name], `no action uses the sink "${name}"`, 'key'));
-}
-
-export function checkUnusedHours(source: PlanSource): Fault[] {
-  const used = new Set(actionsOf(source).map(({ action }) => valueAt(action, ['hours'])));
-  const names = isMap(source.hours) ? Object.keys(source.hours) : [];
-  const meant = new Set([...used].map((name) => (typeof name === 'string' ? closest(name, names) : null)));
-  return names
-    .filter((name) => !meant.has(name))
-    .map((name) => warning(['hours', name], `no action uses the hours "${name}"`, 'key'));
-}
-
-function sinkMeant(action: Json, sinkNames: readonly string[]): string | null {
-  if (!isMap(action) || typeof action['sink'] !== 'string') return null;
-  return sinkNames.includes(action['sink']) ? action['sink'] : closest(action['sink'], sinkNames);
+/** Sinks and hours that no action names. Only of a config without errors: in one with errors, they may be what was meant. */
+export function checkUnused(source: PlanSource, sinkNames: Iterable<string>): Fault[] {
+  const unused = (section: 'sinks' | 'hours', key: 'sink' | 'hours', names: readonly string[]): Fault[] => {
+    const used = new Set(actionsOf(source).map(({ action }) => valueAt(action, [key])));
+    return names
+      .filter((name) => !used.has(name))
+      .map((name) => warning([section, name], `no action uses the ${key} "${name}"`, 'key'));
+  };
+  const hoursNames = isMap(source.hours) ? Object.keys(source.hours) : [];
+  return [...unused('sinks', 'sink', [...sinkNames]), ...unused('hours', 'hours', hoursNames)];
 }
 
 /** Credentials that stand in the file itself, where they end up in backups and version control. */

@@ -15,7 +15,6 @@ export function crossChecks(
 ): Fault[] {
   const checkSinkUse = (names: readonly string[]): Fault[] => [
     ...checks.checkSinkNames(actionsOf(source), names),
-    ...checks.checkUnusedSinks(source, names),
     ...checks.checkExpectations(config['scenarios'], names, sinks),
   ];
   const sinkNames = isMap(config['sinks']) ? Object.keys(config['sinks']) : null;
@@ -24,7 +23,6 @@ export function crossChecks(
     ...(sinkNames ? checkSinkUse(sinkNames) : []),
     ...checkCatalogUse(source),
     ...checkAlertSinks(source),
-    ...checks.checkUnusedHours(source),
     ...checks.checkDigests(source, settings),
     ...checks.checkSilence(plan, settings),
     ...checks.checkLiteralSecrets(config, secrets),
