@@ -3,6 +3,7 @@ import { ConfigError, type Config, type SinkConfig } from '../config/config.ts';
 import { runScenarios } from '../config/scenarios.ts';
 import { sampleMessages } from '../deliveries/samples.ts';
 import type { LiveCheck } from '../connector.ts';
+import { count } from '../count.ts';
 import { exit, type Io } from './io.ts';
 import { paint, printable } from './paint.ts';
 import { configOf, type ConfigOption } from './with-store.ts';
@@ -35,8 +36,6 @@ function summary(config: Config): string {
   ];
   return `${config.file} is good: ${parts.join(', ')}.`;
 }
-
-const count = (n: number, word: string): string => `${n} ${word}${n === 1 ? '' : 's'}`;
 
 async function checkLive(config: Config, io: Io): Promise<boolean> {
   const results = await Promise.all(
