@@ -41,8 +41,8 @@ async function myYaml(apiUrl: string) {
   return write('my.yaml', `${here}\nadmin: { port: 0 }\nstore: { url: 'sqlite:${folder}/connector.db' }\n`);
 }
 
-/** Runs a line of the README in a shell, in a clone, with `my.yaml` where it really is. */
-function shell(line: string, file: string, token: string) {
+/** Runs a line of the README in a shell, in a clone, with `my.yaml` where it really is; without a token, as in a terminal that was told none. */
+function shell(line: string, file: string, token?: string) {
   const child = spawn('sh', ['-c', line.replace('my.yaml', file)], {
     cwd: root,
     env: { ...process.env, SLACK_BOT_TOKEN: token },
@@ -107,7 +107,7 @@ test('from zero to the first Slack message, step by step, with no other scopes t
   expect(first).toMatchObject({ status: 202, body: { duplicate: false } });
   const { eventId } = first.body;
   expect(await post()).toEqual({ status: 200, body: { eventId, duplicate: true } });
-  const events = await outputOf(shell(block('main.ts events').trim(), file, slack.token));
+  const events = await outputOf(shell(block('main.ts events').trim(), file));
   expect(events).toMatchObject({ code: 0, out: expect.stringContaining('(repeated 1×)') });
   expect(slack.messages).toMatchObject([
     {
@@ -115,6 +115,19 @@ test('from zero to the first Slack message, step by step, with no other scopes t
       text: 'Candidate 0123456789abcdef0123456789abcdef completed test 1234567.',
     },
   ]);
+});
+
+test('a terminal that was told no token needs one to check, and can have it of a file', async () => {
+  const slack = await startSlack({ scopes, channels: ['hiring'] });
+  onTestFinished(() => slack.close());
+  const file = await myYaml(slack.url);
+  const { write } = await workplace();
+  const line = block('--env-file').trim();
+  expect((await outputOf(shell(line.replace(' --env-file=.env', ''), file))).code).toBe(1);
+  const [, variable = ''] = /`(SLACK_BOT_TOKEN=xoxb-…)` into a file `\.env`/.exec(readme) ?? [];
+  const envFile = await write('.env', variable.replace('xoxb-…', slack.token));
+  const { code, out } = await outputOf(shell(line.replace('.env', envFile), file));
+  expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining(' is good: ') });
 });
 
 test.each(['did-not-take', 'not-assessed'])('the YAML with the rule %s is a good config', async (rule) => {
@@ -138,10 +151,10 @@ describe('the README names', () => {
   test('no block that is not held by a test', () => {
     const known = [
       'npm run demo',
-      'npm test',
       'oauth_config',
       'allowFrom: any #',
       'export SLACK',
+      '--env-file',
       'npm start',
       'curl -i',
       'main.ts events',
