@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -10,6 +10,7 @@ import { connectors } from '../../connectors/index.ts';
 import { createMetrics } from '../../src/admin/metrics.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
+import { run } from '../commands/tools.ts';
 import { imageEnv, last, read } from './dockerfile.ts';
 
 const text = read('docs/deploy.md');
@@ -96,6 +97,46 @@ describe('docs/deploy.md', () => {
     expect(deployment.getIn([...container, 'ports', 0, 'containerPort'])).toBe(Number(last('EXPOSE')));
     expect(text).toContain(`:${dirname(imageEnv()['CONNECTOR_CONFIG'] ?? '')}:ro`);
     expect(text).toContain(`connector-data:${last('VOLUME')} `);
+  });
+
+  test('begins with a config that there is, and says where its schema is then', () => {
+    const [, from = '', to = ''] = /^cp (\S+) (\S+)$/m.exec(text) ?? [];
+    expect(`/${to}`).toBe(imageEnv()['CONNECTOR_CONFIG']);
+    const [, schema = ''] = /\$schema=(\S+)`/.exec(text) ?? [];
+    expect(join(dirname(to), schema)).toBe('config.schema.json');
+    expect(read(from)).toContain(`$schema=./${basename(schema)}\n`);
+  });
+
+  test('has the key of the service account at one place', () => {
+    const mounts = text.match(/google\.json:(\S+):ro"/g);
+    expect(mounts).toEqual(Array(2).fill('google.json:/run/secrets/google.json:ro"'));
+    const compose = documents.find((document) => document.hasIn(['services', 'connector']));
+    expect(compose?.getIn(['services', 'connector', 'secrets', 0])).toBe('google.json');
+    expect(text).toContain('`GOOGLE_CREDENTIALS=/run/secrets/google.json`');
+    expect(read('config.example.yaml')).toContain('${GOOGLE_CREDENTIALS}');
+  });
+
+  test('calls the container by the name that it has', () => {
+    const compose = documents.find((document) => document.hasIn(['services', 'connector']));
+    const called = Array.from(
+      text.matchAll(/docker (?:exec|kill --signal \w+|cp) ([\w-]+)/g),
+      ([, name]) => name,
+    );
+    expect(new Set(called)).toEqual(new Set([compose?.getIn(['services', 'connector', 'container_name'])]));
+    expect(text).toContain(`docker run -d --name ${called[0]} `);
+    expect(ofKind('Deployment').getIn(['metadata', 'name'])).toBe(called[0]);
+  });
+
+  test('names commands and options that there are', async () => {
+    const named = Array.from(
+      text.matchAll(/candidate-connector (events|send|check)\b([^`|]*)/g),
+      ([, command = '', rest = '']) => ({ command, options: rest.match(/--[a-z]+/g) ?? [] }),
+    );
+    expect(named.length).toBeGreaterThan(4);
+    for (const { command, options } of named) {
+      const { out } = await run([command, '--help']);
+      for (const option of options) expect(out).toContain(` ${option} `);
+    }
   });
 
   test('runs one pod at a time', () => {
