@@ -139,10 +139,10 @@ function tellTroubles({ store, config, worker, log }: Shared & { readonly worker
     config,
     paused: () => worker.paused,
     wake: () => worker.wake(),
-    raised: (notice) => log.warn({ notice }, 'people are told of a trouble'),
+    raised: (notice) => log.warn({ notice }, 'an alert goes out'),
     untold: (notice) =>
-      log.error({ notice }, 'a trouble of which nobody can be told: every action goes through its sink'),
-    failed: (error) => log.error({ err: error }, 'troubles could not be looked for; trying again'),
+      log.error({ notice }, 'an alert that cannot go out: every action goes through the sink in trouble'),
+    failed: (error) => log.error({ err: error }, 'what alerts tell of could not be looked for; trying again'),
   });
 }
 

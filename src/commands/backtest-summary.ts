@@ -46,7 +46,7 @@ export class BacktestSummary {
     const groups = [...this.#groups.values()].toSorted((a, b) => b.count - a.count);
     const width = String(groups[0]?.count).length;
     return [
-      `${total}: ${this.differing} would be delivered otherwise.`,
+      `${total}: ${this.differing} would be delivered differently.`,
       ...groups.map(
         (group) => `  ${String(group.count).padStart(width)} × ${headText(group, io)}${keysText(group)}`,
       ),

@@ -80,10 +80,11 @@ function trying(add: Add, io: Io, done: Done): void {
     .option('--json', 'print one JSON object')
     .action(async (options) => done(await (await import('./explain.ts')).explain(options, io)));
 
-  add('backtest', 'run another config over the stored events, and show what would be delivered otherwise', [
-    'backtest new.yaml --since 30d',
-    'backtest new.yaml --json   # one line for each event that differs',
-  ])
+  add(
+    'backtest',
+    'run another config over the stored events, and show how the deliveries would differ; exits 3 where they do',
+    ['backtest new.yaml --since 30d', 'backtest new.yaml --json   # one line for each event that differs'],
+  )
     .argument('<new>', 'the other YAML file; --config is the one whose store has the events')
     .option('--since <duration>', 'only events that came within this time, such as 30d', ago)
     .option('--json', 'print JSON lines')

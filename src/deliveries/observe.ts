@@ -33,7 +33,7 @@ export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: 
       durationMs: endedAt - startedAt,
     };
     // No alert tells of its own failure, so the log is the last to say it.
-    if (notice && state === 'dead') log.error({ ...line, notice }, 'people could not be told of a trouble');
+    if (notice && state === 'dead') log.error({ ...line, notice }, 'an alert could not be delivered');
     else if (failed) log.warn(line, 'attempt');
     else log.info(line, 'attempt');
   };

@@ -55,7 +55,7 @@ describe('backtest', () => {
     const { backtest } = await stored();
     const { code, out, err } = await backtest(rulesText(actions.louder, actions.ops));
     expect({ code, err }).toEqual({ code: 3, err: '' });
-    expect(out).toMatch(/^3 events compared: 3 would be delivered otherwise\.\n/);
+    expect(out).toMatch(/^3 events compared: 3 would be delivered differently\.\n/);
     expect(out).toContain('  2 × ~ changed  slack (rule completed): text\n');
     expect(out).toContain('  1 × + added  slack (rule others)\n');
     expect(out).toMatch(/evt_\w+ {2}.* UTC {2}Canceled {2}test 1234567 {2}candidate Kim\n {4}\+ added/);

@@ -156,7 +156,8 @@ alerts: { dead: { then: [ { sink: ops } ] } }
     );
     const { app, lines } = await serve(file);
     await post(app, { candidateId: 'Dana' });
-    const untold = () => lines().find(({ level, msg }) => level === 'error' && msg.includes('not be told'));
+    const untold = () =>
+      lines().find(({ level, msg }) => level === 'error' && msg.includes('alert could not be delivered'));
     await vi.waitFor(() => expect(untold()).toBeDefined(), { timeout: 18_000, interval: 100 });
     type Notice = { id: string; deliveries: { id: string }[] };
     const [notice] = jsonLines<Notice>(await run(['events', '--notices', '--json', '--config', file]));
