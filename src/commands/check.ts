@@ -1,7 +1,7 @@
-import { formatProblem } from '../config/report.ts';
+import { formatProblem, inOrder } from '../config/report.ts';
 import { ConfigError, type Config, type SinkConfig } from '../config/config.ts';
 import { runScenarios } from '../config/scenarios.ts';
-import { sampleMessages } from '../deliveries/samples.ts';
+import { sampleFailures, sampleMessages } from '../deliveries/samples.ts';
 import type { LiveCheck } from '../connector.ts';
 import { count } from '../count.ts';
 import { exit, type Io } from './io.ts';
@@ -15,7 +15,8 @@ export async function check(options: ConfigOption & { live?: boolean }, io: Io):
     io.out(config);
     return exit.problems;
   }
-  for (const warning of config.warnings) io.out(formatProblem(config.file, warning));
+  const warnings = inOrder([...config.warnings, ...sampleFailures(config, Date.now())]);
+  for (const warning of warnings) io.out(formatProblem(config.file, warning));
   const failed = runScenarios(config);
   for (const problem of failed) io.out(formatProblem(config.file, problem));
   io.out(failed.length > 0 ? count(failed.length, 'error') : summary(config));

@@ -1,6 +1,6 @@
 import type { AnyConnector, PaceLimit, Secret } from '../connector.ts';
 import type { Json, Status } from '../model.ts';
-import type { Plan } from '../rules/plan.ts';
+import type { Action, Plan } from '../rules/plan.ts';
 
 /** A config file, read, checked and compiled. Immutable; a reload makes another one. */
 export interface Config {
@@ -13,6 +13,8 @@ export interface Config {
   readonly log: { readonly level: string; readonly format: 'json' | 'pretty' };
   readonly sinks: ReadonlyMap<string, SinkConfig>;
   readonly plan: Plan;
+  /** Where the actions of `rules` and of `unmatched` stand in the file. */
+  readonly places: ReadonlyMap<Action, Place>;
   /** What `plan` was compiled from, as kept in the store: `${…}` unresolved, so that no secret is in it. */
   readonly planSource: Json;
   readonly scenarios: readonly Scenario[];
@@ -60,7 +62,7 @@ export interface Rate {
   readonly perMs: number;
 }
 
-export interface Scenario {
+export interface Scenario extends Place {
   readonly event: {
     readonly status: Status;
     readonly testId: number;
@@ -68,21 +70,21 @@ export interface Scenario {
     readonly candidateNumericalId: number | null;
   };
   readonly expect: readonly { readonly sink: string; readonly [key: string]: Json }[];
-  /** Where it stands in the file. */
+}
+
+/** A place in the config file. Lines and columns count from 1. */
+export interface Place {
   readonly line: number;
   readonly column: number;
+  /** The line and a caret under what is meant, two lines; credentials written into the file are starred out. */
   readonly excerpt: string;
 }
 
-/** A fault in the config file, at its place. Lines and columns count from 1. */
-export interface Problem {
+/** A fault in the config file, at its place. */
+export interface Problem extends Place {
   readonly severity: 'error' | 'warning';
-  readonly line: number;
-  readonly column: number;
   /** What is wrong, what was expected, and where it helps a suggestion. */
   readonly message: string;
-  /** The offending line and a caret under it, two lines; credentials written into the file are starred out. */
-  readonly excerpt: string;
 }
 
 /** All that is wrong with a config file, at once. `message` is the whole report, ready to print. */

@@ -1,15 +1,15 @@
 import type { Json } from '../model.ts';
 import type { Composed, LoadOptions } from './compose.ts';
 import { compose } from './compose.ts';
-import type { Config, Problem, Scenario } from './config.ts';
-import { error, type Fault } from './fault.ts';
+import type { Config, Place, Problem, Scenario } from './config.ts';
+import { error, type Fault, type Path } from './fault.ts';
+import { ruleActions } from './plan-source.ts';
 import { configError, inOrder, maskProblem } from './report.ts';
 import type { Settings } from './schema/settings.ts';
 import { parse } from './text/parse.ts';
 import { problemOf } from './text/places.ts';
 import { readText } from './text/read.ts';
 import { Source } from './text/source.ts';
-import type { TreeNode } from './text/tree.ts';
 
 export type { LoadOptions };
 
@@ -43,11 +43,16 @@ export function parseConfig(text: string, file: string, options: LoadOptions): C
   const place = (fault: Fault): Problem => problemOf(fault, tree.root, source);
   const problems = [...broken, ...elsewhere(composed.faults.map(place), broken)];
   if (problems.some(({ severity }) => severity === 'error')) throw configError(file, problems, composed.mask);
+  const at = (path: Path): Place => {
+    const { line, column, excerpt } = place(error(path, ''));
+    return { line, column, excerpt: composed.mask(excerpt) };
+  };
   return toConfig(file, composed, {
     warnings: inOrder([...problems, ...composed.unused.map(place)]).map((problem) =>
       maskProblem(problem, composed.mask),
     ),
-    scenarios: placedScenarios(composed, tree.root, source),
+    places: placedActions(composed, at),
+    scenarios: placedScenarios(composed, at),
   });
 }
 
@@ -57,14 +62,27 @@ function elsewhere(problems: readonly Problem[], broken: readonly Problem[]): Pr
   return problems.filter(({ line }) => !lines.has(line));
 }
 
-function placedScenarios({ scenarios, mask }: Composed, root: TreeNode, source: Source): Scenario[] {
-  return scenarios.map(({ path, scenario }) => {
-    const { line, column, excerpt } = problemOf(error(path, ''), root, source);
-    return { ...(scenario as Pick<Scenario, 'event' | 'expect'>), line, column, excerpt: mask(excerpt) };
-  });
+type At = (path: Path) => Place;
+
+function placedActions({ plan, source }: Composed, at: At): Config['places'] {
+  const actions = [...(plan?.then.flat() ?? []), ...(plan?.unmatched ?? [])];
+  // Without errors, each action that was written became one of the plan.
+  const written = ruleActions(source);
+  return new Map(actions.map((action, index) => [action, at(written[index]?.path ?? [])]));
 }
 
-function toConfig(file: string, composed: Composed, rest: Pick<Config, 'warnings' | 'scenarios'>): Config {
+function placedScenarios({ scenarios }: Composed, at: At): Scenario[] {
+  return scenarios.map(({ path, scenario }) => ({
+    ...(scenario as Pick<Scenario, 'event' | 'expect'>),
+    ...at(path),
+  }));
+}
+
+function toConfig(
+  file: string,
+  composed: Composed,
+  rest: Pick<Config, 'warnings' | 'scenarios' | 'places'>,
+): Config {
   const { settings, sinks, source, plan, mask } = composed;
   if (plan === null) throw new Error('a config without faults has a plan');
   return Object.freeze({

@@ -1,9 +1,15 @@
-import type { Config } from '../config/config.ts';
-import { statuses, type Event, type Json, type RaisedNotice } from '../model.ts';
+import type { Config, Problem } from '../config/config.ts';
+import { statuses, type Event, type Json, type RaisedNotice, type Status } from '../model.ts';
+import type { Action, Plan } from '../rules/plan.ts';
 import { prepare } from './prepare.ts';
 
 const mostMessages = 200;
 const notInCatalog = 0;
+/** For large configs: about a second's work. */
+const mostTried = 50_000;
+/** So much is said of one action; further reasons, and further tests of a reason, follow when these are mended. */
+const mostReasons = 3;
+const mostTests = 3;
 
 /**
  * What the rules could send to a sink: each of its actions for each test of the catalog, without repeats. For asking
@@ -30,16 +36,72 @@ export function sampleMessages(config: Config, sinkName: string, now: number): J
   return [...messages.values()];
 }
 
-function sampleEvent(testId: number, now: number): Event {
+/** A warning where a message cannot be made for an event that its rule takes: at the action, with the tests. */
+export function sampleFailures(config: Config, now: number): Problem[] {
+  const failures = Map.groupBy(failed(config, now), ({ action }) => action);
+  return [...config.places].flatMap(([action, place]) => {
+    const reasons = Map.groupBy(failures.get(action) ?? [], ({ why }) => why);
+    return [...reasons].slice(0, mostReasons).map(([why, ofReason]) => {
+      const tests = testsText(ofReason, config.plan.testIds);
+      return Object.assign(
+        { severity: 'warning' as const, message: config.mask(`for ${tests}: ${why}`) },
+        place,
+      );
+    });
+  });
+}
+
+interface Failure {
+  readonly action: Action;
+  readonly testId: number;
+  readonly why: string;
+}
+
+function failed({ plan, sinks }: Config, now: number): Failure[] {
+  return [...due(plan, now).take(mostTried)].flatMap(({ action, event }) => {
+    const sink = sinks.get(action.sink);
+    if (!sink) return [];
+    const prepared = prepare(action, { events: [event], notice: null }, 'dlv_sample', plan, sink, now);
+    return 'detail' in prepared ? [{ action, testId: event.testId, why: prepared.detail }] : [];
+  });
+}
+
+/** Every action with each sample event that comes to it: of every test and status, with and without a numerical id. */
+function* due(plan: Plan, now: number) {
+  for (const testId of [...plan.testIds, notInCatalog])
+    for (const status of statuses)
+      for (const numericalId of [null, 4711]) {
+        const event = sampleEvent(testId, now, status, numericalId);
+        const matched = plan.rules.match({ event, test: plan.test(testId) });
+        const actions =
+          matched.length === 0 ? plan.unmatched : matched.flatMap((index) => plan.then[index] ?? []);
+        for (const action of actions) yield { action, event };
+      }
+}
+
+function testsText(failures: readonly Failure[], known: readonly number[]): string {
+  const tests = [...new Set(failures.map(({ testId }) => testId))];
+  const shown = tests
+    .slice(0, mostTests)
+    .map((testId) => (known.includes(testId) ? `test ${testId}` : 'a test that is not in the catalog'));
+  const more = tests.length - shown.length;
+  return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+function sampleEvent(
+  testId: number,
+  now: number,
+  status: Status = statuses[0],
+  candidateNumericalId: number | null = null,
+): Event {
   const candidateId = '0123456789abcdef0123456789abcdef';
-  const status = statuses[0];
   return {
     id: 'evt_sample',
     candidateId,
-    candidateNumericalId: null,
+    candidateNumericalId,
     testId,
     status,
-    raw: { candidateId, testId, status },
+    raw: { candidateId, ...(candidateNumericalId !== null && { candidateNumericalId }), testId, status },
     correlationId: null,
     receivedAt: now,
   };

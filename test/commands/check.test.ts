@@ -86,6 +86,84 @@ describe('check', () => {
   });
 });
 
+const withMails = (folder: string, catalog: string, rules: string) => `${base(folder)}
+sinks: { mail: { connector: email, url: 'smtp://localhost', from: hiring@example.com } }
+catalog: ${catalog}
+${rules}
+`;
+
+/** The warnings of a config that is good, as `column message` of lines that hold `sink: mail`. */
+async function mailWarnings(catalog: string, rules: string): Promise<string[]> {
+  const { folder, write } = await workplace();
+  const text = withMails(folder, catalog, rules);
+  const { code, out, err } = await run(['check', '--config', await write('config.yaml', text)]);
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  expect(out).toContain('is good');
+  const found = [...out.matchAll(/^.*config\.yaml:(\d+):(\d+): warning: (.*)$/gm)];
+  return found.map(([, line, column, message]) => {
+    expect(text.split('\n')[Number(line) - 1]).toContain('sink: mail');
+    return `${column} ${message}`;
+  });
+}
+
+describe('check warns of a message that cannot be made', () => {
+  const toOwner = "{ sink: mail, to: '{{ test.owner }}', subject: s, text: t }";
+
+  test('for a test of the catalog, at the action', async () => {
+    const rule = `rules:\n  - name: a\n    when: { test.owner: { exists: true } }\n    then:\n      - ${toOwner}`;
+    expect(await mailWarnings('{ 111: { owner: dana@example.com }, 222: { owner: ben } }', rule)).toEqual([
+      '9 for test 222: No email address: "ben".',
+    ]);
+  });
+
+  test('for events that no rule matched, and for a test that is not in the catalog', async () => {
+    const rules = `rules: [ { name: a, when: { testId: 222 }, then: [] } ]\nunmatched: [ ${toOwner} ]`;
+    expect(await mailWarnings('{ 111: { owner: ben }, 222: { owner: eve } }', rules)).toEqual([
+      '14 for test 111: No email address: "ben".',
+      '14 for a test that is not in the catalog: The mail has no recipient: `to` came out empty.',
+    ]);
+  });
+
+  test('for some of its events only', async () => {
+    const to = "{% if event.status == 'Canceled' %}ben{% else %}ben@example.com{% endif %}";
+    const rules = `rules: [ { name: a, when: { testId: 1, candidateNumericalId: { gt: 0 } }, then: [ { sink: mail, to: "${to}", subject: s, text: t } ] } ]`;
+    expect(await mailWarnings('{ 1: {}, 2: {} }', rules)).toEqual([
+      expect.stringContaining('for test 1: No email address: "ben".'),
+    ]);
+  });
+
+  test('a few times for an action, each with a few tests', async () => {
+    const owners = ['a', 'a', 'a', 'a', 'a', 'b', 'c', 'd', 'e'].map(
+      (owner, at) => `${at + 1}: { owner: ${owner} }`,
+    );
+    const rules = `rules: [ { name: a, when: { test.owner: { exists: true } }, then: [ ${toOwner} ] } ]`;
+    const messages = (await mailWarnings(`{ ${owners.join(', ')} }`, rules)).map((one) =>
+      one.replace(/^\d+ /, ''),
+    );
+    expect(messages).toEqual([
+      'for test 1, test 2, test 3 and 2 more: No email address: "a".',
+      'for test 6: No email address: "b".',
+      'for test 7: No email address: "c".',
+    ]);
+  });
+
+  test('and of none that could be made, or that no rule asks for', async () => {
+    const rules = `rules: [ { name: a, when: { testId: 111 }, then: [ ${toOwner} ] } ]`;
+    expect(await mailWarnings('{ 111: { owner: dana@example.com }, 222: { owner: ben } }', rules)).toEqual(
+      [],
+    );
+  });
+
+  test('without a word of what is secret', async () => {
+    const { folder, write } = await workplace();
+    const rules = `rules: [ { name: a, when: {}, then: [ { sink: mail, to: '\${MAIL_KEY}', subject: s, text: t } ] } ]`;
+    const file = await write('config.yaml', withMails(folder, '{}', rules));
+    const { out } = await run(['check', '--config', file], { MAIL_KEY: 'hunter-two' });
+    expect(out).toContain('No email address: "***".');
+    expect(out).not.toContain('hunter-two');
+  });
+});
+
 describe('check --live', () => {
   test('asks all four tools, and sends nothing', async () => {
     const { env, received, http, smtp } = await tools(allChannels);
