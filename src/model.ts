@@ -36,7 +36,7 @@ export interface RaisedNotice extends Notice {
 
 /** What the connector has to tell people of itself. */
 export interface Notice {
-  readonly alert: 'dead' | 'paused' | 'silence';
+  readonly alert: 'dead' | 'held' | 'paused' | 'silence';
   /** What it is about, the same for every notice of the same trouble: at most one an hour goes out for each cause. */
   readonly cause: string;
   /** The sink in trouble; null where none is. */

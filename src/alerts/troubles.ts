@@ -1,19 +1,28 @@
 import type { Notice } from '../model.ts';
-import type { DeadCount } from '../store/store.ts';
+import type { StuckCount } from '../store/store.ts';
 
 /** What is wrong with the connector's work, in so far as people may have to be told. */
 export interface Situation {
   readonly now: number;
   readonly paused: readonly { readonly sink: string; readonly since: number }[];
   /** What went dead since people were last told of that sink. */
-  readonly dead: readonly DeadCount[];
+  readonly dead: readonly StuckCount[];
+  /** What was held since. */
+  readonly held: readonly StuckCount[];
   /** When the newest event came, or when the connector started if none did (ms). */
   readonly lastEventAt: number;
 }
 
 /** What a notice is about: the same for every one of the same trouble. */
-export function causeOf(alert: 'dead' | 'paused', sink: string): string {
+export function causeOf(alert: 'dead' | 'held' | 'paused', sink: string): string {
   return `${alert} ${sink}`;
+}
+
+/** At most one notice in this time for each cause. */
+export const quietMs = 3_600_000;
+
+export function mayTell(toldAt: number | undefined, now: number): boolean {
+  return toldAt === undefined || now - toldAt >= quietMs;
 }
 
 /** The troubles of one kind that have lasted for `afterMs`, in words. Pure. */
@@ -31,6 +40,16 @@ const describe: { readonly [kind in Notice['alert']]: (situation: Situation) => 
       since: firstAt,
       detail: `${count === 1 ? 'A delivery' : `${count} deliveries`} to ${sink} had to be given up. ${reason}`,
       advice: `Mend the cause, then send again what was given up: candidate-connector replay --dead --sink ${sink}`,
+    })),
+  held: ({ held }) =>
+    held.map(({ sink, count, firstAt, reason }) => ({
+      alert: 'held',
+      cause: causeOf('held', sink),
+      sink,
+      count,
+      since: firstAt,
+      detail: `${count === 1 ? 'A delivery' : `${count} deliveries`} to ${sink} may have arrived or not, and only a person can tell. ${reason}`,
+      advice: `Look there, then replay or discard what this lists: candidate-connector events --state held --sink ${sink}`,
     })),
   paused: ({ paused, now }) =>
     paused.map(({ sink, since }) => ({

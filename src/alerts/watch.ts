@@ -4,8 +4,9 @@ import { noticeIds } from '../ids.ts';
 import type { Notice, RaisedNotice } from '../model.ts';
 import type { Action } from '../rules/plan.ts';
 import { planNotice } from '../rules/decide.ts';
-import type { DeadCount, Store } from '../store/store.ts';
-import { causeOf, troubles, type Situation } from './troubles.ts';
+import type { Store } from '../store/store.ts';
+import { Stuck } from './stuck.ts';
+import { mayTell, quietMs, troubles, type Situation } from './troubles.ts';
 
 export interface AlertParts {
   readonly store: Store;
@@ -21,10 +22,6 @@ export interface AlertParts {
 }
 
 const betweenLooksMs = 10_000;
-/** At most one notice in this time for each cause. */
-const quietMs = 3_600_000;
-/** An outcome may be on disk so much later than it says that it ended. */
-const recordedLateMs = 60_000;
 
 /** Tells people when the connector itself needs a person, for as long as the process lives. Returns how to stop it. */
 export function watchTroubles(parts: AlertParts): () => void {
@@ -51,13 +48,13 @@ class TroubleWatch {
   #told: Map<string, number> | null = null;
   /** When it was last logged that nobody can be told, by cause (ms). */
   readonly #untold = new Map<string, number>();
-  /** Sinks with something dead that people may not have been told of. */
-  readonly #suspects = new Set<string>();
-  /** What went dead until then has made its sink a suspect (ms). */
-  #lookedUntil = 0;
+  readonly #dead: Stuck;
+  readonly #held: Stuck;
 
   constructor(parts: AlertParts) {
     this.#parts = parts;
+    this.#dead = new Stuck('dead', (time) => parts.store.deadSince(time));
+    this.#held = new Stuck('held', (time) => parts.store.heldSince(time));
     this.#startedAt = parts.clock.now();
   }
 
@@ -70,11 +67,12 @@ class TroubleWatch {
     const told = (this.#told ??= await store.lastRaised());
     // The clock was set back: what was told later than now would keep people from hearing of anything until then.
     for (const [cause, toldAt] of told) told.set(cause, Math.min(toldAt, now));
-    const looksForDead = alerts.some(({ kind }) => kind === 'dead');
+    const isWanted = (wanted: Notice['alert']) => alerts.some(({ kind }) => kind === wanted);
     const situation: Situation = {
       now,
       paused: this.#paused(),
-      dead: looksForDead ? await this.#dead(now, told) : [],
+      dead: isWanted('dead') ? await this.#dead.look(now, told) : [],
+      held: isWanted('held') ? await this.#held.look(now, told) : [],
       lastEventAt: (await store.lastEventAt()) ?? this.#startedAt,
     };
     for (const { kind, afterMs, actions } of alerts) {
@@ -88,23 +86,6 @@ class TroubleWatch {
   #paused(): Situation['paused'] {
     const { config, paused } = this.#parts;
     return paused().filter(({ sink }) => config().sinks.has(sink));
-  }
-
-  /** What went dead since people were last told of its sink, where they may be told by now. Costs little while nothing does. */
-  async #dead(now: number, told: ReadonlyMap<string, number>): Promise<DeadCount[]> {
-    const { store } = this.#parts;
-    const fresh = await store.deadSince(Math.min(this.#lookedUntil, now) - recordedLateMs);
-    for (const { sink } of fresh) this.#suspects.add(sink);
-    this.#lookedUntil = now;
-    const dead: DeadCount[] = [];
-    for (const sink of this.#suspects) {
-      const toldAt = told.get(causeOf('dead', sink));
-      if (!mayTell(toldAt, now)) continue;
-      const ofSink = (await store.deadSince(toldAt ?? 0)).filter((count) => count.sink === sink);
-      if (ofSink.length === 0) this.#suspects.delete(sink);
-      dead.push(...ofSink);
-    }
-    return dead;
   }
 
   async #tell(
@@ -137,8 +118,4 @@ class TroubleWatch {
 /** Told once for each time that something goes wrong, and not again within the quiet time. */
 function isNew({ since }: Notice, toldAt: number | undefined, now: number): boolean {
   return mayTell(toldAt, now) && (toldAt === undefined || since > toldAt);
-}
-
-function mayTell(toldAt: number | undefined, now: number): boolean {
-  return toldAt === undefined || now - toldAt >= quietMs;
 }

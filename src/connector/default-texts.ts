@@ -25,6 +25,7 @@ export const eventInShort = [
 export const noticeInShort = [
   '{% case notice.alert %}{% when "dead" %}{{ notice.count }} ',
   '{% if notice.count == 1 %}delivery{% else %}deliveries{% endif %} to {{ notice.sink }} given up',
+  '{% when "held" %}{{ notice.count }} {% if notice.count == 1 %}delivery{% else %}deliveries{% endif %} to {{ notice.sink }} held for a person to decide',
   '{% when "paused" %}{{ notice.sink }} is down',
   '{% else %}no event since {{ notice.since | date: "%Y-%m-%d %H:%M" }} UTC{% endcase %}',
 ].join('');

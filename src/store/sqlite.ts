@@ -102,6 +102,7 @@ function sqliteStore(
     rejectedRequests: (limit) => reading((db) => read.rejectedRequests(db, limit)),
     counts: () => reading(read.counts),
     deadSince: (time) => reading((db) => read.deadSince(db, time)),
+    heldSince: (time) => reading((db) => read.heldSince(db, time)),
     lastEventAt: () => reading(read.lastEventAt),
 
     async saveConfig({ id, source, savedAt }) {

@@ -88,7 +88,9 @@ export interface Store {
    * What went dead after `time`, notices apart, by sink: also one that no config has any more. Costs as much as that is,
    * however much is stored.
    */
-  deadSince(time: number): Promise<DeadCount[]>;
+  deadSince(time: number): Promise<StuckCount[]>;
+  /** The same for what was held. */
+  heldSince(time: number): Promise<StuckCount[]>;
   /** When the newest event came (ms), null if none did. */
   lastEventAt(): Promise<number | null>;
 
@@ -282,10 +284,10 @@ export interface SinkCount {
   readonly states: Readonly<Record<DeliveryState, number>>;
 }
 
-export interface DeadCount {
+export interface StuckCount {
   readonly sink: string;
   readonly count: number;
-  /** When the first of them went dead (ms). */
+  /** When the first of them got there (ms). */
   readonly firstAt: number;
   /** Why, for one of them, in plain words. */
   readonly reason: string;

@@ -6,7 +6,7 @@ import { watchTroubles } from '../../src/alerts/watch.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import type { Outcome } from '../../src/model.ts';
 import { openStore } from '../../src/store/open.ts';
-import { arrival, delivered, planned, rejected, resultOf } from '../contract/store-fixtures.ts';
+import { arrival, delivered, planned, rejected, resultOf, unknown } from '../contract/store-fixtures.ts';
 import { ScriptedTool } from '../deliveries/scripted.ts';
 
 const minute = 60_000;
@@ -19,6 +19,7 @@ const config = parseConfig(
 rules: []
 alerts:
   dead: { then: [ { sink: tool, text: "{{ notice.detail }}" }, { sink: other, text: "{{ notice.detail }}" } ] }
+  held: { then: [ { sink: tool, text: "{{ notice.detail }}" }, { sink: other, text: "{{ notice.detail }}" } ] }
   paused: { after: 1m, then: [ { sink: other, text: "{{ notice.detail }}" } ] }
   silence: { after: 7d, then: [ { sink: other, text: "{{ notice.detail }}" } ] }`,
   'config.yaml',
@@ -266,6 +267,28 @@ describe('what went dead', () => {
     await watch.look(2 * hour);
     expect(await watch.causes()).toEqual(['dead tool']);
   });
+});
+
+test('what is held for a person is told, with what to look at, apart from what went dead', async () => {
+  const watch = await watching();
+  await watch.event('tool', unknown);
+  await watch.event('tool', unknown);
+  await watch.event('tool');
+  await watch.look(minute);
+  await watch.look(minute);
+  expect(await watch.notices()).toMatchObject([
+    { cause: 'dead tool', count: 1 },
+    {
+      alert: 'held',
+      cause: 'held tool',
+      count: 2,
+      detail:
+        '2 deliveries to tool may have arrived or not, and only a person can tell. No answer within 10 s.',
+      advice: expect.stringContaining('candidate-connector events --state held --sink tool'),
+    },
+  ]);
+  const [story] = await watch.store.notices({ limit: 1 });
+  expect(story?.deliveries.map(({ sink }) => sink)).toEqual(['other']);
 });
 
 describe('silence', () => {

@@ -23,6 +23,7 @@ const ends = new Set([
   'rules[].then',
   'unmatched',
   'alerts.dead.then',
+  'alerts.held.then',
   'alerts.paused.then',
   'alerts.silence.then',
 ]);

@@ -26,6 +26,7 @@ rules:
       - { sink: ats, digest: { every: 1h, max: 1000 } }
 alerts:
   dead: { then: &all [ { sink: slack, channel: "#ops" }, { sink: sheet }, { sink: mail, to: ops@example.com }, { sink: ats } ] }
+  held: { then: *all }
   paused: { then: *all }
   silence: { then: *all }`,
   'config.yaml',
@@ -122,6 +123,7 @@ describe('what a notice says where its action says nothing', () => {
   test.each([
     ['dead', {}, '2 deliveries to ats & co given up'],
     ['dead', { count: 1 }, '1 delivery to ats & co given up'],
+    ['held', { count: 2 }, '2 deliveries to ats & co held for a person to decide'],
     ['paused', {}, 'ats & co is down'],
     ['silence', {}, 'no event since 2026-11-20 12:00 UTC'],
   ] as const)('%s %j: in short, in detail, and what to do', (kind, over, short) => {

@@ -15,6 +15,7 @@ import {
   resultOf,
   retry,
   t0,
+  unknown,
 } from './store-fixtures.ts';
 
 const hour = 60 * minute;
@@ -167,6 +168,19 @@ export function notices(bench: () => Bench): void {
     expect(await store.notices({})).toHaveLength(2);
     expect(await store.delivery(claimed!.delivery.id)).toBeNull();
     expect(await other.config('cfg_old')).toBeNull();
+  });
+
+  test('sums up by sink what was held since a time, notices apart', async () => {
+    const { store } = bench();
+    expect(await store.heldSince(0)).toEqual([]);
+    const [first] = await carriedOut(store, [unknown, delivered, unknown, rejected]);
+    await carriedOut(store, [unknown], t0 + minute);
+    const ended = t0 + 5;
+    const held = { sink: 'slack', count: 3, firstAt: ended, reason: 'No answer within 10 s.' };
+    expect(await store.heldSince(ended - 1)).toEqual([held]);
+    expect(await store.heldSince(ended)).toEqual([{ ...held, count: 1, firstAt: ended + minute }]);
+    await store.discard([first!]);
+    expect(await store.heldSince(ended - 1)).toEqual([{ ...held, count: 2 }]);
   });
 
   test('sums up by sink what went dead since a time, notices apart', async () => {

@@ -72,11 +72,14 @@ export const alertShapes = {
   dead: {
     after: duration().prefault('0s').describe('How long to wait for more before telling.'),
   },
+  held: {
+    after: duration().prefault('0s').describe('How long to wait for more before telling.'),
+  },
   paused: { after: duration({ min: '1s' }).prefault('15m').describe('How long a sink has to be down.') },
   silence: { after: duration({ min: '1m' }).prefault('7d').describe('How long no event has come.') },
 };
 
-export const alertKinds = ['dead', 'paused', 'silence'] as const;
+export const alertKinds = ['dead', 'held', 'paused', 'silence'] as const;
 
 /** With its actions left unchecked. */
 const alertOf = <Shape extends z.ZodRawShape>(shape: Shape) =>
@@ -84,12 +87,14 @@ const alertOf = <Shape extends z.ZodRawShape>(shape: Shape) =>
 
 export const alertsSchema = z.strictObject({
   dead: alertOf(alertShapes.dead),
+  held: alertOf(alertShapes.held),
   paused: alertOf(alertShapes.paused),
   silence: alertOf(alertShapes.silence),
 });
 
 export const alertDescriptions: { readonly [key in keyof typeof alertShapes]: string } = {
   dead: 'Deliveries were given up.',
+  held: 'Deliveries may have arrived or not, and only a person can tell: see `onUnknown`.',
   paused: 'A sink is down.',
   silence: 'No event came for so long.',
 };

@@ -22,9 +22,9 @@ export interface CountRow {
   readonly n: number;
 }
 
-export interface DeadRow {
+export interface StuckRow {
   readonly sink: string;
-  readonly dead: number;
+  readonly stuck: number;
   readonly first_at: number;
   readonly reason: string | null;
 }
@@ -104,12 +104,22 @@ export const deliveryCounts = query<CountRow>(
   `select sink, state, n from delivery_counts order by sink, state`,
 );
 
-export const deadSince = query<DeadRow>(`
-  select sink, dead, first_at, (select last_error from deliveries where seq = latest) as reason
-  from (
-    select sink, count(*) as dead, min(ended_at) as first_at, max(seq) as latest from deliveries
-    where state = 'dead' and ended_at > $1 and seq < ${firstNoticeSeq * seqsPerEvent} group by sink
-  ) as sinks order by sink`);
+/** `latest` stands for all of them: the seq of one, by which the reason is found. */
+const stuckOf = (sinks: string) =>
+  query<StuckRow>(`
+  select sink, stuck, first_at, (select last_error from deliveries where seq = latest) as reason
+  from (${sinks}) as sinks order by sink`);
+
+export const deadSince = stuckOf(`
+    select sink, count(*) as stuck, min(ended_at) as first_at, max(seq) as latest from deliveries
+    where state = 'dead' and ended_at > $1 and seq < ${firstNoticeSeq * seqsPerEvent} group by sink`);
+
+/** Those are few: a sink has to ask for it. */
+export const heldSince = stuckOf(`
+    select d.sink, count(*) as stuck, min(a.ended_at) as first_at, max(d.seq) as latest
+    from deliveries d join attempts a on a.delivery_seq = coalesce(d.carrier, d.seq) and a.number = d.attempts
+    where d.state = 'held' and ${rareState} and a.ended_at > $1 and d.seq < ${firstNoticeSeq * seqsPerEvent}
+    group by d.sink`);
 
 export const newestReceipt = query<{ readonly received_at: number | null }>(
   `select max(received_at) as received_at from events`,

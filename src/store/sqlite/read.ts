@@ -4,7 +4,7 @@ import { candidateKey } from '../candidate-key.ts';
 import { toDelivery, toDuplicate, toEvent, toNotice, toRejectedRequest, toStory } from '../rows.ts';
 import * as sql from '../sql/reading.ts';
 import type {
-  DeadCount,
+  StuckCount,
   DeliveryFilter,
   DeliveryStory,
   EventDetail,
@@ -114,13 +114,16 @@ export function lastRaised(db: Database): Map<string, number> {
   return new Map(db.all(sql.newestNotices).map(({ cause, raised_at }) => [cause, raised_at]));
 }
 
-export function deadSince(db: Database, time: number): DeadCount[] {
-  return db.all(sql.deadSince, time).map(({ sink, dead, first_at, reason }) => ({
-    sink,
-    count: dead,
-    firstAt: first_at,
-    reason: reason ?? '',
-  }));
+export function deadSince(db: Database, time: number): StuckCount[] {
+  return db.all(sql.deadSince, time).map(toStuckCount);
+}
+
+export function heldSince(db: Database, time: number): StuckCount[] {
+  return db.all(sql.heldSince, time).map(toStuckCount);
+}
+
+function toStuckCount({ sink, stuck, first_at, reason }: sql.StuckRow): StuckCount {
+  return { sink, count: stuck, firstAt: first_at, reason: reason ?? '' };
 }
 
 export function lastEventAt(db: Database): number | null {

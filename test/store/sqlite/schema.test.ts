@@ -32,7 +32,7 @@ function planOf(sql: string): string[] {
 
 describe('the cost of a statement does not grow with what is stored', () => {
   const { deliveriesOf, storiesOf, attemptsOf, duplicatesOfEvent, deliveryById, eventById } = reading;
-  const { noticeById, noticesSince, deadSince, newestReceipt, deliveriesIn } = reading;
+  const { noticeById, noticesSince, deadSince, heldSince, newestReceipt, deliveriesIn } = reading;
   const detail = {
     deliveriesOf,
     storiesOf,
@@ -52,6 +52,7 @@ describe('the cost of a statement does not grow with what is stored', () => {
     ...detail,
     noticesSince,
     deadSince,
+    heldSince,
     newestReceipt,
     dead: deliveriesIn('dead'),
     discarded: deliveriesIn('discarded'),

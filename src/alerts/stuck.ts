@@ -1,0 +1,36 @@
+import type { StuckCount } from '../store/store.ts';
+import { causeOf, mayTell } from './troubles.ts';
+
+/** An outcome may be on disk so much later than it says that it ended. */
+const recordedLateMs = 60_000;
+
+/** The sinks whose deliveries got stuck since people were last told of it. Looking costs little while none does. */
+export class Stuck {
+  readonly #kind: 'dead' | 'held';
+  readonly #stuckSince: (time: number) => Promise<StuckCount[]>;
+  /** Sinks with something stuck that people may not have been told of. */
+  readonly #suspects = new Set<string>();
+  /** What got stuck until then has made its sink a suspect (ms). */
+  #lookedUntil = 0;
+
+  constructor(kind: 'dead' | 'held', stuckSince: (time: number) => Promise<StuckCount[]>) {
+    this.#kind = kind;
+    this.#stuckSince = stuckSince;
+  }
+
+  /** What people may be told of by now. `told`: when they last were, by cause (ms). */
+  async look(now: number, told: ReadonlyMap<string, number>): Promise<StuckCount[]> {
+    const fresh = await this.#stuckSince(Math.min(this.#lookedUntil, now) - recordedLateMs);
+    for (const { sink } of fresh) this.#suspects.add(sink);
+    this.#lookedUntil = now;
+    const stuck: StuckCount[] = [];
+    for (const sink of this.#suspects) {
+      const toldAt = told.get(causeOf(this.#kind, sink));
+      if (!mayTell(toldAt, now)) continue;
+      const ofSink = (await this.#stuckSince(toldAt ?? 0)).filter((count) => count.sink === sink);
+      if (ofSink.length === 0) this.#suspects.delete(sink);
+      stuck.push(...ofSink);
+    }
+    return stuck;
+  }
+}
