@@ -22,7 +22,7 @@ export function outcomeOf(error: SmtpError, wentOut: boolean, aborted: boolean):
       reason === 'timeout' ? 'did not confirm it in time' : 'closed the connection without confirming it';
     return unknown(reason, `The mail went out, but the mail server ${what}.`);
   }
-  if (aborted) return retry(reason, 'Time ran out before the mail went out.');
+  if (aborted) return sinkWide(reason, 'Time ran out before the mail went out.');
   if (localFaults.has(error.code ?? '')) {
     return rejected(
       'invalid',

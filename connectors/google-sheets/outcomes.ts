@@ -39,7 +39,7 @@ export function outcomeOf(failure: Failure, subject: Subject): Retry | Rejected 
 /** The same for a call that writes no row, so that it certainly is not there. */
 export function beforeWriting(failure: Failure, subject: Subject): Retry | Rejected {
   const outcome = outcomeOf(failure, subject);
-  return outcome.outcome === 'unknown' ? retry(outcome.reason, outcome.detail) : outcome;
+  return outcome.outcome === 'unknown' ? sinkWide(outcome.reason, outcome.detail) : outcome;
 }
 
 /** The same for a call that only asks: it can always be asked again. */

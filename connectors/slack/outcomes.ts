@@ -27,8 +27,8 @@ export function outcomeOf(failure: Failure, channel: string): Retry | Rejected |
 export function askedInVain(failure: Failure, channel: string): Retry {
   const outcome = outcomeOf(failure, channel);
   if (outcome.outcome === 'retry') return outcome;
-  const detail = outcome.outcome === 'rejected' ? `${outcome.detail} ${outcome.advice}` : outcome.detail;
-  return retry(outcome.reason, detail);
+  if (outcome.outcome === 'unknown') return sinkWide(outcome.reason, outcome.detail);
+  return retry(outcome.reason, `${outcome.detail} ${outcome.advice}`);
 }
 
 function ofStatus({ status, retryAfterMs }: Failure & { kind: 'http' }): Retry | Rejected | Unknown {

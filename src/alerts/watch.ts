@@ -66,7 +66,9 @@ class TroubleWatch {
     // A restart must not tell again what was told before it.
     const told = (this.#told ??= await store.lastRaised());
     // The clock was set back: what was told later than now would keep people from hearing of anything until then.
-    for (const [cause, toldAt] of told) told.set(cause, Math.min(toldAt, now));
+    for (const times of [told, this.#untold]) {
+      for (const [cause, toldAt] of times) times.set(cause, Math.min(toldAt, now));
+    }
     const isWanted = (wanted: Notice['alert']) => alerts.some(({ kind }) => kind === wanted);
     const situation: Situation = {
       now,

@@ -26,11 +26,13 @@ export async function loadConfig(file: string, options: LoadOptions): Promise<Co
  */
 export async function loadStoreUrl(file: string, options: LoadOptions): Promise<string> {
   const read = await readText(file);
-  const { tree } = 'text' in read ? parse(new Source(read.text)) : { tree: null };
-  const { settings, faults } = tree ? compose(tree.value, options) : { settings: {}, faults: [] };
-  const isAtFault = faults.some(({ path, severity }) => path[0] === 'store' && severity === 'error');
-  const { store } = settings as Partial<Settings>;
-  return store && !isAtFault ? store.url : (await loadConfig(file, options)).store.url;
+  const parsed = 'text' in read ? parse(new Source(read.text)) : null;
+  if (!parsed?.tree || parsed.faults.length > 0) return (await loadConfig(file, options)).store.url;
+  const { settings, faults } = compose(parsed.tree.value, options);
+  const errors = faults.filter(({ severity }) => severity === 'error');
+  // A misspelt `store` is a fault at the top, and its default would be another store.
+  const isSound = errors.every(({ path }) => path[0] !== 'store' && path.length > 1);
+  return settings.store && isSound ? settings.store.url : (await loadConfig(file, options)).store.url;
 }
 
 /** loadConfig without the reading; `file` is for messages only. */

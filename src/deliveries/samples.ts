@@ -5,8 +5,8 @@ import { prepare } from './prepare.ts';
 
 const mostMessages = 200;
 const notInCatalog = 0;
-/** For large configs: about a second's work. */
-const mostTried = 50_000;
+/** For large configs, and for templates that take long. */
+const triedForMs = 2000;
 /** So much is said of one action; further reasons, and further tests of a reason, follow when these are mended. */
 const mostReasons = 3;
 const mostTests = 3;
@@ -58,17 +58,22 @@ interface Failure {
 }
 
 function failed({ plan, sinks }: Config, now: number): Failure[] {
-  return [...due(plan, now).take(mostTried)].flatMap(({ action, event }) => {
+  const until = performance.now() + triedForMs;
+  const failures: Failure[] = [];
+  for (const { action, event } of due(plan, now)) {
+    if (performance.now() > until) break;
     const sink = sinks.get(action.sink);
-    if (!sink) return [];
-    const prepared = prepare(action, { events: [event], notice: null }, 'dlv_sample', plan, sink, now);
-    return 'detail' in prepared ? [{ action, testId: event.testId, why: prepared.detail }] : [];
-  });
+    const told = { events: [event], notice: null };
+    const prepared = sink && prepare(action, told, 'dlv_sample', plan, sink, now);
+    if (prepared && 'detail' in prepared)
+      failures.push({ action, testId: event.testId, why: prepared.detail });
+  }
+  return failures;
 }
 
 /** Every action with each sample event that comes to it: of every test and status, with and without a numerical id. */
 function* due(plan: Plan, now: number) {
-  for (const testId of [...plan.testIds, notInCatalog])
+  for (const testId of [notInCatalog, ...plan.testIds])
     for (const status of statuses)
       for (const numericalId of [null, 4711]) {
         const event = sampleEvent(testId, now, status, numericalId);
@@ -80,7 +85,10 @@ function* due(plan: Plan, now: number) {
 }
 
 function testsText(failures: readonly Failure[], known: readonly number[]): string {
-  const tests = [...new Set(failures.map(({ testId }) => testId))];
+  const isOther = (testId: number) => Number(!known.includes(testId));
+  const tests = [...new Set(failures.map(({ testId }) => testId))].toSorted(
+    (a, b) => isOther(a) - isOther(b),
+  );
   const shown = tests
     .slice(0, mostTests)
     .map((testId) => (known.includes(testId) ? `test ${testId}` : 'a test that is not in the catalog'));

@@ -10,8 +10,8 @@ export interface Permit {
   readonly calls: number;
   /** The one call is there to find out whether a paused sink works again. */
   readonly probe: boolean;
-  /** It had better try what became due last: what failed for long may be what is at fault. */
-  readonly newestFirst: boolean;
+  /** It had better try what was never attempted: what has failed before may itself be at fault. */
+  readonly untriedFirst: boolean;
 }
 
 /** A call under way. */
@@ -48,7 +48,7 @@ export class Traffic {
     const inPace = this.#pace.allowance(place.lane, sink?.pace ?? null, now);
     const calls = this.#occupancy.take(place, limitsOf(sink), Math.min(breaker.allowance(now), inPace));
     const probe = calls > 0 && breaker.take();
-    return { calls, probe, newestFirst: probe && !isOrdered(sink) };
+    return { calls, probe, untriedFirst: probe && !isOrdered(sink) };
   }
 
   /** When it is worth asking again (ms), where time alone will help; Infinity where a call has to end first. */

@@ -121,14 +121,14 @@ export class Worker {
   /** Starts as many calls as the lane may; returns when to look at it again. */
   async #claimLane(head: LaneHead, { now, elapsed }: Moment): Promise<number> {
     const sink = this.#parts.config().sinks.get(head.sink);
-    const { calls, probe, newestFirst } = this.#traffic.permit(head, sink, elapsed);
+    const { calls, probe, untriedFirst } = this.#traffic.permit(head, sink, elapsed);
     if (calls === 0) return this.#traffic.askAgainAt(head, sink, elapsed);
     this.#turns.served(head);
     const batch = sink?.connector.batch?.max ?? 1;
     let started = 0;
     try {
       const limit = calls * batch;
-      const claimed = await this.#parts.store.claim({ lane: head.lane, now, limit, newestFirst });
+      const claimed = await this.#parts.store.claim({ lane: head.lane, now, limit, untriedFirst });
       for (const call of chunks(claimed, batch)) {
         this.#begin(call, sink, this.#traffic.started(head, sink, this.#parts.clock.elapsed(), probe));
         started += 1;

@@ -144,8 +144,8 @@ export interface ClaimQuery {
   readonly lane: string;
   readonly now: number;
   readonly limit: number;
-  /** What became due last comes first: to try something else than what has failed for long. */
-  readonly newestFirst?: boolean;
+  /** The newest that were never attempted come first, and alone: to try something else than what has failed before. */
+  readonly untriedFirst?: boolean;
 }
 
 export interface LaneHead {

@@ -119,8 +119,8 @@ describe('check warns of a message that cannot be made', () => {
   test('for events that no rule matched, and for a test that is not in the catalog', async () => {
     const rules = `rules: [ { name: a, when: { testId: 222 }, then: [] } ]\nunmatched: [ ${toOwner} ]`;
     expect(await mailWarnings('{ 111: { owner: ben }, 222: { owner: eve } }', rules)).toEqual([
-      '14 for test 111: No email address: "ben".',
       '14 for a test that is not in the catalog: The mail has no recipient: `to` came out empty.',
+      '14 for test 111: No email address: "ben".',
     ]);
   });
 

@@ -37,12 +37,20 @@ export function carryingOut(bench: () => Bench): void {
     ]);
   });
 
-  test('claims what became due last, when asked to', async () => {
+  test('claims the newest that was never attempted, when asked to, and without any the oldest', async () => {
     const { store } = bench();
     const ids = await accept({ dueAt: t0 + 2 }, { dueAt: t0 + 5 }, { dueAt: t0 + 3 }, { dueAt: t0 + 9 });
-    const lane = 'slack #hiring';
-    const claimed = await store.claim({ lane, now: t0 + 5, limit: 2, newestFirst: true });
-    expect(claimed.map(({ delivery }) => delivery.id)).toEqual([ids[1], ids[2]]);
+    const attempt = async () => {
+      const query = { lane: 'slack #hiring', now: t0 + 8, limit: 1, untriedFirst: true };
+      const [claimed] = await store.claim(query);
+      await store.record([resultOf(claimed!, retry, { dueAt: t0 + 8 - claimed!.delivery.attempts })]);
+      return claimed?.delivery.id;
+    };
+    expect(await attempt()).toBe(ids[1]);
+    expect(await attempt()).toBe(ids[2]);
+    expect(await attempt()).toBe(ids[0]);
+    expect(await attempt()).toBe(ids[0]);
+    expect(await attempt()).toBe(ids[0]);
   });
 
   test('keeps what a person replayed marked as such until nobody knows what became of it', async () => {

@@ -192,7 +192,7 @@ export function digests(bench: () => Bench): void {
   test('begins a digest with its first delivery also where what became due last comes first', async () => {
     const { store } = bench();
     const ids = await acceptMany(3, { groupMax: 2 });
-    const query = { lane: 'slack #hiring', now: t0, limit: 1, newestFirst: true };
+    const query = { lane: 'slack #hiring', now: t0, limit: 1, untriedFirst: true };
     const [first] = await store.claim(query);
     expect(first).toMatchObject({ delivery: { id: ids[0] } });
     expect(first!.events.map(({ id }) => `dlv_${id.slice(4)}_1`)).toEqual(ids.slice(0, 2));

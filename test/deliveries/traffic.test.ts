@@ -28,10 +28,10 @@ test('lanes that ask at the same time get one probe of their paused sink between
 });
 
 test('a probe tries what became due last, but for lanes that people read in order', () => {
-  expect(new Traffic(() => 0.5).permit(one, sink, 0)).toMatchObject({ newestFirst: false });
-  expect(paused().permit(one, sink, later)).toMatchObject({ probe: true, newestFirst: true });
+  expect(new Traffic(() => 0.5).permit(one, sink, 0)).toMatchObject({ untriedFirst: false });
+  expect(paused().permit(one, sink, later)).toMatchObject({ probe: true, untriedFirst: true });
   const ordered = { ...sink, connector: { ...sink.connector, lane: () => 'somewhere' } };
-  expect(paused().permit(one, ordered, later)).toMatchObject({ probe: true, newestFirst: false });
+  expect(paused().permit(one, ordered, later)).toMatchObject({ probe: true, untriedFirst: false });
 });
 
 test('a probe that found nothing to do leaves its turn to another lane', () => {

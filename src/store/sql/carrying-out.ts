@@ -44,13 +44,13 @@ export const laneHeads = query<LaneRow>(`
     select d.seq from deliveries d where ${waits} and d.lane = heads.lane order by d.due_at, d.seq limit 1
   )`);
 
-const dueInLane = (order: string) =>
+const dueInLane = (rest: string) =>
   query<DueRow>(`
   select ${deliveryColumns}, ${eventColumns} from ${deliveries}
-  where ${waits} and d.lane = $1 and d.due_at <= $2 order by ${order} limit $3`);
+  where ${waits} and d.lane = $1 and d.due_at <= $2 ${rest} limit $3`);
 
-export const dueFirst = dueInLane('d.due_at, d.seq');
-export const dueLast = dueInLane('d.due_at desc, d.seq desc');
+export const dueFirst = dueInLane('order by d.due_at, d.seq');
+export const untriedLast = dueInLane('and d.attempts = 0 order by d.due_at desc, d.seq desc');
 
 /** The one that a digest goes out under. */
 export const firstOfGroup = query<DueRow>(`

@@ -12,14 +12,19 @@ const mostDeliveries = 1000;
 
 /** See Store.claim. */
 export function claim(transaction: Transaction, query: ClaimQuery, most = mostDeliveries): Claimed[] {
-  const { lane, now, limit, newestFirst = false } = query;
-  const rows = transaction.db.all(newestFirst ? sql.dueLast : sql.dueFirst, lane, now, limit);
-  const claimed = claimRows(transaction, rows, now, most);
+  const { limit } = query;
+  const rows = dueRows(transaction.db, query);
+  const claimed = claimRows(transaction, rows, query.now, most);
   const left = limit - claimed.length;
   const mostLeft = most - claimed.reduce((sum, one) => sum + deliveriesIn(one), 0);
   if (rows.length < limit || left === 0 || mostLeft <= 0) return claimed;
   // Rows that went along in a digest leave their places to those after them.
   return [...claimed, ...claim(transaction, { ...query, limit: left }, mostLeft)];
+}
+
+function dueRows(db: Database, { lane, now, limit, untriedFirst = false }: ClaimQuery): sql.DueRow[] {
+  const untried = untriedFirst ? db.all(sql.untriedLast, lane, now, limit) : [];
+  return untried.length > 0 ? untried : db.all(sql.dueFirst, lane, now, limit);
 }
 
 function claimRows(

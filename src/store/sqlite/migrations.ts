@@ -152,5 +152,6 @@ export const migrations: readonly string[] = [
   `,
   `
   alter table deliveries add column replayed integer not null default 0 check (replayed in (0, 1));
+  update deliveries set replayed = 1 where state = 'pending' and attempts > 0 and due_at = since;
   `,
 ];
