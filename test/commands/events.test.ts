@@ -137,11 +137,16 @@ describe('events', () => {
     expect((await command('check')).code).toBe(1);
     expect((await command('events')).out).toContain(eventId);
     expect((await command('event', eventId)).out).toContain('candidate Dana');
-    await writeFile(file, text.replace('store: {', 'store: { uri: x,'));
-    expect(await command('events')).toMatchObject({
-      code: 1,
-      err: expect.stringContaining('unknown key "uri"'),
-    });
+    for (const [broken, said] of [
+      [text.replace('store: {', 'store: { uri: x,'), 'unknown key "uri"'],
+      [text.replace('store: {', 'stor: {'), 'unknown key "stor"; did you mean "store"?'],
+      [`${text}store: {}\n`, 'store'],
+      ['', 'the file is empty'],
+    ] as const) {
+      await writeFile(file, broken);
+      expect(await command('events')).toMatchObject({ code: 1, err: expect.stringContaining(said) });
+    }
+  });
   });
 
   test('of a store that is not there are refused, and none is made', async () => {
