@@ -147,7 +147,6 @@ describe('events', () => {
       expect(await command('events')).toMatchObject({ code: 1, err: expect.stringContaining(said) });
     }
   });
-  });
 
   test('of a store that is not there are refused, and none is made', async () => {
     const { folder, write } = await workplace();
