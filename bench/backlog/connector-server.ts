@@ -1,11 +1,10 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { connectors } from '../../connectors/index.ts';
 import { startApp } from '../../src/app.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { createIntake } from '../../src/intake.ts';
 import { createLogger } from '../../src/log.ts';
 import { openStore } from '../../src/store/open.ts';
+import { webhookConfig, webhookEnv } from '../config-file.ts';
 
 /**
  * The whole connector, with a backlog of events that each have one webhook to go. Takes the folder for its files, the endpoint's URL
@@ -13,28 +12,14 @@ import { openStore } from '../../src/store/open.ts';
  */
 
 const [folder = '', endpoint = '', backlog = ''] = process.argv.slice(2);
-const file = join(folder, 'config.yaml');
-await writeFile(
-  file,
-  `
-receiver: { host: 127.0.0.1, port: 0, allowFrom: [127.0.0.1] }
-store: { url: "sqlite:${join(folder, 'connector.db')}" }
-admin: { port: 0 }
-sinks:
-  ats: { connector: webhook, url: "${endpoint}", allowPrivate: true, concurrency: 100 }
-rules:
-  - name: all
-    when: { status: Completed }
-    then: [{ sink: ats }]
-`,
-);
+const file = await webhookConfig(folder, endpoint);
 await fill(Number(backlog));
-const app = await startApp(file, {});
+const app = await startApp(file, webhookEnv);
 process.send?.({ port: Number(new URL(app.receiverUrl).port), metrics: `${app.adminUrl}/metrics` });
 
 /** As when all of them had come in an outage of the endpoint. */
 async function fill(count: number): Promise<void> {
-  const config = await loadConfig(file, { env: {}, connectors });
+  const config = await loadConfig(file, { env: webhookEnv, connectors });
   const log = await createLogger({ ...config.log, mask: (line) => config.mask(line) });
   const store = await openStore(config.store.url, { serve: true });
   await store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: Date.now() });
