@@ -7,6 +7,7 @@ import { didYouMeanOneOf } from '../suggest.ts';
 import { CommandError, exit, type Io } from './io.ts';
 import { printManual } from './manual.ts';
 import { printable } from './paint.ts';
+import { deliveryPages } from './stories.ts';
 import { withStoreAndConfig, type ConfigOption } from './with-store.ts';
 
 interface ReplayOptions extends ConfigOption {
@@ -50,18 +51,13 @@ async function checkSink(sink: string, store: Store, { sinks }: Config): Promise
   throw new CommandError(`there is no sink "${printable(sink)}"${instead}`, exit.usage);
 }
 
-/** Page by page: what goes out again is no longer dead, and the listing goes on after it. */
-async function* deadOf(store: Store, { sink, since }: ReplayOptions): AsyncGenerator<readonly Delivery[]> {
-  const filter = {
-    states: ['dead'] as const,
-    limit: 500,
+/** Page by page: what goes out again is no longer dead. */
+function deadOf(store: Store, { sink, since }: ReplayOptions): AsyncGenerator<readonly Delivery[]> {
+  return deliveryPages(store, {
+    states: ['dead'],
     ...(sink !== undefined && { sink }),
     ...(since !== undefined && { since }),
-  };
-  for (let page = await store.deliveries(filter); page.length > 0;) {
-    yield page;
-    page = await store.deliveries({ ...filter, after: page.at(-1)!.id });
-  }
+  });
 }
 
 async function named(store: Store, ids: readonly string[]): Promise<Delivery[]> {

@@ -35,7 +35,9 @@ export async function* storiesByState(
     ...(since !== undefined && { since }),
   };
   const ids = new Set<string>();
-  for await (const { eventId } of all(store, filter)) if (eventId !== null) ids.add(eventId);
+  for await (const page of deliveryPages(store, filter)) {
+    for (const { eventId } of page) if (eventId !== null) ids.add(eventId);
+  }
   let left = limit;
   for (const id of [...ids].toReversed()) {
     if (left === 0) return;
@@ -46,13 +48,15 @@ export async function* storiesByState(
   }
 }
 
-async function* all(
+/** Oldest first. A page may change state before the next one is read: that goes on after it. */
+export async function* deliveryPages(
   store: Pick<Store, 'deliveries'>,
   filter: Omit<DeliveryFilter, 'after' | 'limit'>,
-): AsyncGenerator<Delivery> {
-  for (let page = await store.deliveries(filter); page.length > 0;) {
-    yield* page;
-    page = await store.deliveries({ ...filter, after: page.at(-1)!.id });
+): AsyncGenerator<readonly Delivery[]> {
+  const paged = { ...filter, limit: pageSize };
+  for (let page = await store.deliveries(paged); page.length > 0;) {
+    yield page;
+    page = await store.deliveries({ ...paged, after: page.at(-1)!.id });
   }
 }
 
