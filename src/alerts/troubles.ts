@@ -32,24 +32,16 @@ export function troubles(kind: Notice['alert'], afterMs: number, situation: Situ
 
 const describe: { readonly [kind in Notice['alert']]: (situation: Situation) => Notice[] } = {
   dead: ({ dead }) =>
-    dead.map(({ sink, count, firstAt, reason }) => ({
-      alert: 'dead',
-      cause: causeOf('dead', sink),
-      sink,
-      count,
-      since: firstAt,
-      detail: `${count === 1 ? 'A delivery' : `${count} deliveries`} to ${sink} had to be given up. ${reason}`,
-      advice: `Mend the cause, then send again what was given up: candidate-connector replay --dead --sink ${sink}`,
+    dead.map((stuck) => ({
+      ...about('dead', stuck),
+      detail: `${deliveriesOf(stuck)} had to be given up. ${stuck.reason}`,
+      advice: `Mend the cause, then send again what was given up: candidate-connector replay --dead --sink ${stuck.sink}`,
     })),
   held: ({ held }) =>
-    held.map(({ sink, count, firstAt, reason }) => ({
-      alert: 'held',
-      cause: causeOf('held', sink),
-      sink,
-      count,
-      since: firstAt,
-      detail: `${count === 1 ? 'A delivery' : `${count} deliveries`} to ${sink} may have arrived or not, and only a person can tell. ${reason}`,
-      advice: `Look there, then replay or discard what this lists: candidate-connector events --state held --sink ${sink}`,
+    held.map((stuck) => ({
+      ...about('held', stuck),
+      detail: `${deliveriesOf(stuck)} may have arrived or not, and only a person can tell. ${stuck.reason}`,
+      advice: `Look there, then replay or discard what this lists: candidate-connector events --state held --sink ${stuck.sink}`,
     })),
   paused: ({ paused, now }) =>
     paused.map(({ sink, since }) => ({
@@ -58,7 +50,7 @@ const describe: { readonly [kind in Notice['alert']]: (situation: Situation) => 
       sink,
       count: 0,
       since,
-      detail: `${sink} has failed for ${inWords(now - since)}. What is meant for it waits; what its retry.giveUpAfter passes for is given up, and stays there to be replayed.`,
+      detail: `${sink} has failed for ${inWords(now - since)}. What is meant for it waits. What was attempted before is given up if its retry.giveUpAfter passes, and can be replayed then.`,
       advice:
         'See what is wrong with it: candidate-connector check --live. It goes on by itself when it works again.',
     })),
@@ -75,6 +67,14 @@ const describe: { readonly [kind in Notice['alert']]: (situation: Situation) => 
     },
   ],
 };
+
+function about(alert: 'dead' | 'held', { sink, count, firstAt }: StuckCount) {
+  return { alert, cause: causeOf(alert, sink), sink, count, since: firstAt };
+}
+
+function deliveriesOf({ sink, count }: StuckCount): string {
+  return `${count === 1 ? 'A delivery' : `${count} deliveries`} to ${sink}`;
+}
 
 const units = [
   { name: 'day', ms: 86_400_000 },

@@ -145,7 +145,7 @@ test('a sink is told of when it has been down for as long as the alert says, wit
       alert: 'paused',
       sink: 'tool',
       since: start,
-      detail: expect.stringContaining('tool has failed for 60 seconds. What is meant for it waits;'),
+      detail: expect.stringContaining('tool has failed for 60 seconds. What is meant for it waits.'),
       advice: expect.stringContaining('candidate-connector check --live'),
     },
   ]);
