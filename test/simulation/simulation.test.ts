@@ -1,5 +1,8 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { simulate, type Sabotage } from './simulate.ts';
+
+// Seconds on an idle machine; a busy one takes many times as long.
+vi.setConfig({ testTimeout: 120_000 });
 
 /** As many as a test may take; `npm run simulate` takes thousands. */
 const seeds = Array.from({ length: 150 }, (_, index) => index + 1);
