@@ -1,8 +1,10 @@
 import type { Clock } from '../clock.ts';
 import type { Ending } from './settle.ts';
 
-/** How long an aborted attempt may take to say how it ended before it is written off. */
+/** How long an attempt that timed out may take to say how it ended before it is written off. */
 const settlingMs = 5000;
+/** The same at the shutdown, where the process is killed soon. */
+const settlingAtShutdownMs = 1000;
 
 export interface Deadline<T> {
   readonly clock: Clock;
@@ -22,27 +24,26 @@ export async function withDeadline<T>(
 ): Promise<T> {
   const abort = new AbortController();
   const stuck = Promise.withResolvers<T>();
-  let cancelSettling = () => {};
-  const onAbort = () => {
+  const cancels: (() => void)[] = [];
+  const abortAndSettle = (withinMs: number, detail: string) => {
     abort.abort();
-    cancelSettling = clock.after(settlingMs, () => stuck.resolve(writtenOff(noAnswer(timeoutMs))));
+    // A time-out and the shutdown may both come: the earlier end counts.
+    cancels.push(clock.after(withinMs, () => stuck.resolve(writtenOff(noAnswer(detail)))));
   };
-  const cancelTimeout = clock.after(timeoutMs, onAbort);
-  if (shutdown.aborted) onAbort();
-  shutdown.addEventListener('abort', onAbort, { once: true });
+  const onTimeout = () => abortAndSettle(settlingMs, `No answer within ${timeoutMs / 1000} s.`);
+  const onShutdown = () =>
+    abortAndSettle(settlingAtShutdownMs, 'The connector stopped before there was an answer.');
+  cancels.push(clock.after(timeoutMs, onTimeout));
+  if (shutdown.aborted) onShutdown();
+  shutdown.addEventListener('abort', onShutdown, { once: true });
   try {
     return await Promise.race([run(abort.signal), stuck.promise]);
   } finally {
-    cancelTimeout();
-    cancelSettling();
-    shutdown.removeEventListener('abort', onAbort);
+    for (const cancel of cancels) cancel();
+    shutdown.removeEventListener('abort', onShutdown);
   }
 }
 
-function noAnswer(timeoutMs: number): Ending {
-  return {
-    outcome: { outcome: 'unknown', reason: 'timeout', detail: `No answer within ${timeoutMs / 1000} s.` },
-    askedAbsent: false,
-    hold: false,
-  };
+function noAnswer(detail: string): Ending {
+  return { outcome: { outcome: 'unknown', reason: 'timeout', detail }, askedAbsent: false, hold: false };
 }

@@ -73,13 +73,31 @@ test('an attempt that ignores its signal is written off as unknown', async () =>
   });
 });
 
-test('a shutdown aborts it, and writes it off soon if it ignores that', async () => {
+test('a shutdown aborts it, and writes it off within a second if it ignores that', async () => {
   const shutdown = new AbortController();
   const clock = new HandClock();
   const run = withDeadline(deadline(clock, shutdown.signal), (signal) => onceAborted(signal));
   const stuck = withDeadline(deadline(clock, shutdown.signal), () => new Promise<Ending>(() => undefined));
   shutdown.abort();
-  clock.to(5000);
+  clock.to(1000);
   expect(await run).toBe(done);
   expect((await stuck).outcome.outcome).toBe('unknown');
+  expect(clock.alarms).toBe(0);
+});
+
+test('a time-out and a shutdown after it write it off at the earlier end of the two, and leave no alarm behind', async () => {
+  const clock = new HandClock();
+  const early = new AbortController();
+  const first = withDeadline(deadline(clock, early.signal), () => new Promise<Ending>(() => undefined));
+  const late = new AbortController();
+  const second = withDeadline(deadline(clock, late.signal), () => new Promise<Ending>(() => undefined));
+  clock.to(1000);
+  early.abort();
+  clock.to(2000);
+  expect((await first).outcome.outcome).toBe('unknown');
+  clock.to(5900);
+  late.abort();
+  clock.to(6000);
+  expect((await second).outcome.outcome).toBe('unknown');
+  expect(clock.alarms).toBe(0);
 });
