@@ -119,6 +119,19 @@ describe('nothing is lost', () => {
     expect(sorted(everything(tools))).toEqual(sorted(expected(answers.map(({ eventId }) => eventId))));
   });
 
+  test("while a gateway answers in a receiver's place: everything arrives after the deploy", async () => {
+    const { tools, file, env, done } = await prepared();
+    const app = await serving(file, env);
+    const location = 'https://login.example/';
+    const asked: string[] = [];
+    for (const status of [301, 307, 404, 405, 409, 400, 413, 422]) {
+      tools.http.faults.once({ kind: 'status', status, headers: { location } });
+      asked.push((await post(app, { candidateId: `candidate-${status}` })).eventId);
+    }
+    await done();
+    expect(tools.received.webhook().toSorted()).toEqual(expected(asked).ats.toSorted());
+  });
+
   test('by a restart: what was pending goes out after it, and what came before is still known', async () => {
     const { tools, file, env, done } = await prepared();
     const first = await startApp(file, env);

@@ -8,7 +8,7 @@ import { targetOf } from './endpoint.ts';
 import type { Endpoint } from './endpoint.ts';
 import { exchange } from './exchange.ts';
 import type { Exchange } from './exchange.ts';
-import { outcomeOf, privateAddress } from './outcome.ts';
+import { barred, outcomeOf } from './outcome.ts';
 import { isPrivateLiteral, lookupPublic } from './public-addresses.ts';
 import { signer } from './sign.ts';
 
@@ -28,10 +28,10 @@ export function connectWebhook(options: WebhookOptions): Sink<Call> {
   const fixed = fixedHeaders(options);
   const withSignature = signing([secret].flat());
   const mask = masking(options);
-  const barred = !allowPrivate && isPrivateLiteral(url.hostname);
+  const isBarred = !allowPrivate && isPrivateLiteral(url.hostname);
 
   async function deliver({ deliveryId, message, now, signal }: AttemptRequest<Call>): Promise<Outcome> {
-    if (barred) return privateAddress;
+    if (isBarred) return barred;
     const body = Buffer.from(typeof message.body === 'string' ? message.body : JSON.stringify(message.body));
     const headers = withSignature({ ...fixed, ...utf8(message.headers) }, deliveryId, now, body);
     const path = targetOf(url, message.path);
@@ -43,7 +43,7 @@ export function connectWebhook(options: WebhookOptions): Sink<Call> {
     deliver,
     check: async (_messages, signal) => {
       const ask = { method: 'OPTIONS', path: targetOf(url, ''), headers: fixed };
-      const result = barred ? null : await exchange(pool, ask, signal);
+      const result = isBarred ? null : await exchange(pool, ask, signal);
       return [checkReceiver(url.origin, result, signal.aborted)];
     },
     // No attempt is under way any more; what may be left are answers being read to their end.

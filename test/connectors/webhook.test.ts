@@ -274,8 +274,8 @@ describe('answers', () => {
     open.push(elsewhere);
     const outcome = await answering(status, { location: `${elsewhere.url}/other?token=secret` });
     expect(outcome).toMatchObject({
-      outcome: 'rejected',
-      reason: 'invalid',
+      outcome: 'retry',
+      sinkWide: 'perhaps',
       detail: expect.stringContaining(`to ${elsewhere.authority};`),
     });
     expect(JSON.stringify(outcome)).not.toContain('token');
@@ -295,6 +295,30 @@ describe('answers', () => {
     });
   });
 
+  test.for([400, 413, 414, 422, 431])(
+    'of %i are about this message: it is tried again, and the sink is not blamed',
+    async (status) => {
+      const outcome = await answering(status);
+      expect(outcome).toMatchObject({ outcome: 'retry', detail: expect.stringContaining('Check') });
+      expect(outcome).not.toHaveProperty('sinkWide');
+    },
+  );
+
+  test.for([402, 404, 405, 406, 409, 415, 421, 451])(
+    'of %i may be a deploy over there: it is tried again, and counts towards a pause',
+    async (status) => {
+      expect(await answering(status)).toMatchObject({ outcome: 'retry', sinkWide: 'perhaps' });
+    },
+  );
+
+  test('of 410 alone are the end', async () => {
+    const ends = [];
+    for (let status = 300; status < 600; status += 1) {
+      if ((await answering(status)).outcome === 'rejected') ends.push(status);
+    }
+    expect(ends).toEqual([410]);
+  });
+
   test('with a Retry-After that says nothing leave the delay open', async () => {
     expect(await answering(429, { 'retry-after': 'soon' })).not.toHaveProperty('retryAfterMs');
   });
@@ -304,11 +328,11 @@ describe('answers', () => {
     const outcome = await answering(422, { 'content-type': 'text/plain' }, body);
     expect(outcome).toMatchObject({
       detail: expect.stringMatching(
-        /^The receiver answered 422: no such field "x"; you sent \*\*\* and \*\*\* y+ \*\*\* z+….$/,
+        /^The receiver answered 422: no such field "x"; you sent \*\*\* and \*\*\* y+ \*\*\* z+…\. Check/,
       ),
     });
     expect(await answering(422, { 'content-type': 'text/html' }, '<html>')).toMatchObject({
-      detail: 'The receiver answered 422.',
+      detail: expect.stringMatching(/^The receiver answered 422\. Check/),
     });
   });
 
@@ -322,7 +346,7 @@ describe('answers', () => {
     });
     const sink = await connectTo({ url: `${tool.url}/services/T0/B0/pathsecret?key=a%20keysecret` }, tool);
     expect(await sink.deliver(request({ path: '/new' }))).toMatchObject({
-      detail: 'The receiver answered 404: {"path":"***/new","query":"key=***","key":"***"}.',
+      detail: expect.stringContaining('answered 404: {"path":"***/new","query":"key=***","key":"***"}.'),
     });
   });
 
@@ -334,7 +358,7 @@ describe('answers', () => {
       more();
     });
     const sink = await connectTo({ url: endless.url }, endless);
-    expect(await sink.deliver(request())).toMatchObject({ outcome: 'rejected', reason: 'invalid' });
+    expect(await sink.deliver(request())).toMatchObject({ outcome: 'retry', reason: 'invalid' });
   });
 
   test.for(['drops', 'stalls'])('of success count even where their body %s', async (how) => {
@@ -447,9 +471,10 @@ describe('addresses that are not on the internet', () => {
     const server = await serve(answerOk);
     const sink = await connectTo({ url: `http://localhost:${server.port}/`, allowPrivate: false }, server);
     expect(await sink.deliver(request())).toMatchObject({
-      outcome: 'rejected',
+      outcome: 'retry',
       reason: 'invalid',
-      advice: expect.stringContaining('allowPrivate'),
+      sinkWide: true,
+      detail: expect.stringContaining('allowPrivate'),
     });
     expect(await sink.check([], new AbortController().signal)).toMatchObject([
       { ok: false, advice: expect.stringContaining('allowPrivate') },
