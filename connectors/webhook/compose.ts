@@ -53,11 +53,14 @@ function payloadOf(event: EventData): Json {
   return { id, candidateId, candidateNumericalId, testId, status, receivedAt, correlationId };
 }
 
-/** Percent-encoded where needed; null where a segment would climb out of the sink's url. */
+/**
+ * Percent-encoded where needed, a `#` too: what follows it in a URL is never sent. Null where a segment would climb out
+ * of the sink's url.
+ */
 function pathOf(written: string): string | null {
   if (written === '') return '';
-  const slashed = /^[/?]/.test(written) ? written : `/${written}`;
-  const [segments = ''] = slashed.split(/[?#]/, 1);
+  const slashed = (/^[/?]/.test(written) ? written : `/${written}`).replaceAll('#', '%23');
+  const [segments = ''] = slashed.split('?', 1);
   if (segments.split(/[/\\]/).some((segment) => /^(\.|%2e){1,2}$/i.test(segment))) return null;
   const url = URL.parse(`http://host${slashed}`);
   if (url === null) return null;

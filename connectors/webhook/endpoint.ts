@@ -45,8 +45,8 @@ function decoded(text: string): string {
 
 /** The request's target for an action's `path`, which starts with a slash, or with a question mark, or is empty. */
 export function targetOf({ path: base, query }: Endpoint, path: string): string {
-  const [below = '', ownQuery] = path.split('?', 2);
-  const target = base + below || '/';
-  if (ownQuery === undefined) return target + query;
-  return `${target}${query === '' ? '?' : `${query}&`}${ownQuery}`;
+  const mark = path.indexOf('?');
+  if (mark === -1) return (base + path || '/') + query;
+  const target = base + path.slice(0, mark) || '/';
+  return `${target}${query === '' ? '?' : `${query}&`}${path.slice(mark + 1)}`;
 }

@@ -19,9 +19,12 @@ export async function check(options: ConfigOption & { live?: boolean }, io: Io):
   for (const warning of warnings) io.out(formatProblem(config.file, warning));
   const failed = runScenarios(config);
   for (const problem of failed) io.out(formatProblem(config.file, problem));
-  io.out(failed.length > 0 ? count(failed.length, 'error') : summary(config));
-  const reachable = options.live ? await checkLive(config, io) : true;
-  return failed.length === 0 && reachable ? exit.ok : exit.problems;
+  const liveFailures = options.live ? await checkLive(config, io) : 0;
+  if (failed.length > 0) io.out(count(failed.length, 'error'));
+  if (liveFailures > 0) io.out(`${count(liveFailures, 'live check')} failed.`);
+  if (failed.length + liveFailures > 0) return exit.problems;
+  io.out(summary(config));
+  return exit.ok;
 }
 
 function asReport(error: unknown): string {
@@ -38,7 +41,8 @@ function summary(config: Config): string {
   return `${config.file} is good: ${parts.join(', ')}.`;
 }
 
-async function checkLive(config: Config, io: Io): Promise<boolean> {
+/** How many failed. */
+async function checkLive(config: Config, io: Io): Promise<number> {
   const results = await Promise.all(
     [...config.sinks.values()].map(async (sink) => ({ sink, checks: await checkSink(config, sink) })),
   );
@@ -46,7 +50,7 @@ async function checkLive(config: Config, io: Io): Promise<boolean> {
     io.out(paint(io, 'bold', `${sink.name} (${sink.connector.name})`));
     for (const one of checks) io.out(config.mask(liveText(one, io)));
   }
-  return results.every(({ checks }) => checks.every((one) => one.ok));
+  return results.flatMap(({ checks }) => checks).filter(({ ok }) => !ok).length;
 }
 
 /** Asks one sink all that can be asked without sending; a fault on the way is a failed check, not an end of the others. */

@@ -2,7 +2,7 @@ import { Command, Option } from 'commander';
 import about from '../../package.json' with { type: 'json' };
 import { ago, candidateId, integer, positive, statusOption, time } from './arguments.ts';
 import { deliveryStates } from '../model.ts';
-import type { Io } from './io.ts';
+import { CommandError, exit, type Io } from './io.ts';
 
 type Add = (name: string, description: string, examples: readonly string[]) => Command;
 
@@ -47,30 +47,47 @@ function configOption({ env }: Io): Option {
   );
 }
 
+/** Lets the config stand after the command as well, where nothing else does: it is what people try first. */
+function takesFile(command: Command): Command {
+  return command
+    .argument('[file]', 'the YAML file, as with --config')
+    .hook('preAction', (_program, called) => {
+      const [file] = called.args;
+      if (file === undefined) return;
+      if (called.getOptionValueSource('config') === 'cli')
+        throw new CommandError(`name the config once: ${file}, or --config`, exit.usage);
+      called.setOptionValue('config', file);
+    });
+}
+
 type Done = (code: number) => void;
 
 function running(add: Add, io: Io, done: Done): void {
-  add('serve', 'receive and deliver until SIGTERM', ['serve --config config.yaml']).action(async (options) =>
-    done(await (await import('./serve.ts')).serve(options, io)),
+  takesFile(add('serve', 'receive and deliver until SIGTERM', ['serve --config config.yaml'])).action(
+    async (_file, options) => done(await (await import('./serve.ts')).serve(options, io)),
   );
 }
 
 /** What sends nothing to any tool. */
 function trying(add: Add, io: Io, done: Done): void {
-  add('check', 'show everything that is wrong with the config, and run its scenarios', [
-    'check --config config.yaml',
-    'check --live   # also asks each tool: token, scopes, channel, sheet, login; sends nothing',
-  ])
+  takesFile(
+    add('check', 'show everything that is wrong with the config, and run its scenarios', [
+      'check config.yaml',
+      'check --live   # also asks each tool: token, scopes, channel, sheet, login; sends nothing',
+    ]),
+  )
     .option('--live', 'also ask each sink; sends nothing')
-    .action(async (options) => done(await (await import('./check.ts')).check(options, io)));
+    .action(async (_file, options) => done(await (await import('./check.ts')).check(options, io)));
 
-  add(
-    'explain',
-    'show what the rules make of an event, and each message as it would be sent; sends nothing',
-    [
-      'explain --status Completed --test 1234567',
-      'explain --status DidNotTake --test 1234567 --at 2026-11-21T22:00:00Z --json',
-    ],
+  takesFile(
+    add(
+      'explain',
+      'show what the rules make of an event, and each message as it would be sent; sends nothing',
+      [
+        'explain --status Completed --test 1234567',
+        'explain --status DidNotTake --test 1234567 --at 2026-11-21T22:00:00Z --json',
+      ],
+    ),
   )
     .addOption(statusOption().makeOptionMandatory())
     .requiredOption('--test <id>', 'the test id', integer)
@@ -78,7 +95,7 @@ function trying(add: Add, io: Io, done: Done): void {
     .option('--numerical <id>', 'the numerical candidate id', integer)
     .option('--at <time>', 'when the event comes (ISO 8601); now if not given', time)
     .option('--json', 'print one JSON object')
-    .action(async (options) => done(await (await import('./explain.ts')).explain(options, io)));
+    .action(async (_file, options) => done(await (await import('./explain.ts')).explain(options, io)));
 
   add(
     'backtest',

@@ -6,7 +6,7 @@ import { storyJson } from './json.ts';
 import { noticeHead, noticeStoryJson } from './notice.ts';
 import { jsonLine, paint, printable, when } from './paint.ts';
 import { storiesByState, storiesOf } from './stories.ts';
-import { withStore, type ConfigOption } from './with-store.ts';
+import { checkSink, withStore, type ConfigOption } from './with-store.ts';
 
 interface EventsOptions extends ConfigOption {
   /** In milliseconds since the epoch. */
@@ -29,6 +29,7 @@ export async function events(options: EventsOptions, io: Io): Promise<number> {
     throw new CommandError('--sink narrows --state, as in `events --state dead --sink slack`', exit.usage);
   }
   return withStore(options, io, async (store) => {
+    if (options.sink !== undefined) await checkSink(options.sink, options, store);
     if (options.rejected) printRejected(await store.rejectedRequests(limitOf(options)), options, io);
     else if (options.notices) await printNotices(store, options, io);
     else await printStories(store, options, io);

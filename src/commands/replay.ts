@@ -3,12 +3,11 @@ import { dataOf, type Told } from '../deliveries/prepare.ts';
 import { plannedByHand, todaysAction } from '../deliveries/replay.ts';
 import type { Delivery } from '../model.ts';
 import type { Replay, Store } from '../store/store.ts';
-import { didYouMeanOneOf } from '../suggest.ts';
 import { CommandError, exit, type Io } from './io.ts';
 import { printManual } from './manual.ts';
 import { printable } from './paint.ts';
 import { deliveryPages } from './stories.ts';
-import { withStoreAndConfig, type ConfigOption } from './with-store.ts';
+import { checkSink, withStoreAndConfig, type ConfigOption } from './with-store.ts';
 
 interface ReplayOptions extends ConfigOption {
   readonly dead?: boolean;
@@ -27,7 +26,7 @@ export async function replay(ids: readonly string[], options: ReplayOptions, io:
     throw new CommandError('--sink and --since narrow --dead; they do not go with delivery ids', exit.usage);
   }
   return withStoreAndConfig(options, io, async (store, config) => {
-    if (options.sink !== undefined) await checkSink(options.sink, store, config);
+    if (options.sink !== undefined) await checkSink(options.sink, options, store);
     const pages = options.dead ? deadOf(store, options) : [await named(store, ids)];
     await store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: Date.now() });
     let count = 0;
@@ -40,15 +39,6 @@ export async function replay(ids: readonly string[], options: ReplayOptions, io:
       io.out(options.sink === undefined ? 'Nothing is dead.' : `Nothing is dead of sink ${options.sink}.`);
     return done ? exit.ok : exit.problems;
   });
-}
-
-/** A sink that left the config may still have dead deliveries; one that nobody knows is a slip of the keyboard. */
-async function checkSink(sink: string, store: Store, { sinks }: Config): Promise<void> {
-  const counted = await store.counts();
-  const known = new Set([...sinks.keys(), ...counted.map((count) => count.sink)]);
-  if (known.has(sink)) return;
-  const instead = didYouMeanOneOf(sink, [...known], 'the config names none');
-  throw new CommandError(`there is no sink "${printable(sink)}"${instead}`, exit.usage);
 }
 
 /** Page by page: what goes out again is no longer dead. */

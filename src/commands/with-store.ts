@@ -1,9 +1,11 @@
 import { connectors } from '../../connectors/index.ts';
 import type { Config } from '../config/config.ts';
-import { loadConfig, loadStoreUrl } from '../config/load.ts';
+import { loadConfig, loadStoreUrl, sinkNames } from '../config/load.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
-import type { Io } from './io.ts';
+import { didYouMeanOneOf } from '../suggest.ts';
+import { CommandError, exit, type Io } from './io.ts';
+import { printable } from './paint.ts';
 
 export interface ConfigOption {
   readonly config: string;
@@ -39,4 +41,13 @@ async function withStoreAt<T>(url: string, use: (store: Store) => Promise<T>): P
   } finally {
     await store.close();
   }
+}
+
+/** A sink that left the config may still have deliveries; one that nobody knows is a slip of the keyboard. */
+export async function checkSink(sink: string, options: ConfigOption, store: Store): Promise<void> {
+  const counted = (await store.counts()).map((count) => count.sink);
+  const known = [...new Set([...(await sinkNames(options.config)), ...counted])];
+  if (known.includes(sink)) return;
+  const instead = didYouMeanOneOf(sink, known, 'the config names none');
+  throw new CommandError(`there is no sink "${printable(sink)}"${instead}`, exit.usage);
 }

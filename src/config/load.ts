@@ -1,4 +1,4 @@
-import type { Json } from '../model.ts';
+import { isMap, type Json } from '../model.ts';
 import type { Composed, LoadOptions } from './compose.ts';
 import { compose } from './compose.ts';
 import type { Config, Place, Problem, Scenario } from './config.ts';
@@ -33,6 +33,14 @@ export async function loadStoreUrl(file: string, options: LoadOptions): Promise<
   // A misspelt `store` is a fault at the top, and its default would be another store.
   const isSound = errors.every(({ path }) => path[0] !== 'store' && path.length > 1);
   return settings.store && isSound ? settings.store.url : (await loadConfig(file, options)).store.url;
+}
+
+/** The sinks that a file names, whatever else is wrong with it; none where it cannot be read. */
+export async function sinkNames(file: string): Promise<string[]> {
+  const read = await readText(file);
+  const tree = 'text' in read ? parse(new Source(read.text)).tree : null;
+  const sinks = isMap(tree?.value) ? tree.value['sinks'] : undefined;
+  return isMap(sinks) ? Object.keys(sinks) : [];
 }
 
 /** loadConfig without the reading; `file` is for messages only. */

@@ -173,6 +173,7 @@ describe('check --live', () => {
       expect(out).toMatch(new RegExp(`^${sink.replaceAll(/[()]/g, '\\$&')}\n {2}✓ `, 'm'));
     }
     expect(out).not.toContain('✗');
+    expect(out).toMatch(/is good: .*\.\n$/);
     expect(Object.values(received).flatMap((ids) => ids())).toEqual([]);
     expect({ calls: http.calls, mails: smtp.mails }).toEqual({ calls: [], mails: [] });
   });
@@ -183,6 +184,8 @@ describe('check --live', () => {
     const { code, out } = await run(['check', '--live', '--config', example], env);
     expect(code).toBe(1);
     expect(out).toMatch(/✗ .*#hiring-backend/);
+    expect(out).not.toContain('is good');
+    expect(out).toMatch(/\n3 live checks failed\.\n$/);
     expect(out).toMatch(/^ats \(webhook\)\n {2}✗ /m);
     expect(out).toMatch(/^mail \(email\)\n {2}✓ /m);
     expect(out).not.toMatch(stack);

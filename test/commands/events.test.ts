@@ -33,6 +33,22 @@ describe('events', () => {
     expect((await command('events', '--rejected')).out).toBe('No refused requests.\n');
   });
 
+  test('of a sink that nobody knows says which one is near, and that it is used wrongly', async () => {
+    const { command, file } = await startServing();
+    const dead = ['events', '--state', 'dead', '--sink'];
+    expect(await command(...dead, 'ast')).toEqual({
+      code: 2,
+      out: '',
+      err: 'candidate-connector: there is no sink "ast"; did you mean "ats"?\n',
+    });
+    expect((await command(...dead, 'ast', '--json')).code).toBe(2);
+    expect(await command(...dead, 'ats')).toMatchObject({ code: 0, out: 'No events.\n' });
+    // A file that cannot be used still says which sinks there are.
+    await writeFile(file, (await readFile(file, 'utf8')).replace('then: [', 'than: ['));
+    expect(await command(...dead, 'ats')).toMatchObject({ code: 0, out: 'No events.\n' });
+    expect((await command(...dead, 'ast')).err).toContain('did you mean "ats"?');
+  });
+
   test('shows what came and what became of it, newest first', async () => {
     const { app, http, command, settled: done } = await startServing();
     const first = await post(app, { candidateId: 'Dana' }, 'one');

@@ -50,7 +50,7 @@ describe('a usage error exits 2 and says what is wrong', () => {
     [['nonsense'], "unknown command 'nonsense'"],
     [['chekc'], 'Did you mean check?'],
     [['check', '--nonsense'], "unknown option '--nonsense'"],
-    [['check', 'more'], "too many arguments for 'check'"],
+    [['check', 'one', 'more'], "too many arguments for 'check'"],
     [['explain', '--test', '7'], "required option '--status <status>'"],
     [['explain', '--status', 'Completed'], "required option '--test <id>'"],
     [['explain', '--status', 'Done', '--test', '7'], 'Completed, DidNotTake, Canceled'],
@@ -102,6 +102,20 @@ describe('the config', () => {
     const file = await write('mine.yaml', good(folder));
     expect(await run(['check', '--config', file])).toMatchObject({ code: 0 });
     expect(await run(['check', '-c', file])).toMatchObject({ code: 0 });
+  });
+
+  test('may stand after check, serve and explain without the option, once', async () => {
+    const { folder, write } = await workplace();
+    const file = await write('mine.yaml', good(folder));
+    expect(await run(['check', file])).toMatchObject({ code: 0, err: '' });
+    const event = ['--status', 'Completed', '--test', '7'];
+    expect(await run(['explain', file, ...event])).toMatchObject({ code: 0, err: '' });
+    const nowhere = join(folder, 'nowhere.yaml');
+    expect((await run(['serve', nowhere])).err).toContain(`${nowhere}:1:1: error: there is no such file`);
+    expect(await run(['check', file, '--config', nowhere])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('name the config once'),
+    });
   });
 
   test('is else what CONNECTOR_CONFIG names', async () => {

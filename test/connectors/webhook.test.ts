@@ -178,7 +178,7 @@ describe('templates of the action', () => {
     expect(path?.escape('a/../b?c#d é', [])).toBe('a%2F..%2Fb%3Fc%23d%20%C3%A9');
   });
 
-  test.for(['..', '/../admin', '/a/%2e%2E/b', '/.', '/a/..?x', '\\..\\x'])(
+  test.for(['..', '/../admin', '/a/%2e%2E/b', '/.', '/a/..?x', '\\..\\x', '/a#/../..'])(
     'cannot climb out of the url with %j',
     (climbing) => {
       expect(compose({ path: climbing })).toMatchObject({ rejected: { reason: 'invalid' } });
@@ -195,6 +195,17 @@ describe('templates of the action', () => {
       '/hooks/@evil.example',
       '/hooks/http://evil.example/',
     ]);
+  });
+
+  test.for([
+    ['/x?y=1?z=2', '/hooks/x?y=1?z=2'],
+    ['?y=1?z=2', '/hooks?y=1?z=2'],
+    ['/x#5?y=1', '/hooks/x%235?y=1'],
+    ['/x?y=#5', '/hooks/x?y=%235'],
+  ] as const)('lose nothing of the path %j', async ([written, expected]) => {
+    const sink = await connect();
+    await sink.deliver(request({ path: written }));
+    expect(sandbox.calls.map((call) => call.path)).toEqual([expected]);
   });
 
   test('print into JSON text as parts of its strings, and into a tree as they are', () => {
