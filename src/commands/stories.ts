@@ -24,36 +24,43 @@ export interface StoriesByState extends Omit<EventFilter, 'after'> {
   readonly sink?: string;
 }
 
-/** Events with a delivery in this state, newest first. Found by the deliveries, which are few in all states but delivered. */
+/** Events with a delivery in this state, newest first. Found by the deliveries, page by page, no more than are shown. */
 export async function* storiesByState(
   store: Pick<Store, 'deliveries' | 'event'>,
   { state, sink, since, status, candidateId, limit = Infinity }: StoriesByState,
 ): AsyncGenerator<EventStory> {
   const filter = {
     states: [state],
+    newestFirst: true,
     ...(sink !== undefined && { sink }),
     ...(since !== undefined && { since }),
   };
-  const ids = new Set<string>();
-  for await (const page of deliveryPages(store, filter)) {
-    for (const { eventId } of page) if (eventId !== null) ids.add(eventId);
-  }
   let left = limit;
-  for (const id of [...ids].toReversed()) {
-    if (left === 0) return;
-    const detail = await store.event(id);
+  let last: string | null = null;
+  for await (const delivery of each(deliveryPages(store, filter, Math.min(limit, pageSize)))) {
+    const { eventId } = delivery;
+    // The deliveries of an event stand beside each other.
+    if (eventId === null || eventId === last) continue;
+    last = eventId;
+    const detail = await store.event(eventId);
     if (!detail || !matches(detail.event, { status, candidateId })) continue;
-    left -= 1;
     yield { ...detail, duplicates: detail.duplicates.length };
+    left -= 1;
+    if (left === 0) return;
   }
 }
 
-/** Oldest first. A page may change state before the next one is read: that goes on after it. */
+async function* each<T>(pages: AsyncIterable<readonly T[]>): AsyncGenerator<T> {
+  for await (const page of pages) yield* page;
+}
+
+/** A page may change state before the next one is read: that goes on after it. */
 export async function* deliveryPages(
   store: Pick<Store, 'deliveries'>,
   filter: Omit<DeliveryFilter, 'after' | 'limit'>,
+  size = pageSize,
 ): AsyncGenerator<readonly Delivery[]> {
-  const paged = { ...filter, limit: pageSize };
+  const paged = { ...filter, limit: size };
   for (let page = await store.deliveries(paged); page.length > 0;) {
     yield page;
     page = await store.deliveries({ ...paged, after: page.at(-1)!.id });

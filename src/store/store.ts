@@ -259,6 +259,8 @@ export interface DeliveryFilter {
   readonly sink?: string;
   /** Created at or after (ms). */
   readonly since?: number;
+  /** Instead of oldest first; only those of events then. */
+  readonly newestFirst?: boolean;
   /** Only those after this delivery in the list: the last one of the page before. */
   readonly after?: string;
   /** 1000 unless told. */

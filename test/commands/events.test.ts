@@ -1,7 +1,12 @@
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { storiesByState } from '../../src/commands/stories.ts';
+import type { Outcome } from '../../src/model.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { DeliveryFilter } from '../../src/store/store.ts';
+import { carriedOut, configId, delivered, t0 } from '../contract/store-fixtures.ts';
 import { base, endpoint, jsonLines, post, run, serving, settled, workplace } from './tools.ts';
 
 /** A connector that serves, with one endpoint that it tells of every event but those of test 99. */
@@ -221,6 +226,26 @@ describe('events', () => {
       expect(out).toContain('gnp.exe');
     }
     expect(jsonLines(await command('events', '--json'))[0]).toMatchObject({ candidateId });
+  });
+
+  test('by a common state are read no further than they are shown', async () => {
+    const { folder } = await workplace();
+    const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
+    onTestFinished(() => store.close());
+    await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+    await carriedOut(store, Array<Outcome>(20).fill(delivered));
+    const read: number[] = [];
+    const counted = {
+      event: (id: string) => store.event(id),
+      async deliveries(filter: DeliveryFilter) {
+        const page = await store.deliveries(filter);
+        read.push(page.length);
+        return page;
+      },
+    };
+    const stories = await Array.fromAsync(storiesByState(counted, { state: 'delivered', limit: 5 }));
+    expect(stories).toHaveLength(5);
+    expect(read).toEqual([5]);
   });
 
   test('--rejected shows what was refused for its content, and why', async () => {

@@ -8,8 +8,10 @@ import {
   configId,
   day,
   delivered,
+  notice,
   planned,
   rejected,
+  resultOf,
   t0,
   unknown,
 } from './store-fixtures.ts';
@@ -89,6 +91,24 @@ export function reading(bench: () => Bench): void {
     expect(await ids({ states: ['dead'], sink: 'mail' })).toEqual([]);
     expect(await ids({ states: ['dead', 'held'], limit: 2 })).toEqual([dead1, held]);
     expect(await ids({ states: ['dead', 'held'], limit: 2, after: held! })).toEqual([dead2]);
+    expect(await ids({ states: ['dead'], after: 'dlv_nobody_1' })).toEqual([]);
+  });
+
+  test('lists deliveries newest first, those of events, by sink and time, page by page', async () => {
+    const { store } = bench();
+    const [dead1, done1, held] = await carriedOut(store, [rejected, delivered, unknown]);
+    const [dead2, done2] = await carriedOut(store, [rejected, delivered], t0 + day);
+    await store.raise({ notice: notice(), configId, deliveries: [planned()], quietMs: 0 });
+    const [ofNotice] = await claimDue(store);
+    await store.record([resultOf(ofNotice!, delivered)]);
+    const ids = async (filter: Omit<Parameters<typeof store.deliveries>[0], 'newestFirst'>) =>
+      (await store.deliveries({ ...filter, newestFirst: true })).map(({ id }) => id);
+    expect(await ids({ states: ['delivered'] })).toEqual([done2, done1]);
+    expect(await ids({ states: ['delivered', 'dead'], limit: 3 })).toEqual([done2, dead2, done1]);
+    expect(await ids({ states: ['dead', 'held'], after: dead2! })).toEqual([held, dead1]);
+    expect(await ids({ states: ['dead', 'delivered'], since: t0 + 1 })).toEqual([done2, dead2]);
+    expect(await ids({ states: ['delivered'], since: t0 + 2 * day })).toEqual([]);
+    expect(await ids({ states: ['dead'], sink: 'mail' })).toEqual([]);
     expect(await ids({ states: ['dead'], after: 'dlv_nobody_1' })).toEqual([]);
   });
 

@@ -83,17 +83,32 @@ export const duplicatesOfEvent = query<DuplicateRow>(`
 export const deliveryById = query<DeliveryRow>(`
   select ${deliveryColumns} from ${deliveries} where d.seq = ${seqOf('$1', '$2', '$3')}`);
 
+const indexOf = (state: DeliveryState) =>
+  state === 'pending' || state === 'delivered' ? '' : `and ${rareState}`;
+
 /**
  * $1 sink and $2 since may be null; $3: only those after this seq. What is pending is few among all and has an index of
  * its own, which the plus makes SQLite prefer over reading all in order.
  */
 export function deliveriesIn(state: DeliveryState): Query<DeliveryRow> {
-  const indexed = state === 'pending' || state === 'delivered' ? '' : `and ${rareState}`;
   const seq = state === 'pending' ? '+d.seq' : 'd.seq';
   return query(`
-    select ${deliveryColumns} from ${deliveries} where d.state = '${state}' ${indexed}
+    select ${deliveryColumns} from ${deliveries} where d.state = '${state}' ${indexOf(state)}
       and (cast($1 as text) is null or d.sink = $1) and (cast($2 as bigint) is null or coalesce(e.received_at, n.raised_at) >= $2)
       and ${seq} > $3 order by ${seq} limit $4`);
+}
+
+/**
+ * Of events only. $1 sink may be null; $2: received since, 0 for all; $3: only those before this seq. Read from the
+ * newest on, and no further back than the first event of that time: the plus keeps SQLite from looking for that one
+ * from the oldest on.
+ */
+export function newestIn(state: DeliveryState, since: boolean): Query<DeliveryRow> {
+  const first = `(select min(+seq) from events where received_at >= $2) * ${seqsPerEvent}`;
+  return query(`
+    select ${deliveryColumns} from ${deliveries} where d.state = '${state}' ${indexOf(state)}
+      and (cast($1 as text) is null or d.sink = $1) and e.received_at >= $2
+      and d.seq < $3 ${since ? `and d.seq > ${first}` : ''} order by d.seq desc limit $4`);
 }
 
 export const rejectedRequests = query<RejectedRow>(`

@@ -1,7 +1,16 @@
 import { parseDeliveryId } from '../../ids.ts';
 import { deliveryStates, type Delivery } from '../../model.ts';
 import { candidateKey } from '../candidate-key.ts';
-import { toDelivery, toDuplicate, toEvent, toNotice, toRejectedRequest, toStory } from '../rows.ts';
+import {
+  firstNoticeSeq,
+  seqsPerEvent,
+  toDelivery,
+  toDuplicate,
+  toEvent,
+  toNotice,
+  toRejectedRequest,
+  toStory,
+} from '../rows.ts';
 import * as sql from '../sql/reading.ts';
 import type {
   StuckCount,
@@ -81,12 +90,18 @@ export function delivery(db: Database, id: string): Delivery | null {
 
 /** One query for each state, since most have an index of their own. */
 export function deliveries(db: Database, filter: DeliveryFilter): Delivery[] {
-  const { sink = null, since = null, limit = defaultDeliveries } = filter;
+  const { sink = null, since = null, limit = defaultDeliveries, newestFirst = false } = filter;
   // Nothing follows what is gone.
-  const after = filter.after === undefined ? 0 : (find(db, filter.after)?.seq ?? Infinity);
-  const rows = filter.states.flatMap((state) => db.all(sql.deliveriesIn(state), sink, since, after, limit));
+  const gone = newestFirst ? 0 : Infinity;
+  const start = newestFirst ? firstNoticeSeq * seqsPerEvent : 0;
+  const after = filter.after === undefined ? start : (find(db, filter.after)?.seq ?? gone);
+  const rows = filter.states.flatMap((state) =>
+    newestFirst
+      ? db.all(sql.newestIn(state, since !== null), sink, since ?? 0, after, limit)
+      : db.all(sql.deliveriesIn(state), sink, since, after, limit),
+  );
   return rows
-    .toSorted((a, b) => a.seq - b.seq)
+    .toSorted((a, b) => (newestFirst ? b.seq - a.seq : a.seq - b.seq))
     .slice(0, limit)
     .map(toDelivery);
 }

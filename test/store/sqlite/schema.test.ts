@@ -32,7 +32,7 @@ function planOf(sql: string): string[] {
 
 describe('the cost of a statement does not grow with what is stored', () => {
   const { deliveriesOf, storiesOf, attemptsOf, duplicatesOfEvent, deliveryById, eventById } = reading;
-  const { noticeById, noticesSince, deadSince, heldSince, newestReceipt, deliveriesIn } = reading;
+  const { noticeById, noticesSince, deadSince, heldSince, newestReceipt, deliveriesIn, newestIn } = reading;
   const detail = {
     deliveriesOf,
     storiesOf,
@@ -56,6 +56,9 @@ describe('the cost of a statement does not grow with what is stored', () => {
     newestReceipt,
     dead: deliveriesIn('dead'),
     discarded: deliveriesIn('discarded'),
+    newestDelivered: newestIn('delivered', false),
+    newestDead: newestIn('dead', false),
+    newestDeliveredSince: newestIn('delivered', true),
     eventsSince: reading.eventsWhere({ ...unconditional, since: true }),
     eventsAfter: reading.eventsWhere({ ...unconditional, after: true }),
     eventsOfStatus: reading.eventsWhere({ ...unconditional, status: true, after: true }),
@@ -81,6 +84,15 @@ describe('the cost of a statement does not grow with what is stored', () => {
     const plans = [carryingOut.dueFirst, carryingOut.untriedLast, carryingOut.laneHeads].flatMap(planOf);
     expect(plans.filter((step) => step.includes('TEMP B-TREE'))).toEqual([]);
     expect(plans.join('\n')).toContain('deliveries_pending (lane=? AND due_at<?)');
+  });
+
+  test('the newest in a state are read in order, and no further back than asked for', () => {
+    const since = planOf(reading.newestIn('delivered', true)).join('\n');
+    expect(since).toContain('PRIMARY KEY (rowid>? AND rowid<?)');
+    expect(since).toContain('events_received (received_at>?)');
+    for (const state of ['delivered', 'dead', 'held'] as const) {
+      expect(planOf(reading.newestIn(state, false)).join('\n')).not.toContain('TEMP B-TREE');
+    }
   });
 
   test('a digest is gathered in the order of its index, and found again by its carrier', () => {
