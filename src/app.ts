@@ -126,8 +126,7 @@ function createWorker({ log, metrics, ...parts }: WorkerNeeds): Worker {
       else log.info({ sink }, 'sink resumed');
     },
     storeFailed: (error) => log.error({ err: error }, 'the store cannot be used; trying again'),
-    callFailed: (error) =>
-      log.error({ err: error }, 'a call ended in a bug of ours; the next start takes up what it carried'),
+    callFailed: (error) => log.error({ err: error }, 'an attempt met a fault of the connector itself'),
   });
 }
 

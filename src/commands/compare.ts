@@ -1,6 +1,6 @@
 import { actionOf } from '../deliveries/actions.ts';
 import { dataOf } from '../deliveries/prepare.ts';
-import type { ActionRef, Event, Json, PlannedDelivery } from '../model.ts';
+import { isMap, type ActionRef, type Event, type Json, type PlannedDelivery } from '../model.ts';
 import { decide } from '../rules/decide.ts';
 import type { Plan } from '../rules/plan.ts';
 
@@ -99,10 +99,13 @@ function editsOf(before: Planned, after: Planned): Edit[] {
 function leavesOf({ fields, fault, dueAt }: Planned): Map<string, Json> {
   const leaves = new Map<string, Json>([['dueAt', new Date(dueAt).toISOString()]]);
   if (fault !== null) leaves.set('fault', fault);
-  const visit = (value: Json, path: string): void => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) leaves.set(path, value);
-    else for (const [key, inner] of Object.entries(value)) visit(inner, path === '' ? key : `${path}.${key}`);
-  };
-  visit(fields, '');
+  const open: [string, Json][] = [['', fields]];
+  for (let next = open.pop(); next; next = open.pop()) {
+    const [path, value] = next;
+    if (!isMap(value)) leaves.set(path, value);
+    else
+      for (const [key, inner] of Object.entries(value).toReversed())
+        open.push([path === '' ? key : `${path}.${key}`, inner]);
+  }
   return leaves;
 }

@@ -14,10 +14,18 @@ export interface Part {
 
 /**
  * One attempt at each delivery of a call: asks the tool first where an earlier attempt may have arrived, then sends the
- * others, once. Endings come in the order of the parts. Never throws: a throw of a connector is a bug of ours, kept as
- * `unknown` where something may have been sent.
+ * others, once. Endings come in the order of the parts. Never throws: a throw is a bug of ours, kept as `unknown` where
+ * something may have been sent.
  */
 export async function attempt(sink: Sink<Json>, parts: readonly Part[]): Promise<Ending[]> {
+  try {
+    return await askAndSend(sink, parts);
+  } catch (error) {
+    return parts.map((part) => sent(sink, part, failed(String(error)), { kind: 'unsure', detail: '' }));
+  }
+}
+
+async function askAndSend(sink: Sink<Json>, parts: readonly Part[]): Promise<Ending[]> {
   const answers = await ask(
     sink,
     parts.filter(({ uncertain }) => uncertain),
@@ -89,7 +97,18 @@ async function send(sink: Sink<Json>, parts: readonly Part[]): Promise<Map<Part,
     sink,
     parts.map(({ request }) => request),
   );
-  return new Map(parts.map((part, index) => [part, outcomes[index] ?? failed('it gave no outcome')]));
+  return new Map(parts.map((part, index) => [part, orFailed(outcomes[index])]));
+}
+
+const words: ReadonlySet<unknown> = new Set<Outcome['outcome']>([
+  'delivered',
+  'retry',
+  'rejected',
+  'unknown',
+]);
+
+function orFailed(outcome: Outcome | undefined): Outcome {
+  return outcome && words.has(outcome.outcome) ? outcome : failed('it gave no outcome');
 }
 
 async function deliver(sink: Sink<Json>, requests: readonly AttemptRequest<Json>[]): Promise<Outcome[]> {

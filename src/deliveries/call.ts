@@ -2,7 +2,7 @@ import type { Config, SinkConfig } from '../config/config.ts';
 import type { Delivery, Event, Outcome, RaisedNotice } from '../model.ts';
 import { StoreUnavailable, type AttemptResult, type Claimed, type Deferral } from '../store/store.ts';
 import { carryOut, type Carried, type CarryOutParts, type Deferred } from './carry-out.ts';
-import { masked } from './masked.ts';
+import { masked, withoutWords } from './masked.ts';
 import { settle, type Settlement } from './settle.ts';
 import type { Ended } from './traffic.ts';
 
@@ -14,6 +14,8 @@ export interface CallParts extends CarryOutParts {
   readonly observe: (report: AttemptReport) => void;
   /** Told when the store could not be used; it is tried again. */
   readonly storeFailed: (error: unknown) => void;
+  /** Told of a bug around an attempt. How it ended is recorded all the same, where the store takes that. */
+  readonly callFailed: (error: unknown) => void;
 }
 
 /** What happened to one delivery in one attempt: for the log line and the metrics. */
@@ -32,9 +34,22 @@ export interface AttemptReport {
 /** How long to leave a store alone that could not be used. */
 export const storeRetryMs = 1000;
 
+/** An attempt that was made, or came to nothing before, and what becomes of its delivery. */
+interface Settled {
+  readonly claimed: Claimed;
+  readonly result: Omit<AttemptResult, 'settledAt'>;
+}
+
+interface Circumstances {
+  readonly sink: SinkConfig | undefined;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly shutdown: AbortSignal;
+}
+
 /**
  * Makes one attempt at each delivery of a call and records how it ended. Returns what became of those that the tool was
- * asked about. Throws only where there is a bug.
+ * asked about. A bug on the way costs words and not outcomes.
  */
 export async function makeCall(
   parts: CallParts,
@@ -42,7 +57,6 @@ export async function makeCall(
   sink: SinkConfig | undefined,
   shutdown: AbortSignal,
 ): Promise<Ended[]> {
-  const config = parts.config();
   const startedAt = parts.clock.now();
   const all = await carryOut(parts, call, sink, startedAt, shutdown);
   await putOff(
@@ -51,23 +65,77 @@ export async function makeCall(
     startedAt,
     shutdown,
   );
-  const carried = all.filter((one) => 'ending' in one).map((one) => masked(one, (text) => config.mask(text)));
-  const endedAt = parts.clock.now();
-  const settled = carried.map((one) => ({
-    claimed: one.claimed,
-    result: resultOf(one, sink, { startedAt, endedAt, random: parts.random }),
-  }));
-  await insist(parts, shutdown, () => {
-    const settledAt = parts.clock.now();
-    return parts.store.record(settled.map(({ result }) => ({ ...result, settledAt })));
-  });
-  for (const { claimed, result } of settled) {
-    const { state, dueAt, attempt } = result;
-    parts.observe({ ...claimed, outcome: attempt.outcome, state, dueAt, startedAt, endedAt });
-  }
+  const carried = all.filter((one) => 'ending' in one).map((one) => shown(parts, one));
+  const circumstances = { sink, startedAt, endedAt: parts.clock.now(), shutdown };
+  const settled = await recordAll(parts, carried, circumstances);
+  for (const one of settled) observe(parts, one);
   return carried
     .filter(({ ending }) => !ending.unsent)
     .map(({ claimed, ending }) => ({ deliveryId: claimed.delivery.id, outcome: ending.outcome }));
+}
+
+function shown(parts: CallParts, carried: Carried): Carried {
+  const config = parts.config();
+  try {
+    return masked(carried, (text) => config.mask(text));
+  } catch (error) {
+    parts.callFailed(error);
+    return withoutWords(carried);
+  }
+}
+
+/** Where a bug keeps them from being recorded together, each is recorded for itself. */
+async function recordAll(
+  parts: CallParts,
+  carried: readonly Carried[],
+  circumstances: Circumstances,
+): Promise<Settled[]> {
+  if (carried.length === 0) return [];
+  try {
+    return await record(parts, carried, circumstances);
+  } catch (error) {
+    parts.callFailed(error);
+  }
+  const settled: Settled[] = [];
+  for (const one of carried) settled.push(...(await recordAlone(parts, one, circumstances)));
+  return settled;
+}
+
+async function recordAlone(parts: CallParts, one: Carried, circumstances: Circumstances): Promise<Settled[]> {
+  try {
+    return await record(parts, [one], circumstances).catch(() =>
+      record(parts, [withoutWords(one)], circumstances),
+    );
+  } catch (error) {
+    // It stays `sending`, of which an alert tells: to try it again could send it again and again.
+    parts.callFailed(error);
+    return [];
+  }
+}
+
+async function record(
+  parts: CallParts,
+  carried: readonly Carried[],
+  circumstances: Circumstances,
+): Promise<Settled[]> {
+  const settled = carried.map((one) => ({
+    claimed: one.claimed,
+    result: resultOf(one, circumstances, parts.random),
+  }));
+  await insist(parts, circumstances.shutdown, () => {
+    const settledAt = parts.clock.now();
+    return parts.store.record(settled.map(({ result }) => ({ ...result, settledAt })));
+  });
+  return settled;
+}
+
+function observe(parts: CallParts, { claimed, result: { state, dueAt, attempt } }: Settled): void {
+  const { outcome, startedAt, endedAt } = attempt;
+  try {
+    parts.observe({ ...claimed, outcome, state, dueAt, startedAt, endedAt });
+  } catch (error) {
+    parts.callFailed(error);
+  }
 }
 
 async function putOff(
@@ -81,14 +149,18 @@ async function putOff(
     deliveryId: claimed.delivery.id,
     until,
   }));
-  await insist(parts, shutdown, () => parts.store.defer(deferrals, now));
+  try {
+    await insist(parts, shutdown, () => parts.store.defer(deferrals, now));
+  } catch (error) {
+    parts.callFailed(error);
+  }
 }
 
 function resultOf(
   { claimed: { delivery }, prepared, ending }: Carried,
-  sink: SinkConfig | undefined,
-  { startedAt, endedAt, random }: { startedAt: number; endedAt: number; random: () => number },
-): Omit<AttemptResult, 'settledAt'> {
+  { sink, startedAt, endedAt }: Circumstances,
+  random: () => number,
+): Settled['result'] {
   const settlement = settle(delivery, ending, {
     policy: sink?.retry ?? noRetry,
     now: endedAt,

@@ -1,3 +1,4 @@
+import { mapLeaves } from '../json.ts';
 import type { Json, Outcome, Receipt } from '../model.ts';
 import type { Carried } from './carry-out.ts';
 
@@ -34,8 +35,28 @@ function maskOutcome(outcome: Outcome, mask: Mask): Outcome {
 
 /** The value with its texts masked, wherever they are in it. */
 export function maskTexts(value: Json, mask: Mask): Json {
-  if (typeof value === 'string') return mask(value);
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return (value as readonly Json[]).map((entry) => maskTexts(entry, mask));
-  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, maskTexts(entry, mask)]));
+  return mapLeaves(value, (leaf) => (typeof leaf === 'string' ? mask(leaf) : (leaf as Json)));
+}
+
+const wordless = "The details could not be kept, by a fault of the connector's own; its log has it.";
+
+/**
+ * How it ended and nothing else, for what cannot be masked or stored: that a message went out must be known, or it would
+ * go out again.
+ */
+export function withoutWords({ claimed, ending }: Carried): Carried {
+  return { claimed, prepared: null, ending: { ...ending, outcome: outcomeAlone(ending.outcome) } };
+}
+
+function outcomeAlone(outcome: Outcome): Outcome {
+  if (outcome.outcome === 'delivered') return { outcome: 'delivered', receipt: {}, note: wordless };
+  if (outcome.outcome === 'rejected')
+    return {
+      outcome: 'rejected',
+      reason: 'unexpected',
+      detail: wordless,
+      advice: 'Replay it when that is put right.',
+    };
+  if (outcome.outcome === 'retry') return { outcome: 'retry', reason: 'unexpected', detail: wordless };
+  return { outcome: 'unknown', reason: 'unexpected', detail: wordless };
 }

@@ -9,8 +9,6 @@ import { Turns } from './turns.ts';
 export interface WorkerParts extends CallParts {
   /** A sink was paused or resumed, by the outcome of an attempt. */
   readonly sinkChanged: (sink: string, change: SinkChange, because: Outcome | undefined) => void;
-  /** Told of a bug in the middle of a call: what it carried stays `sending` until the next start. */
-  readonly callFailed: (error: unknown) => void;
   readonly pollMs?: number;
 }
 
@@ -149,8 +147,9 @@ export class Worker {
   }
 
   /**
-   * One call, from its start to what is learnt from it. Should a bug get in between, what was claimed stays `sending`, and the next
-   * start takes it up as unknown: that is safer than to end the process with the attempts of others under way.
+   * One call, from its start to what is learnt from it. Should a bug keep its outcome from being recorded, it stays
+   * `sending`, and the next start takes it up as unknown: that is safer than to end the process with the attempts of others
+   * under way.
    */
   async #make(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket): Promise<void> {
     const { clock, callFailed, sinkChanged } = this.#parts;

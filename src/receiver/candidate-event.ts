@@ -1,4 +1,5 @@
 import { readCandidateId } from '../candidate-id.ts';
+import { nestsDeeper } from '../json.ts';
 import { isMap, statuses, type CandidateEvent, type Json, type JsonMap, type Status } from '../model.ts';
 import type { Fault } from '../problem.ts';
 
@@ -9,12 +10,18 @@ export type ParsedEvent =
 type Field<Value> = { readonly value: Value } | { readonly fault: string };
 
 const maxQuotedLength = 60;
+/** What is kept is rendered, masked, stored and shown, and not all that does it may be of ours. */
+const maxLevels = 100;
 
 /**
  * Reads the payload as the specification's section 2 describes it. Written out by hand because it runs for every
  * request and has to say what came in each field; a schema library costs more and says less.
  */
 export function parseCandidateEvent(body: Json): ParsedEvent {
+  if (nestsDeeper(body, maxLevels)) {
+    const detail = `Expected at most ${maxLevels} levels of maps and lists in each other, came more.`;
+    return { faults: [{ field: 'body', detail }] };
+  }
   if (!isMap(body)) {
     return { faults: [{ field: 'body', detail: `Expected a JSON object, came ${quote(body)}.` }] };
   }

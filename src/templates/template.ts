@@ -1,5 +1,6 @@
 import { Output, toValue, toValueSync } from 'liquidjs';
 import type { Template } from 'liquidjs';
+import { mapLeaves } from '../json.ts';
 import { memo } from '../memo.ts';
 import type { Json } from '../model.ts';
 import { check } from './check.ts';
@@ -73,19 +74,17 @@ class ValueTemplate implements Part {
 
   render(data: AnyTemplateData): Json {
     const value: unknown = toValueSync(this.#output.value.value(new Rendering(data, this.#site)));
-    return escaped(toValue(value), this.#site, this.#site.path);
+    return escaped(toValue(value), this.#site);
   }
 }
 
 /** A value as data; its texts are escaped all the same, for they may come from a stranger. */
-function escaped(value: unknown, { escape }: Pick<Site, 'escape'>, path: Site['path']): Json {
-  const inner = (entry: unknown, step: string | number) => escaped(entry, { escape }, [...path, step]);
-  if (typeof value === 'string') return escape(value, path);
-  if (typeof value === 'number') return Number.isFinite(value) ? value : null;
-  if (typeof value === 'boolean') return value;
-  if (Array.isArray(value)) return value.map(inner);
-  if (typeof value !== 'object' || value === null) return null;
-  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, inner(entry, key)]));
+function escaped(value: unknown, { escape, path }: Site): Json {
+  return mapLeaves(value, (leaf, within) => {
+    if (typeof leaf === 'string') return escape(leaf, [...path, ...within()]);
+    if (typeof leaf === 'number') return Number.isFinite(leaf) ? leaf : null;
+    return typeof leaf === 'boolean' ? leaf : null;
+  });
 }
 
 /** What a checked config never sends; a stored one that an older version had accepted might. */

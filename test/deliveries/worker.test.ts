@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { masker } from '../../src/config/mask.ts';
-import type { Outcome } from '../../src/model.ts';
+import type { Json, Outcome, Receipt } from '../../src/model.ts';
 import { bench, configFor, ScriptedTool, type Bench } from './scripted.ts';
 
 const failed: Outcome = { outcome: 'retry', reason: 'server', detail: 'Down.' };
@@ -474,16 +474,90 @@ test('a rate is reached also where each call takes long', async () => {
   await vi.waitFor(() => expect(tool.sent).toHaveLength(8), { timeout: 5000, interval: 5 });
 });
 
-test('an outcome that can never be recorded does not hold the place of its sink', async () => {
-  const failures: unknown[] = [];
-  const tool = answering({ outcome: 'delivered', receipt: { id: 1n as never } });
-  const on = await bench(configFor(tool, 'concurrency: 1'), {
-    callFailed: (error) => void failures.push(error),
-    storeFailed: () => {},
+describe('a bug around an attempt costs words and no outcome', () => {
+  const failing = async (tool: ScriptedTool, config = configFor(tool)) => {
+    const failures: unknown[] = [];
+    const on = await bench(config, { callFailed: (error) => void failures.push(error) });
+    return { ...on, failures };
+  };
+
+  test('where what the tool said cannot be stored, nothing is sent again, and the sink goes on', async () => {
+    const tool = answering({ outcome: 'delivered', receipt: { id: 1n as never } });
+    const on = await failing(tool, configFor(tool, 'concurrency: 1'));
+    const eventId = await on.accept('ann');
+    await reaches(on, eventId, 'delivered');
+    expect(await on.delivery(eventId)).toMatchObject({ receipt: {}, message: null });
+    await reaches(on, await on.accept('bob'), 'delivered');
+    expect(tool.sent).toHaveLength(2);
+    expect(on.failures).toHaveLength(1);
   });
-  await on.accept('ann');
-  await reaches(on, await on.accept('bob'), 'delivered');
-  expect(failures).toHaveLength(1);
+
+  test('where it cannot be masked', async () => {
+    const tool = new ScriptedTool();
+    const mask = () => {
+      throw new RangeError('Maximum call stack size exceeded');
+    };
+    const on = await failing(tool, { ...configFor(tool), mask });
+    const eventId = await on.accept();
+    await reaches(on, eventId, 'delivered');
+    expect((await on.delivery(eventId)).history).toMatchObject([
+      { outcome: { outcome: 'delivered', note: expect.stringContaining('could not be kept') } },
+    ]);
+    expect(on.failures).toHaveLength(1);
+  });
+
+  test.for([
+    ['contains itself', circular, 1],
+    ['is no outcome', () => ({ outcome: 'perhaps' }) as never, 0],
+    [
+      'is thrown and cannot even be printed',
+      () => {
+        throw Object.create(null);
+      },
+      0,
+    ],
+  ] as const)('where what the connector says %s', async ([, answer, failures]) => {
+    const tool = new ScriptedTool();
+    tool.deliver = answer;
+    tool.find = () => ({ found: { place: 'there' } });
+    const on = await failing(tool);
+    const eventId = await on.accept();
+    await reaches(on, eventId, 'delivered');
+    expect(tool.sent).toHaveLength(1);
+    expect(on.failures).toHaveLength(failures);
+  });
+
+  test('where the one who is told of it fails', async () => {
+    const tool = new ScriptedTool();
+    const failures: unknown[] = [];
+    const on = await bench(configFor(tool), {
+      callFailed: (error) => void failures.push(error),
+      observe: () => {
+        throw new Error('no metrics');
+      },
+    });
+    await reaches(on, await on.accept(), 'delivered');
+    expect(failures).toHaveLength(1);
+  });
+});
+
+function circular(): Outcome {
+  const receipt: Record<string, unknown> = {};
+  receipt['self'] = receipt;
+  return { outcome: 'delivered', receipt: receipt as never };
+}
+
+test('what is nested deeper than a stack reaches is masked and kept, and goes out once', async () => {
+  const tool = new ScriptedTool();
+  let receipt: Json = 'a s3cret';
+  for (let level = 0; level < 5_000; level += 1) receipt = { inside: receipt };
+  tool.deliver = () => ({ outcome: 'delivered', receipt: receipt as Receipt });
+  const on = await bench({ ...configFor(tool), mask: masker(['s3cret']) });
+  const eventId = await on.accept();
+  await reaches(on, eventId, 'delivered');
+  const kept = JSON.stringify((await on.delivery(eventId)).receipt);
+  expect(kept).toContain('"a ***"');
+  expect(kept).toHaveLength(JSON.stringify(receipt).length - 3);
 });
 
 test('a delivery is carried out as its own config said, also when another one came into force', async () => {

@@ -98,11 +98,26 @@ describe('JSON, but no event: 422', () => {
   });
 });
 
-test('an event with deeply nested further fields is taken, as they are', async () => {
-  const receiver = await startReceiver();
-  const nested = `${'['.repeat(30_000)}${']'.repeat(30_000)}`;
-  expect((await receiver.post(`{"extra":${nested},${json.slice(1)}`)).status).toBe(202);
-  expect(JSON.stringify(receiver.inbox.received[0]?.raw['extra'])).toBe(nested);
+describe('further fields may be nested', () => {
+  const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+  const withExtra = (levels: number) => `{"extra":${nested(levels - 1)},${json.slice(1)}`;
+
+  test('100 levels deep, the event itself included, and are taken as they are', async () => {
+    const receiver = await startReceiver();
+    expect((await receiver.post(withExtra(100))).status).toBe(202);
+    expect(JSON.stringify(receiver.inbox.received[0]?.raw['extra'])).toBe(nested(99));
+  });
+
+  test.each([101, 2_000, 30_000])('and not %i', async (levels) => {
+    const receiver = await startReceiver();
+    const response = await receiver.post(withExtra(levels));
+    expect(response.status).toBe(422);
+    expect(await response.json()).toMatchObject({
+      errors: [{ detail: 'Expected at most 100 levels of maps and lists in each other, came more.' }],
+    });
+    expect(receiver.inbox.received).toEqual([]);
+    expect(receiver.inbox.rejected).toMatchObject([{ status: 422 }]);
+  });
 });
 
 describe('whatever comes is answered as documented, and the next event is taken', () => {

@@ -1,0 +1,78 @@
+import type { Json } from './model.ts';
+
+/**
+ * Walks through JSON that do not recurse: what strangers send, and what a store has kept, may be nested deeper than
+ * the stack reaches.
+ */
+
+export type Path = readonly (string | number)[];
+
+const isTree = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+/** Whether maps and lists are nested in each other more than so many levels deep. */
+export function nestsDeeper(value: Json, levels: number): boolean {
+  let trees: object[] = isTree(value) ? [value] : [];
+  for (let level = 1; trees.length > 0; level += 1) {
+    if (level > levels) return true;
+    trees = trees.flatMap((tree) => Object.values(tree).filter(isTree));
+  }
+  return false;
+}
+
+/** A value inside of another one, and the keys that lead there. */
+class Step {
+  readonly #key: string | number;
+  readonly #above: Step | null;
+  readonly depth: number;
+
+  constructor(key: string | number, above: Step | null) {
+    this.#key = key;
+    this.#above = above;
+    this.depth = (above?.depth ?? 0) + 1;
+  }
+
+  path(): Path {
+    const keys: (string | number)[] = [this.#key];
+    for (let step = this.#above; step; step = step.#above) keys.push(step.#key);
+    return keys.toReversed();
+  }
+}
+
+/** JSON text of so many levels is longer than any that we keep: what is deeper contains itself. */
+const deepest = 1_000_000;
+
+interface Open {
+  readonly tree: object;
+  readonly copy: Json[] | Record<string, Json>;
+  readonly step: Step | null;
+}
+
+/** A copy in which everything but maps and lists, however deep, is what `change` makes of it. */
+export function mapLeaves(value: unknown, change: (leaf: unknown, path: () => Path) => Json): Json {
+  const open: Open[] = [];
+  const copyOf = (inner: unknown, step: Step | null): Json => {
+    if (!isTree(inner)) return change(inner, () => step?.path() ?? []);
+    if (step && step.depth > deepest) throw new RangeError('the value contains itself');
+    const copy = Array.isArray(inner) ? [] : {};
+    open.push({ tree: inner, copy, step });
+    return copy;
+  };
+  const root = copyOf(value, null);
+  for (let next = open.pop(); next; next = open.pop()) fill(next, copyOf);
+  return root;
+}
+
+function fill({ tree, copy, step }: Open, copyOf: (inner: unknown, step: Step) => Json): void {
+  if (Array.isArray(copy)) {
+    for (const [index, inner] of (tree as unknown[]).entries())
+      copy.push(copyOf(inner, new Step(index, step)));
+    return;
+  }
+  for (const [key, inner] of Object.entries(tree)) {
+    const made = copyOf(inner, new Step(key, step));
+    // Assigned, `__proto__` would become no key but the prototype.
+    if (key === '__proto__')
+      Object.defineProperty(copy, key, { value: made, enumerable: true, configurable: true, writable: true });
+    else copy[key] = made;
+  }
+}
