@@ -59,6 +59,8 @@ export async function startApp(file: string, env: Env): Promise<App> {
     metrics.configLoaded(Date.now());
     metrics.sinksKnown(next.sinks.keys());
     for (const { line, column, message } of next.warnings) log.warn({ file, line, column }, message);
+    if (live.waiting.length > 0)
+      log.warn({ file, keys: live.waiting }, 'these keys wait for a restart: until then the old values hold');
   };
   await adopt(config());
 

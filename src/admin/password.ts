@@ -1,21 +1,103 @@
-import type { RequestHandler } from 'express';
+import type { RequestHandler, Response } from 'express';
+import type { Logger } from 'pino';
 import { sameText } from '../constant-time.ts';
 import { answerProblem } from '../problem.ts';
 import type { Secret } from '../secret.ts';
 
-/** HTTP Basic with any user name; open where there is no password. */
-export function requirePassword(password: () => Secret | null): RequestHandler {
+export interface PasswordOptions {
+  readonly password: () => Secret | null;
+  readonly log: Pick<Logger, 'warn'>;
+  /** How long who gave a wrong one waits for the answer. */
+  readonly wrongPasswordDelayMs?: number;
+}
+
+/** HTTP Basic with any user name; open where there is no password. The right one is never kept waiting. */
+export function requirePassword(options: PasswordOptions): RequestHandler {
+  const { password, log, wrongPasswordDelayMs = 1000 } = options;
+  const late = new LateAnswers(wrongPasswordDelayMs);
+  const failures = new FailureLog(log);
   return (req, res, next) => {
     const expected = password();
-    if (expected === null || sameText(givenPassword(req.headers.authorization), expected.reveal()))
-      return next();
-    const headers = { 'www-authenticate': 'Basic realm="candidate-connector", charset="UTF-8"' };
-    answerProblem(res, { status: 401, detail: 'The password is missing or wrong.', headers });
+    const given = givenPassword(req.headers.authorization);
+    if (expected === null || (given !== null && sameText(given, expected.reveal()))) return next();
+    if (given === null) return refuse(res);
+    failures.note(req.socket.remoteAddress ?? '');
+    late.add(res);
   };
 }
 
-function givenPassword(authorization = ''): string {
-  const encoded = /^basic +(\S+)$/i.exec(authorization)?.[1] ?? '';
+function refuse(res: Response): void {
+  const headers = { 'www-authenticate': 'Basic realm="candidate-connector", charset="UTF-8"' };
+  answerProblem(res, { status: 401, detail: 'The password is missing or wrong.', headers });
+}
+
+/** Null where none is given, as browsers do until they are asked. */
+function givenPassword(authorization = ''): string | null {
+  const encoded = /^basic +(\S+)$/i.exec(authorization)?.[1];
+  if (encoded === undefined) return null;
   const pair = Buffer.from(encoded, 'base64').toString('utf8');
   return pair.slice(pair.indexOf(':') + 1);
+}
+
+/**
+ * The answers to wrong passwords, which make guessing slow. Only so many wait, and the oldest makes room with its
+ * connection: nobody can fill the memory with them, nor the places of those who know the password.
+ */
+class LateAnswers {
+  readonly #waiting = new Map<Response, NodeJS.Timeout>();
+  readonly #delayMs: number;
+  readonly #most = 256;
+
+  constructor(delayMs: number) {
+    this.#delayMs = delayMs;
+  }
+
+  add(res: Response): void {
+    this.#waiting.set(
+      res,
+      setTimeout(() => refuse(res), this.#delayMs),
+    );
+    res.once('close', () => this.#remove(res));
+    const [oldest] = this.#waiting.keys();
+    if (oldest && this.#waiting.size > this.#most) {
+      this.#remove(oldest);
+      oldest.destroy();
+    }
+  }
+
+  #remove(res: Response): void {
+    clearTimeout(this.#waiting.get(res));
+    this.#waiting.delete(res);
+  }
+}
+
+const logEveryMs = 60_000;
+
+/** Says the first failure at once, and further ones once a minute: who guesses must not fill the disk. */
+class FailureLog {
+  readonly #log: Pick<Logger, 'warn'>;
+  #failures = 0;
+  #address = '';
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(log: Pick<Logger, 'warn'>) {
+    this.#log = log;
+  }
+
+  note(address: string): void {
+    this.#failures += 1;
+    this.#address = address;
+    if (this.#timer === null) this.#write();
+  }
+
+  #write(): void {
+    this.#timer = null;
+    if (this.#failures === 0) return;
+    this.#log.warn(
+      { address: this.#address, failures: this.#failures },
+      'a wrong password was given on the admin port; the address is that of the last time',
+    );
+    this.#failures = 0;
+    this.#timer = setTimeout(() => this.#write(), logEveryMs).unref();
+  }
 }

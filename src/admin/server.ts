@@ -13,13 +13,15 @@ export interface AdminOptions {
   readonly metrics: Pick<Metrics, 'scrape'>;
   readonly log: Logger;
   readonly readiness: Readiness;
+  readonly wrongPasswordDelayMs?: number;
 }
 
 /** The server for those who operate the connector; it does not listen yet. Everything but health is behind the password. */
-export function createAdmin({ config, metrics, log, readiness }: AdminOptions): Server {
+export function createAdmin(options: AdminOptions): Server {
+  const { config, metrics, log, readiness } = options;
   const app = express().disable('x-powered-by');
   app.use(health(readiness));
-  app.use(requirePassword(() => config().password));
+  app.use(requirePassword({ ...options, password: () => config().password }));
   app.get('/metrics', async (_req, res) => {
     const { text, contentType } = await metrics.scrape();
     res.set('content-type', contentType).send(text);

@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createMetrics } from '../../src/admin/metrics.ts';
 import { createAdmin, type AdminOptions } from '../../src/admin/server.ts';
 import { stop } from '../../src/stop.ts';
@@ -21,6 +21,7 @@ async function startAdmin(password: string | null, options: Partial<AdminOptions
     metrics: createMetrics(async () => []),
     log: pino({}, { write: (line) => void lines.push(line) }),
     readiness: async () => [{ part: 'store', ok: false }],
+    wrongPasswordDelayMs: 1,
     ...options,
   });
   await new Promise<void>((resolve) => {
@@ -66,6 +67,50 @@ describe('with a password', () => {
     const { get } = await startAdmin('pass');
     expect((await get('/healthz')).status).toBe(200);
     expect((await get('/readyz')).status).toBe(503);
+  });
+
+  test('a wrong one is answered late, a right one at once, however many wrong ones wait', async () => {
+    const { get, lines } = await startAdmin('pass', { wrongPasswordDelayMs: 3_600_000 });
+    const ends = Array.from({ length: 300 }, async (_, index) => {
+      const answered = await get('/metrics', `x:${index}`).then(
+        () => true,
+        () => false,
+      );
+      return answered ? 'answered' : 'closed';
+    });
+    // No more than 256 wait: the oldest of more is let go.
+    expect(await Promise.race(ends)).toBe('closed');
+    expect((await get('/metrics', 'x:pass')).status).toBe(200);
+    // Nobody who gives none has guessed.
+    expect((await get('/metrics')).status).toBe(401);
+    await vi.waitFor(() => expect(lines).toHaveLength(1));
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({
+      level: 40,
+      address: '127.0.0.1',
+      failures: 1,
+      msg: expect.stringContaining('wrong password'),
+    });
+    expect(lines.join('')).not.toContain('pass"');
+  });
+
+  test('wrong ones are logged once a minute, with how many there were', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { get, lines } = await startAdmin('pass');
+    const failures = () => lines.map((line) => (JSON.parse(line) as { failures: number }).failures);
+    const guess = async (times: number) => {
+      const answers = Array.from({ length: times }, (_, index) => get('/metrics', `x:${index}`));
+      const timer = setInterval(() => vi.advanceTimersByTime(1), 1);
+      for (const answer of answers) expect((await answer).status).toBe(401);
+      clearInterval(timer);
+    };
+    await guess(3);
+    expect(failures()).toEqual([1]);
+    vi.advanceTimersByTime(60_000);
+    expect(failures()).toEqual([1, 2]);
+    vi.advanceTimersByTime(60_000);
+    await guess(1);
+    expect(failures()).toEqual([1, 2, 1]);
   });
 
   test('a new one holds at once', async () => {

@@ -211,6 +211,84 @@ alerts: { dead: { then: [ { sink: ops } ] } }
   });
 });
 
+describe('a reload', () => {
+  const guarded = (folder: string, host: string, secrets: { password?: string; token?: string }) => `
+receiver: { host: ${host}, port: 0, path: /hook, allowFrom: any${secrets.token ? `, token: ${secrets.token}` : ''} }
+store: { url: "sqlite:${folder}/${host === 'localhost' ? 'other' : 'connector'}.db", retention: ${host === 'localhost' ? '24h' : '30d'} }
+admin: { host: ${host}, port: 0${secrets.password ? `, password: ${secrets.password}` : ''} }
+log: { level: info, format: ${host === 'localhost' ? 'pretty' : 'json'} }
+sinks: {}
+rules: []
+`;
+
+  async function reloading() {
+    const { folder, write } = await workplace();
+    const first = { password: 'first-word', token: 'first-token' };
+    const file = await write('config.yaml', guarded(folder, '127.0.0.1', first));
+    const { app, connector, lines } = await serve(file);
+    const admin = String(lines().find(({ msg }) => msg === 'ready')?.['admin']);
+    const statusOf = async (url: string, authorization: string, method = 'GET') =>
+      (await fetch(url, { method, headers: { authorization } })).status;
+    let reloads = 0;
+    return {
+      app,
+      connector,
+      reload: async (host: string, secrets: { password?: string; token?: string }) => {
+        await writeFile(file, guarded(folder, host, secrets));
+        reloads += 1;
+        await vi.waitFor(
+          () => expect(lines().filter(({ msg }) => msg === 'config reloaded')).toHaveLength(reloads),
+          { timeout: 5000 },
+        );
+        const waiting = lines().filter(({ msg }) => msg.includes('wait for a restart'));
+        return waiting.at(-1)?.['keys'];
+      },
+      readiness: async () => (await fetch(`${admin}/readyz`)).json() as Promise<{ parts: unknown[] }>,
+      metrics: (password: string) =>
+        statusOf(`${admin}/metrics`, password && `Basic ${Buffer.from(`x:${password}`).toString('base64')}`),
+      /** 415: the caller may, but not without content. */
+      receiver: (token: string) => statusOf(app.receiverUrl, token && `Bearer ${token}`, 'POST'),
+    };
+  }
+
+  test('keeps what protects an open port together with the port, and names what waits', async () => {
+    const { app, connector, metrics, readiness, receiver, reload } = await reloading();
+    const waiting = await reload('localhost', {});
+    expect(waiting).toEqual([
+      'receiver.host',
+      'receiver.token',
+      'admin.host',
+      'admin.password',
+      'store.url',
+      'store.retention',
+      'log.format',
+    ]);
+    expect([await metrics(''), await metrics('first-word')]).toEqual([401, 200]);
+    expect([await receiver(''), await receiver('first-token')]).toEqual([401, 415]);
+    expect((await readiness()).parts).toContainEqual({
+      part: 'config',
+      ok: true,
+      detail: expect.stringContaining('wait for a restart'),
+    });
+    // Again, with others: what is in force are those of the start still, and they stay secret.
+    await reload('localhost', { password: 'second-word', token: 'second-token' });
+    expect([await metrics('second-word'), await metrics('first-word')]).toEqual([401, 200]);
+    expect([await receiver('second-token'), await receiver('first-token')]).toEqual([401, 415]);
+    await fetch(new URL('/first-token/first-word', app.receiverUrl));
+    await connector.stop();
+    expect(connector.lines.join('\n')).not.toMatch(/(first|second)-(word|token)/);
+  });
+
+  test('with the port as it is takes new passwords and tokens at once', async () => {
+    const { metrics, readiness, receiver, reload } = await reloading();
+    await reload('localhost', {});
+    await reload('127.0.0.1', { password: 'second-word', token: 'second-token' });
+    expect([await metrics('first-word'), await metrics('second-word')]).toEqual([401, 200]);
+    expect([await receiver('first-token'), await receiver('second-token')]).toEqual([401, 415]);
+    expect((await readiness()).parts).toContainEqual({ part: 'config', ok: true });
+  });
+});
+
 describe('the program', () => {
   test('ends with the exit code of its command, and prints nothing else', async () => {
     const { folder, write } = await workplace();
