@@ -43,7 +43,7 @@ export function compose(
   const key = keyHeader?.trim();
   const cells = Object.entries(row).map(([header, value]) => [header.trim(), cellOf(value)] as const);
   const fitted = Object.fromEntries(cells.map(([header, cell]) => [header, fit(cell)]));
-  if (key !== undefined && (fitted[key] ?? '') === '') {
+  if (key !== undefined && (!Object.hasOwn(fitted, key) || fitted[key] === '')) {
     return refuse(
       `The row has no value for its key ${key}.`,
       'Give the key a value in this case too, then replay.',

@@ -1,4 +1,5 @@
 import type { LiveCheck } from '../../src/connector.ts';
+import { unseen } from './channels.ts';
 import type { ChannelIds } from './channels.ts';
 import type { Call, Failure } from './client.ts';
 import type { SlackMessage } from './message.ts';
@@ -68,11 +69,11 @@ async function checkChannel(
   const what = `reaches ${channel}`;
   const resolved = await channels.resolve(channel, signal);
   if (!resolved.ok) return failed(what, resolved.failure, channel);
-  if (resolved.data === null) {
-    const unseen = { kind: 'refused', error: 'channel_not_found', data: {} } as const;
-    return failed(what, unseen, channel);
+  const { data } = resolved;
+  if (data.id === null) {
+    return { ok: false, what, detail: unseen(channel, data.searchedAll), advice: toBeSeen };
   }
-  const answer = await call<ConversationInfo>('conversations.info', { channel: resolved.data }, signal);
+  const answer = await call<ConversationInfo>('conversations.info', { channel: data.id }, signal);
   if (!answer.ok) return failed(what, answer.failure, channel);
   const { is_archived, is_member } = answer.data.channel ?? {};
   // A private channel without the bot would not have been shown.
@@ -81,6 +82,9 @@ async function checkChannel(
   if (is_archived || !(is_member || open)) return failed(what, { kind: 'refused', error, data: {} }, channel);
   return passed(what, is_member ? 'the bot is in it' : 'public, and the bot may post without being in it');
 }
+
+const toBeSeen =
+  "Check its name, and invite the bot there (/invite and the app's name), or put the channel's id into the config.";
 
 const passed = (what: string, detail: string): LiveCheck => ({ ok: true, what, detail });
 

@@ -1,4 +1,5 @@
 import type { AttemptRequest, Finding } from '../../src/connector.ts';
+import { unseen } from './channels.ts';
 import type { ChannelIds } from './channels.ts';
 import type { Call, Failure } from './client.ts';
 import { eventType } from './message.ts';
@@ -31,11 +32,11 @@ export async function findMessage(
 ): Promise<Finding> {
   const { message, threadOf, signal } = request;
   const channel = threadOf
-    ? ({ ok: true, data: postOf(threadOf).channel } as const)
+    ? ({ ok: true, data: { id: postOf(threadOf).channel } } as const)
     : await channels.resolve(message.channel, signal);
   if (!channel.ok) return cannotAsk(channel.failure, message.channel);
-  if (channel.data === null) return impossible(`The bot sees no channel ${message.channel}.`);
-  for (const place of placesOf(request, channel.data)) {
+  if (channel.data.id === null) return impossible(unseen(message.channel, channel.data.searchedAll));
+  for (const place of placesOf(request, channel.data.id)) {
     const finding = await searchPlace(call, place, request);
     if (finding.found !== null) return finding;
   }
@@ -87,7 +88,7 @@ function cannotAsk(failure: Failure, channel: string): Finding {
     const scope = data.needed ?? 'channels:history or groups:history';
     return impossible(`Slack cannot be asked about ${channel}: the app lacks the scope ${scope}.`);
   }
-  const lasting = refusals[error]?.means ?? 'never';
+  const lasting = refusals.get(error)?.means ?? 'never';
   if (lasting === 'never') return impossible(`Slack cannot be asked about ${channel} (${error}).`);
   return { found: 'failed', failure: askedInVain(failure, channel) };
 }

@@ -49,7 +49,7 @@ function reasonOfForeign(status: number): Reason {
 }
 
 function ofRefusal(error: string, data: RefusalData, channel: string): Retry | Rejected | Unknown {
-  const { means, reason, what, advice } = refusals[error] ?? otherRefusal;
+  const { means, reason, what, advice } = refusals.get(error) ?? otherRefusal;
   const said = what.replace('{channel}', () => channel);
   const detail = `Slack refused it: ${said} (${error}${details(data)}).`;
   if (means === 'perhaps') return unknown(reason, detail);

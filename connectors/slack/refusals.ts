@@ -38,7 +38,7 @@ const threadGone: Refusal = {
 };
 
 /** By error code, as the reference of chat.postMessage lists them. */
-export const refusals: { readonly [error: string]: Refusal } = {
+const byCode: { readonly [error: string]: Refusal } = {
   channel_not_found: {
     means: 'never',
     reason: 'not_found',
@@ -108,6 +108,9 @@ export const refusals: { readonly [error: string]: Refusal } = {
   invalid_blocks: malformed('it does not take these blocks', mendBlocks),
   invalid_blocks_format: malformed('it does not take these blocks', mendBlocks),
 };
+
+/** A map, since the codes that are looked up come from outside: `constructor` is none of ours. */
+export const refusals: ReadonlyMap<string, Refusal> = new Map(Object.entries(byCode));
 
 /** For codes that the table lacks: Slack did not carry the call out, and would not a second time. */
 export const otherRefusal: Refusal = malformed(

@@ -1,4 +1,4 @@
-import type { Config, SinkConfig } from '../config/config.ts';
+import type { SinkConfig } from '../config/config.ts';
 import type { Delivery, Event, Outcome, RaisedNotice } from '../model.ts';
 import { StoreUnavailable, type AttemptResult, type Claimed, type Deferral } from '../store/store.ts';
 import { carryOut, type Carried, type CarryOutParts, type Deferred } from './carry-out.ts';
@@ -9,8 +9,6 @@ import type { Ended } from './traffic.ts';
 export interface CallParts extends CarryOutParts {
   /** Gives [0, 1). */
   readonly random: () => number;
-  /** Today's config: sinks, credentials, retry policies. */
-  readonly config: () => Config;
   readonly observe: (report: AttemptReport) => void;
   /** Told when the store could not be used; it is tried again. */
   readonly storeFailed: (error: unknown) => void;

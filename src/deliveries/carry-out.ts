@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import type { SinkConfig } from '../config/config.ts';
+import type { Config, SinkConfig } from '../config/config.ts';
 import type { AttemptRequest } from '../connector.ts';
 import { rejected } from '../connector.ts';
 import type { Json, Outcome } from '../model.ts';
@@ -17,6 +17,8 @@ export interface CarryOutParts {
   readonly store: Store;
   readonly sinks: ConnectedSinks;
   readonly clock: Clock;
+  /** Today's config: sinks, credentials, retry policies. */
+  readonly config: () => Config;
   /** The plan that a delivery was decided by, or why it cannot be had any more. */
   readonly plan: (configId: string) => Promise<Plan | { readonly lost: string }>;
 }
@@ -110,7 +112,11 @@ async function prepareClaimed(
   }
   // Planned for open hours, it may come later: after a retry, a pause or a burst. A person who replays means now.
   const until = delivery.replayed ? now : openFrom(action, now);
-  return until > now ? { until } : prepare(action, claimed, delivery.id, plan, config, now);
+  if (until > now) return { until };
+  const prepared = prepare(action, claimed, delivery.id, plan, config, now);
+  if ('outcome' in prepared || prepared.thread === null) return prepared;
+  // A thread is looked up by its key as it is kept, which is without secrets.
+  return { ...prepared, thread: parts.config().mask(prepared.thread) };
 }
 
 /** An ending for each, in their order. */

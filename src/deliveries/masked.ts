@@ -14,7 +14,6 @@ export function masked({ claimed, prepared, ending }: Carried, mask: Mask): Carr
     prepared: prepared && {
       ...prepared,
       message: maskTexts(prepared.message, mask),
-      thread: prepared.thread && mask(prepared.thread),
     },
     ending: { ...ending, outcome: maskOutcome(ending.outcome, mask) },
   };

@@ -13,7 +13,7 @@ const none: Correlation = { id: null, unusable: null };
 /** `setting`: a header's name in lower case, or `auto` for any X-…-CorrelationId, as the real one carries the sender's brand. */
 export function correlationOf(headers: IncomingHttpHeaders, setting: string): Correlation {
   const name = setting === 'auto' ? findHeader(headers) : setting;
-  const value = name === undefined ? undefined : headers[name];
+  const value = name !== undefined && Object.hasOwn(headers, name) ? headers[name] : undefined;
   if (value === undefined || value === '') return none;
   if (typeof value === 'string' && usable.test(value)) return { id: value, unusable: null };
   return { id: null, unusable: `${name} is not 1 to 200 printable ASCII characters, so it was not used` };

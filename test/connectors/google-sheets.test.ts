@@ -151,6 +151,7 @@ describe('a row', () => {
     [{ tab: ' ' }, 'tab'],
     [{ tab: 'x'.repeat(101) }, 'tab'],
     [{ row: { Candidate: '' }, key: 'Candidate' }, 'key'],
+    [{ row: { Candidate: 'a' }, key: 'constructor' }, 'key'],
   ] as const)('is refused for %j', ([fields, word]) => {
     expect(compose(fields, 'd')).toMatchObject({
       rejected: { outcome: 'rejected', reason: 'invalid', detail: expect.stringContaining(word) },

@@ -196,26 +196,37 @@ describe('a refusal by Slack', () => {
     });
   });
 
-  test.for(Object.keys(refusals))('with the code %s is explained', async (code) => {
+  test.for([...refusals.keys()])('with the code %s is explained', async (code) => {
     const { sandbox, sink } = await connected();
     refuseWith(sandbox, code);
     const outcome = await sink.deliver(requestFor());
     const expected = { again: 'retry', sink: 'retry', never: 'rejected', perhaps: 'unknown' };
     expect(outcome).toMatchObject({
-      outcome: expected[refusals[code]!.means],
+      outcome: expected[refusals.get(code)!.means],
       detail: expect.stringMatching(new RegExp(`^Slack refused it: .*\\(${code}\\)\\.`)),
     });
     expect(JSON.stringify(outcome)).not.toContain('{channel}');
   });
 
-  test('with a code that nobody knows yet is final, and shows the code', async () => {
-    const { sandbox, sink } = await connected();
-    refuseWith(sandbox, 'brand_new_code');
-    expect(await sink.deliver(requestFor())).toMatchObject({
-      outcome: 'rejected',
-      detail: expect.stringContaining('brand_new_code'),
-    });
-  });
+  // The last ones are what every object of JavaScript has.
+  test.for(['brand_new_code', 'constructor', 'toString', 'hasOwnProperty', 'valueOf'])(
+    'with a code that nobody knows yet is final, and shows the code: %s',
+    async (code) => {
+      const { sandbox, sink } = await connected();
+      refuseWith(sandbox, code);
+      expect(await sink.deliver(requestFor())).toMatchObject({
+        outcome: 'rejected',
+        detail: expect.stringContaining(code),
+      });
+      const request = requestFor();
+      await posted(sink, request);
+      refuseWith(sandbox, code);
+      expect(await sink.find!(request)).toMatchObject({
+        found: 'impossible',
+        detail: expect.stringContaining(code),
+      });
+    },
+  );
 
   test('with an error of its own leaves open whether the message is there', async () => {
     const { sandbox, sink } = await connected();
@@ -258,6 +269,9 @@ describe('an answer that is not from Slack', () => {
     expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'unknown', reason: 'network' });
   });
 });
+
+const many = (howMany: number, member: boolean, archived = false) =>
+  Array.from({ length: howMany }, (_, index) => ({ name: `other-${index}`, member, archived }));
 
 describe('asking for an earlier message', () => {
   const lost = { kind: 'drop', commit: true } as const;
@@ -328,7 +342,44 @@ describe('asking for an earlier message', () => {
     const { sandbox, sink } = await connected();
     await posted(sink, requestFor());
     await sink.find!(requestFor());
-    expect(sandbox.calls).not.toContain('conversations.list');
+    expect(sandbox.calls).toEqual(['chat.postMessage', 'conversations.history']);
+  });
+
+  test('finds the bot’s channel in a workspace with tens of thousands of others', async () => {
+    const { sandbox, sink } = await connected({ channels: [...many(20_500, false), 'hiring'] });
+    sandbox.faults.once(lost);
+    const request = requestFor();
+    await sink.deliver(request);
+    expect(await sink.find!(request)).toMatchObject({ found: { ts: sandbox.messages[0]!.ts } });
+    expect(sandbox.calls).toEqual(['chat.postMessage', 'users.conversations', 'conversations.history']);
+  });
+
+  test('reads on where a page has archived channels only', async () => {
+    const { sink } = await connected({ channels: [...many(1200, true, true), 'hiring'] });
+    expect(await sink.find!(requestFor())).toEqual({ found: null });
+  });
+
+  test('looks through all public channels only where the app may post to them', async () => {
+    const scopes = ['chat:write', 'chat:write.public', 'channels:read', 'groups:read', 'channels:history'];
+    const channels = [...many(1500, false), { name: 'hiring', member: false }];
+    const { sandbox, sink } = await connected({ channels, scopes });
+    sandbox.faults.once(lost);
+    const request = requestFor();
+    await sink.deliver(request);
+    // It may post there, but only members may read.
+    expect(await sink.find!(request)).toMatchObject({
+      found: 'impossible',
+      detail: expect.stringContaining('not_in_channel'),
+    });
+    const list = ['users.conversations', 'conversations.list', 'conversations.list'];
+    expect(sandbox.calls).toEqual(['chat.postMessage', ...list, 'conversations.history']);
+  });
+
+  test('says where it stops looking, and not that there is no such channel', async () => {
+    const { sandbox, sink } = await connected({ channels: [...many(20_500, true), 'hiring'] });
+    const finding = await sink.find!(requestFor());
+    expect(finding).toMatchObject({ found: 'impossible', detail: expect.stringContaining('first 19980') });
+    expect(sandbox.calls).toHaveLength(20);
   });
 
   test('does without the scope for private channels where the channel is public', async () => {
@@ -421,12 +472,13 @@ describe('a live check', () => {
   });
 
   test.for([
-    [{ channels: [{ name: 'hiring', member: false }] }, 'not_in_channel'],
-    [{ channels: [{ name: 'hiring', private: true, member: false }] }, 'channel_not_found'],
+    [{ channels: [{ name: 'hiring', member: false }] }, 'The bot is in no channel #hiring.'],
+    [{ channels: [{ name: 'hiring', private: true, member: false }] }, 'The bot is in no channel #hiring.'],
+    [{ channels: [{ name: 'hiring', id: 'C0CLOSED00', member: false }] }, 'not_in_channel'],
     [{ channels: [{ name: 'hiring', id: 'C0ARCHIVED', archived: true }] }, 'is_archived'],
   ] as const)('says of %j that it cannot be posted to', async ([options, code]) => {
     const { sink } = await connected(options);
-    const channel = code === 'is_archived' ? 'C0ARCHIVED' : '#hiring';
+    const [{ id: channel = '#hiring' }] = options.channels as readonly [{ readonly id?: string }];
     expect((await check(sink, { channel })).at(-1)).toMatchObject({
       ok: false,
       detail: expect.stringContaining(code),

@@ -24,6 +24,7 @@ import type { DeliveryStory, Store } from '../../src/store/store.ts';
 
 export interface Message {
   readonly text: string;
+  readonly thread?: string;
 }
 type Request = AttemptRequest<Message>;
 
@@ -54,7 +55,8 @@ export class ScriptedTool {
       templates: { text: plain, place: plain, thread: plain },
       defaults: { concurrency: 4, timeoutMs: 200 },
       ...(this.lanes && { laneKeys: ['place'] as const, lane: ({ place = '' }) => place }),
-      compose: ({ text }) =>
+      thread: ({ thread = null }) => thread,
+      compose: ({ text, thread }) =>
         text === ''
           ? {
               rejected: {
@@ -64,7 +66,7 @@ export class ScriptedTool {
                 advice: 'Say something.',
               },
             }
-          : { message: { text } },
+          : { message: { text, ...(thread !== undefined && { thread }) } },
       connect: async () => {
         await this.connect();
         return {

@@ -603,6 +603,19 @@ describe('what is kept', () => {
     expect(tool.sent.map(({ message }) => message.text)).toEqual(['ann s3cret', 'ann s3cret']);
   });
 
+  test('of a thread is the key without its secrets, and the thread is found by it', async () => {
+    const tool = new ScriptedTool();
+    const config = configFor(tool, '', "text: Hello, thread: '{{ event.candidateId }} s3cret'");
+    const on = await bench({ ...config, mask: masker(['s3cret']) });
+    const first = await on.accept('ann');
+    await reaches(on, first, 'delivered');
+    await reaches(on, await on.accept('ann'), 'delivered');
+    await reaches(on, await on.accept('bob'), 'delivered');
+    const { receipt } = await on.delivery(first);
+    expect(tool.sent.map(({ threadOf }) => threadOf)).toEqual([null, receipt, null]);
+    expect(await on.store.threadOf('tool', 'ann ***')).toEqual(receipt);
+  });
+
   test('survives secrets that look like a number or like words of ours', async () => {
     const tool = new ScriptedTool();
     tool.deliver = () => ({ outcome: 'delivered', receipt: { status: 12345, exact: false } });

@@ -27,6 +27,10 @@ describe('with auto', () => {
   );
 });
 
+test('a name that every object has is no header', () => {
+  expect(correlationOf({}, 'constructor')).toEqual({ id: null, unusable: null });
+});
+
 test('with a name, only that header is taken', () => {
   const headers = { 'x-acme-correlationid': 'brand', 'x-trace': 'c-2' };
   expect(idFrom(headers, 'x-trace')).toBe('c-2');

@@ -62,7 +62,7 @@ export async function startSlack(options: SlackOptions = {}) {
 }
 
 function answer(workspace: Workspace, request: ToolRequest): ToolAnswer {
-  const method = methods[request.url.pathname.replace(/^\/api\//, '')];
+  const method = methods.get(request.url.pathname.replace(/^\/api\//, ''));
   const headers = { 'x-oauth-scopes': workspace.scopes.join(',') };
   try {
     if (!method) throw new SlackRefusal('unknown_method');

@@ -46,7 +46,8 @@ export class Values {
   }
 
   #variable({ name, fallback }: Reference): Resolved {
-    const value = this.#env[name];
+    // What is asked for comes from the file, and every object has a `constructor`.
+    const value = Object.hasOwn(this.#env, name) ? this.#env[name] : undefined;
     if (value !== undefined && value !== '') return { value };
     if (fallback !== null) return { value: fallback };
     const advice = `; set it, as in \`export ${name}=…\`, or write \${${name}:-} if it may be`;

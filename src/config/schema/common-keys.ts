@@ -12,9 +12,9 @@ export function withoutOwnKeys(common: z.ZodRawShape, naming: string, written: J
     ? null
     : closest(
         naming,
-        keys.filter((key) => !(key in common)),
+        keys.filter((key) => !Object.hasOwn(common, key)),
       );
   if (misspelt === null) return z.looseObject(common);
-  const others = keys.filter((key) => key !== misspelt && !(key in common));
+  const others = keys.filter((key) => key !== misspelt && !Object.hasOwn(common, key));
   return z.strictObject({ ...common, ...Object.fromEntries(others.map((key) => [key, z.unknown()])) });
 }

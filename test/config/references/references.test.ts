@@ -23,6 +23,7 @@ describe('a reference gives', () => {
     ['${EMPTY:-other}', 'other'],
     ['${UNSET:-a default: with {everything}', 'a default: with {everything'],
     ['a${UNSET:-}b', 'ab'],
+    ['${constructor:-other}', 'other'],
     ['${file:/run/token}', 'from-file'],
     ['${file:/run/two}', 'a\nb'],
     ['$${NAME}', '${NAME}'],

@@ -10,7 +10,7 @@ type Method = (workspace: Workspace, args: Args) => { [key: string]: unknown };
 const maxTextLength = 40_000;
 
 /** The methods that the sandbox has, as Slack's reference describes them. */
-export const methods: { readonly [name: string]: Method | undefined } = {
+const byName: { readonly [name: string]: Method } = {
   'auth.test': () => ({
     url: 'https://sandbox.slack.com/',
     team: 'Sandbox',
@@ -69,20 +69,37 @@ export const methods: { readonly [name: string]: Method | undefined } = {
     return { channel };
   },
 
-  'conversations.list': (workspace, args) => {
-    const types = (args['types'] ?? 'public_channel').split(',');
-    if (types.includes('public_channel')) workspace.demandScope('channels:read');
-    if (types.includes('private_channel')) workspace.demandScope('groups:read');
-    const visible = workspace.channels.filter(
-      (channel) =>
-        types.includes(channel.is_private ? 'private_channel' : 'public_channel') &&
-        (channel.is_member || !channel.is_private) &&
-        !(channel.is_archived && args['exclude_archived'] === 'true'),
-    );
-    const { items, rest } = page(visible, args, 100, workspace.maxPageSize);
-    return { channels: items, ...rest };
+  'conversations.list': (workspace, args) =>
+    channelPage(
+      workspace,
+      args,
+      workspace.channels.filter((channel) => channel.is_member || !channel.is_private),
+    ),
+
+  /** Those that the bot is in; is_member is not among what it says of them. */
+  'users.conversations': (workspace, args) => {
+    const joined = workspace.channels.filter((channel) => channel.is_member);
+    const { channels, ...rest } = channelPage(workspace, args, joined);
+    return { channels: channels.map(({ is_member: _, ...channel }) => channel), ...rest };
   },
 };
+
+/**
+ * Both methods' reference: `limit` is an integer under 1000. And with exclude_archived the archived ones are left out
+ * after the page was cut, so that a page may be short, or empty, and have a next one.
+ */
+function channelPage(workspace: Workspace, args: Args, visible: readonly Channel[]) {
+  const types = (args['types'] ?? 'public_channel').split(',');
+  if (types.includes('public_channel')) workspace.demandScope('channels:read');
+  if (types.includes('private_channel')) workspace.demandScope('groups:read');
+  if (Number(args['limit'] ?? 100) > 999) throw new SlackRefusal('invalid_limit');
+  const ofTypes = visible.filter(({ is_private }) =>
+    types.includes(is_private ? 'private_channel' : 'public_channel'),
+  );
+  const { items, rest } = page(ofTypes, args, 100, workspace.maxPageSize);
+  const listed = items.filter(({ is_archived }) => !(is_archived && args['exclude_archived'] === 'true'));
+  return { channels: listed, ...rest };
+}
 
 function demandMayPost(workspace: Workspace, channel: Channel): void {
   if (channel.is_archived) throw new SlackRefusal('is_archived');
@@ -96,6 +113,8 @@ function readableChannel(workspace: Workspace, args: Args): Channel {
   if (!channel.is_member) throw new SlackRefusal('not_in_channel');
   return channel;
 }
+
+export const methods: ReadonlyMap<string, Method> = new Map(Object.entries(byName));
 
 /** Slack itself ignores others; here they are mistakes of ours. */
 const postArguments = new Set(
