@@ -45,7 +45,10 @@ export async function startApp(file: string, env: Env): Promise<App> {
   const live = new LiveConfig(await load());
   const config = () => live.config;
   const log = await createLogger({ ...config().log, mask: (line) => config().mask(line) });
-  const store = starting.adopt(await openStore(config().store.url, { serve: true }), (it) => it.close());
+  const store = starting.adopt(
+    await openStore(config().store.url, { serve: true, warn: (m) => log.warn(m) }),
+    (it) => it.close(),
+  );
   const metrics = createMetrics(() => store.counts());
   const plans = new Plans(
     (id) => store.config(id),

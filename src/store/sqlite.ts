@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Json } from '../model.ts';
@@ -12,6 +11,7 @@ import { claim } from './sqlite/claim.ts';
 import { Connection } from './sqlite/connection.ts';
 import type { Database } from './sqlite/database.ts';
 import { failureKind } from './sqlite/failures.ts';
+import { makeFolder, refuseHardLinks, resolveLinks } from './sqlite/files.ts';
 import { defaultLimits, GroupCommit, type GroupCommitLimits } from './sqlite/group-commit.ts';
 import { pruneConfigs, pruneOld } from './sqlite/housekeeping.ts';
 import { migrate } from './sqlite/migrate.ts';
@@ -26,6 +26,7 @@ export interface SqliteStore extends Store {
 }
 
 const rescueBatch = 500;
+const betweenLooksMs = 1000;
 
 /** Opens the store in a file, which is made with its folder where it is missing and may be. Throws StoreUnavailable. */
 export async function openSqlite(
@@ -37,26 +38,28 @@ export async function openSqlite(
       `There is no store at ${resolve(path)}. \`serve\` makes it; a relative store.url begins at the folder that a command runs in.`,
     );
   }
-  await makeFolder(path);
-  const lock = options.serve ? new ServingLock(path) : null;
+  const file = resolveLinks(path);
+  await makeFolder(dirname(file));
+  refuseHardLinks(file);
   const limits = { ...defaultLimits, ...options.limits };
-  const connection = new Connection(path);
+  const connection = new Connection(file, options.warn);
   try {
-    await patiently(connection, limits.busyForMs, (db) => migrate(db, path));
+    // First, since nothing is to be left beside another program's file.
+    await patiently(connection, limits.busyForMs, () => {});
+    if (options.serve) connection.serve(new ServingLock(file));
+    await patiently(connection, limits.busyForMs, (db) => migrate(db, file));
   } catch (error) {
     connection.close(closed());
-    lock?.release();
     throw error;
   }
-  return sqliteStore(connection, lock, limits);
+  return sqliteStore(connection, options.serve, limits);
 }
 
-function sqliteStore(
-  connection: Connection,
-  lock: ServingLock | null,
-  limits: GroupCommitLimits,
-): SqliteStore {
+function sqliteStore(connection: Connection, serve: boolean, limits: GroupCommitLimits): SqliteStore {
   const commit = new GroupCommit(connection, limits);
+  const guard = serve
+    ? setInterval(() => keepInPlace(connection, commit), betweenLooksMs).unref()
+    : undefined;
   const reading = <T>(query: (db: Database) => T) => patiently(connection, limits.busyForMs, query);
   /** In force, or just about to be, in this process: they stay even if no event came under them yet. */
   const savedConfigs = new Set<string>();
@@ -124,9 +127,9 @@ function sqliteStore(
       await commit.write(({ db }) => db.run(writeProbe));
     },
     async close() {
+      clearInterval(guard);
       await commit.close(closed());
       connection.close(closed());
-      lock?.release();
     },
   };
 }
@@ -152,13 +155,12 @@ async function patiently<T>(
   }
 }
 
-async function makeFolder(path: string): Promise<void> {
-  try {
-    await mkdir(dirname(path), { recursive: true });
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-    throw new StoreUnavailable(`The folder ${dirname(path)} cannot be made (${code}).`, { cause: error });
-  }
+/**
+ * What was answered for and not checkpointed is lost if the process ends without its WAL; so nobody waits for the next
+ * event. Writing nothing does what a write does about it, and where that fails, each write says so.
+ */
+function keepInPlace(connection: Connection, commit: GroupCommit): void {
+  if (!connection.inPlace) void commit.write(() => {}).catch(() => {});
 }
 
 function closed(): StoreUnavailable {

@@ -300,6 +300,8 @@ export interface OpenOptions {
   readonly serve: boolean;
   /** Refuses to make a store where there is none. */
   readonly mustExist?: boolean;
+  /** Told of what somebody did to the store while it was open, and it got over. */
+  readonly warn?: (message: string) => void;
 }
 
 /** The store cannot be written or read just now. `message` says why in plain words. */

@@ -121,6 +121,7 @@ export class GroupCommit {
     } catch (error) {
       rollback(db, error);
     }
+    this.#connection.confirm();
     this.#commits += 1;
   }
 

@@ -16,8 +16,8 @@ export function migrate(db: Database, path: string): void {
   db.exec('begin immediate');
   try {
     // Another process may have done it while this one waited for the lock.
+    refuseForeign(db, path);
     const version = schemaVersion(db);
-    refuseForeign(db, version, path);
     for (const migration of migrations.slice(version)) db.exec(migration);
     db.exec(`pragma application_id = ${applicationId}; pragma user_version = ${migrations.length}; commit`);
   } catch (error) {
@@ -26,7 +26,9 @@ export function migrate(db: Database, path: string): void {
   }
 }
 
-function refuseForeign(db: Database, version: number, path: string): void {
+/** Throws StoreUnavailable where the file is another program's, or a newer version's. Only reads. */
+export function refuseForeign(db: Database, path: string): void {
+  const version = schemaVersion(db);
   if (version > migrations.length) {
     throw new StoreUnavailable(
       `${path} was written by a newer version of the connector (schema ${version}, this one knows ${migrations.length}). ` +

@@ -1,49 +1,64 @@
-import { realpathSync } from 'node:fs';
 import { StoreUnavailable } from '../store.ts';
 import { Database } from './database.ts';
 import { failureKind, unavailable } from './failures.ts';
+import { inodeOf } from './files.ts';
 
 /**
  * The right to be the only process that serves a store, kept as a lock on a file beside it. The system takes it back
  * however the process ends, so nothing is left to clean up after a crash.
  */
 export class ServingLock {
-  readonly #db: Database;
+  readonly #storePath: string;
+  readonly #path: string;
+  #held: { readonly db: Database; readonly inode: number | undefined };
 
-  /** Throws StoreUnavailable where another process has it. */
+  /** Takes it. Throws StoreUnavailable where another process has it. */
   constructor(storePath: string) {
-    const path = `${realPath(storePath)}.serving`;
-    try {
-      this.#db = new Database(path);
-    } catch (error) {
-      throw unavailable(error, path);
-    }
-    try {
-      this.#db.exec('begin exclusive');
-    } catch (error) {
-      this.#db.close();
-      throw failureKind(error) === 'busy' ? alreadyServed(storePath, error) : unavailable(error, path);
-    }
+    this.#storePath = storePath;
+    this.#path = `${storePath}.serving`;
+    this.#held = this.#take();
+  }
+
+  get inPlace(): boolean {
+    return inodeOf(this.#path) === this.#held.inode;
+  }
+
+  /**
+   * To be called before each write: with the file gone another process could take the same right. Takes it anew where
+   * nobody else has. Throws StoreUnavailable where somebody has.
+   */
+  hold(): void {
+    if (this.inPlace) return;
+    const before = this.#held;
+    this.#held = this.#take();
+    before.db.close();
   }
 
   /** Idempotent. */
   release(): void {
-    this.#db.close();
+    this.#held.db.close();
   }
-}
 
-/** The lock stands beside the file itself, whatever links lead there. A store that is yet to be made has no links. */
-function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
+  #take(): { readonly db: Database; readonly inode: number | undefined } {
+    let db: Database;
+    try {
+      db = new Database(this.#path);
+    } catch (error) {
+      throw unavailable(error, this.#path);
+    }
+    try {
+      db.exec('begin exclusive');
+      return { db, inode: inodeOf(this.#path) };
+    } catch (error) {
+      db.close();
+      throw failureKind(error) === 'busy' ? this.#alreadyServed(error) : unavailable(error, this.#path);
+    }
   }
-}
 
-function alreadyServed(storePath: string, cause: unknown): StoreUnavailable {
-  return new StoreUnavailable(
-    `Another connector serves this store (${storePath}). Stop it first, or give this one a store of its own.`,
-    { cause },
-  );
+  #alreadyServed(cause: unknown): StoreUnavailable {
+    return new StoreUnavailable(
+      `Another connector serves this store (${this.#storePath}). Stop it first, or give this one a store of its own.`,
+      { cause },
+    );
+  }
 }

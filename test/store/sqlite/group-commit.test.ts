@@ -25,7 +25,9 @@ describe('a group commit', () => {
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'group-commit-'));
     connection = new Connection(join(folder, 'notes.db'));
-    connection.open().exec('create table notes (text text not null unique)');
+    connection
+      .open()
+      .exec('create table notes (text text not null unique); pragma application_id = 1667329636');
   });
 
   afterEach(() => {

@@ -1,4 +1,13 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -7,6 +16,7 @@ import { query } from '../../../src/store/sql/query.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
 import { migrations } from '../../../src/store/sqlite/migrations.ts';
+import { ServingLock } from '../../../src/store/sqlite/serving-lock.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { StoreUnavailable } from '../../../src/store/store.ts';
 import { arrival, configId, t0 } from '../../contract/store-fixtures.ts';
@@ -63,10 +73,45 @@ test('says that a file is no store', async () => {
 
 test("refuses another program's database, and leaves it as it is", async () => {
   write('create table diary (entry text)');
+  const before = readFileSync(path);
   expect(await refusal(`sqlite:${path}`)).toBe(`${path} is the database of another program.`);
-  const db = new Database(path);
-  expect(db.all(query('select name from sqlite_schema'))).toMatchObject([{ name: 'diary' }]);
-  db.close();
+  expect(readFileSync(path).equals(before)).toBe(true);
+  expect(readdirSync(folder)).toEqual(['connector.db']);
+});
+
+test('makes the store that a link leads to, beside which its lock stands', async () => {
+  const link = join(folder, 'link.db');
+  symlinkSync(join('below', 'connector.db'), link);
+  const store = await openStore(`sqlite:${link}`, { serve: true });
+  const real = join(folder, 'below', 'connector.db');
+  expect(await refusal(`sqlite:${real}`)).toContain('Another connector serves this store');
+  expect(existsSync(`${real}-wal`)).toBe(true);
+  await store.close();
+});
+
+test('refuses a store that has a second name, and one that got it later goes on', async () => {
+  const store = await openStore(`sqlite:${path}`, { serve: true });
+  await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  linkSync(path, join(folder, 'other.db'));
+  await expect(store.accept(arrival())).resolves.toMatchObject({ duplicate: false });
+  expect(await refusal(`sqlite:${folder}/other.db`)).toMatch(/other\.db has 2 names \(hard links\)/);
+  await store.close();
+  expect(await refusal(`sqlite:${path}`)).toMatch(/connector\.db has 2 names/);
+});
+
+test('takes its right to serve anew when its lock was removed, and writes nothing while another has it', async () => {
+  const store = await openStore(`sqlite:${path}`, { serve: true });
+  await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  rmSync(`${path}.serving`);
+  await store.accept(arrival());
+  expect(await refusal(`sqlite:${path}`)).toContain('Another connector serves this store');
+  rmSync(`${path}.serving`);
+  const other = new ServingLock(path);
+  await expect(store.accept(arrival())).rejects.toThrow(/Another connector serves this store/);
+  expect(await store.events({})).toHaveLength(1);
+  other.release();
+  await store.accept(arrival());
+  await store.close();
 });
 
 test('refuses a store that a newer version wrote', async () => {

@@ -1,9 +1,10 @@
 import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { StoreUnavailable, type Store } from '../../../src/store/store.ts';
 import { arrival, configId, t0 } from '../../contract/store-fixtures.ts';
@@ -143,6 +144,71 @@ test.each(['accept', 'serve and accept'])(
     }
   },
 );
+
+describe('a WAL or its index that is removed while the store is served', () => {
+  const named = [['-wal'], ['-shm'], ['-wal', '-shm']];
+  const remove = (names: readonly string[]) => Promise.all(names.map((name) => rm(`${path}${name}`)));
+  const kept = async (ids: readonly unknown[]) => {
+    const store = await open();
+    const found = await Promise.all(ids.map((id) => store.event(String(id))));
+    return found.filter((detail) => detail !== null);
+  };
+
+  test.each(named.map((names) => [names.join(' and '), names] as const))(
+    'takes nothing with it that was answered for, though the process is killed (%s)',
+    async (_names, names) => {
+      await (await open()).close();
+      const child = start('serve and accept');
+      const before = heardMany(child, 50);
+      const all = heardMany(child, 150);
+      await before;
+      await remove(names);
+      const accepted = await all;
+      await kill(child);
+      expect(await kept(accepted)).toHaveLength(accepted.length);
+    },
+  );
+
+  test('is noticed though no event comes', async () => {
+    await (await open()).close();
+    const child = start('serve and rest');
+    const accepted = (await heard(child)) as string[];
+    await remove(['-wal']);
+    await vi.waitFor(() => expect(existsSync(`${path}-wal`)).toBe(true), { timeout: 10_000 });
+    await kill(child);
+    expect(await kept(accepted)).toHaveLength(accepted.length);
+  });
+
+  test('is made anew when no other process has the store open, and others give way', async () => {
+    const reader = await open();
+    const child = start('serve and accept');
+    const all = heardMany(child, 150);
+    await heardMany(child, 50);
+    await remove(['-wal', '-shm']);
+    const given = vi.waitFor(() =>
+      expect(reader.lanes()).rejects.toThrow(/removed or replaced while in use/),
+    );
+    await given;
+    await expect(reader.accept(arrival())).rejects.toThrow(StoreUnavailable);
+    const accepted = await all;
+    await kill(child);
+    expect(await kept(accepted)).toHaveLength(accepted.length);
+  });
+
+  test('is told of, and a store that is closed without one is whole', async () => {
+    const warnings: string[] = [];
+    const store = await openSqlite(path, { serve: true, warn: (message) => void warnings.push(message) });
+    opened.push(store);
+    await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+    const first = await store.accept(arrival());
+    await remove(['-wal']);
+    const second = await store.accept(arrival());
+    expect(warnings).toEqual([expect.stringMatching(/connector\.db-wal or -shm was removed or replaced/)]);
+    await remove(['-wal']);
+    await store.close();
+    expect(await kept([first.eventId, second.eventId])).toHaveLength(2);
+  });
+});
 
 test('says that it cannot write when the disk takes no more, and recovers when it does again', async () => {
   const limited = spawn(

@@ -1,0 +1,49 @@
+import { lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { StoreUnavailable } from '../store.ts';
+
+/** Which file a path leads to; undefined if to none. A file that is open keeps its number to itself. */
+export function inodeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino;
+}
+
+/**
+ * Where a path leads, also where its last parts are yet to be made. SQLite puts the WAL beside the file itself, whatever
+ * links lead there; so everything else that stands beside it has to be there as well.
+ */
+export function resolveLinks(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    // Opening it will say what else is wrong.
+    if (codeOf(error) !== 'ENOENT') return resolve(path);
+  }
+  const folder = dirname(resolve(path));
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) {
+    return resolveLinks(resolve(realpathSync(folder), readlinkSync(path)));
+  }
+  return join(resolveLinks(folder), basename(path));
+}
+
+/** Under another name the same file gets a WAL and a lock of its own, and two programs would destroy it. */
+export function refuseHardLinks(path: string): void {
+  const links = statSync(path, { throwIfNoEntry: false })?.nlink ?? 1;
+  if (links <= 1) return;
+  throw new StoreUnavailable(
+    `${path} has ${links} names (hard links), and a store must have one: under another name it is written to ` +
+      `without regard to this one. \`find -samefile ${path}\` shows them; remove the others, or make copies of them.`,
+  );
+}
+
+export async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true });
+  } catch (error) {
+    throw new StoreUnavailable(`The folder ${path} cannot be made (${codeOf(error)}).`, { cause: error });
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+}
