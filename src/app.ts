@@ -14,6 +14,7 @@ import { ConnectedSinks } from './deliveries/connected-sinks.ts';
 import { observeAttempts } from './deliveries/observe.ts';
 import { Worker, type WorkerParts } from './deliveries/worker.ts';
 import type { ReadinessPart } from './health.ts';
+import { eventIds, noticeIds } from './ids.ts';
 import { createIntake } from './intake.ts';
 import { addressOf, listen } from './listen.ts';
 import { createLogger } from './log.ts';
@@ -77,7 +78,9 @@ export async function startApp(file: string, env: Env): Promise<App> {
   starting.defer(() => worker.stop(attemptsGraceMs));
   const rescued = await worker.start();
 
-  const inbox = createIntake({ store, config, wake: () => worker.wake(), log });
+  const [newest] = await store.events({ limit: 1 });
+  const nextId = eventIds({ after: newest?.event.id });
+  const inbox = createIntake({ store, config, wake: () => worker.wake(), log, nextId });
   const receiver = createReceiver({ config: () => config().receiver, inbox, log, metrics, readiness });
   starting.defer(() => stop(receiver, requestsGraceMs));
   await listen(receiver, config().receiver);
@@ -94,7 +97,7 @@ export async function startApp(file: string, env: Env): Promise<App> {
     },
   });
   starting.defer(() => watch.close());
-  starting.defer(tellTroubles({ store, config, worker, log }));
+  starting.defer(await tellTroubles({ store, config, worker, log }));
   starting.defer(forgetTheOld({ store, config, log }));
   log.info({ receiver: addressOf(receiver), admin: addressOf(admin), rescued }, 'ready');
 
@@ -136,8 +139,11 @@ function createWorker({ log, metrics, ...parts }: WorkerNeeds): Worker {
 }
 
 /** Returns how to stop it. */
-function tellTroubles({ store, config, worker, log }: Shared & { readonly worker: Worker }): () => void {
+async function tellTroubles(parts: Shared & { readonly worker: Worker }): Promise<() => void> {
+  const { store, config, worker, log } = parts;
+  const [newest] = await store.notices({ limit: 1 });
   return watchTroubles({
+    nextId: noticeIds({ after: newest?.notice.id }),
     store,
     clock: systemClock,
     config,

@@ -14,24 +14,30 @@ export function parseDeliveryId(id: string): { eventId: string; noticeId: string
   return parts ? { eventId: `evt_${parts[1]}`, noticeId: `ntc_${parts[1]}`, n: Number(parts[2]) } : null;
 }
 
+/** What a source of ids starts from. */
+export interface IdsFrom {
+  /** The newest id that was given before this process: the next ones are greater, whatever the clock says. */
+  readonly after?: string | undefined;
+  readonly random?: (bytes: number) => Uint8Array;
+}
+
 /**
  * A source of event ids: `evt_` and 26 characters, a ULID in lower case, so that ids sort by time. They only ever grow,
  * also within a millisecond and when the clock is set back.
  */
-export function eventIds(random: (bytes: number) => Uint8Array = randomBytes): (now: number) => string {
-  const next = ulids(random);
+export function eventIds(from: IdsFrom = {}): (now: number) => string {
+  const next = ulids(from);
   return (now) => `evt_${next(now)}`;
 }
 
 /** A source of notice ids: `ntc_` and 26 characters, otherwise as `eventIds`. */
-export function noticeIds(): (now: number) => string {
-  const next = ulids(randomBytes);
+export function noticeIds(from: IdsFrom = {}): (now: number) => string {
+  const next = ulids(from);
   return (now) => `ntc_${next(now)}`;
 }
 
-function ulids(random: (bytes: number) => Uint8Array): (now: number) => string {
-  let lastMs = -1;
-  let entropy: Uint8Array = new Uint8Array(entropyBytes);
+function ulids({ after, random = randomBytes }: IdsFrom): (now: number) => string {
+  let [lastMs, entropy] = parsed(after ?? '') ?? [-1, new Uint8Array(entropyBytes)];
   return (now) => {
     if (now > lastMs) {
       lastMs = now;
@@ -64,6 +70,17 @@ function timePart(now: number): string {
     rest = Math.floor(rest / 32);
   }
   return text;
+}
+
+/** The time and the entropy of an id. Null where it is none of ours. */
+function parsed(id: string): [number, Uint8Array] | null {
+  const text = /^[a-z]{3}_([0-9a-hjkmnp-tv-z]{26})$/.exec(id)?.[1];
+  if (text === undefined) return null;
+  const bits = text.split('').reduce((sum, letter) => sum * 32n + BigInt(alphabet.indexOf(letter)), 0n);
+  const entropy = Array.from({ length: entropyBytes }, (_, index) =>
+    Number((bits >> BigInt(8 * (entropyBytes - 1 - index))) & 0xffn),
+  );
+  return [Number(bits >> BigInt(8 * entropyBytes)), Uint8Array.from(entropy)];
 }
 
 /** Eight characters of five bits each. */

@@ -15,7 +15,7 @@ export interface IntakeParts {
   /** Called when there is something new to deliver. */
   readonly wake: () => void;
   readonly log: Logger;
-  /** Makes event ids; a simulation has its own. */
+  /** Makes event ids; a simulation has its own, and a process goes on after those in its store. */
   readonly nextId?: (now: number) => string;
 }
 

@@ -100,6 +100,26 @@ describe("the specification's sample request", () => {
   });
 });
 
+test('a keyed row is updated by what comes after a restart with the clock set back', async () => {
+  onTestFinished(() => void vi.useRealTimers());
+  const { folder, tools, file, env, done } = await prepared();
+  const action =
+    "sink: sheet, tab: Board, key: Candidate, row: { Candidate: '{{ event.candidateId }}', Status: '{{ event.status }}' }";
+  await writeFile(file, configText(folder, `  - { name: board, when: {}, then: [ { ${action} } ] }`));
+  const now = Date.now();
+  for (const [status, time] of [
+    ['DidNotTake', now],
+    ['Completed', now - 86_400_000],
+  ] as const) {
+    vi.useFakeTimers({ toFake: ['Date'], now: time });
+    const app = await serving(file, env);
+    await post(app, { ...sample, status });
+    await done();
+    await app.stop();
+  }
+  expect(tools.sheets.rows('Board')).toMatchObject([{ Status: 'Completed' }]);
+});
+
 describe('nothing is lost', () => {
   test('while all four tools are down: everything arrives once they are back, and the sender saw only 2xx', async () => {
     const { tools, file, env, done } = await prepared();

@@ -6,7 +6,7 @@ const pattern = /^evt_[0-9a-hjkmnp-tv-z]{26}$/;
 const entropy = fc.uint8Array({ minLength: 10, maxLength: 10 });
 const time = fc.nat({ max: 2 ** 48 - 1 });
 
-const firstId = (now: number, random: Uint8Array) => eventIds(() => random)(now);
+const firstId = (now: number, random: Uint8Array) => eventIds({ random: () => random })(now);
 
 test('an event id is a ULID in lower case', () => {
   // The specification's own example, 01ARZ3NDEKTSV4RRFFQ69G5FAV, but for the first bit of its entropy, which is kept
@@ -33,10 +33,20 @@ test('a source of event ids gives growing ones, also within a millisecond and wh
 });
 
 test('a source of event ids counts up past a byte, and past the highest draw', () => {
-  const next = eventIds(() => new Uint8Array(10).fill(0xff));
+  const next = eventIds({ random: () => new Uint8Array(10).fill(0xff) });
   const ids = Array.from({ length: 600 }, () => next(1));
   expect(new Set(ids).size).toBe(ids.length);
   expect(ids.toSorted()).toEqual(ids);
+});
+
+test('a source of event ids goes on after those of an earlier process, also when the clock was set back meanwhile', () => {
+  fc.assert(
+    fc.property(time, time, entropy, (before, now, random) => {
+      const after = firstId(before, random);
+      expect(eventIds({ after })(now) > after).toBe(true);
+      expect(pattern.test(eventIds({ after })(now))).toBe(true);
+    }),
+  );
 });
 
 test('notice ids are like event ids', () => {

@@ -9,6 +9,8 @@ import { Stuck } from './stuck.ts';
 import { mayTell, quietMs, troubles, type Situation } from './troubles.ts';
 
 export interface AlertParts {
+  /** Makes notice ids; a process goes on after those in its store. */
+  readonly nextId?: (now: number) => string;
   readonly store: Store;
   readonly clock: Clock;
   readonly config: () => Config;
@@ -42,7 +44,7 @@ export function watchTroubles(parts: AlertParts): () => void {
 
 class TroubleWatch {
   readonly #parts: AlertParts;
-  readonly #nextId = noticeIds();
+  readonly #nextId: (now: number) => string;
   readonly #startedAt: number;
   /** When people were last told, by cause (ms); null where the store has to be asked. */
   #told: Map<string, number> | null = null;
@@ -53,6 +55,7 @@ class TroubleWatch {
 
   constructor(parts: AlertParts) {
     this.#parts = parts;
+    this.#nextId = parts.nextId ?? noticeIds();
     this.#dead = new Stuck('dead', (time) => parts.store.deadSince(time));
     this.#held = new Stuck('held', (time) => parts.store.heldSince(time));
     this.#startedAt = parts.clock.now();
