@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { Json, Outcome, Receipt, Rejected, Retry } from './model.ts';
+import type { Outline } from './connector/text.ts';
+import type { Json, JsonMap, Outcome, Receipt, Rejected, Retry } from './model.ts';
 import { Secret } from './secret.ts';
 
 /**
@@ -14,18 +15,21 @@ export { fetchFailure } from './connector/fetch-failure.ts';
 export { statedDelayMs } from './connector/stated-delay.ts';
 export { httpFailure, WatchedFetch } from './connector/watched-fetch.ts';
 export type { CallFailure, CallResult, HttpFailure } from './connector/watched-fetch.ts';
-export { oneLine } from './connector/one-line.ts';
+export { filler, oneLine, slot } from './connector/text.ts';
+export type { Outline };
 export { starredOut } from './connector/starred-out.ts';
 
 /**
  * How a value becomes harmless in the place where a template prints it. `path` leads to the string inside of the
- * action's key, empty when the key holds the string itself.
+ * action's key, empty when the key holds the string itself; `action` has the keys beside it, as written.
  */
-export type Escape = (value: string, path: readonly (string | number)[]) => string;
+export type Escape = (value: string, path: readonly (string | number)[], action: JsonMap) => string;
 
 /** How one key of an action is rendered. Every string in it, however deep, is a template. */
 export interface Medium {
   readonly escape: Escape;
+  /** Puts a text together where it depends on what stands around a value what it could do there. */
+  readonly join?: (outline: Outline, path: readonly (string | number)[]) => string;
   /** A nested string that is exactly one `{{ … }}` yields the value itself, so that a number stays a number. */
   readonly data?: boolean;
 }

@@ -1,5 +1,6 @@
 import { domainToASCII } from 'node:url';
-import { oneLine } from '../../src/connector.ts';
+import { filler, oneLine, slot } from '../../src/connector.ts';
+import type { Outline } from '../../src/connector.ts';
 
 /** A mailbox as nodemailer takes it: the bare address, or with a display name. */
 export type Address = string | { readonly name: string; readonly address: string };
@@ -26,24 +27,78 @@ export const bare = (address: Address): string => (typeof address === 'string' ?
 
 export const domainOf = (address: Address): string => bare(address).slice(bare(address).lastIndexOf('@') + 1);
 
-const quoted = /"(?:[^"\\]|\\.)*"/;
-/** A comma or semicolon that is neither in quotes nor in angle brackets ends an address. */
-const part = new RegExp(`(?:${quoted.source}|<[^>]*>|[^,;"<]|["<])+`, 'gsu');
-
+/** A comma or semicolon that is neither in quotes nor in angle brackets ends an entry. */
 function splitList(list: string): string[] {
-  const parts = oneLine(list).match(part) ?? [];
-  return parts.map((text) => text.trim()).filter((text) => text !== '');
+  const text = oneLine(list);
+  const endOfUnit = unitsOf(text);
+  const parts: string[] = [];
+  let start = 0;
+  for (let at = 0; at < text.length; at = endOfUnit(at)) {
+    if (text[at] !== ',' && text[at] !== ';') continue;
+    parts.push(text.slice(start, at));
+    start = at + 1;
+  }
+  return [...parts, text.slice(start)].map((part) => part.trim()).filter((part) => part !== '');
+}
+
+const quoted = /"[^"\\]*(?:\\.[^"\\]*)*"/su;
+
+/**
+ * Where the quotes, the brackets or the sign at a place end. Where one is not closed no later one is, and none looks for
+ * its end again: in a long list of such, the time would grow with the square of the length.
+ */
+function unitsOf(text: string): (at: number) => number {
+  const closed = new RegExp(quoted, 'suy');
+  const lastBracket = text.lastIndexOf('>');
+  let quotesClose = true;
+  return (at) => {
+    if (text[at] === '<' && at < lastBracket) return text.indexOf('>', at) + 1;
+    if (text[at] !== '"' || !quotesClose) return at + 1;
+    closed.lastIndex = at;
+    quotesClose = closed.test(text);
+    return quotesClose ? closed.lastIndex : at + 1;
+  };
 }
 
 const named = new RegExp(`^(?:(${quoted.source})\\s*|([^"<>]*))<([^<>]*)>$`, 'su');
 
-function parseAddress(text: string): Address | null {
+/** An entry's display name and what should be its address. */
+function readEntry(text: string): { readonly name: string; readonly written: string } {
   const [, inQuotes, plainName, inBrackets] = named.exec(text) ?? [];
-  const address = normalized((inBrackets ?? text).trim());
+  const name = inQuotes?.slice(1, -1).replace(/\\(.)/gsu, '$1') ?? plainName ?? '';
+  return { name: name.trim(), written: (inBrackets ?? text).trim() };
+}
+
+function parseAddress(text: string): Address | null {
+  const { name, written } = readEntry(text);
+  const address = normalized(written);
   if (address === null) return null;
-  const name = (inQuotes?.slice(1, -1).replace(/\\(.)/gsu, '$1') ?? plainName ?? '').trim();
   return name === '' ? address : { name, address };
 }
+
+/**
+ * The list that a template makes. A value that is all of an entry says who gets the mail, be it one or several; in a
+ * longer entry it is part of the name or of the address, whatever it has in it.
+ */
+export function joinList({ text, values }: Outline): string {
+  const fill = filler(values);
+  return splitList(text)
+    .map((entry) => {
+      if (entry === slot || !entry.includes(slot)) return fill(entry);
+      const { name, written } = readEntry(entry);
+      return writeEntry(fill(name), fill(written));
+    })
+    .join(', ');
+}
+
+/** What is no address is quoted, so that it is read as one entry, and refused as a whole. */
+function writeEntry(name: string, address: string): string {
+  if (normalized(address.trim()) === null) return inQuotes(`${name} ${address}`.trim());
+  if (name === '') return address;
+  return `${/[",;<>\\]/.test(name) ? inQuotes(name) : name} <${address}>`;
+}
+
+const inQuotes = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`;
 
 const localPart = /^[^\s@<>()[\]\\,;:"\p{Cc}]{1,64}$/u;
 const domainName = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0-9_-]{0,62}))*$/;

@@ -75,8 +75,15 @@ const noRecipient = (invalid: readonly string[]): Rejected =>
     'Check what the templates in `to`, `cc` and `bcc` yield for this event; a `default` filter helps where it is nothing.',
   );
 
-const quote = (texts: readonly string[]): string =>
-  texts.map((text) => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)).join(', ');
+const mostQuoted = 10;
+
+function quote(texts: readonly string[]): string {
+  const quoted = texts
+    .slice(0, mostQuoted)
+    .map((text) => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text));
+  const more = texts.length - quoted.length;
+  return quoted.join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
 
 const oneLineEach = (headers: { readonly [name: string]: string }): { [name: string]: string } =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, oneLine(value)]));

@@ -8,7 +8,7 @@ import {
   plain,
 } from '../../src/connector.ts';
 import type { Escape, Medium } from '../../src/connector.ts';
-import { parseAddresses } from './addresses.ts';
+import { joinList, parseAddresses } from './addresses.ts';
 import type { Address } from './addresses.ts';
 import { compose } from './compose.ts';
 import { mailServer } from './server.ts';
@@ -79,6 +79,7 @@ const escapeHtml: Escape = (value) =>
   value.replace(/[&<>"']/g, (character) => entities[character] ?? character);
 
 const header: Medium = { escape: oneLine };
+const recipients: Medium = { escape: oneLine, join: joinList };
 
 const digestText = `{% for event in events %}${eventInShort}
 {% endfor %}`;
@@ -94,10 +95,10 @@ export const email = defineConnector({
   options,
   action,
   templates: {
-    to: header,
-    cc: header,
-    bcc: header,
-    replyTo: header,
+    to: recipients,
+    cc: recipients,
+    bcc: recipients,
+    replyTo: recipients,
     subject: header,
     text: plain,
     html: { escape: escapeHtml },

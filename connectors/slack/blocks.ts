@@ -1,5 +1,5 @@
 import type { Json } from '../../src/model.ts';
-import { escapeText, isLiteral } from './escape.ts';
+import { escapeText, isLiteral, isMarkdown, unescapeMarkdown } from './escape.ts';
 import { shorten } from './shorten.ts';
 
 export type Block = { readonly [key: string]: Json };
@@ -47,7 +47,8 @@ function leftOut(blocks: readonly Block[]): Block {
 export function wordsOf(blocks: readonly Block[]): string {
   const words: string[] = [];
   mapTexts(blocks, (text, _maxLength, path) => {
-    words.push(isLiteral(path) ? escapeText(text) : text);
+    const plain = isMarkdown(path) ? unescapeMarkdown(text) : text;
+    words.push(isLiteral(path) ? escapeText(plain) : plain);
     return text;
   });
   return words.join(' ').replace(/\s+/g, ' ').trim();

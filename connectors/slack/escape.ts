@@ -1,4 +1,7 @@
-import type { Escape } from '../../src/connector.ts';
+import { filler, slot } from '../../src/connector.ts';
+import type { Escape, Medium, Outline } from '../../src/connector.ts';
+
+type Path = Parameters<Escape>[1];
 
 const entities: { readonly [character: string]: string } = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
@@ -10,17 +13,69 @@ export function escapeText(value: string): string {
   return value.replace(/[&<>]/g, (character) => entities[character]!);
 }
 
+/** What says where a reference of the template leads: in `<https://…|text>`, what stands before the `|`. */
+const leads = new RegExp(`(<[\\w@#!${slot}][^<>|\\n]*(?=[|>]))`);
+
+/** Within a reference of the template no value ends the address, and none makes a link into a mention. */
+export function joinText({ text, values }: Outline): string {
+  const fill = filler(values);
+  const stretches = text.split(leads).map((stretch, index) => {
+    if (index % 2 === 0) return fill(stretch);
+    const filled = fill(stretch, encodeInAddress);
+    return stretch.startsWith(`<${slot}`)
+      ? filled.replace(/^<[@#!]/, (begin) => `<${percent(begin[1]!)}`)
+      : filled;
+  });
+  return stretches.join('');
+}
+
+const encodeInAddress = (value: string): string =>
+  value.replace(/&lt;|&gt;|[|"()\\`\s]/g, (sign) => percent(unescaped[sign] ?? sign));
+
+const unescaped: { readonly [entity: string]: string } = { '&lt;': '<', '&gt;': '>' };
+
+function percent(sign: string): string {
+  const bytes = [...Buffer.from(sign)];
+  return bytes.map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
+}
+
+/** Of a `markdown` block, which is written in standard Markdown: code, and addresses in brackets. */
+const codeOrAddress = new RegExp('(`+[^`]*`+|\\]\\([^()\\s]*\\)|<[^<>\\s]*>)');
+
+/** The signs that would begin a link, an image, code or a table's cell; entities already stand for `<` and `&`. */
+const escapeMarkdown = (value: string): string => value.replace(/[\\`*_~[\]|]/g, '\\$&');
+/** For where Markdown's escapes would be shown. */
+export const unescapeMarkdown = (text: string): string => text.replace(/\\([\\`*_~[\]|])/g, '$1');
+
+function joinMarkdown({ text, values }: Outline): string {
+  const fill = filler(values);
+  const stretches = text.split(codeOrAddress).map((stretch, index) => {
+    if (index % 2 === 0) return fill(stretch, escapeMarkdown);
+    return fill(stretch, stretch.startsWith('`') ? (value) => value.replaceAll('`', "'") : encodeInAddress);
+  });
+  return stretches.join('');
+}
+
 /**
  * Within blocks only the `text` strings of text objects know entities; a url, a value or an id would show them.
  * So would the literal text of rich text (elements inside of elements) and of a table's cells (rows).
  */
-export const escapeInBlocks: Escape = (value, path) => (isMarkup(path) ? escapeText(value) : value);
+export const inBlocks: Medium = {
+  escape: (value, path) => (isMarkup(path) ? escapeText(value) : value),
+  join(outline, path) {
+    if (!isMarkup(path)) return filler(outline.values)(outline.text);
+    return isMarkdown(path) ? joinMarkdown(outline) : joinText(outline);
+  },
+};
 
-function isMarkup(path: readonly (string | number)[]): boolean {
+function isMarkup(path: Path): boolean {
   return path.at(-1) === 'text' && !isLiteral(path);
 }
 
+/** In other blocks than `markdown` this is an object, which says how its own text is read. */
+export const isMarkdown = (path: Path): boolean => path.length === 2;
+
 /** Whether the text at this path inside of `blocks` is shown as it is, without markup or entities. */
-export function isLiteral(path: readonly (string | number)[]): boolean {
+export function isLiteral(path: Path): boolean {
   return path.includes('rows') || path.filter((step) => step === 'elements').length > 1;
 }

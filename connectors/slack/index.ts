@@ -14,7 +14,7 @@ import { ChannelIds, nameOf } from './channels.ts';
 import { checkSlack } from './check.ts';
 import type { Call } from './client.ts';
 import { webApi } from './client.ts';
-import { escapeInBlocks, escapeText } from './escape.ts';
+import { escapeText, inBlocks, joinText } from './escape.ts';
 import { findMessage } from './find.ts';
 import { compose, threadOf } from './message.ts';
 import type { SlackMessage } from './message.ts';
@@ -69,8 +69,8 @@ export const slack = defineConnector({
   action,
   templates: {
     channel: plain,
-    text: { escape: escapeText },
-    blocks: { escape: escapeInBlocks },
+    text: { escape: escapeText, join: joinText },
+    blocks: inBlocks,
     threadBy: plain,
     username: plain,
     icon: plain,

@@ -25,7 +25,7 @@ export interface CallFields {
 export function compose(fields: CallFields, { subject }: DeliveryContext): Composed<Call> {
   const path = pathOf(fields.path ?? '');
   if (path === null) return { rejected: leadsOutside };
-  const headers = { 'content-type': 'application/json', ...lowerCased(fields.headers ?? {}) };
+  const headers = { 'content-type': json, ...lowerCased(fields.headers ?? {}) };
   const body = fields.body ?? defaultBody(subject);
   if (typeof body === 'string' && /[/+]json\b/i.test(headers['content-type'])) {
     const fault = jsonFault(body);
@@ -33,6 +33,33 @@ export function compose(fields: CallFields, { subject }: DeliveryContext): Compo
   }
   return { message: { method: fields.method ?? 'POST', path, headers, body } };
 }
+
+const json = 'application/json';
+
+/** Of an action's headers as written: what is none is JSON. */
+export function contentTypeOf(headers: { readonly [name: string]: Json }): string {
+  const [, given = json] =
+    Object.entries(headers).findLast(([name]) => name.toLowerCase() === 'content-type') ?? [];
+  return typeof given === 'string' ? given : json;
+}
+
+/**
+ * A value as part of a body that is written as text. Where the type is not known to need something else, it is escaped
+ * as in a string of JSON: no quote in it ends the string that it stands in, and no line break the line.
+ */
+export function escapeFor(contentType: string, value: string): string {
+  const type = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
+  if (type === 'application/x-www-form-urlencoded') return encodeURIComponent(value.toWellFormed());
+  if (/[/+]x?html$|[/+]xml$/.test(type)) return escapeMarkup(value);
+  return type === 'text/plain' ? value : JSON.stringify(value).slice(1, -1);
+}
+
+/** Also without the characters that XML cannot have, escaped or not. */
+const escapeMarkup = (value: string): string =>
+  value
+    .toWellFormed()
+    .replace(/[^\t\n\r\u{20}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu, '\uFFFD')
+    .replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 
 /** Standard Webhooks' shape of a payload. */
 function defaultBody(subject: Subject): Json {

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { defineConnector, oneLine, secret } from '../../src/connector.ts';
-import type { Escape } from '../../src/connector.ts';
-import { compose } from './compose.ts';
+import type { Escape, Secret } from '../../src/connector.ts';
+import { compose, contentTypeOf, escapeFor } from './compose.ts';
 import { endpoint } from './endpoint.ts';
+import { isMap } from '../../src/model.ts';
 import { isPrivateLiteral } from './public-addresses.ts';
 import { signingSecret } from './sign.ts';
 
@@ -19,6 +20,9 @@ const headerValue = secret().refine((value) => oneLine(value.reveal()) === value
   error: 'expected one line, without control characters',
 });
 
+const saysNoOtherType = ([name, value]: [string, Secret]): boolean =>
+  name.toLowerCase() !== 'content-type' || /^application\/json\b/i.test(value.reveal());
+
 const options = z
   .object({
     url: endpoint,
@@ -28,7 +32,14 @@ const options = z
       .describe(
         'Signs each call as Standard Webhooks say; list the new and the old one while you change it.',
       ),
-    headers: z.record(headerName, headerValue).optional().describe('Sent with each call, as for an API key.'),
+    headers: z
+      .record(headerName, headerValue)
+      .refine((headers) => Object.entries(headers).every(saysNoOtherType), {
+        error:
+          "a Content-Type that is not JSON goes into the action's headers, beside the body that it is of",
+      })
+      .optional()
+      .describe('Sent with each call, as for an API key.'),
     allowPrivate: z
       .boolean()
       .default(false)
@@ -47,7 +58,13 @@ const action = z.object({
     .string()
     .optional()
     .describe("What follows the sink's url, as in /candidates/{{ event.candidateId }}."),
-  headers: z.record(headerName, z.string()).optional().describe("Besides the sink's; these win."),
+  headers: z
+    .record(headerName, z.string())
+    .refine((headers) => !/\{[{%]/.test(contentTypeOf(headers)), {
+      error: 'expected a Content-Type without a template: what the body prints is escaped for it',
+    })
+    .optional()
+    .describe("Besides the sink's; these win."),
   body: z
     .json()
     .optional()
@@ -56,8 +73,9 @@ const action = z.object({
     ),
 });
 
-/** In text the values are parts of JSON strings; in a YAML tree they become data and need nothing. */
-const escapeJson: Escape = (value, path) => (path.length === 0 ? JSON.stringify(value).slice(1, -1) : value);
+/** In text the values are escaped for its content type; in a YAML tree they become data and need nothing. */
+const escapeBody: Escape = (value, path, { headers }) =>
+  path.length === 0 ? escapeFor(contentTypeOf(isMap(headers) ? headers : {}), value) : value;
 
 /** Calls to any system over HTTP. It cannot be asked what arrived: the webhook-id, the same on every attempt, lets it drop a repeat. */
 export const webhook = defineConnector({
@@ -67,7 +85,7 @@ export const webhook = defineConnector({
   templates: {
     path: { escape: (value) => encodeURIComponent(value.toWellFormed()) },
     headers: { escape: oneLine },
-    body: { escape: escapeJson, data: true },
+    body: { escape: escapeBody, data: true },
   },
   defaults: { concurrency: 16, timeoutMs: 30_000 },
   placeKeys: ['path'],

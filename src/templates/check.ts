@@ -1,4 +1,6 @@
+import { escapeAt } from './engine.ts';
 import type { IsStrict, Place } from './engine.ts';
+import type { Escaping } from './filter-check.ts';
 import { parse } from './parse.ts';
 import type { Fault } from './parse.ts';
 import type { Shape } from './shapes.ts';
@@ -17,17 +19,23 @@ export interface PlacedFault {
  */
 export function check(
   source: string,
-  { escape, path }: Place,
+  place: Place,
   roots: ReadonlyMap<string, Shape>,
 ): { readonly faults: readonly PlacedFault[]; readonly isStrict: IsStrict } {
   const parsed = parse(source);
-  const walk = new Walk(roots, escape('<', path) !== '<');
+  const walk = new Walk(roots, escapingOf(place));
   walk.visitAll(parsed.templates);
   const faults = parsed.namesAreSound ? [...parsed.faults, ...walk.faults] : parsed.faults;
   return {
     faults: faults.toSorted((a, b) => a.offset - b.offset).map((fault) => placed(fault, source)),
     isStrict: walk.scope.isStrict(),
   };
+}
+
+function escapingOf(place: Place): Escaping {
+  const escaped = escapeAt(place, '<');
+  if (escaped === '%3C') return 'percent';
+  return escaped === '<' && !place.medium.join ? null : 'signs';
 }
 
 function placed({ offset, message }: Fault, source: string): PlacedFault {

@@ -1,17 +1,23 @@
 import { Context, Liquid } from 'liquidjs';
-import type { Escape } from '../connector.ts';
+import type { Medium } from '../connector.ts';
+import type { JsonMap } from '../model.ts';
 import type { AnyTemplateData } from './data.ts';
 import { filters, withheldFilters } from './filters.ts';
 import { MemoryLimit, StepLimit } from './limits.ts';
-import { Markup, MarkupCapture } from './markup.ts';
+import { Markup, MarkupCapture, marked } from './markup.ts';
 import { textOf } from './text.ts';
 
 /** Where a template prints to. */
 export interface Place {
-  readonly escape: Escape;
+  readonly medium: Medium;
   /** Leads to the string inside of the action's key. */
   readonly path: readonly (string | number)[];
+  /** All keys of the action, as written. */
+  readonly action: JsonMap;
 }
+
+export const escapeAt = ({ medium, path, action }: Place, value: string): string =>
+  medium.escape(value, path, action);
 
 /** Says whether what a path leads to has to exist. */
 export type IsStrict = (path: readonly unknown[]) => boolean;
@@ -50,12 +56,13 @@ export class Rendering extends Context {
   }
 
   print(value: unknown): string {
-    if (value instanceof Markup) return this.#charged(value.toString());
+    if (value instanceof Markup) return this.#charged(value.marked);
     return this.escape(this.#charged(textOf(value)));
   }
 
   escape(text: string): string {
-    return this.#site.escape(text, this.#site.path);
+    const escaped = escapeAt(this.#site, text);
+    return this.#site.medium.join ? marked(escaped) : escaped;
   }
 
   #charged(text: string): string {

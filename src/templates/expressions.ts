@@ -1,7 +1,7 @@
 import { TypeGuards } from 'liquidjs';
 import type { Arguments, Token, Value } from 'liquidjs';
 import { checkFilter } from './filter-check.ts';
-import type { FilterUse } from './filter-check.ts';
+import type { Escaping, FilterUse } from './filter-check.ts';
 import type { Fault } from './parse.ts';
 import { unknown } from './scope.ts';
 import type { Known, Scope } from './scope.ts';
@@ -19,13 +19,12 @@ type Path = Extract<Operand, { props: unknown }>;
 /** Reads the expressions of a template: reports what is wrong with them, and says what is known of their values. */
 export class Expressions {
   readonly #scope: Scope;
-  readonly #escapes: boolean;
+  readonly #escaping: Escaping;
   readonly #report: (fault: Fault) => void;
 
-  /** `escapes`: whether the medium changes HTML's special characters. */
-  constructor(scope: Scope, escapes: boolean, report: (fault: Fault) => void) {
+  constructor(scope: Scope, escaping: Escaping, report: (fault: Fault) => void) {
     this.#scope = scope;
-    this.#escapes = escapes;
+    this.#escaping = escaping;
     this.#report = report;
   }
 
@@ -80,7 +79,7 @@ export class Expressions {
     const args = use.args
       .map((arg) => (Array.isArray(arg) ? arg[1] : arg))
       .filter((arg) => arg !== undefined);
-    for (const { at, message } of checkFilter({ token: use, args, hostile, escapes: this.#escapes })) {
+    for (const { at, message } of checkFilter({ token: use, args, hostile, escaping: this.#escaping })) {
       this.#fault(at, message);
     }
     const knowns = args.map((arg) => this.read(arg));

@@ -13,9 +13,11 @@ export interface FilterUse {
   readonly args: readonly unknown[];
   /** The filtered value comes with the event. */
   readonly hostile: boolean;
-  /** Where the template prints, HTML's special characters are escaped. */
-  readonly escapes: boolean;
+  readonly escaping: Escaping;
 }
+
+/** What the place where a template prints does to special characters: percent-encodes them, escapes them, or nothing. */
+export type Escaping = 'percent' | 'signs' | null;
 
 interface PlacedMessage {
   readonly at: Token;
@@ -54,10 +56,11 @@ function argumentFault({ token: { name }, args }: FilterUse): string | null {
 }
 
 const escapeFilters = new Set(['escape', 'escape_once', 'xml_escape']);
+const encodeFilters = new Set(['url_encode', 'cgi_escape', 'uri_escape']);
 
-function escapingFault({ token: { name }, hostile, escapes }: FilterUse): string | null {
-  if (!escapes) return null;
-  if (escapeFilters.has(name))
+function escapingFault({ token: { name }, hostile, escaping }: FilterUse): string | null {
+  if (escaping === null) return null;
+  if (escapeFilters.has(name) || (escaping === 'percent' && encodeFilters.has(name)))
     return `leave \`${name}\` out: values are escaped here anyway, and would be twice`;
   if (name !== 'raw' || !hostile) return null;
   return '`raw` cannot be used on what comes with an event: it may be made to do harm where it is shown';

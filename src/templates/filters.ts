@@ -42,13 +42,13 @@ const slice: Filter = function (value, begin, length = 1) {
 /** What was escaped stays so without the blanks around it. */
 const keepingMarkup = (name: string): Filter =>
   function (value, ...args) {
-    const result: unknown = builtInFilter(name).call(this, value, ...args);
-    return value instanceof Markup ? new Markup(textOf(result)) : result;
+    if (!(value instanceof Markup)) return builtInFilter(name).call(this, value, ...args);
+    return new Markup(textOf(builtInFilter(name).call(this, value.marked, ...args)));
   };
 
 /** Line breaks as HTML: the text around them is escaped here, for `<br />` itself must not be. */
 const newlineToBr: Filter = function (value) {
-  if (value instanceof Markup) return new Markup(value.toString().replaceAll(/\r?\n/g, '<br />'));
+  if (value instanceof Markup) return new Markup(value.marked.replaceAll(/\r?\n/g, '<br />'));
   const lines = textOf(value).split(/\r?\n/);
   return new Markup(lines.map((line) => (this.context as Rendering).escape(line)).join('<br />'));
 };

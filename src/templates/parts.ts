@@ -1,6 +1,6 @@
-import type { Medium } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import type { AnyTemplateData } from './data.ts';
+import type { Place } from './engine.ts';
 import { compileTemplate } from './template.ts';
 import type { TemplateFault } from './templates.ts';
 import type { Words } from './words.ts';
@@ -13,11 +13,8 @@ export interface Part {
   render(data: AnyTemplateData): Json;
 }
 
-export interface Setting {
-  readonly medium: Medium;
+export interface Setting extends Place {
   readonly words: Words;
-  /** Where the value stands inside of the action's key. */
-  readonly path: readonly (string | number)[];
   readonly report: (fault: TemplateFault) => void;
 }
 

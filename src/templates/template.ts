@@ -5,21 +5,23 @@ import { memo } from '../memo.ts';
 import type { Json } from '../model.ts';
 import { check } from './check.ts';
 import type { AnyTemplateData } from './data.ts';
-import { Rendering, checking, printing } from './engine.ts';
-import type { Site } from './engine.ts';
+import { Rendering, checking, escapeAt, printing } from './engine.ts';
+import type { Place, Site } from './engine.ts';
+import { outlineOf } from './markup.ts';
 import type { Part, Setting } from './parts.ts';
 import { explainRenderFault, placeOfRenderFault } from './render-fault.ts';
 import { neverStrict } from './scope.ts';
 
 /** A string with templates in it, checked. */
-export function compileTemplate(source: string, { medium, words, path, report }: Setting): Part {
-  const { faults, isStrict } = check(source, { escape: medium.escape, path }, words.roots);
+export function compileTemplate(source: string, { medium, words, path, action, report }: Setting): Part {
+  const place: Place = { medium, path, action };
+  const { faults, isStrict } = check(source, place, words.roots);
   for (const fault of faults) report({ ...fault, path });
   const [first] = faults;
   if (first) return new FaultyTemplate(first.message);
   const output = medium.data === true && path.length > 0 ? soleOutput(source) : null;
   const compile = (site: Site) => (output ? new ValueTemplate(output, site) : new TextTemplate(source, site));
-  const site: Site = { escape: medium.escape, path, isStrict };
+  const site: Site = { ...place, isStrict };
   const fault = faultOf(compile({ ...site, isStrict: neverStrict }), words.sample);
   if (fault) report({ ...fault, path });
   return compile(site);
@@ -58,7 +60,9 @@ class TextTemplate implements Part {
   }
 
   render(data: AnyTemplateData): Json {
-    return printing.renderSync(this.#templates, new Rendering(data, this.#site)) as string;
+    const text = printing.renderSync(this.#templates, new Rendering(data, this.#site)) as string;
+    const { medium, path } = this.#site;
+    return medium.join ? medium.join(outlineOf(text), path) : text;
   }
 }
 
@@ -79,9 +83,9 @@ class ValueTemplate implements Part {
 }
 
 /** A value as data; its texts are escaped all the same, for they may come from a stranger. */
-function escaped(value: unknown, { escape, path }: Site): Json {
+function escaped(value: unknown, place: Place): Json {
   return mapLeaves(value, (leaf, within) => {
-    if (typeof leaf === 'string') return escape(leaf, [...path, ...within()]);
+    if (typeof leaf === 'string') return escapeAt({ ...place, path: [...place.path, ...within()] }, leaf);
     if (typeof leaf === 'number') return Number.isFinite(leaf) ? leaf : null;
     return typeof leaf === 'boolean' ? leaf : null;
   });

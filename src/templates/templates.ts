@@ -56,7 +56,7 @@ export function compileFields(
     const medium = media[key];
     if (medium === undefined) return [key, constant(value)];
     const report = (fault: TemplateFault) => faults.push({ ...fault, path: [key, ...fault.path] });
-    return [key, compilePart(value, { medium, words: wordsOf(key), report, path: [] })];
+    return [key, compilePart(value, { medium, words: wordsOf(key), report, path: [], action: fields })];
   });
   return { fields: new CompiledFields(Object.fromEntries(parts)), faults };
 }

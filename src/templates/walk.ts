@@ -2,6 +2,7 @@ import { CaptureTag } from 'liquidjs';
 import type { Template } from 'liquidjs';
 import { Expressions } from './expressions.ts';
 import type { Argument } from './expressions.ts';
+import type { Escaping } from './filter-check.ts';
 import type { Fault } from './parse.ts';
 import { Scope, unknown } from './scope.ts';
 import type { Known } from './scope.ts';
@@ -14,9 +15,9 @@ export class Walk {
   readonly scope: Scope;
   readonly #expressions: Expressions;
 
-  constructor(roots: ReadonlyMap<string, Shape>, escapes: boolean) {
+  constructor(roots: ReadonlyMap<string, Shape>, escaping: Escaping) {
     this.scope = new Scope(roots);
-    this.#expressions = new Expressions(this.scope, escapes, (fault) => this.faults.push(fault));
+    this.#expressions = new Expressions(this.scope, escaping, (fault) => this.faults.push(fault));
   }
 
   visitAll(templates: Iterable<Template>): void {

@@ -167,7 +167,7 @@ describe('the mail', () => {
   });
 
   test('escapes what a template prints into HTML', () => {
-    expect(email.templates.html?.escape(`<img src="x" onerror='y'> & co`, [])).toBe(
+    expect(email.templates.html?.escape(`<img src="x" onerror='y'> & co`, [], {})).toBe(
       '&lt;img src=&quot;x&quot; onerror=&#39;y&#39;&gt; &amp; co',
     );
   });

@@ -124,7 +124,7 @@ describe('escaping', () => {
   test.for([[[0, 'text', 'text']], [[0, 'fields', 1, 'text']], [[0, 'elements', 0, 'text']]])(
     'turns control characters of the text object at %j into entities',
     ([path]) => {
-      expect(inBlocks(hostile, path!)).toBe(escaped);
+      expect(inBlocks(hostile, path!, {})).toBe(escaped);
     },
   );
 
@@ -136,13 +136,13 @@ describe('escaping', () => {
     [[0, 'elements', 0, 'elements', 0, 'text']],
     [[0, 'rows', 0, 0, 'text']],
   ])('leaves %j as it is, where an entity would be shown or break an address', ([path]) => {
-    expect(inBlocks(hostile, path!)).toBe(hostile);
+    expect(inBlocks(hostile, path!, {})).toBe(hostile);
   });
 
   test('is for the text and not for names', () => {
-    expect(slack.templates.text!.escape(hostile, [])).toBe(escaped);
+    expect(slack.templates.text!.escape(hostile, [], {})).toBe(escaped);
     for (const key of ['channel', 'threadBy', 'username', 'icon'] as const) {
-      expect(slack.templates[key]!.escape('R&D', [])).toBe('R&D');
+      expect(slack.templates[key]!.escape('R&D', [], {})).toBe('R&D');
     }
   });
 });

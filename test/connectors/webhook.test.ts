@@ -175,7 +175,7 @@ describe('templates of the action', () => {
   const { path, headers, body } = webhook.templates;
 
   test('print into a path as one segment', () => {
-    expect(path?.escape('a/../b?c#d é', [])).toBe('a%2F..%2Fb%3Fc%23d%20%C3%A9');
+    expect(path?.escape('a/../b?c#d é', [], {})).toBe('a%2F..%2Fb%3Fc%23d%20%C3%A9');
   });
 
   test.for(['..', '/../admin', '/a/%2e%2E/b', '/.', '/a/..?x', '\\..\\x', '/a#/../..'])(
@@ -210,15 +210,15 @@ describe('templates of the action', () => {
 
   test('print into JSON text as parts of its strings, and into a tree as they are', () => {
     const hostile = 'a"b\\c\nd\u2028';
-    expect(JSON.parse(`{"x":"${body?.escape(hostile, [])}"}`)).toEqual({ x: hostile });
-    expect(body?.escape(hostile, ['x'])).toBe(hostile);
+    expect(JSON.parse(`{"x":"${body?.escape(hostile, [], {})}"}`)).toEqual({ x: hostile });
+    expect(body?.escape(hostile, ['x'], {})).toBe(hostile);
     expect(body?.data).toBe(true);
   });
 
   test('put no line break into a header', async () => {
     const sink = await connect();
     await sink.deliver(
-      request({ headers: { 'X-Name': `${headers?.escape('a\r\nX-Evil: 1', [])}\r\nX-Evil: 2` } }),
+      request({ headers: { 'X-Name': `${headers?.escape('a\r\nX-Evil: 1', [], {})}\r\nX-Evil: 2` } }),
     );
     expect(sandbox.calls[0]?.headers).toMatchObject({ 'x-name': 'a X-Evil: 1 X-Evil: 2' });
     expect(sandbox.calls[0]?.headers).not.toHaveProperty('x-evil');

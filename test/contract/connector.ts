@@ -62,7 +62,7 @@ export function connectorContract(name: string, setup: () => Promise<ContractCas
     test.for(hostileTexts)('lets %j arrive as plain text', async (text) => {
       const id = randomUUID();
       const [key, ...path] = bench.subject.place;
-      const escaped = bench.subject.connector.templates[key]!.escape(text, path);
+      const escaped = bench.subject.connector.templates[key]!.escape(text, path, {});
       const fields = withValue(bench.subject.fields, bench.subject.place, escaped);
       expect(await bench.deliver({ fields }, id)).toMatchObject({ outcome: 'delivered' });
       expect(await bench.subject.shown(id)).toBe(bench.subject.asShown?.(text) ?? text);

@@ -1,13 +1,21 @@
 import * as fc from 'fast-check';
 import { expect, test as it } from 'vitest';
+import { filler } from '../../src/connector.ts';
 import type { Medium } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
 import { checking } from '../../src/templates/engine.ts';
 import { compileFields } from '../../src/templates/templates.ts';
 import { dataOf, vocabulary } from './tools.ts';
 
-/** Whatever of a value gets past it keeps its angle bracket, which no template here has itself. */
-const medium: Medium = { escape: (value) => value.replaceAll('<', '‹'), data: true };
+/**
+ * Whatever of a value gets past it keeps its angle bracket, which no template here has itself. Nor has one what is
+ * escaped, so where that is taken for the template's own text, it did not stay a value.
+ */
+const medium: Medium = {
+  escape: (value) => value.replaceAll('<', '‹'),
+  join: ({ text, values }) => filler(values)(text.replaceAll('‹', '<')),
+  data: true,
+};
 
 const hostileTexts = [
   '<!channel>',
