@@ -21,20 +21,19 @@ import { createLogger } from './log.ts';
 import { createReceiver } from './receiver/server.ts';
 import { keepRetention } from './retention.ts';
 import { openStore } from './store/open.ts';
-import { stop } from './stop.ts';
 import type { Store } from './store/store.ts';
 
 /** A connector that is up. The addresses are the ones really bound, which matters where the config says port 0. */
 export interface App {
   readonly receiverUrl: string;
   readonly adminUrl: string;
-  /** Stops accepting, ends what is under way within the grace, closes the store. */
+  /** Goes on accepting while it ends what is under way, within the grace; closes the port after that, and the store last. */
   stop(): Promise<void>;
 }
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Docker waits 10 s after SIGTERM before it kills, and both the requests and the attempts under way have to fit in. */
+/** Docker waits 10 s after SIGTERM before it kills: first the attempts under way have to fit in, then the requests. */
 const requestsGraceMs = 2000;
 const attemptsGraceMs = 5000;
 
@@ -68,22 +67,26 @@ export async function startApp(file: string, env: Env): Promise<App> {
   };
   await adopt(config());
 
-  const readiness = async () => [await storeReadiness(store), live.readiness()];
-  const admin = createAdmin({ config: () => config().admin, metrics, log, readiness });
-  starting.defer(() => stop(admin, 0));
-  await listen(admin, config().admin);
-
-  const sinks = starting.adopt(new ConnectedSinks(), (it) => it.close());
+  const sinks = new ConnectedSinks();
   const worker = createWorker({ store, sinks, config, plan: (id) => plans.get(id), log, metrics });
-  starting.defer(() => worker.stop(attemptsGraceMs));
-  const rescued = await worker.start();
-
   const [newest] = await store.events({ limit: 1 });
   const nextId = eventIds({ after: newest?.event.id });
   const inbox = createIntake({ store, config, wake: () => worker.wake(), log, nextId });
+  const readiness = async () => [await storeReadiness(store), live.readiness()];
+  const admin = createAdmin({ config: () => config().admin, metrics, log, readiness });
+  starting.defer(() => admin.stop(0));
   const receiver = createReceiver({ config: () => config().receiver, inbox, log, metrics, readiness });
-  starting.defer(() => stop(receiver, requestsGraceMs));
+  starting.defer(async () => {
+    await receiver.retire();
+    await receiver.stop(requestsGraceMs);
+  });
+  // As early as an event can be stored, since nobody accepts events until then. What comes waits for the worker.
   await listen(receiver, config().receiver);
+  await listen(admin, config().admin);
+
+  starting.adopt(sinks, (it) => it.close());
+  starting.defer(() => worker.stop(attemptsGraceMs));
+  const rescued = await worker.start();
 
   const watch = watchConfig(file, load, {
     onLoaded: async (next) => {
@@ -99,6 +102,8 @@ export async function startApp(file: string, env: Env): Promise<App> {
   starting.defer(() => watch.close());
   starting.defer(await tellTroubles({ store, config, worker, log }));
   starting.defer(forgetTheOld({ store, config, log }));
+  // Senders begin to leave while the attempts end; the port stays open for what they have yet to send.
+  starting.defer(() => void receiver.retire());
   log.info({ receiver: addressOf(receiver), admin: addressOf(admin), rescued }, 'ready');
 
   const started = starting.move();

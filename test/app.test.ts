@@ -170,6 +170,26 @@ describe('nothing is lost', () => {
     const [story] = jsonLines(await run(['event', delivered.eventId, '--json', '--config', file], env));
     expect(story).toMatchObject({ duplicates: 1, rules: [{ rule: 'all', matched: true }] });
   });
+
+  test('by a stop that waits for a slow tool: it goes on accepting, and is ready, until its attempts have ended', async () => {
+    const { tools, file, env, done } = await prepared();
+    tools.http.faults.decide = () => ({ kind: 'hang', commit: false });
+    const first = await startApp(file, env);
+    const before = await post(first, { candidateId: 'Before' });
+    await settled(file, env, /delivered|sending/);
+    const stopped = first.stop();
+    const ready = await fetch(new URL('/readyz', first.receiverUrl));
+    expect([ready.status, ready.headers.get('connection')]).toEqual([200, 'close']);
+    const meanwhile = await post(first, { candidateId: 'Meanwhile' });
+    expect(meanwhile).toMatchObject({ status: 202 });
+    await tools.http.stop();
+    await stopped;
+    tools.http.faults.clear();
+    await tools.http.start();
+    await serving(file, env);
+    await done();
+    expect(sorted(everything(tools))).toEqual(sorted(expected([before.eventId, meanwhile.eventId])));
+  });
 });
 
 test('what could not start leaves nothing behind: it can be started again', async () => {

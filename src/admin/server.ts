@@ -1,8 +1,8 @@
-import { createServer, type Server } from 'node:http';
 import express, { type ErrorRequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { health, type Readiness } from '../health.ts';
+import { HttpServer } from '../http-server.ts';
 import { answerProblem } from '../problem.ts';
 import type { Metrics } from './metrics.ts';
 import { requirePassword } from './password.ts';
@@ -17,7 +17,7 @@ export interface AdminOptions {
 }
 
 /** The server for those who operate the connector; it does not listen yet. Everything but health is behind the password. */
-export function createAdmin(options: AdminOptions): Server {
+export function createAdmin(options: AdminOptions): HttpServer {
   const { config, metrics, log, readiness } = options;
   const app = express().disable('x-powered-by');
   app.use(health(readiness));
@@ -28,7 +28,7 @@ export function createAdmin(options: AdminOptions): Server {
   });
   app.use((_req, res) => answerProblem(res, { status: 404, detail: 'There is nothing here.' }));
   app.use(unexpected(log));
-  return createServer(app);
+  return new HttpServer({}, app);
 }
 
 /** Express' own answer to a fault would show its stack. */

@@ -31,6 +31,7 @@ export class Worker {
   readonly #turns = new Turns();
   /** The sinks that something waits for, or will soon. */
   #waitedFor: ReadonlySet<string> = new Set();
+  #started = false;
   #stopping = false;
   #cancelAlarm: () => void = () => {};
 
@@ -51,13 +52,14 @@ export class Worker {
   async start(): Promise<number> {
     const timeouts = [...this.#parts.config().sinks.values()].map(({ timeoutMs }) => timeoutMs);
     const rescued = await this.#parts.store.rescue(this.#parts.clock.now(), Math.max(0, ...timeouts));
+    this.#started = true;
     this.wake();
     return rescued;
   }
 
-  /** Looks for what is due now. Cheap, and safe to call at any time. */
+  /** Looks for what is due now. Cheap, and safe to call at any time: what is under way before the start would be taken for left over. */
   wake(): void {
-    if (this.#stopping) return;
+    if (!this.#started || this.#stopping) return;
     this.#again = true;
     this.#pump ??= this.#run().finally(() => {
       this.#pump = null;

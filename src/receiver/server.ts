@@ -1,8 +1,9 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import type { RequestListener } from 'node:http';
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { ReceiverConfig } from '../config/config.ts';
 import { health, type Readiness } from '../health.ts';
+import { HttpServer } from '../http-server.ts';
 import { answerProblem, type Refusal } from '../problem.ts';
 import { AccessLog } from './access-log.ts';
 import { ConnectionErrors, nothingHere } from './connection-errors.ts';
@@ -21,24 +22,16 @@ export interface ReceiverOptions {
   readonly now?: () => number;
   /** For the head of a request and, counted anew, for its body. */
   readonly timeoutMs?: number;
+  /** How long a connection may take for a request once the server retires. */
+  readonly patienceMs?: number;
 }
 
 /** Behind proxies that keep connections open for a minute, so that it is not us who closes one under a request. */
 const keepAliveTimeoutMs = 75_000;
 
 /** The server that the testing service calls; it does not listen yet. */
-export function createReceiver(options: ReceiverOptions): Server {
-  const { timeoutMs = 10_000 } = options;
-  const server = createServer({
-    headersTimeout: timeoutMs,
-    // Ends a body that is only read to be let go; one that is wanted has run out of time before.
-    requestTimeout: 2 * timeoutMs + 30_000,
-    connectionsCheckingInterval: Math.min(500, timeoutMs),
-    keepAliveTimeout: keepAliveTimeoutMs,
-    // Asked for below: Node's own answer has another form than all the others.
-    requireHostHeader: false,
-  });
-  const errors = new ConnectionErrors(server);
+export function createReceiver(options: ReceiverOptions): HttpServer {
+  const { timeoutMs = 10_000, patienceMs } = options;
   const app = receiverApp(options, timeoutMs);
   const listener: RequestListener = (req, res) => {
     if (req.headers.host === undefined && req.httpVersion === '1.1') return answerProblem(res, noHost);
@@ -46,11 +39,18 @@ export function createReceiver(options: ReceiverOptions): Server {
     req.url = originForm(req.url ?? '/');
     app(req, res);
   };
-  server.on('request', listener);
-  // A body is asked for where it is read; one that is refused before then need not be sent.
-  server.on('checkContinue', listener);
-  // Any other expectation may be ignored (RFC 9110, 10.1.1), and an event is worth more than a 417.
-  server.on('checkExpectation', listener);
+  const limits = {
+    headersTimeout: timeoutMs,
+    // Ends a body that is only read to be let go; one that is wanted has run out of time before.
+    requestTimeout: 2 * timeoutMs + 30_000,
+    connectionsCheckingInterval: Math.min(500, timeoutMs),
+    keepAliveTimeout: keepAliveTimeoutMs,
+    // Asked for above: Node's own answer has another form than all the others.
+    requireHostHeader: false,
+    ...(patienceMs !== undefined && { patienceMs }),
+  };
+  const server = new HttpServer(limits, listener);
+  const errors = new ConnectionErrors(server);
   return server;
 }
 

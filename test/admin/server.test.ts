@@ -3,7 +3,6 @@ import { pino } from 'pino';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createMetrics } from '../../src/admin/metrics.ts';
 import { createAdmin, type AdminOptions } from '../../src/admin/server.ts';
-import { stop } from '../../src/stop.ts';
 import { Secret } from '../../src/secret.ts';
 
 const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` });
@@ -27,7 +26,7 @@ async function startAdmin(password: string | null, options: Partial<AdminOptions
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
   });
-  onTestFinished(() => stop(server, 0));
+  onTestFinished(() => server.stop(0));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     current,

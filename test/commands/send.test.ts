@@ -1,8 +1,7 @@
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { send, type SendOptions } from '../../src/commands/send.ts';
-import { stop } from '../../src/stop.ts';
 import { startReceiver } from '../receiver/receiver.ts';
 
 interface Call {
@@ -31,8 +30,16 @@ async function startEndpoint(...answers: ((res: ServerResponse) => void)[]) {
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
   });
-  onTestFinished(() => stop(server, 0));
+  onTestFinished(() => gone(server));
   return { calls, server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook` };
+}
+
+async function gone(server: Server): Promise<void> {
+  const closed = new Promise((resolve) => {
+    server.close(resolve);
+  });
+  server.closeAllConnections();
+  await closed;
 }
 
 const status =
@@ -129,7 +136,7 @@ describe('a failed one', () => {
 
   test('is one that nobody listens to, said in plain words', async () => {
     const { server, url } = await startEndpoint();
-    await stop(server, 0);
+    await gone(server);
     const { code, text } = await run({ url });
     expect(code).toBe(1);
     expect(text).toContain('no answer: the connection was refused');

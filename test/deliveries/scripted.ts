@@ -98,7 +98,7 @@ export interface Bench {
   readonly changes: string[];
   /** Accepts an event and lets the worker know. Resolves to the event's id. */
   accept(candidateId?: string): Promise<string>;
-  /** Another worker on the same store, as after a restart. */
+  /** Another worker on the same store, as after a restart; not started. */
   restart(): Worker;
   adopt(config: Config): Promise<void>;
   delivery(eventId: string): Promise<DeliveryStory>;
@@ -166,6 +166,7 @@ export async function bench(first: Config, parts: Partial<WorkerParts> = {}): Pr
     await rm(folder, { recursive: true });
   });
   const worker = start();
+  await worker.start();
   return {
     store,
     worker,

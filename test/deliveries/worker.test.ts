@@ -632,6 +632,18 @@ describe('what is kept', () => {
   });
 });
 
+test('before the start nothing is claimed: it would be taken for what a process that is gone left behind', async () => {
+  const tool = new ScriptedTool();
+  const on = await bench(configFor(tool));
+  await on.worker.stop(0);
+  const eventId = await on.accept();
+  const later = on.restart();
+  later.wake();
+  expect(await later.start()).toBe(0);
+  await reaches(on, eventId, 'delivered');
+  expect(tool.sent).toHaveLength(1);
+});
+
 describe('a clean stop', () => {
   test('waits for the attempts under way and records them', async () => {
     const tool = new ScriptedTool();

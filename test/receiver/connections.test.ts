@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { path, sample, startReceiver } from './receiver.ts';
+import { connections, path, sample, startReceiver } from './receiver.ts';
 import { head, Wire } from './wire.ts';
 
 const json = JSON.stringify(sample);
@@ -260,9 +260,3 @@ describe('what is no request', () => {
     },
   );
 });
-
-function connections(server: Awaited<ReturnType<typeof startReceiver>>['server']): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
-  });
-}

@@ -1,10 +1,9 @@
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import type { ReceiverConfig } from '../../src/config/config.ts';
 import { createReceiver, type ReceiverOptions } from '../../src/receiver/server.ts';
 import type { Inbox, Received } from '../../src/receiver/inbox.ts';
-import { stop } from '../../src/stop.ts';
 import type { Acceptance, RejectedRequest } from '../../src/store/store.ts';
 
 export const path = '/webhooks/candidates';
@@ -74,7 +73,7 @@ export async function startReceiver(
   await new Promise<void>((resolve) => {
     server.listen(0, current.config.host, resolve);
   });
-  onTestFinished(() => stop(server, 0));
+  onTestFinished(() => server.stop(0));
   const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}${path}`;
   return {
@@ -93,3 +92,10 @@ export async function startReceiver(
 }
 
 export type TestReceiver = Awaited<ReturnType<typeof startReceiver>>;
+
+/** How many connections a server has. */
+export function connections(server: Server): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
+  });
+}

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { stop } from '../../src/stop.ts';
-import { path, sample, startReceiver, type TestReceiver } from './receiver.ts';
+import { connections, path, sample, startReceiver, type TestReceiver } from './receiver.ts';
 import { head, Wire } from './wire.ts';
 
 const json = JSON.stringify(sample);
@@ -22,7 +21,7 @@ describe('a stop', () => {
     const wire = await Wire.open(receiver.port);
     wire.send(whole);
     await expect.poll(() => receiver.inbox.received.length).toBe(1);
-    const stopped = stop(receiver.server, 60_000);
+    const stopped = receiver.server.stop(60_000);
     await expect(receiver.post(json)).rejects.toThrow('fetch failed');
     commit();
     expect(await wire.answer()).toMatchObject({ status: 202 });
@@ -30,13 +29,26 @@ describe('a stop', () => {
     await wire.closed();
   });
 
-  test('closes idle connections at once, used ones and fresh ones', async () => {
-    const receiver = await startReceiver();
+  test('closes connections that bring no request in time, used ones and fresh ones', async () => {
+    const receiver = await startReceiver({}, { patienceMs: 50 });
     const used = await Wire.open(receiver.port);
     await used.send(whole).answer();
     const fresh = await Wire.open(receiver.port);
-    await stop(receiver.server, 60_000);
+    await receiver.server.stop(60_000);
     expect(await Promise.all([used.answer(), fresh.answer()])).toEqual([null, null]);
+  });
+
+  test('still serves a connection that was made before and has brought no request yet', async () => {
+    const receiver = await startReceiver({}, { patienceMs: 60_000 });
+    const wires = [await Wire.open(receiver.port), await Wire.open(receiver.port)];
+    await wires[0]?.send(whole).answer();
+    await expect.poll(() => connections(receiver.server)).toBe(2);
+    const stopped = receiver.server.stop(60_000);
+    for (const wire of wires) {
+      wire.send(whole);
+      expect(await wire.answer()).toMatchObject({ status: 202, headers: { connection: 'close' } });
+    }
+    await stopped;
   });
 
   test('tells a sender that goes on sending to go', async () => {
@@ -45,7 +57,7 @@ describe('a stop', () => {
     const wire = await Wire.open(receiver.port);
     wire.send(whole);
     await expect.poll(() => receiver.inbox.received.length).toBe(1);
-    const stopped = stop(receiver.server, 60_000);
+    const stopped = receiver.server.stop(60_000);
     wire.send(whole);
     await expect.poll(() => receiver.inbox.received.length).toBe(2);
     commit();
@@ -60,8 +72,29 @@ describe('a stop', () => {
     const wire = await Wire.open(receiver.port);
     wire.send(whole);
     await expect.poll(() => receiver.inbox.received.length).toBe(1);
-    await stop(receiver.server, 50);
+    await receiver.server.stop(50);
     await wire.closed();
     expect(await wire.answer()).toBeNull();
+  });
+});
+
+describe('a server that retires', () => {
+  test('takes new connections, and each answer is the last on its connection', async () => {
+    const receiver = await startReceiver({}, { patienceMs: 60_000 });
+    await receiver.server.retire();
+    const wire = await Wire.open(receiver.port);
+    wire.send(whole);
+    expect(await wire.answer()).toMatchObject({ status: 202, headers: { connection: 'close' } });
+    await wire.closed();
+    expect((await receiver.post(json)).status).toBe(202);
+  });
+
+  test('has retired when those that were connected have had their time for a request', async () => {
+    const receiver = await startReceiver({}, { patienceMs: 50 });
+    const wire = await Wire.open(receiver.port);
+    await expect.poll(() => connections(receiver.server)).toBe(1);
+    await receiver.server.retire();
+    await wire.closed();
+    expect((await receiver.post(json)).status).toBe(202);
   });
 });
