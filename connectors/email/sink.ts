@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { createTransport } from 'nodemailer';
-import { starredOut } from '../../src/connector.ts';
+import { masker } from '../../src/connector.ts';
 import type { AttemptRequest, Sink } from '../../src/connector.ts';
 import type { Outcome } from '../../src/model.ts';
 import { bare } from './addresses.ts';
@@ -116,7 +116,7 @@ type Writable<T> = { -readonly [K in keyof T]: Writable<T[K]> };
 function masking({ login }: MailServer): (error: SmtpError) => SmtpError {
   if (login === null) return (error) => error;
   const password = login.password.reveal();
-  const shown = starredOut([base64(`\0${login.user}\0${password}`), base64(password), password]);
+  const shown = masker([base64(`\0${login.user}\0${password}`), base64(password), password]);
   return (error) => {
     for (const each of [error, ...(error.rejectedErrors ?? [])]) {
       each.message = shown(each.message);

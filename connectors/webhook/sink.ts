@@ -1,5 +1,5 @@
 import { Pool } from 'undici';
-import { starredOut } from '../../src/connector.ts';
+import { masker } from '../../src/connector.ts';
 import type { AttemptRequest, Secret, Sink } from '../../src/connector.ts';
 import type { Outcome } from '../../src/model.ts';
 import { checkReceiver } from './check.ts';
@@ -101,7 +101,7 @@ function masking({ url, headers = {}, secret = [] }: WebhookOptions): (result: E
   const password = url.login?.password.reveal() ?? '';
   const given = [...Object.values(headers), ...[secret].flat()].map((each) => each.reveal());
   const inUrl = [url.path, ...url.query.slice(1).split(/[&=]/), ...new URLSearchParams(url.query).values()];
-  const shown = starredOut([base64(`${url.login?.user}:${password}`), password, ...given, ...inUrl]);
+  const shown = masker([base64(`${url.login?.user}:${password}`), password, ...given, ...inUrl]);
   return (result) => {
     if ('error' in result) return result;
     return { answer: { ...result.answer, text: shown(result.answer.text) } };

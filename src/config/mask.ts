@@ -1,32 +1,11 @@
 import { Secret } from '../connector.ts';
+import { masker as maskerOf } from '../mask.ts';
 import { isMap, type Json } from '../model.ts';
 import type { Path } from './fault.ts';
 
-/** Shorter values would star out ordinary words. */
-const shortestSecret = 4;
-/** Values of switches, which a variable with AUTH or KEY in its name may hold too. */
-const switches = new Set(['true', 'false', 'null', 'none']);
-
-/** A function that replaces each of these secrets, plain, URL-encoded or JSON-escaped, by `***`. */
-export function masker(secrets: Iterable<string>): (text: string) => string {
-  const forms = new Set([...secrets].flatMap((secret) => within(secret)).flatMap(spellings));
-  // Longest first, so that a secret that begins with another one is not left half visible.
-  const patterns = [...forms].toSorted((a, b) => b.length - a.length).map(patternOf);
-  if (patterns.length === 0) return (text) => text;
-  const pattern = new RegExp(patterns.join('|'), 'g');
-  return (text) => text.replaceAll(pattern, '***');
-}
-
-function spellings(secret: string): string[] {
-  const escaped = JSON.stringify(secret).slice(1, -1);
-  const forms = [secret, secret.trim(), escaped, encodeURIComponent(secret.toWellFormed())];
-  return secret.trim().length < shortestSecret || switches.has(secret.trim()) ? [] : forms;
-}
-
-/** Digits only count where no other digit touches them: ids and times have every short number somewhere inside. */
-function patternOf(form: string): string {
-  return /^\d+$/.test(form) ? `(?<!\\d)${form}(?!\\d)` : RegExp.escape(form);
-}
+/** A function that replaces each of these secrets, and what is secret inside of them, by `***`. */
+export const masker = (secrets: Iterable<string>): ((text: string) => string) =>
+  maskerOf([...secrets].flatMap((secret) => within(secret)));
 
 /** A secret and what else is secret in it: the password of a URL, the keys of a service account's JSON. */
 function within(secret: string): string[] {

@@ -4,26 +4,74 @@ import { parseConfig } from '../../src/config/load.ts';
 import { masker } from '../../src/config/mask.ts';
 import { around, env, failure, load, pagers } from './tools.ts';
 
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const html = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('/', '&#x2F;').replaceAll("'", '&#039;');
+const asUnicode = (text: string): string =>
+  text.replaceAll(/[^\w ]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
 describe('a secret is masked', () => {
-  const secret = 'p@ss "word"/é';
+  const secret = `p@ss "word"/é&'1`;
   const mask = masker([secret]);
+  const json = JSON.stringify(secret).slice(1, -1);
 
   test.each([
     ['as it is', secret],
     ['in a URL', encodeURIComponent(secret)],
-    ['in JSON', JSON.stringify({ a: secret }).slice(6, -2)],
+    ['in a URL, in small letters', encodeURIComponent(secret).toLowerCase()],
+    ['in a form', encodeURIComponent(secret).replaceAll('%20', '+')],
+    ['in a URL in a URL', encodeURIComponent(encodeURIComponent(secret))],
+    ['in JSON', json],
+    ['in JSON in JSON', JSON.stringify(json).slice(1, -1)],
+    ["in PHP's JSON", json.replaceAll('/', '\\/')],
+    ['in JSON in ASCII', asUnicode(secret)],
+    ['in HTML', html(secret)],
+    ['in HTML in HTML', html(html(secret))],
+    ['in capitals', 'P@SS "WORD"/é&\'1'],
+    ['in hex', Buffer.from(secret).toString('hex')],
+    ['in base64', base64(secret)],
+    ['in base64url', Buffer.from(secret).toString('base64url')],
+    ['in base64 in a URL', encodeURIComponent(base64(secret))],
+    ["in base64 in PHP's JSON", base64(secret).replaceAll('/', '\\/')],
   ])('%s', (_, text) => {
     expect(mask(`before ${text} after ${text}`)).toBe('before *** after ***');
   });
 
+  test.each(['', 'a', 'ab', 'abc'])('in the base64 of more, behind %j', (before) => {
+    const shown = mask(`Basic ${base64(`${before}${secret}, and more`)}`);
+    expect(Buffer.from(shown.replace('Basic ', '').replace('***', ''), 'base64').toString()).not.toMatch(
+      /ss|wo|rd/,
+    );
+    expect(shown).toContain('***');
+  });
+
   test('whole, also where it begins with another one', () => {
     expect(masker(['abcd', 'abcdef'])('abcdef abcd')).toBe('*** ***');
+    expect(masker(['ab-cd', 'cd-ef'])('ab-cd-ef')).toBe('***');
+  });
+
+  test('in what is escaped otherwise around it', () => {
+    expect(mask(String.raw`\"key\":\"${json}\",\n100%&amp;&#9;`)).toBe(
+      String.raw`\"key\":\"***\",\n100%&amp;&#9;`,
+    );
   });
 
   test('unless it is so short that ordinary words would go with it', () => {
     expect(masker(['     '])('a     b')).toBe('a     b');
     expect(masker(['abc'])('abcabc')).toBe('abcabc');
+    expect(masker(['test'])('{"testId":1,"latest":"a test"} Test')).toBe(
+      '{"testId":1,"latest":"a ***"} Test',
+    );
+    expect(masker(['secretly'])('Secretly, secretly')).toBe('Secretly, ***');
   });
+
+  test.each([['whsec_'], ['\\'], ['\\\\/'], ['%25'], ['%c3%'], ['&amp;'], ['&amp;&#']])(
+    'of thousands, in a text that is all %s',
+    (text) => {
+      const secrets = Array.from({ length: 2_000 }, (_, index) => `whsec_${index}${'x'.repeat(index % 40)}`);
+      expect(masker(secrets)(text.repeat(100_000)).slice(0, 5)).toBe(text.repeat(5).slice(0, 5));
+    },
+  );
 });
 
 test('a secret of digits is masked where it stands for itself, not inside of longer numbers', () => {

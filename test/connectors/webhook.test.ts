@@ -347,6 +347,24 @@ describe('answers', () => {
     });
   });
 
+  test('are quoted without a key, however the receiver writes it', async () => {
+    const key = 'key/0123+456&789';
+    const written = [
+      String.raw`key\/0123+456&789`,
+      encodeURIComponent(key).toLowerCase(),
+      'key&#x2F;0123+456&amp;789',
+      key.toUpperCase(),
+      Buffer.from(key).toString('base64'),
+    ];
+    const tool = await new HttpSandbox().start();
+    const sink = await connectTo({ url: tool.url, headers: { 'x-api-key': key } }, tool);
+    const headers = { 'content-type': 'text/plain' };
+    tool.faults.once({ kind: 'status', status: 422, headers, body: written.join(' ') });
+    expect(await sink.deliver(request())).toMatchObject({
+      detail: expect.stringContaining('answered 422: *** *** *** *** ***.'),
+    });
+  });
+
   test('are quoted without the address that was called: who has it may call, too', async () => {
     const tool = await new HttpSandbox().start();
     tool.faults.once({
