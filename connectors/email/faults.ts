@@ -31,20 +31,37 @@ export const temporaryReason = ({ response = '' }: SmtpError): Reason =>
     ? 'rate_limited'
     : 'server';
 
-const adviceFor: { readonly [command: string]: string } = {
-  'MAIL FROM': "Check the sink's `from`: the server has to allow this login to send from that address.",
-  'RCPT TO': 'Check the address.',
-  DATA: 'The server objects to what the mail says or where it comes from; its administrator can tell why.',
-};
+/**
+ * Whether a reply is about policy, which is x.7.x (RFC 3463): who may send from here, to there, without a login. Servers
+ * without such codes say it in words.
+ */
+export function isPolicy({ response = '' }: SmtpError): boolean {
+  const [, subject] = /^\d{3}[ -][245]\.(\d{1,3})\.\d{1,3}\b/.exec(response) ?? [];
+  if (subject !== undefined) return subject === '7';
+  return /\brelay|denied|not (permitted|allowed|authori[sz]ed)|polic(y|ies)|blocked|block ?list|blacklist|authenticat/i.test(
+    response.slice(0, maxRead),
+  );
+}
 
-/** Whether a reply was given to a command about this one mail, rather than about the connection. */
-export const isAboutTheMail = ({ command = '' }: SmtpError): boolean => command in adviceFor;
+/** A reply may be as long as its server likes. */
+const maxRead = 1000;
 
-/** The outcome of a permanent reply to a command about the mail. */
-export function refusal({ command = '', response = '' }: SmtpError, detail: string): Rejected {
-  const tooLarge = /^552|^\d+[ -]5\.(2\.3|3\.4)\b/.test(response);
-  const advice = tooLarge ? 'Shorten the message, or have the limit there raised.' : adviceFor[command];
-  return rejected(command === 'RCPT TO' ? 'not_found' : 'invalid', detail, advice ?? '');
+/** Whether the mail itself is too large, which a server may say before it has seen it. */
+const isTooLarge = ({ response = '' }: SmtpError): boolean => /^552|^\d+[ -]5\.(2\.3|3\.4)\b/.test(response);
+
+/**
+ * Whether a reply is about this one mail. Of the commands before its text, MAIL FROM names the sink's own `from`; what
+ * each recipient is told is read elsewhere.
+ */
+export const isAboutTheMail = (error: SmtpError): boolean =>
+  error.command === 'DATA' || (error.command === 'MAIL FROM' && isTooLarge(error));
+
+/** The outcome of a permanent reply about the mail. */
+export function refusal(error: SmtpError, detail: string): Rejected {
+  const advice = isTooLarge(error)
+    ? 'Shorten the message, or have the limit there raised.'
+    : 'The server objects to what the mail says or where it comes from; its administrator can tell why.';
+  return rejected('invalid', detail, advice);
 }
 
 /** A reply on one line, without the codes that its further lines repeat. */
@@ -78,38 +95,57 @@ const plainPort = say(
 );
 const dropped = say('The mail server closed the connection before the mail went out.', checkHost);
 
-const connectionFaults: { readonly [code: string]: Explained } = {
-  ECONNREFUSED: say('The mail server refuses connections.', checkHost),
-  ENOTFOUND: say("The mail server's name does not resolve.", "Check the host in the sink's url."),
-  EDNS: say("The mail server's name could not be resolved just now.", "Check the host in the sink's url."),
-  ETIMEDOUT: say('The mail server did not answer in time.', checkHost),
-  ECONNECTION: dropped,
-  ECONNRESET: dropped,
-  DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
-  SELF_SIGNED_CERT_IN_CHAIN: untrusted,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
-  CERT_HAS_EXPIRED: say("The mail server's certificate has expired.", 'Have it renewed there.'),
-  ERR_TLS_CERT_ALTNAME_INVALID: say(
-    "The mail server's certificate is for another name.",
-    "Name the host in the sink's url as the certificate does.",
-  ),
-  ERR_SSL_WRONG_VERSION_NUMBER: plainPort,
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: plainPort,
-  ETLS: say(
-    'The mail server does not encrypt (STARTTLS).',
-    'Use smtps://, or say requireTls: false if that is all right.',
-  ),
-};
+/** The fix to try, by the command that was refused. */
+const adviceFor: ReadonlyMap<string, string> = new Map([
+  ['CONN', 'The server takes no mail from this machine: ask its administrator to allow it.'],
+  ['EHLO', "Give the sink a `name`: this machine's full name, or your mail domain."],
+  ['HELO', "Give the sink a `name`: this machine's full name, or your mail domain."],
+  [
+    'MAIL FROM',
+    "Check the sink's `from` and the login in its url: the server has to let this login send from that address.",
+  ],
+  [
+    'RCPT TO',
+    "The server may want a login in the sink's url, or lets it send to some addresses only; else check the address.",
+  ],
+]);
+
+const connectionFaults: ReadonlyMap<string, Explained> = new Map(
+  Object.entries({
+    ECONNREFUSED: say('The mail server refuses connections.', checkHost),
+    ENOTFOUND: say("The mail server's name does not resolve.", "Check the host in the sink's url."),
+    EDNS: say("The mail server's name could not be resolved just now.", "Check the host in the sink's url."),
+    ETIMEDOUT: say('The mail server did not answer in time.', checkHost),
+    ECONNECTION: dropped,
+    ECONNRESET: dropped,
+    DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
+    SELF_SIGNED_CERT_IN_CHAIN: untrusted,
+    UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
+    UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
+    CERT_HAS_EXPIRED: say("The mail server's certificate has expired.", 'Have it renewed there.'),
+    ERR_TLS_CERT_ALTNAME_INVALID: say(
+      "The mail server's certificate is for another name.",
+      "Name the host in the sink's url as the certificate does.",
+    ),
+    ERR_SSL_WRONG_VERSION_NUMBER: plainPort,
+    ERR_SSL_PACKET_LENGTH_TOO_LONG: plainPort,
+    ETLS: say(
+      'The mail server does not encrypt (STARTTLS).',
+      'Use smtps://, or say requireTls: false if that is all right.',
+    ),
+  }),
+);
 
 /** Why no mail could be handed over, in plain words. For errors about the connection or the login. */
 export function explain(error: SmtpError): Explained {
   const { code = '', originalCode = '', message, response } = error;
   const known =
-    connectionFaults[originalCode] ??
-    (code === 'ETLS' || !isReply(error) ? connectionFaults[code] : undefined);
+    connectionFaults.get(originalCode) ??
+    (code === 'ETLS' || !isReply(error) ? connectionFaults.get(code) : undefined);
   if (known !== undefined) return known;
-  const advice = isLoginFault(error) ? checkLogin : checkHost;
+  // A name that is no full one is refused later, too: by Postfix when the sender or a recipient is named.
+  const command = /\b(helo|ehlo)\b/i.test(error.response?.slice(0, maxRead) ?? '') ? 'EHLO' : error.command;
+  const advice = isLoginFault(error) ? checkLogin : (adviceFor.get(command ?? '') ?? checkHost);
   if (isReply(error)) return say(`The mail server answered: ${replyText(response)}`, advice);
   return say(`The mail server cannot be used: ${replyText(message)}`, advice);
 }

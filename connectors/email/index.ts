@@ -11,7 +11,7 @@ import type { Escape, Medium } from '../../src/connector.ts';
 import { joinList, parseAddresses } from './addresses.ts';
 import type { Address } from './addresses.ts';
 import { compose } from './compose.ts';
-import { mailServer } from './server.ts';
+import { clientName, mailServer } from './server.ts';
 
 const sender = z
   .string()
@@ -30,6 +30,7 @@ const sender = z
 const options = z.object({
   url: mailServer,
   from: sender,
+  name: clientName.optional(),
   requireTls: z
     .boolean()
     .optional()

@@ -5,6 +5,7 @@ import {
   isAboutTheMail,
   isLoginFault,
   isPermanent,
+  isPolicy,
   isReply,
   refusal,
   temporaryReason,
@@ -46,10 +47,15 @@ const localFaults = new Set([
 function outcomeOfReply(error: SmtpError): Failed {
   if (isLoginFault(error)) return sinkWide('auth', joined(error));
   const { detail } = explain(error);
-  if (isAboutTheMail(error) && isPermanent(error)) return refusal(error, detail);
-  const ofThisMail = isAboutTheMail(error) && error.command !== 'MAIL FROM' && error.responseCode !== 421;
-  const again = ofThisMail ? retry : sinkWide;
-  return again(temporaryReason(error), detail);
+  if (isAboutTheMail(error)) {
+    if (isPermanent(error)) return refusal(error, detail);
+    return error.responseCode === 421
+      ? sinkWide(temporaryReason(error), detail)
+      : retry(temporaryReason(error), detail);
+  }
+  // It would be the same for every mail of this sink.
+  if (isPermanent(error)) return sinkWide(isPolicy(error) ? 'auth' : 'invalid', joined(error));
+  return sinkWide(temporaryReason(error), detail);
 }
 
 function joined(error: SmtpError): string {

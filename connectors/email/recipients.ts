@@ -2,7 +2,7 @@ import { delivered, rejected, retry, sinkWide } from '../../src/connector.ts';
 import type { Json, Outcome } from '../../src/model.ts';
 import { bare } from './addresses.ts';
 import type { Mail } from './compose.ts';
-import { isPermanent, replyText, temporaryReason } from './faults.ts';
+import { explain, isLoginFault, isPermanent, isPolicy, replyText, temporaryReason } from './faults.ts';
 import type { SmtpError } from './faults.ts';
 
 /** What became of the recipients so far. A type, as it has to be Json. */
@@ -33,12 +33,43 @@ export interface Answer {
   readonly response?: string;
 }
 
-/** The outcome of an attempt that reached a verdict on each recipient. Who was refused for now is tried again alone. */
-export function settled(mail: Mail, earlier: Progress, answer: Answer): Outcome {
+/**
+ * Tells a server that lets nobody through from one that has something against a recipient: a refusal by policy looks
+ * the same. Different recipients that fail, while none passes, are the sink's fault.
+ */
+export class PolicyRefusals {
+  readonly #refused = new Set<string>();
+
+  /** Takes in what recipients were told; true where policy has refused several since one passed. */
+  areTheSinks({ accepted, rejectedErrors = [] }: Answer): boolean {
+    if (accepted.length > 0) this.passed();
+    else for (const error of rejectedErrors.filter(isRefusedByPolicy)) this.#add(error.recipient ?? '');
+    return this.#refused.size > 1;
+  }
+
+  passed(): void {
+    this.#refused.clear();
+  }
+
+  #add(recipient: string): void {
+    if (this.#refused.size < 2) this.#refused.add(recipient);
+  }
+}
+
+/** By policy, or for want of a login: it may be this recipient as well as the whole sink. */
+const isRefusedByPolicy = (error: SmtpError): boolean =>
+  isPermanent(error) && (isPolicy(error) || isLoginFault(error));
+
+/**
+ * The outcome of an attempt that reached a verdict on each recipient. Who was refused for now, or by policy, is tried
+ * again alone. `sinksFault`: see PolicyRefusals.
+ */
+export function settled(mail: Mail, earlier: Progress, answer: Answer, sinksFault: boolean): Outcome {
   const errors = answer.rejectedErrors ?? [];
-  const forNow = errors.filter((error) => !isPermanent(error));
+  const isFinal = (error: SmtpError) => isPermanent(error) && !isRefusedByPolicy(error);
+  const forNow = errors.filter((error) => !isFinal(error));
   const forGood = errors
-    .filter(isPermanent)
+    .filter(isFinal)
     .map((error) => ({ address: error.recipient ?? '', reply: replyText(error.response) }));
   const progress: Progress = {
     accepted: [...earlier.accepted, ...answer.accepted],
@@ -48,9 +79,12 @@ export function settled(mail: Mail, earlier: Progress, answer: Answer): Outcome 
   const [first] = forNow;
   if (first === undefined) return concluded(mail, progress);
   const waiting = forNow.map((error) => `${error.recipient} (${replyText(error.response)})`).join(', ');
-  const again = first.responseCode === 421 ? sinkWide : retry;
-  const detail = `The mail server does not take the mail just now for ${waiting}`;
-  return { ...again(temporaryReason(first), detail), progress };
+  const byPolicy = forNow.find(isRefusedByPolicy);
+  const isSinks = byPolicy === undefined ? first.responseCode === 421 : sinksFault || isLoginFault(byPolicy);
+  const again = isSinks ? sinkWide : retry;
+  const advice = byPolicy === undefined ? '' : ` ${explain(byPolicy).advice}`;
+  const detail = `The mail server does not take the mail just now for ${waiting}${advice}`;
+  return { ...again(byPolicy ? 'auth' : temporaryReason(first), detail), progress };
 }
 
 /** The outcome once nobody is left to try. */

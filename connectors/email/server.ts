@@ -57,6 +57,26 @@ function loginOf(url: URL): MailServer['login'] | undefined {
   }
 }
 
+const fullName = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/i;
+const addressInBrackets = /^\[[0-9a-f.:]+\]$/i;
+/** Ends of names that mean something only here. */
+const local = /(^|\.)(localhost|localdomain|local)$/i;
+
+/** The `name` option: what the client calls itself in EHLO. */
+export const clientName = z
+  .string()
+  .refine((name) => fullName.test(name) || addressInBrackets.test(name), {
+    error: 'expected a full name such as connector.example.com, or an address in brackets',
+  })
+  .describe(
+    "What the connector calls itself to the mail server (EHLO). By default this machine's full name, or the domain of `from` where it has none.",
+  );
+
+/** Relays such as Google's turn away who has no name of their own; a container's name is none. */
+export function defaultClientName(hostname: string, fromDomain: string): string {
+  return fullName.test(hostname) && !local.test(hostname) ? hostname : fromDomain;
+}
+
 /** Whether traffic to this host stays on this machine. A name may begin with 127, too, and lead anywhere. */
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));

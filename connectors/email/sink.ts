@@ -1,19 +1,23 @@
+import { hostname } from 'node:os';
 import type { Readable } from 'node:stream';
 import { createTransport } from 'nodemailer';
 import { masker } from '../../src/connector.ts';
 import type { AttemptRequest, Sink } from '../../src/connector.ts';
 import type { Outcome } from '../../src/model.ts';
-import { bare } from './addresses.ts';
+import { bare, domainOf } from './addresses.ts';
+import type { Address } from './addresses.ts';
 import { checkMailServer } from './check.ts';
 import type { Mail } from './compose.ts';
 import type { SmtpError } from './faults.ts';
 import { outcomeOf } from './outcome.ts';
-import { concluded, progressOf, recipientsLeft, settled } from './recipients.ts';
-import { isLoopback } from './server.ts';
+import { concluded, PolicyRefusals, progressOf, recipientsLeft, settled } from './recipients.ts';
+import { defaultClientName, isLoopback } from './server.ts';
 import type { MailServer } from './server.ts';
 
 interface MailOptions {
   readonly url: MailServer;
+  readonly from: Address;
+  readonly name?: string | undefined;
   readonly requireTls?: boolean | undefined;
 }
 
@@ -21,23 +25,27 @@ type Transport = ReturnType<typeof pooled>;
 
 /** A pool of SMTP connections that stay open between mails. Opens none yet. */
 export function connectMail(options: MailOptions): Sink<Mail> {
-  const transport = pooled(options);
-  const bodies = watchBodies(transport);
-  const mask = masking(options.url);
-  const verify = () => transport.verify().then(() => null, mask);
+  const settings = settingsOf(options);
+  const transport = pooled(settings);
+  const means = {
+    transport,
+    bodies: watchBodies(transport),
+    policyRefusals: new PolicyRefusals(),
+    mask: masking(options.url),
+  };
   return {
-    deliver: (request) => deliver({ transport, bodies, mask }, request),
-    check: (_messages, signal) => checkMailServer(verify, options.url, signal),
+    deliver: (request) => deliver(means, request),
+    check: (messages, signal) => checkMailServer({ settings, ...options, ...means }, messages, signal),
     close: async () => transport.close(),
   };
 }
 
 const setupTimeoutMs = 15_000;
 
-function pooled({ url, requireTls }: MailOptions) {
+function settingsOf({ url, from, name, requireTls }: MailOptions) {
   const trusted = requireTls ?? (url.login !== null && !isLoopback(url.host));
-  return createTransport({
-    pool: true,
+  return {
+    name: name ?? defaultClientName(hostname(), domainOf(from)),
     host: url.host,
     port: url.port,
     secure: url.secure,
@@ -45,16 +53,25 @@ function pooled({ url, requireTls }: MailOptions) {
     // Where sending in the clear is fine, so is encrypting for a server that cannot prove who it is.
     tls: { rejectUnauthorized: trusted || url.secure },
     ...(url.login && { auth: { user: url.login.user, pass: url.login.password.reveal() } }),
+    dnsTimeout: setupTimeoutMs,
+    connectionTimeout: setupTimeoutMs,
+    greetingTimeout: setupTimeoutMs,
+    socketCloseTimeout: 1000,
+  };
+}
+
+export type MailSettings = ReturnType<typeof settingsOf>;
+
+function pooled(settings: MailSettings) {
+  return createTransport({
+    ...settings,
+    pool: true,
     // Its own second try would make repeats that nobody knows of.
     maxRequeues: 0,
     // The sink's `concurrency` decides: the pool opens no more than are in use at once.
     maxConnections: 100,
     maxMessages: 1000,
     idleTimeout: 60_000,
-    dnsTimeout: setupTimeoutMs,
-    connectionTimeout: setupTimeoutMs,
-    greetingTimeout: setupTimeoutMs,
-    socketCloseTimeout: 1000,
     disableFileAccess: true,
     disableUrlAccess: true,
   });
@@ -79,11 +96,12 @@ function watchBodies(transport: Transport): Map<string, Readable> {
 interface Means {
   readonly transport: Transport;
   readonly bodies: Map<string, Readable>;
+  readonly policyRefusals: PolicyRefusals;
   readonly mask: (error: SmtpError) => SmtpError;
 }
 
 async function deliver(
-  { transport, bodies, mask }: Means,
+  { transport, bodies, policyRefusals, mask }: Means,
   { message, progress, now, signal }: AttemptRequest<Mail>,
 ): Promise<Outcome> {
   const earlier = progressOf(progress);
@@ -98,11 +116,16 @@ async function deliver(
       envelope,
       signal,
     });
-    return settled(message, earlier, sent);
+    return settled(message, earlier, sent, policyRefusals.areTheSinks(sent));
   } catch (thrown) {
     const error = mask(thrown as SmtpError);
     const { rejectedErrors } = error;
-    if (rejectedErrors) return settled(message, earlier, { accepted: [], rejectedErrors });
+    if (rejectedErrors) {
+      const answer = { accepted: [], rejectedErrors };
+      return settled(message, earlier, answer, policyRefusals.areTheSinks(answer));
+    }
+    // The text is asked for only when recipients passed.
+    if (error.command === 'DATA') policyRefusals.passed();
     const wentOut = bodies.get(message.messageId)?.readableEnded ?? false;
     return outcomeOf(error, wentOut, signal.aborted);
   } finally {

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
+import { hostname } from 'node:os';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { email } from '../../connectors/email/index.ts';
 import type { Mail, MailFields } from '../../connectors/email/compose.ts';
-import { isLoopback } from '../../connectors/email/server.ts';
+import { defaultClientName, isLoopback } from '../../connectors/email/server.ts';
 import type { AttemptRequest, Sink } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
 import { selfSigned } from '../sandbox/certificate.ts';
@@ -30,7 +31,7 @@ async function start(options: SmtpSandboxOptions = {}): Promise<SmtpSandbox> {
 async function connect({
   url = sandbox.url(),
   ...over
-}: { url?: string; requireTls?: boolean } = {}): Promise<Sink<Mail>> {
+}: { url?: string; requireTls?: boolean; name?: string } = {}): Promise<Sink<Mail>> {
   const sink = await email.connect(email.options.parse({ url, from, ...over }));
   open.unshift(sink);
   return sink;
@@ -302,6 +303,59 @@ describe('recipients that the server refuses', () => {
   });
 });
 
+describe('recipients that the server refuses by policy', () => {
+  const to = (address: string) => request({ ...fields, to: address });
+  const relaysFor = ['example.com'];
+  const denied = { outcome: 'retry', reason: 'auth', detail: expect.stringContaining('Relay access denied') };
+
+  test('are the sink’s fault where different ones fail and none passes', async () => {
+    await start({ relaysFor });
+    const sink = await connect();
+    const first = await sink.deliver(to('ana@elsewhere.example'));
+    expect(first).toMatchObject({ ...denied, detail: expect.stringContaining('login') });
+    expect(first).not.toHaveProperty('sinkWide');
+    expect(await sink.deliver(to('ben@elsewhere.example'))).toMatchObject({ ...denied, sinkWide: true });
+    expect(await sink.deliver(to('ana@elsewhere.example'))).toMatchObject({ ...denied, sinkWide: true });
+    await sink.deliver(to('dana@example.com'));
+    expect(await sink.deliver(to('ben@elsewhere.example'))).not.toHaveProperty('sinkWide');
+  });
+
+  test('are tried again, and the sink is not blamed, where it is one alone', async () => {
+    await start({ relaysFor });
+    const sink = await connect();
+    for (let attempt = 0; attempt < 30; attempt += 1) {
+      const outcome = await sink.deliver(to('ana@elsewhere.example'));
+      expect(outcome).toMatchObject(denied);
+      expect(outcome).not.toHaveProperty('sinkWide');
+    }
+  });
+
+  test('are tried again alone, and get the mail once the server lets them', async () => {
+    await start({ refuse: { 'ben@example.com': '550 5.7.1 Access denied' } });
+    const sink = await connect();
+    const both = { ...fields, to: 'ana@example.com, ben@example.com' };
+    const first = await sink.deliver(request(both));
+    expect(first).toMatchObject({ outcome: 'retry', progress: { accepted: ['ana@example.com'] } });
+    sandbox.refuse = {};
+    expect(await sink.deliver(request(both, (first as { progress: Json }).progress))).toMatchObject({
+      outcome: 'delivered',
+    });
+    expect(sandbox.mails.map((mail) => mail.envelope.to)).toEqual([['ana@example.com'], ['ben@example.com']]);
+  });
+
+  test.for([
+    ['554 Access denied', 'retry'],
+    ['550 relay not permitted', 'retry'],
+    ['550 5.7.1 Unable to relay', 'retry'],
+    ['550 5.1.1 Recipient address rejected: not permitted here', 'rejected'],
+    ['550 5.2.1 Mailbox disabled', 'rejected'],
+    ['550 No such user', 'rejected'],
+  ] as const)('are told from bad addresses: %s', async ([reply, outcome]) => {
+    await start({ refuse: { 'dana@example.com': reply } });
+    expect(await (await connect()).deliver(request(fields))).toMatchObject({ outcome });
+  });
+});
+
 async function answering(call: string, status: number, body?: string) {
   await start();
   sandbox.faults.only = [call];
@@ -334,8 +388,13 @@ test('a mail cut off in the middle was not taken', async () => {
 describe('what the server says', () => {
   test('names the fix for a refused sender, recipient and message', async () => {
     expect(await answering('MAIL', 550)).toMatchObject({
+      outcome: 'retry',
+      sinkWide: true,
+      detail: expect.stringContaining('`from`'),
+    });
+    expect(await answering('MAIL', 552, '5.3.4 Message too big')).toMatchObject({
       outcome: 'rejected',
-      advice: expect.stringContaining('`from`'),
+      advice: expect.stringContaining('Shorten'),
     });
     expect(await answering('RCPT', 550)).toMatchObject({ outcome: 'rejected', reason: 'not_found' });
     expect(await answering('DATA', 552)).toMatchObject({
@@ -355,6 +414,26 @@ describe('what the server says', () => {
     });
   });
 
+  test.for([
+    ['CONNECT', 554, '5.7.1 Access denied'],
+    ['MAIL', 550, '5.7.1 Sender address rejected: not logged in'],
+    ['MAIL', 553, '5.7.1 Sender address rejected: not owned by user'],
+    ['RCPT', 530, '5.7.0 Authentication required'],
+  ] as const)('by policy at %s is about the sink and no single mail: %d %s', async ([call, code, said]) => {
+    expect(await answering(call, code, said)).toMatchObject({
+      outcome: 'retry',
+      reason: 'auth',
+      sinkWide: true,
+      detail: expect.stringContaining(said),
+    });
+  });
+
+  test('by policy at DATA is about that message', async () => {
+    expect(await answering('DATA', 554, '5.7.1 Spam message rejected')).toMatchObject({
+      outcome: 'rejected',
+    });
+  });
+
   test('keeps a sending quota for later though its code is permanent', async () => {
     expect(await answering('DATA', 550, '5.4.5 Daily user sending limit exceeded')).toMatchObject({
       outcome: 'retry',
@@ -369,6 +448,34 @@ describe('what the server says', () => {
     sandbox.faults.once({ kind: 'status', status: 535, body: repeated });
     const outcome = await (await connect()).deliver(request(fields));
     expect(outcome).toMatchObject({ reason: 'auth', detail: expect.stringContaining('AUTH PLAIN *** ***') });
+  });
+});
+
+describe('the name that the client gives', () => {
+  test('is the option’s, else never one without a dot', async () => {
+    await start();
+    await (await connect({ name: 'connector.example.org' })).deliver(request(fields));
+    await (await connect()).deliver(request(fields));
+    expect(sandbox.mails.map(({ ehlo }) => ehlo)).toEqual([
+      'connector.example.org',
+      defaultClientName(hostname(), 'example.com'),
+    ]);
+  });
+
+  test.for([
+    ['mail.example.org', 'mail.example.org'],
+    ['vm', 'example.com'],
+    ['0f3a8c1b2d4e', 'example.com'],
+    ['localhost.localdomain', 'example.com'],
+    ['laptop.local', 'example.com'],
+    ['10.0.0.7', 'example.com'],
+    ['', 'example.com'],
+  ] as const)('on a machine called %j is %s', ([machine, expected]) => {
+    expect(defaultClientName(machine, 'example.com')).toBe(expected);
+  });
+
+  test.for(['vm', 'a b.example', 'a.example\r\nMAIL', '10.0.0.7', ''])('cannot be %j', (name) => {
+    expect(email.options.safeParse({ url: 'smtp://localhost', from, name }).success).toBe(false);
   });
 });
 
@@ -451,6 +558,71 @@ describe('the live check', () => {
     ]);
     await sandbox.stop();
     expect(await wrong.check([], signal)).toMatchObject([{ ok: false, what: 'mail server answers' }]);
+  });
+
+  const mails = (...addresses: string[]) => addresses.map((address) => mailOf({ ...fields, to: address }));
+
+  test('asks about the sender and one recipient of each domain, and sends nothing', async () => {
+    await start();
+    const asked = mails('ana@a.example, Ben <ben@a.example>', 'cid@b.example', 'dan@a.example');
+    expect(await (await connect()).check(asked, signal)).toMatchObject([
+      { ok: true, what: 'mail server answers' },
+      { ok: true, what: 'login accepted' },
+      { ok: true, what: 'may send from hiring@example.com' },
+      { ok: true, what: 'takes mail for ana@a.example' },
+      { ok: true, what: 'takes mail for cid@b.example' },
+    ]);
+    expect(sandbox.mails).toEqual([]);
+  });
+
+  test('finds a relay that refuses without a login', async () => {
+    await start({ relaysFor: ['example.com'] });
+    const lines = await (await connect()).check(mails('dana@example.com', 'ana@elsewhere.example'), signal);
+    expect(lines.filter(({ ok }) => !ok)).toMatchObject([
+      {
+        what: 'takes mail for ana@elsewhere.example',
+        detail: expect.stringContaining('Relay access denied'),
+        advice: expect.stringContaining('login'),
+      },
+    ]);
+  });
+
+  test('finds a sender that the server does not take, and asks no further', async () => {
+    await start();
+    sandbox.faults.only = ['MAIL'];
+    sandbox.faults.once({ kind: 'status', status: 550, body: '5.7.1 Sender not allowed' });
+    expect((await (await connect()).check(mails('dana@example.com'), signal)).at(-1)).toMatchObject({
+      ok: false,
+      what: 'may send from hiring@example.com',
+      advice: expect.stringContaining('`from`'),
+    });
+  });
+
+  test.for(['450 4.2.0 Greylisted', '421 4.7.0 Come back later'])('cannot tell by %s', async (reply) => {
+    await start({ refuse: { 'dana@example.com': reply } });
+    expect((await (await connect()).check(mails('dana@example.com'), signal)).at(-1)).toMatchObject({
+      ok: true,
+      detail: expect.stringContaining(`cannot tell just now: ${reply}`),
+    });
+  });
+
+  test('finds a name that the server does not take', async () => {
+    await start();
+    const sink = await connect({ name: '[127.0.0.1]' });
+    expect((await sink.check([], signal)).at(-1)).toMatchObject({
+      ok: false,
+      advice: expect.stringContaining('`name`'),
+    });
+  });
+
+  test('says that the server hung up in the middle', async () => {
+    await start();
+    sandbox.faults.only = ['RCPT'];
+    sandbox.faults.once({ kind: 'drop', commit: false });
+    expect((await (await connect()).check(mails('dana@example.com'), signal)).at(-1)).toMatchObject({
+      ok: false,
+      what: 'stays connected',
+    });
   });
 
   test('stops when it is told to', async () => {

@@ -12,6 +12,8 @@ export interface ReceivedMail {
   /** What stands before the @ in the Message-ID. */
   readonly deliveryId: string;
   readonly envelope: { readonly from: string; readonly to: readonly string[] };
+  /** What the client called itself. */
+  readonly ehlo: string;
   readonly parsed: Email;
   readonly raw: string;
   readonly user: string | null;
@@ -23,6 +25,8 @@ export interface SmtpSandboxOptions {
   readonly login?: { readonly user: string; readonly password: string };
   /** Offers STARTTLS, or with `implicit` speaks TLS from the first byte. */
   readonly tls?: { readonly key: string; readonly cert: string; readonly implicit?: boolean };
+  /** The domains that it takes mail for without a login, as a server of one's own does. Default: all. */
+  readonly relaysFor?: readonly string[];
   /** Replies by recipient, as `550 5.1.1 No such user`. */
   readonly refuse?: { readonly [address: string]: string };
 }
@@ -97,15 +101,24 @@ export class SmtpSandbox {
           else if (ok) done(null, { user: auth.username });
           else done(replyError('535 Authentication credentials invalid'));
         }),
-      onMailFrom: (_address, session, done) => this.#play('MAIL', session, done),
+      onMailFrom: (_address, session, done) =>
+        this.#play('MAIL', session, (error) => done(error ?? nameRefusal(session.hostNameAppearsAs))),
       onRcptTo: ({ address }, session, done) => {
-        const refusal = this.refuse[address];
+        const refusal = this.refuse[address] ?? this.#relayRefusal(address, session);
         this.#play('RCPT', session, (error) =>
-          done(error ?? (refusal === undefined ? null : replyError(refusal))),
+          done(error ?? (refusal === null ? null : replyError(refusal))),
         );
       },
       onData: (stream, session, done) => void this.#receive(stream, session, done),
     };
+  }
+
+  /** As Postfix does by default (smtpd_relay_restrictions), in its words. */
+  #relayRefusal(address: string, session: SMTPServerSession): string | null {
+    const { relaysFor } = this.#options;
+    const isAllowed =
+      session.user !== undefined || relaysFor?.includes(address.replace(/^.*@/, '')) !== false;
+    return isAllowed ? null : `554 5.7.1 <${address}>: Relay access denied`;
   }
 
   async #receive(stream: SMTPServerDataStream, session: SMTPServerSession, done: Done): Promise<void> {
@@ -150,12 +163,22 @@ async function received(raw: Buffer, session: SMTPServerSession): Promise<Receiv
   const { mailFrom, rcptTo } = session.envelope;
   return {
     deliveryId: /^<(.*)@/.exec(parsed.messageId ?? '')?.[1] ?? '',
+    ehlo: session.hostNameAppearsAs,
     envelope: { from: mailFrom ? mailFrom.address : '', to: rcptTo.map(({ address }) => address) },
     parsed,
     raw: raw.toString('latin1'),
     user: typeof session.user === 'string' ? session.user : null,
     encrypted: session.secure,
   };
+}
+
+/**
+ * As Google's relay does, which turns away clients that give no name of their own, an address in brackets included
+ * (support.google.com/a/answer/2956491), and Postfix with reject_non_fqdn_helo_hostname, whose words these are.
+ */
+function nameRefusal(name: string): Error | null {
+  if (/^(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)+$/i.test(name)) return null;
+  return replyError(`504 5.5.2 <${name}>: Helo command rejected: need fully-qualified hostname`);
 }
 
 function replyError(reply: string): Error {
