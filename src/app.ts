@@ -168,6 +168,11 @@ function forgetTheOld({ store, config, log }: Shared): () => void {
     clock: systemClock,
     retentionMs: () => config().store.retentionMs,
     pruned: (events) => log.info({ events }, 'events beyond the retention deleted'),
+    doubted: (aheadMs) =>
+      log.warn(
+        { aheadHours: Math.round(aheadMs / 3_600_000) },
+        'the clock is more than a day away from when the store was last in use: nothing is deleted by it until it has gone on for 24 hours',
+      ),
     failed: (error) => log.error({ err: error }, 'retention could not be applied; trying again later'),
   });
 }

@@ -1,41 +1,119 @@
 import type { Clock } from './clock.ts';
-import type { Store } from './store/store.ts';
+import type { PruneMark, SignOfLife, Store } from './store/store.ts';
 
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+/** The first answers after a start come first. */
+const firstRoundAfterMs = 60_000;
 const betweenRoundsMs = 10 * 60_000;
-/** Small, so that requests get their turn between two steps. */
-const eventsAStep = 200;
+/** No request waits for longer than one step takes. */
+const eventsAStep = 25;
+const betweenStepsMs = 10;
+/** While events come. Still faster than these can come for long. */
+const betweenStepsWhenBusyMs = 100;
+const busyForMs = 1000;
 
 export interface Retention {
   readonly store: Store;
   readonly clock: Clock;
   readonly retentionMs: () => number;
+  /** Called once for each round that deleted any. */
   readonly pruned: (events: number) => void;
+  /** The clock is so far from when the store was last in use (ms) that nothing is deleted by it for now. */
+  readonly doubted: (aheadMs: number) => void;
   readonly failed: (error: unknown) => void;
 }
 
 /** Deletes what is older than the retention, a little at a time, for as long as the process lives. Returns how to stop it. */
-export function keepRetention({ store, clock, retentionMs, pruned, failed }: Retention): () => void {
+export function keepRetention(parts: Retention): () => void {
+  const { clock, pruned, failed } = parts;
+  const believed = new BelievedClock(parts);
+  let round: Round | null = null;
   let stopped = false;
-  let cancel = clock.after(0, () => void round());
+  let cancel = clock.after(0, () => void run(() => believed.now().then(() => firstRoundAfterMs)));
 
-  async function round(): Promise<void> {
-    const count = await step().catch((error: unknown) => {
+  async function run(step: () => Promise<number>): Promise<void> {
+    const delayMs = await step().catch((error: unknown) => {
       // The store may be closed under the last step, which is then no news.
       if (!stopped) failed(error);
+      endRound();
+      return betweenRoundsMs;
     });
-    if (stopped) return;
-    const more = count === eventsAStep;
-    cancel = clock.after(more ? 0 : betweenRoundsMs, () => void round());
+    if (!stopped) cancel = clock.after(delayMs, () => void run(next));
   }
 
-  async function step(): Promise<number> {
-    const count = await store.prune(clock.now() - retentionMs(), eventsAStep);
-    if (count > 0) pruned(count);
-    return count;
+  async function next(): Promise<number> {
+    const now = round === null ? await believed.now() : null;
+    if (now !== null) round = { before: now - parts.retentionMs(), after: null, count: 0 };
+    const current = round;
+    if (current === null) return betweenRoundsMs;
+    const { before, after } = current;
+    const step = await parts.store.prune({ before, limit: eventsAStep, ...(after && { after }) });
+    current.count += step.count;
+    current.after = step.after;
+    if (step.after !== null) return restMs(parts);
+    endRound();
+    return betweenRoundsMs;
+  }
+
+  function endRound(): void {
+    if (round !== null && round.count > 0) pruned(round.count);
+    round = null;
   }
 
   return () => {
     stopped = true;
     cancel();
+    endRound();
   };
+}
+
+interface Round {
+  readonly before: number;
+  after: PruneMark | null;
+  count: number;
+}
+
+async function restMs({ store, clock }: Retention): Promise<number> {
+  const lastEventAt = await store.lastEventAt();
+  const busy = lastEventAt !== null && Math.abs(clock.now() - lastEventAt) < busyForMs;
+  return busy ? betweenStepsWhenBusyMs : betweenStepsMs;
+}
+
+/**
+ * The time to delete by. A clock that is more than a day away from the store's last sign of life is not believed until
+ * it went like one for 24 hours of uptime, over restarts too: one start with a wrong clock would delete everything.
+ */
+class BelievedClock {
+  readonly #parts: Retention;
+  #sign: SignOfLife | null = null;
+  #lookedAt: number;
+
+  constructor(parts: Retention) {
+    this.#parts = parts;
+    this.#lookedAt = parts.clock.elapsed();
+  }
+
+  /** Null while it is not believed. Keeps a sign of life. */
+  async now(): Promise<number | null> {
+    const { store, clock, doubted } = this.#parts;
+    const now = clock.now();
+    const elapsed = clock.elapsed();
+    const before = this.#sign ?? (await store.signOfLife()) ?? { seenAt: now, doubt: null };
+    const sign = judge(before, now, elapsed - this.#lookedAt);
+    await store.keepSignOfLife(sign);
+    this.#sign = sign;
+    this.#lookedAt = elapsed;
+    if (sign.doubt?.agreedMs === 0) doubted(now - sign.seenAt);
+    return sign.doubt === null ? now : null;
+  }
+}
+
+function judge({ seenAt, doubt }: SignOfLife, now: number, passedMs: number): SignOfLife {
+  const passed = Math.round(passedMs);
+  const believed = { seenAt: now, doubt: null };
+  const isNear = (time: number) => Math.abs(now - time) <= dayMs;
+  if (isNear(seenAt + passed)) return believed;
+  const agreedMs = doubt !== null && isNear(doubt.seenAt + passed) ? doubt.agreedMs + passed : 0;
+  return agreedMs >= dayMs ? believed : { seenAt: seenAt + passed, doubt: { seenAt: now, agreedMs } };
 }

@@ -4,22 +4,33 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { keepRetention } from '../src/retention.ts';
 import { openStore } from '../src/store/open.ts';
-import { arrival, configId, day, t0 } from './contract/store-fixtures.ts';
+import type { Store } from '../src/store/store.ts';
+import { arrival, carriedOut, configId, day, delivered, rejected, t0 } from './contract/store-fixtures.ts';
 
-/** A clock that stands still; its alarms go off when told. */
-function stillClock(now: number) {
+const hour = day / 24;
+const minute = hour / 60;
+
+/** A clock that is set by hand, and so is the uptime; its alarms go off when told. */
+function handClock(startsAt: number) {
   const alarms: { delayMs: number; run: () => void }[] = [];
-  return {
+  const clock = {
     alarms,
-    now: () => now,
-    elapsed: () => now,
+    time: startsAt,
+    uptime: 0,
+    now: () => clock.time,
+    elapsed: () => clock.uptime,
     after(delayMs: number, run: () => void) {
       const alarm = { delayMs, run };
       alarms.push(alarm);
       return () => void alarms.splice(alarms.indexOf(alarm), 1);
     },
     ring: () => alarms.shift()?.run(),
+    pass(ms: number) {
+      clock.time += ms;
+      clock.uptime += ms;
+    },
   };
+  return clock;
 }
 
 async function openTemporary() {
@@ -33,55 +44,175 @@ async function openTemporary() {
   return store;
 }
 
-const finished = (receivedAt: number) => arrival({ receivedAt }, { deliveries: [] });
-
-test('what is older than the retention goes, in small steps, and the rest stays', async () => {
-  const store = await openTemporary();
-  const old = Array.from({ length: 450 }, () => finished(t0));
-  const young = finished(t0 + 2 * day);
-  await Promise.all([...old, young].map((one) => store.accept(one)));
-  const clock = stillClock(t0 + 10 * day);
-  const steps: number[] = [];
+/** The retention of one process, by a clock of its own. */
+function retention(store: Store, startsAt: number) {
+  const clock = handClock(startsAt);
+  const seen = { pruned: [] as number[], doubted: [] as number[], failures: [] as unknown[] };
   const stop = keepRetention({
     store,
     clock,
     retentionMs: () => 9 * day,
-    pruned: (events) => void steps.push(events),
-    failed: (error) => expect.unreachable(String(error)),
+    pruned: (events) => void seen.pruned.push(events),
+    doubted: (aheadMs) => void seen.doubted.push(aheadMs),
+    failed: (error) => void seen.failures.push(error),
   });
-  for (const delayMs of [0, 0, 600_000]) {
+  /** Lets the next alarm go off, and gives the delay of the one after it. */
+  const ring = async () => {
     clock.ring();
-    await vi.waitFor(() => expect(clock.alarms).toMatchObject([{ delayMs }]));
+    await vi.waitFor(() => expect(clock.alarms).toHaveLength(1));
+    return clock.alarms[0]!.delayMs;
+  };
+  /** To the end of the round that begins next. */
+  const round = async () => {
+    while ((await ring()) !== 10 * minute);
+  };
+  return { clock, seen, stop, ring, round };
+}
+
+const finished = (receivedAt: number) => arrival({ receivedAt }, { deliveries: [] });
+const countOf = async (store: Store) => (await store.events({ limit: 1000 })).length;
+
+test('what is older than the retention goes, in small steps, and the rest stays', async () => {
+  const store = await openTemporary();
+  const old = Array.from({ length: 60 }, () => finished(t0));
+  const young = finished(t0 + 2 * day);
+  await Promise.all([...old, young].map((one) => store.accept(one)));
+  const { clock, seen, stop, ring } = retention(store, t0 + 10 * day);
+  // Nothing is deleted while a start has the first answers to give.
+  expect(await ring()).toBe(minute);
+  const left: number[] = [];
+  const delays: number[] = [];
+  while (delays.at(-1) !== 10 * minute) {
+    delays.push(await ring());
+    left.push(await countOf(store));
   }
-  expect(steps).toEqual([200, 200, 50]);
+  expect(left).toEqual([36, 11, 1, 1]);
+  expect(delays).toEqual([10, 10, 10, 10 * minute]);
   expect((await store.events({})).map(({ event }) => event.id)).toEqual([young.event.id]);
+  expect(seen).toEqual({ pruned: [60], doubted: [], failures: [] });
   stop();
   expect(clock.alarms).toEqual([]);
+});
+
+test('while events come it rests for longer between its steps', async () => {
+  const store = await openTemporary();
+  await Promise.all(Array.from({ length: 60 }, () => store.accept(finished(t0))));
+  const { clock, ring, stop } = retention(store, t0 + 10 * day);
+  await ring();
+  await store.accept(finished(clock.time));
+  expect(await ring()).toBe(100);
+  clock.pass(2000);
+  expect(await ring()).toBe(10);
+  stop();
+});
+
+test('a round that is stopped tells what it deleted', async () => {
+  const store = await openTemporary();
+  await Promise.all(Array.from({ length: 60 }, () => store.accept(finished(t0))));
+  const { ring, stop, seen } = retention(store, t0 + 10 * day);
+  await ring();
+  await ring();
+  stop();
+  expect(seen.pruned).toEqual([25]);
+});
+
+test('what is dead stays until somebody decides, however old it is', async () => {
+  const store = await openTemporary();
+  const [dead] = await carriedOut(store, [rejected, delivered]);
+  const first = retention(store, t0 + 400 * day);
+  await first.ring();
+  await first.round();
+  expect(await store.delivery(dead!)).toMatchObject({ state: 'dead' });
+  expect(await countOf(store)).toBe(1);
+  first.stop();
+});
+
+/** A store with an event of day 0, served until day 5. */
+async function servedForDays() {
+  const store = await openTemporary();
+  await store.accept(finished(t0));
+  const { ring, stop } = retention(store, t0 + 5 * day);
+  await ring();
+  stop();
+  return store;
+}
+
+test('a start with a clock far ahead deletes nothing, nor does the one after it', async () => {
+  const store = await servedForDays();
+  for (const start of [1, 2]) {
+    const { ring, round, seen, stop } = retention(store, t0 + 400 * day + start * hour);
+    await ring();
+    await round();
+    expect(await countOf(store)).toBe(1);
+    expect(seen.doubted).not.toEqual([]);
+    stop();
+  }
+  const right = retention(store, t0 + 5 * day + hour);
+  await right.ring();
+  await right.round();
+  expect(await countOf(store)).toBe(1);
+  right.clock.pass(5 * day);
+  await right.round();
+  expect(await countOf(store)).toBe(0);
+  expect(right.seen.doubted).toEqual([]);
+});
+
+test('a clock that jumps while the process runs deletes nothing', async () => {
+  const store = await servedForDays();
+  const { clock, ring, round, seen } = retention(store, t0 + 5 * day);
+  await ring();
+  clock.time += 400 * day;
+  await round();
+  clock.time -= 400 * day;
+  clock.pass(hour);
+  await round();
+  expect(await countOf(store)).toBe(1);
+  expect(seen).toEqual({ pruned: [], doubted: [400 * day], failures: [] });
+});
+
+test('a clock that goes on for 24 hours of uptime is believed, over restarts too', async () => {
+  const store = await servedForDays();
+  // Switched off for a month, and from then on by night.
+  for (const [start, left] of [
+    [0, 1],
+    [1, 1],
+    [2, 0],
+  ] as const) {
+    const { clock, ring, round, stop } = retention(store, t0 + 35 * day + start * 20 * hour);
+    await ring();
+    for (let hours = 0; hours < 9; hours += 1) {
+      clock.pass(hour);
+      await round();
+    }
+    expect(await countOf(store)).toBe(left);
+    stop();
+  }
+});
+
+test('a clock that jumps about is not believed', async () => {
+  const store = await servedForDays();
+  const { clock, ring, round } = retention(store, t0 + 100 * day);
+  await ring();
+  for (let hours = 0; hours < 26; hours += 1) {
+    clock.pass(hour);
+    clock.time += 2 * day;
+    await round();
+  }
+  expect(await countOf(store)).toBe(1);
 });
 
 test('a store that cannot be used is reported, and tried again later', async () => {
   const store = await openTemporary();
   await store.close();
-  const clock = stillClock(t0);
-  const failures: unknown[] = [];
-  const stop = keepRetention({
-    store,
-    clock,
-    retentionMs: () => day,
-    pruned: () => expect.unreachable(),
-    failed: (error) => void failures.push(error),
-  });
-  clock.ring();
-  await vi.waitFor(() => expect(clock.alarms).toHaveLength(1));
-  expect(failures).toMatchObject([{ name: 'StoreUnavailable' }]);
+  const { ring, seen, stop } = retention(store, t0);
+  expect(await ring()).toBe(10 * minute);
+  expect(seen.failures).toMatchObject([{ name: 'StoreUnavailable' }]);
   stop();
 });
 
 test('a store that is closed under the last step, after the stop, is no failure', async () => {
   const store = await openTemporary();
-  const clock = stillClock(t0);
-  const failed = vi.fn<(error: unknown) => void>();
-  const stop = keepRetention({ store, clock, retentionMs: () => day, pruned: () => {}, failed });
+  const { clock, seen, stop } = retention(store, t0);
   await store.close();
   clock.ring();
   stop();
@@ -89,6 +220,6 @@ test('a store that is closed under the last step, after the stop, is no failure'
   await new Promise((resolve) => {
     setImmediate(resolve);
   });
-  expect(failed).not.toHaveBeenCalled();
+  expect(seen.failures).toEqual([]);
   expect(clock.alarms).toEqual([]);
 });

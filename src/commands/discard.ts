@@ -6,7 +6,7 @@ const words = { done: 'is discarded', possible: 'pending, dead or held' };
 
 export async function discard(ids: readonly string[], options: ConfigOption, io: Io): Promise<number> {
   return withStore(options, io, async (store) => {
-    const results = await store.discard([...new Set(ids)]);
+    const results = await store.discard([...new Set(ids)], Date.now());
     return printManual(results, words, io) ? exit.ok : exit.problems;
   });
 }

@@ -13,7 +13,7 @@ import type { Database } from './sqlite/database.ts';
 import { failureKind } from './sqlite/failures.ts';
 import { makeFolder, refuseHardLinks, resolveLinks } from './sqlite/files.ts';
 import { defaultLimits, GroupCommit, type GroupCommitLimits } from './sqlite/group-commit.ts';
-import { pruneConfigs, pruneOld } from './sqlite/housekeeping.ts';
+import { keepSignOfLife, pruneConfigs, pruneOld, signOfLife } from './sqlite/housekeeping.ts';
 import { migrate } from './sqlite/migrate.ts';
 import { raise } from './sqlite/raise.ts';
 import * as read from './sqlite/read.ts';
@@ -93,7 +93,7 @@ function sqliteStore(connection: Connection, serve: boolean, limits: GroupCommit
     threadOf: (sink, thread) => reading((db) => threadOf(db, sink, thread)),
 
     replay: (items, now) => commit.write((tx) => replay(tx, items, now)),
-    discard: (deliveryIds) => commit.write((tx) => discard(tx, deliveryIds)),
+    discard: (deliveryIds, now) => commit.write((tx) => discard(tx, deliveryIds, now)),
 
     events: (filter) => reading((db) => read.events(db, filter)),
     event: (id) => reading((db) => read.event(db, id)),
@@ -118,11 +118,13 @@ function sqliteStore(connection: Connection, serve: boolean, limits: GroupCommit
         return row ? (JSON.parse(row.source) as Json) : null;
       }),
 
-    async prune(before, limit) {
-      const pruned = await commit.write((tx) => pruneOld(tx, before, limit));
-      if (pruned < limit) await commit.write((tx) => pruneConfigs(tx, before, savedConfigs));
+    async prune(query) {
+      const pruned = await commit.write((tx) => pruneOld(tx, query));
+      if (pruned.after === null) await commit.write((tx) => pruneConfigs(tx, query.before, savedConfigs));
       return pruned;
     },
+    signOfLife: () => reading(signOfLife),
+    keepSignOfLife: (sign) => commit.write((tx) => keepSignOfLife(tx, sign)),
     async probe() {
       await commit.write(({ db }) => db.run(writeProbe));
     },

@@ -68,7 +68,7 @@ export interface Store {
    */
   replay(items: readonly Replay[], now: number): Promise<ManualResult[]>;
   /** Gives up on purpose what is pending, dead or held. A digest that was not begun yet only loses the delivery named. */
-  discard(deliveryIds: readonly string[]): Promise<ManualResult[]>;
+  discard(deliveryIds: readonly string[], now: number): Promise<ManualResult[]>;
 
   /** Newest first. */
   events(filter: EventFilter): Promise<EventStory[]>;
@@ -102,12 +102,15 @@ export interface Store {
   config(id: string): Promise<Json | null>;
 
   /**
-   * Deletes at most `limit` events and notices from before `before` whose deliveries are all final (delivered, dead or
-   * discarded), with all that belongs to them. A digest that goes out under one of them is kept under the last of its
-   * others. Returns how many; fewer than `limit` means done, and then configs saved before `before` that nothing uses
-   * any more go too, except for those that this process saved.
+   * Looks at the next `limit` events or notices, oldest first, and deletes those whose deliveries were all delivered or
+   * discarded before `before`, with all that belongs to them; one without deliveries counts from when it came. A digest
+   * that goes out under one of them is kept under the last of its others. At the end of a round, configs saved before
+   * `before` that nothing uses any more go too, except for those that this process saved.
    */
-  prune(before: number, limit: number): Promise<number>;
+  prune(query: Prune): Promise<Pruned>;
+  /** Null as long as none was kept and no event came before there was one. */
+  signOfLife(): Promise<SignOfLife | null>;
+  keepSignOfLife(sign: SignOfLife): Promise<void>;
   /** Resolves when a write can be made; throws StoreUnavailable with the reason otherwise. */
   probe(): Promise<void>;
   /** Finishes the writes under way. Idempotent. */
@@ -277,6 +280,34 @@ export interface RejectedRequest {
   readonly faults: readonly string[];
   /** The start of the body, as text. */
   readonly body: string;
+}
+
+export interface Prune {
+  readonly before: number;
+  readonly limit: number;
+  /** Where the step before left off; a round begins without. */
+  readonly after?: PruneMark;
+}
+
+export interface PruneMark {
+  readonly of: 'events' | 'notices';
+  readonly at: number;
+  readonly seq: number;
+}
+
+export interface Pruned {
+  /** How many events and notices were deleted. */
+  readonly count: number;
+  /** Null: all that is old was looked at. */
+  readonly after: PruneMark | null;
+}
+
+/** What is known of the time, so that a clock that is wrong deletes nothing. */
+export interface SignOfLife {
+  /** When the store was last served, by a clock that was believed (ms). */
+  readonly seenAt: number;
+  /** What a clock says that is far from it: when last, and for how long it has gone like a clock while it was looked at. */
+  readonly doubt: { readonly seenAt: number; readonly agreedMs: number } | null;
 }
 
 export interface SinkCount {

@@ -1,15 +1,17 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parseAllDocuments, type Document } from 'yaml';
 import { connectors } from '../../connectors/index.ts';
 import { createMetrics } from '../../src/admin/metrics.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
+import type { Store } from '../../src/store/store.ts';
+import { arrival, configId, prune, t0 } from '../contract/store-fixtures.ts';
 import { run } from '../commands/tools.ts';
 import { imageEnv, last, read } from './dockerfile.ts';
 
@@ -139,6 +141,32 @@ describe('docs/deploy.md', () => {
     }
   });
 
+  test('lets Prometheus in where the Service is, and names what answers the Ingress', () => {
+    const named = (kind: string, path: (string | number)[]) =>
+      (ofKind(kind).getIn(path) as { toJSON(): { name: string; targetPort?: string }[] }).toJSON();
+    const container = named('Deployment', ['spec', 'template', 'spec', 'containers', 0, 'ports']);
+    const service = named('Service', ['spec', 'ports']);
+    expect(service.map(({ name, targetPort }) => [name, targetPort])).toEqual(
+      container.map(({ name }) => [name, name]),
+    );
+    expect(ofKind('Ingress').getIn(['spec', 'ingressClassName'])).toEqual(expect.any(String));
+  });
+
+  test('has room for the memory that was measured under load', () => {
+    const limits = ['spec', 'template', 'spec', 'containers', 0, 'resources', 'limits', 'memory'];
+    const [, measured = ''] = /(\d+) MB were measured/.exec(text) ?? [];
+    const [, limit = ''] = /^(\d+)Mi$/.exec(String(ofKind('Deployment').getIn(limits))) ?? [];
+    expect(Number(measured)).toBeGreaterThan(0);
+    expect(Number(limit)).toBeGreaterThanOrEqual(2 * Number(measured));
+  });
+
+  test('lets Compose read .env as docker run does', () => {
+    const compose = documents.find((document) => document.hasIn(['services', 'connector']));
+    const env = compose?.getIn(['services', 'connector', 'env_file']) as { toJSON(): unknown };
+    expect(env.toJSON()).toEqual([{ path: '.env', format: 'raw' }]);
+    expect(text).toContain('--env-file .env');
+  });
+
   test('runs one pod at a time', () => {
     expect(ofKind('Deployment').getIn(['spec', 'replicas'])).toBe(1);
     expect(ofKind('Deployment').getIn(['spec', 'strategy', 'type'])).toBe('Recreate');
@@ -166,21 +194,55 @@ describe('docs/deploy.md', () => {
   });
 });
 
-describe('the documented backup', () => {
+describe('the documented care of the store', () => {
   let folder = '';
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'backup-'));
+  let store: Store;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'care-'));
+    store = await openSqlite(join(folder, 'connector.db'), { serve: true });
+    await store.saveConfig({ id: configId, source: { rules: [] }, savedAt: t0 });
   });
-  afterAll(() => rm(folder, { recursive: true }));
-
-  test('is whole while the connector runs', async () => {
-    const store = await openSqlite(join(folder, 'connector.db'), { serve: true });
-    await store.saveConfig({ id: 'cfg_1', source: { rules: [] }, savedAt: 1 });
-    const script = /node -e "(.*vacuum into.*)"$/m.exec(text)?.[1]?.replaceAll('\\"', '"') ?? '';
-    await promisify(execFile)(process.execPath, ['-e', script.replaceAll('/data/', `${folder}/`)]);
+  afterEach(async () => {
     await store.close();
-    const backup = new DatabaseSync(join(folder, 'backup.db'));
-    expect(backup.prepare('select id from configs').all()).toMatchObject([{ id: 'cfg_1' }]);
-    backup.close();
+    await rm(folder, { recursive: true });
+  });
+
+  /** Runs each script of the page that this is found in, as a shell would pass it; and before it, what the page clears away. */
+  async function runScripts(containing: string): Promise<number> {
+    const cleared = new RegExp(`^docker exec connector rm -f /data/(\\S+)\\n.*${containing}`, 'm').exec(
+      text,
+    )?.[1];
+    if (cleared) await rm(join(folder, cleared), { force: true });
+    const scripts = Array.from(text.matchAll(/ -e "(.*)"$/gm), ([, script = '']) => script).filter((script) =>
+      script.includes(containing),
+    );
+    for (const script of scripts) {
+      const passed = script.replaceAll('\\"', '"').replaceAll('/data/', `${folder}/`);
+      await promisify(execFile)(process.execPath, ['-e', passed]);
+    }
+    return scripts.length;
+  }
+
+  test('makes a whole backup while the connector runs, also where there is one already', async () => {
+    for (const count of [1, 2]) {
+      await store.accept(arrival());
+      expect(await runScripts('vacuum into')).toBe(1);
+      const backup = new DatabaseSync(join(folder, 'backup.db'));
+      expect(backup.prepare('select count(*) as n from events').get()).toEqual({ n: count });
+      backup.close();
+    }
+  });
+
+  test('shrinks the file, while the connector runs too', async () => {
+    const raw = { filler: 'x'.repeat(10_000) };
+    const old = Array.from({ length: 100 }, () => arrival({ raw }, { deliveries: [] }));
+    await Promise.all(old.map((one) => store.accept(one)));
+    await prune(store, t0 + 1, 1000);
+    const young = await store.accept(arrival({ receivedAt: t0 + 1 }));
+    expect(await runScripts('vacuum;')).toBe(1);
+    expect((await stat(join(folder, 'connector.db'))).size).toBeLessThan(500_000);
+    await store.accept(arrival());
+    expect(await store.event(young.eventId)).not.toBeNull();
+    expect(await runScripts("'vacuum'")).toBe(1);
   });
 });

@@ -99,7 +99,7 @@ export function byHand(bench: () => Bench): void {
     const { store } = bench();
     const [dead, held, done] = await carriedOut(store, [rejected, unknown, delivered]);
     const [waiting] = idsOf(await store.accept(arrival()));
-    const results = await store.discard([dead!, held!, done!, waiting!, 'dlv_unknown_1']);
+    const results = await store.discard([dead!, held!, done!, waiting!, 'dlv_unknown_1'], t0);
     expect(results).toEqual([
       { deliveryId: dead, done: true },
       { deliveryId: held, done: true },
@@ -115,6 +115,6 @@ export function byHand(bench: () => Bench): void {
     const { store } = bench();
     const [id] = idsOf(await store.accept(arrival()));
     await claimDue(store);
-    expect(await store.discard([id!])).toEqual([{ deliveryId: id, done: false, state: 'sending' }]);
+    expect(await store.discard([id!], t0)).toEqual([{ deliveryId: id, done: false, state: 'sending' }]);
   });
 }

@@ -99,6 +99,16 @@ export function resultOf(
   };
 }
 
+/** A whole round. Returns how many went. */
+export async function prune(store: Store, before: number, limit = 10): Promise<number> {
+  let count = 0;
+  for (let step = await store.prune({ before, limit }); ;) {
+    count += step.count;
+    if (step.after === null) return count;
+    step = await store.prune({ before, limit, after: step.after });
+  }
+}
+
 /** The ids of the deliveries that an acceptance planned. */
 export function idsOf(acceptance: Acceptance, count = 1): string[] {
   return Array.from({ length: count }, (_, index) => deliveryId(acceptance.eventId, index + 1));

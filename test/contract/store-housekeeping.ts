@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { PruneMark } from '../../src/store/store.ts';
 import type { Bench } from './store.ts';
 import {
   arrival,
@@ -9,6 +10,7 @@ import {
   delivered,
   idsOf,
   planned,
+  prune,
   rejected,
   resultOf,
   retry,
@@ -26,7 +28,7 @@ export function housekeeping(bench: () => Bench): void {
     expect(await store.config('cfg_b')).toBeNull();
   });
 
-  test('prunes old events whose deliveries are all final, with all that belongs to them', async () => {
+  test('prunes old events whose deliveries are all over, with all that belongs to them', async () => {
     const { store } = bench();
     const came = arrival({ correlationId: 'first' }, { deliveries: [planned(), planned(), planned()] });
     const { eventId } = await store.accept(came);
@@ -35,29 +37,43 @@ export function housekeeping(bench: () => Bench): void {
     const claimed = await claimDue(store);
     await store.record([resultOf(claimed[0]!, delivered, { thread: 't' }), resultOf(claimed[1]!, rejected)]);
     await store.record([resultOf(claimed[2]!, unknown)]);
-    await store.discard([claimed[2]!.delivery.id]);
-    expect(await store.prune(t0, 10)).toBe(0);
-    expect(await store.prune(t0 + 1, 10)).toBe(1);
+    const stuck = claimed.slice(1).map(({ delivery }) => delivery.id);
+    await store.discard(stuck, t0 + 5);
+    expect(await prune(store, t0 + 5)).toBe(0);
+    expect(await prune(store, t0 + 6)).toBe(1);
     expect(await store.event(eventId)).toBeNull();
     expect(await store.delivery(claimed[0]!.delivery.id)).toBeNull();
     expect(await store.threadOf('slack', 't')).toBeNull();
     expect(await store.deliveries({ states: ['dead', 'delivered', 'discarded'] })).toEqual([]);
-    const again = arrival({ candidateId, correlationId: 'first', receivedAt: t0 + 1 });
+    const again = arrival({ candidateId, correlationId: 'first', receivedAt: t0 + 6 });
     expect(await store.accept(again)).toMatchObject({ duplicate: false });
     expect((await store.event(again.event.id))?.duplicates).toEqual([]);
     const later = arrival({ candidateId, correlationId: 'repeated', receivedAt: t0 + 2 * day });
     expect(await store.accept(later)).toMatchObject({ duplicate: false });
   });
 
-  test('never prunes an event with a delivery that is not final', async () => {
+  test('never prunes an event with a delivery that is on its way, or that a person has to decide about', async () => {
     const { store } = bench();
-    await carriedOut(store, [retry, unknown]);
+    const [, , dead] = await carriedOut(store, [retry, unknown, rejected]);
     const [sending] = idsOf(await store.accept(arrival()));
     await claimDue(store);
     await store.accept(arrival({}, { deliveries: [planned({ dueAt: t0 + 400 * day })] }));
-    expect(await store.prune(t0 + 500 * day, 10)).toBe(0);
+    expect(await prune(store, t0 + 500 * day)).toBe(0);
     expect(await store.delivery(sending!)).toMatchObject({ state: 'sending' });
-    expect(await store.events({})).toHaveLength(4);
+    expect(await store.events({})).toHaveLength(5);
+    await store.discard([dead!], t0 + 500 * day);
+    expect(await prune(store, t0 + 500 * day)).toBe(0);
+    expect(await prune(store, t0 + 500 * day + 1)).toBe(1);
+  });
+
+  test('counts the age of an event from the end of its last delivery, not from when it came', async () => {
+    const { store } = bench();
+    await store.accept(arrival({}, { deliveries: [planned(), planned({ lane: 'late' })] }));
+    const [early] = await claimDue(store);
+    const [late] = await claimDue(store, t0 + 30 * day, 'late');
+    await store.record([resultOf(early!, delivered), resultOf(late!, delivered)]);
+    expect(await prune(store, t0 + 30 * day)).toBe(0);
+    expect(await prune(store, t0 + 31 * day)).toBe(1);
   });
 
   test('prunes in steps of the given size, oldest first', async () => {
@@ -65,11 +81,26 @@ export function housekeeping(bench: () => Bench): void {
     await carriedOut(store, [delivered], t0 + 2);
     const [, newest] = await carriedOut(store, [delivered, delivered], t0 + 3);
     await store.accept(arrival({ receivedAt: t0 }, { deliveries: [] }));
-    expect(await store.prune(t0 + day, 3)).toBe(3);
+    const step = await store.prune({ before: t0 + day, limit: 3 });
+    expect(step).toMatchObject({ count: 3, after: { of: 'events' } });
     expect((await store.events({})).flatMap(({ deliveries }) => deliveries.map(({ id }) => id))).toEqual([
       newest,
     ]);
-    expect(await store.prune(t0 + day, 3)).toBe(1);
+    expect(await store.prune({ before: t0 + day, limit: 3, after: step.after! })).toMatchObject({ count: 1 });
+  });
+
+  test('looks in each step at what comes after the last, however much of it stays', async () => {
+    const { store } = bench();
+    await carriedOut(store, [rejected, rejected, delivered, rejected, delivered]);
+    const counts: number[] = [];
+    let after: PruneMark | undefined | null;
+    while (after !== null) {
+      const step = await store.prune({ before: t0 + day, limit: 2, ...(after && { after }) });
+      counts.push(step.count);
+      ({ after } = step);
+    }
+    expect(counts).toEqual([0, 1, 1, 0]);
+    expect((await store.counts())[0]?.states).toMatchObject({ dead: 3, delivered: 0 });
   });
 
   test('still knows a later event of the same content after the first is pruned', async () => {
@@ -79,7 +110,7 @@ export function housekeeping(bench: () => Bench): void {
     const second = arrival({ candidateId, correlationId: 'second', receivedAt: t0 + 2 * day });
     await store.accept(first);
     await store.accept(second);
-    expect(await store.prune(t0 + 1, 10)).toBe(1);
+    expect(await prune(store, t0 + 1)).toBe(1);
     const retry2 = arrival({ candidateId, correlationId: 'second', receivedAt: t0 + 9 * day });
     expect(await store.accept(retry2)).toMatchObject({ duplicate: true, eventId: second.event.id });
   });
@@ -98,13 +129,27 @@ export function housekeeping(bench: () => Bench): void {
       const sources = await Promise.all(ids.map((id) => store.config(id)));
       return ids.filter((_, index) => sources[index] !== null);
     };
-    expect(await store.prune(t0, 10)).toBe(0);
+    expect(await prune(store, t0)).toBe(0);
     expect(await kept()).toEqual([configId, 'cfg_event', 'cfg_replay', 'cfg_unused', 'cfg_new']);
-    expect(await store.prune(t0 + 1, 10)).toBe(1);
+    expect(await prune(store, t0 + 1)).toBe(1);
     expect(await kept()).toEqual([configId, 'cfg_replay', 'cfg_new']);
-    await store.discard([replayed!]);
-    expect(await store.prune(t0 + 2 * day, 10)).toBe(1);
+    await store.discard([replayed!], t0);
+    expect(await prune(store, t0 + 2 * day)).toBe(1);
     // This process saved it, so it may be in force with no event yet.
     expect(await kept()).toEqual([configId]);
+  });
+
+  test('keeps the last sign of life, for every process', async () => {
+    const { store, home } = bench();
+    expect(await store.signOfLife()).toBeNull();
+    const signs = [
+      { seenAt: t0, doubt: null },
+      { seenAt: t0, doubt: { seenAt: t0 + 400 * day, agreedMs: 5 } },
+      { seenAt: t0 + 1, doubt: null },
+    ];
+    for (const sign of signs) {
+      await store.keepSignOfLife(sign);
+      expect(await (await home.open()).signOfLife()).toEqual(sign);
+    }
   });
 }

@@ -10,6 +10,7 @@ import {
   minute,
   notice,
   planned,
+  prune,
   rejected,
   resultOf,
   retry,
@@ -46,10 +47,10 @@ const rescue = fc.record({ op: fc.constant('rescue' as const) });
 const defer = fc.record({ op: fc.constant('defer' as const), pick, byMs: fc.nat({ max: 10 * minute }) });
 const replay = fc.record({ op: fc.constant('replay' as const), pick, plan });
 const discard = fc.record({ op: fc.constant('discard' as const), pick });
-const prune = fc.record({ op: fc.constant('prune' as const), ageMs: fc.nat({ max: 20 * minute }) });
+const pruning = fc.record({ op: fc.constant('prune' as const), ageMs: fc.nat({ max: 20 * minute }) });
 
 const often = [accept, claim, record].flatMap((op) => [op, op, op]);
-const step = fc.oneof(...often, wait, wait, raise, rescue, defer, replay, discard, prune);
+const step = fc.oneof(...often, wait, wait, raise, rescue, defer, replay, discard, pruning);
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 type Plan = typeof plan extends fc.Arbitrary<infer T> ? T : never;
 type StepOf<Op extends Step['op']> = Extract<Step, { op: Op }>;
@@ -104,7 +105,7 @@ class Both {
         return this.#rescue();
       case 'prune': {
         const before = this.#now - one.ageMs;
-        return [await this.#store.prune(before, 1000), this.#model.prune(before)];
+        return [await prune(this.#store, before), this.#model.prune(before)];
       }
       case 'wait':
         this.#now += one.ms;
@@ -130,10 +131,10 @@ class Both {
   /** So that the next run begins with nothing. */
   async empty(): Promise<void> {
     await this.#store.rescue(this.#now, 0);
-    const open = await this.#store.deliveries({ states: ['pending', 'held'] });
+    const open = await this.#store.deliveries({ states: ['pending', 'held', 'dead'] });
     const ids = open.map(({ id }) => id);
-    await this.#store.discard(ids);
-    await this.#store.prune(this.#now + minute, 1000);
+    await this.#store.discard(ids, this.#now);
+    await prune(this.#store, this.#now + minute);
   }
 
   async #accept(one: StepOf<'accept'>): Promise<Compared> {
@@ -206,8 +207,8 @@ class Both {
       await this.#store.replay([{ deliveryId: id, configId, planned: to }], this.#now);
       this.#model.replay(id, configId, to, this.#now);
     } else {
-      await this.#store.discard([id]);
-      this.#model.discard(id);
+      await this.#store.discard([id], this.#now);
+      this.#model.discard(id, this.#now);
     }
   }
 

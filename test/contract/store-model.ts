@@ -25,11 +25,13 @@ interface KeptNotice {
 
 export type KeptDelivery = { -readonly [key in keyof Delivery]: Delivery[key] } & {
   startedAt: number;
+  endedAt: number;
   message: Json | null;
   history: Attempt[];
 };
 
-const final: ReadonlySet<Delivery['state']> = new Set(['delivered', 'dead', 'discarded']);
+/** Nobody has to decide about it any more. */
+const final: ReadonlySet<Delivery['state']> = new Set(['delivered', 'discarded']);
 
 /** What a store has to do, in the plainest way: lists that are searched from end to end. */
 export class StoreModel {
@@ -132,6 +134,7 @@ export class StoreModel {
     if (found?.state !== 'sending' || found.attempts !== attempt.number) return;
     for (const kept of this.#together(found)) {
       Object.assign(kept, { state, dueAt: dueAt ?? kept.dueAt, uncertain, progress, lastError });
+      kept.endedAt = result.settledAt;
       if (attempt.outcome.outcome === 'unknown') kept.replayed = false;
       if (attempt.outcome.outcome === 'delivered') kept.receipt = attempt.outcome.receipt;
       kept.message = message ?? kept.message;
@@ -171,21 +174,21 @@ export class StoreModel {
     }
   }
 
-  discard(id: string): void {
+  discard(id: string, now: number): void {
     const found = this.find(id);
     if (!found || !['pending', 'dead', 'held'].includes(found.state)) return;
-    for (const kept of this.#together(found)) kept.state = 'discarded';
+    for (const kept of this.#together(found)) Object.assign(kept, { state: 'discarded', endedAt: now });
   }
 
   prune(before: number): number {
     const pruned =
       removeAll(
         this.events,
-        ({ arrival, deliveries }) => arrival.event.receivedAt < before && isOver(deliveries),
+        ({ arrival, deliveries }) => arrival.event.receivedAt < before && isOver(deliveries, before),
       ) +
       removeAll(
         this.#notices,
-        ({ arrival, deliveries }) => arrival.notice.raisedAt < before && isOver(deliveries),
+        ({ arrival, deliveries }) => arrival.notice.raisedAt < before && isOver(deliveries, before),
       );
     for (const kept of this.#all()) {
       if (kept.carrier !== null && !this.find(kept.carrier)) {
@@ -240,7 +243,7 @@ export class StoreModel {
 }
 
 function toStory(kept: KeptDelivery): DeliveryStory {
-  const { startedAt: _, ...story } = kept;
+  const { startedAt: _, endedAt: __, ...story } = kept;
   return story;
 }
 
@@ -257,8 +260,8 @@ function cameUnder({ arrival, duplicates }: KeptEvent, correlationId: string): b
   return [arrival.event, ...duplicates].some((one) => one.correlationId === correlationId);
 }
 
-function isOver(deliveries: readonly KeptDelivery[]): boolean {
-  return deliveries.every(({ state }) => final.has(state));
+function isOver(deliveries: readonly KeptDelivery[], before: number): boolean {
+  return deliveries.every(({ state, endedAt }) => final.has(state) && endedAt < before);
 }
 
 /** Returns how many. */
@@ -287,6 +290,7 @@ function fresh(planned: PlannedDelivery, configId: string, createdAt: number): K
     receipt: null,
     lastError: null,
     startedAt: 0,
+    endedAt: 0,
     message: null,
     history: [],
   };

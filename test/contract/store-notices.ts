@@ -11,6 +11,7 @@ import {
   minute,
   notice,
   planned,
+  prune,
   rejected,
   resultOf,
   retry,
@@ -141,7 +142,7 @@ export function notices(bench: () => Bench): void {
     const after = await store.deliveries({ states: ['dead'], after: first! });
     expect(after.map(({ id }) => id)).toEqual([second]);
     await store.replay([{ deliveryId: first!, configId, planned: planned() }], t0 + 1);
-    await store.discard([second!]);
+    await store.discard([second!], t0);
     expect((await store.notice(raised.id))?.deliveries.map(({ state }) => state)).toEqual([
       'pending',
       'discarded',
@@ -151,20 +152,20 @@ export function notices(bench: () => Bench): void {
     ]);
   });
 
-  test('prunes old notices whose deliveries are all final', async () => {
+  test('prunes old notices whose deliveries are all over', async () => {
     const { store, home } = bench();
     await store.saveConfig({ id: 'cfg_old', source: {}, savedAt: t0 });
     const over = notice();
     await store.raise({ notice: over, configId: 'cfg_old', deliveries: [planned()], quietMs: hour });
     await raise(notice(), [planned({ dueAt: t0 + day })]);
-    await raise(notice({ raisedAt: t0 + 1 }), []);
+    await raise(notice({ raisedAt: t0 + 6 }), []);
     const [claimed] = await claimDue(store);
     await store.record([resultOf(claimed!, delivered)]);
     await carriedOut(store, [delivered]);
     const other = await home.open();
-    expect(await other.prune(t0 + 1, 1)).toBe(1);
-    expect(await other.config('cfg_old')).not.toBeNull();
-    expect(await other.prune(t0 + 1, 2)).toBe(1);
+    expect(await prune(other, t0 + 1)).toBe(0);
+    expect(await prune(other, t0 + 6, 2)).toBe(2);
+    expect(await store.events({})).toEqual([]);
     expect(await store.notices({})).toHaveLength(2);
     expect(await store.delivery(claimed!.delivery.id)).toBeNull();
     expect(await other.config('cfg_old')).toBeNull();
@@ -179,7 +180,7 @@ export function notices(bench: () => Bench): void {
     const held = { sink: 'slack', count: 3, firstAt: ended, reason: 'No answer within 10 s.' };
     expect(await store.heldSince(ended - 1)).toEqual([held]);
     expect(await store.heldSince(ended)).toEqual([{ ...held, count: 1, firstAt: ended + minute }]);
-    await store.discard([first!]);
+    await store.discard([first!], t0);
     expect(await store.heldSince(ended - 1)).toEqual([{ ...held, count: 2 }]);
   });
 

@@ -1,12 +1,14 @@
 import type { DeliveryState } from '../../model.ts';
 import { of, query } from './query.ts';
 
-export interface PrunableRow {
+export interface OldRow {
   readonly seq: number;
   readonly config_id: string;
+  readonly at: number;
+  readonly over: number;
 }
 
-export interface PrunableEventRow extends PrunableRow {
+export interface OldEventRow extends OldRow {
   readonly content: number;
 }
 
@@ -41,18 +43,22 @@ export const unusedConfigs = query<{ readonly id: string }>(
 
 export const deleteConfig = `delete from configs where id = $1`;
 
-const notFinal = (seq: string) =>
-  `select 1 from deliveries d where d.seq ${of(seq)} and d.state in ('pending', 'sending', 'held')`;
+/** What is dead or held is a person's to decide about, however old it is. */
+const stays = (seq: string) =>
+  `select 1 from deliveries d where d.seq ${of(seq)} and (d.state in ('pending', 'sending', 'dead', 'held')
+    or coalesce(d.ended_at, d.discarded_at) >= $1)`;
 
-/** Events whose deliveries are all final. */
-export const prunableEvents = query<PrunableEventRow>(`
-  select e.seq, coalesce(e.content, e.seq) as content, e.config_id from events e
-  where e.received_at < $1 and not exists (${notFinal('e.seq')})
-  order by e.received_at limit $2`);
+/** The next ones from before $1 that come after the time $2 and the seq $3; `over` where nothing keeps it any more. */
+export const oldEvents = query<OldEventRow>(`
+  select e.seq, coalesce(e.content, e.seq) as content, e.config_id, e.received_at as at,
+    case when exists (${stays('e.seq')}) then 0 else 1 end as over
+  from events e where e.received_at < $1 and (e.received_at, e.seq) > ($2, $3)
+  order by e.received_at, e.seq limit $4`);
 
-export const prunableNotices = query<PrunableRow>(`
-  select n.seq, n.config_id from notices n where n.raised_at < $1 and not exists (${notFinal('n.seq')})
-  order by n.raised_at limit $2`);
+export const oldNotices = query<OldRow>(`
+  select n.seq, n.config_id, n.raised_at as at, case when exists (${stays('n.seq')}) then 0 else 1 end as over
+  from notices n where n.raised_at < $1 and (n.raised_at, n.seq) > ($2, $3)
+  order by n.raised_at, n.seq limit $4`);
 
 /** The deliveries for an event or a notice. */
 export const plannedFor = query<PlannedCountRow>(`
@@ -81,3 +87,15 @@ export const deleteEvent = `delete from events where seq = $1`;
 export const deleteNotice = `delete from notices where seq = $1`;
 
 export const writeProbe = `update probe set written = 1 - written`;
+
+export interface LifeRow {
+  readonly seen_at: number;
+  readonly doubted_at: number | null;
+  readonly agreed_ms: number;
+}
+
+export const life = query<LifeRow>(`select seen_at, doubted_at, agreed_ms from life where id = 1`);
+
+export const keepLife = `
+  insert into life (id, seen_at, doubted_at, agreed_ms) values (1, $1, $2, $3)
+  on conflict (id) do update set seen_at = $1, doubted_at = $2, agreed_ms = $3`;

@@ -39,12 +39,16 @@ function replayOne(
   tallies.planned(sink, 'pending', count);
 }
 
-export function discard(transaction: Transaction, deliveryIds: readonly string[]): ManualResult[] {
+export function discard(
+  transaction: Transaction,
+  deliveryIds: readonly string[],
+  now: number,
+): ManualResult[] {
   const { db, tallies } = transaction;
   const givenUp = new Changes(transaction, ['pending', 'dead', 'held']);
   return deliveryIds.map((deliveryId) =>
     givenUp.make(deliveryId, (found) => {
-      tallies.moved(found.sink, found.state, 'discarded', apply(db, sql.discard, found));
+      tallies.moved(found.sink, found.state, 'discarded', apply(db, sql.discard, found, now));
     }),
   );
 }

@@ -1,23 +1,43 @@
 import * as sql from '../sql/housekeeping.ts';
+import type { Prune, Pruned, PruneMark, SignOfLife } from '../store.ts';
 import type { Database } from './database.ts';
 import type { Transaction } from './transaction.ts';
 
-/** Removes old events and notices; see Store.prune. Returns how many. */
-export function pruneOld(transaction: Transaction, before: number, limit: number): number {
-  const events = pruneEvents(transaction, before, limit);
-  return events + pruneNotices(transaction, before, limit - events);
+const oldest: PruneMark = { of: 'events', at: Number.MIN_SAFE_INTEGER, seq: 0 };
+
+/** See Store.prune; without the configs. */
+export function pruneOld(transaction: Transaction, { before, limit, after = oldest }: Prune): Pruned {
+  const prune = after.of === 'events' ? pruneEvents : pruneNotices;
+  const { rows, over } = prune(transaction, before, after, limit);
+  const last = rows.at(-1);
+  if (last && rows.length === limit) {
+    return { count: over, after: { of: after.of, at: last.at, seq: last.seq } };
+  }
+  return { count: over, after: after.of === 'events' ? { ...oldest, of: 'notices' } : null };
 }
 
-function pruneEvents(transaction: Transaction, before: number, limit: number): number {
+interface Looked {
+  readonly rows: readonly sql.OldRow[];
+  /** How many of them went. */
+  readonly over: number;
+}
+
+function pruneEvents(
+  transaction: Transaction,
+  before: number,
+  { at, seq }: PruneMark,
+  limit: number,
+): Looked {
   const { db } = transaction;
-  const events = db.all(sql.prunableEvents, before, limit);
-  for (const event of events) {
+  const rows = db.all(sql.oldEvents, before, at, seq, limit);
+  const over = rows.filter((row) => row.over === 1);
+  for (const event of over) {
     handOverDigests(db, event.seq);
     forget(transaction, event);
     db.run(sql.deleteCorrelations, event.content, event.seq);
     db.run(sql.deleteEvent, event.seq);
   }
-  return events.length;
+  return { rows, over: over.length };
 }
 
 /**
@@ -32,17 +52,23 @@ function handOverDigests(db: Database, eventSeq: number): void {
   }
 }
 
-function pruneNotices(transaction: Transaction, before: number, limit: number): number {
-  const notices = transaction.db.all(sql.prunableNotices, before, limit);
-  for (const notice of notices) {
+function pruneNotices(
+  transaction: Transaction,
+  before: number,
+  { at, seq }: PruneMark,
+  limit: number,
+): Looked {
+  const rows = transaction.db.all(sql.oldNotices, before, at, seq, limit);
+  const over = rows.filter((row) => row.over === 1);
+  for (const notice of over) {
     forget(transaction, notice);
     transaction.db.run(sql.deleteNotice, notice.seq);
   }
-  return notices.length;
+  return { rows, over: over.length };
 }
 
 /** Takes an event's or notice's deliveries, and its own part, out of what is counted. */
-function forget({ db, tallies }: Transaction, { seq, config_id: configId }: sql.PrunableRow): void {
+function forget({ db, tallies }: Transaction, { seq, config_id: configId }: sql.OldRow): void {
   for (const { sink, state, config_id, n } of db.all(sql.plannedFor, seq)) {
     tallies.planned(sink, state, -n);
     if (config_id !== null) tallies.used(config_id, -n);
@@ -56,4 +82,15 @@ export function pruneConfigs({ db }: Transaction, before: number, keep: Readonly
   for (const { id } of db.all(sql.unusedConfigs, before)) {
     if (!keep.has(id)) db.run(sql.deleteConfig, id);
   }
+}
+
+export function signOfLife(db: Database): SignOfLife | null {
+  const row = db.get(sql.life);
+  if (!row) return null;
+  const { seen_at: seenAt, doubted_at: doubtedAt, agreed_ms: agreedMs } = row;
+  return { seenAt, doubt: doubtedAt === null ? null : { seenAt: doubtedAt, agreedMs } };
+}
+
+export function keepSignOfLife({ db }: Transaction, { seenAt, doubt }: SignOfLife): void {
+  db.run(sql.keepLife, seenAt, doubt?.seenAt ?? null, doubt?.agreedMs ?? 0);
 }

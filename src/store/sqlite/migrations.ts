@@ -154,4 +154,18 @@ export const migrations: readonly string[] = [
   alter table deliveries add column replayed integer not null default 0 check (replayed in (0, 1));
   update deliveries set replayed = 1 where state = 'pending' and attempts > 0 and due_at = since;
   `,
+  `
+  -- Retention counts from there; null also where it was discarded by an earlier version.
+  alter table deliveries add column discarded_at integer check (discarded_at is null or state = 'discarded');
+
+  -- When the store was last served, by a clock that was believed; and what another clock said since. See SignOfLife.
+  create table life (
+    id integer primary key check (id = 1),
+    seen_at integer not null,
+    doubted_at integer,
+    agreed_ms integer not null,
+    check (doubted_at is not null or agreed_ms = 0)
+  ) strict;
+  insert into life select 1, received_at, null, 0 from events order by received_at desc limit 1;
+  `,
 ];

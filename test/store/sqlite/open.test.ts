@@ -136,6 +136,7 @@ test('brings a store of an older version up to date, with all that is in it', as
   const store = await openStore(`sqlite:${path}`, { serve: true });
   const [claimed] = await store.claim({ lane: 'slack #hiring', now: t0, limit: 1 });
   expect(claimed?.delivery).toMatchObject({ replayed: false, attempts: 1 });
+  expect(await store.signOfLife()).toEqual({ seenAt: t0, doubt: null });
   await store.close();
 });
 
