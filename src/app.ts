@@ -6,10 +6,12 @@ import { createAdmin } from './admin/server.ts';
 import { systemClock } from './clock.ts';
 import type { Config } from './config/config.ts';
 import { LiveConfig } from './config/live.ts';
-import { loadConfig } from './config/load.ts';
+import { parseConfig, textOf } from './config/load.ts';
 import { compilePlan } from './config/plan.ts';
 import { Plans } from './config/plans.ts';
-import { watchConfig } from './config/watch.ts';
+import { reloadConfig } from './config/reload.ts';
+import { readText } from './config/text/read.ts';
+import { markOf, watchConfig } from './config/watch.ts';
 import { ConnectedSinks } from './deliveries/connected-sinks.ts';
 import { observeAttempts } from './deliveries/observe.ts';
 import { Worker, type WorkerParts } from './deliveries/worker.ts';
@@ -37,12 +39,14 @@ type Env = Readonly<Record<string, string | undefined>>;
 const requestsGraceMs = 2000;
 const attemptsGraceMs = 5000;
 
+const reloadThread = new URL('./reload-thread.ts', import.meta.url);
+
 /** Joins the parts and starts them. Throws ConfigError, StoreUnavailable or CannotListen when it cannot. */
 export async function startApp(file: string, env: Env): Promise<App> {
   // Ends what was started, the last first: where a step fails, and when the app stops.
   await using starting = new AsyncDisposableStack();
-  const load = () => loadConfig(file, { env, connectors });
-  const live = new LiveConfig(await load());
+  const read = await readText(file, { onlyRegular: true });
+  const live = new LiveConfig(parseConfig(textOf(read, file), file, { env, connectors }));
   const config = () => live.config;
   const log = await createLogger({ ...config().log, mask: (line) => config().mask(line) });
   const store = starting.adopt(
@@ -88,7 +92,9 @@ export async function startApp(file: string, env: Env): Promise<App> {
   starting.defer(() => worker.stop(attemptsGraceMs));
   const rescued = await worker.start();
 
-  const watch = watchConfig(file, load, {
+  const watch = watchConfig(file, {
+    inForce: markOf(read),
+    load: (text, signal) => reloadConfig(text, file, { env, connectors, thread: reloadThread, signal }),
     onLoaded: async (next) => {
       await adopt(next);
       log.info({ file }, 'config reloaded');

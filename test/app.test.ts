@@ -252,14 +252,14 @@ describe('a changed config', () => {
     await vi.waitFor(
       async () =>
         expect(await metric(app.adminUrl, 'config_loaded_timestamp_seconds')).toBeGreaterThan(loadedAt),
-      { timeout: 5000 },
+      { timeout: 15_000 },
     );
     await post(app, { candidateId: 'After' });
     await done();
 
     await writeFile(file, louder.replace('Look:', 'Never: {{ evnt.id }}'));
     await vi.waitFor(async () => expect(await metric(app.adminUrl, 'config_reload_failed')).toBe(1), {
-      timeout: 5000,
+      timeout: 15_000,
     });
     expect(await readiness(app.receiverUrl)).toEqual({
       status: 200,
@@ -278,7 +278,7 @@ describe('a changed config', () => {
     await post(app, { candidateId: 'Still' });
     await writeFile(file, louder);
     await vi.waitFor(async () => expect(await metric(app.adminUrl, 'config_reload_failed')).toBe(0), {
-      timeout: 5000,
+      timeout: 15_000,
     });
     await done();
     expect(tools.slack.messages.map(({ text }) => text)).toEqual([
@@ -299,7 +299,7 @@ describe('a changed config', () => {
     await vi.waitFor(
       async () =>
         expect(await metric(app.adminUrl, 'config_loaded_timestamp_seconds')).toBeGreaterThan(loadedAt),
-      { timeout: 5000 },
+      { timeout: 15_000 },
     );
     await tools.slack.start();
     await done();

@@ -1,4 +1,5 @@
 import { createPrivateKey } from 'node:crypto';
+import { constants } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { Secret, secret } from '../../src/connector.ts';
@@ -34,7 +35,8 @@ export async function readAccount(given: Credentials): Promise<ServiceAccount> {
 async function textOf(jsonOrPath: string): Promise<string> {
   if (jsonOrPath.trimStart().startsWith('{')) return jsonOrPath;
   try {
-    return await readFile(jsonOrPath, 'utf8');
+    // A pipe in its place would keep a thread waiting, and there are four.
+    return await readFile(jsonOrPath, { encoding: 'utf8', flag: constants.O_RDONLY | constants.O_NONBLOCK });
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'unreadable';
     throw unusable(`the file that it names cannot be read (${code})`);

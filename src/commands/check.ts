@@ -1,5 +1,5 @@
 import { formatProblem, inOrder } from '../config/report.ts';
-import { ConfigError, type Config, type SinkConfig } from '../config/config.ts';
+import { ConfigError, type CheckedConfig, type Config, type SinkConfig } from '../config/config.ts';
 import { runScenarios } from '../config/scenarios.ts';
 import { sampleFailures, sampleMessages } from '../deliveries/samples.ts';
 import type { LiveCheck } from '../connector.ts';
@@ -32,7 +32,7 @@ function asReport(error: unknown): string {
   throw error;
 }
 
-function summary(config: Config): string {
+function summary(config: CheckedConfig): string {
   const parts = [
     count(config.plan.then.length, 'rule'),
     count(config.sinks.size, 'sink'),

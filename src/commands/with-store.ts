@@ -1,5 +1,5 @@
 import { connectors } from '../../connectors/index.ts';
-import type { Config } from '../config/config.ts';
+import type { CheckedConfig, Config } from '../config/config.ts';
 import { loadConfig, loadStoreUrl, sinkNames } from '../config/load.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
@@ -11,7 +11,7 @@ export interface ConfigOption {
   readonly config: string;
 }
 
-export function configOf(options: ConfigOption, io: Io): Promise<Config> {
+export function configOf(options: ConfigOption, io: Io): Promise<CheckedConfig> {
   return loadConfig(options.config, { env: io.env, connectors });
 }
 

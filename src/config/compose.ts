@@ -4,11 +4,11 @@ import { closest } from '../suggest.ts';
 import { checkNoConnector, checkUnused } from './checks/checks.ts';
 import { crossChecks } from './checks/cross-checks.ts';
 import type { Fault, Report } from './fault.ts';
-import { error } from './fault.ts';
-import { findSecrets, masker } from './mask.ts';
+import { error, pathText } from './fault.ts';
+import { findSecrets, masker, type FoundSecret } from './mask.ts';
 import type { PlanSource } from './plan-source.ts';
 import { actionsOf, entries, planKeys, planSource } from './plan-source.ts';
-import { buildPlan } from './plan.ts';
+import { buildingPlan } from './plan.ts';
 import type { Parts } from './parts.ts';
 import { partsOf } from './references/references.ts';
 import type { Surroundings } from './references/values.ts';
@@ -20,6 +20,7 @@ import { settings } from './schema/settings.ts';
 import type { Reading } from './schema/validate.ts';
 import { validate } from './schema/validate.ts';
 import { connectorOfSink, readSinks } from './sinks.ts';
+import { runThrough, type Steps } from './steps.ts';
 import { strings } from './walk.ts';
 
 export interface LoadOptions extends Surroundings {
@@ -32,7 +33,12 @@ export interface Composed extends Parts {
   /** What nothing uses; not of interest where there are errors. */
   readonly unused: readonly Fault[];
   readonly mask: (text: string) => string;
+  /** See Values. */
+  readonly isFileMissing: boolean;
 }
+
+/** What a process needs of it. */
+export type Running = Omit<Parts, 'scenarios'> & Pick<Composed, 'mask'>;
 
 interface Composing extends Reading {
   readonly connectors: LoadOptions['connectors'];
@@ -46,24 +52,43 @@ export function compose(value: Json, options: LoadOptions): Composed {
   const values = new Values(options);
   const { faults, report } = collector(referenceFaults(value, values));
   const config = readTop(value, report);
-  const parts = readParts(config, { resolve: lenient(values), report, connectors: options.connectors });
-  const sinkOptions = [...parts.sinks].map(([name, sink]) => [name, sink.options] as const);
-  const secrets = [...findSecrets({ ...parts.settings, sinks: Object.fromEntries(sinkOptions) })];
-  for (const fault of crossChecks(config, parts, secrets)) report(fault);
+  const reading = { resolve: lenient(values), report, connectors: options.connectors };
+  const parts = runThrough(readingParts(config, reading));
+  const scenarios = readScenarios(config['scenarios'], reading);
+  const secrets = secretsOf(parts);
+  for (const fault of crossChecks(config, { ...parts, scenarios }, secrets)) report(fault);
   const unused = checkUnused(parts.source, parts.sinks.keys());
   const mask = masker(values.secretsAmong(secrets.map((secret) => secret.value)));
-  return { ...parts, faults, unused, mask };
+  return { ...parts, scenarios, faults, unused, mask, isFileMissing: values.isFileMissing };
 }
 
-function readParts(config: JsonMap, composing: Composing): Parts {
-  const source = readSource(config, composing);
-  return {
-    settings: readSettings(config, composing),
-    sinks: readSinks(config['sinks'], composing),
-    source,
-    plan: config['rules'] === undefined ? null : buildPlan(source, composing),
-    scenarios: readScenarios(config['scenarios'], composing),
+/** What a process runs by, of values that were found to be without faults; nothing is checked but what reading takes. */
+export function* composeChecked(value: Json, options: LoadOptions): Steps<Running> {
+  const values = new Values(options);
+  const report: Report = (fault) => {
+    if (fault.severity === 'error') throw new Error(`${pathText(fault.path)}: ${fault.message}`);
   };
+  const config = readTop(value, report);
+  yield;
+  const reading = { resolve: lenient(values), report, connectors: options.connectors };
+  const parts = yield* readingParts(config, reading);
+  yield;
+  const mask = masker(values.secretsAmong(secretsOf(parts).map((secret) => secret.value)));
+  return { ...parts, mask };
+}
+
+function* readingParts(config: JsonMap, reading: Composing): Steps<Omit<Parts, 'scenarios'>> {
+  const source = readSource(config, reading);
+  yield;
+  const read = { settings: readSettings(config, reading), sinks: readSinks(config['sinks'], reading) };
+  yield;
+  const plan = config['rules'] === undefined ? null : yield* buildingPlan(source, reading);
+  return { ...read, source, plan };
+}
+
+function secretsOf(parts: Pick<Parts, 'settings' | 'sinks'>): FoundSecret[] {
+  const options = [...parts.sinks].map(([name, sink]) => [name, sink.options] as const);
+  return [...findSecrets({ ...parts.settings, sinks: Object.fromEntries(options) })];
 }
 
 /** Collects faults. A value whose reference is at fault is not judged any further. */
@@ -122,11 +147,11 @@ function readSettings(config: JsonMap, reading: Reading): Partial<Settings> {
   return Object.fromEntries(sections);
 }
 
-function readSource(config: JsonMap, composing: Composing): PlanSource {
-  for (const fault of checkNoConnector(actionsOf(config))) composing.report(fault);
+function readSource(config: JsonMap, reading: Composing): PlanSource {
+  for (const fault of checkNoConnector(actionsOf(config))) reading.report(fault);
   return planSource(config, (name) => {
     const sinks = config['sinks'];
-    return isMap(sinks) ? connectorOfSink(sinks[name], composing)?.name : undefined;
+    return isMap(sinks) ? connectorOfSink(sinks[name], reading)?.name : undefined;
   });
 }
 

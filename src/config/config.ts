@@ -2,7 +2,7 @@ import type { AnyConnector, PaceLimit, Secret } from '../connector.ts';
 import type { Json, Status } from '../model.ts';
 import type { Action, Plan } from '../rules/plan.ts';
 
-/** A config file, read, checked and compiled. Immutable; a reload makes another one. */
+/** A config file, read, checked and compiled: what a process runs by. Immutable; a reload makes another one. */
 export interface Config {
   /** As named on the command line. */
   readonly file: string;
@@ -13,14 +13,18 @@ export interface Config {
   readonly log: { readonly level: string; readonly format: 'json' | 'pretty' };
   readonly sinks: ReadonlyMap<string, SinkConfig>;
   readonly plan: Plan;
-  /** Where the actions of `rules` and of `unmatched` stand in the file. */
-  readonly places: ReadonlyMap<Action, Place>;
   /** What `plan` was compiled from, as kept in the store: `${…}` unresolved, so that no secret is in it. */
   readonly planSource: Json;
-  readonly scenarios: readonly Scenario[];
   readonly warnings: readonly Problem[];
   /** Replaces every secret of this config in a text by `***`. */
   mask(text: string): string;
+}
+
+/** With what is for those who write it. */
+export interface CheckedConfig extends Config {
+  /** Where the actions of `rules` and of `unmatched` stand in the file. */
+  readonly places: ReadonlyMap<Action, Place>;
+  readonly scenarios: readonly Scenario[];
 }
 
 export interface ReceiverConfig {
@@ -92,10 +96,13 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly file: string;
   readonly problems: readonly Problem[];
+  /** A file was not there or could not be read: it may be good a moment later, though nothing else changes. */
+  readonly mayPass: boolean;
 
-  constructor(file: string, problems: readonly Problem[], report: string) {
+  constructor(file: string, problems: readonly Problem[], report: string, mayPass: boolean) {
     super(report);
     this.file = file;
     this.problems = problems;
+    this.mayPass = mayPass;
   }
 }

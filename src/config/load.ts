@@ -1,23 +1,27 @@
 import { isMap, type Json } from '../model.ts';
-import type { Composed, LoadOptions } from './compose.ts';
+import type { Composed, LoadOptions, Running } from './compose.ts';
 import { compose } from './compose.ts';
-import type { Config, Place, Problem, Scenario } from './config.ts';
+import type { CheckedConfig, Config, Place, Problem, Scenario } from './config.ts';
 import { error, type Fault, type Path } from './fault.ts';
 import { ruleActions } from './plan-source.ts';
-import { configError, inOrder, maskProblem } from './report.ts';
+import { configError, inOrder, maskProblem, wholeFileError } from './report.ts';
 import type { Settings } from './schema/settings.ts';
 import { parse } from './text/parse.ts';
 import { problemOf } from './text/places.ts';
-import { readText } from './text/read.ts';
+import { readText, type ReadText } from './text/read.ts';
 import { Source } from './text/source.ts';
 
 export type { LoadOptions };
 
 /** Reads, checks and compiles a config file. Throws a ConfigError with everything that is wrong with it. */
-export async function loadConfig(file: string, options: LoadOptions): Promise<Config> {
-  const read = await readText(file);
-  if ('text' in read) return parseConfig(read.text, file, options);
-  throw configError(file, [{ severity: 'error', line: 1, column: 1, message: read.fault, excerpt: '' }]);
+export async function loadConfig(file: string, options: LoadOptions): Promise<CheckedConfig> {
+  return parseConfig(textOf(await readText(file), file), file, options);
+}
+
+/** Throws a ConfigError where there is no text. */
+export function textOf(read: ReadText, file: string): string {
+  if ('text' in read) return read.text;
+  throw wholeFileError(file, read.fault, true);
 }
 
 /**
@@ -44,26 +48,39 @@ export async function sinkNames(file: string): Promise<string[]> {
 }
 
 /** loadConfig without the reading; `file` is for messages only. */
-export function parseConfig(text: string, file: string, options: LoadOptions): Config {
+export function parseConfig(text: string, file: string, options: LoadOptions): CheckedConfig {
+  const { composed, warnings, at } = checkText(text, file, options);
+  const config = toConfig(file, composed, warnings);
+  const [places, scenarios] = [placedActions(composed, at), placedScenarios(composed, at)];
+  return Object.freeze({ ...config, places, scenarios });
+}
+
+interface Checked {
+  /** What the text says. */
+  readonly value: Json;
+  readonly composed: Composed;
+  readonly warnings: readonly Problem[];
+  readonly at: At;
+}
+
+/** Throws a ConfigError with everything that is wrong with a text. */
+export function checkText(text: string, file: string, options: LoadOptions): Checked {
   const source = new Source(text);
   const { tree, faults } = parse(source);
   const broken = faults.map(({ range, message }) => source.problem('error', ...range, message));
   if (!tree) throw configError(file, broken);
   const composed = compose(tree.value, options);
+  const { mask, isFileMissing: mayPass } = composed;
   const place = (fault: Fault): Problem => problemOf(fault, tree.root, source);
   const problems = [...broken, ...elsewhere(composed.faults.map(place), broken)];
-  if (problems.some(({ severity }) => severity === 'error')) throw configError(file, problems, composed.mask);
+  if (problems.some(({ severity }) => severity === 'error'))
+    throw configError(file, problems, { mask, mayPass });
   const at = (path: Path): Place => {
     const { line, column, excerpt } = place(error(path, ''));
-    return { line, column, excerpt: composed.mask(excerpt) };
+    return { line, column, excerpt: mask(excerpt) };
   };
-  return toConfig(file, composed, {
-    warnings: inOrder([...problems, ...composed.unused.map(place)]).map((problem) =>
-      maskProblem(problem, composed.mask),
-    ),
-    places: placedActions(composed, at),
-    scenarios: placedScenarios(composed, at),
-  });
+  const warnings = inOrder([...problems, ...composed.unused.map(place)]);
+  return { value: tree.value, composed, warnings: warnings.map((one) => maskProblem(one, mask)), at };
 }
 
 /** What is said about a line that is broken as YAML follows from that. */
@@ -74,7 +91,7 @@ function elsewhere(problems: readonly Problem[], broken: readonly Problem[]): Pr
 
 type At = (path: Path) => Place;
 
-function placedActions({ plan, source }: Composed, at: At): Config['places'] {
+function placedActions({ plan, source }: Composed, at: At): CheckedConfig['places'] {
   const actions = [...(plan?.then.flat() ?? []), ...(plan?.unmatched ?? [])];
   // Without errors, each action that was written became one of the plan.
   const written = ruleActions(source);
@@ -88,20 +105,12 @@ function placedScenarios({ scenarios }: Composed, at: At): Scenario[] {
   }));
 }
 
-function toConfig(
+export function toConfig(
   file: string,
-  composed: Composed,
-  rest: Pick<Config, 'warnings' | 'scenarios' | 'places'>,
+  { settings, sinks, source, plan, mask }: Running,
+  warnings: readonly Problem[],
 ): Config {
-  const { settings, sinks, source, plan, mask } = composed;
   if (plan === null) throw new Error('a config without faults has a plan');
-  return Object.freeze({
-    file,
-    ...(settings as Settings),
-    sinks,
-    plan,
-    planSource: source as Json,
-    ...rest,
-    mask,
-  });
+  const planSource = source as Json;
+  return Object.freeze({ file, ...(settings as Settings), sinks, plan, planSource, warnings, mask });
 }

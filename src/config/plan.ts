@@ -18,6 +18,7 @@ import type { PlanSource } from './plan-source.ts';
 import { entries } from './plan-source.ts';
 import type { Reading } from './schema/validate.ts';
 import { validate } from './schema/validate.ts';
+import { runThrough, type Steps } from './steps.ts';
 import type { Surroundings } from './references/values.ts';
 import { Values } from './references/values.ts';
 
@@ -40,15 +41,16 @@ export function compilePlan(source: Json, options: Surroundings & Connectors): P
     missing.add(resolved.missing);
     return reference.text;
   };
-  const plan = buildPlan(source as PlanSource, { resolve, report, connectors: options.connectors });
+  const reading = { resolve, report, connectors: options.connectors };
+  const plan = runThrough(buildingPlan(source as PlanSource, reading));
   const errors = faults.filter(({ severity }) => severity === 'error');
   const wrong = [...missing, ...errors.map(({ path, message }) => `${pathText(path)}: ${message}`)];
   if (wrong.length > 0) throw new Error(wrong.join('; '));
   return plan;
 }
 
-/** Compiles a plan and reports its faults; the plan is of use only if no error was among them. */
-export function buildPlan(source: PlanSource, reading: Reading & Connectors): Plan {
+/** Compiles a plan, a step for each action, and reports its faults; it is of use only if no error was among them. */
+export function* buildingPlan(source: PlanSource, reading: Reading & Connectors): Steps<Plan> {
   const catalog = readCatalog(source.catalog, reading);
   const keys = new Set<string>([...testKeys, ...[...catalog.values()].flatMap(Object.keys)]);
   const actionReading: ActionReading = {
@@ -57,9 +59,9 @@ export function buildPlan(source: PlanSource, reading: Reading & Connectors): Pl
     hours: readHours(source.hours, reading),
     catalogId: contentId(source.catalog ?? null),
   };
-  const rules = readRules(source.rules, actionReading);
-  const unmatched = readUnmatched(source.unmatched, actionReading);
-  const alerts = readAlerts(source.alerts, actionReading);
+  const rules = yield* readRules(source.rules, actionReading);
+  const unmatched = yield* readUnmatched(source.unmatched, actionReading);
+  const alerts = yield* readAlerts(source.alerts, actionReading);
   reportUnreachable(rules, reading);
   return {
     id: contentId(source as Json),
@@ -105,10 +107,11 @@ interface CompiledRule {
   readonly then: readonly Action[];
 }
 
-function readRules(raw: Json | undefined, reading: ActionReading): CompiledRule[] {
+function* readRules(raw: Json | undefined, reading: ActionReading): Steps<CompiledRule[]> {
   if (raw !== undefined && !Array.isArray(raw)) reading.report(error(['rules'], 'expected a list of rules'));
   const names = new Map<string, number>();
-  return entries(raw).flatMap(([index, rawRule]) => {
+  const rules: CompiledRule[] = [];
+  for (const [index, rawRule] of entries(raw)) {
     const rule = validate({ schema: ruleSchema, raw: rawRule, path: ['rules', index] }, reading);
     const name = rule?.name ?? nameAsWritten(rawRule) ?? `rule ${index + 1}`;
     const path: Path = ['rules', index, 'name'];
@@ -119,9 +122,11 @@ function readRules(raw: Json | undefined, reading: ActionReading): CompiledRule[
     names.set(name, index);
     const written = isMap(rawRule) ? rawRule : {};
     const place = { rule: name, path: ['rules', index, 'then'], fixed: fixedBy(written['when']) };
-    const then = readActions(written['then'], place, reading);
-    return rule ? [{ ...rule, index, then }] : [];
-  });
+    const then = yield* readActions(written['then'], place, reading);
+    if (rule) rules.push({ ...rule, index, then });
+    yield;
+  }
+  return rules;
 }
 
 /** The name of a rule that has faults elsewhere. */
@@ -137,33 +142,39 @@ function fixedBy(when: Json | undefined): string[] {
 
 type List = Omit<ActionPlace, 'index'>;
 
-function readActions(
+function* readActions(
   raw: Json | undefined,
   list: List,
   reading: ActionReading,
   compile = compileAction,
-): Action[] {
-  return entries(raw).flatMap(
-    ([index, action]) => compile(action, { ...list, index, path: [...list.path, index] }, reading) ?? [],
-  );
+): Steps<Action[]> {
+  const actions: Action[] = [];
+  for (const [index, written] of entries(raw)) {
+    const action = compile(written, { ...list, index, path: [...list.path, index] }, reading);
+    if (action) actions.push(action);
+    yield;
+  }
+  return actions;
 }
 
-function readUnmatched(raw: Json | undefined, reading: ActionReading): Action[] {
+function readUnmatched(raw: Json | undefined, reading: ActionReading): Steps<Action[]> {
   const path = ['unmatched'];
   if (raw !== undefined && !Array.isArray(raw)) reading.report(error(path, 'expected a list of actions'));
   return readActions(raw, { rule: unmatchedRule, path }, reading);
 }
 
-function readAlerts(raw: Json | undefined, reading: ActionReading): Alert[] {
+function* readAlerts(raw: Json | undefined, reading: ActionReading): Steps<Alert[]> {
   const read = validate({ schema: alertsSchema, raw: raw ?? {}, path: ['alerts'] }, reading);
-  return alertKinds.flatMap((kind) => {
+  const alerts: Alert[] = [];
+  for (const kind of alertKinds) {
     const written = isMap(raw) ? raw[kind] : undefined;
     const list = { rule: alertRule(kind), path: ['alerts', kind, 'then'] };
     const then = isMap(written) ? written['then'] : undefined;
-    const actions = readActions(then, list, reading, compileAlertAction);
+    const actions = yield* readActions(then, list, reading, compileAlertAction);
     const alert = read?.[kind];
-    return alert ? [{ kind, afterMs: alert.after, actions }] : [];
-  });
+    if (alert) alerts.push({ kind, afterMs: alert.after, actions });
+  }
+  return alerts;
 }
 
 function reportUnreachable(rules: readonly CompiledRule[], { report }: Reading): void {

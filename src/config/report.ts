@@ -13,11 +13,16 @@ export function formatProblem(file: string, problem: Problem): string {
 export function configError(
   file: string,
   problems: readonly Problem[],
-  mask: (text: string) => string = (text) => text,
+  { mask = (text: string) => text, mayPass = false } = {},
 ): ConfigError {
   const masked = inOrder(problems).map((problem) => maskProblem(problem, mask));
   const report = [...masked.map((problem) => formatProblem(file, problem)), countLine(masked)].join('\n\n');
-  return new ConfigError(file, masked, report);
+  return new ConfigError(file, masked, report, mayPass);
+}
+
+/** For what is wrong with a file as a whole. */
+export function wholeFileError(file: string, message: string, mayPass: boolean): ConfigError {
+  return configError(file, [{ severity: 'error', line: 1, column: 1, message, excerpt: '' }], { mayPass });
 }
 
 /** Sorted by place, each said once: what an alias repeats is one mistake. */

@@ -2,7 +2,7 @@ import { isMap, type Event, type Json, type JsonMap } from '../model.ts';
 import { explain } from '../rules/decide.ts';
 import type { Action, Plan } from '../rules/plan.ts';
 import { digestData, templateData } from '../templates/data.ts';
-import type { Config, Problem, Scenario } from './config.ts';
+import type { CheckedConfig, Config, Problem, Scenario } from './config.ts';
 
 /** An action as it would be sent: its sink and its rendered keys, or why a template failed. */
 interface Sent {
@@ -12,7 +12,7 @@ interface Sent {
 }
 
 /** Decides every scenario of a config; each that comes out otherwise than expected is a problem at its place. */
-export function runScenarios(config: Config, now = Date.now()): Problem[] {
+export function runScenarios(config: CheckedConfig, now = Date.now()): Problem[] {
   return config.scenarios.flatMap((scenario) => {
     const message = mismatch(scenario, config, now);
     const { line, column, excerpt } = scenario;

@@ -1,34 +1,45 @@
+import { hash } from 'node:crypto';
 import type { FSWatcher } from 'node:fs';
-import { readFileSync, unwatchFile, watch, watchFile } from 'node:fs';
+import { unwatchFile, watch, watchFile } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Config } from './config.ts';
+import { ConfigError, type Config } from './config.ts';
+import { textOf } from './load.ts';
+import { readText, type ReadText } from './text/read.ts';
 
 export interface WatchOptions {
+  /** The mark of what the config in force was made of: the file may have changed since. */
+  readonly inForce: string;
+  readonly load: (text: string, signal: AbortSignal) => Promise<Config>;
   readonly onLoaded: (config: Config) => void | Promise<void>;
-  /** Given what `load` or `onLoaded` threw: a ConfigError as a rule. The old config stays in force. */
+  /**
+   * Given what `load` or `onLoaded` threw: a ConfigError as a rule. The old config stays in force. What fails in the
+   * same way when it is tried again by itself is not told again.
+   */
   readonly onFailed: (error: Error) => void;
   /** How long a change may take to settle; editors and mounts write in several steps. */
   readonly settleMs?: number;
   /** How often the file is looked at besides; see watchConfig. */
   readonly pollMs?: number;
+  /** After how long a failure that may pass is tried again first; then after twice that, and so on. */
+  readonly retryMs?: number;
 }
+
+const longestRetryMs = 300_000;
 
 /**
  * Loads the config again when its file changes or on SIGHUP. The file's folder is watched, because editors and
  * Kubernetes put another file in its place. Some mounts tell of no change at all (a single file mounted into a
  * container, network drives), so the file is also looked at every few seconds.
  */
-export function watchConfig(
-  file: string,
-  load: () => Promise<Config>,
-  options: WatchOptions,
-): { close(): void } {
-  const reloader = new Reloader(file, load, options);
+export function watchConfig(file: string, options: WatchOptions): { close(): void } {
+  const reloader = new Reloader(file, options);
   const changed = (): void => reloader.changed();
   const hangUp = (): void => reloader.reload();
   const folder = watchFolder(dirname(file), changed);
   watchFile(file, { persistent: false, interval: options.pollMs ?? 5000 }, changed);
   process.on('SIGHUP', hangUp);
+  // It may have changed before it was watched.
+  changed();
   return {
     close() {
       reloader.close();
@@ -53,68 +64,88 @@ function watchFolder(folder: string, changed: () => void): FSWatcher | null {
 /** Reloads one at a time; what changes meanwhile is loaded afterwards. */
 class Reloader {
   readonly #file: string;
-  readonly #load: () => Promise<Config>;
   readonly #options: WatchOptions;
-  #text: string | null;
-  #timer: NodeJS.Timeout | null = null;
+  readonly #closing = new AbortController();
+  /** Of what was read last. */
+  #mark: string;
+  #settling: NodeJS.Timeout | null = null;
+  #retrying: NodeJS.Timeout | null = null;
+  #retries = 0;
+  /** What was told last, until something is loaded. */
+  #told: string | null = null;
   #last: Promise<void> = Promise.resolve();
-  #closed = false;
 
-  constructor(file: string, load: () => Promise<Config>, options: WatchOptions) {
+  constructor(file: string, options: WatchOptions) {
     this.#file = file;
-    this.#load = load;
     this.#options = options;
-    this.#text = this.#read();
+    this.#mark = options.inForce;
   }
 
   /** Something in the folder changed; often it was another file. The first change starts the clock, others wait with it. */
   changed(): void {
-    this.#timer ??= setTimeout(() => {
-      this.#timer = null;
-      this.#queue(async () => {
-        if (this.#readAgain()) await this.#run();
+    this.#settling ??= setTimeout(() => {
+      this.#settling = null;
+      this.#queue(async (read) => {
+        if (markOf(read) !== this.#mark) await this.#run(read);
       });
     }, this.#options.settleMs ?? 200);
   }
 
   reload(): void {
-    this.#queue(async () => {
-      this.#readAgain();
-      await this.#run();
-    });
+    this.#queue((read) => this.#run(read));
   }
 
   close(): void {
-    this.#closed = true;
-    if (this.#timer) clearTimeout(this.#timer);
+    this.#closing.abort();
+    if (this.#settling) clearTimeout(this.#settling);
+    this.#endRetrying();
   }
 
-  #queue(step: () => Promise<void>): void {
-    this.#last = this.#last.then(async () => (this.#closed ? undefined : step()));
+  #queue(step: (read: ReadText) => Promise<void>): void {
+    this.#last = this.#last.then(async () =>
+      this.#isClosed ? undefined : step(await readText(this.#file, { onlyRegular: true })),
+    );
   }
 
-  /** True if the file says something else than when it was read last. */
-  #readAgain(): boolean {
-    const before = this.#text;
-    this.#text = this.#read();
-    return this.#text !== before;
+  async #run(read: ReadText): Promise<void> {
+    this.#endRetrying();
+    this.#retries = 0;
+    this.#told = null;
+    await this.#try(read);
   }
 
-  async #run(): Promise<void> {
+  async #try(read: ReadText): Promise<void> {
+    this.#mark = markOf(read);
     try {
-      const config = await this.#load();
-      if (!this.#closed) await this.#options.onLoaded(config);
+      const config = await this.#options.load(textOf(read, this.#file), this.#closing.signal);
+      if (!this.#isClosed) await this.#options.onLoaded(config);
+      this.#told = null;
     } catch (error) {
-      if (!this.#closed) this.#options.onFailed(error instanceof Error ? error : new Error(String(error)));
+      if (!this.#isClosed) this.#failed(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
-  /** Null where there is no file; between the two steps of a replacement, for instance. */
-  #read(): string | null {
-    try {
-      return readFileSync(this.#file, 'utf8');
-    } catch {
-      return null;
-    }
+  /** What is wrong with the text itself stays wrong until it changes. */
+  #failed(error: Error): void {
+    if (error.message !== this.#told) this.#options.onFailed(error);
+    this.#told = error.message;
+    if (error instanceof ConfigError && !error.mayPass) return;
+    const delayMs = Math.min((this.#options.retryMs ?? 1000) * 2 ** this.#retries, longestRetryMs);
+    this.#retries += 1;
+    this.#retrying = setTimeout(() => this.#queue((read) => this.#try(read)), delayMs).unref();
   }
+
+  #endRetrying(): void {
+    if (this.#retrying) clearTimeout(this.#retrying);
+    this.#retrying = null;
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted;
+  }
+}
+
+/** Tells two readings of a file apart without keeping the text. */
+export function markOf(read: ReadText): string {
+  return 'text' in read ? hash('sha256', read.text) : read.fault;
 }

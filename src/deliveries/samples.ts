@@ -1,4 +1,4 @@
-import type { Config, Problem } from '../config/config.ts';
+import type { CheckedConfig, Config, Problem } from '../config/config.ts';
 import { statuses, type Event, type Json, type RaisedNotice, type Status } from '../model.ts';
 import type { Action, Plan } from '../rules/plan.ts';
 import { prepare } from './prepare.ts';
@@ -37,7 +37,7 @@ export function sampleMessages(config: Config, sinkName: string, now: number): J
 }
 
 /** A warning where a message cannot be made for an event that its rule takes: at the action, with the tests. */
-export function sampleFailures(config: Config, now: number): Problem[] {
+export function sampleFailures(config: CheckedConfig, now: number): Problem[] {
   const failures = Map.groupBy(failed(config, now), ({ action }) => action);
   return [...config.places].flatMap(([action, place]) => {
     const reasons = Map.groupBy(failures.get(action) ?? [], ({ why }) => why);

@@ -170,7 +170,7 @@ alerts: { dead: { then: [ { sink: ops } ] } }
     });
     expect(notice).toMatchObject({ cause: 'dead ats', deliveries: [{ sink: 'ops', state: 'dead' }] });
     await run(['replay', notice?.deliveries[0]?.id ?? '', '--config', file]);
-    await vi.waitFor(() => expect(ops.calls).toHaveLength(1), { timeout: 5000 });
+    await vi.waitFor(() => expect(ops.calls).toHaveLength(1), { timeout: 15_000 });
     expect(JSON.parse(ops.calls[0]?.body ?? '')).toMatchObject({
       type: 'connector.alert',
       data: { alert: 'dead', sink: 'ats', count: 1 },
@@ -183,7 +183,7 @@ alerts: { dead: { then: [ { sink: ops } ] } }
     const file = await write('config.yaml', config(folder, http.url));
     const { lines, connector } = await serve(file, env);
     await writeFile(file, config(folder, http.url, "unmatched: [ { sink: atz, path: '${TOKEN}' } ]"));
-    await vi.waitFor(() => expect(lines().at(-1)?.msg).toContain('config not reloaded'), { timeout: 5000 });
+    await vi.waitFor(() => expect(lines().at(-1)?.msg).toContain('config not reloaded'), { timeout: 15_000 });
     const { level, err } = lines().at(-1)!;
     expect({ level, err }).toEqual({
       level: 'error',
@@ -194,7 +194,7 @@ alerts: { dead: { then: [ { sink: ops } ] } }
       },
     });
     await writeFile(file, config(folder, http.url, 'unmatched: [ { sink: ats } ]'));
-    await vi.waitFor(() => expect(lines().at(-1)?.msg).toBe('config reloaded'), { timeout: 5000 });
+    await vi.waitFor(() => expect(lines().at(-1)?.msg).toBe('config reloaded'), { timeout: 15_000 });
     for (const secret of Object.values(env)) expect(connector.lines.join('\n')).not.toContain(secret);
   });
 
@@ -238,7 +238,7 @@ rules: []
         reloads += 1;
         await vi.waitFor(
           () => expect(lines().filter(({ msg }) => msg === 'config reloaded')).toHaveLength(reloads),
-          { timeout: 5000 },
+          { timeout: 15_000 },
         );
         const waiting = lines().filter(({ msg }) => msg.includes('wait for a restart'));
         return waiting.at(-1)?.['keys'];

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Config, ConfigError, Problem } from '../../src/config/config.ts';
+import type { CheckedConfig, ConfigError, Problem } from '../../src/config/config.ts';
 import { ConfigError as ConfigErrorClass } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import type { AnyConnector } from '../../src/connector.ts';
@@ -66,7 +66,7 @@ export function load(
   text: string,
   more: Record<string, string> = {},
   files: Record<string, string> = {},
-): Config {
+): CheckedConfig {
   return parseConfig(around(text), 'config.yaml', {
     env: { ...env, ...more },
     connectors: pagers,

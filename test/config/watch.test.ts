@@ -1,9 +1,12 @@
+import { execFileSync } from 'node:child_process';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { loadConfig } from '../../src/config/load.ts';
-import { watchConfig } from '../../src/config/watch.ts';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { parseConfig } from '../../src/config/load.ts';
+import { readText } from '../../src/config/text/read.ts';
+import { markOf, watchConfig, type WatchOptions } from '../../src/config/watch.ts';
 import { around, env, pagers } from './tools.ts';
 
 let folder: string;
@@ -27,24 +30,28 @@ afterEach(async () => {
 
 const withPort = (port: number | string) => around(`receiver: { port: ${port} }`);
 
-function watch(options: { settleMs?: number; pollMs?: number } = { settleMs: 20 }): void {
-  watching = watchConfig(file, () => loadConfig(file, { env, connectors: pagers }), {
+/** As a process that has just started does it. */
+async function watch(options: Partial<WatchOptions> = {}): Promise<void> {
+  watching = watchConfig(file, {
+    inForce: markOf(await readText(file)),
+    load: async (text) => parseConfig(text, file, { env, connectors: pagers }),
     onLoaded: (config) => void loaded.push(config.receiver.port),
     onFailed: (error) => void failed.push(error.message),
+    settleMs: 20,
     ...options,
   });
 }
 
 test('a change of the file is loaded', async () => {
   await writeFile(file, withPort(1));
-  watch();
+  await watch();
   await writeFile(file, withPort(2));
   await vi.waitFor(() => expect(loaded).toEqual([2]));
 });
 
 test('a file that is put in its place is loaded, as editors save', async () => {
   await writeFile(file, withPort(1));
-  watch();
+  await watch();
   await writeFile(`${file}.new`, withPort(3));
   await rename(`${file}.new`, file);
   await vi.waitFor(() => expect(loaded).toEqual([3]));
@@ -57,7 +64,7 @@ test('a folder that is swapped behind links is noticed, as Kubernetes mounts a C
   }
   await symlink('v1', join(folder, '..data'));
   await symlink('..data/config.yaml', file);
-  watch();
+  await watch();
   await symlink('v2', join(folder, '..next'));
   await rename(join(folder, '..next'), join(folder, '..data'));
   await vi.waitFor(() => expect(loaded).toEqual([2]));
@@ -68,14 +75,14 @@ test('a change that is not told of is found by looking', async () => {
   await mkdir(elsewhere);
   await writeFile(join(elsewhere, 'real.yaml'), withPort(1));
   await symlink(join(elsewhere, 'real.yaml'), file);
-  watch({ settleMs: 20, pollMs: 50 });
+  await watch({ pollMs: 50 });
   await writeFile(join(elsewhere, 'real.yaml'), withPort(4));
   await vi.waitFor(() => expect(loaded).toEqual([4]), { timeout: 5000 });
 });
 
 test('a broken config is told of, and the next good one is loaded', async () => {
   await writeFile(file, withPort(1));
-  watch();
+  await watch();
   await writeFile(file, withPort('many'));
   await vi.waitFor(() => expect(failed).toHaveLength(1));
   expect(failed[0]).toContain('config.yaml:1:19: error: expected a whole number, got "many"');
@@ -85,21 +92,21 @@ test('a broken config is told of, and the next good one is loaded', async () => 
 
 test('a file that is gone is told of', async () => {
   await writeFile(file, withPort(1));
-  watch();
+  await watch();
   await unlink(file);
   await vi.waitFor(() => expect(failed[0]).toContain('there is no such file'));
 });
 
 test('SIGHUP loads the file though it did not change', async () => {
   await writeFile(file, withPort(5));
-  watch();
+  await watch();
   process.kill(process.pid, 'SIGHUP');
   await vi.waitFor(() => expect(loaded).toEqual([5]));
 });
 
 test('other files of the folder load nothing', async () => {
   await writeFile(file, withPort(1));
-  watch();
+  await watch();
   await writeFile(join(folder, 'data.db'), 'x');
   await writeFile(file, withPort(6));
   await vi.waitFor(() => expect(loaded).toEqual([6]));
@@ -110,13 +117,11 @@ test('other files of the folder load nothing', async () => {
 
 test('what taking a config over throws is told of, and the watching goes on', async () => {
   await writeFile(file, withPort(1));
-  watching = watchConfig(file, () => loadConfig(file, { env, connectors: pagers }), {
-    settleMs: 20,
+  await watch({
     onLoaded: async ({ receiver }) => {
       if (receiver.port === 2) throw new Error('the store is full');
       loaded.push(receiver.port);
     },
-    onFailed: (error) => void failed.push(error.message),
   });
   await writeFile(file, withPort(2));
   await vi.waitFor(() => expect(failed).toEqual(['the store is full']));
@@ -126,10 +131,101 @@ test('what taking a config over throws is told of, and the watching goes on', as
 
 test('after close, nothing is loaded any more', async () => {
   await writeFile(file, withPort(1));
-  watch();
+  await watch();
   const listeners = process.listenerCount('SIGHUP');
   await writeFile(file, withPort(2));
   await vi.waitFor(() => expect(loaded).toEqual([2]));
   watching?.close();
   expect(process.listenerCount('SIGHUP')).toBe(listeners - 1);
+});
+
+test('a change between the first reading and the watching is loaded', async () => {
+  await writeFile(file, withPort(1));
+  const inForce = markOf(await readText(file));
+  await writeFile(file, withPort(7));
+  await watch({ inForce });
+  await vi.waitFor(() => expect(loaded).toEqual([7]));
+});
+
+describe('what may pass is tried again by itself, and told once', () => {
+  const withSecret = () => around(`receiver: { port: 8, token: '\${file:${join(folder, 'token')}}' }`);
+
+  test('where a secret is not there yet', async () => {
+    await writeFile(file, withPort(1));
+    const tries: string[] = [];
+    await watch({
+      retryMs: 5,
+      load: async (text) => {
+        tries.push(text);
+        return parseConfig(text, file, { env, connectors: pagers });
+      },
+    });
+    await writeFile(file, withSecret());
+    await vi.waitFor(() => expect(tries.length).toBeGreaterThan(2));
+    expect(failed).toEqual([expect.stringContaining('there is no such file')]);
+    await writeFile(join(folder, 'elsewhere'), 'the-token');
+    await rename(join(folder, 'elsewhere'), join(folder, 'token'));
+    await vi.waitFor(() => expect(loaded).toEqual([8]));
+    expect(failed).toHaveLength(1);
+  });
+
+  test('where a config could not be taken over', async () => {
+    await writeFile(file, withPort(1));
+    let full = 3;
+    await watch({
+      retryMs: 5,
+      onLoaded: ({ receiver }) => {
+        if ((full -= 1) >= 0) throw new Error('the store is full');
+        loaded.push(receiver.port);
+      },
+    });
+    await writeFile(file, withPort(9));
+    await vi.waitFor(() => expect(loaded).toEqual([9]));
+    expect(failed).toEqual(['the store is full']);
+  });
+
+  test('but not what is wrong with the text', async () => {
+    await writeFile(file, withPort(1));
+    const load = vi.fn<WatchOptions['load']>(async (text) =>
+      parseConfig(text, file, { env, connectors: pagers }),
+    );
+    await watch({ retryMs: 1, load });
+    await writeFile(file, withPort('many'));
+    await vi.waitFor(() => expect(failed).toHaveLength(1));
+    process.kill(process.pid, 'SIGHUP');
+    await vi.waitFor(() => expect(failed).toHaveLength(2));
+    expect(load).toHaveBeenCalledTimes(2);
+  });
+});
+
+describe('what could block or fill the process is not read', () => {
+  test.each([
+    ['a pipe', (path: string) => void execFileSync('mkfifo', [path])],
+    ['a device', (path: string) => symlinkSync('/dev/zero', path)],
+  ])('%s in place of the file', async (_what, make) => {
+    await writeFile(file, withPort(1));
+    await watch();
+    make(`${file}.new`);
+    await rename(`${file}.new`, file);
+    await vi.waitFor(() => expect(failed).toEqual([expect.stringContaining('no regular file')]));
+    await writeFile(`${file}.new`, withPort(2));
+    await rename(`${file}.new`, file);
+    await vi.waitFor(() => expect(loaded).toEqual([2]));
+  });
+
+  test.each([
+    ['a pipe', (path: string) => void execFileSync('mkfifo', [path]), 'no regular file'],
+    ['a device', (path: string) => symlinkSync('/dev/zero', path), 'no regular file'],
+    ['too large', (path: string) => writeFileSync(path, 'x'.repeat(2 ** 20 + 1)), 'larger than 1 MB'],
+  ])('%s as a secret', async (_what, make, says) => {
+    await writeFile(file, withPort(1));
+    await watch({ retryMs: 5 });
+    make(join(folder, 'token'));
+    await writeFile(file, around(`receiver: { port: 8, token: '\${file:${join(folder, 'token')}}' }`));
+    await vi.waitFor(() => expect(failed).toEqual([expect.stringContaining(says)]));
+  });
+
+  test('a file without end, by a command that may read pipes', async () => {
+    expect(await readText('/dev/zero')).toEqual({ fault: 'the file is larger than 16 MB' });
+  });
 });

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import type { Json } from '../../model.ts';
 import { didYouMean } from '../../suggest.ts';
 import { looksLikePath, urlPasswords } from '../mask.ts';
+import { readSecretFile } from '../text/read.ts';
 import type { Reference } from './references.ts';
 import { hasReference, partsOf } from './references.ts';
 
@@ -20,8 +20,9 @@ export class Values {
   readonly #env: Surroundings['env'];
   readonly #readFile: (path: string) => string;
   readonly #files = new Map<string, Resolved>();
+  #isFileMissing = false;
 
-  constructor({ env, readFile = (path) => readFileSync(path, 'utf8') }: Surroundings) {
+  constructor({ env, readFile = readSecretFile }: Surroundings) {
     this.#env = env;
     this.#readFile = readFile;
   }
@@ -29,7 +30,13 @@ export class Values {
   resolve(reference: Reference): Resolved {
     const resolved = reference.from === 'file' ? this.#file(reference.name) : this.#variable(reference);
     if ('value' in resolved) this.#keep(resolved.value, reference);
+    else this.#isFileMissing ||= reference.from === 'file';
     return resolved;
+  }
+
+  /** True if a file that a reference names could not be read: it may be there in a moment. */
+  get isFileMissing(): boolean {
+    return this.#isFileMissing;
   }
 
   /** These secrets and those that references gave; also what is in a file that a secret is the path of. */

@@ -1,0 +1,121 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { connectors } from '../../connectors/index.ts';
+import { ConfigError } from '../../src/config/config.ts';
+import { parseConfig } from '../../src/config/load.ts';
+import { reloadConfig, type ReloadOptions } from '../../src/config/reload.ts';
+import { longestStepMs, runBesides, runThrough, type Steps } from '../../src/config/steps.ts';
+import { workplace } from '../commands/tools.ts';
+
+const thread = new URL('../../src/reload-thread.ts', import.meta.url);
+const env = { TOKEN: 'xoxb-the-token' };
+
+const reload = (text: string, options: Partial<ReloadOptions> = {}) =>
+  reloadConfig(text, 'config.yaml', { env, connectors, thread, ...options });
+
+const refusal = (text: string, options: Partial<ReloadOptions> = {}) =>
+  reload(text, options).then(
+    () => expect.fail('it was taken'),
+    (error: unknown) => error,
+  );
+
+const withToken = (token: string) => `
+receiver: { port: 1, token: '${token}' }
+sinks: { slack: { connector: slack, token: '\${TOKEN}' } }
+catalog: { 7: { name: Backend } }
+rules: [ { name: all, when: { testId: 8 }, then: [ { sink: slack, channel: '#a', text: '{{ test.name }}' } ] } ]
+`;
+
+describe('a reload', () => {
+  test('gives what reading the text in this thread would give', async () => {
+    const { write } = await workplace();
+    const text = withToken(`\${file:${await write('token', 'from-a-file\n')}}`);
+    const { places, scenarios, ...expected } = parseConfig(text, 'config.yaml', { env, connectors });
+    const config = await reload(text);
+    expect({ ...config, mask: null, plan: null, sinks: null }).toEqual({
+      ...expected,
+      mask: null,
+      plan: null,
+      sinks: null,
+    });
+    expect({ id: config.plan.id, testIds: config.plan.testIds }).toEqual({
+      id: expected.plan.id,
+      testIds: [7],
+    });
+    expect([...config.sinks.keys()]).toEqual(['slack']);
+    expect(config.warnings).toMatchObject([{ message: expect.stringContaining('no test 8') }]);
+    expect(config.receiver.token?.reveal()).toBe('from-a-file');
+    expect(config.mask('xoxb-the-token from-a-file')).toBe('*** ***');
+  });
+
+  test('says all that is wrong, in the same words', async () => {
+    const text = `${withToken('')}unmatched: [ { sink: slak } ]\nreceivr: {}\n`;
+    const error = await refusal(text);
+    expect(error).toBeInstanceOf(ConfigError);
+    let here: unknown;
+    try {
+      parseConfig(text, 'config.yaml', { env, connectors });
+    } catch (thrown) {
+      here = thrown;
+    }
+    expect(error).toEqual(here);
+    expect((error as ConfigError).problems.length).toBeGreaterThan(1);
+    expect((error as ConfigError).mayPass).toBe(false);
+  });
+
+  test('that lacks a file may pass; one that meets a pipe does not wait for it', async () => {
+    const { folder } = await workplace();
+    execFileSync('mkfifo', [join(folder, 'pipe')]);
+    for (const [name, says] of [
+      ['nowhere', 'there is no such file'],
+      ['pipe', 'no regular file'],
+    ] as const) {
+      const error = await refusal(withToken(`\${file:${join(folder, name)}}`));
+      expect(error).toMatchObject({ mayPass: true, message: expect.stringContaining(says) });
+    }
+  });
+
+  test('that takes too long is ended, and says so', async () => {
+    const error = await refusal(withToken('x'), { deadlineMs: 1 });
+    expect(error).toBeInstanceOf(ConfigError);
+    expect(error).toMatchObject({
+      mayPass: false,
+      message: expect.stringContaining('config.yaml:1:1: error: the check took longer than 0.001 s'),
+    });
+  });
+
+  test('ends when the process does', async () => {
+    const stopping = new AbortController();
+    const refused = refusal(withToken('x'), { signal: stopping.signal });
+    stopping.abort();
+    expect(await refused).toMatchObject({ message: 'the reload was ended' });
+  });
+});
+
+describe('work in steps', () => {
+  function* until(isDone: () => boolean): Steps<string> {
+    while (!isDone()) yield;
+    return 'done';
+  }
+
+  test('leaves turns to others', async () => {
+    let others = 0;
+    const count = (): void => void setImmediate(() => ((others += 1) < 3 ? count() : undefined));
+    count();
+    expect(await runBesides(until(() => others === 3))).toBe('done');
+  });
+
+  test('can be done at once, and the longest step is found', () => {
+    let steps = 0;
+    expect(runThrough(until(() => (steps += 1) > 5))).toBe('done');
+    const spin = function* (): Steps<null> {
+      for (let index = 0, sum = 0; index < 3; index += 1) {
+        if (index === 1) while (sum < 3e7) sum += 1;
+        yield;
+      }
+      return null;
+    };
+    expect(longestStepMs(spin())).toBeGreaterThan(0);
+  });
+});
