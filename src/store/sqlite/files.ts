@@ -13,6 +13,7 @@ export function inodeOf(path: string): number | undefined {
  * links lead there; so everything else that stands beside it has to be there as well.
  */
 export function resolveLinks(path: string): string {
+  if (path === ':memory:') return path;
   try {
     return realpathSync(path);
   } catch (error) {
