@@ -1,10 +1,10 @@
 import { plain } from '../src/connector.ts';
 import { statuses } from '../src/model.ts';
 import type { Event, Json, Status } from '../src/model.ts';
-import { compileRules } from '../src/rules/compile.ts';
+import { compileRules } from '../src/rules/match.ts';
 import { decide } from '../src/rules/decide.ts';
 import type { Action, Plan } from '../src/rules/plan.ts';
-import type { When } from '../src/rules/when.ts';
+import type { When } from '../src/rules/conditions.ts';
 import { compileFields } from '../src/templates/templates.ts';
 
 const few = 10;

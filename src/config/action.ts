@@ -1,6 +1,6 @@
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
-import type { Hours } from '../rules/hours.ts';
+import type { Hours } from '../rules/calendar.ts';
 import type { Action } from '../rules/plan.ts';
 import { didYouMeanOneOf } from '../suggest.ts';
 import { compileTemplates } from './action-templates.ts';

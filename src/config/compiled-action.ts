@@ -1,6 +1,6 @@
 import type { AnyConnector } from '../connector.ts';
 import type { Json, JsonMap } from '../model.ts';
-import type { Hours } from '../rules/hours.ts';
+import type { Hours } from '../rules/calendar.ts';
 import type { Action, Digest } from '../rules/plan.ts';
 import type { CompiledFields } from '../templates/templates.ts';
 import { contentId } from './canonical.ts';

@@ -1,6 +1,6 @@
 import { fieldOf } from '../rules/fields.ts';
 import type { Digest } from '../rules/plan.ts';
-import type { Windows } from '../rules/windows.ts';
+import type { Windows } from '../rules/calendar.ts';
 import type { ReadDigest } from './schema/action.ts';
 import { minuteOfDay } from './schema/times.ts';
 

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Json } from '../model.ts';
-import { nextOpen, type Hours } from '../rules/hours.ts';
+import { nextOpen, type Hours } from '../rules/calendar.ts';
 import { error } from './fault.ts';
 import { dayNames, hoursSchema } from './schema/plan.ts';
 import { minuteOfDay } from './schema/times.ts';

@@ -1,11 +1,11 @@
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
-import { compileRules, unreachable } from '../rules/compile.ts';
+import { compileRules, unreachable } from '../rules/match.ts';
 import { testKeys } from '../rules/fields.ts';
-import type { Hours } from '../rules/hours.ts';
+import type { Hours } from '../rules/calendar.ts';
 import type { Action, Alert, Plan } from '../rules/plan.ts';
 import { alertRule, unmatchedRule } from '../rules/plan.ts';
-import type { When } from '../rules/when.ts';
+import type { When } from '../rules/conditions.ts';
 import type { ActionReading } from './action.ts';
 import { compileAction, compileAlertAction } from './action.ts';
 import type { ActionPlace } from './compiled-action.ts';

@@ -4,7 +4,7 @@ import type { AttemptRequest } from '../connector.ts';
 import { rejected } from '../connector.ts';
 import type { Json, Outcome } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
-import { openFrom } from '../rules/schedule.ts';
+import { openFrom } from '../rules/decide.ts';
 import type { Claimed, Store } from '../store/store.ts';
 import { actionOf } from './actions.ts';
 import { attempt, type Part } from './attempt.ts';

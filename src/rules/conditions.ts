@@ -1,101 +1,265 @@
-import { fieldOf } from './fields.ts';
+import { RE2JS } from 're2js';
+import { memo } from '../memo.ts';
+import { type Json, statuses } from '../model.ts';
 import type { Field } from './fields.ts';
-import { clausesOf, show } from './operators.ts';
-import type { Clause } from './operators.ts';
-import type { Subject } from './plan.ts';
-import type { Condition, When } from './when.ts';
 
-/** A condition, compiled. */
-export interface Test {
-  holds(subject: Subject): boolean;
-  /** Why it holds, or why it does not; `who` wants what it wants. */
-  because(subject: Subject, who: string): string;
+export type Scalar = string | number | boolean;
+
+/** All that are given have to hold. */
+export interface Operators {
+  readonly in?: readonly Scalar[];
+  readonly not?: Scalar | readonly Scalar[] | Omit<Operators, 'not'>;
+  /** RE2 syntax, found anywhere in the text. */
+  readonly matches?: string;
+  readonly exists?: boolean;
+  readonly gt?: number | string;
+  readonly gte?: number | string;
+  readonly lt?: number | string;
+  readonly lte?: number | string;
 }
 
-const theRule = 'the rule';
-const theException = 'the exception';
-/** More reasons than this are not read. */
-const mostReasons = 3;
+/** A value, a list of which any may be, or operators. */
+export type Condition = Scalar | readonly Scalar[] | Operators;
 
-export function compileWhen(when: When): Test {
-  const tests = Object.entries(when).map(([key, operand]) => compileKey(key, operand));
-  const [only] = tests;
-  return only !== undefined && tests.length === 1 ? only : allOf(tests);
+/** Which events a rule is for: all of its keys have to hold; without any it is for every event. */
+export interface When {
+  readonly status?: Condition;
+  readonly testId?: Condition;
+  readonly candidateId?: Condition;
+  readonly candidateNumericalId?: Condition;
+  readonly [testKey: `test.${string}`]: Condition;
+  readonly all?: readonly When[];
+  readonly any?: readonly When[];
+  readonly not?: When;
 }
 
-function compileKey(key: string, operand: unknown): Test {
-  if (key === 'all') return allOf((operand as When[]).map(compileWhen));
-  if (key === 'any') return anyOf((operand as When[]).map(compileWhen));
-  if (key === 'not') return noneOf(compileWhen(operand as When));
-  return fieldTest(fieldOf(key), clausesOf(operand as Condition));
+/** One demand on a field's value; null stands for a value that is missing. */
+export interface Clause {
+  holds(value: Json): boolean;
+  /** What is demanded, after "the rule wants". */
+  readonly wants: string;
+  /** What is so where it holds, after the field and its value. */
+  readonly says: string;
 }
 
-function fieldTest(field: Field, clauses: readonly Clause[]): Test {
-  return {
-    holds(subject) {
-      const value = field.read(subject);
-      for (const clause of clauses) if (!clause.holds(value)) return false;
-      return true;
-    },
-    because: (subject, who) => fieldReason(field, clauses, subject, who),
-  };
+/** The clauses of a condition; all have to hold. */
+export function clausesOf(condition: Condition): Clause[] {
+  if (isList(condition)) return [oneOf(condition)];
+  if (typeof condition !== 'object') return [equal(condition)];
+  return Object.entries(condition).map(([operator, operand]) =>
+    builders[operator as keyof Operators](operand as never),
+  );
 }
 
-function fieldReason(field: Field, clauses: readonly Clause[], subject: Subject, who: string): string {
-  const { label } = field;
-  const value = field.read(subject);
-  const missed = clauses.filter((clause) => !clause.holds(value));
-  const state = value === null ? `${label} is not set` : `${label} is ${show(value)}`;
-  if (missed.length > 0) return `${state}, ${who} wants ${missed.map(({ wants }) => wants).join(' and ')}`;
-  if (value === null || clauses.some(({ says }) => says === `is ${show(value)}`)) return state;
-  return `${label} ${show(value)} ${clauses.map(({ says }) => says).join(' and ')}`;
+const builders: {
+  readonly [key in keyof Required<Operators>]: (operand: NonNullable<Operators[key]>) => Clause;
+} = {
+  in: oneOf,
+  not,
+  matches,
+  exists: isSet,
+  gt: (bound) => compared('more than', bound, (value) => value > bound),
+  gte: (bound) => compared('at least', bound, (value) => value >= bound),
+  lt: (bound) => compared('less than', bound, (value) => value < bound),
+  lte: (bound) => compared('at most', bound, (value) => value <= bound),
+};
+
+/** Where the catalog has a list, one fitting entry is enough. */
+const some = (fits: (value: Json) => boolean) => (value: Json) =>
+  isList(value) ? value.some((entry) => fits(entry)) : fits(value);
+
+function equal(wanted: Scalar): Clause {
+  return { holds: some((value) => value === wanted), wants: show(wanted), says: `is ${show(wanted)}` };
 }
 
-function allOf(tests: readonly Test[]): Test {
-  return {
-    // Every event comes through here: a loop makes no function for each.
-    holds(subject) {
-      for (const test of tests) if (!test.holds(subject)) return false;
-      return true;
-    },
-    because(subject, who) {
-      const missed = tests.filter((test) => !test.holds(subject));
-      if (missed.length > 0) return reasons(missed, subject, who).join('; ');
-      return tests.length === 0 ? 'it is for every event' : reasons(tests, subject, who).join(', and ');
-    },
-  };
+function oneOf(wanted: readonly Scalar[]): Clause {
+  const [only] = wanted;
+  if (only !== undefined && wanted.length === 1) return equal(only);
+  const set = new Set<Json>(wanted);
+  const wants = `one of ${showList(wanted)}`;
+  return { holds: some((value) => set.has(value)), wants, says: `is ${wants}` };
 }
 
-function anyOf(tests: readonly Test[]): Test {
-  return {
-    holds: (subject) => tests.some((test) => test.holds(subject)),
-    because(subject, who) {
-      const found = tests.find((test) => test.holds(subject));
-      if (found) return found.because(subject, who);
-      return `none of ${tests.length} alternatives applies (${reasons(tests, subject, who).join('; ')})`;
-    },
-  };
+function not(excluded: NonNullable<Operators['not']>): Clause {
+  const clauses = clausesOf(excluded);
+  const holds = (value: Json) => !clauses.every((clause) => clause.holds(value));
+  const wants = clauses.map((clause) => clause.wants).join(' and ');
+  return { holds, wants: `anything but ${wants}`, says: `is not ${wants}` };
 }
 
-function noneOf(test: Test): Test {
-  return {
-    holds: (subject) => !test.holds(subject),
-    because(subject) {
-      const applies = test.holds(subject) ? 'an exception applies' : 'the exception does not apply';
-      return `${applies} (${test.because(subject, theException)})`;
-    },
-  };
+function matches(source: string): Clause {
+  const pattern = compilePattern(source);
+  if ('fault' in pattern) throw new Error(`the pattern ${source} cannot be read: ${pattern.fault}`);
+  const holds = some((value) => value !== null && typeof value !== 'object' && pattern.found(String(value)));
+  return { holds, wants: `something that matches ${source}`, says: `matches ${source}` };
 }
 
-function reasons(tests: readonly Test[], subject: Subject, who: string): string[] {
-  const shown = tests.slice(0, mostReasons).map((test) => test.because(subject, who));
-  return tests.length > mostReasons ? [...shown, `${tests.length - mostReasons} more`] : shown;
+function isSet(wanted: boolean): Clause {
+  const holds = (value: Json) => (value !== null) === wanted;
+  return wanted
+    ? { holds, wants: 'a value', says: 'is set' }
+    : { holds, wants: 'no value', says: 'is not set' };
 }
 
-/** Why a rule matches an event, or why it does not. */
-export function verdictOf(test: Test, when: When, subject: Subject): { matched: boolean; because: string } {
-  if (Object.keys(when).length === 0) return { matched: true, because: 'the rule applies to every event' };
-  const matched = test.holds(subject);
-  const reason = test.because(subject, theRule);
-  return { matched, because: matched ? reason : `not matched: ${reason}` };
+function compared<T extends number | string>(words: string, bound: T, fits: (value: T) => boolean): Clause {
+  const wants = `${words} ${show(bound)}`;
+  const holds = some((value) => typeof value === typeof bound && fits(value as T));
+  return { holds, wants, says: `is ${wants}` };
+}
+
+const mostShown = 5;
+
+function showList(values: readonly Json[]): string {
+  const shown = values.slice(0, mostShown).map(show).join(', ');
+  return values.length > mostShown ? `${shown} and ${values.length - mostShown} more` : shown;
+}
+
+export function show(value: Json): string {
+  if (isList(value)) return showList(value);
+  if (value === '') return 'empty';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+const isList = (value: unknown): value is readonly never[] => Array.isArray(value);
+
+/** A pattern of a user's, found anywhere in a text. RE2 takes time linear to the text, whatever the pattern. */
+export interface Pattern {
+  found(text: string): boolean;
+}
+
+/** Compiled once for all rules that share it: a pattern keeps what it learns of texts, which is large. */
+export const compilePattern = memo(1000, (source): Pattern | { readonly fault: string } => {
+  try {
+    const pattern = RE2JS.compile(source);
+    return { found: (text) => pattern.test(text) };
+  } catch (error) {
+    return { fault: reasonOf(error) };
+  }
+});
+
+function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return message.replace(/^error parsing regexp: /, '');
+}
+
+/** What `status` and `testId` say of a `when`: it matches no events but those with one of these statuses and tests. */
+export interface Constraint {
+  /** Whether each of `statuses` is possible, in their order. */
+  readonly statuses: readonly boolean[];
+  /** null: any. */
+  readonly testIds: ReadonlySet<number> | null;
+  /** True where it matches all of those events, so that nothing else has to be looked at. */
+  readonly exact: boolean;
+}
+
+const all = statuses.map(() => true);
+const everything: Constraint = { statuses: all, testIds: null, exact: true };
+const anything: Constraint = { ...everything, exact: false };
+
+export function constraintOf(when: When): Constraint {
+  return Object.entries(when)
+    .map(([key, operand]) => constraintOfKey(key, operand))
+    .reduce(both, everything);
+}
+
+/** True where no status or no test is left. */
+export function isImpossible(when: When): boolean {
+  const { statuses: possible, testIds } = constraintOf(when);
+  return !possible.includes(true) || testIds?.size === 0;
+}
+
+function constraintOfKey(key: string, operand: unknown): Constraint {
+  if (key === 'all') return (operand as When[]).map(constraintOf).reduce(both, everything);
+  if (key === 'any') return either((operand as When[]).map(constraintOf));
+  if (key === 'status') return { ...everything, statuses: possibleStatuses(operand as Condition) };
+  return key === 'testId' ? testConstraint(operand as Condition) : anything;
+}
+
+function possibleStatuses(condition: Condition): boolean[] {
+  const clauses = clausesOf(condition);
+  return statuses.map((status) => clauses.every((clause) => clause.holds(status)));
+}
+
+function testConstraint(condition: Condition): Constraint {
+  const list = listed(condition);
+  if (!list) return anything;
+  const clauses = clausesOf(condition);
+  const testIds = list.filter((testId) => clauses.every((clause) => clause.holds(testId)));
+  return { ...everything, testIds: new Set(testIds as number[]) };
+}
+
+function listed(condition: Condition): readonly Scalar[] | undefined {
+  if (typeof condition !== 'object') return [condition];
+  return 'in' in condition
+    ? condition.in
+    : Array.isArray(condition)
+      ? (condition as readonly Scalar[])
+      : undefined;
+}
+
+function both(a: Constraint, b: Constraint): Constraint {
+  const testIds = a.testIds && b.testIds ? a.testIds.intersection(b.testIds) : (a.testIds ?? b.testIds);
+  const possible = a.statuses.map((isPossible, place) => isPossible && b.statuses[place] === true);
+  return { statuses: possible, testIds, exact: a.exact && b.exact };
+}
+
+/** What one or the other allows. Not exact: a status of the one may come with a test of the other. */
+function either(constraints: readonly Constraint[]): Constraint {
+  const possible = statuses.map((_, place) => constraints.some((constraint) => constraint.statuses[place]));
+  const sets = constraints.map(({ testIds }) => testIds);
+  const testIds = sets.includes(null) ? null : new Set(sets.flatMap((set) => Array.from(set ?? [])));
+  return { statuses: possible, testIds, exact: false };
+}
+
+/** Why no event can meet a condition, or null as far as can be seen. */
+export function neverReason(field: Field, condition: Condition): string | null {
+  const { in: list, exists, ...rest } = operatorsOf(condition);
+  if (exists === false) return absenceReason(field, list !== undefined || Object.keys(rest).length > 0);
+  const values = list ?? field.all;
+  const clauses = clausesOf(condition);
+  if (values && !values.some((value) => clauses.every((clause) => clause.holds(value)))) {
+    return `none of ${showList(values)} meets all of it`;
+  }
+  return rangeReason(rest, field.whole);
+}
+
+function operatorsOf(condition: Condition): Operators {
+  if (Array.isArray(condition)) return { in: condition as Scalar[] };
+  return typeof condition === 'object' ? (condition as Operators) : { in: [condition] };
+}
+
+function absenceReason({ name, optional }: Field, hasMore: boolean): string | null {
+  if (!optional) return `every event has ${name}`;
+  return hasMore ? 'a value that is missing cannot meet anything else' : null;
+}
+
+interface Bound {
+  readonly value: number | string | undefined;
+  readonly strict: boolean;
+  readonly words: string;
+}
+
+/** Bounds that leave nothing between them; `whole`: only whole numbers count. */
+function rangeReason({ gt, gte, lt, lte }: Operators, whole: boolean): string | null {
+  const lower: Bound[] = [
+    { value: gt, strict: true, words: 'more than' },
+    { value: gte, strict: false, words: 'at least' },
+  ];
+  const upper: Bound[] = [
+    { value: lt, strict: true, words: 'less than' },
+    { value: lte, strict: false, words: 'at most' },
+  ];
+  for (const low of lower) {
+    const high = upper.find((bound) => leavesNothing(low, bound, whole));
+    if (high) return `nothing is ${low.words} ${low.value} and ${high.words} ${high.value}`;
+  }
+  return null;
+}
+
+function leavesNothing(low: Bound, high: Bound, whole: boolean): boolean {
+  if (low.value === undefined || high.value === undefined) return false;
+  if (typeof low.value !== typeof high.value) return true;
+  const strict = low.strict || high.strict;
+  const neighbours = whole && low.strict && high.strict && Number(low.value) + 1 === high.value;
+  return low.value > high.value || (strict && low.value === high.value) || neighbours;
 }

@@ -1,9 +1,13 @@
 import { z } from 'zod';
 import { maxCandidateIdLength, readCandidateId } from '../candidate-id.ts';
 import { closest } from '../suggest.ts';
-import { statuses } from '../model.ts';
-import type { Json } from '../model.ts';
-import type { Subject } from './plan.ts';
+import { statuses, type CandidateEvent, type Json, type JsonMap } from '../model.ts';
+
+/** What rules test: the event, and the catalog's entry for its test (see TemplateData.test). */
+export interface Subject {
+  readonly event: CandidateEvent;
+  readonly test: JsonMap;
+}
 
 /** Something that a condition can test. */
 export interface Field {

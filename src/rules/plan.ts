@@ -1,15 +1,8 @@
-import type { ActionRef, CandidateEvent, Json, JsonMap, Notice, PlannedDelivery } from '../model.ts';
+import type { ActionRef, Json, JsonMap, Notice, PlannedDelivery } from '../model.ts';
 import type { AnyTemplateData, TemplateData } from '../templates/data.ts';
 import type { Rendered } from '../templates/templates.ts';
-import type { Field } from './fields.ts';
-import type { Hours } from './hours.ts';
-import type { Windows } from './windows.ts';
-
-/** What rules test: the event, and the catalog's entry for its test (see TemplateData.test). */
-export interface Subject {
-  readonly event: CandidateEvent;
-  readonly test: JsonMap;
-}
+import type { Field, Subject } from './fields.ts';
+import type { Hours, Windows } from './calendar.ts';
 
 export interface Verdict {
   readonly rule: string;

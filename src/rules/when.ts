@@ -1,39 +1,91 @@
 import { z } from 'zod';
-import { isImpossible } from './constraint.ts';
-import { conditionSchema, forwarded, jsonOf, unknownKeys } from './condition-schema.ts';
-import { fieldOf, testField, testKeyPattern } from './fields.ts';
+import { isMap, type Json } from '../model.ts';
+import { didYouMean } from '../suggest.ts';
+import { compilePattern, type Condition, isImpossible, neverReason, type When } from './conditions.ts';
+import { type Field, fieldOf, testField, testKeyPattern } from './fields.ts';
 
-export type Scalar = string | number | boolean;
-
-/** All that are given have to hold. */
-export interface Operators {
-  readonly in?: readonly Scalar[];
-  readonly not?: Scalar | readonly Scalar[] | Omit<Operators, 'not'>;
-  /** RE2 syntax, found anywhere in the text. */
-  readonly matches?: string;
-  readonly exists?: boolean;
-  readonly gt?: number | string;
-  readonly gte?: number | string;
-  readonly lt?: number | string;
-  readonly lte?: number | string;
+/** What may stand under a field: a value, a list of which any may be, or operators. */
+function conditionSchema(field: Field): z.ZodType<Condition> {
+  const not = anyOf(field, operators(field)).optional().describe('What it must not be.');
+  return anyOf(field, operators(field).extend({ not })).superRefine((condition, context) => {
+    const fault = context.issues.length === 0 ? neverReason(field, condition) : null;
+    if (fault !== null) context.addIssue(`no event can match this: ${fault}`);
+  });
 }
 
-/** A value, a list of which any may be, or operators. */
-export type Condition = Scalar | readonly Scalar[] | Operators;
-
-/** Which events a rule is for: all of its keys have to hold; without any it is for every event. */
-export interface When {
-  readonly status?: Condition;
-  readonly testId?: Condition;
-  readonly candidateId?: Condition;
-  readonly candidateNumericalId?: Condition;
-  readonly [testKey: `test.${string}`]: Condition;
-  readonly all?: readonly When[];
-  readonly any?: readonly When[];
-  readonly not?: When;
+function operators({ value, bound }: Field) {
+  const base = z.strictObject({
+    in: listOf(value).optional().describe('Any of these.'),
+    matches: pattern.optional().describe('A pattern (RE2) that is found in it.'),
+    exists: z
+      .boolean({ error: 'expected true or false' })
+      .optional()
+      .describe('Whether there is a value at all.'),
+  });
+  if (bound === null) return base;
+  return base.extend({
+    gt: bound.optional().describe('More than this.'),
+    gte: bound.optional().describe('This or more.'),
+    lt: bound.optional().describe('Less than this.'),
+    lte: bound.optional().describe('This or less.'),
+  });
 }
 
-const condition = (name: string, about: string) => conditionSchema(fieldOf(name)).optional().describe(about);
+const listOf = <T extends z.ZodType>(value: T) =>
+  z
+    .array(value, { error: 'expected a list of values' })
+    .min(1, { error: 'expected at least one value: an empty list matches no event' });
+
+const pattern = z
+  .string({ error: 'expected a pattern: text' })
+  .min(1, { error: 'expected a pattern, not an empty text' })
+  .superRefine((source, context) => {
+    const compiled = compilePattern(source);
+    if ('fault' in compiled) context.addIssue(`the pattern cannot be read: ${compiled.fault}`);
+  });
+
+/**
+ * A union that reports the faults of the one alternative that was meant, told by the kind of what is there. Editors see
+ * all alternatives.
+ */
+function anyOf(field: Field, map: z.ZodObject): z.ZodType<Condition> {
+  const list = listOf(field.value);
+  const meant = (value: Json) => (Array.isArray(value) ? list : isMap(value) ? map : field.value);
+  return z
+    .custom<Condition>()
+    .superRefine((condition, context) => {
+      const value = condition as Json;
+      const issues = meant(value).safeParse(value).error?.issues ?? [];
+      for (const issue of issues) context.addIssue(forwarded(issue, Object.keys(map.shape)));
+      if (isMap(value) && Object.keys(value).length === 0) context.addIssue(emptyMap);
+    })
+    .meta({ anyOf: [jsonOf(field.value), jsonOf(list), { ...jsonOf(map), minProperties: 1 }] });
+}
+
+const emptyMap = 'expected a value, a list of values, or operators such as { not: … }';
+
+type NewIssue = Parameters<z.RefinementCtx['addIssue']>[0];
+
+/** An issue as it was found; an unknown key goes with the known ones, which suggestions are taken from. */
+function forwarded(issue: z.core.$ZodIssue, known: readonly string[]): NewIssue {
+  const { path, message } = issue;
+  if (issue.code !== 'unrecognized_keys') return { code: 'custom', path, message };
+  const { known: closer = known } = issue as { known?: readonly string[] };
+  return unknownKeys(issue.keys, closer, path);
+}
+
+/** `known` is for whoever words the issue: suggestions are taken from it. */
+function unknownKeys(keys: string[], known: readonly string[], path: PropertyKey[] = []): NewIssue {
+  const message = keys.map((key) => `unknown key "${key}"${didYouMean(key, known)}`).join(', ');
+  return { code: 'unrecognized_keys', keys, known, path, message };
+}
+
+function jsonOf(schema: z.ZodType): object {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  return json;
+}
+
+const ofField = (name: string, about: string) => conditionSchema(fieldOf(name)).optional().describe(about);
 
 const testCondition = conditionSchema(testField('key'));
 
@@ -45,10 +97,10 @@ const several = (about: string) =>
     .describe(about);
 
 const shape = {
-  status: condition('status', 'Completed, DidNotTake or Canceled.'),
-  testId: condition('testId', "The test's id."),
-  candidateId: condition('candidateId', "The candidate's id."),
-  candidateNumericalId: condition(
+  status: ofField('status', 'Completed, DidNotTake or Canceled.'),
+  testId: ofField('testId', "The test's id."),
+  candidateId: ofField('candidateId', "The candidate's id."),
+  candidateNumericalId: ofField(
     'candidateNumericalId',
     "The candidate's number; the service does not always send it.",
   ),
@@ -63,13 +115,13 @@ const shape = {
   },
 };
 
-const known = Object.keys(shape);
+const whenKeys = Object.keys(shape);
 
 export const whenSchema: z.ZodType<When> = z
   .looseObject(shape, { error: 'expected conditions: a map such as { status: Completed }' })
   .superRefine((when, context) => {
     for (const [key, value] of Object.entries(when))
-      if (!known.includes(key)) checkOther(key, value, context);
+      if (!whenKeys.includes(key)) checkOther(key, value, context);
     if (context.issues.length === 0 && isImpossible(when as When)) {
       context.addIssue('no event can match this: its conditions on status and testId exclude each other');
     }
@@ -82,7 +134,7 @@ export const whenSchema: z.ZodType<When> = z
 
 /** Keys of the catalog are anybody's; any other key that is no field is a mistake. */
 function checkOther(key: string, value: unknown, context: z.RefinementCtx): void {
-  if (!testKeyPattern.test(key)) return context.addIssue(unknownKeys([key], [...known, 'test.<key>']));
+  if (!testKeyPattern.test(key)) return context.addIssue(unknownKeys([key], [...whenKeys, 'test.<key>']));
   for (const issue of testCondition.safeParse(value).error?.issues ?? []) {
     context.addIssue(forwarded({ ...issue, path: [key, ...issue.path] }, []));
   }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { compileRules } from '../../src/rules/compile.ts';
+import { compileRules } from '../../src/rules/match.ts';
 import { decide, explain } from '../../src/rules/decide.ts';
 import { unmatchedRule } from '../../src/rules/plan.ts';
 import type { Action, Plan } from '../../src/rules/plan.ts';
 import type { TemplateData } from '../../src/templates/data.ts';
-import type { When } from '../../src/rules/when.ts';
+import type { When } from '../../src/rules/conditions.ts';
 import { eventWith } from '../fixtures/event.ts';
 
 const now = Date.parse('2026-07-01T12:00:00Z');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { compileRules } from '../../src/rules/compile.ts';
-import type { When } from '../../src/rules/when.ts';
+import { compileRules } from '../../src/rules/match.ts';
+import type { When } from '../../src/rules/conditions.ts';
 import { subject } from './tools.ts';
 
 const some = subject({}, { team: 'Backend', lead: null, tags: ['a', 'b'] });

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { nextOpen, type Hours } from '../../src/rules/hours.ts';
+import { nextOpen, type Hours } from '../../src/rules/calendar.ts';
 import { clockChange, wallClock, zones, type WallTime } from './clock-changes.ts';
 
 const office: Hours = {

@@ -1,11 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { statuses } from '../../src/model.ts';
-import { compileRules, unreachable } from '../../src/rules/compile.ts';
-import type { Rule } from '../../src/rules/compile.ts';
-import type { Subject } from '../../src/rules/plan.ts';
+import { compileRules, type Rule, unreachable } from '../../src/rules/match.ts';
+import type { Subject } from '../../src/rules/fields.ts';
 import { whenSchema } from '../../src/rules/when.ts';
-import type { Condition, When } from '../../src/rules/when.ts';
+import type { Condition, When } from '../../src/rules/conditions.ts';
 import { subject } from './tools.ts';
 
 const named = (...all: [When, boolean?][]): Rule[] =>

@@ -2,9 +2,9 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Event, Json } from '../../src/model.ts';
 import { fieldOf } from '../../src/rules/fields.ts';
-import { nextOpen, type Hours } from '../../src/rules/hours.ts';
+import { nextOpen, type Hours } from '../../src/rules/calendar.ts';
 import type { Action, Digest } from '../../src/rules/plan.ts';
-import { schedule } from '../../src/rules/schedule.ts';
+import { schedule } from '../../src/rules/decide.ts';
 import { eventWith } from '../fixtures/event.ts';
 
 const hourMs = 3_600_000;

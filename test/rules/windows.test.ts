@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { windowEnd, type Windows } from '../../src/rules/windows.ts';
+import { windowEnd, type Windows } from '../../src/rules/calendar.ts';
 import { clockChange, wallClock, zones } from './clock-changes.ts';
 
 const minuteMs = 60_000;

@@ -1,4 +1,4 @@
-import type { Hours } from '../../rules/hours.ts';
+import type { Hours } from '../../rules/calendar.ts';
 import type { Fault, Path } from '../fault.ts';
 import { warning } from '../fault.ts';
 import type { ReadDigest } from '../schema/action.ts';

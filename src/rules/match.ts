@@ -1,0 +1,221 @@
+import { type Status, statuses } from '../model.ts';
+import {
+  type Clause,
+  clausesOf,
+  type Condition,
+  type Constraint,
+  constraintOf,
+  show,
+  type When,
+} from './conditions.ts';
+import { type Field, fieldOf, type Subject } from './fields.ts';
+import type { RuleSet, Verdict } from './plan.ts';
+
+export interface Rule {
+  readonly name: string;
+  readonly when: When;
+  /** Ends the matching where it matches. */
+  readonly final: boolean;
+}
+
+/** Deciding costs about the same however many rules name other tests and statuses than the event has. */
+export function compileRules(rules: readonly Rule[]): RuleSet {
+  return new IndexedRules(rules);
+}
+
+interface CompiledRule extends Rule {
+  readonly test: Test;
+}
+
+class IndexedRules implements RuleSet {
+  readonly #rules: readonly CompiledRule[];
+  readonly #index: RuleIndex;
+  /** By the rule's index: 1 where the index alone tells that it matches. */
+  readonly #exact: Uint8Array;
+  /** Likewise: 1 where it ends the matching. */
+  readonly #final: Uint8Array;
+
+  constructor(rules: readonly Rule[]) {
+    const constraints = rules.map(({ when }) => constraintOf(when));
+    this.#rules = rules.map((rule) => ({ ...rule, test: compileWhen(rule.when) }));
+    this.#index = new RuleIndex(constraints);
+    this.#exact = Uint8Array.from(constraints, ({ exact }) => Number(exact));
+    this.#final = Uint8Array.from(rules, ({ final }) => Number(final));
+  }
+
+  /** Goes through two ascending lists as if they were one. */
+  match(subject: Subject): number[] {
+    const { testId, status } = subject.event;
+    const naming = this.#index.naming(testId, status);
+    const general = this.#index.general(status);
+    const matched: number[] = [];
+    for (let n = 0, g = 0; n < naming.length || g < general.length;) {
+      const named = naming[n] ?? Infinity;
+      const rule = Math.min(named, general[g] ?? Infinity);
+      if (rule === named) n += 1;
+      else g += 1;
+      if (this.#exact[rule] === 0 && !this.#rules[rule]?.test.holds(subject)) continue;
+      matched.push(rule);
+      if (this.#final[rule] === 1) break;
+    }
+    return matched;
+  }
+
+  explain(subject: Subject): Verdict[] {
+    let ended: string | null = null;
+    return this.#rules.map(({ name, when, final, test }) => {
+      if (ended !== null) return notReached(name, ended);
+      const verdict = verdictOf(test, when, subject);
+      if (verdict.matched && final) ended = name;
+      return { rule: name, ...verdict };
+    });
+  }
+}
+
+function notReached(rule: string, ended: string): Verdict {
+  return { rule, matched: false, because: `not reached: rule \`${ended}\` before it is final and matched` };
+}
+
+/** Indexes of the rules that no event reaches: final rules before them match every event with a status of theirs. */
+export function unreachable(rules: readonly Rule[]): number[] {
+  const ended = statuses.map(() => false);
+  return rules.flatMap(({ when, final }, index) => {
+    const { statuses: possible } = constraintOf(when);
+    if (possible.every((isPossible, place) => !isPossible || ended[place])) return [index];
+    const testsOnlyStatus = Object.keys(when).every((key) => key === 'status');
+    if (final && testsOnlyStatus)
+      for (const [place, isPossible] of possible.entries()) ended[place] ||= isPossible;
+    return [];
+  });
+}
+
+/**
+ * Which rules an event of each status can match at all, found without looking at the others: those that name its test,
+ * and those that name none. Rules are numbered in the order of the config; every list is ascending.
+ */
+class RuleIndex {
+  readonly #byTest = new Map<Status, Map<number, number[]>>();
+  readonly #anyTest = new Map<Status, number[]>();
+
+  constructor(constraints: readonly Constraint[]) {
+    for (const [place, status] of statuses.entries()) {
+      const byTest = new Map<number, number[]>();
+      const anyTest: number[] = [];
+      for (const [rule, constraint] of constraints.entries()) {
+        if (!constraint.statuses[place]) continue;
+        if (constraint.testIds === null) anyTest.push(rule);
+        for (const testId of constraint.testIds ?? [])
+          byTest.getOrInsertComputed(testId, () => []).push(rule);
+      }
+      this.#byTest.set(status, byTest);
+      this.#anyTest.set(status, anyTest);
+    }
+  }
+
+  /** The rules that name the test. */
+  naming(testId: number, status: Status): readonly number[] {
+    return this.#byTest.get(status)?.get(testId) ?? none;
+  }
+
+  /** The rules that name no test. */
+  general(status: Status): readonly number[] {
+    return this.#anyTest.get(status) ?? none;
+  }
+}
+
+const none: readonly number[] = [];
+
+/** A condition, compiled. */
+export interface Test {
+  holds(subject: Subject): boolean;
+  /** Why it holds, or why it does not; `who` wants what it wants. */
+  because(subject: Subject, who: string): string;
+}
+
+const theRule = 'the rule';
+const theException = 'the exception';
+/** More reasons than this are not read. */
+const mostReasons = 3;
+
+function compileWhen(when: When): Test {
+  const tests = Object.entries(when).map(([key, operand]) => compileKey(key, operand));
+  const [only] = tests;
+  return only !== undefined && tests.length === 1 ? only : allOf(tests);
+}
+
+function compileKey(key: string, operand: unknown): Test {
+  if (key === 'all') return allOf((operand as When[]).map(compileWhen));
+  if (key === 'any') return anyOf((operand as When[]).map(compileWhen));
+  if (key === 'not') return noneOf(compileWhen(operand as When));
+  return fieldTest(fieldOf(key), clausesOf(operand as Condition));
+}
+
+function fieldTest(field: Field, clauses: readonly Clause[]): Test {
+  return {
+    holds(subject) {
+      const value = field.read(subject);
+      for (const clause of clauses) if (!clause.holds(value)) return false;
+      return true;
+    },
+    because: (subject, who) => fieldReason(field, clauses, subject, who),
+  };
+}
+
+function fieldReason(field: Field, clauses: readonly Clause[], subject: Subject, who: string): string {
+  const { label } = field;
+  const value = field.read(subject);
+  const missed = clauses.filter((clause) => !clause.holds(value));
+  const state = value === null ? `${label} is not set` : `${label} is ${show(value)}`;
+  if (missed.length > 0) return `${state}, ${who} wants ${missed.map(({ wants }) => wants).join(' and ')}`;
+  if (value === null || clauses.some(({ says }) => says === `is ${show(value)}`)) return state;
+  return `${label} ${show(value)} ${clauses.map(({ says }) => says).join(' and ')}`;
+}
+
+function allOf(tests: readonly Test[]): Test {
+  return {
+    // Every event comes through here: a loop makes no function for each.
+    holds(subject) {
+      for (const test of tests) if (!test.holds(subject)) return false;
+      return true;
+    },
+    because(subject, who) {
+      const missed = tests.filter((test) => !test.holds(subject));
+      if (missed.length > 0) return reasons(missed, subject, who).join('; ');
+      return tests.length === 0 ? 'it is for every event' : reasons(tests, subject, who).join(', and ');
+    },
+  };
+}
+
+function anyOf(tests: readonly Test[]): Test {
+  return {
+    holds: (subject) => tests.some((test) => test.holds(subject)),
+    because(subject, who) {
+      const found = tests.find((test) => test.holds(subject));
+      if (found) return found.because(subject, who);
+      return `none of ${tests.length} alternatives applies (${reasons(tests, subject, who).join('; ')})`;
+    },
+  };
+}
+
+function noneOf(test: Test): Test {
+  return {
+    holds: (subject) => !test.holds(subject),
+    because(subject) {
+      const applies = test.holds(subject) ? 'an exception applies' : 'the exception does not apply';
+      return `${applies} (${test.because(subject, theException)})`;
+    },
+  };
+}
+
+function reasons(tests: readonly Test[], subject: Subject, who: string): string[] {
+  const shown = tests.slice(0, mostReasons).map((test) => test.because(subject, who));
+  return tests.length > mostReasons ? [...shown, `${tests.length - mostReasons} more`] : shown;
+}
+
+/** Why a rule matches an event, or why it does not. */
+function verdictOf(test: Test, when: When, subject: Subject): { matched: boolean; because: string } {
+  if (Object.keys(when).length === 0) return { matched: true, because: 'the rule applies to every event' };
+  const matched = test.holds(subject);
+  const reason = test.because(subject, theRule);
+  return { matched, because: matched ? reason : `not matched: ${reason}` };
+}
