@@ -140,9 +140,9 @@ function createWorker({ log, metrics, ...parts }: WorkerNeeds): Worker {
     observe: observeAttempts(log, metrics),
     sinkChanged(sink, change, because) {
       metrics.sinkPaused(sink, change === 'paused');
-      if (change === 'paused')
-        log.warn({ sink, because }, 'sink paused: it fails for everyone, and is probed');
-      else log.info({ sink }, 'sink resumed');
+      if (change === 'resumed') log.info({ sink }, 'sink resumed');
+      else if (because) log.warn({ sink, because }, 'sink paused: it fails for everyone, and is probed');
+      else log.warn({ sink }, 'sink still paused from before the start: it is probed');
     },
     storeFailed: (error) => log.error({ err: error }, 'the store cannot be used; trying again'),
     callFailed: (error) => log.error({ err: error }, 'an attempt met a fault of the connector itself'),

@@ -1,12 +1,20 @@
 import type { RetryPolicy } from '../config/config.ts';
 import { backoffMs } from './backoff.ts';
 
-/** Failures that concern the sink, one after the other, before it is paused. */
-const failuresToOpen = 5;
-/** Messages that failed each for itself, one after the other, before that is taken for a failure of the sink, too. */
-const messagesToOpen = 20;
+/** Failures that concern the sink, since it last worked, before it is paused. */
+const failuresToPause = 5;
+/** Messages that failed each for itself since then, before that is taken for a failure of the sink, too. */
+const messagesToPause = 20;
+/** A sink that worked so lately is not paused for these: it may just be one that fails often. */
+const workedLatelyMs = 20_000;
+/** It is paused all the same when nine of ten of its last attempts failed. */
+const lastAttempts = 50;
+const failedToPause = 45;
 /** After an outage, nothing waits longer than this for somebody to notice that it is over. */
 export const longestBetweenProbesMs = 5 * 60_000;
+/** The calls at once after a probe that worked. Each success doubles them, up to as many as ever; each failure halves them. */
+const firstWidth = 2;
+const fullWidth = 64;
 
 export type SinkChange = 'paused' | 'resumed';
 
@@ -28,38 +36,67 @@ export interface EndedAttempt {
   readonly random: () => number;
 }
 
+/** What outlives a restart. Never changed: another state is another object. */
+export interface Pause {
+  /** When the sink was paused (ms). */
+  readonly since: number;
+  /** When it is probed next (ms). */
+  readonly probeAt: number;
+  /** How often the time until the next probe was set. */
+  readonly probes: number;
+}
+
+interface Result {
+  readonly health: Exclude<SinkHealth, 'unsaid'>;
+  readonly deliveryId: string;
+  readonly at: number;
+}
+
 /**
- * Pauses a sink that fails for everyone and probes it, one attempt at a time, so that an outage costs a handful of
- * calls. What waits meanwhile is not attempted, so nothing is counted against it. Times are Clock.elapsed's.
+ * Pauses a sink that fails for everyone and probes it, one attempt at a time, so that an outage costs few calls. One
+ * that works most of the time goes on. What waits meanwhile is not attempted, so nothing is counted against it. Times
+ * are Clock.elapsed's.
  */
 export class Breaker {
-  #failures = 0;
-  readonly #failedMessages = new Set<string>();
-  #openedAt: number | null = null;
-  #probeAt = 0;
-  #probes = 0;
+  /** How the last attempts ended that said something of the sink. */
+  readonly #last: Result[] = [];
+  #pause: Pause | null;
   #probing = false;
+  /** How many calls may be under way. */
+  #width = Infinity;
+  /** When the pause began that the sink still recovers from (ms). */
+  #recoversFrom: number | null = null;
 
-  /** When the sink was paused (ms); null while it works. */
-  get pausedSince(): number | null {
-    return this.#openedAt;
+  /** `pause`: kept from an earlier life of the process. */
+  constructor(pause: Pause | null = null) {
+    this.#pause = pause;
+  }
+
+  /** Null while the sink is not paused. */
+  get pause(): Pause | null {
+    return this.#pause;
+  }
+
+  /** How many calls to the sink may be under way; fewer for a while after a pause. */
+  get width(): number {
+    return this.#width;
   }
 
   /** When asking for allowance is worth it again (ms); Infinity where the probe under way has to end first. */
   waitsUntil(now: number): number {
-    if (this.#openedAt === null) return now;
-    return this.#probing ? Infinity : Math.max(now, this.#probeAt);
+    if (this.#pause === null) return now;
+    return this.#probing ? Infinity : Math.max(now, this.#pause.probeAt);
   }
 
   /** How many attempts may start now. */
   allowance(now: number): number {
-    if (this.#openedAt === null) return Infinity;
-    return this.#probing || now < this.#probeAt ? 0 : 1;
+    if (this.#pause === null) return Infinity;
+    return this.#probing || now < this.#pause.probeAt ? 0 : 1;
   }
 
   /** Takes what `allowance` gave; true if it is the probe, which has to end or be given back before there is another. */
   take(): boolean {
-    this.#probing = this.#openedAt !== null;
+    this.#probing = this.#pause !== null;
     return this.#probing;
   }
 
@@ -69,36 +106,65 @@ export class Breaker {
   }
 
   /** Tells how an attempt ended; returns what changed by it. */
-  ended(health: SinkHealth, { deliveryId, probe, now, policy, random }: EndedAttempt): SinkChange | null {
-    if (probe) this.#probing = false;
-    if (health === 'works') return this.#works();
+  ended(health: SinkHealth, ended: EndedAttempt): SinkChange | null {
+    if (ended.probe) this.#probing = false;
     // Nothing was learnt of the sink, so another message may try at once.
     if (health === 'unsaid') return null;
-    const opened = this.#openedAt === null && this.#isOneTooMany(health, deliveryId);
-    if (opened) this.#openedAt = now;
-    if (opened || probe) this.#probeAt = now + this.#untilProbeMs(policy, random);
-    return opened ? 'paused' : null;
+    if (health === 'works') return this.#works(ended);
+    if (this.#pause) {
+      // One that began before the pause says nothing new.
+      if (ended.probe) this.#pause = nextProbe(this.#pause, ended);
+      return null;
+    }
+    this.#note(health, ended);
+    if (health === 'fails') this.#width /= 2;
+    if (this.#width >= 1 && !this.#isDown(ended.now)) return null;
+    // As long as it did not recover, the pause goes on that it had before.
+    this.#pause = nextProbe({ since: this.#recoversFrom ?? ended.now, probes: 0 }, ended);
+    this.#width = Infinity;
+    return 'paused';
   }
 
-  #works(): SinkChange | null {
-    const wasPaused = this.#openedAt !== null;
-    this.#failures = 0;
-    this.#failedMessages.clear();
-    this.#probes = 0;
-    this.#openedAt = null;
-    return wasPaused ? 'resumed' : null;
+  #works(ended: EndedAttempt): SinkChange | null {
+    if (this.#pause) {
+      this.#recoversFrom = this.#pause.since;
+      this.#pause = null;
+      this.#last.length = 0;
+      this.#width = firstWidth;
+      this.#note('works', ended);
+      return 'resumed';
+    }
+    this.#note('works', ended);
+    this.#width *= 2;
+    if (this.#width < fullWidth) return null;
+    this.#width = Infinity;
+    this.#recoversFrom = null;
+    return null;
   }
 
-  #isOneTooMany(health: 'fails' | 'fails perhaps', deliveryId: string): boolean {
-    if (health === 'fails') this.#failures += 1;
+  #note(health: Result['health'], { deliveryId, now }: EndedAttempt): void {
     // One message that fails again and again says nothing of the others.
-    else this.#failedMessages.add(deliveryId);
-    return this.#failures >= failuresToOpen || this.#failedMessages.size >= messagesToOpen;
+    const isRepeat = (result: Result) => result.health === health && result.deliveryId === deliveryId;
+    if (health === 'fails perhaps' && this.#last.some(isRepeat)) return;
+    this.#last.push({ health, deliveryId, at: now });
+    if (this.#last.length > lastAttempts) this.#last.shift();
   }
 
-  #untilProbeMs({ minDelayMs, maxDelayMs }: ProbePolicy, random: () => number): number {
-    this.#probes += 1;
-    const longestMs = Math.max(minDelayMs, Math.min(maxDelayMs, longestBetweenProbesMs));
-    return backoffMs(this.#probes, { minDelayMs, maxDelayMs: longestMs }, random);
+  #isDown(now: number): boolean {
+    if (this.#last.filter(({ health }) => health !== 'works').length >= failedToPause) return true;
+    const workedAt = this.#last.findLastIndex(({ health }) => health === 'works');
+    if (workedAt >= 0 && now - this.#last[workedAt]!.at < workedLatelyMs) return false;
+    const since = this.#last.slice(workedAt + 1);
+    const failures = since.filter(({ health }) => health === 'fails').length;
+    return failures >= failuresToPause || since.length - failures >= messagesToPause;
   }
+}
+
+function nextProbe(
+  { since, probes }: Pick<Pause, 'since' | 'probes'>,
+  { now, policy: { minDelayMs, maxDelayMs }, random }: EndedAttempt,
+): Pause {
+  const longestMs = Math.max(minDelayMs, Math.min(maxDelayMs, longestBetweenProbesMs));
+  const delayMs = backoffMs(probes + 1, { minDelayMs, maxDelayMs: longestMs }, random);
+  return { since, probeAt: now + delayMs, probes: probes + 1 };
 }

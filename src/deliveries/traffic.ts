@@ -1,6 +1,6 @@
 import type { SinkConfig } from '../config/config.ts';
 import type { Outcome } from '../model.ts';
-import { Breaker, longestBetweenProbesMs, type SinkChange, type SinkHealth } from './breaker.ts';
+import { Breaker, longestBetweenProbesMs, type Pause, type SinkChange, type SinkHealth } from './breaker.ts';
 import { Occupancy, type Limits, type Place } from './occupancy.ts';
 import { Pace, type Spent } from './pace.ts';
 
@@ -46,16 +46,18 @@ export class Traffic {
   permit(place: Place, sink: SinkConfig | undefined, now: number): Permit {
     const breaker = this.#breaker(place.sink);
     const inPace = this.#pace.allowance(place.lane, sink?.pace ?? null, now);
-    const calls = this.#occupancy.take(place, limitsOf(sink), Math.min(breaker.allowance(now), inPace));
+    const wanted = Math.min(breaker.allowance(now), inPace);
+    const calls = this.#occupancy.take(place, limitsOf(sink, breaker.width), wanted);
     const probe = calls > 0 && breaker.take();
     return { calls, probe, untriedFirst: probe && !isOrdered(sink) };
   }
 
   /** When it is worth asking again (ms), where time alone will help; Infinity where a call has to end first. */
   askAgainAt(place: Place, sink: SinkConfig | undefined, now: number): number {
-    if (this.#occupancy.isFull(place, limitsOf(sink))) return Infinity;
+    const breaker = this.#breaker(place.sink);
+    if (this.#occupancy.isFull(place, limitsOf(sink, breaker.width))) return Infinity;
     const readyAt = this.#pace.readyAt(place.lane, sink?.pace ?? null, now);
-    return Math.max(this.#breaker(place.sink).waitsUntil(now), readyAt);
+    return Math.max(breaker.waitsUntil(now), readyAt);
   }
 
   /** Gives back permits that found nothing to do. */
@@ -91,11 +93,14 @@ export class Traffic {
     });
   }
 
-  /** The sinks that are paused, and since when (ms). */
-  paused(): { sink: string; since: number }[] {
-    return [...this.#breakers].flatMap(([sink, { pausedSince }]) =>
-      pausedSince === null ? [] : [{ sink, since: pausedSince }],
-    );
+  /** The sinks that are paused. */
+  pauses(): Map<string, Pause> {
+    return new Map([...this.#breakers].flatMap(([sink, { pause }]) => (pause ? [[sink, pause]] : [])));
+  }
+
+  /** Goes on with a pause from an earlier life of the process. */
+  restore(sink: string, pause: Pause): void {
+    this.#breakers.set(sink, new Breaker(pause));
   }
 
   /** Drops what is not needed any more: channels come and go, and what waits for a sink that went has nothing to wait for. */
@@ -128,8 +133,8 @@ export class Traffic {
  * Deliveries to one place (a Slack channel, say) go one after the other, so that people read them in order; so do
  * batches, which would otherwise overtake each other.
  */
-function limitsOf(sink: SinkConfig | undefined): Limits {
-  const concurrency = sink?.concurrency ?? 1;
+function limitsOf(sink: SinkConfig | undefined, width: number): Limits {
+  const concurrency = Math.min(sink?.concurrency ?? 1, width);
   return { sink: concurrency, lane: isOrdered(sink) ? 1 : concurrency };
 }
 

@@ -3,11 +3,12 @@ import type { Outcome } from '../model.ts';
 import type { Claimed, LaneHead } from '../store/store.ts';
 import type { SinkChange } from './breaker.ts';
 import { makeCall, storeRetryMs, type CallParts } from './call.ts';
+import { KeptPauses } from './kept-pauses.ts';
 import { Traffic, type Ticket } from './traffic.ts';
 import { Turns } from './turns.ts';
 
 export interface WorkerParts extends CallParts {
-  /** A sink was paused or resumed, by the outcome of an attempt. */
+  /** A sink was paused or resumed, by the outcome of an attempt; by none where it was paused before the start. */
   readonly sinkChanged: (sink: string, change: SinkChange, because: Outcome | undefined) => void;
   readonly pollMs?: number;
 }
@@ -24,6 +25,7 @@ const soonMs = 10 * 60_000;
 export class Worker {
   readonly #parts: WorkerParts;
   readonly #traffic: Traffic;
+  readonly #keptPauses: KeptPauses;
   readonly #underWay = new Set<Promise<void>>();
   readonly #aborted = new AbortController();
   #pump: Promise<void> | null = null;
@@ -38,18 +40,22 @@ export class Worker {
   constructor(parts: WorkerParts) {
     this.#parts = parts;
     this.#traffic = new Traffic(parts.random);
+    this.#keptPauses = new KeptPauses(parts);
   }
 
   /** The sinks that are paused while something waits for them, and since when (ms). */
   get paused(): readonly { readonly sink: string; readonly since: number }[] {
-    const { clock } = this.#parts;
-    const offsetMs = clock.now() - clock.elapsed();
-    const waitedFor = this.#traffic.paused().filter(({ sink }) => this.#waitedFor.has(sink));
-    return waitedFor.map(({ sink, since }) => ({ sink, since: Math.round(offsetMs + since) }));
+    const { now, elapsed } = this.#moment();
+    const waitedFor = [...this.#traffic.pauses()].filter(([sink]) => this.#waitedFor.has(sink));
+    return waitedFor.map(([sink, { since }]) => ({ sink, since: Math.round(now - elapsed + since) }));
   }
 
-  /** Takes up what a process that is gone left under way, then begins. Returns how many it took up. */
+  /**
+   * Takes up what a process that is gone left under way, and the pauses that it knew of, then begins. Returns how many
+   * deliveries it took up.
+   */
   async start(): Promise<number> {
+    await this.#restorePauses();
     const timeouts = [...this.#parts.config().sinks.values()].map(({ timeoutMs }) => timeoutMs);
     const rescued = await this.#parts.store.rescue(this.#parts.clock.now(), Math.max(0, ...timeouts));
     this.#started = true;
@@ -75,6 +81,14 @@ export class Worker {
     const cancel = this.#parts.clock.after(graceMs, () => this.#aborted.abort());
     await Promise.all(this.#underWay);
     cancel();
+    await this.#keptPauses.keep(this.#traffic.pauses()).catch(this.#parts.storeFailed);
+  }
+
+  async #restorePauses(): Promise<void> {
+    for (const [sink, pause] of await this.#keptPauses.load()) {
+      this.#traffic.restore(sink, pause);
+      if (this.#parts.config().sinks.has(sink)) this.#parts.sinkChanged(sink, 'paused', undefined);
+    }
   }
 
   async #run(): Promise<void> {
@@ -100,6 +114,7 @@ export class Worker {
     const { now, elapsed } = moment;
     this.#traffic.tidy(this.#parts.config().sinks, elapsed);
     try {
+      await this.#keptPauses.keep(this.#traffic.pauses());
       const heads = await this.#parts.store.lanes();
       this.#waitedFor = new Set(heads.filter(({ dueAt }) => dueAt <= now + soonMs).map(({ sink }) => sink));
       const due = heads.filter(({ dueAt }) => dueAt <= now);
@@ -159,8 +174,10 @@ export class Worker {
       callFailed(error);
       return [];
     });
-    const change = this.#traffic.ended(ticket, ended, sink, clock.elapsed());
-    if (change) sinkChanged(ticket.place.sink, change, ended[0]?.outcome);
+    // What the shutdown broke off says nothing of the sink.
+    const learnt = this.#aborted.signal.aborted ? [] : ended;
+    const change = this.#traffic.ended(ticket, learnt, sink, clock.elapsed());
+    if (change) sinkChanged(ticket.place.sink, change, learnt[0]?.outcome);
   }
 }
 

@@ -6,7 +6,7 @@ import type { RecentCorrelations } from './recent-correlations.ts';
 import { configSource, saveConfig, writeProbe } from './sql/housekeeping.ts';
 import { accept, keepRejected, loadCorrelations } from './sqlite/accept.ts';
 import { discard, replay } from './sqlite/by-hand.ts';
-import { defer, lanes, record, rescue, threadOf } from './sqlite/carry-out.ts';
+import { defer, endPause, keepPause, lanes, pauses, record, rescue, threadOf } from './sqlite/carry-out.ts';
 import { claim } from './sqlite/claim.ts';
 import { Connection } from './sqlite/connection.ts';
 import type { Database } from './sqlite/database.ts';
@@ -90,6 +90,9 @@ function sqliteStore(connection: Connection, serve: boolean, limits: GroupCommit
       }
     },
     defer: (items, now) => commit.write((tx) => defer(tx, items, now)),
+    keepPause: (pause) => commit.write((tx) => keepPause(tx, pause)),
+    endPause: (sink) => commit.write((tx) => endPause(tx, sink)),
+    pauses: () => reading(pauses),
     threadOf: (sink, thread) => reading((db) => threadOf(db, sink, thread)),
 
     replay: (items, now) => commit.write((tx) => replay(tx, items, now)),

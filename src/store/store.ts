@@ -58,6 +58,11 @@ export interface Store {
    * that was never attempted is none any more. The time until then is not counted for giving up.
    */
   defer(items: readonly Deferral[], now: number): Promise<void>;
+  /** Keeps that a sink is paused, in place of what was kept of it before. */
+  keepPause(pause: SinkPause): Promise<void>;
+  /** Forgets a sink's pause, if there is one. */
+  endPause(sink: string): Promise<void>;
+  pauses(): Promise<SinkPause[]>;
   /** The receipt of the earliest delivered message with this thread key on this sink. */
   threadOf(sink: string, thread: string): Promise<Receipt | null>;
 
@@ -188,6 +193,17 @@ export interface AttemptResult {
 export interface Deferral {
   readonly deliveryId: string;
   readonly until: number;
+}
+
+/** A sink that fails for everyone, and so is only probed. */
+export interface SinkPause {
+  readonly sink: string;
+  /** When it was paused (ms). */
+  readonly since: number;
+  /** When it is to be probed next (ms). */
+  readonly probeAt: number;
+  /** How often the time until the next probe was set. */
+  readonly probes: number;
 }
 
 export interface Replay {

@@ -260,4 +260,19 @@ export function carryingOut(bench: () => Bench): void {
     expect(await store.threadOf('slack', 'candidate 3')).toBeNull();
     expect(await store.threadOf('mail', 'candidate 1')).toBeNull();
   });
+
+  test('keeps the pauses of sinks for whoever serves next, the newest state of each', async () => {
+    const { store, home } = bench();
+    const slack = { sink: 'slack', since: t0, probeAt: t0 + minute, probes: 1 };
+    const mail = { sink: 'mail', since: t0 + 1, probeAt: t0 + 2, probes: 1 };
+    expect(await store.pauses()).toEqual([]);
+    await store.keepPause(slack);
+    await store.keepPause(mail);
+    await store.keepPause({ ...slack, probeAt: t0 + 2 * minute, probes: 2 });
+    const other = await home.open();
+    expect(await other.pauses()).toEqual([mail, { ...slack, probeAt: t0 + 2 * minute, probes: 2 }]);
+    await store.endPause('slack');
+    await store.endPause('sheet');
+    expect(await store.pauses()).toEqual([mail]);
+  });
 }

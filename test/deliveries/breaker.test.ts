@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { Breaker } from '../../src/deliveries/breaker.ts';
+import { Breaker, type SinkChange, type SinkHealth } from '../../src/deliveries/breaker.ts';
+import { seeded } from '../faults/random.ts';
 
 const policy = { minDelayMs: 5000, maxDelayMs: 600_000 };
 const ended = (now: number, probe = false, deliveryId = 'dlv_1') => ({
@@ -16,45 +17,80 @@ function broken(now = 0): Breaker {
   return breaker;
 }
 
+/** Tells of that many messages' attempts, each at its own time; returns the changes. */
+function tell(breaker: Breaker, health: SinkHealth, count: number, now = 0, everyMs = 0): SinkChange[] {
+  const changes = Array.from({ length: count }, (_, index) =>
+    breaker.ended(health, ended(now + index * everyMs, false, `dlv_${now}_${index}`)),
+  );
+  return changes.filter((change) => change !== null);
+}
+
 test('a few failures are nothing', () => {
   const breaker = new Breaker();
-  for (let failure = 0; failure < 4; failure += 1) expect(breaker.ended('fails', ended(0))).toBeNull();
+  expect(tell(breaker, 'fails', 4)).toEqual([]);
   expect(breaker.allowance(0)).toBe(Infinity);
 });
 
-test('failures one after the other pause the sink', () => {
+test('five failures without a success pause the sink', () => {
   const breaker = broken(7000);
-  expect(breaker.pausedSince).toBe(7000);
+  expect(breaker.pause).toMatchObject({ since: 7000, probes: 1 });
   expect(breaker.allowance(7000)).toBe(0);
 });
 
 test('a success between failures starts the count anew', () => {
   const breaker = new Breaker();
-  for (let failure = 0; failure < 4; failure += 1) breaker.ended('fails', ended(0));
-  breaker.ended('works', ended(0));
-  expect(breaker.ended('fails', ended(0))).toBeNull();
+  tell(breaker, 'fails', 4);
+  tell(breaker, 'works', 1);
+  expect(tell(breaker, 'fails', 4, 60_000)).toEqual([]);
+  expect(tell(breaker, 'fails', 1, 60_000)).toEqual(['paused']);
+});
+
+test('five failures are nothing within 20 s of a success, and a pause after that', () => {
+  const breaker = new Breaker();
+  tell(breaker, 'works', 1);
+  expect(tell(breaker, 'fails', 20, 0, 1000)).toEqual([]);
+  expect(breaker.pause).toBeNull();
+  expect(tell(breaker, 'fails', 1, 20_000)).toEqual(['paused']);
+});
+
+test('where nine of ten of the last fifty attempts failed the sink is paused, however lately it worked', () => {
+  const breaker = new Breaker();
+  tell(breaker, 'works', 50);
+  expect(tell(breaker, 'fails', 44)).toEqual([]);
+  expect(tell(breaker, 'fails', 1)).toEqual(['paused']);
+});
+
+test('a sink that works seven times of ten is never paused, be it asked often or seldom', () => {
+  const random = seeded(7);
+  for (const everyMs of [7, 1000]) {
+    const breaker = new Breaker();
+    for (let n = 0; n < 20_000; n += 1) {
+      const health = random() < 0.3 ? 'fails' : 'works';
+      expect(breaker.ended(health, ended(n * everyMs, false, `dlv_${n}`))).toBeNull();
+    }
+  }
 });
 
 test('what says nothing of the sink neither pauses it nor clears it', () => {
   const breaker = new Breaker();
-  for (let failure = 0; failure < 4; failure += 1) breaker.ended('fails', ended(0));
-  expect(breaker.ended('unsaid', ended(0))).toBeNull();
-  expect(breaker.ended('fails', ended(0))).toBe('paused');
+  tell(breaker, 'fails', 4);
+  expect(tell(breaker, 'unsaid', 1)).toEqual([]);
+  expect(tell(breaker, 'fails', 1)).toEqual(['paused']);
 });
 
 test('messages that fail each for itself are no outage, until there are many without a success between', () => {
   const breaker = new Breaker();
-  const fail = (message: number) => breaker.ended('fails perhaps', ended(0, false, `dlv_${message}`));
-  for (let message = 1; message < 20; message += 1) expect(fail(message)).toBeNull();
-  breaker.ended('works', ended(0));
-  for (let message = 1; message < 20; message += 1) expect(fail(message)).toBeNull();
-  expect(fail(20)).toBe('paused');
+  expect(tell(breaker, 'fails perhaps', 19)).toEqual([]);
+  tell(breaker, 'works', 1);
+  expect(tell(breaker, 'fails perhaps', 19, 30_000)).toEqual([]);
+  expect(tell(breaker, 'fails perhaps', 1, 60_000)).toEqual(['paused']);
 });
 
-test('one message that fails again and again is no outage', () => {
+test('one message that fails again and again is no outage, also where others work and fail between', () => {
   const breaker = new Breaker();
   for (let attempt = 0; attempt < 100; attempt += 1) {
-    expect(breaker.ended('fails perhaps', ended(0))).toBeNull();
+    expect(breaker.ended('fails perhaps', ended(attempt * 1000))).toBeNull();
+    if (attempt % 10 === 0) tell(breaker, 'works', 1, attempt * 1000);
   }
 });
 
@@ -85,12 +121,53 @@ test('a probe that fails waits longer for the next, up to five minutes', () => {
   expect(waits.at(-1)).toBe(300_000);
 });
 
-test('a probe that works resumes the sink', () => {
+/** With one probe that worked. */
+function resumed(now = 9000): Breaker {
   const breaker = broken();
   breaker.take();
-  expect(breaker.ended('works', ended(9000, true))).toBe('resumed');
+  expect(breaker.ended('works', ended(now, true))).toBe('resumed');
+  return breaker;
+}
+
+test('a probe that works resumes the sink with two calls at once, and each success doubles them', () => {
+  const breaker = resumed();
+  expect(breaker.pause).toBeNull();
   expect(breaker.allowance(9000)).toBe(Infinity);
-  expect(breaker.pausedSince).toBeNull();
+  const widths = [breaker.width];
+  for (let success = 0; success < 5; success += 1) {
+    tell(breaker, 'works', 1, 9000);
+    widths.push(breaker.width);
+  }
+  expect(widths).toEqual([2, 4, 8, 16, 32, Infinity]);
+});
+
+test('a sink that fails again while it recovers is paused at once, as one outage', () => {
+  const breaker = resumed();
+  tell(breaker, 'works', 1, 9000);
+  expect(tell(breaker, 'fails', 3, 9000)).toEqual(['paused']);
+  expect(breaker.pause).toMatchObject({ since: 0, probes: 1 });
+  expect(breaker.width).toBe(Infinity);
+});
+
+test('a sink that has recovered is as good as any', () => {
+  const breaker = resumed();
+  tell(breaker, 'works', 5, 9000);
+  expect(tell(breaker, 'fails', 44, 9000)).toEqual([]);
+  expect(tell(breaker, 'fails', 1, 9000)).toEqual(['paused']);
+  expect(breaker.pause).toMatchObject({ since: 9000 });
+});
+
+test('single messages that fail while a sink recovers do not pause it', () => {
+  expect(tell(resumed(), 'fails perhaps', 19, 9000)).toEqual([]);
+});
+
+test('a pause from an earlier life of the process goes on, with its probes', () => {
+  const breaker = new Breaker({ since: -1000, probeAt: 500, probes: 3 });
+  expect(breaker.allowance(499)).toBe(0);
+  expect(breaker.allowance(500)).toBe(1);
+  breaker.take();
+  breaker.ended('fails', ended(500, true));
+  expect(breaker.pause).toMatchObject({ since: -1000, probes: 4 });
 });
 
 test('a probe whose message was at fault lets another one try at once, and one only', () => {

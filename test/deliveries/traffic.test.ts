@@ -16,7 +16,7 @@ function paused(): Traffic {
     traffic.giveBack(one, calls - 1, probe);
     traffic.ended(traffic.started(one, sink, 0, probe), [{ deliveryId: 'dlv_1', outcome: down }], sink, 0);
   }
-  expect(traffic.paused()).toEqual([{ sink: 'tool', since: 0 }]);
+  expect([...traffic.pauses()]).toMatchObject([['tool', { since: 0 }]]);
   return traffic;
 }
 
@@ -32,6 +32,26 @@ test('a probe tries what became due last, but for lanes that people read in orde
   expect(paused().permit(one, sink, later)).toMatchObject({ probe: true, untriedFirst: true });
   const ordered = { ...sink, connector: { ...sink.connector, lane: () => 'somewhere' } };
   expect(paused().permit(one, ordered, later)).toMatchObject({ probe: true, untriedFirst: false });
+});
+
+test('a sink that was resumed is called a few times at once at first, in all of its lanes together', () => {
+  const traffic = paused();
+  const roomy = { ...sink, concurrency: 8 };
+  const works: Outcome = { outcome: 'delivered', receipt: {} };
+  const { probe } = traffic.permit(one, roomy, later);
+  const end = () =>
+    traffic.ended(
+      traffic.started(one, roomy, later, probe),
+      [{ deliveryId: 'dlv_1', outcome: works }],
+      roomy,
+      later,
+    );
+  expect(end()).toBe('resumed');
+  expect(traffic.permit(one, roomy, later)).toMatchObject({ calls: 2, probe: false });
+  expect(traffic.permit(other, roomy, later)).toMatchObject({ calls: 0 });
+  expect(traffic.askAgainAt(other, roomy, later)).toBe(Infinity);
+  end();
+  expect(traffic.permit(other, roomy, later)).toMatchObject({ calls: 3, probe: false });
 });
 
 test('a probe that found nothing to do leaves its turn to another lane', () => {
@@ -57,7 +77,7 @@ test('a sink that left the config is not paused any more: what waits for it has 
   traffic.tidy(new Map([['tool', sink]]), 0);
   expect(traffic.permit(one, sink, 0)).toMatchObject({ calls: 0 });
   traffic.tidy(new Map(), 0);
-  expect(traffic.paused()).toEqual([]);
+  expect(traffic.pauses().size).toBe(0);
   expect(traffic.permit(one, undefined, 0)).toMatchObject({ calls: 1, probe: false });
 });
 
@@ -145,9 +165,9 @@ test('what fails for its own message alone never pauses the sink, and lets anoth
   };
   const working = new Traffic(() => 0.5);
   fail(working, own);
-  expect(working.paused()).toEqual([]);
+  expect(working.pauses().size).toBe(0);
   fail(working, perhaps);
-  expect(working.paused()).toMatchObject([{ sink: 'tool' }]);
+  expect([...working.pauses().keys()]).toEqual(['tool']);
 
   const outage = paused();
   const { calls, probe } = outage.permit(one, sink, later);

@@ -338,7 +338,7 @@ describe('a sink is paused', () => {
       await reaches(on, await on.accept(candidate), 'held');
     }
     await vi.waitFor(() => expect(on.changes).toEqual(['tool paused']));
-    expect(on.worker.paused).toEqual([]);
+    await vi.waitFor(() => expect(on.worker.paused).toEqual([]));
     tool.deliver = untilAborted;
     await on.accept('fay');
     await vi.waitFor(() => expect(on.worker.paused).toMatchObject([{ sink: 'tool' }]), 5000);
@@ -382,6 +382,97 @@ describe('a sink is paused', () => {
     await reaches(on, await on.accept('late'), 'delivered');
     await reaches(on, await on.accept('later'), 'delivered');
     expect(on.changes).toEqual(['tool paused', 'tool resumed']);
+  });
+
+  test('never for failing three times of ten, also where five failures come one after the other', async () => {
+    const tool = new ScriptedTool();
+    const { deliver } = tool;
+    tool.deliver = (request) => (tool.sent.length % 17 > 11 ? down : deliver(request));
+    const on = await bench(configFor(tool));
+    for (let candidate = 1; candidate <= 100; candidate += 1) await on.accept(`candidate-${candidate}`);
+    await vi.waitFor(
+      async () => expect(await on.store.counts()).toMatchObject([{ states: { delivered: 100 } }]),
+      { timeout: 10_000 },
+    );
+    expect(tool.sent.length).toBeGreaterThan(130);
+    expect(on.changes).toEqual([]);
+  });
+
+  describe('over a restart', () => {
+    /** Goes on by itself, and faster when it is told to. */
+    function skipping() {
+      let skippedMs = 0;
+      const clock = {
+        ...systemClock,
+        now: () => systemClock.now() + skippedMs,
+        elapsed: () => systemClock.elapsed() + skippedMs,
+      };
+      return { clock, skip: (ms: number) => void (skippedMs += ms) };
+    }
+
+    const seldom = (tool: ScriptedTool, more = '') => {
+      const config = configFor(tool, more);
+      const retry = { minDelayMs: 60_000, maxDelayMs: 120_000, giveUpAfterMs: 86_400_000 };
+      const sinks = new Map([...config.sinks].map(([name, sink]) => [name, { ...sink, retry }]));
+      return { ...config, sinks };
+    };
+
+    test('too: the dead tool is not called again before its probe', async () => {
+      const tool = answering(down, down, down, down, down);
+      const { clock, skip } = skipping();
+      const on = await bench(seldom(tool), { clock });
+      await on.worker.start();
+      for (const candidate of ['ann', 'bob', 'cid', 'dan', 'eve']) await on.accept(candidate);
+      await paused(on);
+      await on.worker.stop(0);
+      const [pause] = await on.store.pauses();
+      const restarted = on.restart();
+      await restarted.start();
+      const eventId = await on.accept('fay');
+      restarted.wake();
+      await vi.waitFor(() => expect(restarted.paused).toEqual([{ sink: 'tool', since: pause?.since }]));
+      expect(tool.sent).toHaveLength(5);
+      expect(on.changes).toEqual(['tool paused', 'tool paused']);
+      skip(120_000);
+      restarted.wake();
+      await reaches(on, eventId, 'delivered');
+      expect(on.changes.at(-1)).toBe('tool resumed');
+      await vi.waitFor(async () => expect(await on.store.pauses()).toEqual([]));
+    });
+
+    test('for five minutes at most where the clock was set back in between', async () => {
+      const tool = new ScriptedTool();
+      const { clock, skip } = skipping();
+      const on = await bench(seldom(tool), { clock });
+      const tomorrow = clock.now() + 86_400_000;
+      await on.store.keepPause({ sink: 'tool', since: tomorrow, probeAt: tomorrow, probes: 1 });
+      await on.worker.start();
+      const eventId = await on.accept();
+      await vi.waitFor(() => expect(on.worker.paused).toHaveLength(1));
+      expect(on.worker.paused[0]?.since).toBeLessThanOrEqual(clock.now());
+      skip(300_000);
+      on.worker.wake();
+      await reaches(on, eventId, 'delivered');
+    });
+
+    test('not if its sink is in the config no more', async () => {
+      const on = await bench(configFor(new ScriptedTool()));
+      await on.store.keepPause({ sink: 'gone', since: 1, probeAt: 2, probes: 1 });
+      await on.worker.start();
+      await vi.waitFor(async () => expect(await on.store.pauses()).toEqual([]));
+      expect(on.changes).toEqual([]);
+    });
+
+    test('not for attempts that the shutdown itself broke off', async () => {
+      const tool = new ScriptedTool();
+      tool.deliver = untilAborted;
+      const on = await bench(seldom(tool, 'timeout: 1m, concurrency: 8'));
+      for (const candidate of ['ann', 'bob', 'cid', 'dan', 'eve']) await on.accept(candidate);
+      await vi.waitFor(() => expect(tool.sent).toHaveLength(5));
+      await on.worker.stop(0);
+      expect(on.reports.map(({ outcome }) => outcome.outcome)).toEqual(Array(5).fill('unknown'));
+      expect(await on.store.pauses()).toEqual([]);
+    });
   });
 });
 

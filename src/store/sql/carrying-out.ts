@@ -99,3 +99,18 @@ export const defer = change(`
 export const receiptOfThread = query<{ readonly receipt: string }>(`
   select receipt from deliveries where sink = $1 and thread = $2 and state = 'delivered'
   order by ended_at, seq limit 1`);
+
+export interface PauseRow {
+  readonly sink: string;
+  readonly since: number;
+  readonly probe_at: number;
+  readonly probes: number;
+}
+
+export const keepPause = `
+  insert into pauses (sink, since, probe_at, probes) values ($1, $2, $3, $4)
+  on conflict (sink) do update set since = $2, probe_at = $3, probes = $4`;
+
+export const endPause = `delete from pauses where sink = $1`;
+
+export const pauses = query<PauseRow>(`select sink, since, probe_at, probes from pauses order by sink`);

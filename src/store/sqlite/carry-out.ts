@@ -1,7 +1,7 @@
 import type { Outcome, Receipt } from '../../model.ts';
 import { jsonOrNull } from '../rows.ts';
 import * as sql from '../sql/carrying-out.ts';
-import type { AttemptResult, Deferral, LaneHead } from '../store.ts';
+import type { AttemptResult, Deferral, LaneHead, SinkPause } from '../store.ts';
 import type { Database } from './database.ts';
 import { apply, find } from './deliveries.ts';
 import type { Transaction } from './transaction.ts';
@@ -84,4 +84,16 @@ export function defer({ db, tallies }: Transaction, items: readonly Deferral[], 
 export function threadOf(db: Database, sink: string, thread: string): Receipt | null {
   const row = db.get(sql.receiptOfThread, sink, thread);
   return row ? (JSON.parse(row.receipt) as Receipt) : null;
+}
+
+export function keepPause({ db }: Transaction, { sink, since, probeAt, probes }: SinkPause): void {
+  db.run(sql.keepPause, sink, since, probeAt, probes);
+}
+
+export function endPause({ db }: Transaction, sink: string): void {
+  db.run(sql.endPause, sink);
+}
+
+export function pauses(db: Database): SinkPause[] {
+  return db.all(sql.pauses).map(({ probe_at: probeAt, ...rest }) => ({ ...rest, probeAt }));
 }

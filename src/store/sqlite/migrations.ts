@@ -168,4 +168,13 @@ export const migrations: readonly string[] = [
   ) strict;
   insert into life select 1, received_at, null, 0 from events order by received_at desc limit 1;
   `,
+  `
+  -- The sinks that fail for everyone, so that a restart does not begin to call them anew.
+  create table pauses (
+    sink text primary key,
+    since integer not null,
+    probe_at integer not null,
+    probes integer not null check (probes > 0)
+  ) strict, without rowid;
+  `,
 ];
