@@ -24,6 +24,7 @@ export function findBreaches(books: Books): string[] {
     ...wrongDigests(books),
     ...outsideOfHours(books),
     ...tooFast(books),
+    ...wrongPauses(books),
   ];
 }
 
@@ -121,8 +122,28 @@ function outsideOfHours({ tools, jumped }: Books): string[] {
 }
 
 function tooFast({ tools }: Books): string[] {
-  return tools.flatMap(({ tooMany, callsWhileDown, options: { name } }) => [
-    ...(tooMany > 0 ? [`${name} was called too fast ${tooMany} times`] : []),
-    ...(callsWhileDown > 40 ? [`${name} was called ${callsWhileDown} times while it was down`] : []),
-  ]);
+  return tools.flatMap(({ tooMany, options: { name } }) =>
+    tooMany > 0 ? [`${name} was called too fast ${tooMany} times`] : [],
+  );
+}
+
+/**
+ * What an outage may cost: the failures that pause a sink which worked just before, what is under way then, and a probe
+ * every few seconds. A process that dies before it has put the pause on disk begins anew.
+ */
+const mostCallsWhileDown = ({ deaths }: Books) => 45 + 4 + 25 + deaths * 9;
+
+function wrongPauses(books: Books): string[] {
+  return books.tools.flatMap((tool) => {
+    const { callsWhileDown, callsInPause, needlessPauses, options } = tool;
+    return [
+      ...(callsWhileDown > mostCallsWhileDown(books)
+        ? [`${options.name} was called ${callsWhileDown} times while it was down`]
+        : []),
+      ...(callsInPause > 0 && !books.jumped
+        ? [`${options.name} was called ${callsInPause} times after a restart, in spite of its pause`]
+        : []),
+      ...(needlessPauses > 0 ? [`${options.name} was paused ${needlessPauses} times though it works`] : []),
+    ];
+  });
 }

@@ -45,6 +45,11 @@ export class SimulatedProcess {
     return this.dead ? never : result;
   }
 
+  /** Dies here and now, whatever it does. */
+  kill(): void {
+    if (!this.dead) void this.#die('a kill');
+  }
+
   async #run(name: string, run: () => unknown): Promise<unknown> {
     if (this.dead) return never;
     const dies = this.#operations++ === this.#death?.operation;

@@ -15,7 +15,7 @@ import { Pending, SimulatedProcess, type Death } from './process.ts';
 import { ModelTool } from './tool.ts';
 
 /** A step of the real thing that is left out, to prove that the simulation would see it. */
-export type Sabotage = 'no intent' | 'no find' | 'no transaction';
+export type Sabotage = 'no intent' | 'no find' | 'no transaction' | 'no pauses';
 
 export interface SimulationReport {
   readonly seed: number;
@@ -96,7 +96,10 @@ class World {
       { name: 'mail', canBeAsked: false, asked: false, batched: false, limit: null, ...shared },
     ].map(
       (options) =>
-        new ModelTool(options, { clock: this.clock, random: this.random, note: (step) => this.note(step) }),
+        new ModelTool(
+          { ...options, flaky: this.random() < 0.2 },
+          { clock: this.clock, random: this.random, note: (step) => this.note(step) },
+        ),
     );
     this.#deaths = Array.from({ length: Math.floor(this.random() * 4) }, () => ({
       operation: Math.floor(this.random() * 60),
@@ -152,8 +155,9 @@ class World {
       this.clock.after(4000 + this.random() * 5000, () => void this.#startProcess());
     });
     this.#process = process;
-    const store = process.store(this.#sabotaged(this.#store));
-    const config = this.#config((run) => process.outside(run));
+    const life = this.#died;
+    const store = process.store(this.#watchingPauses(this.#sabotaged(this.#store), life));
+    const config = this.#config((run) => process.outside(run), life);
     const sinks = new ConnectedSinks();
     this.#sinks.push(sinks);
     await this.#store.saveConfig({
@@ -169,24 +173,31 @@ class World {
       config: () => config,
       plan: async () => config.plan,
       observe: ({ delivery, outcome }) => this.note(`${delivery.id} ${outcome.outcome}`),
-      sinkChanged: (sink, change) => this.note(`${sink} is ${change}`),
+      sinkChanged: (sink, change, because) => {
+        this.note(`${sink} is ${change}`);
+        if (because) this.#tool(sink).changed(change);
+      },
       storeFailed: (error) => this.note(`the store failed: ${String(error)}`),
       callFailed: (error) => this.note(`BUG in a call: ${String(error)}`),
       pollMs: 3_600_000,
     });
+    this.note('the process starts');
+    const started = worker.start();
     this.#inbox = createIntake({
       store,
       config: () => config,
-      wake: () => worker.wake(),
+      wake: () => void started.then(() => worker.wake()),
       log: silent,
       nextId: this.#nextId,
     });
-    this.note('the process starts');
-    void worker.start();
   }
 
-  #config(outside: <T>(run: () => Promise<T>) => Promise<T>): Config {
-    const connectors = new Map(this.tools.map((tool) => [tool.options.name, tool.connector(outside)]));
+  #tool(name: string): ModelTool {
+    return this.tools.find((tool) => tool.options.name === name)!;
+  }
+
+  #config(outside: <T>(run: () => Promise<T>) => Promise<T>, life: number): Config {
+    const connectors = new Map(this.tools.map((tool) => [tool.options.name, tool.connector(outside, life)]));
     return parseConfig(configText, 'simulation.yaml', { env: {}, connectors });
   }
 
@@ -227,14 +238,17 @@ class World {
 
   #scheduleOutages(): void {
     for (const tool of this.tools) {
-      if (this.random() > 0.3) continue;
+      if (tool.options.flaky || this.random() > 0.3) continue;
       this.clock.after(this.random() * arrivalsForMs, () => {
         tool.down = true;
         this.note(`${tool.options.name} goes down`);
-        this.clock.after(this.random() * 120_000, () => {
+        const lastsMs = this.random() * 120_000;
+        this.clock.after(lastsMs, () => {
           tool.down = false;
           this.note(`${tool.options.name} is up again`);
         });
+        // Where it hurts: a restart must not begin to call it anew.
+        if (this.random() < 0.3) this.clock.after(this.random() * lastsMs, () => this.#process.kill());
       });
     }
   }
@@ -249,7 +263,24 @@ class World {
     });
   }
 
+  /** Tells the tools what the store has of their pauses. */
+  #watchingPauses(store: Store, life: number): Store {
+    return {
+      ...store,
+      keepPause: async (pause) => {
+        await store.keepPause(pause);
+        const probeAt = pause.probeAt - this.clock.now() + this.clock.elapsed();
+        this.#tool(pause.sink).keptPause = { life, probeAt };
+      },
+      endPause: async (sink) => {
+        await store.endPause(sink);
+        this.#tool(sink).keptPause = null;
+      },
+    };
+  }
+
   #sabotaged(store: Store): Store {
+    if (this.#sabotage === 'no pauses') return { ...store, pauses: async () => [] };
     if (this.#sabotage === 'no intent') return forgetful(store);
     if (this.#sabotage === 'no transaction')
       return { ...store, accept: (arrival) => this.#acceptInTwo(store, arrival) };

@@ -24,12 +24,12 @@ test('the same seed gives the same run', async () => {
 });
 
 describe('it bites', () => {
-  test.each<Sabotage>(['no intent', 'no find', 'no transaction'])('%s is found out', async (sabotage) => {
-    const broken: number[] = [];
-    for (const seed of seeds.slice(0, 50)) {
+  const sabotages: Sabotage[] = ['no intent', 'no find', 'no transaction', 'no pauses'];
+  test.each(sabotages)('%s is found out', async (sabotage) => {
+    for (const seed of seeds) {
       const { breaches } = await simulate(seed, sabotage);
-      if (breaches.length > 0) broken.push(seed);
+      if (breaches.length > 0) return;
     }
-    expect(broken.length).toBeGreaterThan(0);
+    expect.fail('no seed finds it');
   });
 });

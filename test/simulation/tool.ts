@@ -32,6 +32,16 @@ export interface ToolOptions {
   readonly limit: { readonly perMs: number; readonly burst: number } | null;
   /** How likely a call goes wrong, in all the ways together. */
   readonly faults: number;
+  /** Fails three times of ten, for no message in particular. */
+  readonly flaky: boolean;
+}
+
+/** What the store has of a pause. */
+interface KeptPause {
+  /** In which life of the process it was put there. */
+  readonly life: number;
+  /** As Clock.elapsed's. */
+  readonly probeAt: number;
 }
 
 interface World {
@@ -49,21 +59,42 @@ export class ModelTool {
   /** Calls while it was down. */
   callsWhileDown = 0;
   down = false;
+  keptPause: KeptPause | null = null;
+  /** Calls before a probe was due, by another life of the process than the one that paused it. */
+  callsInPause = 0;
+  /** Pauses of a sink that had only just worked. */
+  needlessPauses = 0;
   /** How often each delivery's call ended with nobody knowing. */
   readonly unclear = new Map<string, number>();
   readonly options: ToolOptions;
   readonly #world: World;
   readonly #wholeAt = new Map<string, number>();
+  #workedAt = -Infinity;
+  #resumedAt = -Infinity;
 
   constructor(options: ToolOptions, world: World) {
     this.options = options;
     this.#world = world;
   }
 
+  /** The worker paused or resumed it. While it recovers from a pause, few failures pause it again. */
+  changed(change: 'paused' | 'resumed'): void {
+    const now = this.#world.clock.elapsed();
+    if (change === 'resumed') this.#resumedAt = now;
+    else if (this.options.flaky && now - this.#workedAt < 19_000 && now - this.#resumedAt > 60_000)
+      this.needlessPauses += 1;
+  }
+
   /** The connector to it, for one life of the process. `outside` keeps a dead process from acting. */
-  connector(outside: <T>(run: () => Promise<T>) => Promise<T>): AnyConnector {
+  connector(outside: <T>(run: () => Promise<T>) => Promise<T>, life: number): AnyConnector {
     const { name, asked, batched, limit } = this.options;
-    const many = (requests: readonly Request[]) => outside(() => this.#call(requests));
+    // Another life knows only of the pauses that it finds in the store.
+    this.#workedAt = -Infinity;
+    const many = (requests: readonly Request[]) =>
+      outside(() => {
+        if (this.#pausedBefore(life)) this.callsInPause += 1;
+        return this.#call(requests);
+      });
     const findMany = (requests: readonly Request[]) => outside(() => this.#find(requests));
     return defineConnector({
       name,
@@ -83,6 +114,11 @@ export class ModelTool {
     });
   }
 
+  #pausedBefore(life: number): boolean {
+    const pause = this.keptPause;
+    return pause !== null && pause.life !== life && this.#world.clock.elapsed() < pause.probeAt;
+  }
+
   async #call(requests: readonly Request[]): Promise<Outcome[]> {
     this.calls += 1;
     const fate = this.#fate(requests);
@@ -93,6 +129,7 @@ export class ModelTool {
       for (const { deliveryId, message } of requests) this.kept.push({ deliveryId, at, ...message });
     }
     await this.#pause();
+    if (fate === 'done') this.#workedAt = this.#world.clock.elapsed();
     if (fate === 'answer lost' || fate === 'done, answer lost') await this.#untilAbort(requests);
     return requests.map(({ deliveryId }) => this.#outcome(fate, deliveryId));
   }
@@ -107,6 +144,7 @@ export class ModelTool {
       return 'too many';
     }
     if (requests.some(({ message }) => message.text.includes('unwanted'))) return 'rejected';
+    if (this.options.flaky && this.#world.random() < 0.3) return 'flaky';
     const roll = this.#world.random() / this.options.faults;
     if (roll < 0.4) return 'done, answer lost';
     if (roll < 0.7) return 'answer lost';
@@ -126,7 +164,8 @@ export class ModelTool {
 
   #outcome(fate: Fate, deliveryId: string): Outcome {
     if (fate === 'done') return { outcome: 'delivered', receipt: { deliveryId } };
-    if (fate === 'down') return { outcome: 'retry', reason: 'network', detail: 'Refused.', sinkWide: true };
+    if (fate === 'down' || fate === 'flaky')
+      return { outcome: 'retry', reason: 'network', detail: 'Refused.', sinkWide: true };
     if (fate === 'failed') return { outcome: 'retry', reason: 'server', detail: 'Failed.' };
     if (fate === 'too many')
       return { outcome: 'retry', reason: 'rate_limited', detail: 'Slow down.', retryAfterMs: 3000 };
@@ -161,4 +200,12 @@ export class ModelTool {
   }
 }
 
-type Fate = 'done' | 'done, answer lost' | 'answer lost' | 'failed' | 'down' | 'too many' | 'rejected';
+type Fate =
+  | 'done'
+  | 'done, answer lost'
+  | 'answer lost'
+  | 'failed'
+  | 'flaky'
+  | 'down'
+  | 'too many'
+  | 'rejected';

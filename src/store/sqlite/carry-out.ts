@@ -95,5 +95,6 @@ export function endPause({ db }: Transaction, sink: string): void {
 }
 
 export function pauses(db: Database): SinkPause[] {
-  return db.all(sql.pauses).map(({ probe_at: probeAt, ...rest }) => ({ ...rest, probeAt }));
+  const rows = db.all(sql.pauses);
+  return rows.map(({ sink, since, probe_at, probes }) => ({ sink, since, probeAt: probe_at, probes }));
 }
