@@ -3,7 +3,14 @@ import type { Medium } from '../connector.ts';
 import type { JsonMap } from '../model.ts';
 import type { AnyTemplateData } from './data.ts';
 import { filters, withheldFilters } from './filters.ts';
-import { MemoryLimit, StepLimit } from './limits.ts';
+import {
+  chargedFilter,
+  chargedOperators,
+  extentOfBlock,
+  extentOfRead,
+  MemoryLimit,
+  StepLimit,
+} from './limits.ts';
 import { Markup, MarkupCapture, marked } from './markup.ts';
 import { textOf } from './text.ts';
 
@@ -46,13 +53,22 @@ export class Rendering extends Context {
 
   /** LiquidJS reads variables by this; it knows only strict or lenient for the whole of a template. */
   override *_get(path: Parameters<Context['_get']>[0]): Generator<unknown, unknown, unknown> {
+    this.memoryLimit.use(path.length);
     this.strictVariables = this.#site.isStrict(path);
     try {
       // oxlint-disable-next-line no-underscore-dangle -- the name is LiquidJS's
-      return yield* super._get(path);
+      const value: unknown = yield* super._get(path);
+      this.memoryLimit.use(extentOfRead(value));
+      return value;
     } finally {
       this.strictVariables = false;
     }
+  }
+
+  /** The size of a map is counted from its keys. */
+  override readProperty(from: unknown, key: unknown): unknown {
+    if (key === 'size' && !Array.isArray(from)) this.memoryLimit.use(extentOfRead(from));
+    return super.readProperty(from as never, key as never);
   }
 
   print(value: unknown): string {
@@ -81,13 +97,25 @@ export const withheldTags: ReadonlyMap<string, string> = new Map([
   ...['increment', 'decrement'].map((name) => [name, 'count with `forloop.index` or `assign`'] as const),
 ]);
 
+function chargeBlocks({ renderer }: Liquid): void {
+  const render = renderer.renderTemplates.bind(renderer);
+  renderer.renderTemplates = (templates, context, emitter) => {
+    context.memoryLimit.use(extentOfBlock(templates));
+    return render(templates, context, emitter);
+  };
+}
+
 function engine(options: { outputEscape?: typeof print }): Liquid {
   // Without `templates`, a tag that names a file would look on the disk; those tags are withheld as well.
-  const liquid = new Liquid({ templates: {}, ownPropertyOnly: true, lenientIf: true, ...options });
+  const basics = { templates: {}, ownPropertyOnly: true, lenientIf: true, operators: chargedOperators };
+  const liquid = new Liquid({ ...basics, ...options });
   liquid.registerTag('capture', MarkupCapture);
   for (const [name, filter] of Object.entries(filters)) liquid.registerFilter(name, filter);
   for (const name of withheldFilters.keys()) liquid.unregisterFilter(name);
+  for (const [name, filter] of Object.entries(liquid.filters))
+    if (typeof filter === 'function') liquid.registerFilter(name, chargedFilter(name, filter));
   for (const name of withheldTags.keys()) delete liquid.tags[name];
+  chargeBlocks(liquid);
   return liquid;
 }
 

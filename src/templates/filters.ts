@@ -1,11 +1,9 @@
 import { filters as builtIn, toValue } from 'liquidjs';
-import type { Liquid } from 'liquidjs';
 import type { Rendering } from './engine.ts';
 import { dateFilters } from './dates.ts';
+import type { Filter } from './limits.ts';
 import { Markup } from './markup.ts';
 import { textOf } from './text.ts';
-
-type Filter = Extract<Parameters<Liquid['registerFilter']>[1], (...args: never[]) => unknown>;
 
 /** Filters of LiquidJS that are not here, and why. */
 export const withheldFilters: ReadonlyMap<string, string> = new Map([

@@ -1,7 +1,8 @@
 import { Parser, Tokenizer, TypeGuards } from 'liquidjs';
-import type { LiquidError, Template, TopLevelToken } from 'liquidjs';
+import type { LiquidError, TagToken, Template, TopLevelToken } from 'liquidjs';
 import { closest } from '../suggest.ts';
 import { checking, withheldTags } from './engine.ts';
+import { inWords, sizes } from './limits.ts';
 
 /** A fault in a template, where it begins: an offset into its text. */
 export interface Fault {
@@ -18,6 +19,8 @@ export interface Parsed {
 
 /** As LiquidJS's own parsing, which forgets what it could parse as soon as there is a fault. */
 export function parse(source: string): Parsed {
+  const tooLarge = tooMuchOf(source);
+  if (tooLarge) return { templates: [], faults: [tooLarge], namesAreSound: false };
   const parser = new Parser(checking);
   const templates: Template[] = [];
   const errors: LiquidError[] = [];
@@ -33,6 +36,75 @@ export function parse(source: string): Parsed {
   }
   const faults = errors.filter((error, index) => index === 0 || !isConsequence(error)).map(faultOf);
   return { templates, faults, namesAreSound: !failed.some(isKnownTag) };
+}
+
+/** What would take long to parse, or be too deep for the stack, is found before LiquidJS tries. */
+function tooMuchOf(source: string): Fault | null {
+  if (source.length > sizes.characters)
+    return { offset: sizes.characters, message: `it is longer than ${inWords(sizes.characters)} characters` };
+  const counted = new PieceCount();
+  counted.countAll(tokensOf(source, []));
+  return counted.fault;
+}
+
+class PieceCount {
+  fault: Fault | null = null;
+  #pieces = 0;
+  #depth = 0;
+
+  countAll(tokens: readonly TopLevelToken[]): void {
+    for (const token of tokens) {
+      if (this.fault) return;
+      if (TypeGuards.isTagToken(token)) this.#countTag(token);
+      else if (TypeGuards.isOutputToken(token)) this.#count(token);
+    }
+  }
+
+  #countTag(token: TagToken): void {
+    if (token.name === 'liquid') return this.#countLines(token);
+    if (token.name.startsWith('end')) this.#depth = Math.max(0, this.#depth - 1);
+    else if (blocks.has(token.name)) this.#depth += 1;
+    this.#count(token);
+  }
+
+  /** The lines of this tag are tags themselves. */
+  #countLines(token: TagToken): void {
+    this.#depth += 1;
+    this.#countPlace(token);
+    if (!this.fault) this.countAll(linesOf(token));
+    this.#depth -= 1;
+  }
+
+  #count(token: TopLevelToken): void {
+    if (token.end - token.begin > sizes.ofPiece)
+      this.#report(token, `a tag or output of it is longer than ${inWords(sizes.ofPiece)} characters`);
+    this.#countPlace(token);
+  }
+
+  #countPlace(token: TopLevelToken): void {
+    this.#pieces += 1;
+    if (this.#pieces > sizes.pieces)
+      this.#report(token, `it has more than ${inWords(sizes.pieces)} tags and outputs`);
+    if (this.#depth > sizes.depth)
+      this.#report(token, `its tags are more than ${sizes.depth} deep inside each other`);
+  }
+
+  #report({ begin }: TopLevelToken, message: string): void {
+    this.fault ??= { offset: begin, message };
+  }
+}
+
+const blocks = new Set(['if', 'unless', 'case', 'for', 'tablerow', 'capture', 'comment', 'raw']);
+
+function linesOf({ tokenizer }: TagToken): readonly TopLevelToken[] {
+  const at = tokenizer.p;
+  try {
+    return tokenizer.readLiquidTagTokens(checking.options);
+  } catch {
+    return [];
+  } finally {
+    tokenizer.p = at;
+  }
 }
 
 function tokensOf(source: string, errors: LiquidError[]): TopLevelToken[] {

@@ -123,12 +123,52 @@ describe('what the check finds', () => {
     // What only trying it out shows
     [
       '{% for i in (1..1000000000) %}{% endfor %}',
-      '1:1 it makes more than 4,000,000 characters or list entries',
+      '1:1 it makes or goes through more than 4,000,000 characters or list entries',
     ],
   ])('%s', (template, found) => {
     expect(faultsOf(template).map(({ line, column, message }) => `${line}:${column} ${message}`)).toEqual([
       found,
     ]);
+  });
+
+  const nested = (depth: number) => '{% if now %}'.repeat(depth) + '{% endif %}'.repeat(depth);
+  const lines = (...texts: string[]) => `{% liquid\n${texts.join('\n')}\n%}`;
+
+  it.each([
+    ['characters', `a\n${'b'.repeat(499_999)}{{ now }}`, '2:499999 it is longer than 500,000 characters'],
+    ['outputs', `\n${'{{ now }}'.repeat(2001)}`, '2:18001 it has more than 2,000 tags and outputs'],
+    ['lines', lines('echo now\n'.repeat(2000)), '2001:1 it has more than 2,000 tags and outputs'],
+    ['nested tags', nested(51), '1:601 its tags are more than 50 deep inside each other'],
+    [
+      'nested lines',
+      lines('if now\n'.repeat(50), 'endif\n'.repeat(50)),
+      '51:1 its tags are more than 50 deep inside each other',
+    ],
+    [
+      'lines within a line',
+      `{% ${'liquid '.repeat(51)}echo now %}`,
+      '1:354 its tags are more than 50 deep inside each other',
+    ],
+    [
+      'filters in one output',
+      `a {{ now${' | upcase'.repeat(500)} }}`,
+      '1:3 a tag or output of it is longer than 4,000 characters',
+    ],
+    [
+      'entries of a range that is gone through again and again',
+      '{% assign r = (1..3900000) %}\n{% for i in (1..20) %}{% if r contains 0 %}{% endif %}{% endfor %}',
+      '2:29 it makes or goes through more than 4,000,000 characters or list entries',
+    ],
+  ])('is that there are too many %s', (_, template, found) => {
+    const [fault, ...more] = faultsOf(template);
+    expect(`${fault?.line}:${fault?.column} ${fault?.message}`).toBe(found);
+    expect(more).toEqual([]);
+  });
+
+  it('is nothing in what is large, but no larger than that', () => {
+    expect(faultsOf(nested(50) + nested(1).repeat(900))).toEqual([]);
+    expect(faultsOf('{% comment %}' + 'x'.repeat(400_000) + '{% endcomment %}')).toEqual([]);
+    expect(faultsOf(lines('echo now\n'.repeat(1900)))).toEqual([]);
   });
 
   it('is all there is, in order, in every string', () => {

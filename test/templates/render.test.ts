@@ -175,6 +175,9 @@ describe('templates that fail for an event', () => {
     });
   });
 
+  const tooMuch =
+    'The template of "text" failed: it makes or goes through more than 4,000,000 characters or list entries.';
+
   it.each([
     ['a range', '{% for a in (1..event.raw.n) %}{% endfor %}'],
     [
@@ -188,9 +191,49 @@ describe('templates that fail for an event', () => {
   ])('say that they make too much: %s', (_, template) => {
     const list = Array.from({ length: 64 }, (__, index) => index);
     expect(fault(template, { n: 1e9, list })).toEqual({
-      fault: 'The template of "text" failed: it makes more than 4,000,000 characters or list entries.',
+      fault: tooMuch,
     });
   });
+});
+
+/** What a stranger sends may be 64 KB: a list of thousands, a map with as many keys. */
+describe('templates that go through long lists again and again', () => {
+  const list = Array.from({ length: 6000 }, (_, index) => `v${index}`);
+  const raw = { list, map: Object.fromEntries(list.map((key) => [key, 1])), text: 'x'.repeat(60_000) };
+  const again = (body: string) => `{% for i in (1..20000) %}${body}{% endfor %}`;
+  const tooMuch = 'goes through more than 4,000,000 characters or list entries';
+
+  it.each([
+    ['{% if event.raw.list contains "a" %}{% endif %}'],
+    ['{% if event.raw.text contains "a" %}{% endif %}'],
+    ['{% if event.raw.list == event.raw.list %}{% endif %}'],
+    ...['find: "a", 1', 'find_index: "a", 1', 'has: "a", 1', 'sum: "a"', 'where: "a"', 'size', 'first'].map(
+      (filter) => [`{% assign x = event.raw.list | ${filter} %}`],
+    ),
+    ['{% for one in event.raw.list limit: 1 %}{% endfor %}'],
+    ['{% for one in event.raw.map %}{% break %}{% endfor %}'],
+    ['{{ event.raw.map.size }}'],
+  ])('%s fails', (body) => {
+    expect(fault(again(body), raw)).toEqual({ fault: expect.stringContaining(tooMuch) });
+  });
+
+  it.each([
+    ['text', 'x'.repeat(60_000)],
+    ['dates', `{% assign x = now | date: "${'%999d'.repeat(700)}" %}`],
+    ['values of a case', `{% case 1 %}{% when ${'2, '.repeat(1200)}3 %}{% endcase %}`],
+    ['conditions', `{% if false %}${'{% elsif false %}'.repeat(1500)}{% endif %}`],
+    ['operators', `{% if ${'false or '.repeat(400)}true %}{% endif %}`],
+    ['steps of a path', `{% assign x = event.raw${'.a'.repeat(1900)} | default: 1 %}`],
+  ])('fail before an event comes where only the template matters: %s', (_, body) => {
+    expect(() => render(again(body))).toThrow(tooMuch);
+  });
+});
+
+it('a digest of hundreds may still look through its events for each of them', () => {
+  const events = Array.from({ length: 300 }, () => ({ ...dataOf().event, test }));
+  const same = '{% assign same = events | where: "testId", event.testId %}{{ same.size }};';
+  const printed = render(`{% for event in events %}${same}{% endfor %}`, { ...dataOf(), events });
+  expect(printed).toBe('300;'.repeat(300));
 });
 
 it('leaves its data as it was', () => {
