@@ -217,6 +217,14 @@ unmatched: [ { sink: spare, text: x }, { sink: page, text: x } ]
 alerts: { paused: { then: [ { sink: page } ] }, dead: { then: [ { sink: page }, { sink: spare } ] }, silence: { then: [ { sink: page } ] } }`,
       '5:37 when "page" itself is in trouble, nobody is told; add an action with another sink',
     ],
+    [
+      `sinks:
+  page: { connector: pager, token: "\${PAGER_TOKEN}", onUnknown: hold }
+  spare: { connector: pager, token: "\${PAGER_TOKEN}", onUnknown: hold }
+unmatched: [ { sink: spare, text: x }, { sink: page, text: x } ]
+alerts: { held: { then: [ { sink: page } ] } }`,
+      '5:35 when "page" itself is in trouble, nobody is told; add an action with another sink',
+    ],
   ])('warns: %j', (text, warning) => {
     expect(warnings(text)).toEqual([warning]);
   });

@@ -1,4 +1,5 @@
 import { isMap } from '../../model.ts';
+import type { SinkConfig } from '../config.ts';
 import type { Fault } from '../fault.ts';
 import { error, warning } from '../fault.ts';
 import type { PlanSource, WrittenAction } from '../plan-source.ts';
@@ -7,9 +8,14 @@ import { alertActions, ruleActions } from '../plan-source.ts';
 /**
  * Alerts that would tell of a sink in trouble through that same sink. Where another one of theirs is left, it is taken.
  */
-export function checkAlertSinks(source: PlanSource): Fault[] {
-  const mayFail = new Set(ruleActions(source).flatMap(sinkOf));
-  return (['dead', 'paused'] as const).flatMap((kind) => {
+export function checkAlertSinks(
+  source: PlanSource,
+  sinks: ReadonlyMap<string, Pick<SinkConfig, 'onUnknown'>>,
+): Fault[] {
+  const used = new Set(ruleActions(source).flatMap(sinkOf));
+  const holding = new Set([...used].filter((sink) => sinks.get(sink)?.onUnknown === 'hold'));
+  const inTrouble = { dead: used, paused: used, held: holding };
+  return Object.entries(inTrouble).flatMap(([kind, mayFail]) => {
     const actions = alertActions(source, kind);
     const [only, ...others] = new Set(actions.flatMap(sinkOf));
     if (only === undefined || others.length > 0 || !mayFail.has(only)) return [];

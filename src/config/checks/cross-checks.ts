@@ -22,7 +22,7 @@ export function crossChecks(
     ...checks.checkSettings(settings),
     ...(sinkNames ? checkSinkUse(sinkNames) : []),
     ...checkCatalogUse(source),
-    ...checkAlertSinks(source),
+    ...checkAlertSinks(source, sinks),
     ...checks.checkDigests(source, settings),
     ...checks.checkSilence(plan, settings),
     ...checks.checkLiteralSecrets(config, secrets),
