@@ -60,7 +60,7 @@ export async function startApp(file: string, env: Env): Promise<App> {
   );
   const adopt = async (next: Config) => {
     await store.saveConfig({ id: next.plan.id, source: next.planSource, savedAt: Date.now() });
-    plans.add(next.plan);
+    plans.adopt(next.plan);
     live.adopt(next);
     log.level = next.log.level;
     metrics.configLoaded(Date.now());

@@ -306,4 +306,31 @@ describe('a changed config', () => {
     expect(tools.slack.messages).toMatchObject([{ channelName: 'hiring' }]);
     expect(everything(tools)).toEqual(expected([eventId]));
   });
+
+  test('that takes a variable away costs what waits for it, and no other delivery', async () => {
+    const { folder, tools, file, env } = await prepared();
+    const greeting = configText(folder).replace(
+      '{ sink: ats }',
+      "{ sink: ats, body: { say: '${GREETING}' } }\n      - { sink: ats, body: { say: hello } }",
+    );
+    await writeFile(file, greeting);
+    await tools.http.stop();
+    const first = await startApp(file, { ...env, GREETING: 'good day' });
+    const { eventId } = await post(first, { candidateId: 'Dana' });
+    await settled(file, { ...env, GREETING: 'good day' }, /delivered|pending/);
+    await first.stop();
+    await writeFile(file, configText(folder));
+    await tools.http.start();
+    await serving(file, env);
+    await settled(file, env);
+    const [story] = jsonLines<{ deliveries: { state: string; lastError: string | null }[]; rules: object[] }>(
+      await run(['event', eventId, '--json', '--config', file], env),
+    );
+    expect(story?.deliveries.slice(3)).toMatchObject([
+      { state: 'dead', lastError: expect.stringContaining('GREETING is not set') },
+      { state: 'delivered' },
+    ]);
+    expect(story?.rules).toMatchObject([{ rule: 'all', matched: true }]);
+    expect(tools.http.calls.map(({ body }) => body)).toEqual(['{"say":"hello"}']);
+  });
 });

@@ -1,5 +1,7 @@
+import { cannotBeUsed, type Lost } from '../config/plans.ts';
 import { maskTexts, type Mask } from '../deliveries/masked.ts';
 import type { Event } from '../model.ts';
+import { allActions, type Plan } from '../rules/plan.ts';
 import { BacktestSummary } from './backtest-summary.ts';
 import { compare, isSame, planned, type Difference, type Planned } from './compare.ts';
 import { exit, type Io } from './io.ts';
@@ -23,7 +25,7 @@ export async function backtest(file: string, options: BacktestOptions, io: Io): 
     const plans = storedPlans(store, io);
     const summary = new BacktestSummary();
     for await (const { event, configId } of storiesOf(store, sinceOf(options))) {
-      const then = await plans.get(configId);
+      const then = wholly(await plans.get(configId));
       if ('lost' in then) {
         summary.couldNotCompare(then.lost);
         continue;
@@ -38,6 +40,13 @@ export async function backtest(file: string, options: BacktestOptions, io: Io): 
     }
     return summary.lost.size > 0 ? exit.problems : summary.differing > 0 ? exit.differs : exit.ok;
   });
+}
+
+/** A plan of which nothing is lost: what could not be decided or said by it cannot be compared. */
+function wholly(plan: Plan | Lost): Plan | Lost {
+  if ('lost' in plan) return plan;
+  const why = plan.unusable?.deciding ?? allActions(plan).find(({ lost }) => lost !== undefined)?.lost;
+  return why === undefined || why === null ? plan : { lost: cannotBeUsed(why) };
 }
 
 const sinceOf = ({ since }: BacktestOptions) => (since === undefined ? {} : { since });

@@ -1,3 +1,4 @@
+import { cannotBeUsed } from '../config/plans.ts';
 import { explain } from '../rules/decide.ts';
 import type { Verdict } from '../rules/plan.ts';
 import type { EventDetail, Store } from '../store/store.ts';
@@ -51,7 +52,11 @@ type Verdicts = readonly Verdict[] | { readonly lost: string };
 /** Decides again: a plan and an event give the same verdicts at any time. */
 async function verdictsThen(story: EventDetail, store: Store, io: Io): Promise<Verdicts> {
   const plan = await storedPlans(store, io).get(story.configId);
-  return 'lost' in plan ? plan : explain(plan, story.event, story.event.receivedAt).rules;
+  if ('lost' in plan) return plan;
+  const why = plan.unusable?.deciding ?? null;
+  return why === null
+    ? explain(plan, story.event, story.event.receivedAt).rules
+    : { lost: cannotBeUsed(why) };
 }
 
 function text(story: EventDetail, rules: Verdicts, io: Io): string {

@@ -10,7 +10,7 @@ import type { ActionReading } from './action.ts';
 import { compileAction, compileAlertAction } from './action.ts';
 import type { ActionPlace } from './compiled-action.ts';
 import { contentId } from './canonical.ts';
-import type { Fault, Path } from './fault.ts';
+import type { Path } from './fault.ts';
 import { error, pathText, warning } from './fault.ts';
 import { compileHours } from './hours.ts';
 import { alertKinds, alertsSchema, catalogEntry, ruleSchema, testIdKey } from './schema/plan.ts';
@@ -18,7 +18,7 @@ import type { PlanSource } from './plan-source.ts';
 import { entries } from './plan-source.ts';
 import type { Reading } from './schema/validate.ts';
 import { validate } from './schema/validate.ts';
-import { runThrough, type Steps } from './steps.ts';
+import { runBesides, type Steps } from './steps.ts';
 import type { Surroundings } from './references/values.ts';
 import { Values } from './references/values.ts';
 
@@ -26,64 +26,109 @@ interface Connectors {
   readonly connectors: ReadonlyMap<string, AnyConnector>;
 }
 
+/** Reading a part of a plan, with what is wrong in it. */
+interface PartReading extends Reading {
+  /** In one line; null where nothing is wrong. */
+  why(): string | null;
+}
+
+interface PlanReading extends Reading, Connectors {
+  /** For a plan from a store, each of whose parts has faults of its own. Those of a config are reported together. */
+  readonly apart?: () => PartReading;
+}
+
 /**
- * Compiles a plan's source as a store kept it. Throws with everything that is wrong, in one line: a variable that is
- * not set any more, a key that the connector does not have any more.
+ * Compiles a plan's source as a store kept it. What cannot be used any more, since a variable is not set or a connector
+ * has no such key, spoils no more than it has to: the other actions can be carried out.
  */
-export function compilePlan(source: Json, options: Surroundings & Connectors): Plan {
-  const faults: Fault[] = [];
-  const report = (fault: Fault): void => void faults.push(fault);
+export async function compilePlan(source: Json, options: Surroundings & Connectors): Promise<Plan> {
   const values = new Values(options);
+  const apart = () => partReading(values);
+  const whole = apart();
+  const reading = { ...whole, apart, connectors: options.connectors };
+  const { unusable, ...plan } = await runBesides(buildingPlan(source as PlanSource, reading));
+  const deciding = [unusable?.deciding, whole.why()]
+    .filter((why) => why !== null && why !== undefined)
+    .join('; ');
+  const tests = unusable?.tests ?? new Map();
+  return deciding === '' && tests.size === 0
+    ? plan
+    : { ...plan, unusable: { deciding: deciding || null, tests } };
+}
+
+function partReading(values: Values): PartReading {
   const missing = new Set<string>();
-  const resolve: Reading['resolve'] = (reference) => {
-    const resolved = values.resolve(reference);
-    if ('value' in resolved) return resolved.value;
-    missing.add(resolved.missing);
-    return reference.text;
+  const errors: string[] = [];
+  return {
+    resolve(reference) {
+      const resolved = values.resolve(reference);
+      if ('value' in resolved) return resolved.value;
+      missing.add(resolved.missing);
+      return reference.text;
+    },
+    report({ severity, path, message }) {
+      if (severity === 'error') errors.push(`${pathText(path)}: ${message}`);
+    },
+    why: () => (missing.size + errors.length === 0 ? null : [...missing, ...errors].join('; ')),
   };
-  const reading = { resolve, report, connectors: options.connectors };
-  const plan = runThrough(buildingPlan(source as PlanSource, reading));
-  const errors = faults.filter(({ severity }) => severity === 'error');
-  const wrong = [...missing, ...errors.map(({ path, message }) => `${pathText(path)}: ${message}`)];
-  if (wrong.length > 0) throw new Error(wrong.join('; '));
-  return plan;
+}
+
+/** The reading of one part; `why` tells of it only where it has faults of its own. */
+function partOf<R extends PlanReading>(reading: R): R & PartReading {
+  return { ...reading, ...(reading.apart?.() ?? { why: () => null }) };
 }
 
 /** Compiles a plan, a step for each action, and reports its faults; it is of use only if no error was among them. */
-export function* buildingPlan(source: PlanSource, reading: Reading & Connectors): Steps<Plan> {
+export function* buildingPlan(source: PlanSource, reading: PlanReading): Steps<Plan> {
   const catalog = readCatalog(source.catalog, reading);
-  const keys = new Set<string>([...testKeys, ...[...catalog.values()].flatMap(Object.keys)]);
-  const actionReading: ActionReading = {
+  const keys = new Set<string>([...testKeys, ...[...catalog.entries.values()].flatMap(Object.keys)]);
+  const hours = readHours(source.hours, reading);
+  const actionReading: ActionsReading = {
     ...reading,
     testKeys: keys,
-    hours: readHours(source.hours, reading),
+    hours: hours.compiled,
+    lostHours: hours.lost,
     catalogId: contentId(source.catalog ?? null),
   };
-  const rules = yield* readRules(source.rules, actionReading);
+  const { rules, lost } = yield* readRules(source.rules, actionReading);
   const unmatched = yield* readUnmatched(source.unmatched, actionReading);
   const alerts = yield* readAlerts(source.alerts, actionReading);
   reportUnreachable(rules, reading);
+  const deciding = [...new Set([...catalog.lost.values(), ...lost])].join('; ') || null;
   return {
     id: contentId(source as Json),
     rules: compileRules(rules),
     then: rules.map(({ then }) => then),
     unmatched,
     alerts,
-    test: testLookup(catalog, keys),
-    testIds: [...catalog.keys()].map(Number),
+    test: testLookup(catalog.entries, keys),
+    testIds: [...catalog.entries.keys()].map(Number),
+    ...(deciding !== null && { unusable: { deciding, tests: catalog.lost } }),
   };
 }
 
-function readCatalog(raw: Json | undefined, reading: Reading): Map<string, JsonMap> {
+interface Catalog {
+  readonly entries: ReadonlyMap<string, JsonMap>;
+  /** Why an entry cannot be used, by the test's id. */
+  readonly lost: ReadonlyMap<number, string>;
+}
+
+function readCatalog(raw: Json | undefined, reading: PlanReading): Catalog {
   const catalog = new Map<string, JsonMap>();
+  const lost = new Map<number, string>();
   for (const [id, rawEntry] of maps(raw, ['catalog'], 'a map from test ids to what they mean', reading)) {
     const path = ['catalog', id];
+    const part = partOf(reading);
     const key = testIdKey.safeParse(id);
-    if (!key.success) reading.report(error(path, `${key.error.issues[0]?.message}, got "${id}"`, 'key'));
-    const entry = validate({ schema: catalogEntry, raw: rawEntry, path }, reading);
+    if (!key.success) part.report(error(path, `${key.error.issues[0]?.message}, got "${id}"`, 'key'));
+    const entry = validate({ schema: catalogEntry, raw: rawEntry, path }, part);
+    const why = part.why();
+    if (why !== null) lost.set(Number(id), why);
+    // Of what cannot be used the keys are known still, which templates name.
     if (entry) catalog.set(id, entry as JsonMap);
+    else if (why !== null && isMap(rawEntry)) catalog.set(id, rawEntry);
   }
-  return catalog;
+  return { entries: catalog, lost };
 }
 
 function testLookup(catalog: ReadonlyMap<string, JsonMap>, keys: ReadonlySet<string>): Plan['test'] {
@@ -94,9 +139,21 @@ function testLookup(catalog: ReadonlyMap<string, JsonMap>, keys: ReadonlySet<str
   return (testId) => known.get(testId) ?? { ...empty, id: testId };
 }
 
-function readHours(raw: Json | undefined, reading: Reading): Map<string, Hours | null> {
-  const named = maps(raw, ['hours'], 'a map from names to opening hours', reading);
-  return new Map(named.map(([name, hours]) => [name, compileHours(name, hours, reading)]));
+function readHours(raw: Json | undefined, reading: PlanReading) {
+  const compiled = new Map<string, Hours | null>();
+  const lost = new Map<string, string>();
+  for (const [name, hours] of maps(raw, ['hours'], 'a map from names to opening hours', reading)) {
+    const part = partOf(reading);
+    compiled.set(name, compileHours(name, hours, part));
+    const why = part.why();
+    if (why !== null) lost.set(name, why);
+  }
+  return { compiled, lost };
+}
+
+interface ActionsReading extends ActionReading, PlanReading {
+  /** Why hours cannot be used, by their name. */
+  readonly lostHours: ReadonlyMap<string, string>;
 }
 
 interface CompiledRule {
@@ -107,26 +164,45 @@ interface CompiledRule {
   readonly then: readonly Action[];
 }
 
-function* readRules(raw: Json | undefined, reading: ActionReading): Steps<CompiledRule[]> {
+interface ReadRules {
+  readonly rules: CompiledRule[];
+  /** Why rules cannot decide any more; their actions may be sound. */
+  readonly lost: string[];
+}
+
+function* readRules(raw: Json | undefined, reading: ActionsReading): Steps<ReadRules> {
   if (raw !== undefined && !Array.isArray(raw)) reading.report(error(['rules'], 'expected a list of rules'));
   const names = new Map<string, number>();
   const rules: CompiledRule[] = [];
+  const lost: string[] = [];
   for (const [index, rawRule] of entries(raw)) {
-    const rule = validate({ schema: ruleSchema, raw: rawRule, path: ['rules', index] }, reading);
+    const part = partOf(reading);
+    const rule = validate({ schema: ruleSchema, raw: withoutActions(rawRule), path: ['rules', index] }, part);
     const name = rule?.name ?? nameAsWritten(rawRule) ?? `rule ${index + 1}`;
-    const path: Path = ['rules', index, 'name'];
-    if (names.has(name))
-      reading.report(
-        error(path, `the name "${name}" is taken by an earlier rule; names tell deliveries apart`),
-      );
-    names.set(name, index);
+    reportTaken(name, index, names, part);
     const written = isMap(rawRule) ? rawRule : {};
     const place = { rule: name, path: ['rules', index, 'then'], fixed: fixedBy(written['when']) };
     const then = yield* readActions(written['then'], place, reading);
+    const why = part.why();
+    if (why !== null) lost.push(why);
     if (rule) rules.push({ ...rule, index, then });
+    else if (why !== null) rules.push({ index, name, when: {}, final: false, then });
     yield;
   }
-  return rules;
+  return { rules, lost };
+}
+
+/** Actions are read one by one. */
+function withoutActions(rule: Json): Json {
+  return isMap(rule) && Array.isArray(rule['then']) ? { ...rule, then: [] } : rule;
+}
+
+function reportTaken(name: string, index: number, names: Map<string, number>, { report }: Reading): void {
+  if (names.has(name)) {
+    const message = `the name "${name}" is taken by an earlier rule; names tell deliveries apart`;
+    report(error(['rules', index, 'name'], message));
+  }
+  names.set(name, index);
 }
 
 /** The name of a rule that has faults elsewhere. */
@@ -145,26 +221,53 @@ type List = Omit<ActionPlace, 'index'>;
 function* readActions(
   raw: Json | undefined,
   list: List,
-  reading: ActionReading,
+  reading: ActionsReading,
   compile = compileAction,
 ): Steps<Action[]> {
   const actions: Action[] = [];
-  for (const [index, written] of entries(raw)) {
-    const action = compile(written, { ...list, index, path: [...list.path, index] }, reading);
-    if (action) actions.push(action);
+  for (const [index, action] of entries(raw)) {
+    const place = { ...list, index, path: [...list.path, index] };
+    const part = partOf(reading);
+    const compiled = compile(action, place, part);
+    const written = isMap(action) ? action : {};
+    const why = part.why() ?? reading.lostHours.get(textAt(written, 'hours'));
+    const made = why === undefined ? compiled : lostAction(written, place, why);
+    if (made) actions.push(made);
     yield;
   }
   return actions;
 }
 
-function readUnmatched(raw: Json | undefined, reading: ActionReading): Steps<Action[]> {
+/** Stands in for an action of which only the place and the sink are known. */
+function lostAction(written: JsonMap, { rule, index }: ActionPlace, why: string): Action {
+  const sink = textAt(written, 'sink');
+  return {
+    rule,
+    action: index,
+    sink,
+    connector: textAt(written, 'connector'),
+    hours: null,
+    digest: null,
+    render: () => ({ fault: why }),
+    lane: () => sink,
+    lost: why,
+  };
+}
+
+function textAt(map: JsonMap, key: string): string {
+  const value = map[key];
+  return typeof value === 'string' ? value : '';
+}
+
+function readUnmatched(raw: Json | undefined, reading: ActionsReading): Steps<Action[]> {
   const path = ['unmatched'];
   if (raw !== undefined && !Array.isArray(raw)) reading.report(error(path, 'expected a list of actions'));
   return readActions(raw, { rule: unmatchedRule, path }, reading);
 }
 
-function* readAlerts(raw: Json | undefined, reading: ActionReading): Steps<Alert[]> {
-  const read = validate({ schema: alertsSchema, raw: raw ?? {}, path: ['alerts'] }, reading);
+function* readAlerts(raw: Json | undefined, reading: ActionsReading): Steps<Alert[]> {
+  const part = partOf(reading);
+  const read = validate({ schema: alertsSchema, raw: raw ?? {}, path: ['alerts'] }, part);
   const alerts: Alert[] = [];
   for (const kind of alertKinds) {
     const written = isMap(raw) ? raw[kind] : undefined;
@@ -173,6 +276,7 @@ function* readAlerts(raw: Json | undefined, reading: ActionReading): Steps<Alert
     const actions = yield* readActions(then, list, reading, compileAlertAction);
     const alert = read?.[kind];
     if (alert) alerts.push({ kind, afterMs: alert.after, actions });
+    else if (part.why() !== null) alerts.push({ kind, afterMs: 0, actions });
   }
   return alerts;
 }

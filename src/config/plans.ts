@@ -12,44 +12,63 @@ export interface Lost {
  */
 export class Plans {
   readonly #read: (configId: string) => Promise<Json | null>;
-  readonly #compile: (source: Json) => Plan;
-  readonly #known = new Map<string, Plan>();
+  readonly #compile: (source: Json) => Promise<Plan>;
+  /** The one used last comes last. What could not be compiled is kept, too: that takes as long. */
+  #known = new Map<string, Plan | Lost>();
   /** What is being read: many deliveries ask for the same plan at once, and compiling it takes long. */
-  readonly #coming = new Map<string, Promise<Plan | Lost>>();
+  #coming = new Map<string, Promise<Plan | Lost>>();
   readonly #kept = 8;
 
   /** `compile` may throw; its message is shown to people. */
-  constructor(read: (configId: string) => Promise<Json | null>, compile: (source: Json) => Plan) {
+  constructor(read: (configId: string) => Promise<Json | null>, compile: (source: Json) => Promise<Plan>) {
     this.#read = read;
     this.#compile = compile;
   }
 
-  add(plan: Plan): void {
-    this.#known.delete(plan.id);
-    this.#known.set(plan.id, plan);
-    const oldest = this.#known.keys().next();
-    if (this.#known.size > this.#kept && !oldest.done) this.#known.delete(oldest.value);
+  /** The plan of a config that comes into force. The others are compiled anew: what they take from outside was read again, too. */
+  adopt(plan: Plan): void {
+    this.#known = new Map([[plan.id, plan]]);
+    this.#coming = new Map();
   }
 
   async get(configId: string): Promise<Plan | Lost> {
     const known = this.#known.get(configId);
-    if (known) return known;
-    const coming = this.#coming.get(configId) ?? this.#fetch(configId);
-    this.#coming.set(configId, coming);
-    return coming.finally(() => this.#coming.delete(configId));
+    if (known) {
+      keep(this.#known, configId, known, this.#kept);
+      return known;
+    }
+    const coming = this.#coming;
+    return coming.getOrInsertComputed(configId, () =>
+      this.#fetch(configId, this.#known).finally(() => coming.delete(configId)),
+    );
   }
 
-  async #fetch(configId: string): Promise<Plan | Lost> {
+  async #fetch(configId: string, known: Map<string, Plan | Lost>): Promise<Plan | Lost> {
     const source = await this.#read(configId);
     if (source === null)
       return { lost: 'The config that decided this delivery is not in the store any more.' };
+    const plan = await this.#compiled(source);
+    // Where another config came into force meanwhile, nobody looks there any more.
+    keep(known, configId, plan, this.#kept);
+    return plan;
+  }
+
+  async #compiled(source: Json): Promise<Plan | Lost> {
     try {
-      const plan = this.#compile(source);
-      this.add(plan);
-      return plan;
+      return await this.#compile(source);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      return { lost: `The config that decided this delivery cannot be used any more: ${why}` };
+      return { lost: cannotBeUsed(why) };
     }
   }
+}
+
+export const cannotBeUsed = (why: string): string =>
+  `The config that decided this delivery cannot be used any more: ${why}`;
+
+function keep<Value>(known: Map<string, Value>, key: string, value: Value, most: number): void {
+  known.delete(key);
+  known.set(key, value);
+  const oldest = known.keys().next();
+  if (known.size > most && !oldest.done) known.delete(oldest.value);
 }

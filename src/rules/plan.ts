@@ -31,6 +31,8 @@ export interface Action extends ActionRef {
   lane(data: AnyTemplateData): string;
   /** Every key of the action with its templates rendered, or why one failed. */
   render(data: AnyTemplateData): Rendered;
+  /** Of an action from a store: why it cannot be carried out any more. */
+  readonly lost?: string;
 }
 
 /** How the events of an action are collected into one message. */
@@ -69,6 +71,15 @@ export interface Plan {
   readonly test: (testId: number) => JsonMap;
   /** The tests of the catalog. */
   readonly testIds: readonly number[];
+  /** Of a plan from a store: what of it cannot be used any more, its actions apart. */
+  readonly unusable?: Unusable;
+}
+
+export interface Unusable {
+  /** Why it can decide nothing any more; null where it can. */
+  readonly deciding: string | null;
+  /** The tests whose entries of the catalog cannot be used any more, and why. */
+  readonly tests: ReadonlyMap<number, string>;
 }
 
 /** The name under which the actions of `unmatched:` appear where a rule's name is expected. */

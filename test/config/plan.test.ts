@@ -101,19 +101,65 @@ describe('the source of a plan', () => {
     );
   });
 
-  test('compiles again, from what a store gives back, to the same plan without the sinks', () => {
+  test('compiles again, from what a store gives back, to the same plan without the sinks', async () => {
     const kept = JSON.parse(JSON.stringify(planSource)) as Json;
-    const again = compilePlan(kept, { env: variables, connectors: pagers });
+    const again = await compilePlan(kept, { env: variables, connectors: pagers });
     expect(again.id).toBe(plan.id);
     const data = dataOf({ plan: again }, 'first');
     expect(again.then[0]?.[0]?.render(data)).toEqual(plan.then[0]?.[0]?.render(data));
     expect(again.rules.match({ event, test: {} })).toEqual([0]);
   });
 
-  test('says in one line why it cannot be compiled any more', () => {
-    expect(() => compilePlan(planSource, { env: { EIGHT: 'x' }, connectors: new Map() })).toThrow(
-      /^the environment variable GREETING is not set[^;]*; [^;]*; .*rules\[0\]\.then\[0\]: there is no connector "pager"/,
+  test('says in one line of each action why it cannot be carried out any more', async () => {
+    const again = await compilePlan(planSource, { env: { EIGHT: 'x' }, connectors: new Map() });
+    expect(again.then[0]?.map(({ lost }) => lost)).toEqual([
+      expect.stringMatching(
+        /^the environment variable GREETING is not set[^;]*; [^;]*; .*rules\[0\]\.then\[0\]: there is no connector "pager"/,
+      ),
+      'rules[0].then[1]: there is no connector "pager"',
+    ]);
+  });
+});
+
+describe('of a plan that cannot be used as a whole any more', () => {
+  const { planSource } = load(text, variables);
+  const compiled = (env: Record<string, string>, source: Json = planSource) =>
+    compilePlan(source, { env, connectors: pagers });
+
+  test('the actions that name the missing variable are lost, and no other', async () => {
+    const plan = await compiled({ EIGHT: 'Eight' });
+    const [lost, sound] = plan.then[0] ?? [];
+    expect(lost).toMatchObject({ rule: 'first', action: 0, sink: 'page', connector: 'pager' });
+    expect(lost?.lost).toMatch(/^the environment variable GREETING is not set/);
+    expect(sound).not.toHaveProperty('lost');
+    expect(sound?.render(dataOf({ plan }, 'first'))).toMatchObject({ fields: { urgency: 'high' } });
+    expect(plan.unusable).toBeUndefined();
+  });
+
+  test('an entry of the catalog is lost for its test, and the others are known', async () => {
+    const plan = await compiled({ GREETING: 'hello' });
+    expect([...(plan.unusable?.tests ?? [])]).toEqual([[8, expect.stringMatching(/EIGHT is not set/)]]);
+    expect(plan.unusable?.deciding).toMatch(/EIGHT is not set/);
+    expect(plan.then[0]?.[0]?.render(dataOf({ plan }, 'first', 7))).toMatchObject({
+      fields: { text: 'Seven hello' },
+    });
+  });
+
+  test('hours take along the actions that keep to them, and a rule none of its actions', async () => {
+    const { planSource: source } = load(`
+hours: { office: { timezone: "\${ZONE:-UTC}", from: "08:00", to: "18:00" } }
+rules:
+  - { name: a, when: { testId: 7 }, then: [ { sink: page, text: a, hours: office }, { sink: page, text: b } ] }
+`);
+    const plan = await compiled(
+      { ZONE: 'Nowhere' },
+      JSON.parse(JSON.stringify(source).replace('"testId"', '"testID"')),
     );
+    expect(plan.then[0]?.map(({ lost }) => lost)).toEqual([
+      expect.stringMatching(/^hours\.office\.timezone: /),
+      undefined,
+    ]);
+    expect(plan.unusable?.deciding).toMatch(/^rules\[0\]\.when/);
   });
 });
 

@@ -15,7 +15,7 @@ function plansFrom(
   const compiled: Json[] = [];
   const plans = new Plans(
     async (id) => sources[id] ?? null,
-    (source) => {
+    async (source) => {
       compiled.push(source);
       return compile(source);
     },
@@ -31,13 +31,43 @@ test('a plan that many ask for at once is compiled once', async () => {
   expect(compiled).toEqual(['old']);
 });
 
-test('a few plans are kept, the newest', async () => {
-  const { plans, compiled } = plansFrom({ first: 'first' });
-  await plans.get('first');
-  for (let n = 0; n < 8; n += 1) plans.add(called(`plan ${n}`));
+test('a few plans are kept, those that were used last', async () => {
+  const ids = Array.from({ length: 8 }, (_, n) => `plan ${n}`);
+  const { plans, compiled } = plansFrom(Object.fromEntries([...ids, 'one more'].map((id) => [id, id])));
+  for (const id of ids) await plans.get(id);
   await plans.get('plan 0');
-  await plans.get('first');
-  expect(compiled).toEqual(['first', 'first']);
+  await plans.get('one more');
+  await plans.get('plan 0');
+  expect(compiled).toEqual([...ids, 'one more']);
+  await plans.get('plan 1');
+  expect(compiled.at(-1)).toBe('plan 1');
+});
+
+test('what cannot be compiled is not tried for each delivery, but again when a config comes into force', async () => {
+  let isSet = false;
+  const { plans, compiled } = plansFrom({ old: 'old' }, (source) => {
+    if (!isSet) throw new Error('the environment variable GREETING is not set');
+    return called(source as string);
+  });
+  for (let delivery = 0; delivery < 3; delivery += 1) expect(await plans.get('old')).toHaveProperty('lost');
+  expect(compiled).toHaveLength(1);
+  isSet = true;
+  plans.adopt(called('next'));
+  expect(await plans.get('old')).toMatchObject({ id: 'old' });
+  expect(await plans.get('next')).toMatchObject({ id: 'next' });
+  expect(compiled).toHaveLength(2);
+});
+
+test('a plan that was being read when another config came into force is not kept', async () => {
+  const source = Promise.withResolvers<Json>();
+  const plans = new Plans(
+    () => source.promise,
+    async (read) => called(read as string),
+  );
+  const before = plans.get('old');
+  plans.adopt(called('next'));
+  source.resolve('old');
+  expect(await plans.get('old')).not.toBe(await before);
 });
 
 test('one that is gone, or cannot be used any more, is lost in plain words', async () => {
@@ -58,7 +88,7 @@ test('a store that could not be read is asked again', async () => {
     if (!readable) throw new Error('busy');
     return 'old';
   };
-  const plans = new Plans(read, (source) => called(source as string));
+  const plans = new Plans(read, async (source) => called(source as string));
   await expect(plans.get('old')).rejects.toThrow('busy');
   readable = true;
   expect(await plans.get('old')).toMatchObject({ id: 'old' });

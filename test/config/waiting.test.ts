@@ -235,10 +235,10 @@ sinks:
   });
 });
 
-test('a plan that comes back from the store plans the same', () => {
+test('a plan that comes back from the store plans the same', async () => {
   const text = `${hours}rules: [ { name: a, when: {}, then: [ { sink: page, hours: night, digest: { every: 1h, by: testId } } ] } ]`;
   const { plan, planSource } = load(text);
   const kept = JSON.parse(JSON.stringify(planSource)) as Json;
-  const again = compilePlan(kept, { env: {}, connectors: pagers });
+  const again = await compilePlan(kept, { env: {}, connectors: pagers });
   expect(decide(again, event, now)).toEqual(decide(plan, event, now));
 });
