@@ -1,41 +1,67 @@
-import {
-  Server,
-  type IncomingMessage,
-  type RequestListener,
-  type ServerOptions,
-  type ServerResponse,
-} from 'node:http';
+import { Server, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { Connections, possibleConnections, type Connection, type ConnectionsOptions } from './connections.ts';
+import { hangUpSocket } from './hang-up.ts';
+import { answerProblem, type Refusal } from './problem.ts';
 
-export interface HttpServerOptions extends ServerOptions {
+export interface HttpServerOptions {
+  readonly log: Pick<Logger, 'warn'>;
+  /** For the head of a request. */
+  readonly timeoutMs?: number;
+  /** How long a connection may stand still under an unfinished answer: who does not read it gets no other. */
+  readonly stillMs?: number;
   /** How long a connection may take for a request once the server retires. */
   readonly patienceMs?: number;
 }
 
-const sweepEveryMs = 20;
+export interface Places extends ConnectionsOptions {
+  /** Of all connections that the system lets the process have. */
+  readonly share: number;
+}
 
-/** An HTTP server that leaves without losing a request: it retires first, goes on serving, and closes its port last. */
+/** The unfinished answers of a connection. More than a few are asked for by nobody who means to read them. */
+const maxUnfinished = 64;
+/** Behind proxies that keep connections open for a minute, so that it is not us who closes one under a request. */
+const keepAliveTimeoutMs = 75_000;
+/** As long as the testing service waits. */
+const defaultStillMs = 30_000;
+const sweepEveryMs = 20;
+const warnEveryMs = 60_000;
+
+/**
+ * An HTTP server that anyone may connect to: what a connection can hold is bounded, and so are the connections. Each answer has
+ * one form, those to what is no request included. It leaves without losing a request: it retires first, goes on
+ * serving, and closes its port last.
+ */
 export class HttpServer extends Server {
   readonly #listener: RequestListener;
+  readonly #log: Pick<Logger, 'warn'>;
   readonly #patienceMs: number;
-  /** The connections without an unfinished answer, and since when (ms, monotonic): the longest idle comes first. */
-  readonly #idle = new Map<Socket, number>();
-  /** How many answers of a connection are unfinished; pipelined requests make it more than one. */
-  readonly #unfinished = new WeakMap<Socket, number>();
+  readonly #connections: Connections;
   #retiring: Promise<void> | null = null;
+  #warnedAt = -Infinity;
 
-  constructor({ patienceMs = 1000, ...options }: HttpServerOptions, listener: RequestListener) {
-    super(options);
+  constructor(options: HttpServerOptions, places: Places, listener: RequestListener) {
+    const { timeoutMs = 10_000, stillMs = defaultStillMs, patienceMs = 1000 } = options;
+    super({
+      headersTimeout: timeoutMs,
+      // Ends a body that is only read to be let go; one that is wanted has run out of time before.
+      requestTimeout: 2 * timeoutMs + 30_000,
+      connectionsCheckingInterval: Math.min(500, timeoutMs),
+      keepAliveTimeout: keepAliveTimeoutMs,
+      // Asked for below: Node's own answer has another form than all the others.
+      requireHostHeader: false,
+    });
+    this.timeout = stillMs;
     this.#listener = listener;
+    this.#log = options.log;
     this.#patienceMs = patienceMs;
-    this.on('connection', (socket: Socket) => this.#opened(socket));
-    const serve = (req: IncomingMessage, res: ServerResponse) => this.#serve(req, res);
-    this.on('request', serve);
-    // A body is asked for where it is read; one that is refused before then need not be sent.
-    this.on('checkContinue', serve);
-    // Any other expectation may be ignored (RFC 9110, 10.1.1), and an event is worth more than a 417.
-    this.on('checkExpectation', serve);
+    const most = Math.min(places.most, Math.floor(places.share * possibleConnections()));
+    this.#connections = new Connections({ ...places, most });
+    this.#listenToIt();
   }
 
   /**
@@ -60,35 +86,123 @@ export class HttpServer extends Server {
 
   /** Node asks for it when the port closes. A sender that has just connected would lose its request to Node's own. */
   override closeIdleConnections(): void {
-    const until = performance.now() - this.#patienceMs;
-    for (const [socket, since] of this.#idle) if (since <= until) socket.destroy();
+    this.#connections.closeIdle(this.#patienceMs);
   }
 
   async #retire(): Promise<void> {
-    const now = performance.now();
-    for (const socket of this.#idle.keys()) this.#idle.set(socket, now);
+    const allHadTheirTime = this.#connections.forgetIdleTime();
     const sweep = setInterval(() => this.closeIdleConnections(), sweepEveryMs);
     this.once('close', () => clearInterval(sweep));
-    while ((this.#idle.values().next().value ?? Infinity) <= now) await delay(sweepEveryMs);
+    while (!allHadTheirTime()) await delay(sweepEveryMs);
   }
 
-  #opened(socket: Socket): void {
-    this.#idle.set(socket, performance.now());
-    socket.once('close', () => this.#idle.delete(socket));
+  #listenToIt(): void {
+    this.on('connection', (socket: Socket) => {
+      if (this.#connections.add(socket))
+        this.#warn('all places for connections are taken: the longest idle make room');
+    });
+    this.on('error', () => {
+      if (!this.listening) return;
+      this.#connections.closeSomeIdle();
+      this.#warn(
+        'a connection cannot be taken, most likely for want of open files: some that are idle make room',
+      );
+    });
+    const serve = (req: IncomingMessage, res: ServerResponse) => this.#serve(req, res);
+    this.on('request', serve);
+    // A body is asked for where it is read; one that is refused before then need not be sent.
+    this.on('checkContinue', serve);
+    // Any other expectation may be ignored (RFC 9110, 10.1.1), and an event is worth more than a 417.
+    this.on('checkExpectation', serve);
+    this.on('clientError', (error, socket) => this.#end(socket, refusalFor(error)));
+    // Node leaves CONNECT without any answer.
+    this.on('connect', (_req, socket) => this.#end(socket, nothingHere));
   }
 
   #serve(req: IncomingMessage, res: ServerResponse): void {
-    const { socket } = req;
-    this.#idle.delete(socket);
-    this.#unfinished.set(socket, (this.#unfinished.get(socket) ?? 0) + 1);
-    res.once('close', () => this.#answered(socket));
+    const connection = this.#connections.of(req.socket);
+    if (!connection || connection.ending) return;
+    this.#connections.began(req.socket, connection, res);
     if (this.#retiring) res.setHeader('connection', 'close');
+    if (connection.unfinished === maxUnfinished && !this.#endsWith(res, connection)) return;
+    const fault = hostFault(req);
+    if (fault) return answerProblem(res, { status: 400, detail: fault, headers: { connection: 'close' } });
+    req.url = originForm(req.url ?? '/');
     this.#listener(req, res);
   }
 
-  #answered(socket: Socket): void {
-    const left = (this.#unfinished.get(socket) ?? 1) - 1;
-    this.#unfinished.set(socket, left);
-    if (left === 0 && !socket.destroyed) this.#idle.set(socket, performance.now());
+  /** The answer becomes the connection's last. Returns false where those before it are not read: it is ended at once. */
+  #endsWith(res: ServerResponse, connection: Connection): boolean {
+    const { socket } = res.req;
+    connection.ending = true;
+    res.setHeader('connection', 'close');
+    parseNoFurther(socket);
+    if (socket.writableLength === 0) return true;
+    socket.destroy();
+    return false;
   }
+
+  /**
+   * Answers what Node could not read as a request, in the form of every other error. Node's default would answer over a
+   * request before it on the same connection that still waits for its commit, and so call an accepted event refused.
+   */
+  #end(socket: Duplex, refusal: Refusal): void {
+    const connection = this.#connections.of(socket as Socket);
+    if (!connection || connection.ending) return;
+    connection.ending = true;
+    const res = connection.newest;
+    if (res?.req.complete && !res.writableFinished) res.once('close', () => hangUpSocket(socket));
+    else if (res?.req.complete === false && res.headersSent) socket.destroy();
+    else hangUpSocket(socket, refusal);
+  }
+
+  #warn(message: string): void {
+    const now = performance.now();
+    if (now < this.#warnedAt + warnEveryMs) return;
+    this.#warnedAt = now;
+    this.#log.warn({ connections: this.#connections.size }, message);
+  }
+}
+
+/**
+ * Node reads 64 KB at a time and makes requests of all of it, thousands perhaps, before anything can be done about one. The only
+ * way to stop it midway is not documented, so a test holds that it works.
+ */
+function parseNoFurther(socket: Socket & { readonly parser?: { onIncoming?: () => number } | null }): void {
+  const skipAll = 2;
+  if (!socket.parser) return;
+  socket.parser.onIncoming = () => {
+    socket.pause();
+    return skipAll;
+  };
+}
+
+export const nothingHere: Refusal = { status: 404, detail: 'There is nothing here.' };
+
+function refusalFor({ code }: NodeJS.ErrnoException): Refusal {
+  switch (code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return { status: 408, detail: 'The request did not arrive in time.' };
+    case 'HPE_HEADER_OVERFLOW':
+      return { status: 431, detail: 'The headers are too large.' };
+    default:
+      return { status: 400, detail: 'This is not an HTTP request.' };
+  }
+}
+
+/** With two of them a proxy and we may take a request for different hosts (RFC 9112, 3.2). */
+function hostFault({ headers, rawHeaders, httpVersion }: IncomingMessage): string | null {
+  if (headers.host === undefined) return httpVersion === '1.1' ? 'The request names no Host.' : null;
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts += 1;
+  }
+  return hosts > 1 ? 'The request names more than one Host.' : null;
+}
+
+/** A request through some proxies names the whole URL; only what comes after the host is of interest. */
+function originForm(url: string): string {
+  if (url.startsWith('/')) return url;
+  const rest = url.replace(/^https?:\/\/[^/?]*/i, '');
+  return rest.startsWith('/') ? rest : `/${rest}`;
 }

@@ -36,7 +36,7 @@ export function judgeAddress(peer: string, forwardedFor: string | undefined, tru
 }
 
 /** Proxies write `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:4711`. */
-function addressIn(entry: string): string | null {
+export function addressIn(entry: string): string | null {
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry;
   const address = bare.replace(/%.*$/, '');
   if (isIP(address) === 0) return null;

@@ -2,12 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import { addressList, listHas } from '../addresses.ts';
 import type { ReceiverConfig } from '../config/config.ts';
 import { sameText } from '../constant-time.ts';
-import { judgeAddress, trustOf, type Judgement } from './address.ts';
+import { addressIn, judgeAddress, trustOf, type Judgement } from './address.ts';
 
 /** Who may call, compiled from a config. */
 export interface Gate {
   judge(req: IncomingMessage): Judgement;
   allows(address: string | null): boolean;
+  /** Whether a connection from there may bring events: from a sender, or from a proxy of ours. */
+  knows(peer: string): boolean;
   /** True where no token is configured. */
   hasToken(req: IncomingMessage): boolean;
 }
@@ -27,9 +29,15 @@ function compileGate(config: ReceiverConfig): Gate {
   const trust = trustOf(config.trustProxy);
   const allowed = config.allowFrom === 'any' ? null : addressList(config.allowFrom);
   const token = config.token?.reveal();
+  const allows = (address: string | null) =>
+    allowed === null || (address !== null && listHas(allowed, address));
   return {
     judge: (req) => judgeAddress(req.socket.remoteAddress ?? '', forwardedFor(req), trust),
-    allows: (address) => allowed === null || (address !== null && listHas(allowed, address)),
+    allows,
+    knows(peer) {
+      const address = addressIn(peer);
+      return address !== null && (allows(address) || trust(address, 0));
+    },
     hasToken: (req) => token === undefined || tokensOf(req).some((given) => sameText(given, token)),
   };
 }

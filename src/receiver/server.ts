@@ -1,16 +1,15 @@
-import type { RequestListener } from 'node:http';
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { ReceiverConfig } from '../config/config.ts';
 import { health, type Readiness } from '../health.ts';
-import { HttpServer } from '../http-server.ts';
-import { answerProblem, type Refusal } from '../problem.ts';
+import { HttpServer, nothingHere, type HttpServerOptions } from '../http-server.ts';
+import { answerProblem } from '../problem.ts';
 import { AccessLog } from './access-log.ts';
-import { ConnectionErrors, nothingHere } from './connection-errors.ts';
+import { gateOf } from './gate.ts';
 import type { Inbox } from './inbox.ts';
 import { receiving, type RequestMetrics } from './receive.ts';
 
-export interface ReceiverOptions {
+export interface ReceiverOptions extends HttpServerOptions {
   /** Asked for every request, so that a reload takes effect at once. Its host and port are for who calls `listen`. */
   readonly config: () => ReceiverConfig;
   readonly inbox: Inbox;
@@ -22,43 +21,18 @@ export interface ReceiverOptions {
   readonly now?: () => number;
   /** For the head of a request and, counted anew, for its body. */
   readonly timeoutMs?: number;
-  /** How long a connection may take for a request once the server retires. */
-  readonly patienceMs?: number;
+  readonly mostConnections?: number;
 }
 
-/** Behind proxies that keep connections open for a minute, so that it is not us who closes one under a request. */
-const keepAliveTimeoutMs = 75_000;
+/** Far more than one sender and its proxies need. */
+const defaultMostConnections = 512;
 
 /** The server that the testing service calls; it does not listen yet. */
 export function createReceiver(options: ReceiverOptions): HttpServer {
-  const { timeoutMs = 10_000, patienceMs } = options;
-  const app = receiverApp(options, timeoutMs);
-  const listener: RequestListener = (req, res) => {
-    if (req.headers.host === undefined && req.httpVersion === '1.1') return answerProblem(res, noHost);
-    errors.note(req, res);
-    req.url = originForm(req.url ?? '/');
-    app(req, res);
-  };
-  const limits = {
-    headersTimeout: timeoutMs,
-    // Ends a body that is only read to be let go; one that is wanted has run out of time before.
-    requestTimeout: 2 * timeoutMs + 30_000,
-    connectionsCheckingInterval: Math.min(500, timeoutMs),
-    keepAliveTimeout: keepAliveTimeoutMs,
-    // Asked for above: Node's own answer has another form than all the others.
-    requireHostHeader: false,
-    ...(patienceMs !== undefined && { patienceMs }),
-  };
-  const server = new HttpServer(limits, listener);
-  const errors = new ConnectionErrors(server);
-  return server;
+  const { config, timeoutMs = 10_000, mostConnections: most = defaultMostConnections } = options;
+  const isWelcome = (address: string) => gateOf(config()).knows(address);
+  return new HttpServer(options, { most, share: 3 / 4, isWelcome }, receiverApp(options, timeoutMs));
 }
-
-const noHost: Refusal = {
-  status: 400,
-  detail: 'The request names no Host.',
-  headers: { connection: 'close' },
-};
 
 function receiverApp(options: ReceiverOptions, bodyTimeoutMs: number): express.Express {
   const { config, inbox, log, metrics, readiness, retryAfterS = 5, now = Date.now } = options;
@@ -101,13 +75,6 @@ function unexpected(log: Logger, retryAfterS: number): ErrorRequestHandler {
     if (res.headersSent) res.destroy();
     else answerProblem(res, { status: 503, detail: 'This failed here; send it again.', headers });
   };
-}
-
-/** A request through some proxies names the whole URL; only what comes after the host is of interest. */
-function originForm(url: string): string {
-  if (url.startsWith('/')) return url;
-  const rest = url.replace(/^https?:\/\/[^/?]*/i, '');
-  return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
 /** Without the query, which may hold the token. */

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -96,6 +96,28 @@ describe('serve', () => {
     expect(err).not.toMatch(stack);
     expect(await post(app, { candidateId: 'Dana' })).toMatchObject({ status: 202 });
   });
+});
+
+test('with few open files, connections that do nothing keep nobody out', async () => {
+  const { folder, write } = await workplace();
+  const file = await write('config.yaml', loud(folder) + nothing);
+  const connector = new ConnectorProcess(file, {}, 64);
+  onTestFinished(() => connector.kill());
+  const receiver = await connector.start();
+  const { admin } = JSON.parse(connector.lines.find((line) => line.includes('"ready"')) ?? '') as {
+    admin: string;
+  };
+  const idle = [receiver, admin].flatMap((url) =>
+    Array.from({ length: 100 }, () => connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {})),
+  );
+  onTestFinished(() => idle.forEach((socket) => void socket.destroy()));
+  await Promise.all(idle.map((socket) => once(socket, 'connect')));
+  expect(await post({ receiverUrl: `${receiver}/hook` }, { candidateId: 'Dana' })).toMatchObject({
+    status: 202,
+  });
+  expect((await fetch(`${admin}/metrics`)).status).toBe(200);
+  await writeFile(file, `${loud(folder)}${nothing}unmatched: []\n`);
+  await vi.waitFor(() => expect(connector.lines.join()).toContain('config reloaded'), { timeout: 15_000 });
 });
 
 describe('the log', () => {

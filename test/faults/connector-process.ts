@@ -9,18 +9,30 @@ const main = join(import.meta.dirname, '../../src/main.ts');
 export class ConnectorProcess {
   readonly #configFile: string;
   readonly #env: Record<string, string>;
+  readonly #limit: string;
   #child: ChildProcess | null = null;
   /** What it logged, all its lives together. */
   readonly lines: string[] = [];
 
-  constructor(configFile: string, env: Record<string, string> = {}) {
+  /** `openFiles`: how many the system lets it have. */
+  constructor(configFile: string, env: Record<string, string> = {}, openFiles?: number) {
     this.#configFile = configFile;
     this.#env = env;
+    this.#limit = openFiles === undefined ? '' : `ulimit -n ${openFiles} && `;
   }
 
   /** Resolves when it is ready, with the address of its receiver. Rejects with its output when it ends before that. */
   async start(): Promise<string> {
-    const child = spawn(process.execPath, [main, 'serve', '--config', this.#configFile], {
+    const argv = [
+      '-c',
+      `${this.#limit}exec "$0" "$@"`,
+      process.execPath,
+      main,
+      'serve',
+      '--config',
+      this.#configFile,
+    ];
+    const child = spawn('sh', argv, {
       env: { ...process.env, ...this.#env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -216,6 +216,7 @@ describe('what is no request', () => {
     ['a header with a line break', head(path, { 'x-a': 'b\nc' }), 400],
     ['headers without end', `POST ${path} HTTP/1.1\r\nx-a: ${'b'.repeat(20_000)}`, 431],
     ['no host', `POST ${path} HTTP/1.1\r\n\r\n`, 400],
+    ['two hosts', `POST ${path} HTTP/1.1\r\nhost: a\r\nHost: b\r\n\r\n`, 400],
     ['a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nhost: example.com\r\n\r\n', 404],
   ])('%s is answered and hung up on', async (_what, bytes, status) => {
     const receiver = await startReceiver();

@@ -30,8 +30,9 @@ export class Wire {
     });
   }
 
-  static async open(port: number): Promise<Wire> {
-    const socket = connect(port, '127.0.0.1');
+  /** `from`: the address to come from; the whole of 127.0.0.0/8 is this machine. */
+  static async open(port: number, from = '127.0.0.1'): Promise<Wire> {
+    const socket = connect({ port, host: '127.0.0.1', localAddress: from });
     await once(socket, 'connect');
     return new Wire(socket);
   }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { rawProblem, writeProblemHead, type Refusal } from '../problem.ts';
+import { rawProblem, writeProblemHead, type Refusal } from './problem.ts';
 
 /**
  * Ends connections on which more may still arrive. Closing at once would reset them under it, and a reset can take the
