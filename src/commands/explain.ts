@@ -1,5 +1,7 @@
 import { stringify } from 'yaml';
-import type { Config } from '../config/config.ts';
+import { connectors } from '../../connectors/index.ts';
+import type { SinkConfig } from '../config/config.ts';
+import { loadToShow } from '../config/load.ts';
 import { maskTexts } from '../deliveries/masked.ts';
 import { prepare } from '../deliveries/prepare.ts';
 import { deliveryId } from '../ids.ts';
@@ -11,7 +13,7 @@ import { exit, type Io } from './io.ts';
 import { eventFields } from './json.ts';
 import { jsonLine, paint, printable, when } from './paint.ts';
 import { verdictText } from './verdicts.ts';
-import { configOf, type ConfigOption } from './with-store.ts';
+import type { ConfigOption } from './with-store.ts';
 
 interface ExplainOptions extends ConfigOption {
   readonly status: Status;
@@ -23,7 +25,7 @@ interface ExplainOptions extends ConfigOption {
 }
 
 export async function explain(options: ExplainOptions, io: Io): Promise<number> {
-  const config = await configOf(options, io);
+  const config = await loadToShow(options.config, { env: io.env, connectors });
   const now = options.at ?? Date.now();
   const event = sampleEvent(options, now);
   const explanation = explainEvent(config.plan, event, now);
@@ -56,9 +58,11 @@ function pick({ rule, action, sink, connector, dueAt, group }: PlannedDelivery) 
   return { rule, action, sink, connector, dueAt: new Date(dueAt).toISOString(), group };
 }
 
+type Shows = Awaited<ReturnType<typeof loadToShow>>;
+
 /** The message as the connector would send it, or the reason why there is none. */
 function messageOf(
-  config: Config,
+  config: Shows,
   action: Action,
   event: Event,
   index: number,
@@ -67,12 +71,28 @@ function messageOf(
   const sink = config.sinks.get(action.sink);
   if (!sink) return { message: null, problem: `There is no sink ${action.sink}.` };
   const told = { events: [event], notice: null };
-  const prepared = prepare(action, told, deliveryId(event.id, index + 1), config.plan, sink, now);
+  const prepared = attempt(sink, () =>
+    prepare(action, told, deliveryId(event.id, index + 1), config.plan, sink, now),
+  );
+  if (prepared === null) return { message: null, problem: lacking(action.sink) };
   const mask = (said: string) => config.mask(said);
   if (!('outcome' in prepared)) return { message: maskTexts(prepared.message, mask) };
   const problem = 'detail' in prepared ? prepared.detail : 'There is no message.';
   return { message: null, problem: mask(problem) };
 }
+
+/** Null where the message needs an option that has no value: which ones it needs is known to its connector only. */
+function attempt<T>(sink: SinkConfig, make: () => T): T | null {
+  try {
+    return make();
+  } catch (error) {
+    if (sink.isPartial) return null;
+    throw error;
+  }
+}
+
+const lacking = (sink: string) =>
+  `This message cannot be made, as the sink ${sink} lacks a value from outside; \`check\` says which.`;
 
 type Shown = ReturnType<typeof pick> & ReturnType<typeof messageOf>;
 

@@ -4,7 +4,7 @@ import { closest } from '../suggest.ts';
 import { checkNoConnector, checkUnused } from './checks/checks.ts';
 import { crossChecks } from './checks/cross-checks.ts';
 import type { Fault, Report } from './fault.ts';
-import { error, pathText } from './fault.ts';
+import { error, pathText, warning } from './fault.ts';
 import { findSecrets, masker, type FoundSecret } from './mask.ts';
 import type { PlanSource } from './plan-source.ts';
 import { actionsOf, entries, planKeys, planSource } from './plan-source.ts';
@@ -25,6 +25,8 @@ import { strings } from './walk.ts';
 
 export interface LoadOptions extends Surroundings {
   readonly connectors: ReadonlyMap<string, AnyConnector>;
+  /** The top keys where `${…}` may have no value: it stands as it is written, with a warning. For who sends nothing. */
+  readonly mayLack?: readonly string[];
 }
 
 /** What a config's values come to. Without an error among `faults` it is complete. */
@@ -42,17 +44,19 @@ export type Running = Omit<Parts, 'scenarios'> & Pick<Composed, 'mask'>;
 
 interface Composing extends Reading {
   readonly connectors: LoadOptions['connectors'];
+  readonly mayLack?: readonly string[];
 }
 
 /** The keys that a config may have at its top. */
-const topKeys = [...Object.keys(settings), 'sinks', ...planKeys, 'scenarios', '$schema'];
+export const topKeys = [...Object.keys(settings), 'sinks', ...planKeys, 'scenarios', '$schema'];
 
 /** Reads a config's values part by part, so that a fault in one of them hides no fault in another. */
 export function compose(value: Json, options: LoadOptions): Composed {
   const values = new Values(options);
-  const { faults, report } = collector(referenceFaults(value, values));
+  const { faults, report } = collector(referenceFaults(value, values, options.mayLack));
   const config = readTop(value, report);
-  const reading = { resolve: lenient(values), report, connectors: options.connectors };
+  const { connectors, mayLack = [] } = options;
+  const reading = { resolve: lenient(values), report, connectors, mayLack };
   const parts = runThrough(readingParts(config, reading));
   const scenarios = readScenarios(config['scenarios'], reading);
   const secrets = secretsOf(parts);
@@ -98,14 +102,15 @@ function collector(first: readonly Fault[]): { faults: Fault[]; report: Report }
   return { faults, report: (fault) => void (unknowable.has(fault.path.join('\0')) || faults.push(fault)) };
 }
 
-function referenceFaults(value: Json, values: Values): Fault[] {
+function referenceFaults(value: Json, values: Values, mayLack: readonly string[] = []): Fault[] {
   return [...strings(value)].flatMap(({ text, path }) =>
     partsOf(text).flatMap((part) => {
       const resolved = part.kind === 'reference' ? values.resolve(part.reference) : part;
       const message = 'missing' in resolved ? resolved.missing : part.kind === 'fault' ? part.message : null;
-      return message === null
-        ? []
-        : [{ ...error(path, message), inside: { index: part.index, length: part.length } }];
+      if (message === null) return [];
+      const mayPass = 'missing' in resolved && mayLack.includes(String(path[0]));
+      const fault = mayPass ? warning(path, message) : error(path, message);
+      return [{ ...fault, inside: { index: part.index, length: part.length } }];
     }),
   );
 }

@@ -52,6 +52,8 @@ export interface SinkConfig {
   readonly concurrency: number;
   readonly timeoutMs: number;
   readonly onUnknown: 'resend' | 'hold';
+  /** Some options are not there, because values for them were missing and might be. */
+  readonly isPartial?: boolean;
 }
 
 export interface RetryPolicy {

@@ -1,6 +1,6 @@
 import { isMap, type Json } from '../model.ts';
 import type { Composed, LoadOptions, Running } from './compose.ts';
-import { compose } from './compose.ts';
+import { compose, topKeys } from './compose.ts';
 import type { CheckedConfig, Config, Place, Problem, Scenario } from './config.ts';
 import { error, type Fault, type Path } from './fault.ts';
 import { ruleActions } from './plan-source.ts';
@@ -17,6 +17,24 @@ export type { LoadOptions };
 export async function loadConfig(file: string, options: LoadOptions): Promise<CheckedConfig> {
   return parseConfig(textOf(await readText(file), file), file, options);
 }
+
+/**
+ * What shows what would be sent needs no credentials, nor any other value from outside: what is missing stands as it is
+ * written. Throws a ConfigError for what is wrong otherwise.
+ */
+export async function loadToShow(
+  file: string,
+  options: LoadOptions,
+): Promise<Pick<Config, 'plan' | 'sinks' | 'mask'>> {
+  return loadConfig(file, { ...options, mayLack: topKeys });
+}
+
+/** What plans deliveries, or judges them, needs no credentials, but all that its rules say. */
+export async function loadToPlan(file: string, options: LoadOptions): Promise<PlanningConfig> {
+  return loadConfig(file, { ...options, mayLack: ['sinks', 'receiver', 'admin'] });
+}
+
+export type PlanningConfig = Pick<Config, 'store' | 'plan' | 'planSource' | 'mask'>;
 
 /** Throws a ConfigError where there is no text. */
 export function textOf(read: ReadText, file: string): string {

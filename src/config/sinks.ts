@@ -6,7 +6,7 @@ import { checkRetry } from './checks/retry.ts';
 import type { RetryPolicy, SinkConfig } from './config.ts';
 import type { Path } from './fault.ts';
 import { error } from './fault.ts';
-import { interpolateText } from './references/values.ts';
+import { interpolate, interpolateText } from './references/values.ts';
 import { withoutOwnKeys } from './schema/common-keys.ts';
 import { commonSinkKeys, sinkName, sinkSchema } from './schema/sink.ts';
 import type { Reading } from './schema/validate.ts';
@@ -14,6 +14,8 @@ import { validate } from './schema/validate.ts';
 
 interface SinkReading extends Reading {
   readonly connectors: ReadonlyMap<string, AnyConnector>;
+  /** See LoadOptions. */
+  readonly mayLack?: readonly string[];
 }
 
 /** Reads the sinks one by one, each by its connector's schema; those with faults are left out. */
@@ -49,10 +51,22 @@ function readSink(name: string, raw: Json, path: Path, reading: SinkReading): Si
     return undefined;
   }
   const sink = validate({ schema: sinkSchema(connector), raw, path }, reading);
-  if (!sink) return undefined;
+  if (!sink)
+    return reading.mayLack?.includes('sinks') ? withReadable(name, connector, raw, reading) : undefined;
   const config = toSink(name, connector, sink as ReadSink);
   for (const fault of checkRetry(config, raw, path)) reading.report(fault);
   return config;
+}
+
+/** A sink that lacks a value, with those of its connector's options that can be read: enough to make most messages. */
+function withReadable(name: string, connector: AnyConnector, raw: Json, { resolve }: Reading): SinkConfig {
+  const shape = connector.options.shape as Record<string, z.ZodType>;
+  const options = Object.entries(isMap(raw) ? raw : {}).flatMap(([key, written]) => {
+    const read = shape[key]?.safeParse(interpolate(written, resolve));
+    return read?.success ? [[key, read.data] as const] : [];
+  });
+  const common = z.object(commonSinkKeys).parse({});
+  return { ...toSink(name, connector, { ...common, ...Object.fromEntries(options) }), isPartial: true };
 }
 
 /** Without a connector only the keys that all sinks have can be checked. */

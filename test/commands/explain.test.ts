@@ -21,10 +21,10 @@ unmatched:
   - { sink: mail, to: hr@example.com, subject: 'What is {{ event.testId }}?', text: '{{ event.raw.nothing }}' }
 `;
 
-async function explain(argv: readonly string[], config = rules) {
+async function explain(argv: readonly string[], config = rules, values: Record<string, string> = env) {
   const { folder, write } = await workplace();
   const file = await write('config.yaml', base(folder) + config);
-  return run(['explain', '--config', file, ...argv], env);
+  return run(['explain', '--config', file, ...argv], values);
 }
 
 const completed = ['--status', 'Completed', '--test', '7'];
@@ -105,6 +105,35 @@ describe('explain', () => {
     expect(out).not.toContain('\u202E');
     expect(out).toContain('\\u{202e}gnp.exe');
     expect(out).toContain('&lt;!channel&gt;');
+  });
+
+  test('needs no credentials, and shows a value that is missing as it is written', async () => {
+    const given = await explain([...completed, '--json', '--at', '2026-11-21T22:00:00Z']);
+    expect(await explain([...completed, '--json', '--at', '2026-11-21T22:00:00Z'], rules, {})).toEqual(given);
+    const config = rules
+      .replace("subject: '{{ event.status }}'", "subject: '${COMPANY}: {{ event.status }}'")
+      .concat("store: { url: '${STORE}' }\n")
+      .replace('sinks:', 'receiver: { token: "${file:/nowhere}" }\nsinks:');
+    const { write } = await workplace();
+    const file = await write('config.yaml', config);
+    const { code, out, err } = await run(['explain', file, ...completed]);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toContain('subject: "${COMPANY}: Completed"');
+    // To check, it is an error still, and so is anything else that is wrong to explain.
+    expect((await run(['check', file])).out).toContain('the environment variable COMPANY is not set');
+    const wrong = await write('wrong.yaml', `${config}unmached: []\n`);
+    expect(await run(['explain', wrong, ...completed])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('unknown key "unmached"'),
+    });
+  });
+
+  test('says where a message cannot be made without a value that is missing', async () => {
+    const config = rules.replace('from: hiring@example.com', "from: '${FROM}'");
+    const { code, out } = await explain(completed, config);
+    expect(code).toBe(0);
+    expect(out).toContain('the sink mail lacks a value from outside; `check` says which.');
+    expect(out).toContain('channel: "#backend"');
   });
 
   test('never shows a secret, though a template names it', async () => {
