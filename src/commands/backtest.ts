@@ -9,7 +9,7 @@ import { eventFields } from './json.ts';
 import { jsonLine, printable } from './paint.ts';
 import { storedPlans } from './stored-plans.ts';
 import { storiesOf } from './stories.ts';
-import { configOf, withStoreAndConfig, type ConfigOption } from './with-store.ts';
+import { planningConfig, withStoreAndConfig, type ConfigOption } from './with-store.ts';
 
 interface BacktestOptions extends ConfigOption {
   /** In milliseconds since the epoch. */
@@ -19,7 +19,7 @@ interface BacktestOptions extends ConfigOption {
 
 /** Decides the stored events again by the config in `file`, and shows what differs from what was decided. Writes nothing. */
 export async function backtest(file: string, options: BacktestOptions, io: Io): Promise<number> {
-  const next = await configOf({ config: file }, io);
+  const next = await planningConfig({ config: file }, io);
   return withStoreAndConfig(options, io, async (store, config) => {
     const mask: Mask = (text) => next.mask(config.mask(text));
     const plans = storedPlans(store, io);

@@ -47,6 +47,14 @@ function configOption({ env }: Io): Option {
   );
 }
 
+/** For what may be needed just when the file is broken. */
+function takesStore(command: Command): Command {
+  return command.option(
+    '--store <url>',
+    'the store itself, as in sqlite:./data/connector.db; the file is not read then',
+  );
+}
+
 /** Lets the config stand after the command as well, where nothing else does: it is what people try first. */
 function takesFile(command: Command): Command {
   return command
@@ -125,13 +133,15 @@ function trying(add: Add, io: Io, done: Done): void {
 }
 
 function looking(add: Add, io: Io, done: Done): void {
-  add('events', 'list what came and what became of it, newest first', [
-    'events --since 7d --status Completed',
-    'events --candidate 0123456789abcdef0123456789abcdef --json',
-    'events --state dead   # what was given up, and why',
-    'events --rejected   # requests that were refused for their content',
-    'events --notices    # what the alerts told people, and whether it reached them',
-  ])
+  takesStore(
+    add('events', 'list what came and what became of it, newest first', [
+      'events --since 7d --status Completed',
+      'events --candidate 0123456789abcdef0123456789abcdef --json',
+      'events --state dead   # what was given up, and why',
+      'events --rejected   # requests that were refused for their content',
+      'events --notices    # what the alerts told people, and whether it reached them',
+    ]),
+  )
     .option('--since <duration>', 'only what came within this time, such as 7d', ago)
     .addOption(statusOption())
     .option('--candidate <id>', 'only this candidate', candidateId)
@@ -159,29 +169,35 @@ function looking(add: Add, io: Io, done: Done): void {
     .option('--json', 'print JSON lines')
     .action(async (options) => done(await (await import('./events.ts')).events(options, io)));
 
-  add('event', "show one event's whole story: its rules, deliveries, attempts and receipts", [
-    'event evt_01jd3v5m8k2q4r6t8w0y1z3a5c',
-    'event evt_01jd3v5m8k2q4r6t8w0y1z3a5c --json',
-  ])
+  takesStore(
+    add('event', "show one event's whole story: its rules, deliveries, attempts and receipts", [
+      'event evt_01jd3v5m8k2q4r6t8w0y1z3a5c',
+      'event evt_01jd3v5m8k2q4r6t8w0y1z3a5c --json',
+    ]),
+  )
     .argument('<id>', 'the id of the event, of one of its deliveries (dlv_…), or of a notice (ntc_…)')
     .option('--json', 'print one JSON object')
     .action(async (id, options) => done(await (await import('./event.ts')).event(id, options, io)));
 }
 
 function mending(add: Add, io: Io, done: Done): void {
-  add('replay', "send again what is dead or held, with today's config", [
-    'replay dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1',
-    'replay --dead --sink slack --since 7d',
-  ])
+  takesStore(
+    add('replay', "send again what is dead or held, with today's config", [
+      'replay dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1',
+      'replay --dead --sink slack --since 7d',
+    ]),
+  )
     .argument('[delivery...]', 'delivery ids')
     .option('--dead', 'every dead delivery')
     .option('--sink <name>', 'with --dead: only of this sink')
     .option('--since <duration>', 'with --dead: only of events that came within this time', ago)
     .action(async (ids, options) => done(await (await import('./replay.ts')).replay(ids, options, io)));
 
-  add('discard', 'give up on purpose what is pending, dead or held', [
-    'discard dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1 dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_2',
-  ])
+  takesStore(
+    add('discard', 'give up on purpose what is pending, dead or held', [
+      'discard dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1 dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_2',
+    ]),
+  )
     .argument('<delivery...>', 'delivery ids')
     .action(async (ids, options) => done(await (await import('./discard.ts')).discard(ids, options, io)));
 }

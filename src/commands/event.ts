@@ -9,9 +9,9 @@ import { noticeJson, noticeText } from './notice.ts';
 import { jsonLine, paint, printable, when } from './paint.ts';
 import { storedPlans } from './stored-plans.ts';
 import { verdictText } from './verdicts.ts';
-import { withStore, type ConfigOption } from './with-store.ts';
+import { withStore, type StoreOption } from './with-store.ts';
 
-export async function event(id: string, options: ConfigOption & { json?: boolean }, io: Io): Promise<number> {
+export async function event(id: string, options: StoreOption & { json?: boolean }, io: Io): Promise<number> {
   return withStore(options, io, async (store) => {
     const json = options.json ?? false;
     const subject = await subjectOf(id, store);

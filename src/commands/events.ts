@@ -6,9 +6,9 @@ import { storyJson } from './json.ts';
 import { noticeHead, noticeStoryJson } from './notice.ts';
 import { jsonLine, paint, printable, when } from './paint.ts';
 import { storiesByState, storiesOf } from './stories.ts';
-import { checkSink, withStore, type ConfigOption } from './with-store.ts';
+import { checkSink, withStore, type StoreOption } from './with-store.ts';
 
-interface EventsOptions extends ConfigOption {
+interface EventsOptions extends StoreOption {
   /** In milliseconds since the epoch. */
   readonly since?: number;
   readonly status?: Status;

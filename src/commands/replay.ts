@@ -1,15 +1,15 @@
-import type { Config } from '../config/config.ts';
 import { dataOf, type Told } from '../deliveries/prepare.ts';
 import { plannedByHand, todaysAction } from '../deliveries/replay.ts';
 import type { Delivery } from '../model.ts';
+import { whyLost } from '../rules/plan.ts';
 import type { Replay, Store } from '../store/store.ts';
 import { CommandError, exit, type Io } from './io.ts';
 import { printManual } from './manual.ts';
 import { printable } from './paint.ts';
 import { deliveryPages } from './stories.ts';
-import { checkSink, withStoreAndConfig, type ConfigOption } from './with-store.ts';
+import { checkSink, withStoreAndToday, type StoreOption, type Today } from './with-store.ts';
 
-interface ReplayOptions extends ConfigOption {
+interface ReplayOptions extends StoreOption {
   readonly dead?: boolean;
   readonly sink?: string;
   /** In milliseconds since the epoch. */
@@ -25,15 +25,15 @@ export async function replay(ids: readonly string[], options: ReplayOptions, io:
   if (!options.dead && (options.sink !== undefined || options.since !== undefined)) {
     throw new CommandError('--sink and --since narrow --dead; they do not go with delivery ids', exit.usage);
   }
-  return withStoreAndConfig(options, io, async (store, config) => {
+  return withStoreAndToday(options, io, async (store, today) => {
     if (options.sink !== undefined) await checkSink(options.sink, options, store);
     const pages = options.dead ? deadOf(store, options) : [await named(store, ids)];
-    await store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: Date.now() });
+    await store.saveConfig({ id: today.plan.id, source: today.planSource, savedAt: Date.now() });
     let count = 0;
     let done = true;
     for await (const page of pages) {
       count += page.length;
-      done = (await replayPage(page, store, config, io)) && done;
+      done = (await replayPage(page, store, today, io)) && done;
     }
     if (count === 0)
       io.out(options.sink === undefined ? 'Nothing is dead.' : `Nothing is dead of sink ${options.sink}.`);
@@ -62,8 +62,8 @@ async function named(store: Store, ids: readonly string[]): Promise<Delivery[]> 
 }
 
 /** True if all of them go out again. */
-async function replayPage(page: readonly Delivery[], store: Store, config: Config, io: Io): Promise<boolean> {
-  const planned = await Promise.all(page.map((delivery) => planToday(store, config, delivery)));
+async function replayPage(page: readonly Delivery[], store: Store, today: Today, io: Io): Promise<boolean> {
+  const planned = await Promise.all(page.map((delivery) => planToday(store, today, delivery)));
   for (const one of planned) if (typeof one === 'string') io.err(one);
   const items = planned.filter((one) => typeof one !== 'string');
   const results = await store.replay(items, Date.now());
@@ -71,7 +71,7 @@ async function replayPage(page: readonly Delivery[], store: Store, config: Confi
 }
 
 /** The delivery as today's config plans it, or why it does not. */
-async function planToday(store: Store, { plan }: Config, delivery: Delivery): Promise<Replay | string> {
+async function planToday(store: Store, { plan }: Today, delivery: Delivery): Promise<Replay | string> {
   const { id, rule, sink } = delivery;
   const action = todaysAction(plan, delivery);
   if (!action) {
@@ -79,6 +79,8 @@ async function planToday(store: Store, { plan }: Config, delivery: Delivery): Pr
   }
   const told = await toldOf(store, delivery);
   if (!told) return `${id}: what it tells of is not stored any more`;
+  const lost = whyLost(plan, action, told.events);
+  if (lost !== undefined) return `${id}: the config in force cannot be used for it here: ${printable(lost)}`;
   const now = Date.now();
   return {
     deliveryId: id,

@@ -1,38 +1,93 @@
 import { connectors } from '../../connectors/index.ts';
-import type { CheckedConfig, Config } from '../config/config.ts';
-import { loadConfig, loadStoreUrl, sinkNames } from '../config/load.ts';
+import { ConfigError, type CheckedConfig } from '../config/config.ts';
+import { loadConfig, loadStoreUrl, loadToPlan, sinkNames, type PlanningConfig } from '../config/load.ts';
+import { compilePlan } from '../config/plan.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { didYouMeanOneOf } from '../suggest.ts';
 import { CommandError, exit, type Io } from './io.ts';
-import { printable } from './paint.ts';
+import { printable, when } from './paint.ts';
 
 export interface ConfigOption {
   readonly config: string;
 }
 
-export function configOf(options: ConfigOption, io: Io): Promise<CheckedConfig> {
-  return loadConfig(options.config, { env: io.env, connectors });
+export interface StoreOption extends ConfigOption {
+  /** Where the store is, if the file is not to be asked. */
+  readonly store?: string;
 }
 
-/** Opens the config's store beside a connector that may be serving it, and closes it again. Needs nothing else of the config. */
+export function configOf(options: ConfigOption, io: Io): Promise<CheckedConfig> {
+  return loadConfig(options.config, sources(io));
+}
+
+/** Without what its sinks lack; see loadToPlan. */
+export function planningConfig(options: ConfigOption, io: Io): Promise<PlanningConfig> {
+  return loadToPlan(options.config, sources(io));
+}
+
+/** Opens the store beside a connector that may be serving it, and closes it again. Needs nothing else of the config. */
 export async function withStore<T>(
-  options: ConfigOption,
+  options: StoreOption,
   io: Io,
   use: (store: Store) => Promise<T>,
 ): Promise<T> {
-  return withStoreAt(await loadStoreUrl(options.config, { env: io.env, connectors }), use);
+  return withStoreAt(options.store ?? (await storeUrl(options, io)), use);
 }
 
-/** The same for what needs the whole config to be in order. */
+/** The same for what needs a whole config, credentials apart. */
 export async function withStoreAndConfig<T>(
   options: ConfigOption,
   io: Io,
-  use: (store: Store, config: Config) => Promise<T>,
+  use: (store: Store, config: PlanningConfig) => Promise<T>,
 ): Promise<T> {
-  const config = await configOf(options, io);
+  const config = await planningConfig(options, io);
   return withStoreAt(config.store.url, (store) => use(store, config));
 }
+
+/** What is planned by: today's file where it is in order, else the config in force, which the store keeps. */
+export type Today = Pick<PlanningConfig, 'plan' | 'planSource'>;
+
+/** The same for what must work while the file is broken. */
+export async function withStoreAndToday<T>(
+  options: StoreOption,
+  io: Io,
+  use: (store: Store, today: Today) => Promise<T>,
+): Promise<T> {
+  const config = options.store === undefined ? await planningConfig(options, io).catch(broken) : null;
+  if (config !== null && !(config instanceof ConfigError))
+    return withStoreAt(config.store.url, (store) => use(store, config));
+  return withStore(options, io, async (store) => {
+    if (config !== null) io.err(`${options.config} cannot be used; \`check\` says why.`);
+    return use(store, await inForce(store, io));
+  });
+}
+
+const sources = ({ env }: Io) => ({ env, connectors });
+
+function broken(error: unknown): ConfigError {
+  if (error instanceof ConfigError) return error;
+  throw error;
+}
+
+async function inForce(store: Store, io: Io): Promise<Today> {
+  const latest = await store.latestConfig();
+  if (latest === null) throw new CommandError('the store keeps no config yet');
+  io.err(`This follows the config that came into force at ${when(latest.savedAt)}.`);
+  return { plan: await compilePlan(latest.source, sources(io)), planSource: latest.source };
+}
+
+async function storeUrl({ config }: ConfigOption, io: Io): Promise<string> {
+  try {
+    return await loadStoreUrl(config, sources(io));
+  } catch (error) {
+    const { file, problems, message, mayPass } = broken(error);
+    throw new ConfigError(file, problems, `${message}\n\n${otherWay}`, mayPass);
+  }
+}
+
+const otherWay =
+  'To go on without this file, name the store itself, as in --store sqlite:./data/connector.db';
 
 async function withStoreAt<T>(url: string, use: (store: Store) => Promise<T>): Promise<T> {
   const store = await openStore(url, { serve: false, mustExist: true });
@@ -44,9 +99,10 @@ async function withStoreAt<T>(url: string, use: (store: Store) => Promise<T>): P
 }
 
 /** A sink that left the config may still have deliveries; one that nobody knows is a slip of the keyboard. */
-export async function checkSink(sink: string, options: ConfigOption, store: Store): Promise<void> {
+export async function checkSink(sink: string, options: StoreOption, store: Store): Promise<void> {
   const counted = (await store.counts()).map((count) => count.sink);
-  const known = [...new Set([...(await sinkNames(options.config)), ...counted])];
+  const named = options.store === undefined ? await sinkNames(options.config) : [];
+  const known = [...new Set([...named, ...counted])];
   if (known.includes(sink)) return;
   const instead = didYouMeanOneOf(sink, known, 'the config names none');
   throw new CommandError(`there is no sink "${printable(sink)}"${instead}`, exit.usage);

@@ -4,7 +4,7 @@ import { cannotBeUsed } from '../config/plans.ts';
 import type { AttemptRequest } from '../connector.ts';
 import { rejected } from '../connector.ts';
 import type { Json, Outcome } from '../model.ts';
-import type { Plan } from '../rules/plan.ts';
+import { whyLost, type Plan } from '../rules/plan.ts';
 import { openFrom } from '../rules/decide.ts';
 import type { Claimed, Store } from '../store/store.ts';
 import { actionOf } from './actions.ts';
@@ -107,7 +107,7 @@ async function prepareClaimed(
       byTodaysConfig,
     );
   }
-  const lost = action.lost ?? lostTest(plan, claimed);
+  const lost = whyLost(plan, action, claimed.events);
   if (lost !== undefined) return rejected('unexpected', cannotBeUsed(lost), byTodaysConfig);
   if (action.connector !== config.connector.name) {
     const detail = `Sink ${config.name} was a ${action.connector} sink and is a ${config.connector.name} sink now.`;
@@ -120,11 +120,6 @@ async function prepareClaimed(
   if ('outcome' in prepared || prepared.thread === null) return prepared;
   // A thread is looked up by its key as it is kept, which is without secrets.
   return { ...prepared, thread: parts.config().mask(prepared.thread) };
-}
-
-/** Why nothing can be said of the test of an event any more. */
-function lostTest({ unusable }: Plan, { events }: Claimed): string | undefined {
-  return events.map(({ testId }) => unusable?.tests.get(testId)).find((why) => why !== undefined);
 }
 
 /** An ending for each, in their order. */

@@ -1,4 +1,4 @@
-import type { ActionRef, Json, JsonMap, Notice, PlannedDelivery } from '../model.ts';
+import type { ActionRef, Event, Json, JsonMap, Notice, PlannedDelivery } from '../model.ts';
 import type { AnyTemplateData, TemplateData } from '../templates/data.ts';
 import type { Rendered } from '../templates/templates.ts';
 import type { Field, Subject } from './fields.ts';
@@ -96,4 +96,10 @@ export function allActions({ then, unmatched, alerts }: Plan): Action[] {
 export interface Explanation {
   readonly rules: readonly Verdict[];
   readonly actions: readonly { readonly action: Action; readonly planned: PlannedDelivery }[];
+}
+
+/** Why an action cannot be carried out any more for these events: it, or the test of one of them. */
+export function whyLost({ unusable }: Plan, action: Action, events: readonly Event[]): string | undefined {
+  const ofTests = events.map(({ testId }) => unusable?.tests.get(testId));
+  return action.lost ?? ofTests.find((why) => why !== undefined);
 }

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Json } from '../model.ts';
 import type { RecentCorrelations } from './recent-correlations.ts';
-import { configSource, saveConfig, writeProbe } from './sql/housekeeping.ts';
+import { configSource, latestConfig, saveConfig, writeProbe } from './sql/housekeeping.ts';
 import { accept, keepRejected, loadCorrelations } from './sqlite/accept.ts';
 import { discard, replay } from './sqlite/by-hand.ts';
 import { defer, endPause, keepPause, lanes, pauses, record, rescue, threadOf } from './sqlite/carry-out.ts';
@@ -119,6 +119,11 @@ function sqliteStore(connection: Connection, serve: boolean, limits: GroupCommit
       reading((db) => {
         const row = db.get(configSource, id);
         return row ? (JSON.parse(row.source) as Json) : null;
+      }),
+    latestConfig: () =>
+      reading((db) => {
+        const row = db.get(latestConfig);
+        return row ? { id: row.id, source: JSON.parse(row.source) as Json, savedAt: row.saved_at } : null;
       }),
 
     async prune(query) {

@@ -103,8 +103,10 @@ export interface Store {
    * Keeps the part of a config that deliveries are carried out by; keeping it again only renews `savedAt`. To be
    * called before the first `accept` or `replay` under it, which fail otherwise.
    */
-  saveConfig(config: { id: string; source: Json; savedAt: number }): Promise<void>;
+  saveConfig(config: SavedConfig): Promise<void>;
   config(id: string): Promise<Json | null>;
+  /** The one that was saved last, which is the one in force where a connector serves. */
+  latestConfig(): Promise<SavedConfig | null>;
 
   /**
    * Looks at the next `limit` events or notices, oldest first, and deletes those whose deliveries were all delivered or
@@ -120,6 +122,12 @@ export interface Store {
   probe(): Promise<void>;
   /** Finishes the writes under way. Idempotent. */
   close(): Promise<void>;
+}
+
+export interface SavedConfig {
+  readonly id: string;
+  readonly source: Json;
+  readonly savedAt: number;
 }
 
 export interface Arrival {

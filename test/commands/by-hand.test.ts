@@ -1,5 +1,6 @@
-import { writeFile } from 'node:fs/promises';
-import { describe, expect, test } from 'vitest';
+import { rm, writeFile } from 'node:fs/promises';
+import { describe, expect, test, vi } from 'vitest';
+import { openStore } from '../../src/store/open.ts';
 import { base, endpoint, jsonLines, post, run, serving, settled, workplace } from './tools.ts';
 
 const gone = { kind: 'status', status: 410 } as const;
@@ -135,6 +136,86 @@ describe('replay', () => {
     );
     expect(await states()).toMatchObject({ [delivery(0)]: 'dead' });
   });
+});
+
+describe('while the file is broken, and the connector goes on with the config before', () => {
+  const brokenYaml = 'rules: [ {';
+
+  test('replay follows the config in force, and says so', async () => {
+    const { command, delivery, ats, file, config } = await withDead(['Dana']);
+    await writeFile(file, config({ sink: 'ats', path: '/today', bdy: {} }));
+    const { code, out, err } = await command('replay', delivery(0));
+    expect({ code, out }).toEqual({ code: 0, out: `${delivery(0)} goes out again\n` });
+    expect(err).toMatch(
+      /^.*config\.yaml cannot be used; `check` says why\.\nThis follows the config that came into force at 2\d{3}-.*\.\n$/,
+    );
+    await settled(file);
+    expect(ats.calls).toMatchObject([{ path: '/', deliveryId: delivery(0) }]);
+  });
+
+  test('replay, discard and events find the store by --store where the file does not say it', async () => {
+    const { command, delivery, ats, file, folder } = await withDead(['Dana', 'Robin']);
+    const store = ['--store', `sqlite:${folder}/connector.db`];
+    await writeFile(file, brokenYaml);
+    for (const argv of [
+      ['replay', delivery(0)],
+      ['discard', delivery(0)],
+      ['events'],
+      ['event', delivery(0)],
+    ]) {
+      const { code, out, err } = await command(...argv);
+      expect({ argv, code, out }).toEqual({ argv, code: 1, out: '' });
+      expect(err).toContain('--store sqlite:./data/connector.db');
+    }
+    expect(await command('replay', delivery(0), ...store)).toMatchObject({ code: 0 });
+    await vi.waitFor(() => expect(ats.calls).toHaveLength(1), { timeout: 5000 });
+    expect(await command('replay', '--dead', '--sink', 'crm', ...store)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(`${delivery(1, 2)} goes out again`),
+    });
+    expect(await command('discard', delivery(1), ...store)).toMatchObject({ code: 0, err: '' });
+    expect((await command('event', delivery(1), ...store)).out).toContain('discarded');
+    expect((await command('events', '--state', 'dead', '--sink', 'cmr', ...store)).err).toContain(
+      'did you mean "crm"?',
+    );
+    await rm(file);
+    expect(jsonLines(await command('events', '--json', ...store))).toHaveLength(2);
+  });
+
+  test('a store that keeps no config is said', async () => {
+    const { folder } = await workplace();
+    const store = `sqlite:${folder}/empty.db`;
+    await (await openStore(store, { serve: true })).close();
+    const { code, err } = await run(['replay', '--dead', '--store', store]);
+    expect({ code, err }).toEqual({ code: 1, err: 'candidate-connector: the store keeps no config yet\n' });
+  });
+});
+
+test('replay needs no credentials, which the connector that serves has, but what the rules say', async () => {
+  const { folder, write } = await workplace();
+  const ats = await endpoint();
+  const file = await write(
+    'config.yaml',
+    `${base(folder)}
+sinks: { ats: { connector: webhook, url: '\${ATS_URL}', allowPrivate: true } }
+rules: [ { name: told, when: {}, then: [ { sink: ats, path: '/\${PLACE}' } ] } ]
+`,
+  );
+  const env = { ATS_URL: ats.url, PLACE: 'here' };
+  const app = await serving(file, env);
+  ats.faults.decide = () => gone;
+  const { eventId } = await post(app, { candidateId: 'Dana' });
+  await settled(file);
+  ats.faults.clear();
+  const delivery = `dlv_${eventId.slice(4)}_1`;
+  const lacking = await run(['replay', '--dead', '--config', file], {});
+  expect(lacking).toMatchObject({ code: 1, out: '' });
+  expect(lacking.err).toContain(`${delivery}: the config in force cannot be used for it here: `);
+  expect(lacking.err).toContain('the environment variable PLACE is not set');
+  const replayed = await run(['replay', '--dead', '--config', file], { PLACE: 'here' });
+  expect(replayed).toEqual({ code: 0, out: `${delivery} goes out again\n`, err: '' });
+  await settled(file);
+  expect(ats.calls).toHaveLength(1);
 });
 
 describe('discard', () => {

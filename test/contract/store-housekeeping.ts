@@ -26,6 +26,11 @@ export function housekeeping(bench: () => Bench): void {
     await store.saveConfig({ id: 'cfg_a', source, savedAt: t0 + 1 });
     expect(await store.config('cfg_a')).toEqual(source);
     expect(await store.config('cfg_b')).toBeNull();
+    expect(await store.latestConfig()).toEqual({ id: 'cfg_a', source, savedAt: t0 + 1 });
+    await store.saveConfig({ id: 'cfg_b', source: {}, savedAt: t0 + 2 });
+    expect((await store.latestConfig())?.id).toBe('cfg_b');
+    await store.saveConfig({ id: 'cfg_a', source, savedAt: t0 + 3 });
+    expect((await store.latestConfig())?.id).toBe('cfg_a');
   });
 
   test('prunes old events whose deliveries are all over, with all that belongs to them', async () => {

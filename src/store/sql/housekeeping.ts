@@ -37,6 +37,12 @@ export const saveConfig = `
 
 export const configSource = query<{ readonly source: string }>(`select source from configs where id = $1`);
 
+export const latestConfig = query<{
+  readonly id: string;
+  readonly source: string;
+  readonly saved_at: number;
+}>(`select id, source, saved_at from configs order by saved_at desc limit 1`);
+
 export const unusedConfigs = query<{ readonly id: string }>(
   `select id from configs where uses = 0 and saved_at < $1`,
 );
