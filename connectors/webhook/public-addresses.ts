@@ -30,7 +30,7 @@ const embedding = subnets('ipv6', ['::ffff:0:0/96', '64:ff9b::/96']);
 
 /** Whether an IP address, in any of its spellings, is out on the internet. */
 export function isPublic(address: string): boolean {
-  const bare = address.replace(/%.*$/, '');
+  const [bare = ''] = address.split('%', 1);
   if (isIP(bare) === 4) return !specialV4.check(bare);
   if (embedding.check(bare, 'ipv6')) return !specialV4.check(lastFourBytes(bare));
   return globalV6.check(bare, 'ipv6') && !specialV6.check(bare, 'ipv6');

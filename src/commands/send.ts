@@ -79,7 +79,8 @@ function show(posted: Posted, io: Pick<Io, 'out'>): void {
 
 /** A query may hold the receiver's token. */
 function withoutQuery(url: string): string {
-  return url.replace(/\?.*$/, '?…');
+  const [start = '', ...query] = url.split('?', 2);
+  return query.length > 0 ? `${start}?…` : start;
 }
 
 function checkedUrl(text: string): string {

@@ -16,7 +16,7 @@ function within(secret: string): string[] {
 export function urlPasswords(text: string): string[] {
   if (!URL.canParse(text)) return [];
   const { password } = new URL(text);
-  const written = /:\/\/[^/@]*?:([^/]*)@/.exec(text)?.[1] ?? '';
+  const written = /:\/\/[^/@:]*:([^/]*)@/.exec(text)?.[1] ?? '';
   return [password, written, decode(password)].filter((part) => part !== '');
 }
 

@@ -59,7 +59,7 @@ export function size() {
     .string({ error: sizeExpected })
     .regex(/^[1-9]\d*(b|kb|mb)$/, { error: sizeExpected })
     .transform((text, context) => {
-      const [, amount = '', unit = ''] = /^(\d+)(\w+)$/.exec(text) ?? [];
+      const [, amount = '', unit = ''] = /^(\d+)([a-z]+)$/.exec(text) ?? [];
       const bytes = Number(amount) * (bytesPer[unit] ?? Number.NaN);
       if (bytes > 16 * 1024 ** 2) context.addIssue('expected a size of at most 16mb');
       return bytes;

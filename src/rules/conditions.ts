@@ -129,6 +129,8 @@ export interface Pattern {
 
 /** Compiled once for all rules that share it: a pattern keeps what it learns of texts, which is large. */
 export const compilePattern = memo(1000, (source): Pattern | { readonly fault: string } => {
+  const tooLarge = patternExcess(source);
+  if (tooLarge !== null) return { fault: tooLarge };
   try {
     const pattern = RE2JS.compile(source);
     return { found: (text) => pattern.test(text) };
@@ -136,6 +138,17 @@ export const compilePattern = memo(1000, (source): Pattern | { readonly fault: s
     return { fault: reasonOf(error) };
   }
 });
+
+const longestPattern = 1000;
+const mostRepeats = 1000;
+
+/** RE2 copies what is repeated so many times, and the time is linear to that as well. */
+function patternExcess(source: string): string | null {
+  if (source.length > longestPattern) return `it is longer than ${longestPattern} characters`;
+  const counts = source.matchAll(/\{(\d+)(?:,(\d*))?\}/g);
+  const repeats = Array.from(counts, ([, least, most]) => Number(most || least)).reduce((a, b) => a + b, 0);
+  return repeats > mostRepeats ? `its {…} ask for more than ${mostRepeats} repeats` : null;
+}
 
 function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);

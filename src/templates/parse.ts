@@ -150,7 +150,7 @@ const wordings: readonly Wording[] = [
   { pattern: /^tag "\{%.* not closed/, words: () => '`{%` is not closed; `%}` is missing' },
   { pattern: /^raw .* not closed/, words: () => '`{% raw %}` is not closed; `{% endraw %}` is missing' },
   {
-    pattern: /^tag (\{%-?\s*(\w+).*) not closed/s,
+    pattern: /^tag (\{%-?\s*(\w+)\b.*) not closed/s,
     words: ([, tag, name]) => `\`${tag}\` is not closed; \`{% end${name} %}\` is missing`,
   },
   { pattern: /^expected "\|" before filter/, words: (_, text) => leftOver(text), back: 1 },

@@ -118,6 +118,18 @@ test.each(['!!omap', '!!pairs', '!!set', '!other'])('a list that is tagged %s is
   ]);
 });
 
+test.each([
+  ['a word', 'x'],
+  ['words of secrets', 'token'],
+  ['lists without an end', 'auth:['],
+  ['quotes without an end', "token:'"],
+  ['addresses', '://:'],
+  ['addresses in words', 'a://b:c '],
+])('what is wrong beside %s is told in good time, however long the line', (_, part) => {
+  const text = `{ "catalog": { "1": { "name": "${part.repeat(1_000_000 / part.length)}" } }, "lgo": {} }`;
+  expect(problems(text)).toContainEqual(expect.stringContaining('unknown key "lgo"'));
+});
+
 test('a very long line is cut around what is wrong with it', () => {
   const text = `{ "sinks": {}, "rules": [], "catalog": { "1": { "name": "${'x'.repeat(5000)}" } }, "lgo": {}, "hours": {} }`;
   const { problems: found } = failure(() => load(text));

@@ -175,6 +175,24 @@ describe('the mail', () => {
 });
 
 describe('addresses', () => {
+  test.for(['<', '"', '"\\', '\\"', '<"', '>"<', 'a <'])(
+    'are read in good time from a list of %j',
+    (sign) => {
+      const list = `${sign.repeat(1_000_000 / sign.length)}, dana@example.com`;
+      const composed = compose({ ...fields, to: list });
+      expect(JSON.stringify(composed).length).toBeLessThan(2000);
+    },
+  );
+
+  test('that are none are named, though not all of them where there are many', () => {
+    const composed = compose({
+      ...fields,
+      to: ['x'.repeat(99), ...Array.from({ length: 50 }, () => 'y'), 'dana@example.com'],
+    });
+    const note = `Left out, as they are no email addresses: "${'x'.repeat(80)}…", ${'"y", '.repeat(9).slice(0, -2)} and 41 more.`;
+    expect(composed).toMatchObject({ note });
+  });
+
   test('are taken with names, quotes, commas, semicolons and international domains', () => {
     const mail = mailOf({
       ...fields,

@@ -151,3 +151,15 @@ describe('conditions that no event can meet, or that cannot be tested', () => {
     expect(faults(when)).toEqual([fault]);
   });
 });
+
+it('a pattern has a length and repeats that its events do not have to wait for', () => {
+  const excess = (matches: string) => faults({ candidateId: { matches } });
+  expect(excess('a'.repeat(1000))).toEqual([]);
+  expect(excess('a'.repeat(1001))).toEqual([
+    'candidateId.matches: the pattern cannot be read: it is longer than 1000 characters',
+  ]);
+  expect(excess('^(a{500}|b{2,500}|c{,9999})$')).toEqual([]);
+  expect(excess('^x{1000}y{1,}$')).toEqual([
+    'candidateId.matches: the pattern cannot be read: its {…} ask for more than 1000 repeats',
+  ]);
+});

@@ -22,7 +22,9 @@ export function interpolateTemplate(template: string, resolve: Resolve): string 
     } else if (part.kind === 'reference') {
       const literal = literals[scanner.mode](resolve(part.reference));
       // A brace of the template and one of the value must not become a tag together.
-      result = (scanner.mode === 'text' ? result.replace(/\{$/, bareBrace) : result) + literal;
+      result =
+        (scanner.mode === 'text' && result.endsWith('{') ? result.slice(0, -1) + bareBrace : result) +
+        literal;
     }
   }
   return result;

@@ -22,7 +22,10 @@ export function scalarOffset(text: string, scalar: Scalar, index: number): numbe
 
 /** How many spaces of the same line stand between the last visible character and `index`. */
 function trailing(value: string, index: number): number {
-  return /[ \t]*$/.exec(value.slice(0, index))?.[0].length ?? 0;
+  const end = Math.min(index, value.length);
+  let start = end;
+  while (start > 0 && ' \t'.includes(value.charAt(start - 1))) start -= 1;
+  return end - start;
 }
 
 interface Unit {

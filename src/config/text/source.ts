@@ -38,12 +38,19 @@ export class Source {
 
 /** Credentials written into the file stay out of what is printed; the line keeps its length for the caret's sake. */
 function hideCredentials(line: string): string {
-  return line.replaceAll(underCredentialKey, hide).replaceAll(inUrl, hide);
+  return line.replaceAll(underCredentialKey, hide).replaceAll(/[^\s"']+/g, hideInUrls);
 }
 
+/** A line may be a whole file of JSON: nothing here may look to its end again and again. */
 const underCredentialKey =
-  /(\b\w*(?:token|secret|passw|credential|auth(?!or)|private_?key|api_?key)\w*["']?\s*:\s*)("[^"]*"|'[^']*'|\[[^\]]*\]|[^\s,{}[\]"']+)/gi;
-const inUrl = /(:\/\/[^\s:/@"']*:)([^\s@"']+)(?=@)/g;
+  /((?:token|secret|passw|credential|auth(?!or)|private_?key|api_?key)\w{0,99}["']?\s*:\s*)("[^"]*"?|'[^']*'?|\[[^\]]*\]?|[^\s,{}[\]"']+)/gi;
+
+/** In a word; a password is what stands before an `@`. */
+function hideInUrls(word: string): string {
+  const parts = word.split('@');
+  const last = parts.pop() ?? '';
+  return [...parts.map((part) => part.replace(/(:\/\/[^:/]*:)(.+)$/s, hide)), last].join('@');
+}
 
 const hide = (_all: string, before: string, value: string): string => before + stars(value);
 
