@@ -1,9 +1,9 @@
 import type { LiveCheck } from '../../src/connector.ts';
-import type { Failure } from './failure.ts';
+import type { Failure } from './client.ts';
 import type { SheetMessage } from './message.ts';
 import { beforeWriting } from './outcomes.ts';
-import { batchUpdate, describe } from './spreadsheet.ts';
-import type { Spreadsheet, Tab } from './spreadsheet.ts';
+import { batchUpdate, describe } from './table.ts';
+import type { Spreadsheet, Tab } from './table.ts';
 
 /** Replaced by itself, so that the edit changes nothing even where the text is there. */
 const nothing = 'candidate-connector live check';
@@ -35,7 +35,7 @@ function signsIn({ account }: Spreadsheet, failure: Failure | null): LiveCheck[]
 
 async function checkWrite(sheet: Spreadsheet, tabs: readonly Tab[], signal: AbortSignal): Promise<LiveCheck> {
   const what = 'may write to it';
-  const withCells = tabs.find(({ columnCount }) => columnCount !== null);
+  const withCells = tabs.find(({ rowCount }) => rowCount !== null);
   if (!withCells) return passed(what, 'not tried: no tab has cells yet');
   const oneCell = { startRowIndex: 0, endRowIndex: 1, startColumnIndex: 0, endColumnIndex: 1 };
   const range = { sheetId: withCells.sheetId, ...oneCell };

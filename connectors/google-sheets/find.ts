@@ -1,52 +1,81 @@
 import type { Finding } from '../../src/connector.ts';
-import type { Headers } from './headers.ts';
+import type { Answer } from './client.ts';
 import { deliveryHeader } from './message.ts';
+import type { RowRequest } from './message.ts';
 import { askedInVain } from './outcomes.ts';
-import type { RowRequest } from './plan.ts';
-import { firstRows, readColumns } from './spreadsheet.ts';
-import type { Spreadsheet } from './spreadsheet.ts';
-import { receiptOf, tableOf } from './table.ts';
+import {
+  changedMeanwhile,
+  columnRange,
+  describe,
+  Grid,
+  headerRange,
+  isOutdated,
+  readRanges,
+} from './table.ts';
+import type { Spreadsheet, Tab } from './table.ts';
 
 /**
- * Looks for deliveries' ids in the Delivery columns of their tabs, each read once. An id is gone where a later delivery
- * has updated the row by its key: an earlier one that is still unresolved then leaves the row alone. It doubles no row,
- * unless the earlier one has no key.
+ * Looks for deliveries' ids in the Delivery columns of their tabs, all read at the same moment. An id is gone where a
+ * later delivery has updated the row by its key: an earlier one that is still unresolved then leaves the row alone. It
+ * doubles no row, unless the earlier one has no key.
  */
-export async function findRows(
-  sheet: Spreadsheet,
-  headers: Headers,
-  requests: readonly RowRequest[],
-): Promise<Finding[]> {
-  const findings = new Map<RowRequest, Finding>();
-  for (const asked of Map.groupBy(requests, ({ message }) => message.tab).values()) {
-    const find = await lookInTab(sheet, headers, asked[0]!);
-    for (const request of asked) findings.set(request, find(request.deliveryId));
+export async function findRows(sheet: Spreadsheet, requests: readonly RowRequest[]): Promise<Finding[]> {
+  const titles = new Set(requests.map(({ message }) => message.tab.toLowerCase()));
+  const tabs = await readDeliveries(sheet, titles, requests[0]!.signal);
+  if (!tabs.ok) {
+    const failure = askedInVain(tabs.failure, sheet);
+    return requests.map(() => ({ found: 'failed', failure }));
   }
-  return requests.map((request) => findings.get(request)!);
+  return requests.map(({ deliveryId, message }): Finding => {
+    const there = tabs.data.get(message.tab.toLowerCase());
+    if (!there || there.header.header.every((name) => name === '')) return { found: null };
+    if (there.rows === null) return { found: 'impossible', detail: noColumn(message.tab) };
+    const row = there.rows.get(deliveryId);
+    return { found: row === undefined ? null : there.header.receiptOf(sheet, there.tab, row) };
+  });
 }
 
-async function lookInTab(
+interface Deliveries {
+  readonly tab: Tab;
+  readonly header: Grid;
+  /** By the id of a delivery, its first row; null where the tab has no such column. */
+  readonly rows: ReadonlyMap<string, number> | null;
+}
+
+/** The columns of deliveries may move between the headers' read and theirs. */
+const maxLooks = 3;
+
+async function readDeliveries(
   sheet: Spreadsheet,
-  headers: Headers,
-  { message: { tab }, now, signal }: RowRequest,
-): Promise<(deliveryId: string) => Finding> {
-  const header = await headers.read(tab, now, signal);
-  if (!header.ok) return always({ found: 'failed', failure: askedInVain(header.failure, sheet) });
-  if (header.data === null || header.data.every((name) => name === '')) return always({ found: null });
-  const column = header.data.indexOf(deliveryHeader);
-  if (column === -1) return always({ found: 'impossible', detail: noColumn(tab) });
-  const columns = await readColumns(sheet, tab, [column], signal);
-  if (!columns.ok) return always({ found: 'failed', failure: askedInVain(columns.failure, sheet) });
-  const rows = firstRows(columns.data[0] ?? []);
-  const table = tableOf(sheet.spreadsheetId, tab, header.data);
-  return (deliveryId) => {
-    const rowIndex = rows.get(deliveryId);
-    return { found: rowIndex === undefined ? null : receiptOf(table, rowIndex) };
-  };
+  titles: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<Answer<Map<string, Deliveries>>> {
+  for (let looks = 0; looks < maxLooks; looks += 1) {
+    const described = await describe(sheet, signal);
+    if (!described.ok) return described;
+    const tabs = described.data.tabs.filter(({ title }) => titles.has(title.toLowerCase()));
+    if (tabs.length === 0) return { ok: true, data: new Map() };
+    const headers = await readRanges(sheet, tabs.map(headerRange), signal);
+    if (!headers.ok && isOutdated(headers.failure)) continue;
+    if (!headers.ok) return headers;
+    const found = tabs.map((tab, index) => ({ tab, header: new Grid(headers.data[index]!) }));
+    const withColumn = found.filter(({ header }) => header.column(deliveryHeader) !== -1);
+    const ranges = withColumn.map(({ tab, header }) => columnRange(tab, header.column(deliveryHeader)));
+    const columns = ranges.length === 0 ? null : await readRanges(sheet, ranges, signal);
+    if (columns?.ok === false && !isOutdated(columns.failure)) return columns;
+    const read = columns?.ok ? columns.data.map((rows) => new Grid(rows)) : [];
+    const isTheirs =
+      read.length === withColumn.length && read.every(({ header }) => header[0] === deliveryHeader);
+    if (!isTheirs) continue;
+    const data = found.map((one): [string, Deliveries] => {
+      const column = read[withColumn.indexOf(one)];
+      return [one.tab.title.toLowerCase(), { ...one, rows: column?.firstRows(deliveryHeader) ?? null }];
+    });
+    return { ok: true, data: new Map(data) };
+  }
+  return { ok: false, failure: changedMeanwhile };
 }
 
 /** Somebody may have renamed it after rows were written. */
 const noColumn = (tab: string) =>
   `The tab ${tab} has no column ${deliveryHeader}, so nobody can tell which rows are there.`;
-
-const always = (finding: Finding) => () => finding;

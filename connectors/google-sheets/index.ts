@@ -1,15 +1,13 @@
 import { z } from 'zod';
 import { defineConnector, digestInShort, noticeInShort, plain } from '../../src/connector.ts';
 import type { Sink } from '../../src/connector.ts';
-import { writeMany } from './batch.ts';
 import { checkSheet } from './check.ts';
-import { sheetsApi } from './client.ts';
-import { credentials, readAccount } from './credentials.ts';
+import { credentials, readAccount, sheetsApi } from './client.ts';
+import { deliverRows } from './deliver.ts';
 import { findRows } from './find.ts';
-import { Headers } from './headers.ts';
 import { compose, deliveryHeader } from './message.ts';
 import type { SheetMessage } from './message.ts';
-import type { Spreadsheet } from './spreadsheet.ts';
+import type { Spreadsheet } from './table.ts';
 
 const options = z.object({
   spreadsheetId: z
@@ -74,8 +72,9 @@ export const googleSheets = defineConnector({
   action,
   templates: { tab: plain, row: { ...plain, data: true } },
   batch: { max: 500 },
-  // Rows stand in the order in which they came, and a header is made once.
-  defaults: { concurrency: 1, timeoutMs: 30_000, pace: { count: 60, perMs: 60_000, burst: 1 } },
+  // Rows stand in the order in which they came, and a header is made once. A call takes two reads and a write, and Google
+  // allows 60 a minute of each.
+  defaults: { concurrency: 1, timeoutMs: 30_000, pace: { count: 30, perMs: 60_000, burst: 1 } },
   defaultFields: { digest: { row: digestRow }, notice: { tab: 'Alerts', row: noticeRow } },
   placeKeys: ['tab'],
   compose: (fields, context) => compose(fields, context),
@@ -84,13 +83,12 @@ export const googleSheets = defineConnector({
     const closing = new AbortController();
     const library = await import('googleapis/build/src/apis/sheets/index.js');
     const call = sheetsApi(library, account, apiUrl, closing.signal);
-    const sheet: Spreadsheet = { spreadsheetId, account: account.email, call };
-    const headers = new Headers(sheet);
+    const sheet: Spreadsheet = { spreadsheetId, account: account.email, call, tabs: new Map() };
     return {
-      deliver: async (request) => (await writeMany(sheet, headers, [request]))[0]!,
-      deliverMany: (requests) => writeMany(sheet, headers, requests),
-      find: async (request) => (await findRows(sheet, headers, [request]))[0]!,
-      findMany: (requests) => findRows(sheet, headers, requests),
+      deliver: async (request) => (await deliverRows(sheet, [request]))[0]!,
+      deliverMany: (requests) => deliverRows(sheet, requests),
+      find: async (request) => (await findRows(sheet, [request]))[0]!,
+      findMany: (requests) => findRows(sheet, requests),
       check: (messages, signal) => checkSheet(sheet, messages, signal),
       close: async () => closing.abort(),
     };

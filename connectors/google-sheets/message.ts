@@ -1,5 +1,5 @@
 import { rejected } from '../../src/connector.ts';
-import type { Composed, DeliveryContext } from '../../src/connector.ts';
+import type { AttemptRequest, Composed, DeliveryContext } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
 
 /** The column that keeps which delivery wrote a row. */
@@ -14,6 +14,9 @@ export type SheetMessage = {
   /** The header whose value tells which row to update; without it a row is added. */
   readonly key?: string;
 };
+
+/** One delivery's part in a call. */
+export type RowRequest = AttemptRequest<SheetMessage>;
 
 /** An action's keys, rendered. */
 export interface SheetFields {
@@ -73,4 +76,82 @@ function fit(cell: Cell): Cell {
   if (typeof cell !== 'string' || cell.length <= maxCellLength) return cell;
   // Half of a surrogate pair, where the cut falls into one, cannot be sent.
   return cell.slice(0, maxCellLength - notice.length).replace(/[\uD800-\uDBFF]$/, '') + notice;
+}
+
+/** A row as one call leaves it. */
+export interface PlannedRow {
+  /** Where it is (from 0), or null for one that is added. */
+  readonly rowIndex: number | null;
+  readonly row: SheetMessage['row'];
+  /** The deliveries that it carries out: several where they have the same key. */
+  readonly requests: readonly RowRequest[];
+}
+
+/** By the header of a key: the values of its column, each with the first row (from 0) that has it. */
+export type KeyColumns = ReadonlyMap<string, ReadonlyMap<string, number>>;
+
+/** Where a newer delivery has updated the row of the same key meanwhile, which then stays as it is. */
+export function overtakenAt(
+  { deliveryId, message: { key, row } }: RowRequest,
+  grid: { cell(row: number, name: string): Cell },
+  keys: KeyColumns,
+): number | null {
+  if (key === undefined) return null;
+  const at = keys.get(key)?.get(String(row[key]));
+  return at !== undefined && isNewer(grid.cell(at, deliveryHeader), deliveryId) ? at : null;
+}
+
+/** Whether a Delivery cell names a later event than an id does. Two deliveries of one event are of the same age. */
+function isNewer(cell: unknown, deliveryId: string): boolean {
+  const [there, ours] = [timeOf(cell), timeOf(deliveryId)];
+  return there !== null && ours !== null && there > ours;
+}
+
+/** The ULID of a delivery's id, which sorts by time; null for what people wrote into the cell. */
+function timeOf(id: unknown): string | null {
+  return /^dlv_([0-9a-z]{26})_\d+$/.exec(String(id))?.[1] ?? null;
+}
+
+/**
+ * What one tab's deliveries come to when they are carried out in this order: rows to update and rows to add, the added
+ * ones in order of arrival. A delivery may update the row that one before it adds. Pure.
+ */
+export function planRows(requests: readonly RowRequest[], columns: KeyColumns): PlannedRow[] {
+  const planned: PlannedRow[] = [];
+  for (const request of requests) {
+    const place = placeOf(request.message, planned, columns);
+    if (typeof place === 'object' && place !== null) planned[planned.indexOf(place)] = merged(place, request);
+    else planned.push({ rowIndex: place, row: request.message.row, requests: [request] });
+  }
+  return planned;
+}
+
+/** The planned row that a message joins, or the index of the one that it updates, or null where it adds one. */
+function placeOf(
+  { key, row }: SheetMessage,
+  planned: readonly PlannedRow[],
+  columns: KeyColumns,
+): PlannedRow | number | null {
+  if (key === undefined) return null;
+  const value = String(row[key]);
+  const rowIndex = columns.get(key)?.get(value) ?? null;
+  const there = planned.find((one) => one.rowIndex !== null && one.rowIndex === rowIndex);
+  if (rowIndex !== null && there === undefined) return rowIndex;
+  // A row that was looked up by this value may get another one from a delivery before.
+  if (there && (valueIn(there, key) ?? value) === value) return there;
+  return planned.find((one) => valueIn(one, key) === value) ?? null;
+}
+
+function valueIn({ row }: PlannedRow, header: string): string | undefined {
+  return Object.hasOwn(row, header) ? String(row[header]) : undefined;
+}
+
+/**
+ * The newer values win, under the newer id. If the answer is lost, the newest is found by it, and the others leave the row
+ * alone when they see it there.
+ */
+export function merged({ rowIndex, row, requests }: PlannedRow, request: RowRequest): PlannedRow {
+  const isLate = isNewer(row[deliveryHeader], request.deliveryId);
+  const values = isLate ? { ...request.message.row, ...row } : { ...row, ...request.message.row };
+  return { rowIndex, row: values, requests: [...requests, request] };
 }

@@ -1,6 +1,8 @@
+import type { sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
 import { rejected, retry, sinkWide, unknown } from '../../src/connector.ts';
-import type { Rejected, Retry, Unknown } from '../../src/model.ts';
-import type { ApiError, Failure } from './failure.ts';
+import type { Outcome, Rejected, Retry, Unknown } from '../../src/model.ts';
+import type { ApiError, Failure } from './client.ts';
+import type { RowRequest } from './message.ts';
 
 /** What the words about a failure name. */
 export interface Subject {
@@ -8,8 +10,44 @@ export interface Subject {
   readonly account: string;
 }
 
+/** What a delivery tells of its row, where somebody changed the sheet while it was written. */
+export function notesOf(found: {
+  readonly isRepaired: boolean;
+  readonly lost: readonly string[];
+  readonly missing: readonly string[];
+  readonly gone: readonly string[];
+}): string[] {
+  const { isRepaired, lost, missing, gone } = found;
+  const said: [readonly string[], string][] = [
+    [lost, `What stood in ${columns(lost)} of the row that it landed in is not known, and may be lost.`],
+    [missing, `Somebody renamed or removed ${columns(missing)} while the row was written.`],
+    [gone, `${gone.join(', ')}: gone since. Somebody deleted such a row, or this one was written over it.`],
+  ];
+  const notes = said.flatMap(([about, text]) => (about.length === 0 ? [] : [text]));
+  const isInHistory = lost.length > 0 || gone.length > 0;
+  return [
+    ...(isRepaired ? [putRight] : []),
+    ...notes,
+    ...(isInHistory ? ['The version history of the sheet has it.'] : []),
+  ];
+}
+
+const putRight =
+  'Somebody changed the sheet while the row was written: it landed wrongly, and was put where it belongs. What it had written over was put back as far as it was known, a formula as its value.';
+
+function columns(names: readonly string[]): string {
+  const list = names.map((name) => (name === '' ? 'one without a header' : name)).join(', ');
+  return names.length === 1 ? `the column ${list}` : `the columns ${list}`;
+}
+
+export const notPutRight =
+  'Somebody goes on changing the sheet, or it may not be edited there: look whether the row stands under its headers.';
+
+export const goneSince =
+  'The row was written, but is not there any more: somebody removed or changed it right after that.';
+
 /** How a write that failed ends its attempt. */
-export function outcomeOf(failure: Failure, subject: Subject): Retry | Rejected | Unknown {
+function outcomeOf(failure: Failure, subject: Subject): Retry | Rejected | Unknown {
   switch (failure.kind) {
     case 'stopped':
       return failure.left
@@ -23,15 +61,10 @@ export function outcomeOf(failure: Failure, subject: Subject): Retry | Rejected 
       return ofToken(failure, subject);
     case 'http':
       return ofStatus(failure, subject);
-    case 'miscounted':
-      return unknown(
-        'server',
-        `Google Sheets says that it wrote ${failure.written} of ${failure.sent} rows.`,
-      );
     default:
       return unknown(
         'server',
-        'Something other than Google answered. Check apiUrl and any proxy on the way.',
+        'Something other than Google answered, or more than 50 MB. Check apiUrl and any proxy on the way, and how large the tab is.',
       );
   }
 }
@@ -83,13 +116,21 @@ function ofStatus(
 
 function ofInvalid(detail: string, { message }: ApiError): Retry | Rejected {
   if (isMissingTab(message)) return retry('not_found', `${detail} The tab was renamed or deleted meanwhile.`);
+  if (movedAway.test(message)) return retry('not_found', `${detail} Somebody changed the sheet meanwhile.`);
   if (/limit of \d+ cells/i.test(message)) {
     return sinkWide('invalid', `${detail} Delete old rows, or put a new spreadsheetId into the sink.`);
   }
-  if (/protected/i.test(message)) {
+  if (isProtected(message)) {
     return rejected('invalid', detail, 'Let the service account edit the protected range, then replay.');
   }
   return rejected('invalid', detail, 'Check the tab and the row of the action, then replay.');
+}
+
+/** How the API says that a row, a column or a tab that was there is gone. */
+const movedAway = /No grid with id|grid size|grid limits|beyond the last requested/;
+
+function isProtected(message: string): boolean {
+  return /protected/i.test(message);
 }
 
 /** How the API says that a range names a tab that is not there. */
@@ -106,4 +147,67 @@ function accessAdvice({ reason }: ApiError, { account }: Subject): string {
 function saidBy({ message }: ApiError): string {
   const line = message.replace(/\s+/g, ' ').trim().slice(0, 300);
   return line === '' ? '' : ` It said: ${/[.!?]$/.test(line) ? line : `${line}.`}`;
+}
+
+/** A delivery and how its attempt ended. */
+export type Ending = readonly [RowRequest, Outcome];
+
+/** A part of a call, with the deliveries that it is for. */
+export interface Write {
+  readonly request: sheets_v4.Schema$Request;
+  readonly requests: readonly RowRequest[];
+  /** It is about rows that are added. */
+  readonly isNew: boolean;
+}
+
+/**
+ * How deliveries end whose call was refused or failed. All of it is refused for one part, which Google names: only the
+ * deliveries of that part are given up.
+ */
+export function endRefused(
+  subject: Subject,
+  failure: Failure,
+  all: readonly RowRequest[],
+  writes: readonly Write[],
+): Ending[] {
+  const outcome = outcomeOf(failure, subject);
+  const blamed = new Set(outcome.outcome === 'rejected' ? blamedBy(failure, writes) : []);
+  if (blamed.size === 0) return endTogether(all, outcome);
+  const detail = `${outcome.detail} It was said of another row of the same call, so this one goes again.`;
+  return all.map((request) => [request, blamed.has(request) ? outcome : retry(outcome.reason, detail, 0)]);
+}
+
+function blamedBy(failure: Failure, writes: readonly Write[]): readonly RowRequest[] {
+  const message = failure.kind === 'http' ? failure.error.message : '';
+  const blamed = writes[Number(/^Invalid requests\[(\d+)\]/.exec(message)?.[1] ?? NaN)];
+  if (!blamed) return [];
+  if (!isProtected(message) || !blamed.isNew) return blamed.requests;
+  // What is protected against one new row is so against the others of its tab.
+  const { tab } = blamed.requests[0]!.message;
+  const added = writes.filter(({ isNew }) => isNew).flatMap(({ requests }) => requests);
+  return added.filter(({ message: { tab: other } }) => other.toLowerCase() === tab.toLowerCase());
+}
+
+/**
+ * How deliveries end whose call failed. Where Google refuses all rows for the fault of one and does not say which, halves
+ * of them go apart next time, and so on down to the one, for which alone a refusal is final. That takes a handful of calls
+ * and harms no good row; it helps with a call that is too large, too.
+ */
+export function endTogether(requests: readonly RowRequest[], outcome: Outcome): Ending[] {
+  if (outcome.outcome !== 'rejected' || requests.length === 1) {
+    return requests.map((request) => [request, outcome]);
+  }
+  const middle = Math.ceil(requests.length / 2);
+  return [requests.slice(0, middle), requests.slice(middle)].flatMap((half) => {
+    const detail = `${outcome.detail} It was said of ${requests.length} rows at once, so they go in smaller calls next.`;
+    // The same delay for all of them, so that the halves stay together.
+    const apart = { ...retry(outcome.reason, detail, 0), progress: { company: half[0]!.deliveryId } };
+    return half.map((request): Ending => [request, apart]);
+  });
+}
+
+/** Equal for rows that may share a call: those that no refusal has parted. */
+export function companyOf({ progress }: RowRequest): string | null {
+  const isParted = typeof progress === 'object' && progress !== null && 'company' in progress;
+  return isParted ? JSON.stringify(progress.company) : null;
 }

@@ -1,29 +1,463 @@
+import { randomInt } from 'node:crypto';
+import type { sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
 import type { Receipt } from '../../src/model.ts';
-import { rowRange } from './a1.ts';
-import type { Header } from './headers.ts';
+import type { Answer, Call, Failure } from './client.ts';
+import { deliveryHeader } from './message.ts';
 import type { Cell, SheetMessage } from './message.ts';
+import { isMissingTab } from './outcomes.ts';
 
-/** A tab with the header that a write relies on. */
-export interface Table {
+/** A spreadsheet that can be called. Rows and columns count from 0 everywhere; only A1 notation counts from 1. */
+export interface Spreadsheet {
   readonly spreadsheetId: string;
-  readonly tab: string;
-  readonly header: Header;
-  /** The column of the first header: where a new row begins. */
-  readonly first: number;
+  /** The service account's address. */
+  readonly account: string;
+  readonly call: Call;
+  /** What is remembered of its tabs, by title in lower case. Only where to look: what counts is what is read. */
+  readonly tabs: Map<string, Tab>;
 }
 
-export function tableOf(spreadsheetId: string, tab: string, header: Header): Table {
-  return { spreadsheetId, tab, header, first: header.findIndex((name) => name !== '') };
+export interface Tab {
+  readonly sheetId: number;
+  readonly title: string;
+  /** null for a tab without cells, such as a chart. */
+  readonly rowCount: number | null;
+  /** How many columns its header had. */
+  width: number | null;
+  /** The column of the deliveries' ids, and the last row that had one. */
+  deliveryColumn: number;
+  lastRow: number | null;
 }
 
-/** The cells from the header's first column to the last one that the row has a value for. */
-export function cellsOf(row: SheetMessage['row'], { header, first }: Table): Cell[] {
-  const byColumn = new Map(Object.entries(row).map(([name, cell]) => [header.indexOf(name), cell]));
-  const last = Math.max(...byColumn.keys());
-  return Array.from({ length: last - first + 1 }, (_, index) => byColumn.get(first + index) ?? '');
+export type Row = readonly Cell[];
+export type Request = sheets_v4.Schema$Request;
+
+/** The cells of a tab as they were at one moment, its header on top. What was not read looks empty. */
+export class Grid {
+  readonly rows: readonly Row[];
+  readonly header: readonly string[];
+  readonly #indexes = new Map<string, ReadonlyMap<string, readonly number[]>>();
+
+  constructor(rows: readonly Row[], headerRow = 0) {
+    this.rows = rows;
+    this.header = (rows[headerRow] ?? []).map((name) => String(name).trim());
+  }
+
+  at(row: number, column: number): Cell {
+    return this.rows[row]?.[column] ?? '';
+  }
+
+  /** An empty cell where there is no such column. */
+  cell(row: number, name: string): Cell {
+    return this.at(row, this.column(name));
+  }
+
+  column(name: string): number {
+    return name === '' ? -1 : this.header.indexOf(name);
+  }
+
+  has(names: readonly string[]): boolean {
+    return names.every((name) => this.column(name) !== -1);
+  }
+
+  /** By the values of a column, the first row that has each. */
+  firstRows(name: string): ReadonlyMap<string, number> {
+    const found = new Map<string, number>();
+    for (let row = 1; row < this.rows.length; row += 1) {
+      const value = String(this.cell(row, name));
+      if (!found.has(value)) found.set(value, row);
+    }
+    return found;
+  }
+
+  /** The rows that have these values in these columns. */
+  rowsWith(names: readonly string[], values: Row): readonly number[] {
+    const columns = JSON.stringify(names);
+    let index = this.#indexes.get(columns);
+    if (!index) {
+      const printed = (row: number) => JSON.stringify(names.map((name) => this.cell(row, name)));
+      index = Map.groupBy(this.rows.keys(), printed);
+      this.#indexes.set(columns, index);
+    }
+    return index.get(JSON.stringify(values)) ?? [];
+  }
+
+  /** What proves a row: its place under the header. */
+  receiptOf({ spreadsheetId }: Spreadsheet, { title }: Tab, row: number): Receipt {
+    const first = this.header.findIndex((name) => name !== '');
+    return { spreadsheetId, range: rowRange(title, row, Math.max(0, first), this.header.length - 1) };
+  }
 }
 
-/** What proves a row: its place under the header. */
-export function receiptOf({ spreadsheetId, tab, header, first }: Table, rowIndex: number): Receipt {
-  return { spreadsheetId, range: rowRange(tab, rowIndex, first, header.length - 1) };
+/** What has to be known of a tab before it is written to. */
+export interface Wanted {
+  readonly title: string;
+  /** Its header needs a column for each. */
+  readonly names: readonly string[];
+  /** All of its rows; otherwise only those from the last one with a delivery's id. */
+  readonly whole: boolean;
+  /** How many columns of all of its rows at least, where something may stand beside the header. */
+  readonly minWidth?: number;
+}
+
+export interface View {
+  readonly tab: Tab;
+  readonly grid: Grid;
+}
+
+/** Finding where a new tab ends takes four reads, and people may change it meanwhile. */
+const maxLooks = 6;
+
+/** Reads tabs with their headers, all at the same moment, and makes those that are missing. */
+export async function look(
+  sheet: Spreadsheet,
+  wanted: readonly Wanted[],
+  signal: AbortSignal,
+): Promise<Answer<View[]>> {
+  if (wanted.length === 0) return { ok: true, data: [] };
+  for (let looks = 0; looks < maxLooks; looks += 1) {
+    const tabs = await findTabs(sheet, wanted, signal);
+    if (!tabs.ok) return tabs;
+    const read = await readTabs(sheet, wanted, tabs.data, signal);
+    if (!read.ok && !isOutdated(read.failure)) return read;
+    if (!read.ok) {
+      sheet.tabs.clear();
+      continue;
+    }
+    const added = await addColumns(sheet, wanted, read.data, signal);
+    if (!added.ok) return added;
+    if (added.data || !read.data.every(({ isEnough }) => isEnough)) continue;
+    return { ok: true, data: read.data };
+  }
+  return { ok: false, failure: changedMeanwhile };
+}
+
+/** The tabs in the order in which they are wanted. */
+async function findTabs(
+  sheet: Spreadsheet,
+  wanted: readonly Wanted[],
+  signal: AbortSignal,
+): Promise<Answer<Tab[]>> {
+  for (let looks = 0; looks < maxLooks; looks += 1) {
+    if (wanted.some(({ title }) => !known(sheet, title))) {
+      const described = await describe(sheet, signal);
+      if (!described.ok) return described;
+    }
+    const missing = wanted.filter(({ title }) => !known(sheet, title));
+    if (missing.length === 0) return { ok: true, data: wanted.map(({ title }) => known(sheet, title)!) };
+    const made = missing.map(newTab);
+    const answer = await batchUpdate(
+      sheet,
+      made.flatMap(({ requests }) => requests),
+      signal,
+    );
+    if (answer.ok) for (const { tab } of made) sheet.tabs.set(tab.title.toLowerCase(), tab);
+    // Another copy may have made it at the same moment.
+    else if (!says(answer.failure, /already exists/)) return answer;
+  }
+  return { ok: false, failure: changedMeanwhile };
+}
+
+const known = (sheet: Spreadsheet, title: string) => sheet.tabs.get(title.toLowerCase());
+
+async function readTabs(
+  sheet: Spreadsheet,
+  wanted: readonly Wanted[],
+  tabs: readonly Tab[],
+  signal: AbortSignal,
+): Promise<Answer<(View & { readonly isEnough: boolean })[]>> {
+  const contents = wanted.map((want, index) => contentRange(tabs[index]!, want));
+  const ranges = contents.map((range, index) => [headerRange(tabs[index]!), ...(range ? [range] : [])]);
+  const answer = await readRanges(sheet, ranges.flat(), signal);
+  if (!answer.ok) return answer;
+  const values = answer.data.values();
+  const views = wanted.map((want, index) => {
+    const header = values.next().value![0] ?? [];
+    const content = contents[index] ? values.next().value! : null;
+    return learn(tabs[index]!, want, header, content);
+  });
+  return { ok: true, data: views };
+}
+
+/** A small tab is read at once where nothing is known of it yet. */
+function isReadWhole({ lastRow, rowCount }: Tab, { whole }: Wanted): boolean {
+  return whole || (lastRow === null && rowCount !== null && rowCount <= smallTabRows);
+}
+
+const smallTabRows = 5000;
+
+/** What to read besides the header; null while the header is not known. */
+function contentRange(tab: Tab, want: Wanted): string | null {
+  const { title, width, deliveryColumn, lastRow } = tab;
+  if (width === null) return null;
+  if (isReadWhole(tab, want)) return tableRange({ title, width: Math.max(width, want.minWidth ?? 0) });
+  if (lastRow !== null) return `${quoteTab(title)}!A${lastRow + 1}:${columnName(width - 1)}`;
+  return deliveryColumn === -1 ? null : columnRange({ title }, deliveryColumn);
+}
+
+/** Keeps in mind what was read of a tab, and tells whether it was enough: it was not where it was not as remembered. */
+function learn(tab: Tab, want: Wanted, header: Row, content: readonly Row[] | null) {
+  const whole = isReadWhole(tab, want);
+  const before = { width: tab.width, deliveryColumn: tab.deliveryColumn, lastRow: tab.lastRow };
+  const top = new Grid([header]);
+  // A row above the header hides it, and how wide the table is.
+  tab.width = header.length > 0 ? header.length : before.width;
+  tab.deliveryColumn = top.column(deliveryHeader);
+  const isAsKnown = content !== null && before.width === tab.width;
+  if (!isAsKnown) return { tab, grid: top, isEnough: false };
+  if (whole) {
+    tab.lastRow = Math.max(0, lastFilled(content, tab.deliveryColumn));
+    return { tab, grid: new Grid([header].concat(content.slice(1))), isEnough: true };
+  }
+  if (before.lastRow === null) {
+    const isThatColumn = before.deliveryColumn === tab.deliveryColumn;
+    tab.lastRow = isThatColumn ? Math.max(0, lastFilled(content, 0)) : null;
+    return { tab, grid: top, isEnough: false };
+  }
+  const rows = [header, ...Array.from({ length: before.lastRow - 1 }, (): Row => [])].concat(
+    before.lastRow === 0 ? content.slice(1) : content,
+  );
+  const isLast = before.lastRow === 0 || (rows[before.lastRow]?.[tab.deliveryColumn] ?? '') !== '';
+  // Somebody deleted rows, or moved them: the last one has to be found again.
+  if (!isLast) tab.lastRow = null;
+  return { tab, grid: new Grid(rows), isEnough: isLast };
+}
+
+const lastFilled = (rows: readonly Row[], column: number) =>
+  rows.findLastIndex((row) => (row[column] ?? '') !== '');
+
+/** True where columns were added, so that the header has to be read again. */
+async function addColumns(
+  sheet: Spreadsheet,
+  wanted: readonly Wanted[],
+  views: readonly View[],
+  signal: AbortSignal,
+): Promise<Answer<boolean>> {
+  const requests = views.flatMap(({ tab, grid }, index) => {
+    const names = wanted[index]!.names.filter((name) => grid.column(name) === -1);
+    return names.length === 0 ? [] : newColumns(tab, grid.header.length, names);
+  });
+  if (requests.length === 0) return { ok: true, data: false };
+  const answer = await batchUpdate(sheet, requests, signal);
+  if (!answer.ok && isOutdated(answer.failure)) sheet.tabs.clear();
+  else if (!answer.ok) return answer;
+  return { ok: true, data: true };
+}
+
+const defaultColumns = 26;
+
+const defaultRows = 1000;
+
+function newTab({ title, names }: Wanted): { readonly tab: Tab; readonly requests: Request[] } {
+  // Named by us, so that the header can be written in the same call: a tab is never there without it.
+  const sheetId = randomInt(1, 2 ** 31 - 1);
+  const columnCount = Math.max(defaultColumns, names.length);
+  const gridProperties = { columnCount, rowCount: defaultRows, frozenRowCount: 1 };
+  const addSheet = { properties: { sheetId, title, gridProperties } };
+  const header = { width: names.length, deliveryColumn: names.indexOf(deliveryHeader), lastRow: 0 };
+  return {
+    tab: { sheetId, title, rowCount: defaultRows, ...header },
+    requests: [{ addSheet }, writeCells(sheetId, 0, 0, names)],
+  };
+}
+
+/** Columns of our own behind all others: whatever somebody types meanwhile is not written over. */
+function newColumns({ sheetId }: Tab, at: number, names: readonly string[]): Request[] {
+  return [insert(sheetId, 'COLUMNS', at, names.length, at > 0), writeCells(sheetId, 0, at, names)];
+}
+
+/** At the very end of a grid there is nothing behind to be like. */
+export function insert(
+  sheetId: number,
+  dimension: 'ROWS' | 'COLUMNS',
+  at: number,
+  count: number,
+  inheritFromBefore: boolean,
+): Request {
+  const range = { sheetId, dimension, startIndex: at, endIndex: at + count };
+  return { insertDimension: { range, inheritFromBefore } };
+}
+
+/** Values side by side. They are literal: text that begins with = stays text. An empty one empties its cell. */
+export function writeCells(sheetId: number, row: number, column: number, values: Row): Request {
+  const start = { sheetId, rowIndex: row, columnIndex: column };
+  return { updateCells: { start, rows: [{ values: values.map(cellData) }], fields: 'userEnteredValue' } };
+}
+
+function cellData(value: Cell): sheets_v4.Schema$CellData {
+  if (value === '') return {};
+  if (typeof value === 'number') return { userEnteredValue: { numberValue: value } };
+  if (typeof value === 'boolean') return { userEnteredValue: { boolValue: value } };
+  return { userEnteredValue: { stringValue: value } };
+}
+
+/** The cells of a row that a message names, and no others, wherever the header has them. */
+export function writeRow(
+  sheetId: number,
+  at: number,
+  row: SheetMessage['row'],
+  { header }: Pick<Grid, 'header'>,
+): Request[] {
+  const requests: Request[] = [];
+  for (let column = 0; column < header.length; column += 1) {
+    const from = column;
+    while (column < header.length && isNamed(row, header, column)) column += 1;
+    const values = header.slice(from, column).map((name) => row[name]!);
+    if (values.length > 0) requests.push(writeCells(sheetId, at, from, values));
+  }
+  return requests;
+}
+
+/** Where a name stands twice, its first column is the one. */
+function isNamed(row: SheetMessage['row'], header: readonly string[], column: number): boolean {
+  const name = header[column]!;
+  return Object.hasOwn(row, name) && header.indexOf(name) === column;
+}
+
+/** All of a tab as it is now, whatever it is called now; null where it is gone. `width`: how wide it was. */
+export async function readWhole(
+  sheet: Spreadsheet,
+  { sheetId, width }: Pick<Tab, 'sheetId' | 'width'>,
+  signal: AbortSignal,
+): Promise<Answer<View | null>> {
+  let minWidth = width ?? 0;
+  for (let looks = 0; looks < maxLooks; looks += 1) {
+    let tab = [...sheet.tabs.values()].find((one) => one.sheetId === sheetId);
+    if (!tab) {
+      const described = await describe(sheet, signal);
+      if (!described.ok) return described;
+      tab = described.data.tabs.find((one) => one.sheetId === sheetId);
+      if (!tab) return { ok: true, data: null };
+    }
+    const want = { title: tab.title, names: [], whole: true, minWidth };
+    const read = await readTabs(sheet, [want], [tab], signal);
+    if (!read.ok && !isOutdated(read.failure)) return read;
+    if (!read.ok) {
+      sheet.tabs.clear();
+      minWidth = 0;
+    } else if (read.data[0]!.isEnough || tab.width === null) {
+      const { rows } = read.data[0]!.grid;
+      return { ok: true, data: { tab, grid: new Grid(rows, headerRowOf(rows)) } };
+    }
+  }
+  return { ok: false, failure: changedMeanwhile };
+}
+
+/** Somebody may have put rows above the header. */
+function headerRowOf(rows: readonly Row[]): number {
+  return Math.max(
+    0,
+    rows.findIndex((cells) => cells.some((cell) => String(cell).trim() === deliveryHeader)),
+  );
+}
+
+/** Ranges as rows of what their cells hold, all read at the same moment. */
+export async function readRanges(
+  { call, spreadsheetId }: Spreadsheet,
+  ranges: readonly string[],
+  signal: AbortSignal,
+): Promise<Answer<readonly (readonly Row[])[]>> {
+  // As people see it, a number may have separators or a currency.
+  const query = { spreadsheetId, ranges: [...ranges], valueRenderOption: 'UNFORMATTED_VALUE' };
+  const answer = await call<sheets_v4.Schema$BatchGetValuesResponse>(
+    (api, options) => api.values.batchGet(query, options),
+    signal,
+  );
+  if (!answer.ok) return answer;
+  const { valueRanges } = answer.data;
+  // Empty cells leave no values, so only the ranges tell them from an answer that is not Google's.
+  if (!Array.isArray(valueRanges) || valueRanges.length !== ranges.length) return foreign;
+  if (!valueRanges.every(({ range }) => typeof range === 'string')) return foreign;
+  return { ok: true, data: valueRanges.map(({ values }) => (values ?? []) as Row[]) };
+}
+
+const foreign = { ok: false, failure: { kind: 'foreign' } } as const;
+
+/** All of these take effect, or none. */
+export async function batchUpdate(
+  { call, spreadsheetId }: Spreadsheet,
+  requests: Request[],
+  signal: AbortSignal,
+): Promise<Answer<unknown>> {
+  const answer = await call<sheets_v4.Schema$BatchUpdateSpreadsheetResponse>(
+    (api, options) => api.batchUpdate({ spreadsheetId, requestBody: { requests } }, options),
+    signal,
+  );
+  return answer.ok && !Array.isArray(answer.data.replies) ? foreign : answer;
+}
+
+/** The spreadsheet's title, and its tabs, which are remembered from then on. */
+export async function describe(
+  { call, spreadsheetId, tabs: remembered }: Spreadsheet,
+  signal: AbortSignal,
+): Promise<Answer<{ readonly title: string; readonly tabs: readonly Tab[] }>> {
+  const fields = 'properties.title,sheets.properties(sheetId,title,gridProperties.rowCount)';
+  const answer = await call<sheets_v4.Schema$Spreadsheet>(
+    (api, options) => api.get({ spreadsheetId, fields }, options),
+    signal,
+  );
+  if (!answer.ok) return answer;
+  const { properties, sheets } = answer.data;
+  if (!Array.isArray(sheets)) return foreign;
+  const before = new Map([...remembered.values()].map((tab) => [tab.sheetId, tab]));
+  const tabs = sheets.flatMap((one) => tabOf(one, before));
+  remembered.clear();
+  for (const tab of tabs) remembered.set(tab.title.toLowerCase(), tab);
+  return { ok: true, data: { title: properties?.title ?? spreadsheetId, tabs } };
+}
+
+function tabOf({ properties }: sheets_v4.Schema$Sheet, before: ReadonlyMap<number, Tab>): Tab[] {
+  // Protobuf leaves out what is 0 in some renderings, and the first tab's id is 0.
+  const { sheetId = 0, title, gridProperties } = properties ?? {};
+  if (!title) return [];
+  const read = before.get(sheetId!) ?? unread;
+  return [{ ...read, sheetId: sheetId!, title, rowCount: gridProperties?.rowCount ?? null }];
+}
+
+const unread = { width: null, deliveryColumn: -1, lastRow: null };
+
+/** The sheet is not as it was when it was last read: a tab, a row or a column is gone. */
+export function isOutdated(failure: Failure): boolean {
+  return says(failure, /exceeds grid limits/) || says(failure, isMissingTab);
+}
+
+function says(failure: Failure, words: RegExp | ((message: string) => boolean)): boolean {
+  if (failure.kind !== 'http' || failure.status !== 400) return false;
+  const { message } = failure.error;
+  return typeof words === 'function' ? words(message) : words.test(message);
+}
+
+/** As the API would say it. */
+export const changedMeanwhile: Failure = {
+  kind: 'http',
+  status: 409,
+  retryAfterMs: null,
+  error: { status: 'ABORTED', message: 'The tab was changed by somebody else meanwhile', reason: '' },
+};
+
+export const headerRange = ({ title }: Pick<Tab, 'title'>) => `${quoteTab(title)}!1:1`;
+
+export const columnRange = ({ title }: Pick<Tab, 'title'>, column: number) =>
+  `${quoteTab(title)}!${columnName(column)}:${columnName(column)}`;
+
+/** All columns that had a header. */
+export const tableRange = ({ title, width }: Pick<Tab, 'title' | 'width'>) =>
+  `${quoteTab(title)}!A:${columnName((width ?? 1) - 1)}`;
+
+/** Whole rows, both ends included. */
+export const rowsRange = ({ title }: Pick<Tab, 'title'>, first: number, last: number) =>
+  `${quoteTab(title)}!${first + 1}:${last + 1}`;
+
+/** `Results` or `Bob's tab` as ranges name it. */
+function quoteTab(tab: string): string {
+  return `'${tab.replaceAll("'", "''")}'`;
+}
+
+/** 0 is A, 26 is AA. */
+function columnName(index: number): string {
+  const letter = String.fromCodePoint(65 + (index % 26));
+  return index < 26 ? letter : columnName(Math.floor(index / 26) - 1) + letter;
+}
+
+function rowRange(tab: string, row: number, first: number, last: number): string {
+  return `${quoteTab(tab)}!${columnName(first)}${row + 1}:${columnName(Math.max(first, last))}${row + 1}`;
 }

@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { RowRequest } from '../../connectors/google-sheets/plan.ts';
-import type { SheetMessage } from '../../connectors/google-sheets/message.ts';
+import type { RowRequest, SheetMessage } from '../../connectors/google-sheets/message.ts';
 import type { Sink } from '../../src/connector.ts';
 import type { Outcome } from '../../src/model.ts';
 import type { SheetsSandbox } from '../sandbox/sheets.ts';
@@ -45,15 +44,17 @@ function badRow(fields: Parameters<typeof requestFor>[0] = {}): RowRequest {
   return { ...request, message: { ...request.message, row } };
 }
 
+const oneCall = 'values.batchGet spreadsheets.batchUpdate values.batchGet';
+
 describe('many rows', () => {
-  test('cost one append, and one look at the header', async () => {
+  test('cost one write and two reads, but for the first look at their tab', async () => {
     const { sandbox, sink } = await connected();
     given(sandbox, 'Results', [['Candidate', 'Delivery']]);
     const requests = many(500);
     await send(sink, requests);
-    expect(calls(sandbox)).toBe('token values.get values.append');
+    expect(calls(sandbox)).toBe(`token spreadsheets.get values.batchGet ${oneCall}`);
     await send(sink, many(500));
-    expect(calls(sandbox)).toBe('values.append');
+    expect(calls(sandbox)).toBe(oneCall);
     expect(deliveries(sandbox).slice(0, 500)).toEqual(idsOf(requests));
   });
 
@@ -66,7 +67,7 @@ describe('many rows', () => {
       "'Results'!A3:D3",
       "'Results'!A4:D4",
     ]);
-    expect(calls(sandbox)).toBe('token values.get spreadsheets.batchUpdate values.get values.append');
+    expect(calls(sandbox)).toBe(`token spreadsheets.get spreadsheets.batchUpdate ${oneCall}`);
     const [first, second, third] = idsOf(requests);
     expect(sandbox.cells('Results')).toEqual([
       ['A', 'B', 'C', 'Delivery'],
@@ -76,7 +77,7 @@ describe('many rows', () => {
     ]);
   });
 
-  test('of several tabs keep their order in each, with one append a tab', async () => {
+  test('of several tabs keep their order in each, and share a call', async () => {
     const { sandbox, sink } = await connected();
     const requests = many(6, (index) => ({ tab: index % 3 === 0 ? 'A' : 'B' }));
     const outcomes = await send(sink, requests);
@@ -91,23 +92,15 @@ describe('many rows', () => {
     const [first, second, third, fourth, fifth, sixth] = idsOf(requests);
     expect(deliveries(sandbox, 'A')).toEqual([first, fourth]);
     expect(deliveries(sandbox, 'B')).toEqual([second, third, fifth, sixth]);
-    expect(sandbox.calls.filter((call) => call === 'values.append')).toHaveLength(2);
+    expect(calls(sandbox)).toBe(`token spreadsheets.get spreadsheets.batchUpdate ${oneCall}`);
   });
 
   test('stay below the limit of writes where single rows would not', async () => {
-    const { sandbox, sink } = await connected({ perMinute: 3 });
+    const { sandbox, sink } = await connected({ perMinute: 6 });
     given(sandbox, 'Results', [['Candidate', 'Delivery']]);
-    expect(new Set(kinds(await send(sink, many(100))))).toEqual(new Set(['delivered']));
-  });
-
-  test('of which not all were written are asked for', async () => {
-    const { sandbox, sink } = await connected();
-    sandbox.faults.only = ['values.append'];
-    const body = { updates: { updatedRange: 'Results!A2:B3' } };
-    sandbox.faults.once({ kind: 'status', status: 200, body });
-    const outcomes = await send(sink, many(3));
-    expect(kinds(outcomes)).toEqual(['unknown', 'unknown', 'unknown']);
-    expect(outcomes[0]).toMatchObject({ detail: expect.stringContaining('2 of 3') });
+    for (const requests of [many(100), many(100)]) {
+      expect(new Set(kinds(await send(sink, requests)))).toEqual(new Set(['delivered']));
+    }
   });
 
   test('whose delivery is one stand as a single row does', async () => {
@@ -132,42 +125,28 @@ describe('a tab that fails', () => {
     ]);
   });
 
-  test('without a verdict leaves only its own rows unknown', async () => {
+  test('for a protection of all of it is given up with one call', async () => {
     const { sandbox, sink } = await connected();
-    sandbox.faults.only = ['values.append'];
-    sandbox.faults.once({ kind: 'status', status: 503 });
-    const requests = many(4, (index) => ({ tab: index % 2 === 0 ? 'A' : 'B' }));
+    given(sandbox, 'Locked', [['Candidate', 'Delivery']]);
+    sandbox.document.protectedTabs = ['Locked'];
+    const requests = many(20, (index) => ({ tab: index < 10 ? 'Locked' : 'Free' }));
     const outcomes = await send(sink, requests);
-    expect(kinds(outcomes)).toEqual(['unknown', 'delivered', 'unknown', 'delivered']);
+    expect(new Set(kinds(outcomes.slice(0, 10)))).toEqual(new Set(['rejected']));
+    expect(outcomes[10]).toMatchObject({ outcome: 'retry', detail: expect.stringContaining('another row') });
+    expect(new Set(kinds(await send(sink, requests.slice(10))))).toEqual(new Set(['delivered']));
   });
 
-  test('for what concerns all of them spares the other calls', async () => {
+  test('is not called again for rows that a refusal had parted, where it concerns them all', async () => {
     const { sandbox, sink } = await connected();
-    sandbox.faults.only = ['values.append'];
+    sandbox.faults.only = ['spreadsheets.batchUpdate'];
+    await send(sink, many(1));
     sandbox.faults.once({ kind: 'rate-limit', retryAfterS: 5 });
-    const outcomes = await send(
-      sink,
-      many(3, (index) => ({ tab: `Tab ${index}` })),
-    );
-    for (const outcome of outcomes) {
+    calls(sandbox);
+    const parted = [1, 2, 3].map((company) => requestFor({}, { progress: { company } }));
+    for (const outcome of await send(sink, parted)) {
       expect(outcome).toMatchObject({ outcome: 'retry', reason: 'rate_limited', retryAfterMs: 5000 });
     }
-    expect(sandbox.calls.filter((call) => call === 'values.append')).toHaveLength(1);
-    expect(sandbox.tabs()).toEqual(['Sheet1', 'Tab 0']);
-  });
-
-  test('by taking too long leaves its own rows open, the ones before delivered, the ones after unsent', async () => {
-    const { sandbox, sink } = await connected();
-    const controller = new AbortController();
-    sandbox.faults.only = ['values.append'];
-    sandbox.faults.decide = () => {
-      if (sandbox.calls.filter((call) => call === 'values.append').length < 2) return null;
-      setImmediate(() => controller.abort());
-      return { kind: 'hang', commit: true };
-    };
-    const requests = ['A', 'B', 'C'].map((tab) => requestFor({ tab }, { signal: controller.signal }));
-    expect(kinds(await send(sink, requests))).toEqual(['delivered', 'unknown', 'retry']);
-    expect(sandbox.tabs()).toEqual(['Sheet1', 'A', 'B']);
+    expect(calls(sandbox)).toBe('values.batchGet spreadsheets.batchUpdate');
   });
 });
 
@@ -184,8 +163,37 @@ describe('a refusal that means one row of many', () => {
     expect(outcomes.filter(({ outcome }) => outcome === 'delivered')).toHaveLength(499);
     const expected = idsOf(requests.toSpliced(321, 1));
     expect(deliveries(sandbox).map(String).toSorted()).toEqual(expected.toSorted());
-    // Halving 500 takes nine rounds, and each has two calls at most.
-    expect(sandbox.calls.filter((call) => call === 'values.append').length).toBeLessThanOrEqual(19);
+    // One makes the tab, one is refused and says for which row, one has the others.
+    expect(sandbox.calls.filter((call) => call === 'spreadsheets.batchUpdate')).toHaveLength(3);
+  });
+
+  test('and is not named is found by halves', async () => {
+    const { sandbox, sink } = await connected();
+    await send(sink, many(1));
+    const requests = many(100);
+    sandbox.faults.only = ['spreadsheets.batchUpdate'];
+    sandbox.faults.decide = () => (underWay.includes(requests[42]!) ? { kind: 'status', status: 400 } : null);
+    let underWay: readonly RowRequest[] = [];
+    const watched: Sink<SheetMessage> = {
+      ...sink,
+      deliverMany: async (all) => {
+        const outcomes: Outcome[] = [];
+        for (const part of Map.groupBy(all, ({ progress }) => JSON.stringify(progress)).values()) {
+          underWay = part.map((one) => requests.find(({ deliveryId }) => deliveryId === one.deliveryId)!);
+          for (const [index, outcome] of (await sink.deliverMany!(part)).entries()) {
+            outcomes[all.indexOf(part[index]!)] = outcome;
+          }
+        }
+        return outcomes;
+      },
+    };
+    const outcomes = await sendToTheEnd(watched, requests);
+    expect(outcomes.filter(({ outcome }) => outcome === 'delivered')).toHaveLength(99);
+    expect(outcomes[42]).toMatchObject({ outcome: 'rejected' });
+    // Halving 100 takes seven rounds, and each has two calls at most.
+    expect(sandbox.calls.filter((call) => call === 'spreadsheets.batchUpdate').length).toBeLessThanOrEqual(
+      17,
+    );
   });
 
   test('is found among updates, too', async () => {
@@ -203,32 +211,20 @@ describe('a refusal that means one row of many', () => {
   });
 
   test('says so, and asks for no delay of its own', async () => {
-    const { sink } = await connected();
+    const { sandbox, sink } = await connected();
+    await send(sink, many(1));
+    refuse(sandbox, 'spreadsheets.batchUpdate', 400, { message: 'no' });
     const [first, second] = await send(sink, [badRow(), requestFor()]);
     const words = { detail: expect.stringContaining('2 rows at once'), retryAfterMs: 0 };
     expect(first).toMatchObject({ outcome: 'retry', reason: 'invalid', ...words });
     expect(second).toMatchObject({ outcome: 'retry', reason: 'invalid', ...words });
   });
 
-  test('does not hold for rows of other calls', async () => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', [
-      ['Candidate', 'Status', 'Delivery'],
-      ['a', 'old', 'd-0'],
-    ]);
-    refuse(sandbox, 'values.batchUpdate', 400, { message: 'no' });
-    const outcomes = await send(sink, [update('a', 'new'), update('b', 'new'), update('c', 'new')]);
-    expect(kinds(outcomes)).toEqual(['rejected', 'delivered', 'delivered']);
-  });
-
   test('is found where the header cannot be written for one of them', async () => {
-    const { sandbox, sink } = await connected();
-    sandbox.faults.decide = ({ name }) => {
-      const columns = sandbox.cells('Results')[0]?.length ?? 0;
-      return name === 'spreadsheets.batchUpdate' && columns > 0 ? { kind: 'status', status: 400 } : null;
-    };
+    const { sink } = await connected();
     await send(sink, many(1));
-    const requests = [requestFor(), requestFor({ row: { Candidate: 'c', Salary: 1 } }), requestFor()];
+    const longName = 'x'.repeat(50_001);
+    const requests = [requestFor(), requestFor({ row: { Candidate: 'c', [longName]: 1 } }), requestFor()];
     expect(kinds(await sendToTheEnd(sink, requests))).toEqual(['delivered', 'rejected', 'delivered']);
   });
 });
@@ -250,7 +246,7 @@ describe('rows with a key', () => {
       "'Results'!A5:C5",
       "'Results'!A2:C2",
     ]);
-    expect(calls(sandbox)).toBe('token values.get values.batchGet values.batchUpdate values.append');
+    expect(calls(sandbox)).toBe(`token spreadsheets.get values.batchGet ${oneCall}`);
     const [second, third, fourth, first] = idsOf(requests);
     expect(sandbox.cells('Results').slice(1)).toEqual([
       ['a', '3', first],
@@ -263,12 +259,12 @@ describe('rows with a key', () => {
   test('are unknown where something other than Google answered the update', async () => {
     const { sandbox, sink } = await connected();
     await send(sink, [update('a', 'old'), update('b', 'old')]);
-    sandbox.faults.only = ['values.batchUpdate'];
+    sandbox.faults.only = ['spreadsheets.batchUpdate'];
     sandbox.faults.once({ kind: 'status', status: 200, body: {} });
     expect(kinds(await send(sink, [update('a', 'new'), update('b', 'new')]))).toEqual(['unknown', 'unknown']);
   });
 
-  test('are updated where they were found, though rows are added above them', async () => {
+  test('are updated where they were found, and rows are added below the last that has an id', async () => {
     const { sandbox, sink } = await connected();
     given(sandbox, 'Results', [
       ['Candidate', 'Status', 'Delivery'],
@@ -279,9 +275,9 @@ describe('rows with a key', () => {
     await send(sink, [update('new', 'Completed'), update('apart', 'Completed')]);
     expect(sandbox.rows('Results')).toMatchObject([
       { Candidate: 'a', Status: 'old' },
-      { Candidate: 'new', Status: 'Completed' },
       {},
       { Candidate: 'apart', Status: 'Completed' },
+      { Candidate: 'new', Status: 'Completed' },
     ]);
   });
 
@@ -318,8 +314,11 @@ describe('rows with a key', () => {
     'and the same value end right when their answer is lost (there before: %s)',
     async (isThere) => {
       const { sandbox, sink } = await connected();
-      if (isThere) await send(sink, [update('a', 'DidNotTake')]);
-      sandbox.faults.only = [isThere ? 'values.batchUpdate' : 'values.append'];
+      given(sandbox, 'Results', [
+        ['Candidate', 'Status', 'Score', 'Delivery'],
+        ...(isThere ? [['a', 'DidNotTake', '', 'd-0']] : []),
+      ]);
+      sandbox.faults.only = ['spreadsheets.batchUpdate'];
       sandbox.faults.once({ kind: 'drop', commit: true });
       const requests = [requestFor({ row: { Candidate: 'a', Score: 7 }, key: 'Candidate' })];
       requests.push(update('a', 'Completed'), update('a', 'Canceled'));
@@ -376,7 +375,7 @@ const valuesOf = (sandbox: SheetsSandbox, tab: string) =>
   sandbox.rows(tab).map(({ A, B, C }) => [A, B, C].map((value) => value ?? ''));
 
 describe('asking for many rows', () => {
-  test('reads each tab once', async () => {
+  test('takes three reads, whatever the number of tabs', async () => {
     const { sandbox, sink } = await connected();
     const requests = many(40, (index) => ({ tab: index % 2 === 0 ? 'A' : 'B' }));
     const outcomes = await send(sink, requests);
@@ -385,35 +384,39 @@ describe('asking for many rows', () => {
     expect(findings.map(({ found }) => found)).toEqual(
       outcomes.map((outcome) => outcome.outcome === 'delivered' && outcome.receipt),
     );
-    expect(calls(sandbox)).toBe('values.get values.batchGet values.get values.batchGet');
+    expect(calls(sandbox)).toBe('spreadsheets.get values.batchGet values.batchGet');
   });
 
   test('finds those of a lost call, and only those', async () => {
     const { sandbox, sink } = await connected();
     await send(sink, many(3));
-    sandbox.faults.only = ['values.append'];
-    sandbox.faults.once({ kind: 'drop', commit: true }, { kind: 'drop', commit: false });
-    const requests = many(4, (index) => ({ tab: index % 2 === 0 ? 'There' : 'Missing' }));
-    expect(kinds(await send(sink, requests))).toEqual(['unknown', 'unknown', 'unknown', 'unknown']);
-    expect(await sink.findMany!(requests)).toMatchObject([
-      { found: { range: "'There'!A2:B2" } },
+    sandbox.faults.only = ['spreadsheets.batchUpdate'];
+    const lost: RowRequest[][] = [many(2), many(2)];
+    for (const [index, requests] of lost.entries()) {
+      sandbox.faults.once({ kind: 'drop', commit: index === 0 });
+      expect(kinds(await send(sink, requests))).toEqual(['unknown', 'unknown']);
+    }
+    const [there, missing] = lost as [RowRequest[], RowRequest[]];
+    expect(await sink.findMany!([there[0]!, missing[0]!, there[1]!, missing[1]!])).toMatchObject([
+      { found: { range: "'Results'!A5:B5" } },
       { found: null },
-      { found: { range: "'There'!A3:B3" } },
+      { found: { range: "'Results'!A6:B6" } },
       { found: null },
     ]);
-    const missing = requests.filter((_, index) => index % 2 === 1);
     await send(sink, missing);
-    expect(deliveries(sandbox, 'Missing')).toEqual(idsOf(missing));
-    expect(deliveries(sandbox, 'There')).toHaveLength(2);
+    expect(deliveries(sandbox).slice(3)).toEqual(idsOf([...there, ...missing]));
   });
 
-  test('says of each tab apart that it could not be asked', async () => {
+  test('says that it could not ask', async () => {
     const { sandbox, sink } = await connected();
     const requests = many(2, (index) => ({ tab: index === 0 ? 'A' : 'B' }));
     await send(sink, requests);
-    sandbox.faults.only = ['values.get'];
+    sandbox.faults.only = ['values.batchGet'];
     sandbox.faults.once({ kind: 'status', status: 503 });
-    const findings = await sink.findMany!(requests);
-    expect(findings).toMatchObject([{ found: 'failed' }, { found: { range: "'B'!A2:B2" } }]);
+    expect(await sink.findMany!(requests)).toMatchObject([{ found: 'failed' }, { found: 'failed' }]);
+    expect(await sink.findMany!(requests)).toMatchObject([
+      { found: { range: "'A'!A2:B2" } },
+      { found: { range: "'B'!A2:B2" } },
+    ]);
   });
 });

@@ -16,7 +16,7 @@ connectorContract('google-sheets', async () => {
     secrets: [...private_key.split('\n').filter((line) => line.length > 60), 'ya29.'],
     fields: { tab: 'Results', row: { Candidate: '42', Status: 'Completed' } },
     place: ['row', 'Candidate'],
-    calls: ['token', 'values.get', 'values.append'],
+    calls: ['token', 'spreadsheets.get', 'values.batchGet', 'spreadsheets.batchUpdate'],
     meanings: {
       400: { outcome: 'rejected', reason: 'invalid' },
       401: { outcome: 'retry', reason: 'auth' },

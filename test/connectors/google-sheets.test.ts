@@ -8,6 +8,8 @@ import nock from 'nock';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { googleSheets } from '../../connectors/google-sheets/index.ts';
 import type { SheetMessage } from '../../connectors/google-sheets/message.ts';
+import type { Grid } from '../sandbox/sheets/grid.ts';
+import type { SheetsSandbox } from '../sandbox/sheets.ts';
 import { endlessJson, serve } from './raw-server.ts';
 import {
   calls,
@@ -20,9 +22,6 @@ import {
   update,
   written,
 } from './google-sheets-fixtures.ts';
-
-/** For nock: a path as people write it, whatever the client encodes of it. */
-const at = (path: string) => (uri: string) => decodeURIComponent(uri.replace(/\?.*/, '')) === path;
 
 describe('a row', () => {
   test('makes its tab with a header that ends in Delivery', async () => {
@@ -124,17 +123,14 @@ describe('a row', () => {
     ]);
   });
 
-  test('that lands beside its headers is not hidden', async () => {
+  test('stands under its headers where cells beside the table are filled', async () => {
     const { sandbox, sink } = await connected();
     given(sandbox, 'Results', [
       ['', 'Candidate', 'Delivery'],
       ['note', 'old', 'd-0'],
     ]);
-    const outcome = await sink.deliver(requestFor());
-    expect(outcome).toMatchObject({
-      outcome: 'delivered',
-      note: expect.stringContaining('under its headers'),
-    });
+    expect(await written(sink, requestFor())).toMatchObject({ range: "'Results'!B3:C3" });
+    expect(sandbox.cells('Results')[2]).toMatchObject(['', '42', expect.any(String)]);
   });
 
   test('is shortened where a cell cannot hold it, and the delivery says so', async () => {
@@ -159,15 +155,17 @@ describe('a row', () => {
   });
 });
 
+function deleteColumns(tab: Grid): void {
+  while (tab.columnCount > 1) tab.deleteColumn(1);
+}
+
 describe('a header', () => {
-  test('is read once for many rows, and again after a while', async () => {
+  test('is read with each row, since people move columns', async () => {
     const { sandbox, sink } = await connected();
     await written(sink, requestFor());
     calls(sandbox);
-    await written(sink, requestFor({}, { now: 1_029_000 }));
-    expect(calls(sandbox)).toBe('values.append');
-    await written(sink, requestFor({}, { now: 1_031_000 }));
-    expect(calls(sandbox)).toBe('values.get values.append');
+    await written(sink, requestFor());
+    expect(calls(sandbox)).toBe('values.batchGet spreadsheets.batchUpdate values.batchGet');
   });
 
   test('that people changed is followed', async () => {
@@ -182,10 +180,26 @@ describe('a header', () => {
     const { sandbox, sink } = await connected();
     await written(sink, requestFor());
     sandbox.document.tabs.pop();
+    await written(sink, requestFor());
+    expect(sandbox.rows('Results')).toHaveLength(1);
+  });
+
+  test.for<[string, (sandbox: SheetsSandbox) => void]>([
+    ['deletes the tab', ({ document }) => void document.tabs.pop()],
+    ['deletes the rows', ({ document }) => void (document.tab('Results')!.rowCount = 1)],
+    ['deletes most columns', ({ document }) => deleteColumns(document.tab('Results')!)],
+  ])('is looked for again where somebody %s just then', async ([, edit]) => {
+    const { sandbox, sink } = await connected();
+    await written(sink, requestFor());
+    await written(sink, requestFor());
+    sandbox.person.before('a write', () => {
+      sandbox.document.tab('Results')!.rows.length = 1;
+      edit(sandbox);
+    });
     const request = requestFor();
     expect(await sink.deliver(request)).toMatchObject({ outcome: 'retry', reason: 'not_found' });
-    await written(sink, request);
-    expect(sandbox.rows('Results')).toHaveLength(1);
+    await written(sink, { ...request, attempt: 2 });
+    expect(sandbox.rows('Results').map((row) => row['Delivery'])).toEqual([request.deliveryId]);
   });
 
   test('is shared with another copy of the connector that makes it at the same moment', async () => {
@@ -204,10 +218,9 @@ describe('a header', () => {
 
   test('is written under when another copy made the tab a moment before', async () => {
     const { sandbox, sink } = await connected();
-    sandbox.faults.decide = ({ name }) => {
-      if (name === 'spreadsheets.batchUpdate') given(sandbox, 'Results', [['Candidate', 'Delivery']]);
-      return null;
-    };
+    sandbox.person.before('spreadsheets.batchUpdate', () =>
+      given(sandbox, 'Results', [['Candidate', 'Delivery']]),
+    );
     await written(sink, requestFor());
     expect(sandbox.rows('Results')).toHaveLength(1);
   });
@@ -227,7 +240,7 @@ describe('a header', () => {
     async (body) => {
       const { sandbox, sink } = await connected();
       given(sandbox, 'Results', [['Candidate', 'Delivery']]);
-      sandbox.faults.only = ['values.get'];
+      sandbox.faults.only = ['values.batchGet'];
       const headers = body === '<html>' ? {} : { 'content-type': 'application/json' };
       sandbox.faults.once({ kind: 'status', status: 200, body, headers });
       expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'retry', reason: 'server' });
@@ -306,7 +319,7 @@ describe('an action with a key', () => {
   test('ends unknown when the answer to the update is lost, and is found', async () => {
     const { sandbox, sink } = await connected();
     await written(sink, update('a', 'Completed'));
-    sandbox.faults.only = ['values.batchUpdate'];
+    sandbox.faults.only = ['spreadsheets.batchUpdate'];
     sandbox.faults.once({ kind: 'drop', commit: true });
     const request = update('a', 'Canceled');
     expect(await sink.deliver(request)).toMatchObject({ outcome: 'unknown', reason: 'network' });
@@ -359,13 +372,13 @@ describe('asking for an earlier row', () => {
 
 describe('a refusal by Google', () => {
   test('for the quota waits', async () => {
-    const { sink } = await connected({ perMinute: 2 });
-    await written(sink, requestFor());
+    const { sandbox, sink } = await connected({ perMinute: 2 });
+    given(sandbox, 'Results', [['Candidate', 'Delivery']]);
     expect(await sink.deliver(requestFor())).toMatchObject({
       outcome: 'retry',
       reason: 'rate_limited',
       sinkWide: true,
-      detail: expect.stringContaining('Write requests per minute'),
+      detail: expect.stringContaining('Read requests per minute'),
     });
   });
 
@@ -427,7 +440,8 @@ describe('a refusal by Google', () => {
     'with %i and %j holds the deliveries of the sink back',
     async ([status, error, reason, words]) => {
       const { sandbox, sink } = await connected();
-      refuse(sandbox, 'values.append', status, error);
+      await written(sink, requestFor());
+      refuse(sandbox, 'spreadsheets.batchUpdate', status, error);
       expect(await sink.deliver(requestFor())).toMatchObject({
         outcome: 'retry',
         reason,
@@ -441,7 +455,8 @@ describe('a refusal by Google', () => {
     'and an answer from elsewhere are told apart: %s',
     async (body) => {
       const { sandbox, sink } = await connected();
-      sandbox.faults.only = ['values.append'];
+      await written(sink, requestFor());
+      sandbox.faults.only = ['spreadsheets.batchUpdate'];
       sandbox.faults.once({
         kind: 'status',
         status: 200,
@@ -462,7 +477,7 @@ test('an answer without end is no answer of Google’s', async () => {
   expect(await sink.find!(requestFor())).toMatchObject({ found: 'failed', failure: words });
 });
 
-test.for(['token', 'values.get', 'values.append'])(
+test.for(['token', 'spreadsheets.get', 'values.batchGet', 'spreadsheets.batchUpdate'])(
   '%s is called once an attempt, whatever comes of it',
   async (call) => {
     const { sandbox, sink } = await connected();
@@ -621,30 +636,53 @@ test.for<[over: object, expected: string]>([
   expect(error!.issues.map(({ message }) => message).join()).toContain(expected);
 });
 
-test('asks nothing of the real Google but a token, the header and the row', async () => {
+test('asks nothing of the real Google but a token, the tabs, the header and the row', async () => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const private_key = privateKey.export({ type: 'pkcs8', format: 'pem' });
   const id = '1AbC-_d';
+  const header = { range: 'Results!A1:B1', values: [['Candidate', 'Delivery']] };
+  const read = (last?: string) => (query: { ranges?: string | string[] }) =>
+    JSON.stringify([query.ranges].flat()) === JSON.stringify(["'Results'!1:1", ...(last ? [last] : [])]);
+  const start = { sheetId: 7, rowIndex: 1, columnIndex: 0 };
+  const values = ['42', 'd-nock'].map((stringValue) => ({ userEnteredValue: { stringValue } }));
   nock('https://oauth2.googleapis.com')
     .post('/token')
     .reply(200, { access_token: 'ya29.x', expires_in: 3600 });
   nock('https://sheets.googleapis.com')
-    .get(at(`/v4/spreadsheets/${id}/values/'Results'!1:1`))
     .matchHeader('authorization', 'Bearer ya29.x')
-    .reply(200, { range: 'Results!A1:Z1', values: [['Candidate', 'Delivery']] })
-    .post(at(`/v4/spreadsheets/${id}/values/'Results'!A1:append`), {
-      majorDimension: 'ROWS',
-      values: [['42', 'd-nock']],
+    .get(`/v4/spreadsheets/${id}`)
+    .query(true)
+    .reply(200, {
+      sheets: [{ properties: { sheetId: 7, title: 'Results', gridProperties: { rowCount: 1000 } } }],
     })
-    .query({ valueInputOption: 'RAW', insertDataOption: 'INSERT_ROWS' })
-    .reply(200, { updates: { updatedRange: 'Results!A9:B9' } });
+    .get(`/v4/spreadsheets/${id}/values:batchGet`)
+    .query(read())
+    .reply(200, { valueRanges: [header] })
+    .get(`/v4/spreadsheets/${id}/values:batchGet`)
+    .query(read("'Results'!A:B"))
+    .reply(200, { valueRanges: [header, header] })
+    .post(`/v4/spreadsheets/${id}:batchUpdate`, {
+      requests: [
+        {
+          insertDimension: {
+            range: { sheetId: 7, dimension: 'ROWS', startIndex: 1, endIndex: 2 },
+            inheritFromBefore: false,
+          },
+        },
+        { updateCells: { start, rows: [{ values }], fields: 'userEnteredValue' } },
+      ],
+    })
+    .reply(200, { replies: [{}, {}] })
+    .get(`/v4/spreadsheets/${id}/values:batchGet`)
+    .query(read("'Results'!2:2"))
+    .reply(200, { valueRanges: [header, { range: 'Results!A2:Z2', values: [['42', 'd-nock']] }] });
   try {
     const credentials = JSON.stringify({ client_email: 'a@b.iam.gserviceaccount.com', private_key });
     const options = googleSheets.options.parse({ spreadsheetId: id, credentials });
     const sink = await googleSheets.connect(options);
     expect(await sink.deliver(requestFor({}, { deliveryId: 'd-nock' }))).toEqual({
       outcome: 'delivered',
-      receipt: { spreadsheetId: id, range: "'Results'!A9:B9" },
+      receipt: { spreadsheetId: id, range: "'Results'!A2:B2" },
     });
     expect(nock.pendingMocks()).toEqual([]);
   } finally {

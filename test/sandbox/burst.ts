@@ -98,10 +98,10 @@ function pausesOf(adminUrl: string): () => Promise<void> {
 async function report(store: Store, tools: Tools, startedMs: number, mailsBefore: number): Promise<boolean> {
   const counts = await store.counts();
   const { slack, sheets, smtp } = tools;
-  const appends = sheets.calls.filter((call) => call === 'values.append').length;
+  const writes = sheets.calls.filter((call) => call === 'spreadsheets.batchUpdate').length;
   const parts = [
     ...counts.map(sinkText),
-    `${count(appends, 'append')} to the sheet`,
+    `${count(writes, 'write')} to the sheet`,
     count(smtp.mails.length - mailsBefore, 'digest'),
     `${count(slack.tooMany() + sheets.tooMany(), 'call')} too fast`,
   ];

@@ -23,7 +23,7 @@ const email = 'connector@sandbox.iam.gserviceaccount.com';
 
 /**
  * Google Sheets on loopback, with a service account of its own. Calls for faults: `token`, `spreadsheets.get`,
- * `spreadsheets.batchUpdate`, `values.get`, `values.update`, `values.append`, `values.batchUpdate`.
+ * `spreadsheets.batchUpdate`, `values.get`, `values.batchGet`, `values.update`, `values.append`, `values.batchUpdate`.
  */
 export async function startSheets(options: SheetsOptions = {}) {
   keys ??= newKeys();
@@ -34,9 +34,10 @@ export async function startSheets(options: SheetsOptions = {}) {
     lifetimeS: options.tokenLifetimeS ?? 3600,
   });
   const quota = new Quota(options.perMinute ?? Infinity);
+  const person = new Person();
   const tool = new HttpTool({
     nameOf: (request) => routeOf(request)?.name ?? 'unknown',
-    answer: (request) => answer({ document, tokens, quota }, request),
+    answer: (request) => answer({ document, tokens, quota, person }, request),
     rateLimited: (retryAfterS) => ({
       status: 429,
       headers: retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) },
@@ -62,6 +63,8 @@ export async function startSheets(options: SheetsOptions = {}) {
     /** How many calls were refused for their rate. */
     tooMany: () => tool.tooMany,
     document,
+    /** Somebody who edits the sheet between the calls. */
+    person,
     tokens,
     /** The titles of all tabs. */
     tabs: () => document.tabs.map((tab) => tab.title),
@@ -108,13 +111,32 @@ class Quota {
   }
 }
 
+/** Edits that come in between two calls: each call is carried out at one moment, so there is no other time for them. */
+class Person {
+  readonly #edits: { readonly call: string; readonly edit: () => void }[] = [];
+  /** Asked before each call that reads or writes, after the edits below. */
+  meanwhile: (call: string) => void = () => {};
+
+  /** Edits just before the next call of this name, or that writes at all; an edit after it waits for another call. */
+  before(call: string, edit: () => void): void {
+    this.#edits.push({ call, edit });
+  }
+
+  act(call: string, writes: boolean): void {
+    const next = this.#edits[0];
+    if (next?.call === call || (next?.call === 'a write' && writes)) this.#edits.shift()!.edit();
+    this.meanwhile(call);
+  }
+}
+
 interface Parts {
+  readonly person: Person;
   readonly document: Document;
   readonly tokens: TokenEndpoint;
   readonly quota: Quota;
 }
 
-function answer({ document, tokens, quota }: Parts, request: ToolRequest): ToolAnswer {
+function answer({ document, tokens, quota, person }: Parts, request: ToolRequest): ToolAnswer {
   const route = routeOf(request);
   if (route?.name === 'token') return tokens.answer(request.body);
   try {
@@ -126,6 +148,7 @@ function answer({ document, tokens, quota }: Parts, request: ToolRequest): ToolA
     }
     document.demandMayRead();
     if (route.writes) document.demandMayWrite();
+    person.act(route.name, route.writes);
     return { status: 200, body: route.carryOut(document, request) };
   } catch (error) {
     if (!(error instanceof SheetsRefusal)) throw error;

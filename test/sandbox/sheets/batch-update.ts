@@ -1,6 +1,25 @@
 import type { Document } from './document.ts';
-import type { Cell } from './grid.ts';
-import { invalid } from './refusal.ts';
+import type { Cell, Grid } from './grid.ts';
+import { invalid, SheetsRefusal } from './refusal.ts';
+
+/** Any of a cell's kinds of value; none of them, or no value at all, empties the cell. */
+interface CellData {
+  readonly userEnteredValue?: {
+    readonly stringValue?: string;
+    readonly numberValue?: number;
+    readonly boolValue?: boolean;
+    readonly formulaValue?: string;
+  };
+}
+
+type Rows = readonly { readonly values?: readonly CellData[] }[];
+
+interface DimensionRange {
+  readonly sheetId?: number;
+  readonly dimension?: string;
+  readonly startIndex?: number;
+  readonly endIndex?: number;
+}
 
 /** The kinds of request that the sandbox knows, with what it reads of them. */
 interface Request {
@@ -11,12 +30,17 @@ interface Request {
       readonly gridProperties?: { readonly rowCount?: number; readonly columnCount?: number };
     };
   };
+  readonly insertDimension?: { readonly range: DimensionRange; readonly inheritFromBefore?: boolean };
   readonly updateCells?: {
-    readonly start: { readonly sheetId: number; readonly rowIndex: number; readonly columnIndex: number };
-    readonly rows: readonly {
-      readonly values: readonly { readonly userEnteredValue: { readonly stringValue: string } }[];
-    }[];
+    readonly start: {
+      readonly sheetId?: number;
+      readonly rowIndex?: number;
+      readonly columnIndex?: number;
+    };
+    readonly rows: Rows;
+    readonly fields?: string;
   };
+  readonly appendCells?: { readonly sheetId?: number; readonly rows: Rows; readonly fields?: string };
   readonly appendDimension?: {
     readonly sheetId: number;
     readonly dimension: string;
@@ -31,10 +55,22 @@ interface Request {
 
 type Reply = { readonly [kind: string]: unknown };
 
-/** spreadsheets.batchUpdate: all requests take effect, or none. */
+const maxCellLength = 50_000;
+
+/** spreadsheets.batchUpdate: all requests take effect, or none. A refusal names the request that it is about. */
 export function batchUpdate(document: Document, requests: readonly Request[] | undefined) {
   if (!requests?.length) throw invalid('Must specify at least one request.');
-  const replies = document.wholly(() => requests.map((request) => carryOut(document, request)));
+  const replies = document.wholly(() =>
+    requests.map((request, index) => {
+      try {
+        return carryOut(document, request);
+      } catch (error) {
+        if (!(error instanceof SheetsRefusal)) throw error;
+        const kind = Object.keys(request).join();
+        throw invalid(`Invalid requests[${index}].${kind}: ${error.message}`);
+      }
+    }),
+  );
   return { spreadsheetId: document.id, replies };
 }
 
@@ -44,15 +80,19 @@ function carryOut(document: Document, request: Request): Reply {
     document.addTab(sheetId, title, gridProperties ?? {});
     return { addSheet: { properties: { sheetId, title } } };
   }
+  if (request.insertDimension) return insertDimension(document, request.insertDimension);
   if (request.updateCells) {
-    const { start, rows } = request.updateCells;
-    const tab = document.tabById(start.sheetId);
-    document.demandUnprotected(tab);
-    tab.write(
-      start.rowIndex,
-      start.columnIndex,
-      rows.map(({ values }) => values.map(({ userEnteredValue }): Cell => userEnteredValue.stringValue)),
-    );
+    const { start, rows, fields } = request.updateCells;
+    const tab = editable(document, start.sheetId);
+    tab.update(start.rowIndex ?? 0, start.columnIndex ?? 0, entered(rows, fields));
+    return {};
+  }
+  if (request.appendCells) {
+    const { sheetId, rows, fields } = request.appendCells;
+    const tab = editable(document, sheetId);
+    const top = tab.lastRowWithData() + 1;
+    tab.rowCount = Math.max(tab.rowCount, top + rows.length);
+    tab.update(top, 0, entered(rows, fields));
     return {};
   }
   if (request.appendDimension) {
@@ -68,7 +108,55 @@ function carryOut(document: Document, request: Request): Reply {
     if (find !== replacement && tab.at(0, 0) === find) tab.write(0, 0, [[replacement]]);
     return { findReplace: {} };
   }
-  throw invalid(
-    `Invalid JSON payload received. Unknown name "${Object.keys(request).join()}" at 'requests[0]'`,
-  );
+  throw invalid('Invalid JSON payload received. Unknown name.');
+}
+
+function editable(document: Document, sheetId: number | undefined): Grid {
+  const tab = document.tabById(sheetId);
+  document.demandUnprotected(tab);
+  return tab;
+}
+
+/** Its words are the API's, as nithinmurali/pygsheets#46 and #361 on GitHub quote them. */
+function insertDimension(
+  document: Document,
+  { range, inheritFromBefore = false }: NonNullable<Request['insertDimension']>,
+): Reply {
+  const tab = editable(document, range.sheetId);
+  const { startIndex: start = 0, endIndex: end } = range;
+  if (start < 0) throw invalid('DimensionRange indexes must be >= 0');
+  if (end === undefined || end <= start) throw invalid('range.endIndex must be greater than startIndex');
+  const size = range.dimension === 'COLUMNS' ? tab.columnCount : tab.rowCount;
+  if (inheritFromBefore && start === 0) {
+    throw invalid('inheritFromBefore cannot be true if range.startIndex is 0');
+  }
+  if (start > size) throw invalid(`range.startIndex is larger than current grid size (${size})`);
+  if (start === size && !inheritFromBefore) {
+    throw invalid(
+      `range.startIndex must be less than the grid size (${size}) if inheritFromBefore is false.`,
+    );
+  }
+  if (range.dimension === 'COLUMNS') tab.insertColumns(start, end - start);
+  else tab.insertRows(start, end - start);
+  return {};
+}
+
+/** `fields` says what of a cell is written; the sandbox has nothing but values. */
+function entered(rows: Rows, fields: string | undefined): Cell[][] {
+  if (!fields)
+    throw invalid("At least one field must be listed in 'fields'. (Use '*' to indicate all fields.)");
+  if (fields !== 'userEnteredValue') throw invalid(`The sandbox has no such fields: ${fields}`);
+  return rows.map(({ values = [] }) => values.map(enteredCell));
+}
+
+function enteredCell({ userEnteredValue = {} }: CellData): Cell {
+  const kinds = Object.keys(userEnteredValue);
+  if (kinds.length > 1) throw invalid(`Only one of ${kinds.join(', ')} can be set.`);
+  const { stringValue, numberValue, boolValue, formulaValue } = userEnteredValue;
+  if (formulaValue !== undefined) return '#FORMULA!';
+  if (stringValue !== undefined && typeof stringValue !== 'string') throw invalid('stringValue is no text.');
+  if ((stringValue?.length ?? 0) > maxCellLength) {
+    throw invalid('Your input contains more than the maximum of 50000 characters in a single cell.');
+  }
+  return stringValue ?? numberValue ?? boolValue ?? '';
 }

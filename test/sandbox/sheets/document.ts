@@ -45,7 +45,7 @@ export class Document {
 
   tabById(sheetId: unknown): Grid {
     const tab = this.tabs.find((candidate) => candidate.sheetId === (sheetId ?? 0));
-    if (!tab) throw invalid(`Invalid requests[0]: No grid with id: ${String(sheetId)}`);
+    if (!tab) throw invalid(`No grid with id: ${String(sheetId)}`);
     return tab;
   }
 
@@ -74,9 +74,7 @@ export class Document {
 
   addTab(sheetId: number, title: string, size: { rowCount?: number; columnCount?: number }): Grid {
     if (this.tab(title)) {
-      throw invalid(
-        `Invalid requests[0].addSheet: A sheet with the name "${title}" already exists. Please enter another name.`,
-      );
+      throw invalid(`A sheet with the name "${title}" already exists. Please enter another name.`);
     }
     const tab = new Grid(sheetId, title, size);
     this.tabs.push(tab);

@@ -13,7 +13,7 @@ export interface Box {
 /** One tab: its cells, and the quirks of Sheets in how a table is found among them. */
 export class Grid {
   readonly sheetId: number;
-  readonly title: string;
+  title: string;
   rowCount: number;
   columnCount: number;
   readonly rows: Cell[][] = [];
@@ -44,8 +44,30 @@ export class Grid {
     );
   }
 
+  /** As updateCells writes: an empty value empties the cell. */
+  update(top: number, left: number, values: readonly (readonly Cell[])[]): void {
+    const right = left + Math.max(0, ...values.map((row) => row.length));
+    if (top + values.length > this.rowCount) {
+      throw invalid(
+        `Attempting to write row: ${this.rowCount}, beyond the last requested row of: ${this.rowCount - 1}`,
+      );
+    }
+    if (right > this.columnCount) {
+      throw invalid(
+        `Attempting to write column: ${this.columnCount}, beyond the last requested column of: ${this.columnCount - 1}`,
+      );
+    }
+    this.write(top, left, values);
+  }
+
   /** What a read of a range gives: without the empty cells and rows at its ends. */
   read({ top, left, bottom, right }: CellRange): Cell[][] {
+    const outside = [top, bottom === Infinity ? 0 : bottom].some((row) => row >= this.rowCount);
+    if (outside || [left, right === Infinity ? 0 : right].some((column) => column >= this.columnCount)) {
+      throw invalid(
+        `Range exceeds grid limits. Max rows: ${this.rowCount}, max columns: ${this.columnCount}`,
+      );
+    }
     const rows = [];
     for (let row = top; row <= Math.min(bottom, this.rows.length - 1); row += 1) {
       const last = Math.min(right, (this.rows[row]?.length ?? 0) - 1);
@@ -58,9 +80,46 @@ export class Grid {
   }
 
   insertRows(before: number, count: number): void {
-    while (this.rows.length < before) this.rows.push([]);
-    this.rows.splice(before, 0, ...Array.from({ length: count }, (): Cell[] => []));
+    if (before < this.rows.length) {
+      this.rows.splice(before, 0, ...Array.from({ length: count }, (): Cell[] => []));
+    }
     this.rowCount += count;
+  }
+
+  insertColumns(before: number, count: number): void {
+    for (const cells of this.rows) {
+      if (before < cells.length) cells.splice(before, 0, ...Array.from({ length: count }, () => ''));
+    }
+    this.columnCount += count;
+  }
+
+  /** Takes a column out and puts it before the one that is `to` then. */
+  moveColumn(from: number, to: number): void {
+    for (const cells of this.rows) {
+      while (cells.length <= Math.max(from, to)) cells.push('');
+      cells.splice(to, 0, ...cells.splice(from, 1));
+    }
+  }
+
+  deleteRow(row: number): void {
+    this.rows.splice(row, 1);
+    this.rowCount -= 1;
+  }
+
+  deleteColumn(column: number): void {
+    for (const cells of this.rows) cells.splice(column, 1);
+    this.columnCount -= 1;
+  }
+
+  /** Sorts the rows under the header by a column, as the menu does. */
+  sortBy(column: number, descending = false): void {
+    const [header = [], ...rows] = this.rows;
+    const sorted = rows.toSorted((a, b) => String(a[column] ?? '').localeCompare(String(b[column] ?? '')));
+    this.rows.splice(0, Infinity, header, ...(descending ? sorted.toReversed() : sorted));
+  }
+
+  lastRowWithData(): number {
+    return this.rows.findLastIndex((cells) => cells.some((cell) => cell !== ''));
   }
 
   /**

@@ -1,0 +1,278 @@
+import { deliveryHeader } from './message.ts';
+import type { Cell, SheetMessage } from './message.ts';
+import type { Grid, Row } from './table.ts';
+
+/** A row as it was written. */
+export interface Written {
+  /** What its column Delivery was given. */
+  readonly id: string;
+  readonly row: SheetMessage['row'];
+  /** The row (from 0) that it was written to. */
+  readonly at: number;
+  /** The header that it was written by; null where that is not known any more. */
+  readonly header: readonly string[] | null;
+  /** What stood in that row; null for a row of its own, which was inserted. */
+  readonly before: Row | null;
+}
+
+/** A cell to set right. */
+interface Fix {
+  readonly row: number;
+  readonly column: number;
+  readonly value: Cell;
+}
+
+/** What became of a written row. */
+export interface Judged {
+  /** Where it has to be; null where it is not there any more. */
+  readonly row: number | null;
+  readonly fixes: readonly Fix[];
+  /** Names of columns in which somebody's values were written over that are known from nowhere. */
+  readonly lost: readonly string[];
+  /** Names of its columns that the header lacks now. */
+  readonly missing: readonly string[];
+  /** Ids of rows that are gone: somebody deleted them, or this one was written over them. */
+  readonly gone: readonly string[];
+}
+
+/**
+ * Looks at what was written, as the tab is now. People move rows and columns between a read and a write, which goes by
+ * position: what landed wrongly is to be put where it belongs, and what it displaced to be put back from what was read
+ * before. Pure. `before`: all of the tab as it was read before the write; null where not all of it was.
+ */
+export function judge(all: readonly Written[], before: Grid | null, after: Grid): Judged[] {
+  const places = placesOf(
+    all.map(({ id }) => id),
+    after,
+  );
+  const targets = new Map(all.map((written) => [written, targetOf(written, all, places, before, after)]));
+  const claimed = new Set([...targets.values()].filter((row) => row !== null));
+  const astray = all.flatMap((written) => {
+    const [place, target] = [places.get(written.id), targets.get(written)];
+    return place && target !== place.row && !claimed.has(place.row) ? [{ written, row: place.row }] : [];
+  });
+  const absent = before === null ? [] : absentRows(before, after, all);
+  const displaced = before === null ? new Map<number, number>() : displacedBy(astray, absent, before, after);
+  const unaccounted = absent.filter((row) => ![...displaced.values()].includes(row));
+  const gone = unaccounted.map((row) => String(before!.cell(row, deliveryHeader) || before!.at(row, 0)));
+  return all.map((written) => {
+    const place = places.get(written.id);
+    const target = targets.get(written) ?? null;
+    if (!place || target === null) return { row: null, fixes: [], lost: [], missing: [], gone: [] };
+    const missing = Object.keys(written.row).filter((name) => after.column(name) === -1);
+    const from = displaced.get(place.row);
+    const cells = target === place.row ? written.before : from === undefined ? null : before!.rows[from]!;
+    const header = target === place.row ? written.header : before?.header;
+    const source = written.before === null ? () => '' : (name: string) => valueIn(cells, header ?? [], name);
+    const isSure = written.before === null || target !== place.row || isKnownAgain(written, place.row, after);
+    return {
+      row: target,
+      missing,
+      gone: isSure ? [] : gone,
+      ...putRight(written, place, target, { after, claimed, source }),
+    };
+  });
+}
+
+interface Place {
+  readonly row: number;
+  readonly column: number;
+}
+
+/** Where ids stand: in their column, or in whichever they landed. */
+export function placesOf(ids: readonly string[], after: Grid): Map<string, Place> {
+  const wanted = new Set<Cell>(ids);
+  const found = new Map<string, Place>();
+  const note = (value: Cell, row: number, column: number) => {
+    if (wanted.has(value) && !found.has(String(value))) found.set(String(value), { row, column });
+  };
+  const home = after.column(deliveryHeader);
+  after.rows.forEach((_, row) => note(after.at(row, home), row, home));
+  if (found.size < wanted.size) {
+    after.rows.forEach((cells, row) => cells.forEach((value, column) => note(value, row, column)));
+  }
+  return found;
+}
+
+/** The row that was meant: somebody may have moved another one to where it was. */
+function targetOf(
+  written: Written,
+  all: readonly Written[],
+  places: ReadonlyMap<string, Place>,
+  before: Grid | null,
+  after: Grid,
+): number | null {
+  const place = places.get(written.id);
+  if (!place) return null;
+  if (written.before === null || written.header === null) return place.row;
+  const meant = intactRow(written.before, written.header, place.row, before, after);
+  if (meant !== null) return meant;
+  const company = companyOf(written, written.before, written.header, after);
+  if (company.at(place.row)) return place.row;
+  const other = all.find(
+    (one) =>
+      one !== written && one.before !== null && places.has(one.id) && company.at(places.get(one.id)!.row),
+  );
+  return other ? places.get(other.id)!.row : place.row;
+}
+
+/** Where the row that was meant still stands as it was read, so that another one was written over. */
+function intactRow(
+  row: Row,
+  header: readonly string[],
+  notAt: number,
+  before: Grid | null,
+  after: Grid,
+): number | null {
+  const id = row[header.indexOf(deliveryHeader)] ?? '';
+  const names = id === '' ? shared(header, after) : [deliveryHeader];
+  const cells = names.map((name) => row[header.indexOf(name)] ?? '');
+  if (cells.every((cell) => cell === '')) return null;
+  const found = after.rowsWith(names, cells).filter((index) => index !== notAt);
+  // People copy rows: only where there are as many as before, the one that was meant is among them.
+  const copies = before === null ? 1 : before.rowsWith(names, cells).length;
+  return found.length >= copies ? (found[0] ?? null) : null;
+}
+
+/** The cells of a row that were not written, by which it is known again. */
+function companyOf({ row }: Written, cells: Row, header: readonly string[], after: Grid) {
+  const names = shared(header, after).filter((name) => !Object.hasOwn(row, name));
+  return {
+    isEmpty: names.every((name) => (cells[header.indexOf(name)] ?? '') === ''),
+    at: (index: number) =>
+      names.every((name) => after.cell(index, name) === (cells[header.indexOf(name)] ?? '')),
+  };
+}
+
+/** Names that a header shares with a tab's as it is now. */
+function shared(header: readonly string[], { header: now }: Grid): string[] {
+  return header.filter((name, index) => name !== '' && header.indexOf(name) === index && now.includes(name));
+}
+
+/** Whether a row is by its other cells the one that was meant. */
+function isKnownAgain(written: Written, row: number, after: Grid): boolean {
+  const company = companyOf(written, written.before!, written.header!, after);
+  return !company.isEmpty && company.at(row);
+}
+
+/** Rows of before, other than those that were written, that are nowhere to be seen now. */
+function absentRows(before: Grid, after: Grid, all: readonly Written[]): number[] {
+  const written = new Set(all.map(({ at }) => at));
+  const names = shared(before.header, after);
+  return before.rows.flatMap((cells, row) => {
+    if (row === 0 || written.has(row) || cells.every((cell) => cell === '')) return [];
+    const by = before.cell(row, deliveryHeader) === '' ? names : [deliveryHeader];
+    return after.rowsWith(by, cellsOf(before, row, by)).length > 0 ? [] : [row];
+  });
+}
+
+const cellsOf = (grid: Grid, row: number, names: readonly string[]) =>
+  names.map((name) => grid.cell(row, name));
+
+/**
+ * By the row that was written to by mistake, the row of before that stood there: alike in the cells that were left alone,
+ * and known by the rows above or below it where that leaves several.
+ */
+function displacedBy(
+  astray: readonly { readonly written: Written; readonly row: number }[],
+  absent: readonly number[],
+  before: Grid,
+  after: Grid,
+): Map<number, number> {
+  const names = shared(before.header, after);
+  const alike = (a: number, b: number, by = names) =>
+    JSON.stringify(cellsOf(after, a, by)) === JSON.stringify(cellsOf(before, b, by));
+  const found = new Map<number, number>();
+  const isFree = (row: number) => ![...found.values()].includes(row);
+  for (const byNeighbours of [true, false]) {
+    for (const { written, row } of astray.filter((one) => !found.has(one.row))) {
+      const left = names.filter((name) => !Object.hasOwn(written.row, name));
+      const may = absent.filter((one) => isFree(one) && alike(row, one, left));
+      const places = astray.filter((one) => !found.has(one.row)).length;
+      const [first] = byNeighbours
+        ? may.filter((one) => alike(row - 1, one - 1) || alike(row + 1, one + 1))
+        : may.slice(0, may.length > places ? 0 : 1);
+      if (first !== undefined) found.set(row, first);
+    }
+  }
+  return found;
+}
+
+interface Context {
+  readonly after: Grid;
+  /** Rows whose cells belong to what was written: nothing is put back there. */
+  readonly claimed: ReadonlySet<number>;
+  /** By the name of a column, what stood in the row that was written to; null where that is not known. */
+  readonly source: (name: string) => Cell | null;
+}
+
+function putRight(
+  written: Written,
+  place: Place,
+  target: number,
+  { after, claimed, source }: Context,
+): Pick<Judged, 'fixes' | 'lost'> {
+  if (target === place.row && !isAstray(written, place, after)) return { fixes: [], lost: [] };
+  const own = Object.entries(written.row).flatMap(([name, value]) => {
+    const column = after.column(name);
+    return column === -1 ? [] : [{ row: target, column, value }];
+  });
+  const astray = landedColumns(written, place, after).filter((column) => {
+    const isOwn = Object.hasOwn(written.row, after.header[column] ?? '');
+    return !(isOwn && claimed.has(place.row));
+  });
+  const displaced = astray.map((column) => {
+    const name = after.header[column] ?? '';
+    return { name, fix: { row: place.row, column, value: source(name) } };
+  });
+  const fixes = [
+    ...displaced.map(({ fix }) => ({ ...fix, value: fix.value ?? '' })),
+    ...own.filter(({ row, column, value }) => !isSame(after.at(row, column), value)),
+  ];
+  const lost = displaced.flatMap(({ name, fix }) => (fix.value === null ? [name] : []));
+  return { fixes, lost: [...new Set(lost)] };
+}
+
+/** Whether a row's values stand under headers that are not theirs. What people typed over them since stays. */
+function isAstray({ row, header }: Written, place: Place, after: Grid): boolean {
+  const home = after.column(deliveryHeader);
+  if (home !== -1 && place.column !== home) return true;
+  return Object.entries(row).some(([name, value]) => {
+    const [column, landed] = [after.column(name), header?.indexOf(name) ?? -1];
+    if (value === '' || column === -1 || landed === -1 || landed === column) return false;
+    return !isSame(after.at(place.row, column), value) && isSame(after.at(place.row, landed), value);
+  });
+}
+
+/** The columns that a row was written to. Where nobody knows any more, those that show its values in a wrong place. */
+function landedColumns({ row, header }: Written, place: Place, after: Grid): number[] {
+  const values = Object.entries(row);
+  if (header !== null) {
+    return values
+      .map(([name, value]) => ({ column: header.indexOf(name), value }))
+      .filter(({ column, value }) => column !== -1 && isSame(after.at(place.row, column), value))
+      .map(({ column }) => column);
+  }
+  const strays = values.filter(
+    ([name, value]) => value !== '' && !isSame(after.cell(place.row, name), value),
+  );
+  return (after.rows[place.row] ?? []).flatMap((cell, column) =>
+    strays.some(([name, value]) => after.header[column] !== name && isSame(cell, value)) ? [column] : [],
+  );
+}
+
+function valueIn(cells: Row | null, header: readonly string[], name: string): Cell | null {
+  const column = name === '' ? -1 : header.indexOf(name);
+  return column === -1 || cells === null ? null : (cells[column] ?? '');
+}
+
+/** Sheets keeps neither control characters nor every kind of line break. */
+function isSame(cell: Cell, value: Cell): boolean {
+  return cell === value || plainText(cell) === plainText(value);
+}
+
+function plainText(value: Cell): string {
+  return String(value)
+    .replace(/\p{Cc}+/gu, ' ')
+    .trim();
+}

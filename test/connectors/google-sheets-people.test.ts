@@ -1,0 +1,381 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { RowRequest, SheetMessage } from '../../connectors/google-sheets/message.ts';
+import type { Sink } from '../../src/connector.ts';
+import type { Outcome } from '../../src/model.ts';
+import type { Grid } from '../sandbox/sheets/grid.ts';
+import type { SheetsSandbox } from '../sandbox/sheets.ts';
+import { calls, connect, connected, given, requestFor, update } from './google-sheets-fixtures.ts';
+
+const people = [
+  ['Candidate', 'Status', 'Notes', 'Delivery'],
+  ['a', 'old', 'about a', 'dlv_00000000000000000000000000_1'],
+  ['b', 'old', 'about b', 'dlv_00000000000000000000000000_2'],
+  ['c', 'old', 'about c', 'typed by hand'],
+] as const;
+
+/** A sheet that people work in, with a sink that has written there before. */
+async function inUse() {
+  const { sandbox, sink } = await connected();
+  given(sandbox, 'Results', people);
+  await sink.deliver(requestFor({ row: { Candidate: 'first', Status: 'old' } }));
+  const tab = sandbox.document.tab('Results')!;
+  calls(sandbox);
+  return { sandbox, sink, tab, byName: () => byCandidate(sandbox) };
+}
+
+const byCandidate = (sandbox: SheetsSandbox) =>
+  Object.fromEntries(sandbox.rows('Results').map((row) => [String(row['Candidate']), row]));
+
+const noteOf = (outcome: Outcome | undefined) =>
+  outcome?.outcome === 'delivered' ? outcome.note : `not delivered: ${JSON.stringify(outcome)}`;
+
+const add = (Candidate: string, Status = 'new') => requestFor({ row: { Candidate, Status } });
+
+/** Puts a column of a person's before another one, with what they typed into it. */
+function insertColumn(tab: Grid, before: number, values: readonly string[]): void {
+  tab.insertColumns(before, 1);
+  tab.write(
+    0,
+    before,
+    values.map((value) => [value]),
+  );
+}
+
+const scores = ['Score', '97', '98', '99', '100'];
+
+describe('a row that is added', () => {
+  test('follows a column that somebody inserted since the last one', async () => {
+    const { sandbox, sink, tab } = await inUse();
+    insertColumn(tab, 1, scores);
+    const request = add('d');
+    expect(noteOf(await sink.deliver(request))).toBeUndefined();
+    expect(sandbox.cells('Results')[5]).toEqual(['d', '', 'new', '', request.deliveryId]);
+    expect(sandbox.rows('Results').map(({ Score }) => Score)).toEqual(['97', '98', '99', '100', '']);
+  });
+
+  test.for<[string, (tab: Grid) => void]>([
+    ['inserts a column', (tab) => insertColumn(tab, 1, scores)],
+    ['inserts two columns', (tab) => tab.insertColumns(0, 2)],
+    ['moves the columns', (tab) => tab.moveColumn(3, 0)],
+    ['swaps two columns', (tab) => tab.moveColumn(1, 0)],
+    ['inserts a row', (tab) => tab.insertRows(2, 1)],
+    ['inserts a row above the header', (tab) => tab.insertRows(0, 1)],
+    ['deletes a row', (tab) => tab.deleteRow(2)],
+    ['sorts the rows', (tab) => tab.sortBy(0, true)],
+    ['types into the row below', (tab) => tab.write(5, 0, [['mine', 'typed', 'below', '']])],
+  ])('stands under its headers, and writes nothing over, where somebody %s meanwhile', async ([, edit]) => {
+    const { sandbox, sink, tab } = await inUse();
+    sandbox.person.before('a write', () => edit(tab));
+    const requests = [add('x', 'one'), add('y', 'two')];
+    const outcomes = await sink.deliverMany!(requests);
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['delivered', 'delivered']);
+    const cells = sandbox.cells('Results');
+    const header = cells.find((row) => row.includes('Delivery'))!;
+    const rows = cells.map((row) => Object.fromEntries(header.map((name, at) => [name, row[at] ?? ''])));
+    for (const [index, [Candidate, Status]] of [
+      ['x', 'one'],
+      ['y', 'two'],
+    ].entries()) {
+      const ours = rows.filter(({ Delivery }) => Delivery === requests[index]!.deliveryId);
+      expect(ours).toMatchObject([{ Candidate, Status, Notes: '' }]);
+      expect(Object.values(ours[0] ?? {}).filter((cell) => cell !== '')).toHaveLength(3);
+    }
+    const typed = ['about a', 'about c', 'old', 'typed by hand', 'Notes'];
+    expect(typed.filter((text) => !cells.flat().includes(text))).toEqual([]);
+  });
+
+  test('says that it was moved, and that its tab was renamed', async () => {
+    const { sandbox, sink, tab } = await inUse();
+    sandbox.person.before('a write', () => {
+      insertColumn(tab, 1, scores);
+      tab.title = 'Old results';
+    });
+    const outcome = await sink.deliver(add('d'));
+    expect(outcome).toMatchObject({ receipt: { range: "'Old results'!A6:E6" } });
+    expect(noteOf(outcome)).toMatch(/put where it belongs.*renamed to Old results/);
+    expect(sandbox.cells('Old results')[5]).toMatchObject(['d', '', 'new', '', expect.any(String)]);
+  });
+
+  test('goes below the table and not below boxes that are filled down in advance, and moves them', async () => {
+    const { sandbox, sink } = await connected();
+    const empty = Array.from({ length: 900 }, () => ['', false, '']);
+    given(sandbox, 'Results', [['Candidate', 'Checked', 'Delivery'], ['a', true, 'dlv_a_1'], ...empty]);
+    await sink.deliver(requestFor({ row: { Candidate: 'b', Checked: false } }));
+    await sink.deliver(add('c'));
+    expect(sandbox.rows('Results').slice(0, 3)).toMatchObject([
+      { Candidate: 'a', Checked: true },
+      { Candidate: 'b', Checked: false },
+      { Candidate: 'c', Status: 'new' },
+    ]);
+    const checked = sandbox.cells('Results').map((row) => row[1]);
+    expect(checked.filter((cell) => cell === false)).toHaveLength(901);
+  });
+
+  test('finds room where the table fills the tab to its last row', async () => {
+    const { sandbox, sink } = await connected();
+    given(sandbox, 'Results', people);
+    const tab = sandbox.document.tab('Results')!;
+    tab.rowCount = 4;
+    expect(noteOf(await sink.deliver(add('d')))).toBeUndefined();
+    expect(sandbox.cells('Results')).toHaveLength(5);
+  });
+
+  test('goes below the last row of a large tab, of which only the end is read', async () => {
+    const { sandbox, sink } = await connected();
+    given(sandbox, 'Results', people);
+    const tab = sandbox.document.tab('Results')!;
+    tab.rowCount = 20_000;
+    await sink.deliver(add('d'));
+    // Below the last row with an id is one by hand.
+    tab.write(5, 0, [['by hand']]);
+    await sink.deliver(add('e'));
+    tab.deleteRow(4);
+    await sink.deliver(add('f'));
+    const names = sandbox.rows('Results').map((row) => row['Candidate']);
+    expect(names).toEqual(['a', 'b', 'c', 'by hand', 'e', 'f']);
+  });
+
+  test('that landed wrongly just before a crash is found and put right, not added again', async () => {
+    const { sandbox, sink, tab } = await inUse();
+    sandbox.person.before('a write', () => insertColumn(tab, 1, scores));
+    sandbox.faults.only = ['values.append', 'spreadsheets.batchUpdate'];
+    sandbox.faults.once({ kind: 'drop', commit: true });
+    const request = add('d');
+    expect(await sink.deliver(request)).toMatchObject({ outcome: 'unknown' });
+    const restarted = await connect(sandbox);
+    expect(await restarted.find!(request)).toEqual({ found: null });
+    expect(noteOf(await restarted.deliver({ ...request, attempt: 2 }))).toBeUndefined();
+    expect(sandbox.cells('Results')[5]).toEqual(['d', '', 'new', '', request.deliveryId]);
+    expect(sandbox.cells('Results')).toHaveLength(6);
+  });
+});
+
+describe('a row that is updated', () => {
+  test('leaves a column alone that somebody inserted since the last one, and what they typed', async () => {
+    const { sandbox, sink, tab, byName } = await inUse();
+    insertColumn(tab, 1, scores);
+    expect(noteOf(await sink.deliver(update('b', 'new')))).toBeUndefined();
+    expect(byName()).toMatchObject({
+      a: { Score: '97', Status: 'old' },
+      b: { Score: '98', Status: 'new', Notes: 'about b' },
+    });
+    expect(sandbox.cells('Results')).toHaveLength(5);
+  });
+
+  const unharmed = {
+    a: { Status: 'old', Notes: 'about a' },
+    b: { Status: 'new', Notes: 'about b' },
+    c: { Status: 'old', Notes: 'about c', Delivery: 'typed by hand' },
+    first: { Status: 'old', Notes: '' },
+  };
+
+  test.for<[string, (tab: Grid) => void]>([
+    ['sorts the rows', (tab) => tab.sortBy(0, true)],
+    ['inserts a row above it', (tab) => tab.insertRows(1, 1)],
+    ['sorts by another column', (tab) => tab.sortBy(2)],
+    ['moves the columns', (tab) => tab.moveColumn(3, 0)],
+    ['moves a column of their own between', (tab) => tab.moveColumn(2, 1)],
+    ['swaps columns of ours', (tab) => tab.moveColumn(1, 0)],
+    ['inserts a row above the header', (tab) => tab.insertRows(0, 1)],
+  ])(
+    'is the right one, and what it wrote over is put back, where somebody %s meanwhile',
+    async ([, edit]) => {
+      const { sandbox, sink, tab } = await inUse();
+      sandbox.person.before('a write', () => edit(tab));
+      const request = update('b', 'new');
+      const outcome = await sink.deliver(request);
+      expect(outcome).toMatchObject({ outcome: 'delivered' });
+      expect(noteOf(outcome) ?? '').not.toContain('lost');
+      const cells = sandbox.cells('Results').filter((row) => row.some((cell) => cell !== ''));
+      const [header = [], ...rows] = cells;
+      const at = (name: string) => header.indexOf(name);
+      const found = rows.map((row) => [
+        row[at('Candidate')],
+        { Status: row[at('Status')], Notes: row[at('Notes')] ?? '', Delivery: row[at('Delivery')] },
+      ]);
+      expect(found).toHaveLength(4);
+      expect(Object.fromEntries(found)).toMatchObject({
+        ...unharmed,
+        b: { ...unharmed.b, Delivery: request.deliveryId },
+      });
+    },
+  );
+
+  test('does not hide that it wrote over what nobody had read', async () => {
+    const { sandbox, sink, tab, byName } = await inUse();
+    sandbox.person.before('a write', () => insertColumn(tab, 1, scores));
+    const request = update('b', 'new');
+    const outcome = await sink.deliver(request);
+    expect(noteOf(outcome)).toMatch(/column Score .* may be lost.*version history/);
+    expect(byName()).toMatchObject({
+      a: { Score: '97' },
+      b: { Score: '', Status: 'new', Notes: 'about b', Delivery: request.deliveryId },
+    });
+  });
+
+  test('and others that somebody swapped meanwhile end with what is theirs', async () => {
+    const { sandbox, sink, tab, byName } = await inUse();
+    sandbox.person.before('a write', () => tab.rows.splice(1, 2, tab.rows[2]!, tab.rows[1]!));
+    await sink.deliverMany!([update('a', 'one'), update('b', 'two')]);
+    expect(byName()).toMatchObject({
+      a: { Status: 'one', Notes: 'about a' },
+      b: { Status: 'two', Notes: 'about b' },
+    });
+  });
+
+  test('keeps what somebody typed into it right after', async () => {
+    const { sandbox, sink, tab, byName } = await inUse();
+    sandbox.person.before('a write', () => {});
+    sandbox.person.before('values.batchGet', () => tab.write(2, 1, [['by hand']]));
+    expect(noteOf(await sink.deliver(update('b', 'new')))).toBeUndefined();
+    expect(byName()).toMatchObject({ b: { Status: 'by hand' } });
+  });
+
+  test('whose column was renamed meanwhile says so', async () => {
+    const { sandbox, sink, tab } = await inUse();
+    sandbox.person.before('a write', () => tab.write(0, 1, [['State']]));
+    expect(noteOf(await sink.deliver(update('b', 'new')))).toContain('renamed or removed the column Status');
+    expect(sandbox.cells('Results')[2]!.slice(0, 3)).toEqual(['b', 'new', 'about b']);
+  });
+});
+
+describe('many rows', () => {
+  const kinds = ['insert', 'type', 'move', 'row', 'rename', 'sort', 'delete', 'remove'] as const;
+  const edit = fc.record({ kind: fc.constantFrom(...kinds), at: fc.nat({ max: 5 }), to: fc.nat({ max: 5 }) });
+  const message = fc.record({ name: fc.constantFrom('a', 'b', 'c', 'd'), isKeyed: fc.boolean() });
+  const round = fc.record({
+    messages: fc.array(message, { minLength: 1, maxLength: 4 }),
+    edit: fc.option(edit),
+    betweenReads: fc.boolean(),
+  });
+
+  /** Edits as a person does; what they type is of one kind that nobody else writes. */
+  function carryOut(tab: Grid, { kind, at, to }: { kind: string; at: number; to: number }, mark: string) {
+    const width = tab.rows[0]!.length;
+    const own = tab.rows[0]!.findIndex((name) => String(name).startsWith('mine'));
+    if (kind === 'insert') insertColumn(tab, Math.min(at, width), [`mine ${mark}`]);
+    if (kind === 'type' && own !== -1 && tab.rows.length > 1) {
+      tab.write(1 + (at % (tab.rows.length - 1)), own, [[`typed ${mark}`]]);
+    }
+    if (kind === 'move') tab.moveColumn(at % width, to % width);
+    if (kind === 'row') tab.insertRows(1 + at, 1);
+    if (kind === 'rename' && own !== -1) tab.write(0, own, [[`mine ${mark}`]]);
+    if (kind === 'sort') tab.sortBy(at % width, to % 2 === 0);
+    if (kind === 'delete' && own !== -1) tab.deleteColumn(own);
+    if (kind !== 'remove' || tab.rows.length < 2) return '';
+    const row = 1 + (at % (tab.rows.length - 1));
+    const [Candidate = ''] = tab.rows[row]!.slice(tab.rows[0]!.indexOf('Candidate'));
+    tab.deleteRow(row);
+    return String(Candidate);
+  }
+
+  test('stand once each under their headers, whatever people do between a read and a write', async () => {
+    const { sandbox, sink } = await connected();
+    let run = 0;
+    const property = fc.asyncProperty(fc.array(round, { minLength: 1, maxLength: 5 }), async (rounds) => {
+      const title = `Run ${(run += 1)}`;
+      given(sandbox, title, [['Candidate', 'Status', 'Delivery']]);
+      const tab = sandbox.document.tab(title)!;
+      const added = new Map<string, string>();
+      const keyed = new Map<string, string>();
+      const removed = new Set<string>();
+      let notes = '';
+      for (const [index, { messages, edit: change, betweenReads }] of rounds.entries()) {
+        const call = betweenReads ? 'values.batchGet' : 'a write';
+        if (change) {
+          sandbox.person.before(call, () => void removed.add(carryOut(tab, change, `${run}-${index}`)));
+        }
+        const requests = messages.map(({ name, isKeyed }, n) => {
+          const Candidate = isKeyed ? `key ${name}` : `row ${index}-${n}`;
+          const row = { Candidate, Status: `status ${run}-${index}-${n}` };
+          const request = requestFor({ tab: title, row, ...(isKeyed && { key: 'Candidate' }) });
+          (isKeyed ? keyed : added).set(Candidate, request.deliveryId);
+          return request;
+        });
+        for (const outcome of await sink.deliverMany!(requests)) {
+          expect(outcome).toMatchObject({ outcome: 'delivered' });
+          notes += noteOf(outcome) ?? '';
+        }
+      }
+      const rows = sandbox.rows(title).filter((row) => Object.values(row).some((cell) => cell !== ''));
+      for (const [Candidate, Delivery] of [...added, ...keyed]) {
+        const ours = rows.filter((row) => row['Delivery'] === Delivery);
+        const isGone = removed.has(Candidate) || notes.includes(Delivery);
+        expect(ours).toMatchObject(isGone && ours.length === 0 ? [] : [{ Candidate }]);
+        expect(rows.filter((row) => row['Candidate'] === Candidate)).toEqual(ours);
+      }
+      const statuses = rows.map(({ Status }) => Status).filter((cell) => cell !== '');
+      expect(statuses).toHaveLength(rows.filter(({ Candidate }) => Candidate !== '').length);
+      expect(statuses.every((cell) => String(cell).startsWith('status'))).toBe(true);
+      const mine = rows.flatMap((row) =>
+        Object.entries(row).flatMap(([name, cell]) => (name.startsWith('mine') ? [cell] : [])),
+      );
+      expect(mine.filter((cell) => cell !== '' && !String(cell).startsWith('typed'))).toEqual([]);
+    });
+    await fc.assert(property, { numRuns: 40 });
+  });
+});
+
+describe('reading back', () => {
+  /** Lets the call after the next write fail. */
+  function failAfterWriting(sandbox: SheetsSandbox): void {
+    sandbox.person.before('a write', () => {
+      sandbox.faults.only = ['values.batchGet'];
+      sandbox.faults.once({ kind: 'rate-limit', retryAfterS: 7 });
+    });
+  }
+
+  async function again(sink: Sink<SheetMessage>, request: RowRequest, outcome: Outcome): Promise<Outcome> {
+    if (outcome.outcome !== 'retry') throw new Error(JSON.stringify(outcome));
+    const progress = JSON.parse(JSON.stringify(outcome.progress)) as RowRequest['progress'];
+    return sink.deliver({ ...request, attempt: 2, progress });
+  }
+
+  test.for([
+    ['added', () => add('d')],
+    ['updated', () => update('b', 'new')],
+  ] as const)('is done later where it failed, and a row is not %s again', async ([, request]) => {
+    const { sandbox, sink } = await inUse();
+    failAfterWriting(sandbox);
+    const made = request();
+    const outcome = await sink.deliver(made);
+    expect(outcome).toMatchObject({ outcome: 'retry', reason: 'rate_limited', retryAfterMs: 7000 });
+    calls(sandbox);
+    expect(noteOf(await again(sink, made, outcome))).toBeUndefined();
+    expect(calls(sandbox)).not.toContain('batchUpdate');
+    const ids = sandbox.rows('Results').map((row) => row['Delivery']);
+    expect(ids.filter((id) => id === made.deliveryId)).toHaveLength(1);
+  });
+
+  test('later still puts right what landed wrongly', async () => {
+    const { sandbox, sink, tab, byName } = await inUse();
+    failAfterWriting(sandbox);
+    sandbox.person.before('values.batchGet', () => {});
+    const made = update('b', 'new');
+    sandbox.person.meanwhile = (call) => {
+      if (call !== 'spreadsheets.batchUpdate') return;
+      sandbox.person.meanwhile = () => {};
+      tab.moveColumn(2, 1);
+    };
+    const outcome = await sink.deliver(made);
+    expect(noteOf(await again(sink, made, outcome))).toContain('put where it belongs');
+    expect(byName()).toMatchObject({ b: { Status: 'new', Notes: 'about b', Delivery: made.deliveryId } });
+  });
+
+  test('says that a row is gone which somebody deleted at once', async () => {
+    const { sandbox, sink, tab } = await inUse();
+    sandbox.person.before('a write', () => {});
+    sandbox.person.before('values.batchGet', () => tab.deleteRow(5));
+    expect(noteOf(await sink.deliver(add('d')))).toContain('not there any more');
+  });
+
+  test('ends where somebody goes on changing the sheet, and says so', async () => {
+    const { sandbox, sink, tab } = await inUse();
+    sandbox.person.meanwhile = (call) => {
+      if (call === 'spreadsheets.batchUpdate') tab.insertColumns(0, 1);
+    };
+    expect(noteOf(await sink.deliver(add('d')))).toContain('goes on changing the sheet');
+    expect(sandbox.calls.length).toBeLessThan(20);
+  });
+});
