@@ -54,6 +54,7 @@ function planOf(count: number, whenOf: (index: number) => When): Plan {
     alerts: [],
     test: (testId) => catalog.get(testId) ?? { id: testId, channel: null },
     testIds: indexes,
+    mask: (text) => text,
   };
 }
 

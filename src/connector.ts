@@ -17,7 +17,7 @@ export { httpFailure, WatchedFetch } from './connector/watched-fetch.ts';
 export type { CallFailure, CallResult, HttpFailure } from './connector/watched-fetch.ts';
 export { filler, oneLine, slot } from './connector/text.ts';
 export type { Outline };
-export { masker } from './mask.ts';
+export { masker, partsOfUrl } from './mask.ts';
 
 /**
  * How a value becomes harmless in the place where a template prints it. `path` leads to the string inside of the

@@ -4,10 +4,11 @@ import { eventIds } from './ids.ts';
 import type { Event } from './model.ts';
 import type { Inbox } from './receiver/inbox.ts';
 import { decide } from './rules/decide.ts';
-import type { Store } from './store/store.ts';
+import type { RejectedRequest, Store } from './store/store.ts';
 
 /** How many refused requests are kept to look at. */
 const rejectedKept = 1000;
+const keptBodyLength = 2048;
 
 export interface IntakeParts {
   readonly store: Store;
@@ -22,8 +23,10 @@ export interface IntakeParts {
 /** The way in: an event that the receiver took is decided by today's rules and kept with its deliveries, in one commit. */
 export function createIntake({ store, config, wake, log, nextId = eventIds() }: IntakeParts): Inbox {
   return {
-    async accept({ event: received, raw, correlationId, receivedAt }) {
+    async accept({ event: received, raw, correlationId: given, receivedAt }) {
       const { plan, idempotency } = config();
+      // Some senders put their token into every header; it would be kept, shown and rendered.
+      const correlationId = given && config().mask(given);
       const event: Event = { id: nextId(receivedAt), ...received, raw, correlationId, receivedAt };
       const deliveries = decide(plan, event, receivedAt);
       const arrival = { event, configId: plan.id, deliveries, windowMs: idempotency.windowMs };
@@ -32,9 +35,19 @@ export function createIntake({ store, config, wake, log, nextId = eventIds() }: 
       return acceptance;
     },
     keepRejected(request) {
-      store.keepRejected(request, rejectedKept).catch((error: unknown) => {
+      store.keepRejected(masked(request, config()), rejectedKept).catch((error: unknown) => {
         log.error({ err: error, status: request.status }, 'a refused request could not be kept');
       });
     },
+  };
+}
+
+function masked(request: RejectedRequest, config: Config): RejectedRequest {
+  const mask = (text: string) => config.mask(text);
+  return {
+    ...request,
+    correlationId: request.correlationId && mask(request.correlationId),
+    faults: request.faults.map(mask),
+    body: mask(request.body).slice(0, keptBodyLength),
   };
 }

@@ -221,3 +221,66 @@ function starred(text: string, found: readonly Range[]): string {
   }
   return shown.join('') + text.slice(end);
 }
+
+/** Words that a credential is called by, wherever they are in its name. */
+const secretWords = /token|secret|pass|pwd|key|cred|auth|cookie|session|signature|bearer|jwt/i;
+/** Those that are too short for that. */
+const secretParts = /(?:^|[^a-z])(?:pw|pin|otp|sig|dsn|sas|salt|hmac)(?:[^a-z]|$)/i;
+
+/** Whether what has this name is a credential: a variable, a header, a key of a body or of a URL's query. */
+export const namesSecret = (name: string): boolean => secretWords.test(name) || secretParts.test(name);
+
+/** What is secret in a URL that is not so as a whole: its password, what is named like a secret, and what nobody would call anything. */
+export function secretsOfUrl(text: string): string[] {
+  const url = URL.parse(text);
+  if (!url) return [];
+  const values = [...url.searchParams].filter(([name]) => namesSecret(name)).map(([, value]) => value);
+  return [...urlPasswords(text), ...values, ...partsOf(url).filter(looksRandom)];
+}
+
+/** What is secret by itself of a URL that is a secret: who knows the end of a webhook's can call it. */
+export function partsOfUrl(text: string): string[] {
+  const url = URL.parse(text);
+  if (!url) return [];
+  const last = url.pathname.split('/').findLast((part) => part !== '') ?? '';
+  const isNoWord = last.length >= 12 || (last.length >= shortestPart && /[^a-z]/.test(last));
+  const values = [...url.searchParams.values()];
+  return [
+    ...urlPasswords(text),
+    ...values,
+    ...partsOf(url).filter(looksRandom),
+    ...(isNoWord ? spellings(last) : []),
+  ];
+}
+
+/** The password inside of a URL, as written and decoded. */
+export function urlPasswords(text: string): string[] {
+  const password = URL.parse(text)?.password ?? '';
+  const written = /:\/\/[^/@:]*:([^/]*)@/.exec(text)?.[1] ?? '';
+  return password === '' ? [] : [password, written, decoded(password)].filter((part) => part !== '');
+}
+
+const partsOf = (url: URL): string[] =>
+  [...url.pathname.split('/'), ...url.searchParams.values()].flatMap(spellings);
+
+const spellings = (part: string): string[] => [part, decoded(part)];
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** A shorter part of an address is as likely a word of any text. */
+const shortestPart = 8;
+
+/** Letters with digits among them, capitals here and there, or without an end: no word of a language. */
+function looksRandom(part: string): boolean {
+  if (part.length < shortestPart) return false;
+  return part.split(/[^A-Za-z0-9]+/).some((word) => {
+    const isMixed = word.length >= 6 && /\d/.test(word) && /[A-Za-z]/.test(word);
+    return isMixed || word.length >= 24 || /^[A-Z]{12,}$|[a-z][A-Z].*[a-z][A-Z]/.test(word);
+  });
+}

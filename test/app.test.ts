@@ -1,8 +1,8 @@
-import { writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { startApp } from '../src/app.ts';
-import { base, jsonLines, post, run, serving, settled, workplace } from './commands/tools.ts';
+import { base, endpoint, jsonLines, post, run, serving, settled, workplace } from './commands/tools.ts';
 import { startTools, type Tools } from './sandbox/tools.ts';
 
 /** The specification's sample request, in both of its variants. */
@@ -225,6 +225,47 @@ test('a sink that hangs holds up no other', async () => {
   const states = stories.flatMap(({ deliveries }) => deliveries.filter(({ sink }) => sink === 'ats'));
   expect(states.map(({ state }) => state)).toEqual(['sending', 'sending']);
   await tools.http.stop();
+});
+
+test('no secret gets into the store or out of a command, whoever says it', async () => {
+  const { folder, write } = await workplace();
+  const http = await endpoint();
+  const [token, word, other] = ['receiver-token-0123', 'rule-token-4567', 'key/of 89&ats'];
+  const file = await write(
+    'config.yaml',
+    `${base(folder).replace('receiver: {', `receiver: { token: "\${RECEIVER_TOKEN}",`)}
+catalog: { 1234567: { name: Seven, team: "\${RULE_TOKEN}" } }
+sinks: { ats: { connector: webhook, url: "${http.url}", headers: { X-Api-Key: "\${ATS}" }, allowPrivate: true } }
+rules:
+  - name: all
+    when: { test.team: "\${RULE_TOKEN}" }
+    then: [ { sink: ats, digest: { every: 1s, by: test.team }, body: { team: "{{ test.team }}" } } ]
+`,
+  );
+  const env = { RECEIVER_TOKEN: token, RULE_TOKEN: word, ATS: other };
+  http.faults.once({ kind: 'status', status: 410, body: { said: other.replace('/', '\\/'), team: word } });
+  const app = await serving(file, env);
+  const url = { receiverUrl: `${app.receiverUrl}?token=${token}` };
+  const { eventId } = await post(url, { candidateId: 'Dana' }, `cor ${token}`);
+  await post(url, { candidateId: '', padding: 'x'.repeat(1_960), said: token }, token);
+  await settled(file, env);
+  const ran = await Promise.all(
+    [
+      ['event', eventId],
+      ['event', eventId, '--json'],
+      ['events', '--json'],
+      ['events', '--rejected'],
+      ['explain', '--status', 'Completed', '--test', '1234567'],
+    ].map((argv) => run([...argv, '--config', file], env)),
+  );
+  const files = (await readdir(folder)).filter((name) => name.startsWith('connector.db'));
+  const stored = await Promise.all(files.map((name) => readFile(`${folder}/${name}`, 'latin1')));
+  const shown = [...ran.map(({ out }) => out), ...stored].join('\n');
+  expect(shown).toContain('cor ***');
+  expect(ran[0]?.out).toContain("the test's team is ***");
+  expect(ran[2]?.out).toContain('"state":"dead"');
+  for (const secret of [token, token.slice(0, 12), word, other, 'key\\/of'])
+    expect(shown).not.toContain(secret);
 });
 
 describe('a changed config', () => {

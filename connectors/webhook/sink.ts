@@ -1,5 +1,5 @@
 import { Pool } from 'undici';
-import { masker } from '../../src/connector.ts';
+import { masker, partsOfUrl } from '../../src/connector.ts';
 import type { AttemptRequest, Secret, Sink } from '../../src/connector.ts';
 import type { Outcome } from '../../src/model.ts';
 import { checkReceiver } from './check.ts';
@@ -100,7 +100,11 @@ const utf8Bytes = (value: string): string =>
 function masking({ url, headers = {}, secret = [] }: WebhookOptions): (result: Exchange) => Exchange {
   const password = url.login?.password.reveal() ?? '';
   const given = [...Object.values(headers), ...[secret].flat()].map((each) => each.reveal());
-  const inUrl = [url.path, ...url.query.slice(1).split(/[&=]/), ...new URLSearchParams(url.query).values()];
+  const inUrl = [
+    url.path,
+    ...url.query.slice(1).split(/[&=]/),
+    ...partsOfUrl(url.origin + url.path + url.query),
+  ];
   const shown = masker([base64(`${url.login?.user}:${password}`), password, ...given, ...inUrl]);
   return (result) => {
     if ('error' in result) return result;

@@ -23,6 +23,8 @@ export interface ActionReading extends Reading {
   readonly hours: ReadonlyMap<string, Hours | null>;
   /** Changes with the catalog. */
   readonly catalogId: string;
+  /** Stars secrets out; it knows them when all has been read. */
+  readonly mask: (text: string) => string;
 }
 
 /** Compiles one entry of a `then` as it is in a plan's source; reports what is wrong with it and returns null. */

@@ -1,8 +1,8 @@
 import type { AnyConnector } from '../connector.ts';
 import type { Json, JsonMap } from '../model.ts';
-import type { Hours } from '../rules/calendar.ts';
 import type { Action, Digest } from '../rules/plan.ts';
 import type { CompiledFields } from '../templates/templates.ts';
+import type { ActionReading } from './action.ts';
 import { contentId } from './canonical.ts';
 import { toDigest } from './digest.ts';
 import type { Path } from './fault.ts';
@@ -39,15 +39,17 @@ export function own(action: JsonMap): Record<string, Json> {
 export const placeKeysOf = ({ laneKeys = [], placeKeys = [] }: AnyConnector): Set<string> =>
   new Set([...laneKeys, ...placeKeys] as string[]);
 
-/** `hours` and `catalogId`: see ActionReading. */
+/** See ActionReading. */
+type Surroundings = Pick<ActionReading, 'hours' | 'catalogId' | 'mask'>;
+
 export function toAction(
   action: ReadAction & { readonly value: object },
   fields: CompiledFields,
-  { hours: allHours, catalogId }: { hours: ReadonlyMap<string, Hours | null>; catalogId: string },
+  surroundings: Surroundings,
 ): Action {
   const { place, connector, value, digest } = action;
   const { sink } = value;
-  const hours = allHours.get(value.hours ?? '') ?? null;
+  const hours = surroundings.hours.get(value.hours ?? '') ?? null;
   const fixed = own(value);
   return {
     rule: place.rule,
@@ -55,14 +57,14 @@ export function toAction(
     sink,
     connector: connector.name,
     hours,
-    digest: digest && toDigest(digest, hours?.timeZone ?? 'UTC', apart(action, fields, catalogId)),
+    digest: digest && toDigest(digest, hours?.timeZone ?? 'UTC', apart(action, fields, surroundings)),
     render: (data) => fields.render(data),
     lane(data) {
       if (!connector.lane) return sink;
       const rendered = fields.render(data, connector.laneKeys);
       if ('fault' in rendered) return sink;
       const lane = connector.lane({ ...fixed, ...rendered.fields });
-      return lane === '' ? sink : `${sink} ${lane}`;
+      return lane === '' ? sink : `${sink} ${concealed(lane, surroundings)}`;
     },
   };
 }
@@ -71,14 +73,20 @@ export function toAction(
 function apart(
   { connector, written }: ReadAction,
   fields: CompiledFields,
-  catalogId: string,
-): Pick<Digest, 'place' | 'contentId'> {
+  surroundings: Surroundings,
+): Pick<Digest, 'place' | 'contentId' | 'conceal'> {
   const placeKeys = [...placeKeysOf(connector)];
   return {
     place(data) {
       const rendered = fields.render(data, placeKeys);
       return 'fault' in rendered ? null : rendered.fields;
     },
-    contentId: contentId([written, catalogId]).slice(0, 16),
+    contentId: contentId([written, surroundings.catalogId]).slice(0, 16),
+    conceal: (group) => concealed(group, surroundings),
   };
+}
+
+/** Kept in the store: a text with a secret in it only tells whether it is the same as another one. */
+function concealed(text: string, { mask }: Pick<Surroundings, 'mask'>): string {
+  return mask(text) === text ? text : `*** ${contentId(text).slice(0, 16)}`;
 }

@@ -5,7 +5,7 @@ import { checkNoConnector, checkUnused } from './checks/checks.ts';
 import { crossChecks } from './checks/cross-checks.ts';
 import type { Fault, Report } from './fault.ts';
 import { error, pathText, warning } from './fault.ts';
-import { findSecrets, masker, type FoundSecret } from './mask.ts';
+import { findSecrets, lateMasker, type FoundSecret } from './mask.ts';
 import type { PlanSource } from './plan-source.ts';
 import { actionsOf, entries, planKeys, planSource } from './plan-source.ts';
 import { buildingPlan } from './plan.ts';
@@ -45,6 +45,7 @@ export type Running = Omit<Parts, 'scenarios'> & Pick<Composed, 'mask'>;
 interface Composing extends Reading {
   readonly connectors: LoadOptions['connectors'];
   readonly mayLack?: readonly string[];
+  readonly mask: (text: string) => string;
 }
 
 /** The keys that a config may have at its top. */
@@ -56,13 +57,15 @@ export function compose(value: Json, options: LoadOptions): Composed {
   const { faults, report } = collector(referenceFaults(value, values, options.mayLack));
   const config = readTop(value, report);
   const { connectors, mayLack = [] } = options;
-  const reading = { resolve: lenient(values), report, connectors, mayLack };
+  const { mask, learn } = lateMasker();
+  const reading = { resolve: lenient(values), report, mask, connectors, mayLack };
   const parts = runThrough(readingParts(config, reading));
   const scenarios = readScenarios(config['scenarios'], reading);
   const secrets = secretsOf(parts);
   for (const fault of crossChecks(config, { ...parts, scenarios }, secrets)) report(fault);
   const unused = checkUnused(parts.source, parts.sinks.keys());
-  const mask = masker(values.secretsAmong(secrets.map((secret) => secret.value)));
+  values.keepNamed(value);
+  learn(values.secretsAmong(secrets.map((secret) => secret.value)));
   return { ...parts, scenarios, faults, unused, mask, isFileMissing: values.isFileMissing };
 }
 
@@ -74,10 +77,12 @@ export function* composeChecked(value: Json, options: LoadOptions): Steps<Runnin
   };
   const config = readTop(value, report);
   yield;
-  const reading = { resolve: lenient(values), report, connectors: options.connectors };
+  const { mask, learn } = lateMasker();
+  const reading = { resolve: lenient(values), report, mask, connectors: options.connectors };
   const parts = yield* readingParts(config, reading);
   yield;
-  const mask = masker(values.secretsAmong(secretsOf(parts).map((secret) => secret.value)));
+  values.keepNamed(value);
+  learn(values.secretsAmong(secretsOf(parts).map((secret) => secret.value)));
   return { ...parts, mask };
 }
 

@@ -8,12 +8,12 @@ import { minuteOfDay } from './schema/times.ts';
 export function toDigest(
   { every, at, timezone, by, max }: ReadDigest,
   timeZone: string,
-  { place, contentId }: Pick<Digest, 'place' | 'contentId'>,
+  apart: Pick<Digest, 'place' | 'contentId' | 'conceal'>,
 ): Digest {
   const zone = { timeZone: timezone ?? timeZone };
   const windows: Windows =
     every === undefined ? { ...zone, atMinutes: listOf(at).map(minuteOfDay) } : { ...zone, everyMs: every };
-  return { windows, max, by: listOf(by).map(fieldOf), place, contentId };
+  return { windows, max, by: listOf(by).map(fieldOf), ...apart };
 }
 
 /** One value, several or none, as a list. */

@@ -1,5 +1,5 @@
 import { Secret } from '../connector.ts';
-import { masker as maskerOf } from '../mask.ts';
+import { masker as maskerOf, namesSecret, partsOfUrl, urlPasswords } from '../mask.ts';
 import { isMap, type Json } from '../model.ts';
 import type { Path } from './fault.ts';
 
@@ -7,26 +7,22 @@ import type { Path } from './fault.ts';
 export const masker = (secrets: Iterable<string>): ((text: string) => string) =>
   maskerOf([...secrets].flatMap((secret) => within(secret)));
 
-/** A secret and what else is secret in it: the password of a URL, the keys of a service account's JSON. */
-function within(secret: string): string[] {
-  return [secret, ...urlPasswords(secret), ...credentialsIn(secret)];
+/** A masker for what is compiled before all secrets are known. Until then it lets everything pass. */
+export function lateMasker(): {
+  readonly mask: (text: string) => string;
+  readonly learn: (secrets: Iterable<string>) => void;
+} {
+  let known = masker([]);
+  return {
+    mask: (text) => known(text),
+    learn: (secrets) => {
+      known = masker(secrets);
+    },
+  };
 }
 
-/** The password inside of a URL, as written and decoded. */
-export function urlPasswords(text: string): string[] {
-  if (!URL.canParse(text)) return [];
-  const { password } = new URL(text);
-  const written = /:\/\/[^/@:]*:([^/]*)@/.exec(text)?.[1] ?? '';
-  return [password, written, decode(password)].filter((part) => part !== '');
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
+/** A secret and what else is secret in it: the parts of a URL, the keys of a service account's JSON. */
+const within = (secret: string): string[] => [secret, ...partsOfUrl(secret), ...credentialsIn(secret)];
 
 function credentialsIn(text: string): string[] {
   if (!text.trimStart().startsWith('{')) return [];
@@ -34,7 +30,7 @@ function credentialsIn(text: string): string[] {
     const parsed = JSON.parse(text) as Json;
     if (!isMap(parsed)) return [];
     return Object.entries(parsed).flatMap(([key, value]) =>
-      /private_key|secret|token$|password/i.test(key) && typeof value === 'string' ? [value] : [],
+      namesSecret(key) && !/_id$|_ur[il]$/i.test(key) && typeof value === 'string' ? [value] : [],
     );
   } catch {
     return [];

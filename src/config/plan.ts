@@ -12,6 +12,7 @@ import type { ActionPlace } from './compiled-action.ts';
 import { contentId } from './canonical.ts';
 import type { Path } from './fault.ts';
 import { error, pathText, warning } from './fault.ts';
+import { lateMasker } from './mask.ts';
 import { compileHours } from './hours.ts';
 import { alertKinds, alertsSchema, catalogEntry, ruleSchema, testIdKey } from './schema/plan.ts';
 import type { PlanSource } from './plan-source.ts';
@@ -35,6 +36,8 @@ interface PartReading extends Reading {
 interface PlanReading extends Reading, Connectors {
   /** For a plan from a store, each of whose parts has faults of its own. Those of a config are reported together. */
   readonly apart?: () => PartReading;
+  /** See ActionReading. */
+  readonly mask: ActionReading['mask'];
 }
 
 /**
@@ -45,8 +48,11 @@ export async function compilePlan(source: Json, options: Surroundings & Connecto
   const values = new Values(options);
   const apart = () => partReading(values);
   const whole = apart();
-  const reading = { ...whole, apart, connectors: options.connectors };
+  const secrets = lateMasker();
+  const reading = { ...whole, apart, mask: secrets.mask, connectors: options.connectors };
   const { unusable, ...plan } = await runBesides(buildingPlan(source as PlanSource, reading));
+  values.keepNamed(source);
+  secrets.learn(values.secretsAmong([]));
   const deciding = [unusable?.deciding, whole.why()]
     .filter((why) => why !== null && why !== undefined)
     .join('; ');
@@ -103,6 +109,7 @@ export function* buildingPlan(source: PlanSource, reading: PlanReading): Steps<P
     alerts,
     test: testLookup(catalog.entries, keys),
     testIds: [...catalog.entries.keys()].map(Number),
+    mask: reading.mask,
     ...(deciding !== null && { unusable: { deciding, tests: catalog.lost } }),
   };
 }

@@ -2,7 +2,7 @@ import type { SinkConfig } from '../config/config.ts';
 import type { Delivery, Event, Outcome, RaisedNotice } from '../model.ts';
 import { StoreUnavailable, type AttemptResult, type Claimed, type Deferral } from '../store/store.ts';
 import { carryOut, type Carried, type CarryOutParts, type Deferred } from './carry-out.ts';
-import { masked, withoutWords } from './masked.ts';
+import { masked, withoutWords, type Mask } from './masked.ts';
 import { settle, type Settlement } from './settle.ts';
 import type { Ended } from './traffic.ts';
 
@@ -63,7 +63,7 @@ export async function makeCall(
     startedAt,
     shutdown,
   );
-  const carried = all.filter((one) => 'ending' in one).map((one) => shown(parts, one));
+  const carried = await Promise.all(all.filter((one) => 'ending' in one).map((one) => shown(parts, one)));
   const circumstances = { sink, startedAt, endedAt: parts.clock.now(), shutdown };
   const settled = await recordAll(parts, carried, circumstances);
   for (const one of settled) observe(parts, one);
@@ -72,14 +72,23 @@ export async function makeCall(
     .map(({ claimed, ending }) => ({ deliveryId: claimed.delivery.id, outcome: ending.outcome }));
 }
 
-function shown(parts: CallParts, carried: Carried): Carried {
-  const config = parts.config();
+async function shown(parts: CallParts, carried: Carried): Promise<Carried> {
   try {
-    return masked(carried, (text) => config.mask(text));
+    const mask = await maskFor(parts, carried.claimed.delivery);
+    return masked(carried, mask);
   } catch (error) {
     parts.callFailed(error);
     return withoutWords(carried);
   }
+}
+
+/** By an older plan a message may hold what is no secret of today's config. */
+async function maskFor(parts: CallParts, { configId }: Delivery): Promise<Mask> {
+  const config = parts.config();
+  const plan = configId === config.plan.id ? config.plan : await parts.plan(configId);
+  return 'lost' in plan || plan === config.plan
+    ? (text) => config.mask(text)
+    : (text) => config.mask(plan.mask(text));
 }
 
 /** Where a bug keeps them from being recorded together, each is recorded for itself. */

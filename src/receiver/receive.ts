@@ -77,7 +77,8 @@ function sendRefusal({ req, res }: Visit, { refusal, body }: Refused): void {
 }
 
 const keptStatuses = new Set([400, 413, 415, 422]);
-const keptBodyBytes = 2_048;
+/** More than is kept, so that a secret is not cut in two before it is found. */
+const handedBodyBytes = 4_096;
 
 function keepRejected(inbox: Inbox, visit: Visit, { refusal, body }: Refused): void {
   if (body === undefined || !keptStatuses.has(refusal.status)) return;
@@ -87,6 +88,6 @@ function keepRejected(inbox: Inbox, visit: Visit, { refusal, body }: Refused): v
     correlationId: visit.correlation.id,
     status: refusal.status,
     faults: refusal.faults ? faultLines(refusal.faults) : [refusal.detail],
-    body: body.subarray(0, keptBodyBytes).toString('utf8'),
+    body: body.subarray(0, handedBodyBytes).toString('utf8'),
   });
 }

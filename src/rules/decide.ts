@@ -17,7 +17,10 @@ export function explain(plan: Plan, event: Event, now: number): Explanation {
     action,
     planned: planned(action, event, subject, now),
   }));
-  return { rules: plan.rules.explain(subject), actions };
+  const rules = plan.rules.explain(subject).map(({ rule, matched, because }) => {
+    return { rule, matched, because: plan.mask(because) };
+  });
+  return { rules, actions };
 }
 
 const subjectOf = (plan: Plan, event: Event): Subject => ({ event, test: plan.test(event.testId) });
@@ -73,5 +76,6 @@ function groupOf(
 ): string {
   const values = digest.by.map((field) => field.read({ event, test }));
   const place = digest.place(new LazyTemplateData(event, test, rule, dueAt));
-  return JSON.stringify([rule, action, new Date(dueAt).toISOString(), values, place, digest.contentId]);
+  const agreed = [rule, action, new Date(dueAt).toISOString(), values, place, digest.contentId];
+  return digest.conceal(JSON.stringify(agreed));
 }

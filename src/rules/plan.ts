@@ -44,6 +44,8 @@ export interface Digest {
   readonly by: readonly Field[];
   /** Where the message goes, rendered: events that would go elsewhere get another one. */
   place(data: TemplateData): Json;
+  /** A group by which no secret that is in it can be read. */
+  conceal(group: string): string;
   /** Changes with what the message says, so that a reload in between cannot mix two ways to say it. */
   readonly contentId: string;
 }
@@ -71,6 +73,8 @@ export interface Plan {
   readonly test: (testId: number) => JsonMap;
   /** The tests of the catalog. */
   readonly testIds: readonly number[];
+  /** Replaces what the plan has of secrets in a text by `***`. */
+  mask(text: string): string;
   /** Of a plan from a store: what of it cannot be used any more, its actions apart. */
   readonly unusable?: Unusable;
 }

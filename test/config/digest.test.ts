@@ -2,7 +2,11 @@ import { expect, test } from 'vitest';
 import { toDigest } from '../../src/config/digest.ts';
 
 const digestBy = (by: string | string[]) =>
-  toDigest({ every: 60_000, by, max: 100 }, 'UTC', { place: () => null, contentId: '' });
+  toDigest({ every: 60_000, by, max: 100 }, 'UTC', {
+    place: () => null,
+    contentId: '',
+    conceal: (group) => group,
+  });
 
 test('a digest is told apart by the fields that it names', () => {
   expect(digestBy(['testId', 'test.team']).by.map(({ name }) => name)).toEqual(['testId', 'test.team']);

@@ -131,6 +131,47 @@ sinks:
     expect(config.mask(`x ${secret} y`)).toBe('x *** y');
   });
 
+  test.each([
+    ['ATS_PASS', 'pass-of-ats'],
+    ['ATS_PWD', 'pwd-of-ats'],
+    ['PARTNER_PIN', 'pin-of-ats'],
+    ['CREDS', 'creds-of-ats'],
+  ])('what ${%s} gives', (name, value) => {
+    const text = `rules: [ { name: a, when: {}, then: [ { sink: page, text: "x \${${name}}" } ] } ]`;
+    expect(load(text, { [name]: value }).mask(`x ${value} y`)).toBe('x *** y');
+  });
+
+  test.each([
+    ['fields: { Password: "${X}" }', 'named-by-its-key'],
+    ['fields: { token: [ "a ${X} b" ] }', 'in-a-list'],
+  ])('what stands under a name of a secret: %s', (fields, value) => {
+    const text = `catalog: { 1: { ${fields.replace('fields: {', '').replace(/}$/, '')} } }`;
+    expect(load(text, { X: value }).mask(`x ${value} y`)).toBe('x *** y');
+  });
+
+  test.each([
+    ['/services/T024BE7LD/B01/aBcDeFgHiJkL', ['T024BE7LD', 'aBcDeFgHiJkL']],
+    ['/hooks/s3cr3t-segment/candidates', ['s3cr3t-segment']],
+    ['/hooks?code=abcdef&view=list', []],
+    ['/hooks?api_key=abcdef', ['abcdef']],
+    ['/hooks/6fa459ea-ee8a-3ca4-894e-db77e160355e', ['6fa459ea-ee8a-3ca4-894e-db77e160355e']],
+    ['/api/v2/candidate-status-2024/webhooks', []],
+  ])('what nobody would call anything in a URL: %s', (path, secrets) => {
+    const text = 'sinks: { page: { connector: pager, token: abcdefgh, url: "${ATS_URL}" } }';
+    const given = load(text, { ATS_URL: `https://ats.example.com${path}` });
+    const words = path.split(/[/?&=]/).filter((word) => word !== '');
+    for (const word of words)
+      expect(given.mask(`x ${word} y`)).toBe(secrets.includes(word) ? 'x *** y' : `x ${word} y`);
+  });
+
+  test('the end of a URL that is a secret as a whole', () => {
+    const text = 'sinks: { page: { connector: pager, token: abcdefgh, url: "${file:/run/url}" } }';
+    const given = load(text, {}, { '/run/url': 'https://hooks.example.com/in/hire-us-now' });
+    expect(given.mask('no hook hire-us-now at hooks.example.com/in')).toBe(
+      'no hook *** at hooks.example.com/in',
+    );
+  });
+
   test('nothing else', () => {
     expect(config.mask('dana user host pager')).toBe('dana user host pager');
   });

@@ -371,11 +371,18 @@ describe('answers', () => {
       kind: 'status',
       status: 404,
       headers: { 'content-type': 'application/json' },
-      body: { path: '/services/T0/B0/pathsecret/new', query: 'key=a%20keysecret', key: 'a keysecret' },
+      body: {
+        path: '/services/T0/B0/path-secret/new',
+        query: 'key=a%20keysecret',
+        key: 'a keysecret',
+        hook: 'path-secret',
+      },
     });
-    const sink = await connectTo({ url: `${tool.url}/services/T0/B0/pathsecret?key=a%20keysecret` }, tool);
+    const sink = await connectTo({ url: `${tool.url}/services/T0/B0/path-secret?key=a%20keysecret` }, tool);
     expect(await sink.deliver(request({ path: '/new' }))).toMatchObject({
-      detail: expect.stringContaining('answered 404: {"path":"***/new","query":"key=***","key":"***"}.'),
+      detail: expect.stringContaining(
+        'answered 404: {"path":"***/new","query":"key=***","key":"***","hook":"***"}.',
+      ),
     });
   });
 

@@ -39,6 +39,7 @@ function planOf(
     alerts: [],
     test: (testId) => ({ id: testId, name: `Test ${testId}` }),
     testIds: [7],
+    mask: (text) => text,
   };
 }
 

@@ -28,6 +28,7 @@ const hourly: Digest = {
   by: [],
   place: ({ event: told }) => told.status,
   contentId: 'abc',
+  conceal: (group) => group,
 };
 
 function actionWith(over: Partial<Action>): Action {

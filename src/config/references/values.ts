@@ -1,6 +1,9 @@
 import type { Json } from '../../model.ts';
 import { didYouMean } from '../../suggest.ts';
-import { looksLikePath, urlPasswords } from '../mask.ts';
+import { namesSecret, secretsOfUrl } from '../../mask.ts';
+import type { Path } from '../fault.ts';
+import { looksLikePath } from '../mask.ts';
+import { strings } from '../walk.ts';
 import { readSecretFile } from '../text/read.ts';
 import type { Reference } from './references.ts';
 import { hasReference, partsOf } from './references.ts';
@@ -46,10 +49,21 @@ export class Values {
     return [...secrets, ...inFiles.flatMap((read) => ('value' in read ? [read.value] : []))];
   }
 
-  /** What comes from a file, or from a variable that is named like a credential, is secret, and so are URLs' passwords. */
+  /** Keeps what a value takes from outside as secrets where it stands under a name of one, whatever the variable is called. */
+  keepNamed(value: Json): void {
+    for (const { text, path } of strings(value)) {
+      if (!text.includes('${') || !isSecretPlace(path)) continue;
+      for (const part of partsOf(text)) {
+        const resolved = part.kind === 'reference' ? this.resolve(part.reference) : part;
+        if (part.kind === 'reference' && 'value' in resolved) this.#secrets.add(resolved.value);
+      }
+    }
+  }
+
+  /** What comes from a file, or from a variable that is named like a credential, is secret, and so is what in a URL is. */
   #keep(value: string, { from, name }: Reference): void {
-    const isSecret = from === 'file' || /token|secret|passw|key|credential|auth/i.test(name);
-    for (const secret of isSecret ? [value] : urlPasswords(value)) this.#secrets.add(secret);
+    const isSecret = from === 'file' || namesSecret(name);
+    for (const secret of isSecret ? [value] : secretsOfUrl(value)) this.#secrets.add(secret);
   }
 
   #variable({ name, fallback }: Reference): Resolved {
@@ -86,6 +100,12 @@ export class Values {
       return { missing: `the file ${path} cannot be read: ${reasons[code] ?? message}` };
     }
   }
+}
+
+/** A row's keys are the names of columns. */
+function isSecretPlace(path: Path): boolean {
+  const keys = path.filter((step) => typeof step === 'string');
+  return !keys.includes('row') && (keys.at(-2) === 'headers' || namesSecret(keys.at(-1) ?? ''));
 }
 
 const reasons: Record<string, string> = {

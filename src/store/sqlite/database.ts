@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { Query } from '../sql/query.ts';
 
@@ -20,6 +21,7 @@ export class Database {
   readonly #statements = new Map<string, Statement>();
 
   constructor(path: string) {
+    if (path !== ':memory:') makeOwn(path);
     this.#db = new DatabaseSync(path, { timeout: lockTimeoutMs, enableForeignKeyConstraints: true });
   }
 
@@ -72,5 +74,17 @@ export class Database {
     const statement = { prepared, parameters: Math.max(0, ...places) };
     this.#statements.set(sql, statement);
     return statement;
+  }
+}
+
+/**
+ * Makes a file that only its owner may read, for candidates' data is in it; SQLite gives the files beside it the same
+ * mode. One that is there is not touched: closing it would take away the locks that this process has on it.
+ */
+function makeOwn(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch {
+    // It is there, or SQLite says what is wrong with its place.
   }
 }

@@ -39,7 +39,7 @@ export function refuseHardLinks(path: string): void {
 
 export async function makeFolder(path: string): Promise<void> {
   try {
-    await mkdir(path, { recursive: true });
+    await mkdir(path, { recursive: true, mode: 0o700 });
   } catch (error) {
     throw new StoreUnavailable(`The folder ${path} cannot be made (${codeOf(error)}).`, { cause: error });
   }

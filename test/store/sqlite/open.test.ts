@@ -5,6 +5,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -54,6 +55,16 @@ test.each(['sqlite:', 'sqlite://'])('makes the folder and the file that %s names
   const reopened = await openStore(`${scheme}${folder}/a/b/connector.db`, { serve: true });
   expect(await reopened.event(eventId)).not.toBeNull();
   await reopened.close();
+});
+
+test('what it makes may be read by its owner only', async () => {
+  const store = await openStore(`sqlite:${folder}/a/b/connector.db`, { serve: true });
+  const inside = readdirSync(`${folder}/a/b`);
+  const made = ['a', 'a/b', ...inside.map((name) => `a/b/${name}`)];
+  const others = made.filter((name) => (statSync(join(folder, name)).mode & 0o077) !== 0);
+  expect(inside.length).toBeGreaterThanOrEqual(4);
+  expect(others).toEqual([]);
+  await store.close();
 });
 
 test('says which folder it cannot make', async () => {
