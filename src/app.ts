@@ -84,6 +84,8 @@ export async function startApp(file: string, env: Env): Promise<App> {
     await receiver.retire();
     await receiver.stop(requestsGraceMs);
   });
+  // Before an event can come: one that came by a wrong clock would speak for it.
+  starting.defer(forgetTheOld({ store, config, log }));
   // As early as an event can be stored, since nobody accepts events until then. What comes waits for the worker.
   await listen(receiver, config().receiver);
   await listen(admin, config().admin);
@@ -107,7 +109,6 @@ export async function startApp(file: string, env: Env): Promise<App> {
   });
   starting.defer(() => watch.close());
   starting.defer(await tellTroubles({ store, config, worker, log }));
-  starting.defer(forgetTheOld({ store, config, log }));
   // Senders begin to leave while the attempts end; the port stays open for what they have yet to send.
   starting.defer(() => void receiver.retire());
   log.info({ receiver: addressOf(receiver), admin: addressOf(admin), rescued }, 'ready');

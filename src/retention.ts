@@ -30,7 +30,9 @@ export function keepRetention(parts: Retention): () => void {
   const believed = new BelievedClock(parts);
   let round: Round | null = null;
   let stopped = false;
-  let cancel = clock.after(0, () => void run(() => believed.now().then(() => firstRoundAfterMs)));
+  let cancel = () => {};
+  // At once, before an event can come that says what this clock says.
+  void run(() => believed.now().then(() => firstRoundAfterMs));
 
   async function run(step: () => Promise<number>): Promise<void> {
     const delayMs = await step().catch((error: unknown) => {
@@ -99,7 +101,7 @@ class BelievedClock {
     const { store, clock, doubted } = this.#parts;
     const now = clock.now();
     const elapsed = clock.elapsed();
-    const before = this.#sign ?? (await store.signOfLife()) ?? { seenAt: now, doubt: null };
+    const before = this.#sign ?? (await store.signOfLife()) ?? (await withoutSign(store, now));
     const sign = judge(before, now, elapsed - this.#lookedAt);
     await store.keepSignOfLife(sign);
     this.#sign = sign;
@@ -107,6 +109,11 @@ class BelievedClock {
     if (sign.doubt?.agreedMs === 0) doubted(now - sign.seenAt);
     return sign.doubt === null ? now : null;
   }
+}
+
+/** A store whose first process was killed before it kept a sign. */
+async function withoutSign(store: Store, now: number): Promise<SignOfLife> {
+  return { seenAt: (await store.lastEventAt()) ?? now, doubt: null };
 }
 
 function judge({ seenAt, doubt }: SignOfLife, now: number, passedMs: number): SignOfLife {

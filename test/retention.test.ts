@@ -74,6 +74,7 @@ const countOf = async (store: Store) => (await store.events({ limit: 1000 })).le
 
 test('what is older than the retention goes, in small steps, and the rest stays', async () => {
   const store = await openTemporary();
+  await store.keepSignOfLife({ seenAt: t0 + 10 * day, doubt: null });
   const old = Array.from({ length: 60 }, () => finished(t0));
   const young = finished(t0 + 2 * day);
   await Promise.all([...old, young].map((one) => store.accept(one)));
@@ -96,6 +97,7 @@ test('what is older than the retention goes, in small steps, and the rest stays'
 
 test('while events come it rests for longer between its steps', async () => {
   const store = await openTemporary();
+  await store.keepSignOfLife({ seenAt: t0 + 10 * day, doubt: null });
   await Promise.all(Array.from({ length: 60 }, () => store.accept(finished(t0))));
   const { clock, ring, stop } = retention(store, t0 + 10 * day);
   await ring();
@@ -108,6 +110,7 @@ test('while events come it rests for longer between its steps', async () => {
 
 test('a round that is stopped tells what it deleted', async () => {
   const store = await openTemporary();
+  await store.keepSignOfLife({ seenAt: t0 + 10 * day, doubt: null });
   await Promise.all(Array.from({ length: 60 }, () => store.accept(finished(t0))));
   const { ring, stop, seen } = retention(store, t0 + 10 * day);
   await ring();
@@ -119,6 +122,7 @@ test('a round that is stopped tells what it deleted', async () => {
 test('what is dead stays until somebody decides, however old it is', async () => {
   const store = await openTemporary();
   const [dead] = await carriedOut(store, [rejected, delivered]);
+  await store.keepSignOfLife({ seenAt: t0 + 400 * day, doubt: null });
   const first = retention(store, t0 + 400 * day);
   await first.ring();
   await first.round();
@@ -131,11 +135,20 @@ test('what is dead stays until somebody decides, however old it is', async () =>
 async function servedForDays() {
   const store = await openTemporary();
   await store.accept(finished(t0));
-  const { ring, stop } = retention(store, t0 + 5 * day);
-  await ring();
-  stop();
+  await store.keepSignOfLife({ seenAt: t0 + 5 * day, doubt: null });
   return store;
 }
+
+test('a store that was served too shortly for a sign of life was in use when its newest event came', async () => {
+  const store = await openTemporary();
+  await store.accept(finished(t0));
+  const { seen, ring, round } = retention(store, t0 + 400 * day);
+  await store.accept(finished(t0 + 400 * day));
+  await ring();
+  await round();
+  expect(await countOf(store)).toBe(2);
+  expect(seen.doubted[0]).toBe(400 * day);
+});
 
 test('a start with a clock far ahead deletes nothing, nor does the one after it', async () => {
   const store = await servedForDays();

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 const main = join(import.meta.dirname, '../../src/main.ts');
 
@@ -13,6 +14,8 @@ export class ConnectorProcess {
   #child: ChildProcess | null = null;
   /** What it logged, all its lives together. */
   readonly lines: string[] = [];
+  /** From its next start on its clock is ahead by so much, and what it does each minute or less often comes soon. */
+  clockAheadMs = 0;
 
   /** `openFiles`: how many the system lets it have. */
   constructor(configFile: string, env: Record<string, string> = {}, openFiles?: number) {
@@ -33,7 +36,7 @@ export class ConnectorProcess {
       this.#configFile,
     ];
     const child = spawn('sh', argv, {
-      env: { ...process.env, ...this.#env },
+      env: { ...process.env, ...this.#env, ...aheadBy(this.clockAheadMs) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child = child;
@@ -47,6 +50,17 @@ export class ConnectorProcess {
       ready.reject(new Error(`exited with ${code}:\n${this.lines.slice(-5).join('\n')}`)),
     );
     return ready.promise;
+  }
+
+  /** Resolves when it has logged this once more than it had so far. */
+  async logs(text: string): Promise<void> {
+    const count = () => this.lines.filter((line) => line.includes(text)).length;
+    const before = count();
+    const deadline = Date.now() + 10_000;
+    while (count() === before) {
+      if (Date.now() > deadline) throw new Error(`It never logged "${text}".`);
+      await sleep(5);
+    }
   }
 
   /** As a power cut would: it gets no chance to do anything more. */
@@ -67,4 +81,10 @@ export class ConnectorProcess {
     await once(child, 'exit');
     return child.exitCode;
   }
+}
+
+function aheadBy(ms: number): Record<string, string> {
+  if (ms === 0) return {};
+  const code = `const now=Date.now,wait=setTimeout;Date.now=()=>now()+${ms};globalThis.setTimeout=(f,ms,...a)=>wait(f,ms<6e4?ms:ms/1000,...a)`;
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` };
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openStore } from '../../src/store/open.ts';
 import type { EventStory, Store } from '../../src/store/store.ts';
+import { arrival, configId } from '../contract/store-fixtures.ts';
 import type { Fault } from '../sandbox/faults.ts';
 import { startTools, type Tools } from '../sandbox/tools.ts';
 import { ConnectorProcess } from './connector-process.ts';
@@ -23,12 +24,17 @@ export interface RoundReport {
 }
 
 const drainForMs = 120_000;
+/** Beyond the retention, so that a clock that is believed deletes what is delivered. */
+const jumpMs = 400 * 86_400_000;
+/** Two rounds of it, by timers that run fast. */
+const retentionMs = 1500;
 /** Each has a channel and a tab of its own, so that there are lanes beside each other. */
 const tests = 4;
 
 /**
  * Kills the connector at random moments while 200 events a second come in and every tool now and then fails, hangs, or
- * carries out a call and drops its answer. Then it lets all end, and looks whether the promise was kept.
+ * carries out a call and drops its answer. Its WAL vanishes once, and at its last start the clock may be far ahead. Then
+ * it lets all end, and looks whether the promise was kept.
  */
 export async function runRound(seed: number): Promise<RoundReport> {
   const random = seeded(seed);
@@ -37,26 +43,33 @@ export async function runRound(seed: number): Promise<RoundReport> {
   const tools = await startTools({ slack: { channels } });
   for (const faults of tools.faults) faults.decide = randomFaults(random);
   onlySending(tools);
+  const jumps = seed % 2 === 0;
   const configFile = join(folder, 'config.yaml');
-  await writeFile(configFile, configText(folder, tools));
+  await writeFile(configFile, configText(folder, tools, jumps));
+  const past = await keepPast(`sqlite:${folder}/connector.db`);
   const connector = new ConnectorProcess(configFile, tools.env);
   let url = `${await connector.start()}/hook`;
   const sender = new Sender(() => url);
   const sending = sender.run((n) => ({ candidateId: `candidate-${seed}-${n}`, testId: n % tests }));
   const kills = 1 + Math.floor(random() * 3);
+  const vanishing = Math.floor(random() * kills);
   try {
     for (let kill = 0; kill < kills; kill += 1) {
       await sleep(150 + random() * 600);
+      if (kill === vanishing) await vanish(connector, `${folder}/connector.db`, random);
       await connector.kill();
+      if (jumps && kill === kills - 1) jump(connector, tools);
       url = `${await connector.start()}/hook`;
     }
     await sleep(200);
     sender.stop();
     await sending;
-    const stories = await drained(`sqlite:${folder}/connector.db`);
+    const all = await drained(`sqlite:${folder}/connector.db`, jumps ? retentionMs : 0);
+    const stories = all.filter(({ event }) => event.id !== past);
     const code = await connector.stop();
     const breaches = [
       ...findBreaches(stories, sender.accepted, tools),
+      ...(stories.length < all.length ? [] : ['what came ten days ago was deleted']),
       ...(code === 0 ? [] : [`SIGTERM gave exit code ${code}`]),
     ];
     return {
@@ -74,6 +87,23 @@ export async function runRound(seed: number): Promise<RoundReport> {
     await tools.close();
     await rm(folder, { recursive: true });
   }
+}
+
+/**
+ * Without faults from then on, and with patience: what is begun by a wrong clock and answered too late is not found in
+ * Slack, which is asked for what came since.
+ */
+function jump(connector: ConnectorProcess, tools: Tools): void {
+  connector.clockAheadMs = jumpMs;
+  for (const faults of tools.faults) faults.decide = () => null;
+}
+
+/** A person tidies up beside a running connector. What it answered from then on has to be there as well. */
+async function vanish(connector: ConnectorProcess, path: string, random: () => number): Promise<void> {
+  const names = [['-wal'], ['-shm'], ['-wal', '-shm']][Math.floor(random() * 3)] ?? [];
+  const noticed = connector.logs('was removed or replaced while in use');
+  await Promise.all([noticed, ...names.map((name) => rm(`${path}${name}`))]);
+  await sleep(random() * 200);
 }
 
 /** One hang for each tool at most: it costs a whole time-out, and a round has to end. */
@@ -95,8 +125,8 @@ function onlySending({ smtp }: Tools): void {
   smtp.faults.only = ['DATA'];
 }
 
-function configText(folder: string, tools: Tools): string {
-  const often = 'retry: { minDelay: 50ms, maxDelay: 500ms, giveUpAfter: 1h }, timeout: 1s';
+function configText(folder: string, tools: Tools, jumps: boolean): string {
+  const often = `retry: { minDelay: 50ms, maxDelay: 500ms, giveUpAfter: 1000d }, timeout: ${jumps ? 8 : 1}s`;
   // It is crashes that are tried here and not patience.
   const fast = `${often}, rate: 500/s`;
   return `
@@ -119,12 +149,24 @@ rules:
 `;
 }
 
-/** Waits until nothing is left to deliver; gives every stored event. */
-async function drained(url: string): Promise<EventStory[]> {
+/** An event that came ten days ago and asked for nothing. Returns its id. */
+async function keepPast(url: string): Promise<string> {
+  const store = await openStore(url, { serve: false });
+  const receivedAt = Date.now() - 10 * 86_400_000;
+  await store.saveConfig({ id: configId, source: {}, savedAt: receivedAt });
+  const { eventId } = await store.accept(arrival({ receivedAt }, { deliveries: [] }));
+  await store.keepSignOfLife({ seenAt: Date.now(), doubt: null });
+  await store.close();
+  return eventId;
+}
+
+/** Waits until nothing is left to deliver, and for so long after it; gives every stored event. */
+async function drained(url: string, forMs: number): Promise<EventStory[]> {
   const store = await openStore(url, { serve: false });
   try {
     const until = Date.now() + drainForMs;
     while (Date.now() < until && !(await isDrained(store))) await sleep(50);
+    await sleep(forMs);
     return await store.events({ limit: 1_000_000 });
   } finally {
     await store.close();
