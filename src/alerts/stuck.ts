@@ -1,3 +1,4 @@
+import type { Delivery } from '../model.ts';
 import type { StuckCount } from '../store/store.ts';
 import { causeOf, mayTell } from './troubles.ts';
 
@@ -34,3 +35,36 @@ export class Stuck {
     return stuck;
   }
 }
+
+/** Longer than any attempt takes, with the time that it has to end after its time-out. */
+const longestAttemptMs = 15 * 60_000;
+
+/**
+ * Deliveries that stay `sending` though no attempt takes so long: a fault of the connector itself kept the outcome from
+ * being recorded. Counted by the clock that nobody sets.
+ */
+export class Unrecorded {
+  /** When each attempt under way was first seen, by its delivery and number. */
+  #seenAt = new Map<string, number>();
+
+  look(sending: readonly Delivery[], now: number, elapsed: number): StuckCount[] {
+    const seenAt = new Map(
+      sending.map((delivery) => [keyOf(delivery), this.#seenAt.get(keyOf(delivery)) ?? elapsed]),
+    );
+    this.#seenAt = seenAt;
+    const dueAt = (delivery: Delivery) => (seenAt.get(keyOf(delivery)) ?? elapsed) + longestAttemptMs;
+    const overdue = sending.filter((delivery) => delivery.noticeId === null && dueAt(delivery) <= elapsed);
+    return Array.from(
+      Map.groupBy(overdue, ({ sink }) => sink),
+      ([sink, all]) => ({
+        sink,
+        count: all.length,
+        // The last one's: people who were told of the others hear of it, too.
+        firstAt: now - elapsed + Math.max(...all.map(dueAt)),
+        reason: '',
+      }),
+    );
+  }
+}
+
+const keyOf = ({ id, attempts }: Delivery): string => `${id} ${attempts}`;

@@ -9,12 +9,14 @@ export interface Situation {
   readonly dead: readonly StuckCount[];
   /** What was held since. */
   readonly held: readonly StuckCount[];
+  /** What stays `sending`, and the alert that tells of it. */
+  readonly unrecorded: { readonly alert: 'dead' | 'held'; readonly stuck: readonly StuckCount[] };
   /** When the newest event came, or when the connector started if none did (ms). */
   readonly lastEventAt: number;
 }
 
 /** What a notice is about: the same for every one of the same trouble. */
-export function causeOf(alert: 'dead' | 'held' | 'paused', sink: string): string {
+export function causeOf(alert: 'dead' | 'held' | 'paused' | 'unrecorded', sink: string): string {
   return `${alert} ${sink}`;
 }
 
@@ -31,18 +33,22 @@ export function troubles(kind: Notice['alert'], afterMs: number, situation: Situ
 }
 
 const describe: { readonly [kind in Notice['alert']]: (situation: Situation) => Notice[] } = {
-  dead: ({ dead }) =>
-    dead.map((stuck) => ({
+  dead: ({ dead, unrecorded }) => [
+    ...dead.map((stuck) => ({
       ...about('dead', stuck),
       detail: `${deliveriesOf(stuck)} had to be given up. ${stuck.reason}`,
       advice: `Mend the cause, then send again what was given up: candidate-connector replay --dead --sink ${stuck.sink}`,
     })),
-  held: ({ held }) =>
-    held.map((stuck) => ({
+    ...toldBy('dead', unrecorded),
+  ],
+  held: ({ held, unrecorded }) => [
+    ...held.map((stuck) => ({
       ...about('held', stuck),
       detail: `${deliveriesOf(stuck)} may have arrived or not, and only a person can tell. ${stuck.reason}`,
       advice: `Look there, then replay or discard what this lists: candidate-connector events --state held --sink ${stuck.sink}`,
     })),
+    ...toldBy('held', unrecorded),
+  ],
   paused: ({ paused, now }) =>
     paused.map(({ sink, since }) => ({
       alert: 'paused',
@@ -70,6 +76,21 @@ const describe: { readonly [kind in Notice['alert']]: (situation: Situation) => 
 
 function about(alert: 'dead' | 'held', { sink, count, firstAt }: StuckCount) {
   return { alert, cause: causeOf(alert, sink), sink, count, since: firstAt };
+}
+
+function toldBy(kind: 'dead' | 'held', { alert, stuck }: Situation['unrecorded']): Notice[] {
+  if (alert !== kind) return [];
+  return stuck.map((one) => ({
+    alert,
+    cause: causeOf('unrecorded', one.sink),
+    // It is not what failed.
+    sink: null,
+    count: one.count,
+    since: one.firstAt,
+    detail: `How the last attempt at ${one.count === 1 ? 'a delivery' : `${one.count} deliveries`} to ${one.sink} ended could not be recorded, by a fault of the connector itself. It may have arrived or not.`,
+    advice:
+      'See what the log says. At its next start the connector takes up what candidate-connector events --state sending lists: it asks the tool where that can be asked.',
+  }));
 }
 
 function deliveriesOf({ sink, count }: StuckCount): string {

@@ -5,7 +5,7 @@ import type { Notice, RaisedNotice } from '../model.ts';
 import type { Action } from '../rules/plan.ts';
 import { planNotice } from '../rules/decide.ts';
 import type { Store } from '../store/store.ts';
-import { Stuck } from './stuck.ts';
+import { Stuck, Unrecorded } from './stuck.ts';
 import { mayTell, quietMs, troubles, type Situation } from './troubles.ts';
 
 export interface AlertParts {
@@ -52,6 +52,7 @@ class TroubleWatch {
   readonly #untold = new Map<string, number>();
   readonly #dead: Stuck;
   readonly #held: Stuck;
+  readonly #unrecorded = new Unrecorded();
 
   constructor(parts: AlertParts) {
     this.#parts = parts;
@@ -78,6 +79,10 @@ class TroubleWatch {
       paused: this.#paused(),
       dead: isWanted('dead') ? await this.#dead.look(now, told) : [],
       held: isWanted('held') ? await this.#held.look(now, told) : [],
+      unrecorded: {
+        alert: isWanted('held') ? 'held' : 'dead',
+        stuck: this.#unrecorded.look(await store.deliveries({ states: ['sending'] }), now, clock.elapsed()),
+      },
       lastEventAt: (await store.lastEventAt()) ?? this.#startedAt,
     };
     for (const { kind, afterMs, actions } of alerts) {

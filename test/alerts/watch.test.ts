@@ -121,6 +121,58 @@ test('a trouble is told once, however long it lasts', async () => {
   expect(await watch.causes()).toEqual(['paused tool']);
 });
 
+test('what stays sending for longer than any attempt takes is told, once for each that does', async () => {
+  const watch = await watching();
+  const begin = async () => {
+    await watch.store.accept(
+      arrival(
+        {},
+        { configId: config.plan.id, deliveries: [planned({ sink: 'tool', lane: 'tool', dueAt: start })] },
+      ),
+    );
+    return watch.store.claim({ lane: 'tool', now: start, limit: 1 });
+  };
+  await begin();
+  await watch.look(minute);
+  await watch.look(14 * minute);
+  expect(await watch.causes()).toEqual([]);
+  await watch.look(minute);
+  await begin();
+  await watch.look(minute);
+  await watch.look(20 * minute);
+  expect(await watch.notices()).toMatchObject([
+    {
+      alert: 'held',
+      cause: 'unrecorded tool',
+      sink: null,
+      count: 1,
+      detail: expect.stringContaining('a delivery to tool ended could not be recorded'),
+      advice: expect.stringContaining('events --state sending'),
+    },
+  ]);
+  await watch.look(hour);
+  await watch.look(2 * hour);
+  expect(await watch.causes()).toEqual(['unrecorded tool', 'unrecorded tool']);
+});
+
+test('an attempt that ends in time is nothing to tell of, though the next one begins at once', async () => {
+  const watch = await watching();
+  await watch.store.accept(
+    arrival(
+      {},
+      { configId: config.plan.id, deliveries: [planned({ sink: 'tool', lane: 'tool', dueAt: start })] },
+    ),
+  );
+  for (let attempt = 0; attempt < 4; attempt += 1) {
+    const claimed = await watch.store.claim({ lane: 'tool', now: start, limit: 1 });
+    await watch.look(10 * minute);
+    await watch.store.record(
+      claimed.map((one) => resultOf(one, unknown, { state: 'pending', dueAt: start })),
+    );
+  }
+  expect(await watch.causes()).toEqual([]);
+});
+
 test('a notice that could not be stored is told at the next look', async () => {
   const watch = await watching({ storeFails: 1, paused: ['tool'] });
   await watch.look(minute);
