@@ -161,6 +161,7 @@ describe('the README names', () => {
       'connector: google-sheets',
       'did-not-take',
       'not-assessed',
+      'docker compose up',
       '──POST──▶',
     ];
     for (const part of known) block(part);

@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { parseAllDocuments, type Document } from 'yaml';
+import { parseAllDocuments, parseDocument, type Document } from 'yaml';
 import { connectors } from '../../connectors/index.ts';
 import { createMetrics } from '../../src/admin/metrics.ts';
 import { parseConfig } from '../../src/config/load.ts';
@@ -31,6 +31,8 @@ const anchorOf = (heading: string): string =>
     .toLowerCase()
     .replaceAll(/[^\w -]/g, '')
     .replaceAll(' ', '-');
+
+const compose = parseDocument(read('compose.yaml'));
 
 function ofKind(kind: string): Document.Parsed {
   const found = documents.find((document) => document.get('kind') === kind);
@@ -112,19 +114,18 @@ describe('docs/deploy.md', () => {
   test('has the key of the service account at one place', () => {
     const mounts = text.match(/google\.json:(\S+):ro"/g);
     expect(mounts).toEqual(Array(2).fill('google.json:/run/secrets/google.json:ro"'));
-    const compose = documents.find((document) => document.hasIn(['services', 'connector']));
-    expect(compose?.getIn(['services', 'connector', 'secrets', 0])).toBe('google.json');
+    const override = documents.find((document) => document.hasIn(['services', 'connector']));
+    expect(override?.getIn(['services', 'connector', 'secrets', 0])).toBe('google.json');
     expect(text).toContain('`GOOGLE_CREDENTIALS=/run/secrets/google.json`');
     expect(read('config.example.yaml')).toContain('${GOOGLE_CREDENTIALS}');
   });
 
   test('calls the container by the name that it has', () => {
-    const compose = documents.find((document) => document.hasIn(['services', 'connector']));
     const called = Array.from(
       text.matchAll(/docker (?:exec|kill --signal \w+|cp) ([\w-]+)/g),
       ([, name]) => name,
     );
-    expect(new Set(called)).toEqual(new Set([compose?.getIn(['services', 'connector', 'container_name'])]));
+    expect(new Set(called)).toEqual(new Set([compose.getIn(['services', 'connector', 'container_name'])]));
     expect(text).toContain(`docker run -d --name ${called[0]} `);
     expect(ofKind('Deployment').getIn(['metadata', 'name'])).toBe(called[0]);
   });
@@ -161,10 +162,22 @@ describe('docs/deploy.md', () => {
   });
 
   test('lets Compose read .env as docker run does', () => {
-    const compose = documents.find((document) => document.hasIn(['services', 'connector']));
-    const env = compose?.getIn(['services', 'connector', 'env_file']) as { toJSON(): unknown };
+    const env = compose.getIn(['services', 'connector', 'env_file']) as { toJSON(): unknown };
     expect(env.toJSON()).toEqual([{ path: '.env', format: 'raw' }]);
     expect(text).toContain('--env-file .env');
+  });
+
+  test('starts, by compose.yaml, what the image expects, as docker run does', () => {
+    expect(compose.errors).toEqual([]);
+    const connector = compose.getIn(['services', 'connector']) as { toJSON(): Record<string, unknown> };
+    const { volumes, ports, cap_drop, security_opt, read_only } = connector.toJSON();
+    expect(volumes).toEqual([
+      `./config:${dirname(imageEnv()['CONNECTOR_CONFIG'] ?? '')}:ro`,
+      `data:${last('VOLUME')}`,
+    ]);
+    expect(ports).toEqual([`127.0.0.1:8080:${last('EXPOSE')}`]);
+    expect([cap_drop, security_opt, read_only]).toEqual([['ALL'], ['no-new-privileges:true'], true]);
+    expect(read('README.md')).toContain('docker compose up -d');
   });
 
   test('runs one pod at a time', () => {

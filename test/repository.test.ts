@@ -1,0 +1,59 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+
+const root = join(import.meta.dirname, '..');
+const read = (file: string): string => readFileSync(join(root, file), 'utf8');
+const { version, license, scripts } = JSON.parse(read('package.json')) as {
+  version: string;
+  license: string;
+  scripts: Record<string, string>;
+};
+
+interface Workflow {
+  readonly jobs: { readonly [job: string]: { readonly steps: readonly { readonly run?: string }[] } };
+}
+
+const commandsOf = (file: string): string[] =>
+  Object.values((parse(read(file)) as Workflow).jobs).flatMap(({ steps }) =>
+    steps.flatMap(({ run = [] }) => run),
+  );
+
+describe('the repository', () => {
+  test('has one version, the newest of the changelog', () => {
+    const lock = JSON.parse(read('package-lock.json')) as {
+      version: string;
+      packages: Record<string, object>;
+    };
+    expect(lock.version).toBe(version);
+    expect(lock.packages['']).toMatchObject({ version, license });
+    expect(/^## \[(\d.*?)\]/m.exec(read('CHANGELOG.md'))?.[1]).toBe(version);
+    expect(read('docs/deploy.md')).toContain(`candidate-connector:${version}\n`);
+  });
+
+  test('names the licence that it has', () => {
+    expect(read('LICENSE')).toContain(`${license} License`);
+  });
+
+  test('runs the whole gate for every change, and builds the image that the tag names', () => {
+    expect(commandsOf('.github/workflows/ci.yml')).toEqual(['.ci/run']);
+    const [build = '', smoke = ''] = commandsOf('.github/workflows/image.yml');
+    expect(build).toMatch(/^docker build /);
+    expect(smoke).toContain('--version');
+  });
+
+  test('names in its pages only files and scripts that there are', () => {
+    for (const page of ['CONTRIBUTING.md', 'SECURITY.md', 'README.md']) {
+      const text = read(page);
+      const links = Array.from(text.matchAll(/\]\(([\w./-]+)(?:#[\w-]+)?\)/g), ([, link = '']) => link);
+      const paths = Array.from(
+        text.matchAll(/`((?:src|connectors|test|docs|bench|\.ci)\/[\w./-]*)`/g),
+        ([, path = '']) => path,
+      );
+      expect([...links, ...paths].filter((file) => !existsSync(join(root, file)))).toEqual([]);
+      const named = Array.from(text.matchAll(/npm run ([a-z]+)/g), ([, script = '']) => script);
+      expect(named.filter((script) => !(script in scripts))).toEqual([]);
+    }
+  });
+});
