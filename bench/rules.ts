@@ -5,7 +5,7 @@ import { compileRules } from '../src/rules/match.ts';
 import { decide } from '../src/rules/decide.ts';
 import type { Action, Plan } from '../src/rules/plan.ts';
 import type { When } from '../src/rules/conditions.ts';
-import { compileFields } from '../src/templates/templates.ts';
+import { compileFields } from '../src/templates/template.ts';
 
 const few = 10;
 const many = 10_000;

@@ -1,5 +1,4 @@
-import type { CompiledFields, TemplateFault } from '../templates/templates.ts';
-import { compileFields } from '../templates/templates.ts';
+import { type CompiledFields, compileFields, type TemplateFault } from '../templates/template.ts';
 import { own, placeKeysOf, type ReadAction } from './compiled-action.ts';
 import { listOf } from './digest.ts';
 import type { Fault } from './fault.ts';

@@ -1,7 +1,7 @@
 import type { AnyConnector } from '../connector.ts';
 import type { Json, JsonMap } from '../model.ts';
 import type { Action, Digest } from '../rules/plan.ts';
-import type { CompiledFields } from '../templates/templates.ts';
+import type { CompiledFields } from '../templates/template.ts';
 import type { ActionReading } from './action.ts';
 import { contentId } from './canonical.ts';
 import { toDigest } from './digest.ts';

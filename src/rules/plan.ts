@@ -1,6 +1,6 @@
 import type { ActionRef, Event, Json, JsonMap, Notice, PlannedDelivery } from '../model.ts';
 import type { AnyTemplateData, TemplateData } from '../templates/data.ts';
-import type { Rendered } from '../templates/templates.ts';
+import type { Rendered } from '../templates/template.ts';
 import type { Field, Subject } from './fields.ts';
 import type { Hours, Windows } from './calendar.ts';
 

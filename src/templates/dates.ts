@@ -1,6 +1,4 @@
-import { toValue } from 'liquidjs';
-import type { Context } from 'liquidjs';
-import { strftime } from './strftime.ts';
+import { type Context, toValue } from 'liquidjs';
 
 interface Call {
   readonly context: Context;
@@ -92,3 +90,127 @@ export const dateFilters = {
   date_to_string: named('%b'),
   date_to_long_string: named('%B'),
 };
+
+/** The names are English whatever the machine's language. */
+const days = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
+const months = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+];
+
+type Moment = Temporal.ZonedDateTime;
+
+/** What a code stands for: a number with the width that it is filled up to, or a text. */
+interface Code {
+  readonly of: (moment: Moment, flags: string, width: number) => string | number;
+  readonly width?: number;
+  readonly fill?: ' ';
+}
+
+const dayName = (moment: Moment): string => days[moment.dayOfWeek - 1] ?? '';
+const monthName = (moment: Moment): string => months[moment.month - 1] ?? '';
+const hour12 = ({ hour }: Moment): number => hour % 12 || 12;
+/** Weeks of the year counted from its first Sunday (0) or Monday (1). */
+const weekFrom = ({ dayOfYear, dayOfWeek }: Moment, firstDay: 0 | 1): number =>
+  Math.floor((dayOfYear + 6 - ((dayOfWeek + 7 - firstDay) % 7)) / 7);
+const composed = (format: string): Code => ({ of: (moment) => strftime(moment, format) });
+
+const codes: { readonly [letter: string]: Code } = {
+  a: { of: (moment) => dayName(moment).slice(0, 3) },
+  A: { of: dayName },
+  b: { of: (moment) => monthName(moment).slice(0, 3) },
+  B: { of: monthName },
+  c: composed('%a %b %e %H:%M:%S %Y'),
+  C: { of: ({ year }) => Math.floor(year / 100), width: 2 },
+  d: { of: ({ day }) => day, width: 2 },
+  D: composed('%m/%d/%y'),
+  e: { of: ({ day }) => day, width: 2, fill: ' ' },
+  F: composed('%Y-%m-%d'),
+  G: { of: ({ yearOfWeek }) => yearOfWeek ?? '', width: 4 },
+  h: { of: (moment) => monthName(moment).slice(0, 3) },
+  H: { of: ({ hour }) => hour, width: 2 },
+  I: { of: hour12, width: 2 },
+  j: { of: ({ dayOfYear }) => dayOfYear, width: 3 },
+  k: { of: ({ hour }) => hour, width: 2, fill: ' ' },
+  l: { of: hour12, width: 2, fill: ' ' },
+  L: { of: ({ millisecond }) => millisecond, width: 3 },
+  m: { of: ({ month }) => month, width: 2 },
+  M: { of: ({ minute }) => minute, width: 2 },
+  n: { of: () => '\n' },
+  N: {
+    of: ({ millisecond }, _, width) =>
+      String(millisecond)
+        .padStart(3, '0')
+        .slice(0, width || 9)
+        .padEnd(width || 9, '0'),
+  },
+  p: { of: ({ hour }) => (hour < 12 ? 'AM' : 'PM') },
+  P: { of: ({ hour }) => (hour < 12 ? 'am' : 'pm') },
+  q: { of: ({ day }) => ordinal(day) },
+  R: composed('%H:%M'),
+  s: { of: ({ epochMilliseconds }) => Math.floor(epochMilliseconds / 1000) },
+  S: { of: ({ second }) => second, width: 2 },
+  t: { of: () => '\t' },
+  T: composed('%H:%M:%S'),
+  u: { of: ({ dayOfWeek }) => dayOfWeek },
+  U: { of: (moment) => weekFrom(moment, 0), width: 2 },
+  V: { of: ({ weekOfYear }) => weekOfYear ?? '', width: 2 },
+  w: { of: ({ dayOfWeek }) => dayOfWeek % 7 },
+  W: { of: (moment) => weekFrom(moment, 1), width: 2 },
+  x: composed('%m/%d/%y'),
+  X: composed('%H:%M:%S'),
+  y: { of: ({ year }) => ((year % 100) + 100) % 100, width: 2 },
+  Y: { of: ({ year }) => year, width: 4 },
+  z: { of: ({ offset }, flags) => (flags.includes(':') ? offset : offset.replaceAll(':', '')) },
+  Z: { of: ({ timeZoneId }) => timeZoneId },
+  '%': { of: () => '%' },
+};
+
+const pattern = /%([-_0^#:]*)(\d{0,3})[EO]?(.)/gs;
+
+/** The codes of a format that mean nothing, with their `%`. */
+export function unknownCodes(format: string): string[] {
+  return [...format.matchAll(pattern)]
+    .filter(([, , , letter = '']) => !(letter in codes))
+    .map(([code]) => code);
+}
+
+/** A moment in the format of Ruby's strftime, as Liquid has it: `%-d.%-m.%Y %H:%M`. Unknown codes stay as they are. */
+function strftime(moment: Moment, format: string): string {
+  return format.replaceAll(pattern, (whole: string, flags: string, width: string, letter: string) => {
+    const code = codes[letter];
+    return code
+      ? padded(code, cased(String(code.of(moment, flags, Number(width))), flags), flags, Number(width))
+      : whole;
+  });
+}
+
+function cased(text: string, flags: string): string {
+  if (flags.includes('^')) return text.toUpperCase();
+  if (!flags.includes('#')) return text;
+  return /[a-z]/.test(text) ? text.toUpperCase() : text.toLowerCase();
+}
+
+function padded(code: Code, text: string, flags: string, wanted: number): string {
+  if (flags.includes('-')) return text;
+  const width = wanted || (code.width ?? 0);
+  const usual = code.fill ?? (code.width === undefined ? ' ' : '0');
+  const fill = flags.includes('_') ? ' ' : flags.includes('0') ? '0' : usual;
+  if (fill === '0' && text.startsWith('-')) return `-${text.slice(1).padStart(width - 1, '0')}`;
+  return text.padStart(width, fill);
+}
+
+function ordinal(day: number): string {
+  if (day >= 11 && day <= 13) return 'th';
+  return ['th', 'st', 'nd', 'rd'][day % 10] ?? 'th';
+}

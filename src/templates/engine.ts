@@ -1,18 +1,135 @@
-import { Context, Liquid } from 'liquidjs';
-import type { Medium } from '../connector.ts';
+import { CaptureTag, Context, Drop, filters as builtIn, Liquid, toValue } from 'liquidjs';
+import { type Medium, type Outline, slot } from '../connector.ts';
 import type { JsonMap } from '../model.ts';
 import type { AnyTemplateData } from './data.ts';
-import { filters, withheldFilters } from './filters.ts';
+import { dateFilters } from './dates.ts';
 import {
   chargedFilter,
   chargedOperators,
   extentOfBlock,
   extentOfRead,
+  type Filter,
   MemoryLimit,
   StepLimit,
 } from './limits.ts';
-import { Markup, MarkupCapture, marked } from './markup.ts';
-import { textOf } from './text.ts';
+
+const [valueStart, valueEnd] = ['\uFDD1', '\uFDD2'];
+const marks = new RegExp(`[${slot}${valueStart}${valueEnd}]`, 'g');
+const markedValue = new RegExp(`${valueStart}([^${valueEnd}]*)${valueEnd}`, 'g');
+
+const unmarked = (text: string): string => text.replaceAll(marks, '');
+
+/** Marks a value that is printed, so that it can be told from the template's own text. */
+const marked = (value: string): string => (value === '' ? '' : `${valueStart}${unmarked(value)}${valueEnd}`);
+
+export function outlineOf(printed: string): Outline {
+  const parts = printed.split(markedValue).map(unmarked);
+  const values = parts.filter((_, index) => index % 2 === 1);
+  return { text: parts.filter((_, index) => index % 2 === 0).join(slot), values };
+}
+
+/** Text that was escaped for its medium already and is printed as it is. Any filter makes a plain text of it again. */
+class Markup extends Drop {
+  /** With marks around what comes of values, in a medium that tells them from the template's text. */
+  readonly marked: string;
+  readonly #text: string;
+
+  constructor(text: string) {
+    super();
+    this.marked = text;
+    this.#text = unmarked(text);
+  }
+
+  get length(): number {
+    return this.#text.length;
+  }
+
+  override valueOf(): string {
+    return this.#text;
+  }
+
+  override toString(): string {
+    return this.#text;
+  }
+
+  toJSON(): string {
+    return this.#text;
+  }
+
+  override liquidMethodMissing(key: string | number): unknown {
+    return key === 'size' ? this.length : undefined;
+  }
+}
+
+/** What is captured was escaped while it was printed; the tag of LiquidJS would have it escaped a second time. */
+class MarkupCapture extends CaptureTag {
+  override *render(context: Context): Generator<unknown, void, string> {
+    yield* super.render(context);
+    const scope = context.bottom() as Record<string, unknown>;
+    scope[this.variable] = new Markup(String(scope[this.variable]));
+  }
+}
+
+/** Filters of LiquidJS that are not here, and why. */
+export const withheldFilters: ReadonlyMap<string, string> = new Map([
+  ['sample', 'a repeated attempt would differ from the first'],
+  ...['where_exp', 'reject_exp', 'group_by_exp', 'has_exp', 'find_exp', 'find_index_exp'].map(
+    (name) => [name, 'its expression could not be checked before an event comes'] as const,
+  ),
+]);
+
+const builtInFilter = (name: string): Filter => (builtIn as Record<string, Filter>)[name] as Filter;
+
+/** A built-in filter that throws on some texts; those come from strangers and must not make a message fail. */
+const onWellFormed = (name: string): Filter =>
+  function (value) {
+    return builtInFilter(name).call(this, textOf(value).toWellFormed());
+  };
+
+const orUnchanged = (name: string): Filter =>
+  function (value) {
+    try {
+      return builtInFilter(name).call(this, value);
+    } catch {
+      return value;
+    }
+  };
+
+/** LiquidJS counts the wanted length as used, however short the text is. */
+const slice: Filter = function (value, begin, length = 1) {
+  const plain: unknown = toValue(value);
+  const most = Array.isArray(plain) ? plain.length : textOf(plain).length;
+  return builtInFilter('slice').call(this, plain, begin, Math.min(Number(toValue(length)), most));
+};
+
+/** What was escaped stays so without the blanks around it. */
+const keepingMarkup = (name: string): Filter =>
+  function (value, ...args) {
+    if (!(value instanceof Markup)) return builtInFilter(name).call(this, value, ...args);
+    return new Markup(textOf(builtInFilter(name).call(this, value.marked, ...args)));
+  };
+
+/** Line breaks as HTML: the text around them is escaped here, for `<br />` itself must not be. */
+const newlineToBr: Filter = function (value) {
+  if (value instanceof Markup) return new Markup(value.marked.replaceAll(/\r?\n/g, '<br />'));
+  const lines = textOf(value).split(/\r?\n/);
+  return new Markup(lines.map((line) => (this.context as Rendering).escape(line)).join('<br />'));
+};
+
+/** What is added to the filters of LiquidJS or stands in for them. */
+const filters: { readonly [name: string]: Filter } = {
+  ...dateFilters,
+  url_encode: onWellFormed('url_encode'),
+  cgi_escape: onWellFormed('cgi_escape'),
+  uri_escape: onWellFormed('uri_escape'),
+  url_decode: orUnchanged('url_decode'),
+  base64_decode: orUnchanged('base64_decode'),
+  slice,
+  newline_to_br: newlineToBr,
+  ...Object.fromEntries(
+    ['strip', 'lstrip', 'rstrip', 'squish', 'strip_newlines'].map((name) => [name, keepingMarkup(name)]),
+  ),
+};
 
 /** Where a template prints to. */
 export interface Place {
@@ -123,3 +240,12 @@ function engine(options: { outputEscape?: typeof print }): Liquid {
 export const printing = engine({ outputEscape: print });
 /** Parses what is to be checked, or to yield a value: without the printing at the end of outputs. */
 export const checking = engine({});
+
+/** A value as a template prints it. LiquidJS prints `[object Object]`, and lists without anything between. */
+function textOf(value: unknown): string {
+  const plain: unknown = toValue(value);
+  if (plain === null || plain === undefined) return '';
+  if (typeof plain === 'string') return plain;
+  // As JSON, what is infinite would be null.
+  return typeof plain === 'number' ? String(plain) : JSON.stringify(plain);
+}

@@ -1,19 +1,116 @@
-import { Output, toValue, toValueSync } from 'liquidjs';
-import type { Template } from 'liquidjs';
+import { LiquidError, Output, type Template, toValue, toValueSync } from 'liquidjs';
+import type { Medium } from '../connector.ts';
 import { mapLeaves } from '../json.ts';
 import { memo } from '../memo.ts';
-import type { Json } from '../model.ts';
+import { isMap, type Json, type JsonMap } from '../model.ts';
 import { check } from './check.ts';
 import type { AnyTemplateData } from './data.ts';
-import { Rendering, checking, escapeAt, printing } from './engine.ts';
-import type { Place, Site } from './engine.ts';
-import { outlineOf } from './markup.ts';
-import type { Part, Setting } from './parts.ts';
-import { explainRenderFault, placeOfRenderFault } from './render-fault.ts';
+import { checking, escapeAt, outlineOf, type Place, printing, Rendering, type Site } from './engine.ts';
 import { neverStrict } from './scope.ts';
+import { type Vocabulary, type Words, wordsFor } from './vocabulary.ts';
+
+/** A fault in one string of an action. Lines and columns count from 1 inside of that string. */
+export interface TemplateFault {
+  readonly path: readonly (string | number)[];
+  readonly line: number;
+  readonly column: number;
+  readonly message: string;
+}
+
+/** The keys of an action with their templates rendered, or why one failed. */
+export type Rendered = { readonly fields: JsonMap } | { readonly fault: string };
+
+/** The keys of an action, compiled. */
+export class CompiledFields {
+  readonly #parts: { readonly [key: string]: Part };
+
+  constructor(parts: { readonly [key: string]: Part }) {
+    this.#parts = parts;
+  }
+
+  /** All keys with their templates rendered, or only some; a key that the action does not have is left out. */
+  render(data: AnyTemplateData, keys: readonly string[] = Object.keys(this.#parts)): Rendered {
+    const fields: Record<string, Json> = {};
+    for (const key of keys) {
+      if (!Object.hasOwn(this.#parts, key)) continue;
+      try {
+        fields[key] = this.#parts[key]?.render(data) ?? null;
+      } catch (error) {
+        return { fault: `The template of "${key}" failed: ${explainRenderFault(error)}.` };
+      }
+    }
+    return { fields };
+  }
+}
+
+/**
+ * Compiles every string under a key that has a medium, however deep, as a Liquid template; other keys stay as they
+ * are. What is compiled in spite of faults renders to its first one.
+ */
+export function compileFields(
+  fields: JsonMap,
+  media: { readonly [key: string]: Medium | undefined },
+  vocabulary: Vocabulary,
+): { readonly fields: CompiledFields; readonly faults: readonly TemplateFault[] } {
+  const faults: TemplateFault[] = [];
+  const wordsOf = wordsFor(vocabulary);
+  const parts = Object.entries(fields).map(([key, value]): [string, Part] => {
+    const medium = media[key];
+    if (medium === undefined) return [key, constant(value)];
+    const report = (fault: TemplateFault) => faults.push({ ...fault, path: [key, ...fault.path] });
+    return [key, compilePart(value, { medium, words: wordsOf(key), report, path: [], action: fields })];
+  });
+  return { fields: new CompiledFields(Object.fromEntries(parts)), faults };
+}
+
+/** A value of an action, compiled. */
+export interface Part {
+  /** Without templates inside, so always the same value. */
+  readonly constant: boolean;
+  /** The value to send. Throws what explainRenderFault explains. */
+  render(data: AnyTemplateData): Json;
+}
+
+export interface Setting extends Place {
+  readonly words: Words;
+  readonly report: (fault: TemplateFault) => void;
+}
+
+function compilePart(value: Json, setting: Setting): Part {
+  if (typeof value === 'string')
+    return startsTag.test(value) ? compileTemplate(value, setting) : constant(value);
+  if (Array.isArray(value)) return compileList(value as readonly Json[], setting);
+  return isMap(value) ? compileMap(value, setting) : constant(value);
+}
+
+const startsTag = /\{[{%]/;
+
+const constant = (value: Json): Part => ({ constant: true, render: () => value });
+
+const inside = (setting: Setting, step: string | number): Setting => ({
+  ...setting,
+  path: [...setting.path, step],
+});
+
+function compileList(list: readonly Json[], setting: Setting): Part {
+  const parts = list.map((entry, index) => compilePart(entry, inside(setting, index)));
+  if (parts.every((part) => part.constant)) return constant(list);
+  return { constant: false, render: (data) => parts.map((part) => part.render(data)) };
+}
+
+function compileMap(map: JsonMap, setting: Setting): Part {
+  const parts = Object.entries(map).map(
+    ([key, entry]) => [key, compilePart(entry, inside(setting, key))] as const,
+  );
+  if (parts.every(([, part]) => part.constant)) return constant(map);
+  return {
+    constant: false,
+    render: (data) => Object.fromEntries(parts.map(([key, part]) => [key, part.render(data)])),
+  };
+}
 
 /** A string with templates in it, checked. */
-export function compileTemplate(source: string, { medium, words, path, action, report }: Setting): Part {
+function compileTemplate(source: string, { medium, words, path, action, report }: Setting): Part {
   const place: Place = { medium, path, action };
   const { faults, isStrict } = check(source, place, words.roots);
   for (const fault of faults) report({ ...fault, path });
@@ -103,4 +200,25 @@ class FaultyTemplate implements Part {
   render(): Json {
     throw new Error(this.#message);
   }
+}
+
+/** Why a template failed for an event, in plain words, without a full stop. */
+function explainRenderFault(error: unknown): string {
+  const cause = causeOf(error);
+  const { variableName } = cause as { variableName?: string };
+  if (variableName !== undefined) {
+    return `\`${variableName}\` is not in what the service sent; to do without it, write \`{{ ${variableName} | default: "" }}\``;
+  }
+  return cause instanceof Error ? cause.message.replace(/, line:\d+, col:\d+$/, '') : String(cause);
+}
+
+/** Line and column of the tag or output that failed, from 1. */
+function placeOfRenderFault(error: unknown): { readonly line: number; readonly column: number } {
+  const [line = 1, column = 1] = LiquidError.is(error) ? error.token.getPosition() : [];
+  return { line, column };
+}
+
+function causeOf(error: unknown): unknown {
+  const { originalError } = error as { originalError?: unknown };
+  return originalError === undefined ? error : causeOf(originalError);
 }

@@ -4,7 +4,7 @@ import { slack } from '../../connectors/slack/index.ts';
 import { webhook } from '../../connectors/webhook/index.ts';
 import type { AnyConnector } from '../../src/connector.ts';
 import type { JsonMap } from '../../src/model.ts';
-import { compileFields } from '../../src/templates/templates.ts';
+import { compileFields } from '../../src/templates/template.ts';
 import { dataOf, vocabulary } from '../templates/tools.ts';
 
 /** What a stranger may put into an event, in the message that an action makes of it. */

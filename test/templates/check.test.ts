@@ -1,7 +1,7 @@
 import { describe, expect, test as it } from 'vitest';
 import { plain } from '../../src/connector.ts';
-import { compileFields } from '../../src/templates/templates.ts';
-import type { Vocabulary } from '../../src/templates/words.ts';
+import { compileFields } from '../../src/templates/template.ts';
+import type { Vocabulary } from '../../src/templates/vocabulary.ts';
 import { dataOf, digest as inDigest, faultsOf, html, vocabulary } from './tools.ts';
 
 const digest = { ...vocabulary, subject: inDigest };

@@ -4,7 +4,7 @@ import { filler } from '../../src/connector.ts';
 import type { Medium } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
 import { checking } from '../../src/templates/engine.ts';
-import { compileFields } from '../../src/templates/templates.ts';
+import { compileFields } from '../../src/templates/template.ts';
 import { dataOf, vocabulary } from './tools.ts';
 
 /**

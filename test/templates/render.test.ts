@@ -3,7 +3,7 @@ import { plain } from '../../src/connector.ts';
 import type { Medium } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
 import { maxSteps } from '../../src/templates/limits.ts';
-import { compileFields } from '../../src/templates/templates.ts';
+import { compileFields } from '../../src/templates/template.ts';
 import { dataOf, html, render, test, vocabulary } from './tools.ts';
 
 function fault(template: string, raw: { [key: string]: Json } = {}) {

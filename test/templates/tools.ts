@@ -3,9 +3,8 @@ import { plain } from '../../src/connector.ts';
 import type { Event, Json } from '../../src/model.ts';
 import type { AnyTemplateData, TemplateData } from '../../src/templates/data.ts';
 import { templateData } from '../../src/templates/data.ts';
-import { compileFields } from '../../src/templates/templates.ts';
-import type { TemplateFault } from '../../src/templates/templates.ts';
-import type { DigestSubject, Vocabulary } from '../../src/templates/words.ts';
+import { compileFields, type TemplateFault } from '../../src/templates/template.ts';
+import type { DigestSubject, Vocabulary } from '../../src/templates/vocabulary.ts';
 
 export const vocabulary: Vocabulary = { test: new Set(['name', 'channel', 'owner', 'tags']) };
 

@@ -1,7 +1,6 @@
 import type { AnyConnector } from '../../connector.ts';
 import type { JsonMap } from '../../model.ts';
-import type { TemplateFault } from '../../templates/templates.ts';
-import { compileFields } from '../../templates/templates.ts';
+import { compileFields, type TemplateFault } from '../../templates/template.ts';
 import type { Fault } from '../fault.ts';
 import { error, warning } from '../fault.ts';
 import { strings, valueAt } from '../walk.ts';

@@ -2,7 +2,7 @@ import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { bareReference, interpolateTemplate } from '../../../src/config/references/template-text.ts';
 import { plain } from '../../../src/connector.ts';
-import { compileFields } from '../../../src/templates/templates.ts';
+import { compileFields } from '../../../src/templates/template.ts';
 
 const data = {
   event: {

@@ -1,6 +1,5 @@
 import type { AnyTemplateData, EventData, NoticeData, TemplateData } from './data.ts';
-import { any, map, number, text } from './shapes.ts';
-import type { Shape } from './shapes.ts';
+import { any, map, number, type Shape, text } from './scope.ts';
 
 /** What templates may name, besides what every event brings. */
 export interface Vocabulary {
