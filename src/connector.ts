@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Outline } from './connector/text.ts';
+import type { Outline } from './connector/texts.ts';
 import type { Json, JsonMap, Outcome, Receipt, Rejected, Retry } from './model.ts';
 import { Secret } from './secret.ts';
 
@@ -10,12 +10,12 @@ import { Secret } from './secret.ts';
 
 export { Secret };
 export { delivered, perhapsSinkWide, rejected, retry, sinkWide, unknown } from './connector/outcomes.ts';
-export { digestInShort, eventInShort, noticeInShort } from './connector/default-texts.ts';
-export { fetchFailure } from './connector/fetch-failure.ts';
-export { statedDelayMs } from './connector/stated-delay.ts';
-export { httpFailure, WatchedFetch } from './connector/watched-fetch.ts';
-export type { CallFailure, CallResult, HttpFailure } from './connector/watched-fetch.ts';
-export { filler, oneLine, slot } from './connector/text.ts';
+export { digestInShort, eventInShort, noticeInShort } from './connector/texts.ts';
+export { fetchFailure } from './connector/calls.ts';
+export { statedDelayMs } from './connector/calls.ts';
+export { httpFailure, WatchedFetch } from './connector/calls.ts';
+export type { CallFailure, CallResult, HttpFailure } from './connector/calls.ts';
+export { filler, oneLine, slot } from './connector/texts.ts';
 export type { Outline };
 export { masker, partsOfUrl } from './mask.ts';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { fetchFailure } from '../../src/connector/fetch-failure.ts';
+import { fetchFailure } from '../../src/connector/calls.ts';
 
 const servers: ReturnType<typeof createServer>[] = [];
 afterEach(() => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { statedDelayMs } from '../../src/connector/stated-delay.ts';
+import { statedDelayMs } from '../../src/connector/calls.ts';
 
 const now = Date.parse('2026-11-21T12:00:00Z');
 const day = 86_400_000;
