@@ -1,7 +1,5 @@
 import type { LiveCheck } from '../../src/connector.ts';
-import { unseen } from './channels.ts';
-import type { ChannelIds } from './channels.ts';
-import type { Call, Failure } from './client.ts';
+import { type Call, type ChannelIds, type Failure, noChannelId } from './client.ts';
 import type { SlackMessage } from './message.ts';
 import { askedInVain, outcomeOf } from './outcomes.ts';
 
@@ -71,7 +69,7 @@ async function checkChannel(
   if (!resolved.ok) return failed(what, resolved.failure, channel);
   const { data } = resolved;
   if (data.id === null) {
-    return { ok: false, what, detail: unseen(channel, data.searchedAll), advice: toBeSeen };
+    return { ok: false, what, detail: noChannelId(channel, data.searchedAll), advice: channelAdvice };
   }
   const answer = await call<ConversationInfo>('conversations.info', { channel: data.id }, signal);
   if (!answer.ok) return failed(what, answer.failure, channel);
@@ -83,7 +81,7 @@ async function checkChannel(
   return passed(what, is_member ? 'the bot is in it' : 'public, and the bot may post without being in it');
 }
 
-const toBeSeen =
+const channelAdvice =
   "Check its name, and invite the bot there (/invite and the app's name), or put the channel's id into the config.";
 
 const passed = (what: string, detail: string): LiveCheck => ({ ok: true, what, detail });

@@ -1,5 +1,6 @@
 import { httpFailure, WatchedFetch } from '../../src/connector.ts';
 import type { CallFailure, CallResult, HttpFailure, Secret } from '../../src/connector.ts';
+import { channelName } from './message.ts';
 
 /** Why a call of the Web API gave no result. */
 export type Failure =
@@ -88,4 +89,92 @@ function refusal(error: unknown): (RefusalData & { readonly error?: unknown }) |
 /** The client hands on a page that is no JSON as if it were an error's code. */
 function isCode(code: unknown): code is string {
   return typeof code === 'string' && /^[a-z][a-z0-9_.:-]{0,99}$/i.test(code);
+}
+
+interface ChannelPage {
+  readonly channels?: readonly { readonly id: string; readonly name: string }[];
+  /** The client puts the header x-oauth-scopes here. */
+  readonly response_metadata?: { readonly next_cursor?: string; readonly scopes?: readonly string[] };
+}
+
+/** The most that Slack gives. */
+const pageSize = 999;
+/** More pages are not searched: Slack allows some 20 such calls a minute. */
+const maxPages = 20;
+
+/** The id of a channel. Without one, `searchedAll` is false where there are more channels than are searched. */
+export type Resolved =
+  | { readonly id: string }
+  | { readonly id: null; readonly searchedAll: boolean; readonly scopes: readonly string[] };
+
+/**
+ * The ids of channels. `chat.postMessage` takes a name; every method that reads needs an id. The answer to a post has
+ * it. Lists of channels are slow and tightly limited, so they are read only before the first post: the bot's own
+ * first, which are few; all public ones only where the app may post without being in them.
+ */
+export class ChannelIds {
+  readonly #call: Call;
+  readonly #known = new Map<string, string>();
+
+  constructor(call: Call) {
+    this.#call = call;
+  }
+
+  learn(channel: string, id: string): void {
+    this.#known.set(channelName(channel), id);
+  }
+
+  async resolve(channel: string, signal: AbortSignal): Promise<Answer<Resolved>> {
+    const known = this.#known.get(channelName(channel)) ?? (isId(channel) ? channel : undefined);
+    if (known !== undefined) return { ok: true, data: { id: known } };
+    const joined = await this.#joined(channel, signal);
+    if (!joined.ok || joined.data.id !== null) return joined;
+    if (!joined.data.scopes.includes('chat:write.public')) return joined;
+    return this.#search('conversations.list', 'public_channel', channel, signal);
+  }
+
+  async #joined(channel: string, signal: AbortSignal): Promise<Answer<Resolved>> {
+    const all = await this.#search('users.conversations', 'public_channel,private_channel', channel, signal);
+    // The scope for private channels may be the one that is missing.
+    return lacksScope(all) ? this.#search('users.conversations', 'public_channel', channel, signal) : all;
+  }
+
+  async #search(
+    method: 'users.conversations' | 'conversations.list',
+    types: string,
+    channel: string,
+    signal: AbortSignal,
+  ): Promise<Answer<Resolved>> {
+    let cursor = '';
+    let scopes: readonly string[] = [];
+    for (let page = 0; page < maxPages; page += 1) {
+      const args = { types, exclude_archived: true, limit: pageSize, ...(cursor && { cursor }) };
+      const answer = await this.#call<ChannelPage>(method, args, signal);
+      if (!answer.ok) return answer;
+      const { channels = [], response_metadata = {} } = answer.data;
+      for (const { id, name } of channels) this.learn(name, id);
+      const id = this.#known.get(channelName(channel));
+      if (id !== undefined) return { ok: true, data: { id } };
+      scopes = response_metadata.scopes ?? scopes;
+      cursor = response_metadata.next_cursor ?? '';
+      if (cursor === '') return { ok: true, data: { id: null, searchedAll: true, scopes } };
+    }
+    return { ok: true, data: { id: null, searchedAll: false, scopes } };
+  }
+}
+
+/** Why no id was found for a channel. */
+export function noChannelId(channel: string, searchedAll: boolean): string {
+  return searchedAll
+    ? `The bot is in no channel ${channel}.`
+    : `${channel} is not among the first ${maxPages * pageSize} channels, and more are not looked through.`;
+}
+
+function lacksScope(answer: Answer<unknown>): boolean {
+  return !answer.ok && answer.failure.kind === 'refused' && answer.failure.error === 'missing_scope';
+}
+
+/** Ids are in upper case, names never are. */
+function isId(channel: string): boolean {
+  return /^[CDGUW][A-Z0-9]{7,}$/.test(channel);
 }

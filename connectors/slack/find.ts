@@ -1,13 +1,9 @@
 import type { AttemptRequest, Finding } from '../../src/connector.ts';
-import { unseen } from './channels.ts';
-import type { ChannelIds } from './channels.ts';
-import type { Call, Failure } from './client.ts';
+import { type Call, type ChannelIds, type Failure, noChannelId } from './client.ts';
 import { eventType } from './message.ts';
 import type { SlackMessage } from './message.ts';
-import { askedInVain } from './outcomes.ts';
-import { postOf, receiptOf, rootOf } from './receipt.ts';
-import type { Post } from './receipt.ts';
-import { refusals } from './refusals.ts';
+import { askedInVain, refusals } from './outcomes.ts';
+import { type Post, postOf, receiptOf, rootOf } from './deliver.ts';
 
 /** Slack's clock and ours may differ by this much. To look back further than needed costs a page or two. */
 const clockSkewMs = 15 * 60_000;
@@ -35,7 +31,7 @@ export async function findMessage(
     ? ({ ok: true, data: { id: postOf(threadOf).channel } } as const)
     : await channels.resolve(message.channel, signal);
   if (!channel.ok) return cannotAsk(channel.failure, message.channel);
-  if (channel.data.id === null) return impossible(unseen(message.channel, channel.data.searchedAll));
+  if (channel.data.id === null) return impossible(noChannelId(message.channel, channel.data.searchedAll));
   for (const place of placesOf(request, channel.data.id)) {
     const finding = await searchPlace(call, place, request);
     if (finding.found !== null) return finding;
@@ -68,7 +64,7 @@ async function searchPlace(
     const answer = await call<HistoryPage>(method, { ...args, ...paging }, signal);
     if (!answer.ok) return cannotAsk(answer.failure, message.channel);
     if (!answer.data.messages) return cannotAsk({ kind: 'foreign' }, message.channel);
-    const posted = answer.data.messages.find((candidate) => carries(candidate, deliveryId));
+    const posted = answer.data.messages.find((candidate) => hasDeliveryId(candidate, deliveryId));
     if (posted) return { found: receiptOf({ ...posted, channel: args.channel }) };
     cursor = answer.data.response_metadata?.next_cursor ?? '';
     if (cursor === '') return { found: null };
@@ -76,7 +72,7 @@ async function searchPlace(
   return impossible(`${message.channel} has too many messages since the first attempt to search them all.`);
 }
 
-function carries({ metadata }: PostedMessage, deliveryId: string): boolean {
+function hasDeliveryId({ metadata }: PostedMessage, deliveryId: string): boolean {
   return metadata?.event_type === eventType && metadata.event_payload?.delivery_id === deliveryId;
 }
 

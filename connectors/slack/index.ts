@@ -1,26 +1,20 @@
 import { z } from 'zod';
 import {
   defineConnector,
-  delivered,
   digestInShort,
   eventInShort,
   noticeInShort,
   plain,
   secret,
 } from '../../src/connector.ts';
-import type { AttemptRequest, Sink } from '../../src/connector.ts';
-import type { Outcome } from '../../src/model.ts';
-import { ChannelIds, nameOf } from './channels.ts';
+import type { Sink } from '../../src/connector.ts';
 import { checkSlack } from './check.ts';
-import type { Call } from './client.ts';
-import { webApi } from './client.ts';
+import { ChannelIds, webApi } from './client.ts';
+import { postMessage } from './deliver.ts';
 import { escapeText, inBlocks, joinText } from './escape.ts';
 import { findMessage } from './find.ts';
-import { compose, threadOf } from './message.ts';
+import { channelName, compose, threadOf } from './message.ts';
 import type { SlackMessage } from './message.ts';
-import { outcomeOf } from './outcomes.ts';
-import { postOf, receiptOf, rootOf } from './receipt.ts';
-import type { Post } from './receipt.ts';
 
 const options = z.object({
   token: secret().describe('The bot token of the app, xoxb-…'),
@@ -78,7 +72,7 @@ export const slack = defineConnector({
   defaults: { concurrency: 4, timeoutMs: 20_000, pace: { count: 1, perMs: 1000, burst: 3 } },
   defaultFields: { digest: { text: digestText }, notice: { text: noticeText } },
   // Slack's rate holds for each channel, and so does the order that people see.
-  lane: ({ channel }) => nameOf(channel),
+  lane: ({ channel }) => channelName(channel),
   laneKeys: ['channel'],
   placeKeys: ['channel', 'threadBy'],
   thread: threadOf,
@@ -87,25 +81,10 @@ export const slack = defineConnector({
     const call = webApi(await import('@slack/web-api'), token, apiUrl);
     const channels = new ChannelIds(call);
     return {
-      deliver: (request) => post(call, channels, request),
+      deliver: (request) => postMessage(call, channels, request),
       find: (request) => findMessage(call, channels, request),
       check: (messages, signal) => checkSlack(call, channels, messages, signal),
       close: async () => {},
     };
   },
 });
-
-async function post(
-  call: Call,
-  channels: ChannelIds,
-  { message, threadOf: root, signal }: AttemptRequest<SlackMessage>,
-): Promise<Outcome> {
-  const { threadBy: _, ...args } = message;
-  const thread = root && { thread_ts: rootOf(postOf(root)) };
-  const answer = await call<Partial<Post>>('chat.postMessage', { ...args, ...thread }, signal);
-  if (!answer.ok) return outcomeOf(answer.failure, args.channel);
-  const { channel, ts } = answer.data;
-  if (channel === undefined || ts === undefined) return outcomeOf({ kind: 'foreign' }, args.channel);
-  channels.learn(args.channel, channel);
-  return delivered(receiptOf({ channel, ts, ...thread }));
-}

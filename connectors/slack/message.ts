@@ -1,13 +1,11 @@
 import { rejected } from '../../src/connector.ts';
 import type { Composed, DeliveryContext, Subject } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
-import type { Block } from './blocks.ts';
-import { fitBlocks, wordsOf } from './blocks.ts';
-import { nameOf } from './channels.ts';
-import { escapeText } from './escape.ts';
-import { shorten } from './shorten.ts';
+import { escapeText, isLiteral, isMarkdown, unescapeMarkdown } from './escape.ts';
 
 export const eventType = 'candidate_connector_delivery';
+
+export type Block = { readonly [key: string]: Json };
 
 /** The arguments of `chat.postMessage`, apart from `thread_ts`, with the thread's key. */
 export type SlackMessage = {
@@ -23,7 +21,7 @@ export type SlackMessage = {
     readonly event_type: typeof eventType;
     readonly event_payload: { readonly delivery_id: string };
   };
-  /** Ours: not sent. */
+  /** Not sent. */
   readonly threadBy?: string;
 };
 
@@ -45,16 +43,16 @@ const maxUsernameLength = 80;
 
 /** Pure: what will be posted. A text or a block that is too long is shortened with a notice in its place. */
 export function compose(fields: SlackFields, context: DeliveryContext): Composed<SlackMessage> {
-  const { channel, text, threadBy, username, icon, blocks } = tidied(fields);
+  const { channel, text, threadBy, username, icon, blocks } = cleaned(fields);
   if (channel === '') {
-    return { rejected: rejected('invalid', 'The channel of this message is empty.', mendChannel) };
+    return { rejected: rejected('invalid', 'The channel of this message is empty.', channelAdvice) };
   }
   const fitted = blocks && fitBlocks(blocks);
-  const said = text.trim() === '' ? fitted && fallback(fitted.blocks, context) : text;
-  if (said === undefined) {
-    return { rejected: rejected('invalid', 'The text of this message is empty.', mendText) };
+  const shown = text.trim() === '' ? fitted && fallback(fitted.blocks, context) : text;
+  if (shown === undefined) {
+    return { rejected: rejected('invalid', 'The text of this message is empty.', textAdvice) };
   }
-  const short = shorten(said, maxTextLength);
+  const short = shorten(shown, maxTextLength);
   const message: SlackMessage = {
     channel,
     text: short,
@@ -65,21 +63,26 @@ export function compose(fields: SlackFields, context: DeliveryContext): Composed
     metadata: { event_type: eventType, event_payload: { delivery_id: context.deliveryId } },
     ...(threadBy && { threadBy }),
   };
-  const shortened = short !== said || fitted?.shortened === true;
+  const shortened = short !== shown || fitted?.shortened === true;
   return shortened ? { message, note: 'The message was too long for Slack and was shortened.' } : { message };
 }
 
-const mendChannel =
+const channelAdvice =
   'Give the action a channel for this case too (in a template: {{ test.channel | default: "#hiring" }}), then replay.';
-const mendText = 'Give the action a text that is not empty in this case, then replay.';
+const textAdvice = 'Give the action a text that is not empty in this case, then replay.';
 
-/** The key under which messages share a thread. A key of one channel says nothing in another one. */
+/** The key under which messages share a thread. The same key in another channel is another thread. */
 export function threadOf({ channel, threadBy }: SlackMessage): string | null {
-  return threadBy === undefined ? null : `${nameOf(channel)} ${threadBy}`;
+  return threadBy === undefined ? null : `${channelName(channel)} ${threadBy}`;
 }
 
-/** Names without space around them, and nothing that cannot be sent as UTF-8, such as the lone surrogate of a hostile id. */
-function tidied({ channel, text = '', blocks, threadBy = '', username = '', icon = '' }: SlackFields) {
+/** A channel's name, however it is written: `#hiring` and `hiring` are the same. */
+export function channelName(channel: string): string {
+  return channel.trim().replace(/^#/, '');
+}
+
+/** Names without spaces around them, and no lone surrogates, which cannot be sent as UTF-8. */
+function cleaned({ channel, text = '', blocks, threadBy = '', username = '', icon = '' }: SlackFields) {
   return {
     channel: channel.toWellFormed().trim(),
     text: text.toWellFormed(),
@@ -98,10 +101,10 @@ function wellFormed(tree: Json): Json {
 }
 
 function fallback(blocks: readonly Block[], { subject }: DeliveryContext): string {
-  return shorten(wordsOf(blocks) || escapeText(inShort(subject)), maxFallbackLength);
+  return shorten(wordsOf(blocks) || escapeText(summaryOf(subject)), maxFallbackLength);
 }
 
-function inShort(subject: Subject): string {
+function summaryOf(subject: Subject): string {
   if (subject.kind === 'notice') return subject.notice.detail;
   if (subject.kind === 'digest') return `Candidates: ${subject.events.length}`;
   return `Candidate ${subject.event.candidateId}: ${subject.event.status}`;
@@ -111,4 +114,100 @@ function iconArguments(icon: string): Pick<SlackMessage, 'icon_emoji' | 'icon_ur
   if (icon === '') return {};
   if (/^https?:\/\//.test(icon)) return { icon_url: icon };
   return { icon_emoji: `:${icon.replace(/^:|:$/g, '')}:` };
+}
+
+type Path = readonly (string | number)[];
+
+/** In one message. */
+const maxBlocks = 50;
+
+/**
+ * Slack refuses a whole message for one text that is too long. The limits by block type, or by the key that a text is
+ * in; names as in Slack's reference of Block Kit.
+ */
+const limits: readonly { readonly type?: string; readonly key?: string; readonly maxLength: number }[] = [
+  { type: 'header', maxLength: 150 },
+  { type: 'button', maxLength: 75 },
+  { type: 'markdown', maxLength: 12_000 },
+  { key: 'fields', maxLength: 2000 },
+  { key: 'title', maxLength: 2000 },
+];
+const defaultMaxLength = 3000;
+
+/** Blocks that Slack takes: texts within their limits, and no more blocks than fit into a message. */
+function fitBlocks(blocks: readonly Block[]) {
+  let shortened = false;
+  const kept =
+    blocks.length > maxBlocks ? [...blocks.slice(0, maxBlocks - 1), omittedBlocks(blocks)] : blocks;
+  const fitted = mapTexts(kept, (text, maxLength) => {
+    const short = shorten(text, maxLength);
+    shortened ||= short !== text;
+    return short;
+  });
+  return { blocks: fitted as readonly Block[], shortened: shortened || kept !== blocks };
+}
+
+function omittedBlocks(blocks: readonly Block[]): Block {
+  const text = `… (shortened: ${blocks.length - maxBlocks + 1} more blocks)`;
+  return { type: 'context', elements: [{ type: 'plain_text', text }] };
+}
+
+/** The words of blocks as one line of mrkdwn, for notifications and screen readers. */
+function wordsOf(blocks: readonly Block[]): string {
+  const words: string[] = [];
+  mapTexts(blocks, (text, _maxLength, path) => {
+    const plain = isMarkdown(path) ? unescapeMarkdown(text) : text;
+    words.push(isLiteral(path) ? escapeText(plain) : plain);
+    return text;
+  });
+  return words.join(' ').replace(/\s+/g, ' ').trim();
+}
+
+type ChangeText = (text: string, maxLength: number, path: Path) => string;
+
+function mapTexts(tree: Json, change: ChangeText, path: Path = [], types: readonly string[] = []): Json {
+  if (Array.isArray(tree)) {
+    return (tree as readonly Json[]).map((item, index) => mapTexts(item, change, [...path, index], types));
+  }
+  if (typeof tree !== 'object' || tree === null) return tree;
+  const object = tree as Block;
+  const inside = typeof object['type'] === 'string' ? [...types, object['type']] : types;
+  const entries = Object.entries(object).map(([key, value]) => [
+    key,
+    key === 'text' && typeof value === 'string'
+      ? change(value, maxLengthAt(path, inside), [...path, key])
+      : mapTexts(value, change, [...path, key], inside),
+  ]);
+  return Object.fromEntries(entries) as Block;
+}
+
+function maxLengthAt(path: Path, types: readonly string[]): number {
+  const limit = limits.find(({ type, key }) =>
+    type === undefined ? path.includes(key!) : types.includes(type),
+  );
+  return limit?.maxLength ?? defaultMaxLength;
+}
+
+/** Cuts a text that is too long, with a notice at its end. Counts UTF-16 units. */
+export function shorten(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text;
+  const notice = maxLength < 300 ? '…' : '\n… (shortened)';
+  return text.slice(0, safeEnd(text, maxLength - notice.length)) + notice;
+}
+
+/** What must not be cut in two, by its first character. A reference may have entities in it. */
+const units: readonly (readonly [opening: string, unit: RegExp])[] = [
+  ['<', /^<(?:[@#!]|https?:|mailto:)[^<>]*>/],
+  ['&', /^&(?:amp|lt|gt);/],
+];
+
+/** The last place at or before `end` that is not inside a `<…>` reference, an entity or a character. */
+function safeEnd(text: string, end: number): number {
+  for (const [opening, unit] of units) {
+    const start = text.lastIndexOf(opening, end - 1);
+    const found = start === -1 ? null : unit.exec(text.slice(start));
+    if (found && start + found[0].length > end) return start;
+  }
+  const splitsPair = text.codePointAt(end - 1)! > 0xffff;
+  return splitsPair ? end - 1 : end;
 }

@@ -1,7 +1,6 @@
 import { rejected, retry, sinkWide, unknown } from '../../src/connector.ts';
 import type { Reason, Rejected, Retry, Unknown } from '../../src/model.ts';
 import type { Failure, RefusalData } from './client.ts';
-import { otherRefusal, refusals } from './refusals.ts';
 
 /** How a post that failed ends its attempt. */
 export function outcomeOf(failure: Failure, channel: string): Retry | Rejected | Unknown {
@@ -62,3 +61,121 @@ function details({ needed, provided, response_metadata }: RefusalData): string {
   const all = [...scopes, ...(response_metadata?.messages ?? [])];
   return all.length === 0 ? '' : `: ${all.join('; ').replace(/\s+/g, ' ').slice(0, 500)}`;
 }
+
+/**
+ * What an error code of Slack's means for a delivery. `again`: the same message may go later. `sink`: the fault is
+ * the token's or the workspace's, so deliveries wait until it is mended. `never`: the fault is this message's.
+ * `perhaps`: Slack says that part of the call may have been carried out.
+ */
+export interface Refusal {
+  readonly means: 'again' | 'sink' | 'never' | 'perhaps';
+  readonly reason: Reason;
+  /** `{channel}` stands for the message's channel. */
+  readonly what: string;
+  readonly advice: string;
+}
+
+const newToken = "Put the app's current bot token (xoxb-…) into the sink's token.";
+const later = 'Nothing to do: it is tried again.';
+const admin = 'Ask an administrator of the workspace to allow it, or choose another channel, then replay.';
+const bot = (what: string): Refusal => ({ means: 'sink', reason: 'auth', what, advice: newToken });
+const wait = (what: string): Refusal => ({ means: 'sink', reason: 'server', what, advice: later });
+const limited = (what: string): Refusal => ({ means: 'again', reason: 'rate_limited', what, advice: later });
+const forbidden = (what: string): Refusal => ({ means: 'never', reason: 'auth', what, advice: admin });
+const malformed = (what: string, advice: string): Refusal => ({
+  means: 'never',
+  reason: 'invalid',
+  what,
+  advice,
+});
+const perhaps = (what: string): Refusal => ({ means: 'perhaps', reason: 'server', what, advice: later });
+
+const tooLong = 'Make the text or the blocks shorter, then replay.';
+const mendBlocks = "Try the blocks in Slack's Block Kit Builder, mend them in the config, then replay.";
+const threadGone: Refusal = {
+  means: 'never',
+  reason: 'not_found',
+  what: 'the message that this one should answer in {channel} takes no answers any more',
+  advice: 'Change or remove threadBy, then replay.',
+};
+
+/** By error code, as the reference of chat.postMessage lists them. */
+const byCode: { readonly [error: string]: Refusal } = {
+  channel_not_found: {
+    means: 'never',
+    reason: 'not_found',
+    what: 'there is no channel {channel} that the bot can see',
+    advice: 'Check its name; if it is private, invite the bot there (/invite), then replay.',
+  },
+  not_in_channel: {
+    means: 'never',
+    reason: 'auth',
+    what: 'the bot is not in {channel}',
+    advice: 'Invite it: type /invite and the name of the app in that channel, then replay.',
+  },
+  is_archived: {
+    means: 'never',
+    reason: 'not_found',
+    what: 'the channel {channel} is archived',
+    advice: 'Unarchive it or name another channel in the config, then replay.',
+  },
+
+  invalid_auth: bot('the token is not valid'),
+  not_authed: bot('the token is missing'),
+  token_revoked: bot('the token was revoked'),
+  token_expired: bot('the token has expired'),
+  account_inactive: bot('the token belongs to a deleted or deactivated app or user'),
+  not_allowed_token_type: bot('this kind of token may not post; a bot token (xoxb-…) is needed'),
+  missing_scope: {
+    means: 'sink',
+    reason: 'auth',
+    what: 'the app lacks a scope',
+    advice: 'Add the scope under OAuth & Permissions in the settings of the app, and install the app again.',
+  },
+  team_access_not_granted: bot('the token has no access to this workspace'),
+  access_denied: bot('the app has no access'),
+  no_permission: bot('the app has no permission to post'),
+  accesslimited: bot('the workspace takes no calls from this network'),
+  ekm_access_denied: bot('administrators have suspended posting'),
+
+  ratelimited: limited('too many calls'),
+  rate_limited: limited('too many messages'),
+  message_limit_exceeded: { ...limited('the workspace has sent too many messages'), means: 'sink' },
+
+  service_unavailable: wait('it is not available for the moment'),
+  org_login_required: wait('the workspace is being moved'),
+  team_added_to_org: wait('the workspace is being moved'),
+  request_timeout: {
+    means: 'again',
+    reason: 'network',
+    what: 'the message came in only in part',
+    advice: later,
+  },
+  internal_error: perhaps('it had a fault of its own'),
+  fatal_error: perhaps('it had a fault of its own'),
+
+  restricted_action: forbidden('posting is restricted in {channel}'),
+  restricted_action_read_only_channel: forbidden('{channel} is read-only'),
+  restricted_action_thread_only_channel: forbidden('{channel} takes only answers in threads'),
+  restricted_action_non_threadable_channel: forbidden('{channel} has no threads'),
+  restricted_action_thread_locked: forbidden('the thread in {channel} is locked'),
+  messages_tab_disabled: forbidden('this user takes no messages from the app'),
+  cannot_reply_to_message: threadGone,
+  thread_not_found: threadGone,
+
+  no_text: malformed('the message is empty', 'Give the action a text, then replay.'),
+  msg_too_long: malformed('the message is too long', tooLong),
+  msg_blocks_too_long: malformed('the blocks are too long', tooLong),
+  too_many_attachments: malformed('the message has too many parts', tooLong),
+  invalid_blocks: malformed('it does not take these blocks', mendBlocks),
+  invalid_blocks_format: malformed('it does not take these blocks', mendBlocks),
+};
+
+/** A map, since the codes that are looked up come from outside: `constructor` is none of ours. */
+export const refusals: ReadonlyMap<string, Refusal> = new Map(Object.entries(byCode));
+
+/** For codes that the table lacks: Slack did not carry the call out, and would not a second time. */
+const otherRefusal: Refusal = malformed(
+  'it does not take this message',
+  "Look the code up in Slack's reference of chat.postMessage, mend the config, then replay.",
+);

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { slack } from '../../connectors/slack/index.ts';
-import type { SlackFields, SlackMessage } from '../../connectors/slack/message.ts';
-import { shorten } from '../../connectors/slack/shorten.ts';
+import { shorten, type SlackFields, type SlackMessage } from '../../connectors/slack/message.ts';
 import type { DeliveryContext, EventData, NoticeData, Subject } from '../../src/connector.ts';
 
 const event: EventData = {

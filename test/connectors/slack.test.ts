@@ -6,7 +6,7 @@ import nock from 'nock';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { slack } from '../../connectors/slack/index.ts';
 import type { SlackFields, SlackMessage } from '../../connectors/slack/message.ts';
-import { refusals } from '../../connectors/slack/refusals.ts';
+import { refusals } from '../../connectors/slack/outcomes.ts';
 import type { AttemptRequest, DeliveryContext, Sink } from '../../src/connector.ts';
 import type { Receipt } from '../../src/model.ts';
 import { startSlack } from '../sandbox/slack.ts';
