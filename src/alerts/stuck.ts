@@ -5,13 +5,13 @@ import { causeOf, mayTell } from './troubles.ts';
 /** An outcome may be on disk so much later than it says that it ended. */
 const recordedLateMs = 60_000;
 
-/** The sinks whose deliveries got stuck since people were last told of it. Looking costs little while none does. */
+/** Why deliveries got stuck since people were last told of it, by sink and cause. Looking costs little while none does. */
 export class Stuck {
   readonly #kind: 'dead' | 'held';
   readonly #stuckSince: (time: number) => Promise<StuckCount[]>;
-  /** Sinks with something stuck that people may not have been told of. */
+  /** Causes that people may not have been told of, as notices name them. */
   readonly #suspects = new Set<string>();
-  /** What got stuck until then has made its sink a suspect (ms). */
+  /** What got stuck until then has made its cause a suspect (ms). */
   #lookedUntil = 0;
 
   constructor(kind: 'dead' | 'held', stuckSince: (time: number) => Promise<StuckCount[]>) {
@@ -22,17 +22,22 @@ export class Stuck {
   /** What people may be told of by now. `told`: when they last were, by cause (ms). */
   async look(now: number, told: ReadonlyMap<string, number>): Promise<StuckCount[]> {
     const fresh = await this.#stuckSince(Math.min(this.#lookedUntil, now) - recordedLateMs);
-    for (const { sink } of fresh) this.#suspects.add(sink);
+    for (const count of fresh) this.#suspects.add(this.#nameOf(count));
     this.#lookedUntil = now;
+    const due = [...this.#suspects].filter((suspect) => mayTell(told.get(suspect), now));
     const stuck: StuckCount[] = [];
-    for (const sink of this.#suspects) {
-      const toldAt = told.get(causeOf(this.#kind, sink));
-      if (!mayTell(toldAt, now)) continue;
-      const ofSink = (await this.#stuckSince(toldAt ?? 0)).filter((count) => count.sink === sink);
-      if (ofSink.length === 0) this.#suspects.delete(sink);
-      stuck.push(...ofSink);
+    for (const [toldAt, suspects] of Map.groupBy(due, (suspect) => told.get(suspect) ?? 0)) {
+      const since = await this.#stuckSince(toldAt);
+      const found = since.filter((count) => suspects.includes(this.#nameOf(count)));
+      stuck.push(...found);
+      const names = new Set(found.map((count) => this.#nameOf(count)));
+      for (const suspect of suspects) if (!names.has(suspect)) this.#suspects.delete(suspect);
     }
     return stuck;
+  }
+
+  #nameOf({ sink, cause }: StuckCount): string {
+    return causeOf(this.#kind, sink, cause);
   }
 }
 
@@ -58,6 +63,7 @@ export class Unrecorded {
       Map.groupBy(overdue, ({ sink }) => sink),
       ([sink, all]) => ({
         sink,
+        cause: '',
         count: all.length,
         // The last one's: people who were told of the others hear of it, too.
         firstAt: now - elapsed + Math.max(...all.map(dueAt)),

@@ -5,7 +5,7 @@ import type { StuckCount } from '../store/store.ts';
 export interface Situation {
   readonly now: number;
   readonly paused: readonly { readonly sink: string; readonly since: number }[];
-  /** What went dead since people were last told of that sink. */
+  /** What went dead since people were last told of that sink and cause. */
   readonly dead: readonly StuckCount[];
   /** What was held since. */
   readonly held: readonly StuckCount[];
@@ -16,8 +16,8 @@ export interface Situation {
 }
 
 /** What a notice is about: the same for every one of the same trouble. */
-export function causeOf(alert: 'dead' | 'held' | 'paused' | 'unrecorded', sink: string): string {
-  return `${alert} ${sink}`;
+export function causeOf(alert: 'dead' | 'held' | 'paused' | 'unrecorded', sink: string, cause = ''): string {
+  return cause === '' ? `${alert} ${sink}` : `${alert} ${sink}: ${cause}`;
 }
 
 /** At most one notice in this time for each cause. */
@@ -74,8 +74,8 @@ const describe: { readonly [kind in Notice['alert']]: (situation: Situation) => 
   ],
 };
 
-function about(alert: 'dead' | 'held', { sink, count, firstAt }: StuckCount) {
-  return { alert, cause: causeOf(alert, sink), sink, count, since: firstAt };
+function about(alert: 'dead' | 'held', { sink, cause, count, firstAt }: StuckCount) {
+  return { alert, cause: causeOf(alert, sink, cause), sink, count, since: firstAt };
 }
 
 function toldBy(kind: 'dead' | 'held', { alert, stuck }: Situation['unrecorded']): Notice[] {

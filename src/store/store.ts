@@ -90,11 +90,11 @@ export interface Store {
   /** How many stored deliveries each sink has, in each state and as planned. Kept up to date, so cheap to read. */
   counts(): Promise<SinkCount[]>;
   /**
-   * What went dead after `time`, notices apart, by sink: also one that no config has any more. Costs as much as that is,
-   * however much is stored.
+   * What went dead after `time`, notices apart, by sink and cause: also where no config has the sink any more. Costs as
+   * much as that is, however much is stored.
    */
   deadSince(time: number): Promise<StuckCount[]>;
-  /** The same for what was held. */
+  /** The same for what was held, by sink: its cause is always that nobody can tell. */
   heldSince(time: number): Promise<StuckCount[]>;
   /** When the newest event came (ms), null if none did. */
   lastEventAt(): Promise<number | null>;
@@ -343,6 +343,11 @@ export interface SinkCount {
 
 export interface StuckCount {
   readonly sink: string;
+  /**
+   * The same for all that one remedy may help: the last outcome's reason, with the rule and action where the tool
+   * refused what they send; empty for what was held.
+   */
+  readonly cause: string;
   readonly count: number;
   /** When the first of them got there (ms). */
   readonly firstAt: number;

@@ -38,6 +38,9 @@ const withAnotherWay = {
   },
 };
 
+const deadTool = 'dead tool: not_found in completed 0';
+const deadOther = 'dead other: not_found in completed 0';
+
 /** A watch on a real store, under a clock that stands still until `look`. `storeFails`: how many notices it fails to take. */
 async function watching({ storeFails = 0, paused = [] as string[] } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'alerts-'));
@@ -226,7 +229,7 @@ describe('what went dead', () => {
     const [story] = await watch.store.notices({});
     expect(story).toMatchObject({
       notice: {
-        cause: 'dead tool',
+        cause: deadTool,
         count: 2,
         detail: '2 deliveries to tool had to be given up. No such channel.',
         advice: expect.stringContaining('candidate-connector replay --dead --sink tool'),
@@ -235,7 +238,7 @@ describe('what went dead', () => {
     });
   });
 
-  test('again is told at most once an hour for each sink, and then with all that came since', async () => {
+  test('again is told at most once an hour for each cause, and then with all that came since', async () => {
     const watch = await watching();
     await watch.event('tool');
     await watch.look(minute);
@@ -244,21 +247,49 @@ describe('what went dead', () => {
     await watch.look(minute);
     await watch.event('tool');
     await watch.look(58 * minute);
-    expect(await watch.causes()).toEqual(['dead tool', 'dead other']);
+    expect(await watch.causes()).toEqual([deadTool, deadOther]);
     await watch.look(minute);
     await watch.look(day);
     expect((await watch.notices()).map(({ cause, count }) => [cause, count])).toEqual([
-      ['dead tool', 1],
-      ['dead other', 1],
-      ['dead tool', 2],
+      [deadTool, 1],
+      [deadOther, 1],
+      [deadTool, 2],
     ]);
+  });
+
+  test('for another reason is told at once, and each of the two once an hour', async () => {
+    const watch = await watching();
+    const auth: Outcome = {
+      outcome: 'rejected',
+      reason: 'auth',
+      detail: 'Not allowed.',
+      advice: 'Allow it.',
+    };
+    await watch.event('tool');
+    await watch.look(minute);
+    await watch.event('tool', auth);
+    await watch.event('tool');
+    await watch.look(minute);
+    await watch.event('tool', auth);
+    await watch.look(minute);
+    const told = async () =>
+      (await watch.notices()).map(({ cause, count, detail }) => [cause, count, detail]);
+    const authTool = 'dead tool: auth in completed 0';
+    const first = [
+      [deadTool, 1, 'A delivery to tool had to be given up. No such channel.'],
+      [authTool, 1, 'A delivery to tool had to be given up. Not allowed.'],
+    ];
+    expect(await told()).toEqual(first);
+    await watch.look(hour);
+    expect((await told()).slice(2)).toEqual(expect.arrayContaining(first));
+    expect(await told()).toHaveLength(4);
   });
 
   test('is told also where no config has its sink any more', async () => {
     const watch = await watching();
     await watch.event('renamed');
     await watch.look(minute);
-    expect(await watch.causes()).toEqual(['dead renamed']);
+    expect(await watch.causes()).toEqual(['dead renamed: not_found in completed 0']);
   });
 
   test('is told when it was recorded late, and only then looked for', async () => {
@@ -266,7 +297,7 @@ describe('what went dead', () => {
     await watch.look(minute);
     await watch.event('tool', rejected, start + 30_000);
     await watch.look(10_000);
-    expect(await watch.causes()).toEqual(['dead tool']);
+    expect(await watch.causes()).toEqual([deadTool]);
   });
 
   test('is told no second time when the clock is set by a few seconds', async () => {
@@ -276,7 +307,7 @@ describe('what went dead', () => {
     watch.setBack(15_000);
     await watch.event('tool');
     await watch.look(1000);
-    expect(await watch.causes()).toEqual(['dead tool']);
+    expect(await watch.causes()).toEqual([deadTool]);
   });
 
   test('is told in the end also where the clock went back between two notices', async () => {
@@ -305,9 +336,9 @@ describe('what went dead', () => {
       await watch.look(minute);
       await watch.event('tool');
       await watch.look(minute);
-      expect(await watch.causes()).toEqual(['dead tool']);
+      expect(await watch.causes()).toEqual([deadTool]);
       await watch.look(hour);
-      expect(await watch.causes()).toEqual(['dead tool', 'dead tool']);
+      expect(await watch.causes()).toEqual([deadTool, deadTool]);
     },
   );
 
@@ -317,7 +348,7 @@ describe('what went dead', () => {
     await watch.look(minute);
     watch.restart();
     await watch.look(2 * hour);
-    expect(await watch.causes()).toEqual(['dead tool']);
+    expect(await watch.causes()).toEqual([deadTool]);
   });
 });
 
@@ -329,7 +360,7 @@ test('what is held for a person is told, with what to look at, apart from what w
   await watch.look(minute);
   await watch.look(minute);
   expect(await watch.notices()).toMatchObject([
-    { cause: 'dead tool', count: 1 },
+    { cause: deadTool, count: 1 },
     {
       alert: 'held',
       cause: 'held tool',

@@ -188,9 +188,12 @@ alerts: { dead: { then: [ { sink: ops } ] } }
       rule: 'alerts.dead',
       sink: 'ops',
       state: 'dead',
-      notice: { cause: 'dead ats', detail: expect.stringContaining('410') },
+      notice: { cause: 'dead ats: not_found in told 0', detail: expect.stringContaining('410') },
     });
-    expect(notice).toMatchObject({ cause: 'dead ats', deliveries: [{ sink: 'ops', state: 'dead' }] });
+    expect(notice).toMatchObject({
+      cause: 'dead ats: not_found in told 0',
+      deliveries: [{ sink: 'ops', state: 'dead' }],
+    });
     await run(['replay', notice?.deliveries[0]?.id ?? '', '--config', file]);
     await vi.waitFor(() => expect(ops.calls).toHaveLength(1), { timeout: 15_000 });
     expect(JSON.parse(ops.calls[0]?.body ?? '')).toMatchObject({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { PlannedDelivery, RaisedNotice, Rejected } from '../../src/model.ts';
+import type { Outcome, PlannedDelivery, RaisedNotice, Rejected } from '../../src/model.ts';
 import type { Bench } from './store.ts';
 import {
   arrival,
@@ -177,14 +177,14 @@ export function notices(bench: () => Bench): void {
     const [first] = await carriedOut(store, [unknown, delivered, unknown, rejected]);
     await carriedOut(store, [unknown], t0 + minute);
     const ended = t0 + 5;
-    const held = { sink: 'slack', count: 3, firstAt: ended, reason: 'No answer within 10 s.' };
+    const held = { sink: 'slack', cause: '', count: 3, firstAt: ended, reason: 'No answer within 10 s.' };
     expect(await store.heldSince(ended - 1)).toEqual([held]);
     expect(await store.heldSince(ended)).toEqual([{ ...held, count: 1, firstAt: ended + minute }]);
     await store.discard([first!], t0);
     expect(await store.heldSince(ended - 1)).toEqual([{ ...held, count: 2 }]);
   });
 
-  test('sums up by sink what went dead since a time, notices apart', async () => {
+  test('sums up by sink and cause what went dead since a time, notices apart', async () => {
     const { store } = bench();
     expect(await store.deadSince(0)).toEqual([]);
     const later: Rejected = { ...rejected, detail: 'The channel is archived.' };
@@ -195,12 +195,42 @@ export function notices(bench: () => Bench): void {
     const claimed = [...(await claimDue(store)), ...(await claimDue(store, t0, 'mail'))];
     await store.record(claimed.map((one) => resultOf(one, rejected)));
     const ended = t0 + 5;
-    const mail = { sink: 'mail', count: 1, firstAt: ended, reason: rejected.detail };
-    const slack = { sink: 'slack', count: 3, firstAt: ended, reason: later.detail };
+    const cause = 'not_found in completed 0';
+    const mail = { sink: 'mail', cause, count: 1, firstAt: ended, reason: rejected.detail };
+    const slack = { sink: 'slack', cause, count: 3, firstAt: ended, reason: later.detail };
     expect(await store.deadSince(ended - 1)).toEqual([mail, slack]);
     expect(await store.deadSince(ended)).toEqual([{ ...slack, count: 1, firstAt: ended + minute }]);
     expect(await store.deadSince(ended + minute)).toEqual([]);
     await store.replay([{ deliveryId: first!, configId, planned: planned() }], t0 + day);
     expect(await store.deadSince(ended - 1)).toEqual([mail, { ...slack, count: 2 }]);
+  });
+
+  test('tells causes apart: by the reason, and by the rule and action where the tool refused what they send', async () => {
+    const { store } = bench();
+    const dead = async (outcome: Outcome, changes: Partial<PlannedDelivery> = {}) => {
+      await store.accept(arrival({}, { deliveries: [planned(changes)] }));
+      const claimed = await claimDue(store);
+      await store.record(claimed.map((one) => resultOf(one, outcome, { state: 'dead', dueAt: null })));
+    };
+    await dead(rejected);
+    await dead({ ...rejected, detail: 'No such channel either.' });
+    await dead({ ...rejected, reason: 'auth' });
+    await dead(rejected, { action: 1 });
+    await dead(rejected, { rule: 'other' });
+    await dead(retry);
+    await dead(retry, { rule: 'other' });
+    const digest = { group: 'g', groupMax: 2 };
+    await store.accept(arrival({}, { deliveries: [planned(digest), planned(digest)] }));
+    const carried = await claimDue(store);
+    await store.record(carried.map((one) => resultOf(one, unknown, { state: 'dead' })));
+    const counts = (await store.deadSince(0)).map(({ cause, count }) => [cause, count]);
+    expect(Object.fromEntries(counts)).toEqual({
+      'auth in completed 0': 1,
+      'not_found in completed 0': 2,
+      'not_found in completed 1': 1,
+      'not_found in other 0': 1,
+      server: 2,
+      timeout: 2,
+    });
   });
 }

@@ -24,6 +24,7 @@ export interface CountRow {
 
 export interface StuckRow {
   readonly sink: string;
+  readonly cause: string;
   readonly stuck: number;
   readonly first_at: number;
   readonly reason: string | null;
@@ -120,21 +121,30 @@ export const deliveryCounts = query<CountRow>(
 );
 
 /** `latest` stands for all of them: the seq of one, by which the reason is found. */
-const stuckOf = (sinks: string) =>
+const stuckOf = (causes: string) =>
   query<StuckRow>(`
-  select sink, stuck, first_at, (select last_error from deliveries where seq = latest) as reason
-  from (${sinks}) as sinks order by sink`);
+  select sink, cause, stuck, first_at, (select last_error from deliveries where seq = latest) as reason
+  from (${causes}) as causes order by sink, cause`);
+
+/** The last attempt of each. */
+const lastAttempt = `
+  deliveries d join attempts a on a.delivery_seq = coalesce(d.carrier, d.seq) and a.number = d.attempts`;
+
+const ofEvents = `d.seq < ${firstNoticeSeq * seqsPerEvent}`;
+
+/** What the tool refused for good is the fault of its action; the others failed as all of their sink would. */
+const causeOfDeath = `
+  a.outcome ->> 'reason'
+    || case when a.outcome ->> 'outcome' = 'rejected' then ' in ' || d.rule || ' ' || d.action else '' end`;
 
 export const deadSince = stuckOf(`
-    select sink, count(*) as stuck, min(ended_at) as first_at, max(seq) as latest from deliveries
-    where state = 'dead' and ended_at > $1 and seq < ${firstNoticeSeq * seqsPerEvent} group by sink`);
+    select d.sink, ${causeOfDeath} as cause, count(*) as stuck, min(d.ended_at) as first_at, max(d.seq) as latest
+    from ${lastAttempt} where d.state = 'dead' and d.ended_at > $1 and ${ofEvents} group by d.sink, cause`);
 
 /** Those are few: a sink has to ask for it. */
 export const heldSince = stuckOf(`
-    select d.sink, count(*) as stuck, min(a.ended_at) as first_at, max(d.seq) as latest
-    from deliveries d join attempts a on a.delivery_seq = coalesce(d.carrier, d.seq) and a.number = d.attempts
-    where d.state = 'held' and ${rareState} and a.ended_at > $1 and d.seq < ${firstNoticeSeq * seqsPerEvent}
-    group by d.sink`);
+    select d.sink, '' as cause, count(*) as stuck, min(a.ended_at) as first_at, max(d.seq) as latest
+    from ${lastAttempt} where d.state = 'held' and ${rareState} and a.ended_at > $1 and ${ofEvents} group by d.sink`);
 
 export const newestReceipt = query<{ readonly received_at: number | null }>(
   `select max(received_at) as received_at from events`,

@@ -137,8 +137,8 @@ export function heldSince(db: Database, time: number): StuckCount[] {
   return db.all(sql.heldSince, time).map(toStuckCount);
 }
 
-function toStuckCount({ sink, stuck, first_at, reason }: sql.StuckRow): StuckCount {
-  return { sink, count: stuck, firstAt: first_at, reason: reason ?? '' };
+function toStuckCount({ sink, cause, stuck, first_at, reason }: sql.StuckRow): StuckCount {
+  return { sink, cause, count: stuck, firstAt: first_at, reason: reason ?? '' };
 }
 
 export function lastEventAt(db: Database): number | null {
