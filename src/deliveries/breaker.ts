@@ -15,6 +15,8 @@ export const longestBetweenProbesMs = 5 * 60_000;
 /** The calls at once after a probe that worked. Each success doubles them, up to as many as ever; each failure halves them. */
 const firstWidth = 2;
 const fullWidth = 64;
+/** A sink that is seldom called may not get there. It has recovered all the same when it was not paused again by then. */
+const recoveryMs = 60_000;
 
 export type SinkChange = 'paused' | 'resumed';
 
@@ -64,8 +66,8 @@ export class Breaker {
   #probing = false;
   /** How many calls may be under way. */
   #width = Infinity;
-  /** When the pause began that the sink still recovers from (ms). */
-  #recoversFrom: number | null = null;
+  /** What the sink recovers from: since when it was paused, and until when this counts (ms). */
+  #recovery: { readonly since: number; readonly until: number } | null = null;
 
   /** `pause`: kept from an earlier life of the process. */
   constructor(pause: Pause | null = null) {
@@ -110,6 +112,7 @@ export class Breaker {
     if (ended.probe) this.#probing = false;
     // Nothing was learnt of the sink, so another message may try at once.
     if (health === 'unsaid') return null;
+    if (this.#recovery && ended.now >= this.#recovery.until) this.#endRecovery();
     if (health === 'works') return this.#works(ended);
     if (this.#pause) {
       // One that began before the pause says nothing new.
@@ -120,14 +123,14 @@ export class Breaker {
     if (health === 'fails') this.#width /= 2;
     if (this.#width >= 1 && !this.#isDown(ended.now)) return null;
     // As long as it did not recover, the pause goes on that it had before.
-    this.#pause = nextProbe({ since: this.#recoversFrom ?? ended.now, probes: 0 }, ended);
-    this.#width = Infinity;
+    this.#pause = nextProbe({ since: this.#recovery?.since ?? ended.now, probes: 0 }, ended);
+    this.#endRecovery();
     return 'paused';
   }
 
   #works(ended: EndedAttempt): SinkChange | null {
     if (this.#pause) {
-      this.#recoversFrom = this.#pause.since;
+      this.#recovery = { since: this.#pause.since, until: ended.now + recoveryMs };
       this.#pause = null;
       this.#last.length = 0;
       this.#width = firstWidth;
@@ -136,10 +139,13 @@ export class Breaker {
     }
     this.#note('works', ended);
     this.#width *= 2;
-    if (this.#width < fullWidth) return null;
-    this.#width = Infinity;
-    this.#recoversFrom = null;
+    if (this.#width >= fullWidth) this.#endRecovery();
     return null;
+  }
+
+  #endRecovery(): void {
+    this.#width = Infinity;
+    this.#recovery = null;
   }
 
   #note(health: Result['health'], { deliveryId, now }: EndedAttempt): void {

@@ -157,6 +157,15 @@ test('a sink that has recovered is as good as any', () => {
   expect(breaker.pause).toMatchObject({ since: 9000 });
 });
 
+test('a sink that is seldom called has recovered after a minute', () => {
+  const breaker = resumed();
+  tell(breaker, 'works', 1, 69_000);
+  expect(breaker.width).toBe(Infinity);
+  expect(tell(breaker, 'fails', 3, 70_000)).toEqual([]);
+  expect(tell(breaker, 'fails', 2, 90_000)).toEqual(['paused']);
+  expect(breaker.pause).toMatchObject({ since: 90_000 });
+});
+
 test('single messages that fail while a sink recovers do not pause it', () => {
   expect(tell(resumed(), 'fails perhaps', 19, 9000)).toEqual([]);
 });
