@@ -5,13 +5,12 @@ import { createMetrics, type Metrics } from './admin/metrics.ts';
 import { createAdmin } from './admin/server.ts';
 import { systemClock } from './clock.ts';
 import type { Config } from './config/config.ts';
-import { LiveConfig } from './config/live.ts';
+import { LiveConfig } from './live-config.ts';
 import { parseConfig, textOf } from './config/load.ts';
 import { compilePlan } from './config/plan.ts';
-import { Plans } from './config/plans.ts';
-import { reloadConfig } from './config/reload.ts';
-import { readText } from './config/text/read.ts';
-import { markOf, watchConfig } from './config/watch.ts';
+import { Plans } from './stored-plans.ts';
+import { markOf, reloadConfig, watchConfig } from './reload.ts';
+import { readText } from './config/yaml.ts';
 import { ConnectedSinks } from './deliveries/connected-sinks.ts';
 import { observeAttempts } from './deliveries/observe.ts';
 import { Worker, type WorkerParts } from './deliveries/worker.ts';
@@ -39,7 +38,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 const requestsGraceMs = 2000;
 const attemptsGraceMs = 5000;
 
-const reloadThread = new URL('./reload-thread.ts', import.meta.url);
+const reloadThread = new URL('./reload-worker.ts', import.meta.url);
 
 /** Joins the parts and starts them. Throws ConfigError, StoreUnavailable or CannotListen when it cannot. */
 export async function startApp(file: string, env: Env): Promise<App> {

@@ -103,7 +103,7 @@ describe('imports go one way', () => {
 
   test("the store's backends and the connectors are imported where the parts are joined, and nowhere else", () => {
     const joins = (file: string) =>
-      startsWithAny(file, 'src/app.ts', 'src/reload-thread.ts', 'src/commands/', 'src/store/', 'connectors/');
+      startsWithAny(file, 'src/app.ts', 'src/reload-worker.ts', 'src/commands/', 'src/store/', 'connectors/');
     const files = sources.filter((file) => !joins(file));
     expect(
       breaches(files, (name) => !startsWithAny(name, 'connectors/', 'src/store/sqlite', 'src/store/open.ts')),

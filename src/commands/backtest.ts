@@ -1,4 +1,4 @@
-import { cannotBeUsed, type Lost } from '../config/plans.ts';
+import { cannotBeUsed, type Lost } from '../stored-plans.ts';
 import { maskTexts, type Mask } from '../deliveries/masked.ts';
 import type { Event } from '../model.ts';
 import { allActions, type Plan } from '../rules/plan.ts';

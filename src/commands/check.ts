@@ -1,4 +1,4 @@
-import { formatProblem, inOrder } from '../config/report.ts';
+import { formatProblem, inOrder } from '../config/problems.ts';
 import { ConfigError, type CheckedConfig, type Config, type SinkConfig } from '../config/config.ts';
 import { runScenarios } from '../config/scenarios.ts';
 import { sampleFailures, sampleMessages } from '../deliveries/samples.ts';

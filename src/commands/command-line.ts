@@ -128,7 +128,7 @@ function trying(add: Add, io: Io, done: Done): void {
     .action(async (options) => done(await (await import('./send.ts')).send(options, io)));
 
   add('schema', "print the config's JSON Schema, for editors", ['schema > config.schema.json']).action(
-    async () => done(await (await import('./schema.ts')).schema(io)),
+    async () => done(await (await import('./schema.ts')).printSchema(io)),
   );
 }
 

@@ -1,8 +1,132 @@
+import { z } from 'zod';
 import { connectors } from '../../connectors/index.ts';
-import { jsonSchemaText } from '../config/json-schema.ts';
+import { actionSchema, alertActionSchema } from '../config/actions.ts';
+import { hoursSchema } from '../config/hours.ts';
+import { alertDescriptions, alertShapes, catalogEntry, ruleShape, testIdKey } from '../config/plan-source.ts';
+import { scenarioSchema } from '../config/scenarios.ts';
+import { settingSchemas } from '../config/settings.ts';
+import { sinkName, sinkSchema } from '../config/sinks.ts';
+import type { AnyConnector } from '../connector.ts';
+import { isMap, type Json, type JsonMap } from '../model.ts';
 import { exit, type Io } from './io.ts';
 
-export async function schema(io: Io): Promise<number> {
-  io.out(jsonSchemaText(connectors).trimEnd());
+export async function printSchema(io: Io): Promise<number> {
+  io.out(jsonSchemaText().trimEnd());
   return exit.ok;
+}
+
+/** The whole config as one schema. Loading uses its parts: which keys an action may have depends on its sink. */
+function configSchema(all: readonly AnyConnector[]) {
+  const actions = z.array(anyOf(all.map(publishedAction)));
+  const alertActions = z.array(anyOf(all.map(publishedAlertAction)));
+  const sinks = all.map((connector) => named(sinkSchema(connector), connector, 'sink'));
+  return z.strictObject({
+    $schema: z.string().optional().describe('Where editors find the schema, in a config written as JSON.'),
+    ...settingSchemas,
+    catalog: z
+      .record(testIdKey, catalogEntry)
+      .optional()
+      .describe("What the service's test ids mean to you; templates see an entry as `test`."),
+    hours: z
+      .record(z.string(), hoursSchema)
+      .optional()
+      .describe('Opening hours by name; actions refer to them.'),
+    sinks: z.record(sinkName, anyOf(sinks)).describe('Where messages go, each under a name of your own.'),
+    rules: z
+      .array(
+        z.strictObject({
+          ...ruleShape,
+          then: actions.describe('What to do, in order; an empty list ignores the event.'),
+        }),
+      )
+      .describe('Who hears of which events. Every matching rule applies, in order.'),
+    unmatched: actions.optional().describe('Actions for events that no rule matched.'),
+    alerts: alerts(alertActions).optional().describe('Messages about the connector itself.'),
+    scenarios: z
+      .array(scenarioSchema)
+      .optional()
+      .describe('What has to become of an event; `check` compares.'),
+  });
+}
+
+function alerts(then: z.ZodArray) {
+  const kinds = Object.entries(alertShapes).map(([name, shape]) => {
+    const alert = z.strictObject({ ...shape, then: then.describe('Whom to tell.') });
+    return [name, alert.optional().describe(alertDescriptions[name as keyof typeof alertShapes])] as const;
+  });
+  return z.strictObject(Object.fromEntries(kinds));
+}
+
+/** Of an action with a digest, as of an alert's, the keys that say something by default may be left out. */
+function publishedAction(connector: AnyConnector): z.ZodObject {
+  const schema = actionSchema(connector);
+  const spared = Object.keys(connector.defaultFields?.digest ?? {}).filter((key) => isRequired(schema, key));
+  const either = spared.length > 0 ? { anyOf: [having(spared), having(['digest'])] } : {};
+  return named(withOptional(schema, spared), connector, 'action', either);
+}
+
+const having = (keys: readonly string[]): object => ({
+  required: keys,
+  properties: Object.fromEntries(keys.map((key) => [key, true])),
+});
+
+function publishedAlertAction(connector: AnyConnector): z.ZodObject {
+  const spared = Object.keys(connector.defaultFields?.notice ?? {});
+  return named(withOptional(alertActionSchema(connector), spared), connector, 'alert');
+}
+
+const isRequired = ({ shape }: z.ZodObject, key: string): boolean =>
+  !shape[key]?.safeParse(undefined).success;
+
+function withOptional({ shape }: z.ZodObject, keys: readonly string[]): z.ZodObject {
+  const spared = keys.flatMap((key) => (shape[key] ? [[key, z.optional(shape[key])] as const] : []));
+  return z.strictObject({ ...shape, ...Object.fromEntries(spared) });
+}
+
+const named = (schema: z.ZodObject, { name }: AnyConnector, what: string, more: object = {}): z.ZodObject =>
+  schema.meta({ id: `${name}-${what}`, title: `${name} ${what}`, ...more });
+
+const anyOf = (schemas: readonly z.ZodObject[]): z.ZodType =>
+  schemas.length === 0 ? z.never() : z.union(schemas);
+
+/** The JSON Schema of the config file, as `candidate-connector schema` prints it. */
+export function jsonSchemaText(): string {
+  const whole = z.toJSONSchema(configSchema([...connectors.values()]), {
+    io: 'input',
+    unrepresentable: 'any',
+    // Editors' YAML support knows this draft best.
+    target: 'draft-07',
+  }) as Json;
+  return `${JSON.stringify(withReferences(whole), null, 2)}\n`;
+}
+
+/** Lets `${…}` stand wherever something else than any text is expected, and drops what only this program reads. */
+function withReferences(schema: Json): Json {
+  if (Array.isArray(schema)) return (schema as readonly Json[]).map(withReferences);
+  if (!isMap(schema)) return schema;
+  const { secret: _, ...own } = schema;
+  const inner = Object.fromEntries(Object.entries(own).map(([key, value]) => [key, inKeyword(key, value)]));
+  if (!isNarrow(inner)) return inner;
+  const { description, default: standard, ...narrow } = inner;
+  return {
+    ...(description !== undefined && { description }),
+    ...(standard !== undefined && { default: standard }),
+    anyOf: [narrow, { type: 'string', pattern: String.raw`\$\{.+\}` }],
+  };
+}
+
+/** What a keyword of a schema holds: a schema, several, schemas by name, or a plain value. */
+function inKeyword(keyword: string, value: Json): Json {
+  if (['items', 'additionalProperties', 'anyOf', 'oneOf', 'allOf', 'not'].includes(keyword))
+    return withReferences(value);
+  if (['properties', 'patternProperties', 'definitions'].includes(keyword) && isMap(value))
+    return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, withReferences(schema)]));
+  return value;
+}
+
+/** True for a schema of a single value that does not take any text. */
+function isNarrow(schema: JsonMap): boolean {
+  const { type } = schema;
+  if (type === 'number' || type === 'integer' || type === 'boolean') return true;
+  return type === 'string' && ['enum', 'pattern', 'format'].some((key) => schema[key] !== undefined);
 }

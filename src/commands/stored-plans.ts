@@ -1,6 +1,6 @@
 import { connectors } from '../../connectors/index.ts';
 import { compilePlan } from '../config/plan.ts';
-import { Plans } from '../config/plans.ts';
+import { Plans } from '../stored-plans.ts';
 import type { Store } from '../store/store.ts';
 import type { Io } from './io.ts';
 

@@ -1,11 +1,69 @@
-import type { z } from 'zod';
-import type { Json } from '../model.ts';
-import { nextOpen, type Hours } from '../rules/calendar.ts';
-import { error } from './fault.ts';
-import { dayNames, hoursSchema } from './schema/plan.ts';
-import { minuteOfDay } from './schema/times.ts';
-import type { Reading } from './schema/validate.ts';
-import { validate } from './schema/validate.ts';
+import { z } from 'zod';
+import { isMap, type Json } from '../model.ts';
+import { type Hours, nextOpen, type Windows } from '../rules/calendar.ts';
+import { eventFieldNames, fieldOf, testKeyPattern } from '../rules/fields.ts';
+import type { Digest } from '../rules/plan.ts';
+import { error, type Fault, type Path, strings, warning } from './faults.ts';
+import { duration } from './units.ts';
+import { type Reading, validate } from './validate.ts';
+
+const timeExpected = 'expected a time of day such as "08:00"';
+
+const timeOfDay = z
+  .string({ error: timeExpected })
+  .regex(/^([01]\d|2[0-3]):[0-5]\d$/, { error: timeExpected });
+
+/** `08:30` in minutes since midnight. */
+function minuteOfDay(time: string): number {
+  const [hours = 0, minutes = 0] = time.split(':').map(Number);
+  return hours * 60 + minutes;
+}
+
+const zoneExpected = 'expected a time zone such as Europe/Zagreb';
+
+const timeZoneName = z.string({ error: zoneExpected }).superRefine((name, context) => {
+  if (isTimeZone(name) && !isOffset(name)) return;
+  const message = isOffset(name) ? `${zoneExpected}: an offset knows no summer time` : zoneExpected;
+  const params = { candidates: Intl.supportedValuesOf('timeZone') };
+  context.addIssue({ code: 'custom', message, params });
+});
+
+const isOffset = (name: string): boolean => /^[+-]\d/.test(name);
+
+function isTimeZone(name: string): boolean {
+  try {
+    return new Temporal.ZonedDateTime(0n, name).timeZoneId !== '';
+  } catch {
+    return false;
+  }
+}
+
+/** In the order of ISO weekdays, which begin at 1. */
+const dayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
+const dayName = z.enum(dayNames);
+
+export const hoursSchema = z
+  .strictObject({
+    timezone: timeZoneName.describe('The IANA name of the time zone that the times are in.'),
+    days: z
+      .array(dayName)
+      .min(1, { error: 'expected at least one day: without any it would never open' })
+      .default(['mon', 'tue', 'wed', 'thu', 'fri'])
+      .describe('The days on which it is open.'),
+    from: timeOfDay.describe('When it opens, in quotes.'),
+    to: z
+      .union([timeOfDay, z.literal('24:00')], { error: 'expected a time of day such as "18:00"' })
+      .describe('When it closes, in quotes; before `from` it is on the next day.'),
+    closed: z
+      .array(z.iso.date({ error: 'expected a date such as 2026-12-25' }))
+      .max(1000)
+      .default([])
+      .describe('Dates on which it does not open; holidays, for instance.'),
+  })
+  .refine(({ from, to }) => from !== to, {
+    path: ['to'],
+    error: 'it closes when it opens; for the whole day, write from "00:00" to "24:00"',
+  });
 
 /** Compiles one entry of `hours`; reports what is wrong with it and returns null. */
 export function compileHours(name: string, raw: Json, reading: Reading): Hours | null {
@@ -40,4 +98,88 @@ function firstDayOfNoOpening(hours: Hours): string | null {
     return nextOpen(hours, midnight.epochMilliseconds) === null;
   });
   return stays ?? null;
+}
+
+const fieldPattern = `^(${eventFieldNames.join('|')})$|${testKeyPattern.source}`;
+const fieldExpected = `expected ${eventFieldNames.join(', ')}, or test. and a key of the catalog`;
+
+const field = z
+  .string({ error: fieldExpected })
+  .superRefine((name, context) => {
+    if (new RegExp(fieldPattern).test(name)) return;
+    const params = { candidates: eventFieldNames };
+    context.addIssue({ code: 'custom', message: fieldExpected, params });
+  })
+  .meta({ pattern: fieldPattern });
+
+const digestShape = {
+  every: duration({ min: '1s', max: '31d' })
+    .optional()
+    .describe('How long to collect events for one message; the message goes at multiples of it.'),
+  at: z
+    .union([timeOfDay, z.array(timeOfDay).min(1)], { error: `${timeExpected}, or a list of them` })
+    .optional()
+    .describe('The time of day at which the message goes, or several, instead of `every`.'),
+  timezone: timeZoneName
+    .optional()
+    .describe("The time zone of `every` and `at`; without it, that of the action's hours, or else UTC."),
+  by: z
+    .union([field, z.array(field).min(1)], { error: fieldExpected })
+    .optional()
+    .describe('Events that agree in this field, or in all of these, share a message.'),
+  max: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(100)
+    .describe('The most events of one message; more of them make further messages.'),
+};
+
+export const digestSchema = z
+  .strictObject(digestShape, {
+    error: ({ code }) => (code === 'invalid_type' ? 'expected a map such as { every: 1h }' : undefined),
+  })
+  .refine(({ every, at }) => (every === undefined) !== (at === undefined), {
+    error: ({ input }) =>
+      (input as { every?: unknown }).every === undefined
+        ? 'expected either "every" or "at"'
+        : 'expected "every" or "at", not both',
+    when: ({ value }) => isMap(value as Json),
+  });
+
+export type ReadDigest = z.output<typeof digestSchema>;
+
+/** `timeZone`: that of the action's hours, or UTC. */
+export function toDigest(
+  { every, at, timezone, by, max }: ReadDigest,
+  timeZone: string,
+  apart: Pick<Digest, 'place' | 'contentId' | 'conceal'>,
+): Digest {
+  const zone = { timeZone: timezone ?? timeZone };
+  const windows: Windows =
+    every === undefined ? { ...zone, atMinutes: listOf(at).map(minuteOfDay) } : { ...zone, everyMs: every };
+  return { windows, max, by: listOf(by).map(fieldOf), ...apart };
+}
+
+/** One value, several or none, as a list. */
+export const listOf = (value: string | readonly string[] = []): readonly string[] =>
+  typeof value === 'string' ? [value] : value;
+
+/** Times at which a digest never goes, because its hours are closed then. Other time zones than theirs are not judged. */
+export function checkDigestTimes({ at, timezone }: ReadDigest, hours: Hours, path: Path): Fault[] {
+  if (timezone !== undefined && timezone !== hours.timeZone) return [];
+  const times = [...strings(at ?? null, [...path, 'at'])];
+  return times
+    .filter(({ text }) => !isOpenAt(hours, minuteOfDay(text)))
+    .map((time) =>
+      warning(
+        time.path,
+        `${hours.name} is closed at ${time.text}; the message goes when ${hours.name} opens`,
+      ),
+    );
+}
+
+function isOpenAt({ fromMinute, toMinute }: Hours, minute: number): boolean {
+  const [began, ended] = [minute >= fromMinute, minute >= toMinute];
+  return fromMinute < toMinute ? began && !ended : began || !ended;
 }

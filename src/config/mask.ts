@@ -1,7 +1,7 @@
 import { Secret } from '../connector.ts';
 import { masker as maskerOf, namesSecret, partsOfUrl, urlPasswords } from '../mask.ts';
 import { isMap, type Json } from '../model.ts';
-import type { Path } from './fault.ts';
+import type { Path } from './faults.ts';
 
 /** A function that replaces each of these secrets, and what is secret inside of them, by `***`. */
 export const masker = (secrets: Iterable<string>): ((text: string) => string) =>

@@ -1,5 +1,11 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import { isMap, type Json, type JsonMap } from '../model.ts';
-import type { Path } from './fault.ts';
+import type { testKeys } from '../rules/fields.ts';
+import { unmatchedRule } from '../rules/plan.ts';
+import { whenSchema } from '../rules/when.ts';
+import type { Path } from './faults.ts';
+import { duration } from './units.ts';
 
 /** The part of a config that a plan is compiled from, references unresolved. Plain JSON, so that a store can keep it. */
 export interface PlanSource {
@@ -22,7 +28,7 @@ export interface WrittenAction {
  * Takes the plan's part out of a config as written. Each action gets its sink's `connector` written in: the plan can
  * then be compiled without the sinks, which may be others by then.
  */
-export function planSource(config: JsonMap, connectorOf: (sink: string) => string | undefined): PlanSource {
+export function toPlanSource(config: JsonMap, connectorOf: (sink: string) => string | undefined): PlanSource {
   const named = (action: Json): Json => {
     if (!isMap(action)) return action;
     const connector = typeof action['sink'] === 'string' ? connectorOf(action['sink']) : undefined;
@@ -76,4 +82,82 @@ function mapActions(source: PlanSource, change: (action: Json) => Json): PlanSou
 /** The entries of a list with their indexes; none where it is no list. */
 export function entries(value: Json | undefined): [number, Json][] {
   return Array.isArray(value) ? [...(value as Json[]).entries()] : [];
+}
+
+/** The shapes of what a plan is compiled from. Actions are checked one by one: each connector has its own. */
+
+const isTestId = (key: string): boolean => /^(0|-?[1-9]\d*)$/.test(key) && Number.isSafeInteger(Number(key));
+
+export const testIdKey = z.string().refine(isTestId, { error: 'expected a test id: a whole number' });
+
+const json: z.ZodType = z.json();
+
+export const catalogEntry = z
+  .object({
+    name: z.string().min(1).optional().describe('What you call the test.'),
+    owner: z.string().min(1).optional().describe('Whose test it is; an email address, for instance.'),
+    channel: z.string().min(1).optional().describe('Where its news goes; a Slack channel, for instance.'),
+  } satisfies { readonly [key in Exclude<(typeof testKeys)[number], 'id'>]: z.ZodType })
+  .catchall(json);
+
+export const ruleShape = {
+  name: z
+    .string()
+    .min(1)
+    .max(100)
+    .refine((name) => name !== unmatchedRule, {
+      error: `"${unmatchedRule}" is the name of the actions for events that no rule matched`,
+    })
+    .refine((name) => !name.startsWith('alerts.'), {
+      error: 'names that begin with "alerts." are those of alerts',
+    })
+    .describe('A name of your own; deliveries are shown under it.'),
+  when: whenSchema.describe('Which events the rule is for; `{}` is all of them.'),
+  final: z.boolean().default(false).describe('Rules after this one are not looked at when it matched.'),
+};
+
+/** A rule with its actions left unchecked. */
+export const ruleSchema = z.strictObject({ ...ruleShape, then: z.array(z.unknown()) });
+
+/** What alerts there are, each with its own keys besides `then`. */
+export const alertShapes = {
+  dead: {
+    after: duration().prefault('0s').describe('How long to wait for more before telling.'),
+  },
+  held: {
+    after: duration().prefault('0s').describe('How long to wait for more before telling.'),
+  },
+  paused: { after: duration({ min: '1s' }).prefault('15m').describe('How long a sink has to be down.') },
+  silence: { after: duration({ min: '1m' }).prefault('7d').describe('How long no event has come.') },
+};
+
+export const alertKinds = ['dead', 'held', 'paused', 'silence'] as const;
+
+/** With its actions left unchecked. */
+const alertOf = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z.strictObject({ ...shape, then: z.array(z.unknown()).min(1) }).optional();
+
+export const alertsSchema = z.strictObject({
+  dead: alertOf(alertShapes.dead),
+  held: alertOf(alertShapes.held),
+  paused: alertOf(alertShapes.paused),
+  silence: alertOf(alertShapes.silence),
+});
+
+export const alertDescriptions: { readonly [key in keyof typeof alertShapes]: string } = {
+  dead: 'Deliveries were given up.',
+  held: 'Deliveries may have arrived or not, and only a person can tell: see `onUnknown`.',
+  paused: 'A sink is down.',
+  silence: 'No event came for so long.',
+};
+
+/** The same for values that differ in the order of their keys only: SHA-256 in hex over JSON with sorted keys. */
+export function contentId(value: Json): string {
+  return createHash('sha256').update(canonicalJson(value)).digest('hex');
+}
+
+function canonicalJson(value: Json): string {
+  return JSON.stringify(value, (_key, inner: Json) =>
+    isMap(inner) ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1))) : inner,
+  );
 }

@@ -6,22 +6,23 @@ import type { Hours } from '../rules/calendar.ts';
 import type { Action, Alert, Plan } from '../rules/plan.ts';
 import { alertRule, unmatchedRule } from '../rules/plan.ts';
 import type { When } from '../rules/conditions.ts';
-import type { ActionReading } from './action.ts';
-import { compileAction, compileAlertAction } from './action.ts';
-import type { ActionPlace } from './compiled-action.ts';
-import { contentId } from './canonical.ts';
-import type { Path } from './fault.ts';
-import { error, pathText, warning } from './fault.ts';
+import { type ActionPlace, type ActionReading, compileAction, compileAlertAction } from './actions.ts';
+import {
+  alertKinds,
+  alertsSchema,
+  catalogEntry,
+  contentId,
+  entries,
+  type PlanSource,
+  ruleSchema,
+  testIdKey,
+} from './plan-source.ts';
+import { error, type Path, pathText, warning } from './faults.ts';
 import { lateMasker } from './mask.ts';
 import { compileHours } from './hours.ts';
-import { alertKinds, alertsSchema, catalogEntry, ruleSchema, testIdKey } from './schema/plan.ts';
-import type { PlanSource } from './plan-source.ts';
-import { entries } from './plan-source.ts';
-import type { Reading } from './schema/validate.ts';
-import { validate } from './schema/validate.ts';
-import { runBesides, type Steps } from './steps.ts';
-import type { Surroundings } from './references/values.ts';
-import { Values } from './references/values.ts';
+import { type Reading, validate } from './validate.ts';
+import { runBesides, type Steps } from '../support/steps.ts';
+import { type Surroundings, Values } from './references.ts';
 
 interface Connectors {
   readonly connectors: ReadonlyMap<string, AnyConnector>;

@@ -2,15 +2,11 @@ import { z } from 'zod';
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json } from '../model.ts';
 import { didYouMeanOneOf, orList } from '../suggest.ts';
-import { checkRetry } from './checks/retry.ts';
 import type { RetryPolicy, SinkConfig } from './config.ts';
-import type { Path } from './fault.ts';
-import { error } from './fault.ts';
-import { interpolate, interpolateText } from './references/values.ts';
-import { withoutOwnKeys } from './schema/common-keys.ts';
-import { commonSinkKeys, sinkName, sinkSchema } from './schema/sink.ts';
-import type { Reading } from './schema/validate.ts';
-import { validate } from './schema/validate.ts';
+import { error, type Fault, type Path, valueAt } from './faults.ts';
+import { interpolate, interpolateText } from './references.ts';
+import { duration, durationText, rate } from './units.ts';
+import { type Reading, validate, withoutOwnKeys } from './validate.ts';
 
 interface SinkReading extends Reading {
   readonly connectors: ReadonlyMap<string, AnyConnector>;
@@ -84,13 +80,13 @@ function reportNoConnector(raw: Json, path: Path, reading: SinkReading): void {
 type ReadSink = z.output<z.ZodObject<typeof commonSinkKeys>> & { readonly [option: string]: unknown };
 
 function toSink(name: string, connector: AnyConnector, sink: ReadSink): SinkConfig {
-  const { retry, rate, concurrency, timeout, onUnknown, connector: _, ...options } = sink;
+  const { retry, rate: pace, concurrency, timeout, onUnknown, connector: _, ...options } = sink;
   return {
     name,
     connector,
     options,
     retry: toRetryPolicy(retry),
-    pace: rate ? { ...rate, burst: 1 } : (connector.defaults.pace ?? null),
+    pace: pace ? { ...pace, burst: 1 } : (connector.defaults.pace ?? null),
     concurrency: concurrency ?? connector.defaults.concurrency,
     timeoutMs: timeout ?? connector.defaults.timeoutMs,
     onUnknown,
@@ -102,3 +98,90 @@ const toRetryPolicy = ({ minDelay, maxDelay, giveUpAfter }: ReadSink['retry']): 
   maxDelayMs: maxDelay,
   giveUpAfterMs: giveUpAfter,
 });
+
+const retrySchema = z.strictObject({
+  minDelay: duration({ min: '1ms', max: '1h' })
+    .prefault('2s')
+    .describe(
+      'The shortest delay before the next attempt. The longest is twice this after the first one, and doubles with each attempt up to `maxDelay`.',
+    ),
+  maxDelay: duration({ min: '1ms', max: '7d' })
+    .prefault('10m')
+    .describe('The longest delay. One that the tool itself asks for comes first.'),
+  giveUpAfter: duration({ min: '1ms' })
+    .prefault('24h')
+    .describe(
+      'How long a delivery is tried before it is dead: a time, not a number of attempts. Not shorter than `minDelay` or `timeout`.',
+    ),
+});
+
+/** The keys that every sink has, whatever its connector. */
+const commonSinkKeys = {
+  retry: retrySchema.prefault({}).describe('When a failed attempt is made again.'),
+  rate: rate()
+    .optional()
+    .describe(
+      'How often messages may start, as in 60/min. Without it, as often as the tool is known to allow.',
+    ),
+  concurrency: z.int().min(1).max(100).optional().describe('How many messages are on their way at a time.'),
+  timeout: duration({ min: '100ms', max: '10m' }).optional().describe('How long one attempt may take.'),
+  onUnknown: z
+    .enum(['resend', 'hold'])
+    .default('resend')
+    .describe(
+      'What to do when it is unknown whether a message arrived and the tool cannot be asked: send it again, or hold it for a person.',
+    ),
+};
+
+/** A sink of one connector: the common keys and the connector's own options. */
+export function sinkSchema(connector: AnyConnector) {
+  const own = connector.options as z.ZodObject;
+  return own
+    .safeExtend({
+      connector: z.literal(connector.name).describe('The kind of tool.'),
+      ...commonSinkKeys,
+    })
+    .strict();
+}
+
+export const sinkName = z
+  .string()
+  .regex(/^[A-Za-z0-9][\w.-]{0,63}$/, { error: 'expected a name of letters, digits, "-", "_" and "."' });
+
+/** Times of a sink that contradict each other. `raw` is the sink as written, `path` where it stands. */
+function checkRetry(
+  { retry, timeoutMs }: Pick<SinkConfig, 'retry' | 'timeoutMs'>,
+  raw: Json,
+  path: Path,
+): Fault[] {
+  const time = (keys: Path, ms: number): Time => {
+    const isGiven = valueAt(raw, keys) !== undefined;
+    const name = `${keys.at(-1)} (${durationText(ms)}${isGiven ? '' : ' unless given'})`;
+    return { name, ms, isGiven, path: [...path, ...keys] };
+  };
+  const minDelay = time(['retry', 'minDelay'], retry.minDelayMs);
+  const giveUpAfter = time(['retry', 'giveUpAfter'], retry.giveUpAfterMs);
+  return [
+    ...wrongWayRound(minDelay, time(['retry', 'maxDelay'], retry.maxDelayMs)),
+    ...tooShort(giveUpAfter, minDelay, 'nothing would be tried twice'),
+    ...tooShort(giveUpAfter, time(['timeout'], timeoutMs), 'what timed out would not be tried again'),
+  ];
+}
+
+interface Time {
+  /** With what it comes to. */
+  readonly name: string;
+  readonly ms: number;
+  readonly isGiven: boolean;
+  readonly path: Path;
+}
+
+function wrongWayRound(minDelay: Time, maxDelay: Time): Fault[] {
+  if (minDelay.ms <= maxDelay.ms) return [];
+  return maxDelay.isGiven
+    ? [error(maxDelay.path, `${maxDelay.name} is shorter than ${minDelay.name}`)]
+    : [error(minDelay.path, `${minDelay.name} is longer than ${maxDelay.name}`)];
+}
+
+const tooShort = (time: Time, than: Time, consequence: string): Fault[] =>
+  time.ms < than.ms ? [error(time.path, `${time.name} is shorter than ${than.name}: ${consequence}`)] : [];

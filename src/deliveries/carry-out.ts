@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Config, SinkConfig } from '../config/config.ts';
-import { cannotBeUsed } from '../config/plans.ts';
+import { cannotBeUsed } from '../stored-plans.ts';
 import type { AttemptRequest } from '../connector.ts';
 import { rejected } from '../connector.ts';
 import type { Json, Outcome } from '../model.ts';

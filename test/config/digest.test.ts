@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toDigest } from '../../src/config/digest.ts';
+import { toDigest } from '../../src/config/hours.ts';
 
 const digestBy = (by: string | string[]) =>
   toDigest({ every: 60_000, by, max: 100 }, 'UTC', {

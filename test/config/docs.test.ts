@@ -2,14 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
-import { jsonSchemaText } from '../../src/config/json-schema.ts';
+import { jsonSchemaText } from '../../src/commands/schema.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import type { Schema } from './schema-keys.ts';
 import { keysOf } from './schema-keys.ts';
 import { failure } from './tools.ts';
 
 const docs = await readFile(join(import.meta.dirname, '../../docs/configuration.md'), 'utf8');
-const schema = JSON.parse(jsonSchemaText(connectors)) as Schema;
+const schema = JSON.parse(jsonSchemaText()) as Schema;
 const inSchema = keysOf(schema, [...connectors.keys()]);
 
 /** Every key that a table explains, with the cells of its row. The heading above says where the key stands. */

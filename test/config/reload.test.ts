@@ -4,11 +4,11 @@ import { describe, expect, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import { ConfigError } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import { reloadConfig, type ReloadOptions } from '../../src/config/reload.ts';
-import { longestStepMs, runBesides, runThrough, type Steps } from '../../src/config/steps.ts';
+import { reloadConfig, type ReloadOptions } from '../../src/reload.ts';
+import { longestStepMs, runBesides, runThrough, type Steps } from '../../src/support/steps.ts';
 import { workplace } from '../commands/tools.ts';
 
-const thread = new URL('../../src/reload-thread.ts', import.meta.url);
+const thread = new URL('../../src/reload-worker.ts', import.meta.url);
 const env = { TOKEN: 'xoxb-the-token' };
 
 const reload = (text: string, options: Partial<ReloadOptions> = {}) =>

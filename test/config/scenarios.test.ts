@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatProblem } from '../../src/config/report.ts';
+import { formatProblem } from '../../src/config/problems.ts';
 import { runScenarios } from '../../src/config/scenarios.ts';
 import { load, problems } from './tools.ts';
 

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { settings } from '../../src/config/schema/settings.ts';
+import { settingSchemas } from '../../src/config/settings.ts';
 import { imageEnv, instructions, last, read, root } from './dockerfile.ts';
 
 /** What the Dockerfile copies out of the repository. */
@@ -74,8 +74,8 @@ describe('the image', () => {
   });
 
   test('keeps the default store on its volume, and listens where the default config does', () => {
-    const store = settings.store.parse({});
-    const receiver = settings.receiver.parse({});
+    const store = settingSchemas.store.parse({});
+    const receiver = settingSchemas.receiver.parse({});
     expect(resolve(last('WORKDIR'), store.url.replace('sqlite:', ''))).toBe(
       join(last('VOLUME'), 'connector.db'),
     );

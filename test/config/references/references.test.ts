@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { partsOf } from '../../../src/config/references/references.ts';
-import { interpolate, interpolateText, Values } from '../../../src/config/references/values.ts';
+import { interpolate, interpolateText, partsOf, Values } from '../../../src/config/references.ts';
 import type { Json } from '../../../src/model.ts';
 import { load, problems } from '../tools.ts';
 

@@ -1,14 +1,76 @@
-import type { z } from 'zod';
-import type { Json } from '../../model.ts';
-import { closest, didYouMean, didYouMeanOneOf } from '../../suggest.ts';
-import type { Fault, Path } from '../fault.ts';
-import { error } from '../fault.ts';
-import { hasReference } from '../references/references.ts';
-import { valueAt } from '../walk.ts';
-import { misplaced } from './misplaced.ts';
-import { isSecretAt } from './schema-walk.ts';
-
+import { parse as parseYaml } from 'yaml';
+import { z } from 'zod';
+import { isMap, type Json } from '../model.ts';
+import { closest, didYouMean, didYouMeanOneOf } from '../suggest.ts';
+import { error, type Fault, type Path, replaceAt, type Report, valueAt } from './faults.ts';
+import { hasReference, interpolate, interpolateText, type Resolve } from './references.ts';
+import { isSecretAt, wording } from './wording.ts';
 type Issue = z.core.$ZodIssue;
+
+/** What reading a part of the config needs: values for its references, and where its faults go. */
+export interface Reading {
+  readonly resolve: Resolve;
+  readonly report: Report;
+}
+
+interface Part {
+  readonly schema: z.ZodType;
+  /** As written, references unresolved. */
+  readonly raw: Json;
+  /** Where it stands in the config. */
+  readonly path: Path;
+  /** How the strings of a top key are interpolated; plain text unless said otherwise. */
+  readonly textOf?: (key: string) => typeof interpolateText;
+}
+
+/** Checks a part of the config by its schema, or reports one fault for each mistake and returns undefined. */
+export function validate<S extends z.ZodType>(
+  part: Part & { schema: S },
+  reading: Reading,
+): z.output<S> | undefined {
+  const value = interpolatePart(part, reading.resolve);
+  const first = attempt(part, value);
+  if (first.success) return first.data as z.output<S>;
+  const second = attempt(part, withTypes(part.raw, value, first.issues));
+  if (second.success) return second.data as z.output<S>;
+  for (const fault of issueFaults(second.issues, part)) reading.report(fault);
+  return undefined;
+}
+
+function interpolatePart({ raw, textOf }: Part, resolve: Resolve): Json {
+  if (!textOf || typeof raw !== 'object' || raw === null || Array.isArray(raw))
+    return interpolate(raw, resolve);
+  const parts = Object.entries(raw).map(([key, value]) =>
+    interpolate({ [key]: value }, resolve, textOf(key)),
+  );
+  return Object.assign({}, ...parts) as Json;
+}
+
+type Attempt =
+  | { readonly success: true; readonly data: unknown }
+  | { readonly success: false; readonly issues: Issue[] };
+
+function attempt({ schema }: Part, value: Json): Attempt {
+  const result = schema.safeParse(value, { error: wording });
+  if (result.success) return { success: true, data: result.data };
+  return { success: false, issues: mainIssues(result.error) };
+}
+
+/**
+ * A reference gives text. Where a number or true/false is expected instead, the text is read as YAML would read it,
+ * so that `port: ${PORT}` works and a token of digits stays a token.
+ */
+function withTypes(raw: Json, value: Json, issues: readonly Issue[]): Json {
+  let result = value;
+  for (const { path } of issues) {
+    const written = valueAt(raw, path as Path);
+    const text = valueAt(value, path as Path);
+    if (typeof written !== 'string' || typeof text !== 'string' || !hasReference(written)) continue;
+    if (/^(-?\d+(\.\d+)?|true|false)$/.test(text))
+      result = replaceAt(result, path as Path, parseYaml(text) as Json);
+  }
+  return result;
+}
 
 /** A part of the config as written, references unresolved, and where it stands. */
 interface Written {
@@ -18,12 +80,12 @@ interface Written {
 }
 
 /** Zod's issues as faults of the config, one for each mistake. */
-export function issueFaults(issues: readonly Issue[], written: Written): Fault[] {
+function issueFaults(issues: readonly Issue[], written: Written): Fault[] {
   return withoutConsequences(issues).map((finding) => toFault(finding, written));
 }
 
 /** The issues that say what is wrong, not around what: those of the union's alternative that was meant, those of a key. */
-export function mainIssues(result: z.ZodError): Issue[] {
+function mainIssues(result: z.ZodError): Issue[] {
   return result.issues.flatMap((issue) => innermost(issue));
 }
 
@@ -124,4 +186,53 @@ function show(value: Json | undefined): string {
   if (typeof value === 'object') return 'a map';
   const text = JSON.stringify(value);
   return text.length > 60 ? `${text.slice(0, 57)}…"` : text;
+}
+
+/** Where a key that nothing is known of here belongs, as the end of a sentence; null where nobody could tell. */
+function misplaced(path: Path, key: string): string | null {
+  const place = path.join('/');
+  const found = belongings.find(({ in: where, keys }) => where.test(place) && keys.includes(key));
+  return found?.belongs ?? null;
+}
+
+const ofDigest = ['every', 'at', 'by', 'max'];
+
+const belongings = [
+  {
+    in: /^alerts\//,
+    keys: ['digest', ...ofDigest],
+    belongs: 'alerts are not collected',
+  },
+  {
+    in: /^(rules\/\d+|sinks\/[^/]+)$/,
+    keys: ['hours', 'digest'],
+    belongs: 'it belongs to an action under "then"',
+  },
+  {
+    in: /^(rules\/\d+\/then|unmatched)\/\d+$/,
+    keys: ofDigest,
+    belongs: 'it belongs under "digest"',
+  },
+  {
+    in: /\/then\/\d+$|^unmatched\/\d+$/,
+    keys: ['retry', 'rate', 'concurrency', 'timeout', 'onUnknown'],
+    belongs: 'it belongs to the sink',
+  },
+];
+
+/**
+ * The schema of the keys that sinks or actions have whatever their connector, for one whose connector is unknown: its
+ * own keys cannot be judged, unless one of them is the misspelt key that would name the connector.
+ */
+export function withoutOwnKeys(common: z.ZodRawShape, naming: string, written: Json): z.ZodType {
+  const keys = isMap(written) ? Object.keys(written) : [];
+  const misspelt = keys.includes(naming)
+    ? null
+    : closest(
+        naming,
+        keys.filter((key) => !Object.hasOwn(common, key)),
+      );
+  if (misspelt === null) return z.looseObject(common);
+  const others = keys.filter((key) => key !== misspelt && !Object.hasOwn(common, key));
+  return z.strictObject({ ...common, ...Object.fromEntries(others.map((key) => [key, z.unknown()])) });
 }

@@ -1,5 +1,5 @@
-import type { Json } from '../model.ts';
-import type { Plan } from '../rules/plan.ts';
+import type { Json } from './model.ts';
+import type { Plan } from './rules/plan.ts';
 
 /** Why a plan cannot be had any more, in plain words. */
 export interface Lost {

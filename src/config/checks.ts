@@ -1,0 +1,278 @@
+import { isMap, type Json, type JsonMap } from '../model.ts';
+import { testKeys } from '../rules/fields.ts';
+import type { Plan } from '../rules/plan.ts';
+import { didYouMean, didYouMeanOneOf } from '../suggest.ts';
+import type { SinkConfig } from './config.ts';
+import { error, type Fault, type Path, strings, valueAt, warning } from './faults.ts';
+import { type FoundSecret, looksLikePath } from './mask.ts';
+import type { Parts } from './load.ts';
+import {
+  actionsOf,
+  alertActions,
+  entries,
+  type PlanSource,
+  ruleActions,
+  type WrittenAction,
+} from './plan-source.ts';
+import { hasReference } from './references.ts';
+import { isLoopback, sameHost, type Settings } from './settings.ts';
+import { durationText, parseDuration } from './units.ts';
+import { unknownKey } from './validate.ts';
+
+/** Everything that parts of a config say of each other. `config` is what was written. */
+export function crossChecks(
+  config: JsonMap,
+  { settings, sinks, source, plan }: Parts,
+  secrets: readonly FoundSecret[],
+): Fault[] {
+  const checkSinkUse = (names: readonly string[]): Fault[] => [
+    ...checkSinkNames(actionsOf(source), names),
+    ...checkExpectations(config['scenarios'], names, sinks),
+  ];
+  const sinkNames = isMap(config['sinks']) ? Object.keys(config['sinks']) : null;
+  return [
+    ...checkSettings(settings),
+    ...(sinkNames ? checkSinkUse(sinkNames) : []),
+    ...checkCatalogUse(source),
+    ...checkAlertSinks(source, sinks),
+    ...checkDigests(source, settings),
+    ...checkSilence(plan, settings),
+    ...checkLiteralSecrets(config, secrets),
+  ];
+}
+
+/** Checks that look at several parts of a config together. Each gives its faults; none needs a part to be right. */
+
+function checkSettings({ receiver, admin, store, idempotency }: Partial<Settings>): Fault[] {
+  const faults: Fault[] = [];
+  if (admin && admin.password === null && !isLoopback(admin.host))
+    faults.push(
+      error(['admin'], `admin.password is needed, because other machines can reach ${admin.host}`, 'key'),
+    );
+  if (
+    receiver &&
+    admin &&
+    receiver.port === admin.port &&
+    receiver.port !== 0 &&
+    sameHost(receiver.host, admin.host)
+  )
+    faults.push(
+      error(['admin', 'port'], `port ${admin.port} is the receiver's too; the two need ports of their own`),
+    );
+  if (store && idempotency && store.retentionMs < idempotency.windowMs)
+    faults.push(
+      error(
+        ['store', 'retention'],
+        'events would be deleted before the idempotency window ends; keep them longer',
+      ),
+    );
+  return faults;
+}
+
+/** Digests that collect for longer than anybody could look up what was in them. */
+function checkDigests(source: PlanSource, { store }: Partial<Settings>): Fault[] {
+  return ruleActions(source).flatMap(({ action, path }) => {
+    const every = valueAt(action, ['digest', 'every']);
+    const everyMs = typeof every === 'string' ? parseDuration(every) : null;
+    if (!store || everyMs === null || everyMs <= store.retentionMs) return [];
+    const message = 'this is longer than events are kept; collect for less, or raise store.retention';
+    return [error([...path, 'digest', 'every'], message)];
+  });
+}
+
+/** Silence that is counted from an event which may be deleted before. */
+function checkSilence(plan: Plan | null, { store }: Partial<Settings>): Fault[] {
+  const silence = plan?.alerts.find(({ kind }) => kind === 'silence');
+  if (!silence || !store || silence.afterMs < store.retentionMs) return [];
+  const message = `the newest event may be deleted before ${durationText(silence.afterMs)} are over; take less, or raise store.retention`;
+  return [error(['alerts', 'silence', 'after'], message)];
+}
+
+/** An action that names no sink of this config. */
+function checkSinkNames(actions: readonly WrittenAction[], sinkNames: readonly string[]): Fault[] {
+  return actions.flatMap(({ action, path }) => {
+    if (!isMap(action) || typeof action['sink'] !== 'string' || sinkNames.includes(action['sink'])) return [];
+    const instead = didYouMeanOneOf(action['sink'], sinkNames, 'name some under "sinks"');
+    return [error([...path, 'sink'], `there is no sink "${action['sink']}"${instead}`)];
+  });
+}
+
+/** A sink says what its connector is; an action that said it too could contradict it. */
+export function checkNoConnector(actions: readonly WrittenAction[]): Fault[] {
+  return actions.flatMap(({ action, path }) =>
+    isMap(action) && action['connector'] !== undefined
+      ? [error([...path, 'connector'], 'unknown key "connector": it belongs to the sink', 'key')]
+      : [],
+  );
+}
+
+/** Sinks and hours that no action names. Only of a config without errors: in one with errors, they may be what was meant. */
+export function checkUnused(source: PlanSource, sinkNames: Iterable<string>): Fault[] {
+  const unused = (section: 'sinks' | 'hours', key: 'sink' | 'hours', names: readonly string[]): Fault[] => {
+    const used = new Set(actionsOf(source).map(({ action }) => valueAt(action, [key])));
+    return names
+      .filter((name) => !used.has(name))
+      .map((name) => warning([section, name], `no action uses the ${key} "${name}"`, 'key'));
+  };
+  const hoursNames = isMap(source.hours) ? Object.keys(source.hours) : [];
+  return [...unused('sinks', 'sink', [...sinkNames]), ...unused('hours', 'hours', hoursNames)];
+}
+
+/** Credentials that stand in the file itself, where they end up in backups and version control. */
+function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[]): Fault[] {
+  const found = secrets.filter(({ path }) => !isHarmlessHeader(path));
+  return found.flatMap(({ path, inUrl }) => {
+    const written = writtenText(config, path);
+    if (written === null || hasReference(written.text) || looksLikePath(written.text)) return [];
+    const what = inUrl || written.path.length < path.length ? 'the password in this URL' : 'this credential';
+    return [
+      warning(written.path, `${what} stands in the file; take it from \${NAME} or \${file:/path} instead`),
+    ];
+  });
+}
+
+/** Any header of a sink may hold a credential, so all are masked; only those named like one are worth a warning. */
+const isHarmlessHeader = (path: Path): boolean =>
+  path.at(-2) === 'headers' && !/token|secret|key|auth|cookie/i.test(String(path.at(-1)));
+
+/** The text that a parsed value came from: a schema may have made parts of it. */
+function writtenText(config: Json, path: Path): { text: string; path: Path } | null {
+  for (let length = path.length; length > 0; length -= 1) {
+    const text = valueAt(config, path.slice(0, length));
+    if (typeof text === 'string') return { text, path: path.slice(0, length) };
+  }
+  return null;
+}
+
+/** What a scenario expects of an action that no such action has. */
+function checkExpectations(
+  scenarios: Json | undefined,
+  sinkNames: readonly string[],
+  sinks: ReadonlyMap<string, SinkConfig>,
+): Fault[] {
+  const expectations = entries(scenarios).flatMap(([index, scenario]) =>
+    entries(isMap(scenario) ? scenario['expect'] : undefined).map(([at, action]): WrittenAction => ({
+      action,
+      path: ['scenarios', index, 'expect', at],
+    })),
+  );
+  const unknownKeys = expectations.flatMap(({ action, path }) => {
+    const sink = isMap(action) ? sinks.get(action['sink'] as string) : undefined;
+    if (!sink || !isMap(action)) return [];
+    const known = ['sink', ...Object.keys(sink.connector.action.shape as object)];
+    return Object.keys(action)
+      .filter((key) => !known.includes(key))
+      .map((key) => error([...path, key], unknownKey(key, known, path), 'key'));
+  });
+  return [...checkSinkNames(expectations, sinkNames), ...unknownKeys];
+}
+
+/** Conditions that can never hold, and digests that nothing tells apart, because the catalog lacks what they ask for. */
+function checkCatalogUse(source: PlanSource): Fault[] {
+  const { catalog, rules } = source;
+  if (!isMap(catalog) || Object.keys(catalog).length === 0) return digestFields(source).flatMap(ofNoCatalog);
+  const ids = Object.keys(catalog);
+  const keys = [
+    ...testKeys,
+    ...Object.values(catalog).flatMap((entry) => (isMap(entry) ? Object.keys(entry) : [])),
+  ];
+  const ofRules = entries(rules).flatMap(([index, rule]) => {
+    const conditions = isMap(rule) ? [...conditionsOf(rule['when'] ?? null, ['rules', index, 'when'])] : [];
+    return conditions.flatMap(({ key, value, path }) =>
+      key === 'testId' ? unknownIds(value, path, ids) : unknownTestKey(key, path, keys, 'key'),
+    );
+  });
+  return [
+    ...ofRules,
+    ...digestFields(source).flatMap(({ field, path }) => unknownTestKey(field, path, keys)),
+  ];
+}
+
+/** A field by which digests are told apart. */
+interface DigestField {
+  readonly field: string;
+  readonly path: Path;
+}
+
+function ofNoCatalog({ field, path }: DigestField): Fault[] {
+  if (!field.startsWith('test.') || field === 'test.id') return [];
+  return [warning(path, `there is no catalog, so "${field}" tells nothing apart`)];
+}
+
+function digestFields(source: PlanSource): DigestField[] {
+  return ruleActions(source).flatMap(({ action, path }) => {
+    const by = valueAt(action, ['digest', 'by']);
+    return [...strings(by ?? null)].map((one) => ({
+      field: one.text,
+      path: [...path, 'digest', 'by', ...one.path],
+    }));
+  });
+}
+
+function unknownIds(value: Json, path: Path, ids: readonly string[]): Fault[] {
+  if (isMap(value))
+    return Object.entries(value).flatMap(([operator, inner]) =>
+      /^(in|not)$/.test(operator) ? unknownIds(inner, [...path, operator], ids) : [],
+    );
+  if (Array.isArray(value))
+    return entries(value).flatMap(([index, inner]) => unknownIds(inner, [...path, index], ids));
+  if (typeof value !== 'number' || ids.includes(String(value))) return [];
+  return [warning(path, `the catalog has no test ${value}${didYouMean(String(value), ids)}`)];
+}
+
+function unknownTestKey(
+  key: string,
+  path: Path,
+  keys: readonly string[],
+  at: Fault['at'] = 'value',
+): Fault[] {
+  const name = /^test\.(.+)$/.exec(key)?.[1];
+  if (name === undefined || keys.includes(name)) return [];
+  return [warning(path, `no entry of the catalog has "${name}"${didYouMean(name, keys)}`, at)];
+}
+
+interface Condition {
+  readonly key: string;
+  readonly value: Json;
+  readonly path: Path;
+}
+
+/** The conditions of a `when`, those inside of `all`, `any` and `not` included. */
+function* conditionsOf(when: Json, path: Path): Generator<Condition> {
+  if (Array.isArray(when))
+    for (const [index, inner] of entries(when)) yield* conditionsOf(inner, [...path, index]);
+  if (!isMap(when)) return;
+  for (const [key, value] of Object.entries(when)) {
+    if (key === 'all' || key === 'any' || key === 'not') yield* conditionsOf(value, [...path, key]);
+    else yield { key, value, path: [...path, key] };
+  }
+}
+
+/**
+ * Alerts that would tell of a sink in trouble through that same sink. Where another one of theirs is left, it is taken.
+ */
+function checkAlertSinks(
+  source: PlanSource,
+  sinks: ReadonlyMap<string, Pick<SinkConfig, 'onUnknown'>>,
+): Fault[] {
+  const used = new Set(ruleActions(source).flatMap(sinkOf));
+  const holding = new Set([...used].filter((sink) => sinks.get(sink)?.onUnknown === 'hold'));
+  const inTrouble = { dead: used, paused: used, held: holding };
+  return Object.entries(inTrouble).flatMap(([kind, mayFail]) => {
+    const actions = alertActions(source, kind);
+    const [only, ...others] = new Set(actions.flatMap(sinkOf));
+    if (only === undefined || others.length > 0 || !mayFail.has(only)) return [];
+    return actions.map(({ path }) => throughItself([...path, 'sink'], only, mayFail.size === 1));
+  });
+}
+
+function throughItself(path: Fault['path'], sink: string, always: boolean): Fault {
+  const advice = 'add an action with another sink';
+  return always
+    ? error(path, `trouble with "${sink}" would be told through "${sink}" itself; ${advice}`)
+    : warning(path, `when "${sink}" itself is in trouble, nobody is told; ${advice}`);
+}
+
+function sinkOf({ action }: WrittenAction): string[] {
+  return isMap(action) && typeof action['sink'] === 'string' ? [action['sink']] : [];
+}

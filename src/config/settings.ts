@@ -1,0 +1,206 @@
+import { isIPv4 } from 'node:net';
+import { z } from 'zod';
+import { parseRange } from '../addresses.ts';
+import { secret } from '../connector.ts';
+import type { Config } from './config.ts';
+import { duration, size } from './units.ts';
+
+/**
+ * The addresses that the service's documentation lists as its senders. Changes of the list are announced by its
+ * support only, so a config can name further ones beside `published`.
+ */
+export const publishedAddresses: readonly string[] = [
+  '4.175.48.171',
+  '4.175.48.213',
+  '4.175.49.130',
+  '4.175.50.76',
+  '4.175.51.5',
+  '4.175.51.16',
+  '4.245.121.140',
+  '13.69.68.17',
+  '13.80.176.152',
+  '13.81.4.233',
+  '20.160.242.176',
+  '20.160.243.147',
+  '20.160.244.172',
+  '20.160.245.76',
+  '20.160.245.185',
+  '20.160.246.172',
+  '40.113.105.232',
+  '40.113.148.172',
+  '51.136.37.178',
+  '51.144.3.227',
+  '104.40.219.254',
+  '104.46.40.137',
+  '104.214.230.42',
+];
+
+const addressExpected = 'an address such as 203.0.113.7, or a CIDR such as 10.0.0.0/8';
+
+/** True for an IPv4 or IPv6 address, and for a CIDR. */
+const isAddress = (text: string): boolean => parseRange(text) !== null;
+
+const senderExpected = `expected published, ${addressExpected}`;
+const sendersExpected = 'expected published, any, or addresses and CIDRs as a list or with commas';
+const proxiesExpected =
+  'expected how many proxies stand in front (0, 1, 2 …), or their addresses and CIDRs as a list or with commas';
+
+const isSender = (text: string): boolean => text === 'published' || isAddress(text);
+const split = (text: string): string[] => text.split(',').map((part) => part.trim());
+
+/** Addresses in one text with commas, which is how a variable can hold several. */
+const together = (isOne: (text: string) => boolean, expected: string, words: readonly string[] = []) =>
+  z
+    .string()
+    .superRefine((text, context) => {
+      if (!split(text).every(isOne))
+        context.addIssue({ code: 'custom', message: expected, params: { candidates: words } });
+    })
+    .transform(split);
+
+const listed = (isOne: (text: string) => boolean, expected: string) =>
+  z.array(z.string({ error: expected }).refine(isOne, { error: expected })).min(1);
+
+/** Who may call: 'any', or addresses and CIDRs with `published` expanded. */
+const allowFrom = z
+  .union(
+    [
+      z.enum(['published', 'any']),
+      together(isSender, sendersExpected, ['published', 'any']),
+      listed(isSender, senderExpected),
+    ],
+    { error: sendersExpected },
+  )
+  .transform((value): 'any' | readonly string[] => {
+    if (value === 'any') return value;
+    const senders = value === 'published' ? [value] : value;
+    return senders.flatMap((text) => (text === 'published' ? publishedAddresses : [text]));
+  });
+
+/** The proxies in front: how many, or their addresses. */
+const trustProxy = z.union(
+  [
+    z.int().min(0).max(16),
+    together(isAddress, proxiesExpected),
+    listed(isAddress, `expected ${addressExpected}`),
+  ],
+  { error: proxiesExpected },
+);
+
+/** The sections that configure the connector itself. Every key says what it does: the JSON Schema shows it in editors. */
+
+const port = z.int().min(0).max(65_535);
+const hostName = z.string().regex(/^[\w.:-]+$/, { error: 'expected a host name or an address to listen on' });
+const path = z
+  .string()
+  .regex(/^\/[\w\-./~%]*$/, { error: 'expected a path such as /webhooks/candidates, without query' })
+  .refine((text) => text !== '/healthz' && text !== '/readyz', {
+    error: '/healthz and /readyz answer health checks; choose another path',
+  });
+const header = z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, { error: 'expected auto, or the name of a header' });
+
+const storeUrl = z.string().superRefine((url, context) => {
+  if (/^postgres(ql)?:/.test(url))
+    context.addIssue('this version keeps its data in SQLite only; expected sqlite:FILE');
+  else if (!/^sqlite:.+/.test(url))
+    context.addIssue('expected sqlite: and a file, as in sqlite:./data/connector.db');
+});
+
+const receiver = z
+  .strictObject({
+    host: hostName.default('0.0.0.0').describe('The address to listen on for the service.'),
+    port: port.default(8080).describe('The port to listen on for the service.'),
+    path: path
+      .default('/webhooks/candidates')
+      .describe('The path of the webhook URL that is set in the service.'),
+    allowFrom: allowFrom
+      .prefault('published')
+      .describe(
+        "Who may call: `published` (the service's documented addresses), `any`, or a list of addresses, CIDRs and `published`.",
+      ),
+    trustProxy: trustProxy
+      .prefault(0)
+      .describe(
+        'Proxies in front whose X-Forwarded-For is believed: how many, or their addresses and CIDRs.',
+      ),
+    token: secret()
+      .optional()
+      .describe('When set, callers must send it as `?token=` or as `Authorization: Bearer`.'),
+    correlationHeader: header
+      .default('auto')
+      .describe('The header with the correlation id. `auto` takes any `X-…-CorrelationId`.'),
+    maxBody: size().prefault('64kb').describe('The largest request body that is read.'),
+  })
+  .transform(({ token = null, correlationHeader, maxBody, ...rest }) => ({
+    ...rest,
+    token,
+    correlationHeader: correlationHeader.toLowerCase(),
+    maxBodyBytes: maxBody,
+  }));
+
+const store = z
+  .strictObject({
+    url: storeUrl
+      .default('sqlite:./data/connector.db')
+      .describe('Where events and deliveries are kept: `sqlite:` and a file.'),
+    retention: duration({ min: '1h' })
+      .prefault('365d')
+      .describe('How long an event is kept after all of its deliveries have ended.'),
+  })
+  .transform(({ url, retention }) => ({ url, retentionMs: retention }));
+
+const idempotency = z
+  .strictObject({
+    window: duration()
+      .prefault('24h')
+      .describe(
+        'How long the same candidate, test and status under another correlation id count as a duplicate.',
+      ),
+  })
+  .transform(({ window }) => ({ windowMs: window }));
+
+const admin = z
+  .strictObject({
+    host: hostName.default('127.0.0.1').describe('The address of /metrics and of its own health endpoints.'),
+    port: port.default(8081).describe('The port of /metrics and of its own health endpoints.'),
+    password: secret().optional().describe('Needed where `host` can be reached from other machines.'),
+  })
+  .transform(({ password = null, ...rest }) => ({ ...rest, password }));
+
+const log = z.strictObject({
+  level: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+    .default('info')
+    .describe('The least severe lines to write.'),
+  format: z
+    .enum(['json', 'pretty'])
+    .default('json')
+    .describe('`json` for machines, `pretty` for a terminal.'),
+});
+
+export const settingSchemas = {
+  receiver: receiver.prefault({}).describe('Where and from whom events are received.'),
+  store: store.prefault({}).describe('Where everything is kept, and how long.'),
+  idempotency: idempotency.prefault({}).describe('What counts as the same event.'),
+  admin: admin.prefault({}).describe('Where /metrics is, for those who operate the connector.'),
+  log: log.prefault({}).describe('What is logged, to standard output.'),
+};
+
+export type Settings = Pick<Config, keyof typeof settingSchemas>;
+
+/** True for a host that only this machine can reach. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
+}
+
+/** True if listening on both hosts with one port collides. */
+export function sameHost(a: string, b: string): boolean {
+  return (
+    a === b ||
+    isWildcard(a) ||
+    isWildcard(b) ||
+    (isLoopback(a) && isLoopback(b) && (a === 'localhost' || b === 'localhost'))
+  );
+}
+
+const isWildcard = (host: string): boolean => host === '0.0.0.0' || host === '::';
