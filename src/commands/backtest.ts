@@ -33,6 +33,7 @@ export async function backtest(file: string, options: BacktestOptions, io: Io): 
       const difference = compare(planned(then, event), planned(next.plan, event));
       summary.add(event, difference);
       if (options.json && !isSame(difference)) io.out(jsonLine(differenceJson(event, difference, mask)));
+      if (!(await io.drained())) break;
     }
     if (!options.json) io.out(mask(summary.text(io)));
     for (const [why, count] of summary.lost) {

@@ -57,6 +57,7 @@ async function printStories(store: Store, options: EventsOptions, io: Io): Promi
   for await (const story of stories) {
     count += 1;
     if (count <= limit) io.out(json ? jsonLine(storyJson(story)) : storyText(story, io));
+    if (!(await io.drained())) return;
   }
   if (json) return;
   if (count === 0) io.out('No events.');
@@ -76,7 +77,10 @@ function storyText({ event, duplicates, deliveries }: EventStory, io: Io): strin
 async function printNotices(store: Store, options: EventsOptions, io: Io): Promise<void> {
   const { since, json } = options;
   const notices = await store.notices({ limit: limitOf(options), ...(since !== undefined && { since }) });
-  for (const story of notices) io.out(json ? jsonLine(noticeStoryJson(story)) : noticeStoryText(story, io));
+  for (const story of notices) {
+    io.out(json ? jsonLine(noticeStoryJson(story)) : noticeStoryText(story, io));
+    if (!(await io.drained())) return;
+  }
   if (notices.length === 0 && !json) io.out('No notices.');
 }
 

@@ -34,6 +34,8 @@ export async function replay(ids: readonly string[], options: ReplayOptions, io:
     for await (const page of pages) {
       count += page.length;
       done = (await replayPage(page, store, today, io)) && done;
+      // What was begun is done to its end, whether somebody reads on or not.
+      await io.drained();
     }
     if (count === 0)
       io.out(options.sink === undefined ? 'Nothing is dead.' : `Nothing is dead of sink ${options.sink}.`);

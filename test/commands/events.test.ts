@@ -1,12 +1,18 @@
-import { existsSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text as wholeText } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { printer } from '../../src/commands/io.ts';
+import { run as runProgram } from '../../src/commands/program.ts';
 import { storiesByState } from '../../src/commands/stories.ts';
 import type { Outcome } from '../../src/model.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { DeliveryFilter } from '../../src/store/store.ts';
-import { carriedOut, configId, delivered, t0 } from '../contract/store-fixtures.ts';
+import { arrival, carriedOut, configId, delivered, t0 } from '../contract/store-fixtures.ts';
 import { base, endpoint, jsonLines, post, run, serving, settled, workplace } from './tools.ts';
 
 /** A connector that serves, with one endpoint that it tells of every event but those of test 99. */
@@ -362,5 +368,75 @@ describe('event', () => {
     expect(out).toMatch(/cannot be used any more: .*WHO/);
     const [story] = jsonLines(await run(['event', eventId, '--json', '--config', later]));
     expect(story).toMatchObject({ rules: null, rulesLost: expect.stringContaining('WHO') });
+  });
+});
+
+describe('a list that is longer than its reader takes', () => {
+  const count = 2000;
+
+  async function filled() {
+    const { folder, write } = await workplace();
+    const file = await write('config.yaml', `${base(folder)}sinks: {}\nrules: []\n`);
+    const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
+    await store.saveConfig({ id: configId, source: '{}', savedAt: t0 });
+    await Promise.all(Array.from({ length: count }, () => store.accept(arrival())));
+    await store.close();
+    return file;
+  }
+
+  test('waits for it, so that no more than a little is held in memory', async () => {
+    const file = await filled();
+    const reader = new PassThrough();
+    const { out, drained } = printer(reader);
+    let mostHeld = 0;
+    const io = {
+      out(line: string) {
+        out(line);
+        mostHeld = Math.max(mostHeld, reader.writableLength + reader.readableLength);
+      },
+      drained,
+      err: () => {},
+      env: {},
+      color: false,
+    };
+    const ended = runProgram(['events', '--json', '--config', file], io).finally(() => reader.end());
+    await vi.waitFor(() => expect(reader.writableNeedDrain).toBe(true), { timeout: 10_000 });
+    const printed = await wholeText(reader);
+    expect(printed.trim().split('\n')).toHaveLength(count);
+    expect(mostHeld).toBeLessThan(printed.length / 5);
+    expect(await ended).toBe(0);
+  });
+
+  test.each([
+    ['events', '--json'],
+    ['events', '--limit', String(count)],
+    ['events', '--json', '--state', 'pending'],
+  ])('ends quietly when that goes away: %s %s', async (...argv) => {
+    const file = await filled();
+    const main = join(import.meta.dirname, '../../src/main.ts');
+    const child = spawn(process.execPath, [main, ...argv, '--config', file], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const ended = once(child, 'exit');
+    const err = wholeText(child.stderr);
+    await once(child.stdout, 'data');
+    child.stdout.destroy();
+    expect(await ended).toEqual([0, null]);
+    expect(await err).toBe('');
+  });
+
+  test('says that not all could be printed where a disk is full', async () => {
+    const file = await filled();
+    const main = join(import.meta.dirname, '../../src/main.ts');
+    const full = openSync('/dev/full', 'w');
+    const child = spawn(process.execPath, [main, 'events', '--json', '--config', file], {
+      stdio: ['ignore', full, 'pipe'],
+    });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    closeSync(full);
+    const [err, ended] = await Promise.all([wholeText(child.stderr!), once(child, 'exit')]);
+    expect(ended).toEqual([1, null]);
+    expect(err).toMatch(/^candidate-connector: not all could be printed: ENOSPC.*\n$/);
   });
 });

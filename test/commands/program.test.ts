@@ -152,7 +152,7 @@ test('a store that cannot be used is said in plain words', async () => {
 });
 
 test('a bug keeps its stack: it is not taken for a mistake of the user', async () => {
-  const io = { out: () => {}, err: () => {}, env: {}, color: false };
+  const io = { out: () => {}, drained: async () => true, err: () => {}, env: {}, color: false };
   const broken = {
     ...io,
     out: () => {

@@ -24,6 +24,7 @@ export async function run(argv: readonly string[], env: Env = {}, color = false)
   const err: string[] = [];
   const io = {
     out: (text: string) => void out.push(`${text}\n`),
+    drained: async () => true,
     err: (text: string) => void err.push(`${text}\n`),
     env,
     color,
