@@ -37,6 +37,8 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** Docker waits 10 s after SIGTERM before it kills: first the attempts under way have to fit in, then the requests. */
 const requestsGraceMs = 2000;
 const attemptsGraceMs = 5000;
+/** Whoever reads the log may have stopped to read. */
+const logGraceMs = 500;
 
 const reloadThread = new URL('./reload-worker.ts', import.meta.url);
 
@@ -47,12 +49,17 @@ export async function startApp(file: string, env: Env): Promise<App> {
   const read = await readText(file, { onlyRegular: true });
   const live = new LiveConfig(parseConfig(textOf(read, file), file, { env, connectors }));
   const config = () => live.config;
-  const log = await createLogger({ ...config().log, mask: (line) => config().mask(line) });
+  const output = await createLogger({ ...config().log, mask: (line) => config().mask(line) });
+  const { log } = output;
+  starting.defer(() => output.end(logGraceMs));
   const store = starting.adopt(
     await openStore(config().store.url, { serve: true, warn: (m) => log.warn(m) }),
     (it) => it.close(),
   );
-  const metrics = createMetrics(() => store.counts());
+  const metrics = createMetrics(
+    () => store.counts(),
+    () => output.dropped(),
+  );
   const plans = new Plans(
     (id) => store.config(id),
     (source) => compilePlan(source, { env, connectors }),
@@ -120,6 +127,7 @@ export async function startApp(file: string, env: Env): Promise<App> {
       log.info('stopping');
       await started.disposeAsync();
       log.info('stopped');
+      await output.end(logGraceMs);
     },
   };
 }

@@ -22,14 +22,21 @@ export interface Metrics {
 
 const results: readonly RequestResult[] = ['accepted', 'duplicate', 'invalid', 'refused', 'failed'];
 
-/** `counts` is asked at each scrape; where it fails, the scrape goes without the deliveries' states. */
-export function createMetrics(counts: () => Promise<readonly SinkCount[]>): Metrics {
+/**
+ * `counts` is asked at each scrape; where it fails, the scrape goes without the deliveries' states. `linesDropped`: how
+ * many lines of the log, since the start.
+ */
+export function createMetrics(
+  counts: () => Promise<readonly SinkCount[]>,
+  linesDropped: () => number = () => 0,
+): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const requests = requestMetrics(registry);
   const sinks = sinkMetrics(registry);
   const config = configMetrics(registry);
   const readDeliveries = deliveryGauges(registry, counts);
+  logMetrics(registry, linesDropped);
   return {
     ...requests,
     ...sinks,
@@ -119,6 +126,20 @@ function configMetrics(registry: Registry): Pick<Metrics, 'configLoaded' | 'conf
     },
     configReloadFailed: () => failed.set(1),
   };
+}
+
+function logMetrics(registry: Registry, linesDropped: () => number): void {
+  let counted = 0;
+  const dropped = new Counter({
+    name: 'candidate_connector_log_lines_dropped_total',
+    help: 'Lines of the log that stdout did not take.',
+    registers: [],
+    collect() {
+      this.inc(linesDropped() - counted);
+      counted = linesDropped();
+    },
+  });
+  registry.registerMetric(dropped);
 }
 
 /**

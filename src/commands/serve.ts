@@ -9,5 +9,7 @@ export async function serve(options: ConfigOption, io: Io): Promise<number> {
   const app = await startApp(options.config, io.env);
   await signalled;
   await app.stop();
+  // What stdout does not take would keep the process from its end.
+  if (process.stdout.writableLength > 0) process.exit(exit.ok);
   return exit.ok;
 }

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -36,6 +37,15 @@ type Line = Record<string, unknown> & { msg: string };
 
 const nothing = 'sinks: {}\nrules: []\n';
 const loud = (folder: string) => base(folder).replace('level: fatal', 'level: info');
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
 
 async function heldPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
@@ -235,6 +245,124 @@ alerts: { dead: { then: [ { sink: ops } ] } }
     expect(connector.lines.join('\n')).not.toContain(env.ATS_SECRET);
   });
 });
+
+describe('a stdout', () => {
+  const config = (folder: string) => loud(folder) + nothing;
+  const accepts = async (app: { receiverUrl: string }, events: number) => {
+    for (let event = 0; event < events; event += 1) {
+      expect(await post(app, { candidateId: `candidate-${event}` })).toMatchObject({ status: 202 });
+    }
+  };
+  const dropped = async (admin: string) => {
+    const metrics = await (await fetch(`${admin}/metrics`)).text();
+    return Number(/^candidate_connector_log_lines_dropped_total (\d+)$/m.exec(metrics)?.[1]);
+  };
+  const patient = { timeout: 10_000 };
+  const adminOf = (lines: readonly Line[]) => String(lines.find(({ msg }) => msg === 'ready')?.['admin']);
+
+  /** Until lines are dropped. What becomes of these requests is another matter. */
+  const fill = (app: { receiverUrl: string }, admin: string) =>
+    vi.waitFor(
+      async () => {
+        const posts = Array.from({ length: 50 }, () => post(app, {}, 'x'.repeat(200)).catch(() => {}));
+        await Promise.all(posts);
+        expect(await dropped(admin)).toBeGreaterThan(0);
+      },
+      { timeout: 60_000, interval: 1 },
+    );
+
+  test('that closes stops nothing, and what it does not take is counted', async () => {
+    const { folder, write } = await workplace();
+    const { connector, app, lines } = await serve(await write('config.yaml', config(folder)));
+    connector.closeStdout();
+    await accepts(app, 50);
+    await vi.waitFor(async () => expect(await dropped(adminOf(lines()))).toBeGreaterThan(0), patient);
+    expect(await connector.stop()).toBe(0);
+  });
+
+  test('that nobody reads stops nothing, and tells what it missed once it is read again', async () => {
+    const { folder, write } = await workplace();
+    const { connector, app, lines } = await serve(await write('config.yaml', config(folder)));
+    const admin = adminOf(lines());
+    connector.holdStdout();
+    await fill(app, admin);
+    await accepts(app, 5);
+    connector.readStdout();
+    await vi.waitFor(
+      () =>
+        expect(lines()).toContainEqual(
+          expect.objectContaining({
+            level: 'warn',
+            dropped: expect.any(Number),
+            msg: expect.stringContaining('stdout'),
+          }),
+        ),
+      patient,
+    );
+    expect(await connector.stop()).toBe(0);
+  });
+
+  test('that nobody reads does not keep it from its end', async () => {
+    const { folder, write } = await workplace();
+    const { connector, app, lines } = await serve(await write('config.yaml', config(folder)));
+    const admin = adminOf(lines());
+    connector.holdStdout();
+    await fill(app, admin);
+    expect(await connector.stop()).toBe(0);
+  });
+
+  test('that is a file on a full disk stops nothing', async () => {
+    const { folder, write } = await workplace();
+    const [port, adminPort] = [await freePort(), await freePort()];
+    const written = config(folder)
+      .replace('port: 0', `port: ${port}`)
+      .replace('admin: { port: 0', `admin: { port: ${adminPort}`);
+    const full = openSync('/dev/full', 'w');
+    const argv = [main, 'serve', '--config', await write('config.yaml', written)];
+    const child = spawn(process.execPath, argv, { stdio: ['ignore', full, 'ignore'] });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    closeSync(full);
+    const admin = `http://127.0.0.1:${adminPort}`;
+    await vi.waitFor(() => fetch(`${admin}/healthz`), { timeout: 10_000 });
+    await accepts({ receiverUrl: `http://127.0.0.1:${port}/hook` }, 20);
+    await vi.waitFor(async () => expect(await dropped(admin)).toBeGreaterThan(0), patient);
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    expect(await ended).toEqual([0, null]);
+  });
+
+  /** Of util-linux: a real terminal. */
+  const script = '/usr/bin/script';
+  test.runIf(existsSync(script))('that is a terminal may close', async () => {
+    const { folder, write } = await workplace();
+    const file = await write('config.yaml', config(folder));
+    const command = `sh -c 'echo $$ > ${folder}/pid; exec ${process.execPath} ${main} serve --config ${file}'`;
+    const terminal = spawn(script, ['-qfec', command, '/dev/null'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    onTestFinished(() => void terminal.kill('SIGKILL'));
+    let shown = '';
+    terminal.stdout.on('data', (data: Buffer) => (shown += data.toString()));
+    await vi.waitFor(() => expect(shown).toContain('"msg":"ready"'), { timeout: 10_000 });
+    const ready = JSON.parse(shown.slice(shown.indexOf('{'))) as Line;
+    const pid = Number(readFileSync(`${folder}/pid`, 'utf8'));
+    onTestFinished(() => void (isThere(pid) && process.kill(pid, 'SIGKILL')));
+    terminal.kill('SIGKILL');
+    await once(terminal, 'exit');
+    await accepts({ receiverUrl: `${String(ready['receiver'])}/hook` }, 50);
+    await vi.waitFor(async () => expect(await dropped(String(ready['admin']))).toBeGreaterThan(0), patient);
+    process.kill(pid, 'SIGTERM');
+    await vi.waitFor(() => expect(isThere(pid)).toBe(false), { timeout: 10_000 });
+  });
+});
+
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 describe('a reload', () => {
   const guarded = (folder: string, host: string, secrets: { password?: string; token?: string }) => `

@@ -63,6 +63,20 @@ export class ConnectorProcess {
     }
   }
 
+  /** Whoever read its log is gone. */
+  closeStdout(): void {
+    this.#child?.stdout?.destroy();
+  }
+
+  /** Whoever reads its log stops to read, until told to go on. */
+  holdStdout(): void {
+    this.#child?.stdout?.pause();
+  }
+
+  readStdout(): void {
+    this.#child?.stdout?.resume();
+  }
+
   /** As a power cut would: it gets no chance to do anything more. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL');

@@ -33,8 +33,8 @@ const tests = 4;
 
 /**
  * Kills the connector at random moments while 200 events a second come in and every tool now and then fails, hangs, or
- * carries out a call and drops its answer. Its WAL vanishes once, and at its last start the clock may be far ahead. Then
- * it lets all end, and looks whether the promise was kept.
+ * carries out a call and drops its answer. Its WAL vanishes once, and at its last start the clock may be far ahead, and
+ * whoever reads the log may go away. Then it lets all end, and looks whether the promise was kept.
  */
 export async function runRound(seed: number): Promise<RoundReport> {
   const random = seeded(seed);
@@ -60,6 +60,8 @@ export async function runRound(seed: number): Promise<RoundReport> {
       await connector.kill();
       if (jumps && kill === kills - 1) jump(connector, tools);
       url = `${await connector.start()}/hook`;
+      // The log says when the WAL that vanished is back.
+      if (kill + 1 !== vanishing && random() < 0.5) connector.closeStdout();
     }
     await sleep(200);
     sender.stop();
