@@ -143,9 +143,13 @@ ${more}`;
     http.faults.once({ kind: 'status', status: 410 });
     const { app, lines, connector } = await serve(await write('config.yaml', config(folder, http.url)), env);
     const { eventId } = await post(app, { candidateId: 'Dana', note: 'private matters' }, 'cor-1');
-    await vi.waitFor(() => expect(lines().filter(({ msg }) => msg === 'attempt')).toHaveLength(1));
+    await vi.waitFor(() => expect(lines().filter(({ msg }) => msg === 'attempt')).toHaveLength(1), {
+      timeout: 5000,
+    });
     const robin = await post(app, { candidateId: 'Robin' }, 'cor-2');
-    await vi.waitFor(() => expect(lines().filter(({ msg }) => msg === 'attempt')).toHaveLength(2));
+    await vi.waitFor(() => expect(lines().filter(({ msg }) => msg === 'attempt')).toHaveLength(2), {
+      timeout: 5000,
+    });
     await connector.stop();
     const requests = lines().filter(({ msg }) => msg === 'request');
     const line = { level: 'info', time: expect.stringMatching(/Z$/), durationMs: expect.any(Number) };
@@ -280,29 +284,33 @@ describe('a stdout', () => {
     expect(await connector.stop()).toBe(0);
   });
 
-  test('that nobody reads stops nothing, and tells what it missed once it is read again', async () => {
-    const { folder, write } = await workplace();
-    const { connector, app, lines } = await serve(await write('config.yaml', config(folder)));
-    const admin = adminOf(lines());
-    connector.holdStdout();
-    await fill(app, admin);
-    await accepts(app, 5);
-    connector.readStdout();
-    await vi.waitFor(
-      () =>
-        expect(lines()).toContainEqual(
-          expect.objectContaining({
-            level: 'warn',
-            dropped: expect.any(Number),
-            msg: expect.stringContaining('stdout'),
-          }),
-        ),
-      patient,
-    );
-    expect(await connector.stop()).toBe(0);
-  });
+  test(
+    'that nobody reads stops nothing, and tells what it missed once it is read again',
+    { timeout: 120_000 },
+    async () => {
+      const { folder, write } = await workplace();
+      const { connector, app, lines } = await serve(await write('config.yaml', config(folder)));
+      const admin = adminOf(lines());
+      connector.holdStdout();
+      await fill(app, admin);
+      await accepts(app, 5);
+      connector.readStdout();
+      await vi.waitFor(
+        () =>
+          expect(lines()).toContainEqual(
+            expect.objectContaining({
+              level: 'warn',
+              dropped: expect.any(Number),
+              msg: expect.stringContaining('stdout'),
+            }),
+          ),
+        patient,
+      );
+      expect(await connector.stop()).toBe(0);
+    },
+  );
 
-  test('that nobody reads does not keep it from its end', async () => {
+  test('that nobody reads does not keep it from its end', { timeout: 120_000 }, async () => {
     const { folder, write } = await workplace();
     const { connector, app, lines } = await serve(await write('config.yaml', config(folder)));
     const admin = adminOf(lines());
