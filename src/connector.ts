@@ -18,6 +18,7 @@ export type { CallFailure, CallResult, HttpFailure } from './connector/calls.ts'
 export { filler, oneLine, slot } from './connector/texts.ts';
 export type { Outline };
 export { masker, partsOfUrl } from './mask.ts';
+export { visible } from './visible.ts';
 
 /**
  * How a value becomes harmless in the place where a template prints it. `path` leads to the string inside of the

@@ -25,15 +25,23 @@ export function health(readiness: Readiness): Router {
   return router;
 }
 
-/** Anyone may ask, so those who ask at the same time share one answer; failing to find out is an answer, too. */
+const sharedForMs = 1000;
+
+/**
+ * Anyone may ask as often as they like, and to find out writes to the disk. So one answer is for all who ask until a second
+ * after it was found; failing to find out is an answer, too.
+ */
 function shared(readiness: Readiness): Readiness {
-  let asking: ReturnType<Readiness> | null = null;
+  let answer: ReturnType<Readiness> | null = null;
+  let goodUntil = Infinity;
   return () => {
-    asking ??= readiness()
+    if (answer !== null && performance.now() < goodUntil) return answer;
+    goodUntil = Infinity;
+    answer = readiness()
       .catch(() => [{ part: 'readiness', ok: false, detail: 'It could not be found out.' }])
       .finally(() => {
-        asking = null;
+        goodUntil = performance.now() + sharedForMs;
       });
-    return asking;
+    return answer;
   };
 }

@@ -2,6 +2,7 @@ import { fstatSync, write, writeSync } from 'node:fs';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { ConfigError } from './config/config.ts';
 import { StoreUnavailable } from './store/store.ts';
+import { printableJson, visibleJson } from './visible.ts';
 
 export interface LogOptions {
   readonly level: string;
@@ -18,9 +19,10 @@ export interface Log {
   end(withinMs: number): Promise<void>;
 }
 
-/** The process's logger, to stdout. Every line passes the mask, so a secret cannot get out whoever logs it. */
+/** The process's logger, to stdout. Every line passes the mask, so a secret cannot get out whoever logs it, and what nobody sees is shown. */
 export async function createLogger(options: LogOptions): Promise<Log> {
   const { level, mask } = options;
+  const show = options.format === 'pretty' ? printableJson : visibleJson;
   const format = options.format === 'pretty' ? await prettyLine() : (line: string) => line;
   const lines = new Lines(stdoutPrinter(), (dropped) =>
     log.warn({ dropped }, 'stdout did not take all lines of the log'),
@@ -32,7 +34,7 @@ export async function createLogger(options: LogOptions): Promise<Log> {
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: faultOf },
-    hooks: { streamWrite: mask },
+    hooks: { streamWrite: (line: string) => show(mask(line)) },
   };
   const log: Logger = pino(settings, destination);
   return { log, dropped: () => lines.dropped, end: (withinMs) => lines.end(withinMs) };

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Readiness } from '../src/health.ts';
 import { startReceiver } from './receiver/receiver.ts';
 
@@ -49,7 +49,9 @@ test('it lives whatever is not ready', async () => {
   expect((await ask(down, 'readyz', { method: 'HEAD' })).status).toBe(503);
 });
 
-test('those who ask at the same time share one answer, and later ones get a new one', async () => {
+test('those who ask within a second share one answer, and later ones get a new one', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
   let asked = 0;
   const answer = Promise.withResolvers<void>();
   const readiness: Readiness = async () => {
@@ -66,6 +68,10 @@ test('those who ask at the same time share one answer, and later ones get a new 
   expect(asked).toBe(1);
   answer.resolve();
   await Promise.all(many);
+  vi.advanceTimersByTime(999);
+  await fetch(url);
+  expect(asked).toBe(1);
+  vi.advanceTimersByTime(1);
   await fetch(url);
   expect(asked).toBe(2);
 });

@@ -5,7 +5,7 @@ import {
   eventInShort,
   noticeInShort,
   oneLine,
-  plain,
+  visible,
 } from '../../src/connector.ts';
 import type { Escape, Medium } from '../../src/connector.ts';
 import { joinList, parseAddresses } from './addresses.ts';
@@ -77,7 +77,7 @@ const entities: { readonly [character: string]: string } = {
   "'": '&#39;',
 };
 const escapeHtml: Escape = (value) =>
-  value.replace(/[&<>"']/g, (character) => entities[character] ?? character);
+  visible(value).replace(/[&<>"']/g, (character) => entities[character] ?? character);
 
 const header: Medium = { escape: oneLine };
 const recipients: Medium = { escape: oneLine, join: joinList };
@@ -100,8 +100,8 @@ export const email = defineConnector({
     cc: recipients,
     bcc: recipients,
     replyTo: recipients,
-    subject: header,
-    text: plain,
+    subject: { escape: (value) => visible(oneLine(value)) },
+    text: { escape: visible },
     html: { escape: escapeHtml },
     headers: header,
   },

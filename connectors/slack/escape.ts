@@ -1,4 +1,4 @@
-import { filler, slot } from '../../src/connector.ts';
+import { filler, slot, visible } from '../../src/connector.ts';
 import type { Escape, Medium, Outline } from '../../src/connector.ts';
 
 type Path = Parameters<Escape>[1];
@@ -12,6 +12,9 @@ const entities: { readonly [character: string]: string } = { '&': '&amp;', '<': 
 export function escapeText(value: string): string {
   return value.replace(/[&<>]/g, (character) => entities[character]!);
 }
+
+/** What a template prints, for people to read. */
+export const escapeValue = (value: string): string => escapeText(visible(value));
 
 /** What says where a reference of the template leads: in `<https://…|text>`, what stands before the `|`. */
 const leads = new RegExp(`(<[\\w@#!${slot}][^<>|\\n]*(?=[|>]))`);
@@ -61,7 +64,10 @@ function joinMarkdown({ text, values }: Outline): string {
  * So would the literal text of rich text (elements inside of elements) and of a table's cells (rows).
  */
 export const inBlocks: Medium = {
-  escape: (value, path) => (isMarkup(path) ? escapeText(value) : value),
+  escape(value, path) {
+    if (path.at(-1) !== 'text') return value;
+    return isMarkup(path) ? escapeValue(value) : visible(value);
+  },
   join(outline, path) {
     if (!isMarkup(path)) return filler(outline.values)(outline.text);
     return isMarkdown(path) ? joinMarkdown(outline) : joinText(outline);

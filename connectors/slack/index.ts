@@ -11,7 +11,7 @@ import type { Sink } from '../../src/connector.ts';
 import { checkSlack } from './check.ts';
 import { ChannelIds, webApi } from './client.ts';
 import { postMessage } from './deliver.ts';
-import { escapeText, inBlocks, joinText } from './escape.ts';
+import { escapeValue, inBlocks, joinText } from './escape.ts';
 import { findMessage } from './find.ts';
 import { channelName, compose, threadOf } from './message.ts';
 import type { SlackMessage } from './message.ts';
@@ -63,7 +63,7 @@ export const slack = defineConnector({
   action,
   templates: {
     channel: plain,
-    text: { escape: escapeText, join: joinText },
+    text: { escape: escapeValue, join: joinText },
     blocks: inBlocks,
     threadBy: plain,
     username: plain,

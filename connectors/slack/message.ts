@@ -1,7 +1,7 @@
 import { rejected } from '../../src/connector.ts';
 import type { Composed, DeliveryContext, Subject } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
-import { escapeText, isLiteral, isMarkdown, unescapeMarkdown } from './escape.ts';
+import { escapeText, escapeValue, isLiteral, isMarkdown, unescapeMarkdown } from './escape.ts';
 
 export const eventType = 'candidate_connector_delivery';
 
@@ -101,7 +101,7 @@ function wellFormed(tree: Json): Json {
 }
 
 function fallback(blocks: readonly Block[], { subject }: DeliveryContext): string {
-  return shorten(wordsOf(blocks) || escapeText(summaryOf(subject)), maxFallbackLength);
+  return shorten(wordsOf(blocks) || escapeValue(summaryOf(subject)), maxFallbackLength);
 }
 
 function summaryOf(subject: Subject): string {

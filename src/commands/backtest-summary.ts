@@ -1,7 +1,8 @@
 import type { Event } from '../model.ts';
+import { printable } from '../visible.ts';
 import { isSame, type Difference, type Edit, type Planned } from './compare.ts';
 import type { Io } from './io.ts';
-import { paint, printable, when } from './paint.ts';
+import { paint, when } from './paint.ts';
 
 const mostExamples = 5;
 

@@ -4,8 +4,9 @@ import { runScenarios } from '../config/scenarios.ts';
 import { sampleFailures, sampleMessages } from '../deliveries/samples.ts';
 import type { LiveCheck } from '../connector.ts';
 import { count } from '../count.ts';
+import { printable } from '../visible.ts';
 import { exit, type Io } from './io.ts';
-import { paint, printable } from './paint.ts';
+import { paint } from './paint.ts';
 import { configOf, type ConfigOption } from './with-store.ts';
 
 /** Its problems are what it was asked for, so they go to stdout like all that people read. */

@@ -1,7 +1,8 @@
 import type { Attempt, Delivery } from '../model.ts';
 import type { DeliveryStory } from '../store/store.ts';
+import { printable } from '../visible.ts';
 import type { Io } from './io.ts';
-import { paintState, printable, when } from './paint.ts';
+import { paintState, when } from './paint.ts';
 
 /** A delivery in a list, on one line. */
 export function deliveryLine(one: Delivery, io: Io): string {

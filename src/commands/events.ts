@@ -1,10 +1,11 @@
 import type { DeliveryState, Status } from '../model.ts';
 import type { EventStory, NoticeStory, RejectedRequest, Store } from '../store/store.ts';
+import { jsonLine, printable } from '../visible.ts';
 import { deliveryLine } from './delivery-text.ts';
 import { CommandError, exit, type Io } from './io.ts';
 import { storyJson } from './json.ts';
 import { noticeHead, noticeStoryJson } from './notice.ts';
-import { jsonLine, paint, printable, when } from './paint.ts';
+import { paint, when } from './paint.ts';
 import { storiesByState, storiesOf } from './stories.ts';
 import { checkSink, withStore, type StoreOption } from './with-store.ts';
 

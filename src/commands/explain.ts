@@ -8,10 +8,11 @@ import { deliveryId } from '../ids.ts';
 import type { Event, Json, PlannedDelivery, Status } from '../model.ts';
 import { explain as explainEvent } from '../rules/decide.ts';
 import type { Action, Explanation } from '../rules/plan.ts';
+import { jsonLine, printable } from '../visible.ts';
 import { dueText } from './due-text.ts';
 import { exit, type Io } from './io.ts';
 import { eventFields } from './json.ts';
-import { jsonLine, paint, printable, when } from './paint.ts';
+import { paint, when } from './paint.ts';
 import { verdictText } from './verdicts.ts';
 import type { ConfigOption } from './with-store.ts';
 

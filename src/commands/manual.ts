@@ -1,6 +1,6 @@
 import type { ManualResult } from '../store/store.ts';
+import { printable } from '../visible.ts';
 import type { Io } from './io.ts';
-import { printable } from './paint.ts';
 
 /** What a person's replay or discard is called, and what it can be done with. */
 export interface ManualWords {

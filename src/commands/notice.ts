@@ -1,9 +1,10 @@
 import type { RaisedNotice } from '../model.ts';
 import type { NoticeDetail, NoticeStory } from '../store/store.ts';
+import { printable } from '../visible.ts';
 import { deliveryText } from './delivery-text.ts';
 import { deliveryDetailFields, deliveryFields } from './json.ts';
 import type { Io } from './io.ts';
-import { paint, printable, when } from './paint.ts';
+import { paint, when } from './paint.ts';
 
 /** What people were told of a trouble of the connector's own, and what became of that. */
 export function noticeText({ notice, deliveries }: NoticeDetail, io: Io): string {

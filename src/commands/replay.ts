@@ -3,9 +3,9 @@ import { plannedByHand, todaysAction } from '../deliveries/replay.ts';
 import type { Delivery } from '../model.ts';
 import { whyLost } from '../rules/plan.ts';
 import type { Replay, Store } from '../store/store.ts';
+import { printable } from '../visible.ts';
 import { CommandError, exit, type Io } from './io.ts';
 import { printManual } from './manual.ts';
-import { printable } from './paint.ts';
 import { deliveryPages } from './stories.ts';
 import { checkSink, withStoreAndToday, type StoreOption, type Today } from './with-store.ts';
 

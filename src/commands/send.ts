@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
+import { printable } from '../visible.ts';
 import { CommandError, exit, type Io } from './io.ts';
-import { printable } from './paint.ts';
 import { postEvent, type Posted } from './post-event.ts';
 
 export interface SendOptions {

@@ -1,6 +1,7 @@
 import type { Verdict } from '../rules/plan.ts';
+import { printable } from '../visible.ts';
 import type { Io } from './io.ts';
-import { paint, printable } from './paint.ts';
+import { paint } from './paint.ts';
 
 /** One rule's verdict as a line. */
 export function verdictText({ rule, matched, because }: Verdict, io: Io): string {

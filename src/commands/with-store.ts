@@ -5,8 +5,9 @@ import { compilePlan } from '../config/plan.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { didYouMeanOneOf } from '../suggest.ts';
+import { printable } from '../visible.ts';
 import { CommandError, exit, type Io } from './io.ts';
-import { printable, when } from './paint.ts';
+import { when } from './paint.ts';
 
 export interface ConfigOption {
   readonly config: string;

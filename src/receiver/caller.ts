@@ -23,7 +23,7 @@ export function refuseCaller(req: IncomingMessage, gate: Gate, judged: Judgement
 export function explainAddress(judged: Judgement, config: ReceiverConfig): Record<string, unknown> {
   return {
     judged: judged.address,
-    hops: judged.hops.map(shorten),
+    hops: judged.hops.slice(-maxEntries).map(shorten),
     unbelieved: judged.unbelieved.slice(-maxEntries).map(shorten),
     trustProxy: config.trustProxy,
     advice: adviceOn(judged, config.trustProxy),

@@ -2,6 +2,7 @@ import { readCandidateId } from '../candidate-id.ts';
 import { nestsDeeper } from '../json.ts';
 import { isMap, statuses, type CandidateEvent, type Json, type JsonMap, type Status } from '../model.ts';
 import type { Fault } from '../problem.ts';
+import { visibleJson } from '../visible.ts';
 
 export type ParsedEvent =
   | { readonly event: CandidateEvent; readonly raw: JsonMap }
@@ -82,7 +83,5 @@ function quote(value: Json | undefined): string {
   // JSON has no word for the infinity that a number too large becomes.
   const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
   const short = text.length > maxQuotedLength ? `${text.slice(0, maxQuotedLength)}…` : text;
-  return short
-    .toWellFormed()
-    .replaceAll(/\p{Cc}/gu, (control) => `\\u${control.codePointAt(0)?.toString(16).padStart(4, '0') ?? ''}`);
+  return visibleJson(short.toWellFormed());
 }

@@ -217,14 +217,14 @@ describe('events', () => {
 
   test('cannot act on the terminal, whatever a candidate is called', async () => {
     const { app, command } = await startServing();
-    const candidateId = '\u202Egnp.exe\u2066\u200F<!channel>=1+1';
+    const candidateId =
+      '\u202Egnp.exe\u2066\u200F<!channel>=1+1\u200B\u2060\uFEFF\u00AD\u3164\u{E0041}\uFE0F.';
     const { eventId } = await post(
       app,
       { candidateId, testId: 99, note: '\u009B2J\u001B[2J' },
       'cor\u0080\u009Bre',
     );
-    // oxlint-disable-next-line no-control-regex -- finding them is the purpose
-    const unsafe = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u200f]/u;
+    const unsafe = /[^\P{Cc}\n]|\p{Default_Ignorable_Code_Point}/u;
     for (const argv of [['events'], ['events', '--json'], ['event', eventId], ['event', eventId, '--json']]) {
       const { code, out } = await command(...argv);
       expect(code).toBe(0);

@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { ConnectorProcess } from '../faults/connector-process.ts';
+import { head, Wire } from '../receiver/wire.ts';
 import { base, endpoint, jsonLines, post, run, stack, workplace } from './tools.ts';
 
 const main = join(import.meta.dirname, '../../src/main.ts');
@@ -237,6 +238,27 @@ alerts: { dead: { then: [ { sink: ops } ] } }
     for (const secret of Object.values(env)) expect(connector.lines.join('\n')).not.toContain(secret);
   });
 
+  test.each(['json', 'pretty'])('shows what a stranger sends and nobody sees: %s', async (format) => {
+    const { folder, write } = await workplace();
+    const proxied = loud(folder).replace('allowFrom: any', 'allowFrom: any, trustProxy: 1') + nothing;
+    const file = await write('config.yaml', proxied.replace('level: info', `level: info, format: ${format}`));
+    const child = spawn(process.execPath, [main, 'serve', '--config', file], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    let out = '';
+    child.stdout.setEncoding('utf8').on('data', (data: string) => (out += data));
+    await vi.waitFor(() => expect(out).toMatch(/receiver"?: ?"http:.*\n[^]*rescued|"rescued"/), 15_000);
+    const [, port] = /receiver"?: ?"http:\/\/127\.0\.0\.1:(\d+)/.exec(out) ?? [];
+    const wire = await Wire.open(Number(port));
+    const sent = head('/hook', { 'content-length': 2, 'x-forwarded-for': 'a\u009B2J\u00AD' });
+    wire.send(Buffer.from(`${sent}{}`, 'latin1'));
+    await wire.answer();
+    await vi.waitFor(() => expect(out).toContain('"a\\'), 15_000);
+    expect(out).toContain(format === 'json' ? '"a\\u009b2J\\u00ad"' : '"a\\u{9b}2J\\u{ad}"');
+    expect(out).not.toMatch(/[^\P{Cc}\n]|\p{Default_Ignorable_Code_Point}/u);
+  });
+
   test('has no secret, whoever says it', async () => {
     const { folder, write } = await workplace();
     const { app, connector, lines } = await serve(
@@ -446,7 +468,11 @@ rules: []
     await reload('127.0.0.1', { password: 'second-word', token: 'second-token' });
     expect([await metrics('first-word'), await metrics('second-word')]).toEqual([401, 200]);
     expect([await receiver('first-token'), await receiver('second-token')]).toEqual([401, 415]);
-    expect((await readiness()).parts).toContainEqual({ part: 'config', ok: true });
+    // One answer is for all who ask within a second.
+    await vi.waitFor(
+      async () => expect((await readiness()).parts).toContainEqual({ part: 'config', ok: true }),
+      5_000,
+    );
   });
 });
 

@@ -167,6 +167,15 @@ describe('the mail', () => {
     expect(sandbox.mails[0]?.parsed.subject).toBe(subject);
   });
 
+  test.each(['subject', 'text', 'html'])(
+    'shows what nobody sees in what a template prints into the %s',
+    (key) => {
+      expect(email.templates[key as 'text']?.escape('a\u200B1\u{E0041}', [], {})).toBe(
+        'a\\u{200b}1\\u{e0041}',
+      );
+    },
+  );
+
   test('escapes what a template prints into HTML', () => {
     expect(email.templates.html?.escape(`<img src="x" onerror='y'> & co`, [], {})).toBe(
       '&lt;img src=&quot;x&quot; onerror=&#39;y&#39;&gt; &amp; co',

@@ -35,6 +35,24 @@ function message(fields: SlackFields): SlackMessage {
 }
 
 describe('a composed message', () => {
+  test('shows what nobody sees in an id, and leaves scripts and emoji whole', () => {
+    const escape = (value: string) => slack.templates.text!.escape(value, [], {});
+    expect(escape('a\u200B1\u2060\u00AD\u{E0041}')).toBe('a\\u{200b}1\\u{2060}\\u{ad}\\u{e0041}');
+    for (const path of [
+      [0, 'text', 'text'],
+      [0, 'elements', 0, 'elements', 0, 'text'],
+    ])
+      expect(slack.templates.blocks!.escape('a\u200B', path, {})).toBe('a\\u{200b}');
+    expect(slack.templates.blocks!.escape('a\u200B', [0, 'value'], {})).toBe('a\u200B');
+    expect(escape('\uFEFFa\u009B2J')).toBe('\\u{feff}a\\u{9b}2J');
+    const whole =
+      '\u0645\u06CC\u200C\u062E\u0648\u0627\u0647\u0645 \u{1F469}\u200D\u{1F4BB} \u2764\uFE0F 1\uFE0F\u20E3\na\tb';
+    expect(escape(whole)).toBe(whole);
+    expect(message({ channel: 'a', blocks: [{ type: 'divider' }] }).text).toBe(
+      'Candidate &lt;!here&gt;: Completed',
+    );
+  });
+
   test('is the arguments of chat.postMessage with the delivery id as metadata', () => {
     const fields = { channel: ' #hiring ', text: 'Hello', username: 'Tests', icon: ':tada:', unfurl: false };
     expect(compose(fields)).toEqual({

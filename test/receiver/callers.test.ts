@@ -186,6 +186,14 @@ describe('the token', () => {
   });
 });
 
+test('the line of a refused caller is bounded, however many trusted proxies a header names', async () => {
+  const receiver = await startReceiver({ allowFrom: ['192.0.2.1'], trustProxy: ['127.0.0.1'] });
+  await receiver.post(json, { 'x-forwarded-for': Array.from({ length: 1_000 }, () => '127.0.0.1').join() });
+  await receiver.post(json, { 'x-forwarded-for': `${'x'.repeat(9_000)}, 127.0.0.1` });
+  expect(receiver.lines).toMatchObject([{ status: 403 }, { status: 403 }]);
+  for (const line of receiver.lines) expect(JSON.stringify(line).length).toBeLessThan(1_000);
+});
+
 test('a reload changes path, limits and the correlation header at once', async () => {
   const receiver = await startReceiver();
   receiver.reload({ path: '/moved', maxBodyBytes: 10, correlationHeader: 'x-trace' });

@@ -1,0 +1,47 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { jsonLine, printable, printableJson, visible, visibleJson } from '../src/visible.ts';
+
+const unseen = /\p{Cc}|\p{Default_Ignorable_Code_Point}/u;
+const text = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.string({
+    unit: fc.constantFrom('a', '\\', '"', 'u', '\n', '\b', '\u001B', '\u009B', '\u200B', '\u{E0041}'),
+  }),
+);
+
+test('JSON has nothing in it that cannot be seen, and says the same as before', () => {
+  fc.assert(
+    fc.property(text, (value) => {
+      expect(jsonLine({ value })).not.toMatch(unseen);
+      expect(JSON.parse(jsonLine({ value }))).toEqual({ value });
+    }),
+  );
+});
+
+test('a line of the log keeps its end', () => {
+  expect(visibleJson('{"a":"b"}\n')).toBe('{"a":"b"}\n');
+  expect(visibleJson('{"a":"\u200B"}\n')).toBe('{"a":"\\u200b"}\n');
+});
+
+test('printed as it is after parsing, JSON for people has nothing in it that cannot be seen but line breaks and tabs', () => {
+  fc.assert(
+    fc.property(text, (value) => {
+      const parsed = JSON.parse(printableJson(JSON.stringify({ value }))) as { value: string };
+      expect(parsed.value.replaceAll(/[\n\t]/g, '')).not.toMatch(unseen);
+      expect(printable(parsed.value)).toBe(printable(value));
+    }),
+  );
+});
+
+test('two ids of ASCII letters that differ in what cannot be seen differ in a message', () => {
+  const id = fc.string({
+    unit: fc.constantFrom('a', 'b', '\u200B', '\u200D', '\u00AD', '\uFE0F', '\u{E0041}'),
+  });
+  fc.assert(
+    fc.property(id, id, (one, other) => {
+      expect(visible(one)).not.toMatch(unseen);
+      expect(visible(one) === visible(other)).toBe(one === other);
+    }),
+  );
+});
