@@ -1,32 +1,27 @@
 import SMTPConnection from 'nodemailer/lib/smtp-connection';
 import type { LiveCheck } from '../../src/connector.ts';
 import { bare, domainOf } from './addresses.ts';
-import type { Address } from './addresses.ts';
-import type { Mail } from './compose.ts';
-import { explain, isLoginFault, replyText } from './faults.ts';
-import type { SmtpError } from './faults.ts';
-import type { MailServer } from './server.ts';
-import type { MailSettings } from './sink.ts';
+import type { MailOptions, SmtpError, SmtpSettings } from './client.ts';
+import type { Mail } from './message.ts';
+import { explain, isLoginFault, replyText } from './outcomes.ts';
 
-interface Checked {
-  readonly settings: MailSettings;
-  readonly url: MailServer;
-  readonly from: Address;
+interface CheckedSink extends MailOptions {
+  readonly settings: SmtpSettings;
   readonly mask: (error: SmtpError) => SmtpError;
 }
 
-/** Servers end connections in which too many recipients come to nothing. */
-const mostDomains = 20;
+/** Servers close connections with too many recipients that get no mail. */
+const maxDomains = 20;
 
-/** Says a command and gives the server's reply. */
-type Say = (command: string) => Promise<string>;
+/** Sends a command and gives the server's reply. */
+type SendCommand = (command: string) => Promise<string>;
 
 /**
- * Goes as far as a mail server lets one without sending: connection, TLS, login, the sender, one recipient for each
+ * Goes as far as is possible without sending: connection, TLS, login, the sender, one recipient for each
  * domain that the rules write to. Then it takes all of that back (RSET).
  */
 export async function checkMailServer(
-  { settings, url, from, mask }: Checked,
+  { settings, url, from, mask }: CheckedSink,
   messages: readonly Mail[],
   signal: AbortSignal,
 ): Promise<LiveCheck[]> {
@@ -37,45 +32,45 @@ export async function checkMailServer(
     detail: `${host}:${port} is ready for mail.`,
   };
   const who = login === null ? 'without a login, as configured' : `for ${login.user}`;
-  const entered: LiveCheck = { ok: true, what: 'login accepted', detail: `The mail server is open ${who}.` };
+  const loggedIn: LiveCheck = { ok: true, what: 'login accepted', detail: `The mail server is open ${who}.` };
   const answers: LiveCheck[] = [];
   let isOpen = false;
-  const ask = async (say: Say): Promise<void> => {
+  const ask = async (send: SendCommand): Promise<void> => {
     isOpen = true;
-    for await (const answer of questions(say, from, recipients(messages), mask)) answers.push(answer);
+    for await (const answer of questions(send, from, recipients(messages), mask)) answers.push(answer);
   };
   const error = await inSession(settings, ask, signal);
-  if (error === null) return [reached, entered, ...answers];
-  if (isOpen) return [reached, entered, ...answers, understood('stays connected', mask(error))];
+  if (error === null) return [reached, loggedIn, ...answers];
+  if (isOpen) return [reached, loggedIn, ...answers, checkOf('stays connected', mask(error))];
   const fault = { ok: false, ...explain(mask(error)) };
-  return isLoginFault(error) ? [reached, { ...entered, ...fault }] : [{ ...reached, ...fault }];
+  return isLoginFault(error) ? [reached, { ...loggedIn, ...fault }] : [{ ...reached, ...fault }];
 }
 
-/** The first of each domain. */
+/** One of each domain. */
 function recipients(messages: readonly Mail[]): string[] {
   const all = messages.flatMap(({ to, cc = [], bcc = [] }) => [...to, ...cc, ...bcc]);
   const byDomain = Map.groupBy(all, domainOf);
-  return [...byDomain.values()].flatMap(([first]) => (first ? [bare(first)] : [])).slice(0, mostDomains);
+  return [...byDomain.values()].flatMap(([first]) => (first ? [bare(first)] : [])).slice(0, maxDomains);
 }
 
 async function* questions(
-  say: Say,
-  from: Address,
+  send: SendCommand,
+  from: MailOptions['from'],
   to: readonly string[],
-  mask: Checked['mask'],
+  mask: CheckedSink['mask'],
 ): AsyncGenerator<LiveCheck> {
   const ask = async (command: string, address: string): Promise<SmtpError> =>
-    mask(errorOf(await say(`${command}:<${address}>`), command));
+    mask(errorOf(await send(`${command}:<${address}>`), command));
   const sender = await ask('MAIL FROM', bare(from));
-  yield understood(`may send from ${bare(from)}`, sender);
+  yield checkOf(`may send from ${bare(from)}`, sender);
   if (isRefusal(sender)) return;
   for (const address of to) {
     const answer = await ask('RCPT TO', address);
-    yield understood(`takes mail for ${address}`, answer);
+    yield checkOf(`takes mail for ${address}`, answer);
     // With 421 the server hangs up.
     if (answer.responseCode === 421) return;
   }
-  await say('RSET');
+  await send('RSET');
 }
 
 const errorOf = (response: string, command: string): SmtpError =>
@@ -83,7 +78,7 @@ const errorOf = (response: string, command: string): SmtpError =>
 
 const isRefusal = ({ responseCode = 0 }: SmtpError): boolean => !(responseCode > 0 && responseCode < 400);
 
-function understood(what: string, error: SmtpError): LiveCheck {
+function checkOf(what: string, error: SmtpError): LiveCheck {
   const { response = '', responseCode = 0 } = error;
   if (!isRefusal(error)) return { ok: true, what, detail: 'The mail server would take it.' };
   const said = replyText(response);
@@ -92,30 +87,30 @@ function understood(what: string, error: SmtpError): LiveCheck {
   return { ok: false, what, ...explain(error) };
 }
 
-/** Opens a connection as for a mail, and closes it. Gives the fault that ended it early. */
+/** Opens a connection as for a mail, and closes it. Gives the error that ended it early. */
 async function inSession(
-  settings: MailSettings,
-  talk: (say: Say) => Promise<void>,
+  settings: SmtpSettings,
+  ask: (send: SendCommand) => Promise<void>,
   signal: AbortSignal,
 ): Promise<SmtpError | null> {
   const { promise: broken, reject: breakOff } = Promise.withResolvers<never>();
   const stop = () => breakOff(Object.assign(new Error('stopped'), { code: 'ETIMEDOUT' }));
   const connection = new SMTPConnection({
     ...settings,
-    // The library says commands of one's own only inside of a login of one's own.
+    // The library sends custom commands only within a custom login.
     customAuth: {
-      QUESTIONS: (session) => talk(async (command) => (await session.sendCommand(command)).response),
+      QUESTIONS: (session) => ask(async (command) => (await session.sendCommand(command)).response),
     },
   });
   connection.on('error', breakOff);
-  // Later than the reply with which a server ends it.
+  // After the reply with which the server closes it has been read.
   connection.once('end', () =>
     setImmediate(breakOff, Object.assign(new Error('closed'), { code: 'ECONNECTION' })),
   );
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
   try {
-    await Promise.race([converse(connection, settings), broken]);
+    await Promise.race([talk(connection, settings), broken]);
     connection.quit();
     return null;
   } catch (error) {
@@ -126,13 +121,13 @@ async function inSession(
   }
 }
 
-async function converse(connection: SMTPConnection, { auth }: MailSettings): Promise<void> {
-  await called((done) => connection.connect(done));
-  if (auth !== undefined && connection.allowsAuth) await called((done) => connection.login(auth, done));
-  await called((done) => connection.login({ method: 'QUESTIONS' }, done));
+async function talk(connection: SMTPConnection, { auth }: SmtpSettings): Promise<void> {
+  await untilDone((done) => connection.connect(done));
+  if (auth !== undefined && connection.allowsAuth) await untilDone((done) => connection.login(auth, done));
+  await untilDone((done) => connection.login({ method: 'QUESTIONS' }, done));
 }
 
-function called(call: (done: (error?: Error | null) => void) => void): Promise<void> {
+function untilDone(call: (done: (error?: Error | null) => void) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     call((error) => (error ? reject(error) : resolve()));
   });

@@ -1,3 +1,5 @@
+import { isIPv4 } from 'node:net';
+import { hostname } from 'node:os';
 import { z } from 'zod';
 import {
   defineConnector,
@@ -5,13 +7,29 @@ import {
   eventInShort,
   noticeInShort,
   oneLine,
+  Secret,
   visible,
 } from '../../src/connector.ts';
 import type { Escape, Medium } from '../../src/connector.ts';
-import { joinList, parseAddresses } from './addresses.ts';
+import { domainOf, joinList, parseAddresses } from './addresses.ts';
 import type { Address } from './addresses.ts';
-import { compose } from './compose.ts';
-import { clientName, mailServer } from './server.ts';
+import type { MailServer } from './client.ts';
+import { compose } from './message.ts';
+
+/** The `url` option: text in the YAML, a MailServer with a masked password in the code. */
+const mailServer = z
+  .string()
+  .transform((text, context): MailServer => {
+    const server = parse(text);
+    if (typeof server !== 'string') return server;
+    // The text itself stays out of the message: it holds the password.
+    context.addIssue({ code: 'custom', message: server });
+    return z.NEVER;
+  })
+  .meta({
+    secret: true,
+    description: 'smtp:// (with STARTTLS) or smtps:// URL of the mail server, with the login',
+  });
 
 const sender = z
   .string()
@@ -26,6 +44,21 @@ const sender = z
     return z.NEVER;
   })
   .describe('The address that mails come from, as in "Hiring <hiring@example.com>".');
+
+const fullName = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/i;
+const addressInBrackets = /^\[[0-9a-f.:]+\]$/i;
+/** Names that mean something only on this machine or network. */
+const local = /(^|\.)(localhost|localdomain|local)$/i;
+
+/** The `name` option: what the client calls itself in EHLO. */
+const clientName = z
+  .string()
+  .refine((name) => fullName.test(name) || addressInBrackets.test(name), {
+    error: 'expected a full name such as connector.example.com, or an address in brackets',
+  })
+  .describe(
+    "What the connector calls itself to the mail server (EHLO). By default this machine's full name, or the domain of `from` where it has none.",
+  );
 
 const options = z.object({
   url: mailServer,
@@ -65,7 +98,7 @@ const action = z
   })
   .refine(({ text, html }) => text !== undefined || html !== undefined, {
     error: 'expected "text", "html" or both',
-    // Also where another key is faulty, so that all faults are told at once.
+    // Also where another key is faulty, so that all faults are reported at once.
     when: ({ value }) => typeof value === 'object' && value !== null,
   });
 
@@ -112,8 +145,53 @@ export const email = defineConnector({
   },
   placeKeys: ['to', 'cc', 'bcc', 'replyTo'],
   compose: (fields, context, { from }) => compose(fields, context.deliveryId, from),
-  connect: async (given) => {
-    const { connectMail } = await import('./sink.ts');
-    return connectMail(given);
+  connect: async ({ url, from, name, requireTls }) => {
+    const { connectMail } = await import('./deliver.ts');
+    return connectMail({
+      url,
+      from,
+      name: name ?? defaultClientName(hostname(), domainOf(from)),
+      requireTls: requireTls ?? (url.login !== null && !isLoopback(url.host)),
+    });
   },
 });
+
+const expected = 'expected smtp://user:password@host:587 or smtps://user:password@host:465';
+
+function parse(text: string): MailServer | string {
+  const url = URL.parse(text);
+  if (url === null) return `${expected}; special characters in the password must be percent-encoded`;
+  if (url.protocol !== 'smtp:' && url.protocol !== 'smtps:') return expected;
+  if (url.hostname === '') return `no host: ${expected}`;
+  if (url.search !== '' || url.hash !== '' || !['', '/'].includes(url.pathname)) {
+    return `nothing may follow the port: ${expected}; special characters in the password must be percent-encoded`;
+  }
+  if ((url.username === '') !== (url.password === ''))
+    return `user and password belong together: ${expected}`;
+  const secure = url.protocol === 'smtps:';
+  const port = url.port === '' ? (secure ? 465 : 587) : Number(url.port);
+  const login = loginOf(url);
+  if (login === undefined) return 'user or password has a % that starts no percent-encoding; write it as %25';
+  return { host: url.hostname.replace(/^\[|\]$/g, ''), port, secure, login };
+}
+
+function loginOf(url: URL): MailServer['login'] | undefined {
+  if (url.username === '') return null;
+  try {
+    return {
+      user: decodeURIComponent(url.username),
+      password: new Secret(decodeURIComponent(url.password)),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Relays such as Google's refuse a client without a full name; a container's name is not one. */
+export function defaultClientName(machineName: string, fromDomain: string): string {
+  return fullName.test(machineName) && !local.test(machineName) ? machineName : fromDomain;
+}
+
+/** Whether traffic to this host stays on this machine. A name may begin with 127, too, and lead anywhere. */
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));

@@ -1,8 +1,6 @@
-import { oneLine, rejected } from '../../src/connector.ts';
-import type { Composed } from '../../src/connector.ts';
+import { type Composed, oneLine, rejected } from '../../src/connector.ts';
 import type { Rejected } from '../../src/model.ts';
-import { domainOf, parseAddresses } from './addresses.ts';
-import type { Address } from './addresses.ts';
+import { type Address, domainOf, parseAddresses } from './addresses.ts';
 
 /** A mail without what only an attempt knows: its date, and who is still to get it. */
 export interface Mail {

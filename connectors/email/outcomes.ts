@@ -1,19 +1,64 @@
-import type { NodemailerError } from 'nodemailer';
-import { rejected } from '../../src/connector.ts';
-import type { Reason, Rejected } from '../../src/model.ts';
+import { rejected, retry, sinkWide, unknown } from '../../src/connector.ts';
+import type { Delivered, Outcome, Reason, Rejected } from '../../src/model.ts';
+import type { SmtpError } from './client.ts';
 
-/**
- * nodemailer's error. `code` is its own class of it (EAUTH, ETIMEDOUT, …), `originalCode` the system's (ECONNREFUSED, …).
- * `command` is the step that failed, but says `CONN` also for what fails after the mail went out.
- */
-export type SmtpError = NodemailerError;
+type Failed = Exclude<Outcome, Delivered>;
 
-/** Whether the server said no in so many words, which is certain. */
-export const isReply = (error: SmtpError): boolean => (error.responseCode ?? 0) >= 400;
+/** How an attempt ended that failed. `wentOut`: the whole mail was sent, so the server may have taken it. */
+export function outcomeOf(error: SmtpError, wentOut: boolean, aborted: boolean): Failed {
+  if (isReply(error)) return outcomeOfReply(error);
+  const reason = aborted || error.code === 'ETIMEDOUT' ? 'timeout' : 'network';
+  if (wentOut) {
+    const missing =
+      reason === 'timeout' ? 'did not confirm it in time' : 'closed the connection without confirming it';
+    return unknown(reason, `The mail went out, but the mail server ${missing}.`);
+  }
+  if (aborted) return sinkWide(reason, 'Time ran out before the mail went out.');
+  if (buildErrors.has(error.code ?? '')) {
+    return rejected(
+      'invalid',
+      `The mail could not be built: ${error.message}.`,
+      'Check its addresses and headers.',
+    );
+  }
+  return sinkWide(isLoginFault(error) ? 'auth' : reason, detailWithAdvice(error));
+}
 
-/** Whether no further attempt would get this recipient, or this mail, accepted. */
+/** nodemailer's codes for mails that it does not start to send. */
+const buildErrors = new Set([
+  'EENVELOPE',
+  'EMESSAGE',
+  'ESTREAM',
+  'EMAXRECIPIENTS',
+  'EFILEACCESS',
+  'EURLACCESS',
+]);
+
+function outcomeOfReply(error: SmtpError): Failed {
+  if (isLoginFault(error)) return sinkWide('auth', detailWithAdvice(error));
+  const { detail } = explain(error);
+  if (isAboutTheMail(error)) {
+    if (isPermanent(error)) return refusal(error, detail);
+    return error.responseCode === 421
+      ? sinkWide(temporaryReason(error), detail)
+      : retry(temporaryReason(error), detail);
+  }
+  // Every mail of this sink would get the same reply.
+  if (isPermanent(error)) return sinkWide(isPolicy(error) ? 'auth' : 'invalid', detailWithAdvice(error));
+  return sinkWide(temporaryReason(error), detail);
+}
+
+function detailWithAdvice(error: SmtpError): string {
+  const { detail, advice } = explain(error);
+  return `${detail} ${advice}`;
+}
+
+/** Whether the server replied with a refusal. */
+const isReply = (error: SmtpError): boolean => (error.responseCode ?? 0) >= 400;
+
+/** Whether no later attempt would get this recipient, or this mail, accepted. */
 export function isPermanent({ responseCode = 0, response = '' }: SmtpError): boolean {
-  // 503 is about the order of commands and 5.4.5 about a quota: neither says anything of this mail.
+  // 503 is about the order of commands and 5.4.5 about a quota, so neither is about this mail.
   return responseCode >= 500 && responseCode !== 503 && !/^\d+[ -]5\.4\.5\b/.test(response);
 }
 
@@ -39,25 +84,25 @@ export function isPolicy({ response = '' }: SmtpError): boolean {
   const [, subject] = /^\d{3}[ -][245]\.(\d{1,3})\.\d{1,3}\b/.exec(response) ?? [];
   if (subject !== undefined) return subject === '7';
   return /\brelay|denied|not (permitted|allowed|authori[sz]ed)|polic(y|ies)|blocked|block ?list|blacklist|authenticat/i.test(
-    response.slice(0, maxRead),
+    response.slice(0, maxReadChars),
   );
 }
 
-/** A reply may be as long as its server likes. */
-const maxRead = 1000;
+/** A reply may be of any length. */
+const maxReadChars = 1000;
 
 /** Whether the mail itself is too large, which a server may say before it has seen it. */
 const isTooLarge = ({ response = '' }: SmtpError): boolean => /^552|^\d+[ -]5\.(2\.3|3\.4)\b/.test(response);
 
 /**
  * Whether a reply is about this one mail. Of the commands before its text, MAIL FROM names the sink's own `from`; what
- * each recipient is told is read elsewhere.
+ * each recipient is told is read in deliver.
  */
-export const isAboutTheMail = (error: SmtpError): boolean =>
+const isAboutTheMail = (error: SmtpError): boolean =>
   error.command === 'DATA' || (error.command === 'MAIL FROM' && isTooLarge(error));
 
-/** The outcome of a permanent reply about the mail. */
-export function refusal(error: SmtpError, detail: string): Rejected {
+/** For a permanent reply about the mail. */
+function refusal(error: SmtpError, detail: string): Rejected {
   const advice = isTooLarge(error)
     ? 'Shorten the message, or have the limit there raised.'
     : 'The server objects to what the mail says or where it comes from; its administrator can tell why.';
@@ -76,24 +121,24 @@ export function replyText(response = ''): string {
 }
 
 /** What is wrong, and the fix to try. */
-export interface Explained {
+interface Explanation {
   readonly detail: string;
   readonly advice: string;
 }
 
-const say = (detail: string, advice: string): Explained => ({ detail, advice });
+const explanation = (detail: string, advice: string): Explanation => ({ detail, advice });
 
 const checkLogin = "Check the user and password in the sink's url.";
 const checkHost = "Check host and port in the sink's url, and firewalls.";
-const untrusted = say(
+const untrusted = explanation(
   "The mail server's certificate is not trusted.",
   'Have the server get one of a known authority, or give Node the authority in NODE_EXTRA_CA_CERTS.',
 );
-const plainPort = say(
+const plainPort = explanation(
   'The mail server does not start with TLS on this port.',
   'Use smtp://, or port 465 with smtps://.',
 );
-const dropped = say('The mail server closed the connection before the mail went out.', checkHost);
+const closed = explanation('The mail server closed the connection before the mail went out.', checkHost);
 
 /** The fix to try, by the command that was refused. */
 const adviceFor: ReadonlyMap<string, string> = new Map([
@@ -110,26 +155,29 @@ const adviceFor: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
-const connectionFaults: ReadonlyMap<string, Explained> = new Map(
+const connectionFaults: ReadonlyMap<string, Explanation> = new Map(
   Object.entries({
-    ECONNREFUSED: say('The mail server refuses connections.', checkHost),
-    ENOTFOUND: say("The mail server's name does not resolve.", "Check the host in the sink's url."),
-    EDNS: say("The mail server's name could not be resolved just now.", "Check the host in the sink's url."),
-    ETIMEDOUT: say('The mail server did not answer in time.', checkHost),
-    ECONNECTION: dropped,
-    ECONNRESET: dropped,
+    ECONNREFUSED: explanation('The mail server refuses connections.', checkHost),
+    ENOTFOUND: explanation("The mail server's name does not resolve.", "Check the host in the sink's url."),
+    EDNS: explanation(
+      "The mail server's name could not be resolved just now.",
+      "Check the host in the sink's url.",
+    ),
+    ETIMEDOUT: explanation('The mail server did not answer in time.', checkHost),
+    ECONNECTION: closed,
+    ECONNRESET: closed,
     DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
     SELF_SIGNED_CERT_IN_CHAIN: untrusted,
     UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
     UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
-    CERT_HAS_EXPIRED: say("The mail server's certificate has expired.", 'Have it renewed there.'),
-    ERR_TLS_CERT_ALTNAME_INVALID: say(
+    CERT_HAS_EXPIRED: explanation("The mail server's certificate has expired.", 'Have it renewed there.'),
+    ERR_TLS_CERT_ALTNAME_INVALID: explanation(
       "The mail server's certificate is for another name.",
       "Name the host in the sink's url as the certificate does.",
     ),
     ERR_SSL_WRONG_VERSION_NUMBER: plainPort,
     ERR_SSL_PACKET_LENGTH_TOO_LONG: plainPort,
-    ETLS: say(
+    ETLS: explanation(
       'The mail server does not encrypt (STARTTLS).',
       'Use smtps://, or say requireTls: false if that is all right.',
     ),
@@ -137,15 +185,17 @@ const connectionFaults: ReadonlyMap<string, Explained> = new Map(
 );
 
 /** Why no mail could be handed over, in plain words. For errors about the connection or the login. */
-export function explain(error: SmtpError): Explained {
+export function explain(error: SmtpError): Explanation {
   const { code = '', originalCode = '', message, response } = error;
   const known =
     connectionFaults.get(originalCode) ??
     (code === 'ETLS' || !isReply(error) ? connectionFaults.get(code) : undefined);
   if (known !== undefined) return known;
-  // A name that is no full one is refused later, too: by Postfix when the sender or a recipient is named.
-  const command = /\b(helo|ehlo)\b/i.test(error.response?.slice(0, maxRead) ?? '') ? 'EHLO' : error.command;
+  // A client name that is not a full name may also be refused later: by Postfix at the sender or a recipient.
+  const command = /\b(helo|ehlo)\b/i.test(error.response?.slice(0, maxReadChars) ?? '')
+    ? 'EHLO'
+    : error.command;
   const advice = isLoginFault(error) ? checkLogin : (adviceFor.get(command ?? '') ?? checkHost);
-  if (isReply(error)) return say(`The mail server answered: ${replyText(response)}`, advice);
-  return say(`The mail server cannot be used: ${replyText(message)}`, advice);
+  if (isReply(error)) return explanation(`The mail server answered: ${replyText(response)}`, advice);
+  return explanation(`The mail server cannot be used: ${replyText(message)}`, advice);
 }

@@ -1,0 +1,174 @@
+import type { Readable } from 'node:stream';
+import { delivered, rejected, retry, sinkWide } from '../../src/connector.ts';
+import type { AttemptRequest, Sink } from '../../src/connector.ts';
+import type { Json, Outcome } from '../../src/model.ts';
+import { bare } from './addresses.ts';
+import { checkMailServer } from './check.ts';
+import { loginMasker, smtpPool, smtpSettings, watchBodies } from './client.ts';
+import type { MailOptions, SmtpError, SmtpPool } from './client.ts';
+import type { Mail } from './message.ts';
+import {
+  explain,
+  isLoginFault,
+  isPermanent,
+  isPolicy,
+  outcomeOf,
+  replyText,
+  temporaryReason,
+} from './outcomes.ts';
+
+export function connectMail(options: MailOptions): Sink<Mail> {
+  const settings = smtpSettings(options);
+  const pool = smtpPool(settings);
+  const mask = loginMasker(options.url);
+  const connection = { pool, bodies: watchBodies(pool), policyRefusals: new PolicyRefusals(), mask };
+  return {
+    deliver: (request) => deliver(connection, request),
+    check: (messages, signal) => checkMailServer({ ...options, settings, mask }, messages, signal),
+    close: async () => pool.close(),
+  };
+}
+
+interface Connection {
+  readonly pool: SmtpPool;
+  readonly bodies: Map<string, Readable>;
+  readonly policyRefusals: PolicyRefusals;
+  readonly mask: (error: SmtpError) => SmtpError;
+}
+
+async function deliver(
+  { pool, bodies, policyRefusals, mask }: Connection,
+  { message, progress, now, signal }: AttemptRequest<Mail>,
+): Promise<Outcome> {
+  const earlier = progressOf(progress);
+  const to = recipientsLeft(message, earlier);
+  if (to.length === 0) return finished(message, earlier);
+  try {
+    // nodemailer takes no read-only lists.
+    const mail = structuredClone(message as Writable<Mail>);
+    const envelope = { from: bare(message.from), to };
+    const sent = await pool.sendMail({ ...mail, date: new Date(now), envelope, signal });
+    return outcomeOfRecipients(message, earlier, sent, policyRefusals.areTheSinks(sent));
+  } catch (thrown) {
+    const error = mask(thrown as SmtpError);
+    const { rejectedErrors } = error;
+    if (rejectedErrors) {
+      const answer = { accepted: [], rejectedErrors };
+      return outcomeOfRecipients(message, earlier, answer, policyRefusals.areTheSinks(answer));
+    }
+    // The server asks for the mail's text only after it accepted a recipient.
+    if (error.command === 'DATA') policyRefusals.clear();
+    const wentOut = bodies.get(message.messageId)?.readableEnded ?? false;
+    return outcomeOf(error, wentOut, signal.aborted);
+  } finally {
+    bodies.delete(message.messageId);
+  }
+}
+
+type Writable<T> = { -readonly [K in keyof T]: Writable<T[K]> };
+
+/** What became of the recipients so far. A type, as it has to be Json. */
+type Progress = {
+  readonly accepted: readonly string[];
+  /** For good; each with the server's reply. */
+  readonly refused: readonly { readonly address: string; readonly reply: string }[];
+  /** The server's reply to the mail itself, once it took it for anyone. */
+  readonly reply: string | null;
+};
+
+const noProgress: Progress = { accepted: [], refused: [], reply: null };
+
+/** The store gives back what `outcomeOfRecipients` made. */
+const progressOf = (stored: Json | null): Progress => (stored === null ? noProgress : (stored as never));
+
+/** Who is still to get the mail, each once. */
+function recipientsLeft({ to, cc = [], bcc = [] }: Mail, { accepted, refused }: Progress): string[] {
+  const done = new Set([...accepted, ...refused.map(({ address }) => address)]);
+  const all = new Set([...to, ...cc, ...bcc].map(bare));
+  return [...all.difference(done)];
+}
+
+/** What the server replied for the recipients of one attempt. */
+interface RecipientAnswer {
+  readonly accepted: readonly string[];
+  readonly rejectedErrors?: readonly SmtpError[] | undefined;
+  readonly response?: string;
+}
+
+/**
+ * Tells a server that accepts nobody from one that objects to a recipient: a refusal by policy looks the same. When
+ * several recipients are refused and none is accepted in between, the fault is the sink's.
+ */
+class PolicyRefusals {
+  readonly #refused = new Set<string>();
+
+  /** Counts the refusals in an answer; true where policy has refused several recipients since one was accepted. */
+  areTheSinks({ accepted, rejectedErrors = [] }: RecipientAnswer): boolean {
+    if (accepted.length > 0) this.clear();
+    else for (const error of rejectedErrors.filter(isRefusedByPolicy)) this.#add(error.recipient ?? '');
+    return this.#refused.size > 1;
+  }
+
+  /** A recipient was accepted. */
+  clear(): void {
+    this.#refused.clear();
+  }
+
+  #add(recipient: string): void {
+    if (this.#refused.size < 2) this.#refused.add(recipient);
+  }
+}
+
+/** By policy, or for want of a login: the fault may be the recipient's or the sink's. */
+const isRefusedByPolicy = (error: SmtpError): boolean =>
+  isPermanent(error) && (isPolicy(error) || isLoginFault(error));
+
+/**
+ * The outcome of an attempt in which the server answered for each recipient. Who was refused for now, or by policy, is
+ * tried again alone. `isSinksFault`: see PolicyRefusals.
+ */
+function outcomeOfRecipients(
+  mail: Mail,
+  earlier: Progress,
+  answer: RecipientAnswer,
+  isSinksFault: boolean,
+): Outcome {
+  const errors = answer.rejectedErrors ?? [];
+  const isFinal = (error: SmtpError) => isPermanent(error) && !isRefusedByPolicy(error);
+  const refused = errors
+    .filter(isFinal)
+    .map((error) => ({ address: error.recipient ?? '', reply: replyText(error.response) }));
+  const progress: Progress = {
+    accepted: [...earlier.accepted, ...answer.accepted],
+    refused: [...earlier.refused, ...refused],
+    reply: answer.response ?? earlier.reply,
+  };
+  const waiting = errors.filter((error) => !isFinal(error));
+  return waiting.length === 0
+    ? finished(mail, progress)
+    : { ...retryRecipients(waiting, isSinksFault), progress };
+}
+
+function retryRecipients(waiting: readonly SmtpError[], isSinksFault: boolean) {
+  const first = waiting[0]!;
+  const who = waiting.map((error) => `${error.recipient} (${replyText(error.response)})`).join(', ');
+  const byPolicy = waiting.find(isRefusedByPolicy);
+  const isSinkWide =
+    byPolicy === undefined ? first.responseCode === 421 : isSinksFault || isLoginFault(byPolicy);
+  const advice = byPolicy === undefined ? '' : ` ${explain(byPolicy).advice}`;
+  const detail = `The mail server does not take the mail just now for ${who}${advice}`;
+  return (isSinkWide ? sinkWide : retry)(byPolicy ? 'auth' : temporaryReason(first), detail);
+}
+
+/** The outcome once no recipient is left to try. */
+function finished(mail: Mail, { accepted, refused, reply }: Progress): Outcome {
+  const refusals = refused.map(({ address, reply: why }) => `${address} (${why})`).join(', ');
+  if (accepted.length === 0) {
+    const detail = `The mail server refuses every recipient: ${refusals}`;
+    return rejected('not_found', detail, 'Check the addresses.');
+  }
+  const addresses = refused.map(({ address }) => address);
+  const receipt = { reply, messageId: mail.messageId, accepted, refused: addresses };
+  if (refused.length === 0) return delivered(receipt);
+  return delivered(receipt, `The mail server refuses ${refusals}; the others got the mail.`);
+}
