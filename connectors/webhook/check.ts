@@ -1,22 +1,39 @@
+import type { Pool } from 'undici';
 import { fetchFailure } from '../../src/connector.ts';
 import type { LiveCheck } from '../../src/connector.ts';
-import type { Exchange } from './exchange.ts';
-import { privateAddress } from './outcome.ts';
-import { PrivateAddressError } from './public-addresses.ts';
+import { exchange, targetOf } from './client.ts';
+import type { Endpoint, Headers } from './client.ts';
+import { privateAddress } from './outcomes.ts';
+import { isPrivateLiteral, PrivateAddressError } from './public-addresses.ts';
 
-/** What an OPTIONS request, which is no event, shows: the name resolves, the address may be called, TLS works, somebody answers. */
-export function checkReceiver(origin: string, result: Exchange | null, aborted: boolean): LiveCheck {
-  const what = 'url answers';
-  if (result !== null && 'answer' in result) {
-    return {
-      ok: true,
-      what,
-      detail: `${origin} answers (${result.answer.status} to OPTIONS, any answer will do).`,
-    };
+interface Receiver {
+  readonly url: Endpoint;
+  readonly allowPrivate: boolean;
+  readonly pool: Pool;
+  readonly headers: Headers;
+}
+
+const what = 'url answers';
+
+/**
+ * Sends an OPTIONS request, which is no event. It shows that the name resolves, the address may be called, TLS works and
+ * somebody answers.
+ */
+export async function checkReceiver(receiver: Receiver, signal: AbortSignal): Promise<LiveCheck> {
+  const { url, allowPrivate, pool, headers } = receiver;
+  const blocked: LiveCheck = { ok: false, what, ...privateAddress };
+  if (!allowPrivate && isPrivateLiteral(url.hostname)) return blocked;
+  const result = await exchange(pool, { method: 'OPTIONS', path: targetOf(url, ''), headers }, signal);
+  if ('answer' in result) {
+    const { status } = result.answer;
+    return { ok: true, what, detail: `${url.origin} answers (${status} to OPTIONS, any answer will do).` };
   }
-  if (result === null || result.error instanceof PrivateAddressError) {
-    return { ok: false, what, detail: privateAddress.detail, advice: privateAddress.advice };
-  }
-  const words = aborted ? 'no answer in time' : fetchFailure(result.error).words;
-  return { ok: false, what, detail: `${origin}: ${words}.`, advice: "Check the sink's url, and firewalls." };
+  if (result.error instanceof PrivateAddressError) return blocked;
+  const words = signal.aborted ? 'no answer in time' : fetchFailure(result.error).words;
+  return {
+    ok: false,
+    what,
+    detail: `${url.origin}: ${words}.`,
+    advice: "Check the sink's url, and firewalls.",
+  };
 }

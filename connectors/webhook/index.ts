@@ -1,11 +1,30 @@
 import { z } from 'zod';
-import { defineConnector, oneLine, secret } from '../../src/connector.ts';
-import type { Escape, Secret } from '../../src/connector.ts';
-import { compose, contentTypeOf, escapeFor } from './compose.ts';
-import { endpoint } from './endpoint.ts';
+import { defineConnector, oneLine, Secret, secret } from '../../src/connector.ts';
+import type { Escape } from '../../src/connector.ts';
 import { isMap } from '../../src/model.ts';
+import type { Endpoint } from './client.ts';
+import { compose, contentTypeOf, escapeFor } from './message.ts';
 import { isPrivateLiteral } from './public-addresses.ts';
-import { signingSecret } from './sign.ts';
+
+/** The `url` option. A login in it goes out as Basic authorization. */
+const endpoint = z
+  .string()
+  .transform((text, context): Endpoint => {
+    const url = URL.parse(text);
+    if (url && /^https?:$/.test(url.protocol)) return endpointOf(url);
+    context.addIssue({ code: 'custom', message: 'expected a URL such as https://ats.example.com/hooks' });
+    return z.NEVER;
+  })
+  .describe('Where to call, as in https://ats.example.com/hooks.');
+
+/** A secret of Standard Webhooks: base64, with or without `whsec_` in front. */
+const signingSecret = z
+  .string()
+  .refine((text) => isSigningSecret(text), {
+    error: 'expected whsec_ and base64 after it; make one with: echo "whsec_$(openssl rand -base64 32)"',
+  })
+  .transform((text) => new Secret(text))
+  .meta({ secret: true });
 
 /** Headers that belong to the connection, or that the connector itself sets. */
 const ownHeaders =
@@ -48,7 +67,7 @@ const options = z
   .refine(({ url, allowPrivate }) => allowPrivate || !isPrivateLiteral(url.hostname), {
     path: ['url'],
     error: 'this address is not on the internet; say allowPrivate: true if that is meant',
-    // Also where another key is faulty, so that all faults are told at once.
+    // Also where another key is faulty, so that all faults are reported at once.
     when: ({ value }) => (value as { url?: { hostname?: string } } | null)?.url?.hostname !== undefined,
   });
 
@@ -91,7 +110,30 @@ export const webhook = defineConnector({
   placeKeys: ['path'],
   compose: (fields, context) => compose(fields, context),
   connect: async (given) => {
-    const { connectWebhook } = await import('./sink.ts');
+    const { connectWebhook } = await import('./deliver.ts');
     return connectWebhook(given);
   },
 });
+
+function endpointOf({ origin, hostname, pathname, search, username, password }: URL): Endpoint {
+  return {
+    origin,
+    hostname: hostname.replace(/^\[|\]$/g, ''),
+    path: pathname.replace(/\/$/, ''),
+    query: search,
+    login: username === '' ? null : { user: decoded(username), password: new Secret(decoded(password)) },
+  };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function isSigningSecret(text: string): boolean {
+  const base64 = text.replace(/^whsec_/, '');
+  return base64.length > 0 && base64.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(base64);
+}

@@ -2,7 +2,7 @@ import { lookup as resolve } from 'node:dns';
 import type { LookupAddress, LookupOptions } from 'node:dns';
 import { BlockList, isIP } from 'node:net';
 
-/** IANA's special-purpose IPv4 ranges: whatever is not out on the internet. */
+/** IANA's special-purpose IPv4 ranges: all that is not on the internet. */
 const specialV4 = subnets('ipv4', [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -22,13 +22,13 @@ const specialV4 = subnets('ipv4', [
 
 const globalV6 = subnets('ipv6', ['2000::/3']);
 
-/** Inside of the global range, yet tunnels to other addresses (Teredo, 6to4), documentation, or protocol use. */
+/** Within the global range, but tunnels to other addresses (Teredo, 6to4), documentation, or protocol use. */
 const specialV6 = subnets('ipv6', ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']);
 
-/** Ranges whose last 32 bits are an IPv4 address that the packets end up at: IPv4-mapped and NAT64. */
+/** Ranges whose last 32 bits are the IPv4 address that the packets go to: IPv4-mapped and NAT64. */
 const embedding = subnets('ipv6', ['::ffff:0:0/96', '64:ff9b::/96']);
 
-/** Whether an IP address, in any of its spellings, is out on the internet. */
+/** Whether an IP address, in any of its spellings, is on the internet. */
 export function isPublic(address: string): boolean {
   const [bare = ''] = address.split('%', 1);
   if (isIP(bare) === 4) return !specialV4.check(bare);
@@ -47,8 +47,8 @@ export const isPrivateLiteral = (hostname: string): boolean => isIP(hostname) !=
 type Found = (error: Error | null, address: string | LookupAddress[], family?: number) => void;
 
 /**
- * dns.lookup without the addresses that are not public. It is handed to the connection itself, so that the address which was
- * judged is the one connected to: asking first and connecting by name later could meet another answer.
+ * dns.lookup without the addresses that are not public. The connection itself uses it, so the address that was checked
+ * is the one connected to. Checking first and connecting by name later could get another answer.
  */
 export function lookupPublic(hostname: string, options: LookupOptions, found: Found): void {
   resolve(hostname, { ...options, all: true }, (error, addresses) => {

@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Call, CallFields } from '../../connectors/webhook/compose.ts';
+import type { Call, CallFields } from '../../connectors/webhook/message.ts';
 import { webhook } from '../../connectors/webhook/index.ts';
 import { isPublic } from '../../connectors/webhook/public-addresses.ts';
 import type { AttemptRequest, EventData, Sink, Subject } from '../../src/connector.ts';

@@ -1,4 +1,52 @@
-import type { Dispatcher, Pool } from 'undici';
+import { Pool } from 'undici';
+import type { Dispatcher } from 'undici';
+import type { Secret } from '../../src/connector.ts';
+import { lookupPublic } from './public-addresses.ts';
+
+/** The parts of the sink's url. */
+export interface Endpoint {
+  /** Scheme, host and port. */
+  readonly origin: string;
+  /** Without the brackets of an IPv6 address. */
+  readonly hostname: string;
+  /** Without a slash at its end. */
+  readonly path: string;
+  /** With its question mark; empty if there is none. */
+  readonly query: string;
+  readonly login: { readonly user: string; readonly password: Secret } | null;
+}
+
+export interface WebhookOptions {
+  readonly url: Endpoint;
+  readonly secret?: Secret | readonly Secret[] | undefined;
+  readonly headers?: { readonly [name: string]: Secret } | undefined;
+  readonly allowPrivate: boolean;
+}
+
+export type Headers = { readonly [name: string]: string };
+
+/** Connections that stay open between calls. Opens none yet. */
+export function openPool({ url, allowPrivate }: WebhookOptions): Pool {
+  return new Pool(url.origin, {
+    // The sink's `concurrency` decides: the pool opens no more than are in use at once.
+    connections: 100,
+    pipelining: 1,
+    // HTTP/2 would by itself send again what a server refused for now.
+    allowH2: false,
+    connect: { timeout: 10_000, ...(!allowPrivate && { lookup: lookupPublic }) },
+    // The sink's `timeout` decides how long to wait for an answer. The body matters little once the status is known.
+    headersTimeout: 0,
+    bodyTimeout: 5000,
+  });
+}
+
+/** The request's target for an action's `path`, which starts with a slash, or with a question mark, or is empty. */
+export function targetOf({ path: base, query }: Endpoint, path: string): string {
+  const mark = path.indexOf('?');
+  if (mark === -1) return (base + path || '/') + query;
+  const target = base + path.slice(0, mark) || '/';
+  return `${target}${query === '' ? '?' : `${query}&`}${path.slice(mark + 1)}`;
+}
 
 /** What came of a request: an answer, or an error. `sent`: writing it had begun, so the receiver may have it. */
 export type Exchange = { readonly answer: Answer } | { readonly error: Error; readonly sent: boolean };
@@ -46,7 +94,7 @@ class Handler implements Dispatcher.DispatchHandler {
     this.#aborted = true;
     const error = new Error('aborted');
     if (this.#controller) this.#controller.abort(error);
-    // It waits for a connection, or for its turn: nothing was written, and nothing will be.
+    // Still waiting for a connection or for its turn: nothing was written, and nothing will be.
     else this.#settle({ error, sent: false });
   }
 
@@ -73,7 +121,10 @@ class Handler implements Dispatcher.DispatchHandler {
     this.#finish(error);
   }
 
-  /** An answer whose body goes wrong is an answer: its status is known. The body is read so that the connection can be used again. */
+  /**
+   * An answer whose body breaks off is an answer: its status is known. The body is read so that the connection can be used
+   * again.
+   */
   #finish(error: Error): void {
     const head = this.#head;
     if (head === null) this.#settle({ error, sent: this.#controller !== null });

@@ -1,5 +1,11 @@
-import { oneLine, rejected } from '../../src/connector.ts';
-import type { Composed, DeliveryContext, EventData, Subject } from '../../src/connector.ts';
+import {
+  type Composed,
+  type DeliveryContext,
+  type EventData,
+  oneLine,
+  rejected,
+  type Subject,
+} from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
 
 /** A call without what the sink adds: its URL, its headers and the signature. */
