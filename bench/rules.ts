@@ -61,6 +61,7 @@ function planOf(count: number, whenOf: (index: number) => When): Plan {
 function slackAction(rule: string): Action {
   const written: { [key: string]: Json } = { channel: "{{ test.channel | default: '#hiring' }}" };
   const { fields } = compileFields(written, { channel: plain }, { test: new Set(['id', 'channel']) });
+  if (!fields) throw new Error('the template of the benchmark is faulty');
   const lane: Action['lane'] = (data) => {
     const rendered = fields.render(data, ['channel']);
     return 'fault' in rendered ? 'slack' : `slack ${JSON.stringify(rendered.fields['channel'])}`;

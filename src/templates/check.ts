@@ -1,7 +1,7 @@
 import { type Arguments, CaptureTag, type Template, type Token, TypeGuards, type Value } from 'liquidjs';
 import { closest } from '../suggest.ts';
-import { unknownCodes, zoneOf } from './dates.ts';
-import { checking, escapeAt, type IsStrict, type Place, withheldFilters } from './engine.ts';
+import { timeZoneOf, unknownCodes } from './dates.ts';
+import { checking, disabledFilters, escapeAt, type IsStrict, type Place } from './engine.ts';
 import { type Fault, parse } from './parse.ts';
 import {
   any,
@@ -25,9 +25,10 @@ export interface PlacedFault {
 }
 
 /**
- * All that can be said of a template before an event comes: what cannot be parsed, or else which variables and filters
- * there will not be. `isStrict` is for rendering it: only what the service sends beyond its documented fields may turn
- * out to be missing.
+ * Finds what can be found in a template before any event comes: what cannot be parsed, and variables and filters that
+ * do not exist. `isStrict` is for rendering it: only what is inside `event.raw` may turn out to be missing.
+ *
+ * LiquidJS's own `analyze` lists variables without shapes, filters or operators, so it is not enough here.
  */
 export function check(
   source: string,
@@ -35,36 +36,44 @@ export function check(
   roots: ReadonlyMap<string, Shape>,
 ): { readonly faults: readonly PlacedFault[]; readonly isStrict: IsStrict } {
   const parsed = parse(source);
-  const walk = new Walk(roots, escapingOf(place));
-  walk.visitAll(parsed.templates);
-  const faults = parsed.namesAreSound ? [...parsed.faults, ...walk.faults] : parsed.faults;
+  const checker = new Checker(roots, escapingAt(place));
+  checker.visitAll(parsed.templates);
+  const faults = parsed.namesAreComplete ? [...parsed.faults, ...checker.faults] : parsed.faults;
   return {
-    faults: faults.toSorted((a, b) => a.offset - b.offset).map((fault) => placed(fault, source)),
-    isStrict: walk.scope.isStrict(),
+    faults: faults.toSorted((a, b) => a.offset - b.offset).map((fault) => withPosition(fault, source)),
+    isStrict: checker.scope.isStrict(),
   };
 }
 
-function escapingOf(place: Place): Escaping {
-  const escaped = escapeAt(place, '<');
-  if (escaped === '%3C') return 'percent';
-  return escaped === '<' && !place.medium.join ? null : 'signs';
-}
-
-function placed({ offset, message }: Fault, source: string): PlacedFault {
+function withPosition({ offset, message }: Fault, source: string): PlacedFault {
   const before = source.slice(0, offset);
   const lineStart = before.lastIndexOf('\n') + 1;
   return { line: before.split('\n').length, column: offset - lineStart + 1, message };
 }
 
-/** Goes through a parsed template in the order in which it renders and knows which names there are at each place. */
-class Walk {
+/** What happens to special characters where a template prints: percent-encoded, escaped in another way, or nothing. */
+type Escaping = 'percent' | 'signs' | null;
+
+function escapingAt(place: Place): Escaping {
+  const escaped = escapeAt(place, '<');
+  if (escaped === '%3C') return 'percent';
+  return escaped === '<' && !place.medium.join ? null : 'signs';
+}
+
+/** An expression of a tag or an output, as LiquidJS parsed it. */
+type Argument = Arguments extends Iterable<infer One> ? One : never;
+type Operand = Exclude<Argument, Value>;
+type Path = Extract<Operand, { props: unknown }>;
+
+/** Visits a parsed template in the order in which it renders, and knows which names there are at each place. */
+class Checker {
   readonly faults: Fault[] = [];
   readonly scope: Scope;
-  readonly #expressions: Expressions;
+  readonly #escaping: Escaping;
 
   constructor(roots: ReadonlyMap<string, Shape>, escaping: Escaping) {
     this.scope = new Scope(roots);
-    this.#expressions = new Expressions(this.scope, escaping, (fault) => this.faults.push(fault));
+    this.#escaping = escaping;
   }
 
   visitAll(templates: Iterable<Template>): void {
@@ -73,18 +82,114 @@ class Walk {
 
   #visit(template: Template): void {
     const loop = template.blockScope ? [...template.blockScope()] : null;
-    const [value = unknown] = argumentsOf(template, loop !== null).map((one) => this.#expressions.read(one));
+    const [value = unknown] = argumentsOf(template, loop !== null).map((argument) => this.#read(argument));
     if (loop) this.scope.within(loopNames(loop, value), () => this.visitAll(childrenOf(template)));
     else this.visitAll(childrenOf(template));
     const assigned = template instanceof CaptureTag ? captured : value;
     for (const { content } of template.localScope?.() ?? []) this.scope.assign(content, assigned);
   }
+
+  /** Reports what is wrong with an expression, and returns what is known of its value. */
+  #read(argument: Argument): Known {
+    if ('filters' in argument) return this.#readFiltered(argument);
+    if ('props' in argument) return this.#readPath(argument);
+    if ('lhs' in argument) {
+      this.#read(argument.lhs);
+      this.#read(argument.rhs);
+      return { ...unknown, shape: { kind: 'list', entry: number } };
+    }
+    if (TypeGuards.isQuotedToken(argument)) return { ...unknown, shape: text };
+    return TypeGuards.isNumberToken(argument) ? { ...unknown, shape: number } : unknown;
+  }
+
+  /** Only a value that stands alone keeps its shape; operators and filters make another one. */
+  #readFiltered({
+    initial,
+    filters,
+  }: Pick<Value, 'initial'> & { readonly filters: readonly unknown[] }): Known {
+    this.#checkOperators(initial.postfix);
+    const operands = initial.postfix.filter((token) => !TypeGuards.isOperatorToken(token)) as Operand[];
+    const values = operands.map((operand) => this.#read(operand));
+    const [only = unknown] = values;
+    if (initial.postfix.length === 1 && filters.length === 0) return only;
+    let untrusted = values.some((value) => value.untrusted);
+    for (const filter of filters) untrusted = this.#readFilter(filter, untrusted);
+    return { ...unknown, untrusted };
+  }
+
+  /** LiquidJS ignores a second value without an operator before it, and takes nothing for a missing one. */
+  #checkOperators(postfix: readonly Token[]): void {
+    let depth = 0;
+    for (const token of postfix) {
+      const operands = TypeGuards.isOperatorToken(token) ? (token.operator === 'not' ? 1 : 2) : 0;
+      if (depth < operands) {
+        const where = operands === 1 ? 'after it' : 'on both sides';
+        this.#report(token, `\`${token.getText()}\` needs a value ${where}`);
+      }
+      depth = Math.max(0, depth - operands) + 1;
+    }
+    const last = postfix.at(-1);
+    if (depth <= 1 || !last) return;
+    const expected = 'expected an operator such as `==`, or `|` and a filter';
+    this.#report(last, `unexpected \`${last.getText()}\`; ${expected}`);
+  }
+
+  /** Returns whether the filter's result is untrusted. */
+  #readFilter(filter: unknown, untrusted: boolean): boolean {
+    // In the entries of a list a filter is a token; elsewhere it is an object with a private token.
+    const token = ((filter as { token?: unknown }).token ?? filter) as FilterToken;
+    const args = token.args
+      .map((arg) => (Array.isArray(arg) ? arg[1] : arg))
+      .filter((arg) => arg !== undefined);
+    const use: FilterUse = { token, args, untrusted, escaping: this.#escaping };
+    for (const { at, message } of filterFaults(use)) this.#report(at, message);
+    const values = args.map((arg) => this.#read(arg));
+    return untrusted || values.some((value) => value.untrusted);
+  }
+
+  #readPath(token: Path): Known {
+    const steps = token.props.map((prop) => this.#readStep(prop));
+    if (token.variable) return this.#follow(this.#read(token.variable), steps, 0, token);
+    const known = this.scope.find(String(steps[0]));
+    if (known) return this.#follow(known, steps, 1, token);
+    this.#report(token, unknownVariable(steps, 0, null, this.scope));
+    return unknown;
+  }
+
+  #readStep(prop: Path['props'][number]): Step {
+    if ('content' in prop) return prop.content as Step;
+    this.#read(prop);
+    return null;
+  }
+
+  /** Follows a path from its step `start` on. */
+  #follow(from: Known, path: readonly Step[], start: number, token: Token): Known {
+    let { shape, raw } = from;
+    for (let at = start; at < path.length; at += 1) {
+      const step = path[at] ?? null;
+      const next = stepInto(shape, step);
+      if (next === null) {
+        this.#report(token, unknownVariable(path, at, shape, this.scope));
+        return { ...from, shape: any };
+      }
+      if (step === 'raw' && shape.kind === 'map' && from.untrusted) {
+        raw = true;
+        this.scope.noteRaw();
+      }
+      shape = next;
+    }
+    return { ...from, shape, raw };
+  }
+
+  #report({ begin }: Token, message: string): void {
+    this.faults.push({ offset: begin, message });
+  }
 }
 
-/** It was escaped, but a filter might undo that. */
-const captured: Known = { shape: text, hostile: true, sent: false };
+/** Untrusted although it was escaped, because a filter may undo that. */
+const captured: Known = { shape: text, untrusted: true, raw: false };
 
-/** `offset: continue` is no variable, and LiquidJS yields nothing for a word such as `reversed`. */
+/** `offset: continue` is not a variable, and LiquidJS yields undefined for words such as `reversed`. */
 function argumentsOf(template: Template, isLoop: boolean): Argument[] {
   const all = [...(template.arguments?.() ?? [])] as (Argument | undefined)[];
   return all
@@ -92,7 +197,7 @@ function argumentsOf(template: Template, isLoop: boolean): Argument[] {
     .filter((one, index) => !(isLoop && index > 0 && 'props' in one && one.getText() === 'continue'));
 }
 
-/** Finished at once: only tags that read files would wait for something. */
+/** The generator ends at once: only tags that read files, which are disabled, would wait. */
 function childrenOf(template: Template): Template[] {
   const children = template.children?.(false, true).next();
   return children?.done ? children.value : [];
@@ -101,161 +206,47 @@ function childrenOf(template: Template): Template[] {
 function loopNames([variable = '', helper = '']: readonly string[], collection: Known): Map<string, Known> {
   return new Map([
     [variable, { ...collection, shape: entryOf(collection.shape) }],
-    [helper, { ...unknown, shape: loopShapes[helper] ?? unknown.shape }],
+    [helper, { ...unknown, shape: loopShapes[helper] ?? any }],
   ]);
 }
 
-/** An expression of a tag or an output, as LiquidJS parsed it. */
-export type Argument = Arguments extends Iterable<infer One> ? One : never;
-type Operand = Exclude<Argument, Value>;
-/** Filters are of two kinds; see #readFilter. */
-type Filtered = { readonly initial: Value['initial']; readonly filters: readonly unknown[] };
-type Path = Extract<Operand, { props: unknown }>;
-
-/** Reads the expressions of a template: reports what is wrong with them, and says what is known of their values. */
-class Expressions {
-  readonly #scope: Scope;
-  readonly #escaping: Escaping;
-  readonly #report: (fault: Fault) => void;
-
-  constructor(scope: Scope, escaping: Escaping, report: (fault: Fault) => void) {
-    this.#scope = scope;
-    this.#escaping = escaping;
-    this.#report = report;
-  }
-
-  read(argument: Argument): Known {
-    if ('filters' in argument) return this.#readFiltered(argument);
-    if ('props' in argument) return this.#readPath(argument);
-    if ('lhs' in argument) {
-      this.read(argument.lhs);
-      this.read(argument.rhs);
-      return { ...unknown, shape: { kind: 'list', entry: number } };
-    }
-    if (TypeGuards.isQuotedToken(argument)) return { ...unknown, shape: text };
-    return TypeGuards.isNumberToken(argument) ? { ...unknown, shape: number } : unknown;
-  }
-
-  /** Only what stands alone is a value of the data; operators and filters make others. */
-  #readFiltered({ initial, filters }: Filtered): Known {
-    this.#checkOperators(initial.postfix);
-    const operands = initial.postfix.filter((token) => !TypeGuards.isOperatorToken(token)) as Operand[];
-    const knowns = operands.map((operand) => this.read(operand));
-    const [only = unknown] = knowns;
-    if (initial.postfix.length === 1 && filters.length === 0) return only;
-    const hostile = knowns.some((known) => known.hostile);
-    return { shape: any, hostile: filters.reduce<boolean>(this.#readFilter, hostile), sent: false };
-  }
-
-  /** LiquidJS ignores a second value that no operator joins, and takes nothing for a missing one. */
-  #checkOperators(postfix: readonly Token[]): void {
-    let depth = 0;
-    for (const token of postfix) {
-      const takes = TypeGuards.isOperatorToken(token) ? (token.operator === 'not' ? 1 : 2) : 0;
-      if (depth < takes) {
-        const where = takes === 1 ? 'after it' : 'on both sides';
-        this.#fault(token, `\`${token.getText()}\` needs a value ${where}`);
-      }
-      depth = Math.max(0, depth - takes) + 1;
-    }
-    const last = postfix.at(-1);
-    if (depth > 1 && last) {
-      this.#fault(
-        last,
-        `unexpected \`${last.getText()}\`; expected an operator such as \`==\`, or \`|\` and a filter`,
-      );
-    }
-  }
-
-  /** Says whether what a filter makes of a value is hostile. */
-  readonly #readFilter = (hostile: boolean, filter: unknown): boolean => {
-    // The filter of a list's entry is a token; elsewhere LiquidJS keeps the token out of sight.
-    const { token = filter } = filter as { token?: unknown };
-    const use = token as FilterUse['token'] & { args: readonly (Operand | [string?, Operand?])[] };
-    const args = use.args
-      .map((arg) => (Array.isArray(arg) ? arg[1] : arg))
-      .filter((arg) => arg !== undefined);
-    for (const { at, message } of checkFilter({ token: use, args, hostile, escaping: this.#escaping })) {
-      this.#fault(at, message);
-    }
-    const knowns = args.map((arg) => this.read(arg));
-    return hostile || knowns.some((known) => known.hostile);
-  };
-
-  #readPath(token: Path): Known {
-    const steps = token.props.map((prop) => this.#step(prop));
-    if (token.variable) return this.#follow(this.read(token.variable), steps, 0, token);
-    const known = this.#scope.find(String(steps[0]));
-    if (known) return this.#follow(known, steps, 1, token);
-    this.#fault(token, unknownVariable(steps, 0, null, this.#scope));
-    return unknown;
-  }
-
-  #step(prop: Path['props'][number]): Step {
-    if ('content' in prop) return prop.content as Step;
-    this.read(prop);
-    return null;
-  }
-
-  /** Follows a path's steps from the one at `start` on. */
-  #follow(from: Known, path: readonly Step[], start: number, token: Token): Known {
-    let { shape, sent } = from;
-    for (let at = start; at < path.length; at += 1) {
-      const step = path[at] ?? null;
-      const next = stepInto(shape, step);
-      if (next === null) {
-        this.#fault(token, unknownVariable(path, at, shape, this.#scope));
-        return { ...from, shape: any };
-      }
-      if (step === 'raw' && shape.kind === 'map' && from.hostile) {
-        sent = true;
-        this.#scope.noteRaw();
-      }
-      shape = next;
-    }
-    return { shape, hostile: from.hostile, sent };
-  }
-
-  #fault({ begin }: Token, message: string): void {
-    this.#report({ offset: begin, message });
-  }
-}
+type FilterToken = Token & {
+  readonly name: string;
+  readonly args: readonly (Operand | readonly [name?: string, value?: Operand])[];
+};
 
 /** One filter as it stands in a template. */
-export interface FilterUse {
-  readonly token: Token & { readonly name: string; readonly args: readonly unknown[] };
+interface FilterUse {
+  readonly token: FilterToken;
   /** Its arguments, without the names of named ones. */
-  readonly args: readonly unknown[];
-  /** The filtered value comes with the event. */
-  readonly hostile: boolean;
+  readonly args: readonly Operand[];
+  /** The value before it is untrusted. */
+  readonly untrusted: boolean;
   readonly escaping: Escaping;
 }
 
-/** What the place where a template prints does to special characters: percent-encodes them, escapes them, or nothing. */
-export type Escaping = 'percent' | 'signs' | null;
-
-interface PlacedMessage {
+interface TokenFault {
   readonly at: Token;
   readonly message: string;
 }
 
-function checkFilter(use: FilterUse): PlacedMessage[] {
+function filterFaults(use: FilterUse): TokenFault[] {
   const { token } = use;
-  const message = unknownFilter(token.name);
-  if (message !== null) return [{ at: token, message }];
-  const fault = argumentFault(use) ?? escapingFault(use);
-  return [...(fault === null ? [] : [{ at: token, message: fault }]), ...dateFaults(use)];
+  const missing = missingFilter(token.name);
+  if (missing !== null) return [{ at: token, message: missing }];
+  const message = argumentFault(use) ?? escapingFault(use);
+  return [...(message === null ? [] : [{ at: token, message }]), ...dateFaults(use)];
 }
 
-function unknownFilter(name: string): string | null {
+function missingFilter(name: string): string | null {
   if (name in checking.filters) return null;
-  const why = withheldFilters.get(name);
-  if (why !== undefined) return `the filter \`${name}\` is not available here: ${why}`;
+  const reason = disabledFilters.get(name);
+  if (reason !== undefined) return `the filter \`${name}\` is not available here: ${reason}`;
   const meant = closest(name, Object.keys(checking.filters));
   return `unknown filter \`${name}\`${meant === null ? '' : `, did you mean \`${meant}\`?`}`;
 }
 
-/** LiquidJS throws for some of these when an event comes, and does something odd for the others. */
+/** Without an argument LiquidJS throws for some of these when an event comes, and does something odd for the others. */
 const needsArgument = new Set(
   [
     'append prepend remove remove_first remove_last replace replace_first replace_last split slice hmac_sha256',
@@ -273,12 +264,12 @@ function argumentFault({ token: { name }, args }: FilterUse): string | null {
 const escapeFilters = new Set(['escape', 'escape_once', 'xml_escape']);
 const encodeFilters = new Set(['url_encode', 'cgi_escape', 'uri_escape']);
 
-function escapingFault({ token: { name }, hostile, escaping }: FilterUse): string | null {
+function escapingFault({ token: { name }, untrusted, escaping }: FilterUse): string | null {
   if (escaping === null) return null;
   if (escapeFilters.has(name) || (escaping === 'percent' && encodeFilters.has(name)))
-    return `leave \`${name}\` out: values are escaped here anyway, and would be twice`;
-  if (name !== 'raw' || !hostile) return null;
-  return '`raw` cannot be used on what comes with an event: it may be made to do harm where it is shown';
+    return `leave out \`${name}\`: values are escaped here anyway, so they would be escaped twice`;
+  if (name !== 'raw' || !untrusted) return null;
+  return '`raw` cannot be used on a value that comes with an event: unescaped, it could do harm where it is shown';
 }
 
 /** Which argument of a filter is its time zone. */
@@ -288,20 +279,16 @@ const zoneArgument: ReadonlyMap<string, number> = new Map([
   ['date_to_rfc822', 0],
 ]);
 
-function dateFaults({ token: { name }, args }: FilterUse): PlacedMessage[] {
-  const format = name === 'date' ? literal(args[0]) : null;
-  const zone = literal(args[zoneArgument.get(name) ?? -1]);
-  const codes = format ? unknownCodes(format.content) : [];
-  return [
-    ...(format && codes.length > 0
-      ? [{ at: format, message: `a date has no \`${codes.join('`, `')}\`` }]
-      : []),
-    ...(zone && zoneOf(zone.content) === null ? [{ at: zone, message: unknownZone(zone.content) }] : []),
-  ];
-}
-
-function literal(argument: unknown): (Token & { readonly content: string }) | null {
-  return TypeGuards.isQuotedToken(argument) ? argument : null;
+function dateFaults({ token: { name }, args }: FilterUse): TokenFault[] {
+  const faults: TokenFault[] = [];
+  const format = name === 'date' ? args[0] : undefined;
+  const codes = TypeGuards.isQuotedToken(format) ? unknownCodes(format.content) : [];
+  if (format && codes.length > 0)
+    faults.push({ at: format, message: `a date format has no \`${codes.join('`, `')}\`` });
+  const zone = args[zoneArgument.get(name) ?? -1];
+  if (TypeGuards.isQuotedToken(zone) && timeZoneOf(zone.content) === null)
+    faults.push({ at: zone, message: unknownZone(zone.content) });
+  return faults;
 }
 
 function unknownZone(name: string): string {

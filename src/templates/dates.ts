@@ -1,41 +1,78 @@
-import { type Context, toValue } from 'liquidjs';
+import { toValue } from 'liquidjs';
+import type { Context } from 'liquidjs';
 
+/** The `this` of a filter. */
 interface Call {
   readonly context: Context;
 }
 
-/** Dates that LiquidJS would compute through the machine's own time zone, off by an hour around its clock changes. */
+const defaultFormat = '%A, %B %-e, %Y at %-l:%M %P %z';
 
-/** Milliseconds since the epoch; a number or digits are seconds, as in Liquid. Null: not a date. */
-function parseDate(value: unknown, now: string): number | null {
-  const time = Math.trunc(timeOf(value, now));
-  return Math.abs(time) <= maxTime ? time : null;
+/** In place of LiquidJS's own, which go through the machine's time zone and are an hour off around its clock changes. */
+export const dateFilters = {
+  date(this: Call, value: unknown, format?: unknown, zone?: unknown): unknown {
+    return formatDate(this, value, String(toValue(format) ?? defaultFormat), zone);
+  },
+  date_to_xmlschema(this: Call, value: unknown, zone?: unknown): unknown {
+    return formatDate(this, value, '%Y-%m-%dT%H:%M:%S%:z', zone);
+  },
+  date_to_rfc822(this: Call, value: unknown, zone?: unknown): unknown {
+    return formatDate(this, value, '%a, %d %b %Y %H:%M:%S %z', zone);
+  },
+  date_to_string: dateInWords('%b'),
+  date_to_long_string: dateInWords('%B'),
+};
+
+function dateInWords(month: string) {
+  return function (this: Call, value: unknown, type?: unknown, style?: unknown): unknown {
+    if (toValue(type) !== 'ordinal') return formatDate(this, value, `%d ${month} %Y`);
+    return formatDate(this, value, toValue(style) === 'US' ? `${month} %-d%q, %Y` : `%-d%q ${month} %Y`);
+  };
 }
 
-/** The first and last moment that JavaScript's dates reach. */
-const maxTime = 8.64e15;
+/** What is not a date stays as it is. */
+function formatDate(call: Call, value: unknown, format: string, zone?: unknown): unknown {
+  const input = toValue(value);
+  const { now } = call.context.environments as { now: string };
+  const time = parseDate(input, now);
+  if (time === null) return input;
+  const timeZone = timeZoneOf(toValue(zone));
+  const moment = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(timeZone ?? 'UTC');
+  const text = strftime(moment, format);
+  // The check knows only zones that the template spells out. A wrong one in an event must not keep a message back.
+  return timeZone === null ? `${text} UTC` : text;
+}
+
+/** The first and last moment of JavaScript's dates. */
+const maxTimeMs = 8.64e15;
+
+/** Milliseconds since the epoch, or null for what is not a date. Numbers and digits are seconds, as in Liquid. */
+function parseDate(value: unknown, now: string): number | null {
+  const timeMs = Math.trunc(timeOf(value, now));
+  return Math.abs(timeMs) <= maxTimeMs ? timeMs : null;
+}
+
+/** Longer text, which an event may bring, is not parsed. */
+const maxDateLength = 64;
 
 function timeOf(value: unknown, now: string): number {
   if (typeof value === 'number') return value * 1000;
-  if (typeof value !== 'string' || value.trim() === '' || value.length > longestDate) return Number.NaN;
+  if (typeof value !== 'string' || value.trim() === '' || value.length > maxDateLength) return Number.NaN;
   if (value === 'now' || value === 'today') return Date.parse(now);
   if (/^\d+$/.test(value)) return Number(value) * 1000;
   return Date.parse(hasZone.test(value) || dateOnly.test(value) ? value : inUtc(value));
 }
 
-/** A longer text is no date; a stranger's may be very long. */
-const longestDate = 64;
-
 const hasZone = /(Z|UTC|GMT|[+-]\d{2}:?\d{2})(\s*\(.*\))?$/i;
 const dateOnly = /^\d{4}-\d{2}-\d{2}$/;
 
-/** A date without a zone is in UTC; JavaScript would read it in the machine's zone. */
+/** A date without a zone is in UTC. JavaScript would read it in the machine's zone. */
 function inUtc(value: string): string {
   return /^\d{4}-\d{2}-\d{2}[T ]\d/.test(value) ? `${value}Z` : `${value} UTC`;
 }
 
-/** The zone as Temporal names it, UTC without one, or null if there is no such zone. */
-export function zoneOf(zone: unknown): string | null {
+/** The zone as Temporal names it: UTC if none is given, null if there is no such zone. */
+export function timeZoneOf(zone: unknown): string | null {
   if (zone === null || zone === undefined || zone === '') return 'UTC';
   if (typeof zone !== 'string' && typeof zone !== 'number') return null;
   try {
@@ -45,7 +82,7 @@ export function zoneOf(zone: unknown): string | null {
   }
 }
 
-/** From minutes behind UTC, which LiquidJS takes too; JavaScript's getTimezoneOffset has the same sign. */
+/** LiquidJS also takes minutes behind UTC, as JavaScript's getTimezoneOffset gives them. */
 function offsetName(minutesBehind: number): string {
   const minutes = Math.abs(Math.trunc(minutesBehind));
   const [hour, minute] = [Math.floor(minutes / 60), minutes % 60].map((part) =>
@@ -54,63 +91,15 @@ function offsetName(minutesBehind: number): string {
   return `${minutesBehind > 0 ? '-' : '+'}${hour}:${minute}`;
 }
 
-function formatted(call: Call, value: unknown, format: string, zone?: unknown): unknown {
-  const input = toValue(value);
-  const { now } = call.context.environments as { now: string };
-  const time = parseDate(input, now);
-  if (time === null) return input;
-  const wanted = zoneOf(toValue(zone));
-  const moment = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(wanted ?? 'UTC');
-  const text = strftime(moment, format);
-  // The check knows only zones that stand in the template. Another's misspelt one must not keep a message back.
-  return wanted === null ? `${text} UTC` : text;
-}
-
-const defaultFormat = '%A, %B %-e, %Y at %-l:%M %P %z';
-
-function date(this: Call, value: unknown, format?: unknown, zone?: unknown): unknown {
-  const given = toValue(format);
-  return formatted(this, value, given === null || given === undefined ? defaultFormat : String(given), zone);
-}
-
-const named = (month: string) =>
-  function (this: Call, value: unknown, type?: unknown, style?: unknown): unknown {
-    if (toValue(type) !== 'ordinal') return formatted(this, value, `%d ${month} %Y`);
-    return formatted(this, value, toValue(style) === 'US' ? `${month} %-d%q, %Y` : `%-d%q ${month} %Y`);
-  };
-
-export const dateFilters = {
-  date,
-  date_to_xmlschema(this: Call, value: unknown, zone?: unknown): unknown {
-    return formatted(this, value, '%Y-%m-%dT%H:%M:%S%:z', zone);
-  },
-  date_to_rfc822(this: Call, value: unknown, zone?: unknown): unknown {
-    return formatted(this, value, '%a, %d %b %Y %H:%M:%S %z', zone);
-  },
-  date_to_string: named('%b'),
-  date_to_long_string: named('%B'),
-};
-
-/** The names are English whatever the machine's language. */
-const days = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
-const months = [
-  'January',
-  'February',
-  'March',
-  'April',
-  'May',
-  'June',
-  'July',
-  'August',
-  'September',
-  'October',
-  'November',
-  'December',
-];
+/** English whatever the machine's language is. */
+const days = 'Monday Tuesday Wednesday Thursday Friday Saturday Sunday'.split(' ');
+const months = 'January February March April May June July August September October November December'.split(
+  ' ',
+);
 
 type Moment = Temporal.ZonedDateTime;
 
-/** What a code stands for: a number with the width that it is filled up to, or a text. */
+/** A format code: the text or number that it gives, and the width that a number is padded to. */
 interface Code {
   readonly of: (moment: Moment, flags: string, width: number) => string | number;
   readonly width?: number;
@@ -120,22 +109,22 @@ interface Code {
 const dayName = (moment: Moment): string => days[moment.dayOfWeek - 1] ?? '';
 const monthName = (moment: Moment): string => months[moment.month - 1] ?? '';
 const hour12 = ({ hour }: Moment): number => hour % 12 || 12;
-/** Weeks of the year counted from its first Sunday (0) or Monday (1). */
+/** Weeks of the year, counted from its first Sunday (0) or Monday (1). */
 const weekFrom = ({ dayOfYear, dayOfWeek }: Moment, firstDay: 0 | 1): number =>
   Math.floor((dayOfYear + 6 - ((dayOfWeek + 7 - firstDay) % 7)) / 7);
-const composed = (format: string): Code => ({ of: (moment) => strftime(moment, format) });
+const combined = (format: string): Code => ({ of: (moment) => strftime(moment, format) });
 
 const codes: { readonly [letter: string]: Code } = {
   a: { of: (moment) => dayName(moment).slice(0, 3) },
   A: { of: dayName },
   b: { of: (moment) => monthName(moment).slice(0, 3) },
   B: { of: monthName },
-  c: composed('%a %b %e %H:%M:%S %Y'),
+  c: combined('%a %b %e %H:%M:%S %Y'),
   C: { of: ({ year }) => Math.floor(year / 100), width: 2 },
   d: { of: ({ day }) => day, width: 2 },
-  D: composed('%m/%d/%y'),
+  D: combined('%m/%d/%y'),
   e: { of: ({ day }) => day, width: 2, fill: ' ' },
-  F: composed('%Y-%m-%d'),
+  F: combined('%Y-%m-%d'),
   G: { of: ({ yearOfWeek }) => yearOfWeek ?? '', width: 4 },
   h: { of: (moment) => monthName(moment).slice(0, 3) },
   H: { of: ({ hour }) => hour, width: 2 },
@@ -157,18 +146,18 @@ const codes: { readonly [letter: string]: Code } = {
   p: { of: ({ hour }) => (hour < 12 ? 'AM' : 'PM') },
   P: { of: ({ hour }) => (hour < 12 ? 'am' : 'pm') },
   q: { of: ({ day }) => ordinal(day) },
-  R: composed('%H:%M'),
+  R: combined('%H:%M'),
   s: { of: ({ epochMilliseconds }) => Math.floor(epochMilliseconds / 1000) },
   S: { of: ({ second }) => second, width: 2 },
   t: { of: () => '\t' },
-  T: composed('%H:%M:%S'),
+  T: combined('%H:%M:%S'),
   u: { of: ({ dayOfWeek }) => dayOfWeek },
   U: { of: (moment) => weekFrom(moment, 0), width: 2 },
   V: { of: ({ weekOfYear }) => weekOfYear ?? '', width: 2 },
   w: { of: ({ dayOfWeek }) => dayOfWeek % 7 },
   W: { of: (moment) => weekFrom(moment, 1), width: 2 },
-  x: composed('%m/%d/%y'),
-  X: composed('%H:%M:%S'),
+  x: combined('%m/%d/%y'),
+  X: combined('%H:%M:%S'),
   y: { of: ({ year }) => ((year % 100) + 100) % 100, width: 2 },
   Y: { of: ({ year }) => year, width: 4 },
   z: { of: ({ offset }, flags) => (flags.includes(':') ? offset : offset.replaceAll(':', '')) },
@@ -178,20 +167,20 @@ const codes: { readonly [letter: string]: Code } = {
 
 const pattern = /%([-_0^#:]*)(\d{0,3})[EO]?(.)/gs;
 
-/** The codes of a format that mean nothing, with their `%`. */
+/** The codes of a format that do not exist, with their `%`. */
 export function unknownCodes(format: string): string[] {
   return [...format.matchAll(pattern)]
     .filter(([, , , letter = '']) => !(letter in codes))
     .map(([code]) => code);
 }
 
-/** A moment in the format of Ruby's strftime, as Liquid has it: `%-d.%-m.%Y %H:%M`. Unknown codes stay as they are. */
+/** Formats as Ruby's strftime does: `%-d.%-m.%Y %H:%M`. Unknown codes stay as they are. */
 function strftime(moment: Moment, format: string): string {
   return format.replaceAll(pattern, (whole: string, flags: string, width: string, letter: string) => {
     const code = codes[letter];
-    return code
-      ? padded(code, cased(String(code.of(moment, flags, Number(width))), flags), flags, Number(width))
-      : whole;
+    if (!code) return whole;
+    const text = String(code.of(moment, flags, Number(width)));
+    return padded(code, cased(text, flags), flags, Number(width));
   });
 }
 
@@ -201,11 +190,11 @@ function cased(text: string, flags: string): string {
   return /[a-z]/.test(text) ? text.toUpperCase() : text.toLowerCase();
 }
 
-function padded(code: Code, text: string, flags: string, wanted: number): string {
+function padded(code: Code, text: string, flags: string, minWidth: number): string {
   if (flags.includes('-')) return text;
-  const width = wanted || (code.width ?? 0);
-  const usual = code.fill ?? (code.width === undefined ? ' ' : '0');
-  const fill = flags.includes('_') ? ' ' : flags.includes('0') ? '0' : usual;
+  const width = minWidth || (code.width ?? 0);
+  const defaultFill = code.fill ?? (code.width === undefined ? ' ' : '0');
+  const fill = flags.includes('_') ? ' ' : flags.includes('0') ? '0' : defaultFill;
   if (fill === '0' && text.startsWith('-')) return `-${text.slice(1).padStart(width - 1, '0')}`;
   return text.padStart(width, fill);
 }

@@ -1,23 +1,18 @@
 import { defaultOperators } from 'liquidjs';
 import type { Context, Liquid, Template } from 'liquidjs';
 
-/** How long a template may be, how many tags and outputs it may have, how deep they may stand in each other. */
-export const sizes = { characters: 500_000, pieces: 2000, ofPiece: 4000, depth: 50 };
+/** How large a template may be. A part is a tag or an output. */
+export const sizes = { characters: 500_000, parts: 2000, partCharacters: 4000, depth: 50 };
 
-/** How many characters a template may make or go through, those in between counted too, and how many steps its loops may take. */
+/** What one rendering may use: characters and list entries, also of values in between, and steps of its loops. */
 const maxMemory = 4_000_000;
 export const maxSteps = 100_000;
 
-export const inWords = (count: number): string => count.toLocaleString('en');
-
-/** Thrown where a template goes too far; the message says by what. */
-class LimitError extends Error {
-  override readonly name = 'LimitError';
-}
+export const formatCount = (count: number): string => count.toLocaleString('en');
 
 /**
- * Stands in for the limiter of LiquidJS, which reads the clock: there a busy machine would make a good template fail.
- * LiquidJS asks it once for every piece of a template that it renders.
+ * Replaces LiquidJS's time limit, which reads the clock: on a busy machine it would fail a good template. LiquidJS
+ * calls `check` once for every tag, output and text that it renders.
  */
 export class StepLimit {
   #steps = 0;
@@ -25,11 +20,14 @@ export class StepLimit {
   check(): void {
     this.#steps += 1;
     if (this.#steps <= maxSteps) return;
-    throw new LimitError(`its loops take more than ${inWords(maxSteps)} steps`);
+    throw new Error(`the loops take more than ${formatCount(maxSteps)} steps`);
   }
 }
 
-/** Likewise for memory; LiquidJS says what it is about to use. Of much that takes time it says nothing; see below. */
+/**
+ * Replaces LiquidJS's memory limit. LiquidJS reports what it is about to allocate; the functions below add the work
+ * that takes time without allocating.
+ */
 export class MemoryLimit {
   #used = 0;
 
@@ -41,81 +39,81 @@ export class MemoryLimit {
     if (!(count > 0)) return;
     this.#used += count;
     if (this.#used <= maxMemory) return;
-    throw new LimitError(
-      `it makes or goes through more than ${inWords(maxMemory)} characters or list entries`,
+    throw new Error(
+      `the template reads or makes more than ${formatCount(maxMemory)} characters or list entries`,
     );
   }
 }
 
-/** What to count for an entry of a list, by what is done with it: to look into one takes far longer than to copy it. */
-const weights = { copied: 1, compared: 4, lookedInto: 30 };
+/** The cost of one list entry. Searching an entry takes far longer than copying it. */
+const costs = { copy: 1, compare: 4, search: 30 };
 
-/** Characters that are gone through take so much less time than those that are made. */
-const quick = 1 / 64;
+/** Reading a character takes much less time than making one. */
+const readCharacterCost = 1 / 64;
 
-/** What it takes at least to go through values; a filter reads its texts again for every entry. */
-function extentOf(values: readonly unknown[], weight: number): number {
+/** The least that reading some values costs. A filter reads its arguments again for every entry. */
+function costOf(values: readonly unknown[], entryCost: number): number {
   let entries = 0;
   let characters = 0;
   for (const value of values) {
     if (Array.isArray(value)) entries += value.length;
     else if (typeof value === 'string') characters += value.length;
   }
-  return 1 + (1 + entries * weight) * (1 + characters * quick);
+  return 1 + (1 + entries * entryCost) * (1 + characters * readCharacterCost);
 }
 
 export type Filter = Extract<Parameters<Liquid['registerFilter']>[1], (...args: never[]) => unknown>;
 
-const filtersThatLookInto = new Set(
+const searchFilters = new Set(
   'where reject find find_index has group_by map sum sort sort_natural'.split(' '),
 );
 
-/** A filter that counts what it goes through, and what it made as far as LiquidJS did not. */
-export function chargedFilter(name: string, filter: Filter): Filter {
-  const weight = filtersThatLookInto.has(name) ? weights.lookedInto : weights.copied;
+/** A filter that counts what it reads, and the text that it makes unless LiquidJS has counted that. */
+export function meteredFilter(name: string, filter: Filter): Filter {
+  const entryCost = searchFilters.has(name) ? costs.search : costs.copy;
   return function (value, ...args: unknown[]) {
     const limit = this.context.memoryLimit as unknown as MemoryLimit;
-    limit.use(extentOf([value, ...args], weight));
+    limit.use(costOf([value, ...args], entryCost));
     const before = limit.used;
-    const made: unknown = filter.call(this, value, ...args);
-    if (typeof made === 'string') limit.use(made.length - (limit.used - before));
-    return made;
+    const result: unknown = filter.call(this, value, ...args);
+    if (typeof result === 'string') limit.use(result.length - (limit.used - before));
+    return result;
   };
 }
 
 type Operators = typeof defaultOperators;
 
-export const chargedOperators: Operators = Object.fromEntries(
+export const meteredOperators: Operators = Object.fromEntries(
   Object.entries(defaultOperators).map(([name, operator]): [string, Operators[string]] => [
     name,
     (...operands: [unknown, unknown, Context]) => {
-      // The one of `not` has its context in second place.
-      (operands.at(-1) as Context).memoryLimit.use(extentOf(operands, weights.compared));
+      // `not` takes one operand, so its context is the second argument.
+      (operands.at(-1) as Context).memoryLimit.use(costOf(operands, costs.compare));
       return operator(...operands);
     },
   ]),
 );
 
-/** What is read may be gone through by a loop, which copies a list and takes a map apart. */
-export function extentOfRead(value: unknown): number {
-  if (Array.isArray(value)) return value.length * weights.copied;
-  return typeof value === 'object' && value !== null ? Object.keys(value).length * weights.compared : 0;
+/** The cost of reading a variable: a loop may copy a list, or turn a map into a list of pairs. */
+export function costOfRead(value: unknown): number {
+  if (Array.isArray(value)) return value.length * costs.copy;
+  return typeof value === 'object' && value !== null ? Object.keys(value).length * costs.compare : 0;
 }
 
-const extents = new WeakMap<readonly Template[], number>();
+const blockCosts = new WeakMap<readonly Template[], number>();
 
-/** What a block takes each time, besides its values: its own text, and the conditions of its branches. */
-export function extentOfBlock(templates: readonly Template[]): number {
-  const known = extents.get(templates);
+/** The cost of rendering a block once, without its values: its own text, and the conditions of its branches. */
+export function costOfBlock(templates: readonly Template[]): number {
+  const known = blockCosts.get(templates);
   if (known !== undefined) return known;
-  const extent = templates.reduce((sum, template) => sum + extentOfPiece(template), 0);
-  extents.set(templates, extent);
-  return extent;
+  const cost = templates.reduce((sum, template) => sum + costOfTemplate(template), 0);
+  blockCosts.set(templates, cost);
+  return cost;
 }
 
-function extentOfPiece(template: Template): number {
+function costOfTemplate(template: Template): number {
   const { begin, end } = template.token;
   const { branches = [] } = template as { branches?: readonly { readonly values?: readonly unknown[] }[] };
   const conditions = branches.reduce((count, { values = [] }) => count + 1 + values.length, 0);
-  return (end - begin) / 4 + conditions * weights.compared;
+  return (end - begin) / 4 + conditions * costs.compare;
 }

@@ -1,8 +1,15 @@
-import { Parser, Tokenizer, TypeGuards } from 'liquidjs';
-import type { LiquidError, TagToken, Template, TopLevelToken } from 'liquidjs';
+import {
+  type LiquidError,
+  Parser,
+  type TagToken,
+  type Template,
+  Tokenizer,
+  type TopLevelToken,
+  TypeGuards,
+} from 'liquidjs';
 import { closest } from '../suggest.ts';
-import { checking, withheldTags } from './engine.ts';
-import { inWords, sizes } from './limits.ts';
+import { checking, disabledTags } from './engine.ts';
+import { formatCount, sizes } from './limits.ts';
 
 /** A fault in a template, where it begins: an offset into its text. */
 export interface Fault {
@@ -13,14 +20,14 @@ export interface Fault {
 export interface Parsed {
   readonly templates: readonly Template[];
   readonly faults: readonly Fault[];
-  /** False where a name may be missing only because its tag could not be parsed. */
-  readonly namesAreSound: boolean;
+  /** False where a tag that may define a name could not be parsed. */
+  readonly namesAreComplete: boolean;
 }
 
-/** As LiquidJS's own parsing, which forgets what it could parse as soon as there is a fault. */
+/** Parses as LiquidJS does, but goes on after a fault and keeps what could be parsed. */
 export function parse(source: string): Parsed {
-  const tooLarge = tooMuchOf(source);
-  if (tooLarge) return { templates: [], faults: [tooLarge], namesAreSound: false };
+  const excess = excessOf(source);
+  if (excess) return { templates: [], faults: [excess], namesAreComplete: false };
   const parser = new Parser(checking);
   const templates: Template[] = [];
   const errors: LiquidError[] = [];
@@ -35,28 +42,31 @@ export function parse(source: string): Parsed {
     }
   }
   const faults = errors.filter((error, index) => index === 0 || !isConsequence(error)).map(faultOf);
-  return { templates, faults, namesAreSound: !failed.some(isKnownTag) };
+  return { templates, faults, namesAreComplete: !failed.some(isKnownTag) };
 }
 
-/** What would take long to parse, or be too deep for the stack, is found before LiquidJS tries. */
-function tooMuchOf(source: string): Fault | null {
-  if (source.length > sizes.characters)
-    return { offset: sizes.characters, message: `it is longer than ${inWords(sizes.characters)} characters` };
-  const counted = new PieceCount();
-  counted.countAll(tokensOf(source, []));
-  return counted.fault;
+/** Finds what would take long to parse, or overflow the stack, before LiquidJS tries. */
+function excessOf(source: string): Fault | null {
+  if (source.length > sizes.characters) {
+    const message = `the template is longer than ${formatCount(sizes.characters)} characters`;
+    return { offset: sizes.characters, message };
+  }
+  const counter = new PartCounter();
+  counter.countAll(tokensOf(source, []));
+  return counter.fault;
 }
 
-class PieceCount {
+/** Counts tags and outputs, and how deep they are nested. */
+class PartCounter {
   fault: Fault | null = null;
-  #pieces = 0;
+  #parts = 0;
   #depth = 0;
 
   countAll(tokens: readonly TopLevelToken[]): void {
     for (const token of tokens) {
       if (this.fault) return;
       if (TypeGuards.isTagToken(token)) this.#countTag(token);
-      else if (TypeGuards.isOutputToken(token)) this.#count(token);
+      else if (TypeGuards.isOutputToken(token)) this.#countPart(token);
     }
   }
 
@@ -64,29 +74,32 @@ class PieceCount {
     if (token.name === 'liquid') return this.#countLines(token);
     if (token.name.startsWith('end')) this.#depth = Math.max(0, this.#depth - 1);
     else if (blocks.has(token.name)) this.#depth += 1;
-    this.#count(token);
+    this.#countPart(token);
   }
 
-  /** The lines of this tag are tags themselves. */
+  /** The lines of a `liquid` tag are tags themselves. */
   #countLines(token: TagToken): void {
     this.#depth += 1;
-    this.#countPlace(token);
+    this.#count(token);
     if (!this.fault) this.countAll(linesOf(token));
     this.#depth -= 1;
   }
 
-  #count(token: TopLevelToken): void {
-    if (token.end - token.begin > sizes.ofPiece)
-      this.#report(token, `a tag or output of it is longer than ${inWords(sizes.ofPiece)} characters`);
-    this.#countPlace(token);
+  #countPart(token: TopLevelToken): void {
+    if (token.end - token.begin > sizes.partCharacters)
+      this.#report(
+        token,
+        `this tag or output is longer than ${formatCount(sizes.partCharacters)} characters`,
+      );
+    this.#count(token);
   }
 
-  #countPlace(token: TopLevelToken): void {
-    this.#pieces += 1;
-    if (this.#pieces > sizes.pieces)
-      this.#report(token, `it has more than ${inWords(sizes.pieces)} tags and outputs`);
+  #count(token: TopLevelToken): void {
+    this.#parts += 1;
+    if (this.#parts > sizes.parts)
+      this.#report(token, `the template has more than ${formatCount(sizes.parts)} tags and outputs`);
     if (this.#depth > sizes.depth)
-      this.#report(token, `its tags are more than ${sizes.depth} deep inside each other`);
+      this.#report(token, `the tags are nested more than ${sizes.depth} levels deep`);
   }
 
   #report({ begin }: TopLevelToken, message: string): void {
@@ -119,10 +132,10 @@ function tokensOf(source: string, errors: LiquidError[]): TopLevelToken[] {
 const isKnownTag = (token: TopLevelToken): boolean =>
   TypeGuards.isTagToken(token) && token.name in checking.tags;
 
-const partsOfBlocks = /^tag "(end\w+|else|elsif|when)" not found/;
+const blockPart = /^tag "(end\w+|else|elsif|when)" not found/;
 
-/** After a fault in an opening tag, LiquidJS does not know what its closing tag closes. */
-const isConsequence = ({ message }: LiquidError): boolean => partsOfBlocks.test(message);
+/** After a fault in an opening tag, LiquidJS cannot tell what its closing tag closes. */
+const isConsequence = ({ message }: LiquidError): boolean => blockPart.test(message);
 
 function faultOf(error: LiquidError): Fault {
   const { token } = error;
@@ -136,6 +149,7 @@ function faultOf(error: LiquidError): Fault {
   return { offset: token.begin, message };
 }
 
+/** How we say what LiquidJS says. It has no codes, so its sentences are matched. */
 interface Wording {
   readonly pattern: RegExp;
   readonly words: (match: RegExpExecArray, text: string) => string;
@@ -144,7 +158,7 @@ interface Wording {
 }
 
 const wordings: readonly Wording[] = [
-  { pattern: partsOfBlocks, words: ([, name]) => `\`{% ${name} %}\` belongs to no tag that is open here` },
+  { pattern: blockPart, words: ([, name]) => `\`{% ${name} %}\` does not belong to any open tag` },
   { pattern: /^tag "(.*)" not found/, words: ([, name = '']) => unknownTag(name) },
   { pattern: /^output .* not closed/, words: () => '`{{` is not closed; `}}` is missing' },
   { pattern: /^tag "\{%.* not closed/, words: () => '`{%` is not closed; `%}` is missing' },
@@ -153,26 +167,26 @@ const wordings: readonly Wording[] = [
     pattern: /^tag (\{%-?\s*(\w+)\b.*) not closed/s,
     words: ([, tag, name]) => `\`${tag}\` is not closed; \`{% end${name} %}\` is missing`,
   },
-  { pattern: /^expected "\|" before filter/, words: (_, text) => leftOver(text), back: 1 },
-  { pattern: /^expected filter name/, words: (_, text) => noFilter(text), back: 1 },
+  { pattern: /^expected "\|" before filter/, words: (_, text) => unexpectedText(text), back: 1 },
+  { pattern: /^expected filter name/, words: (_, text) => missingFilterName(text), back: 1 },
   { pattern: /^invalid value expression/, words: () => 'expected a value' },
   { pattern: /^illegal tag/, words: (_, text) => `expected \`{% for entry in list %}\`, got \`${text}\`` },
 ];
 
 function unknownTag(name: string): string {
-  const why = withheldTags.get(name);
-  if (why !== undefined) return `the tag \`${name}\` is not available here: ${why}`;
+  const reason = disabledTags.get(name);
+  if (reason !== undefined) return `the tag \`${name}\` is not available here: ${reason}`;
   const meant = closest(name, Object.keys(checking.tags));
   return `unknown tag \`${name}\`${meant === null ? '' : `, did you mean \`${meant}\`?`}`;
 }
 
-function leftOver(text: string): string {
+function unexpectedText(text: string): string {
   const rest = text.trim().split('\n', 1)[0] ?? '';
-  if (/^=(?!=)/.test(rest)) return 'expected `==` to compare; a single `=` only stands in `assign`';
+  if (/^=(?!=)/.test(rest)) return 'expected `==` to compare; a single `=` is only for `assign`';
   if (rest.startsWith('&&')) return 'expected `and` instead of `&&`';
   return `unexpected \`${rest}\`; expected \`|\` and a filter, or an operator such as \`==\``;
 }
 
-function noFilter(text: string): string {
+function missingFilterName(text: string): string {
   return text.startsWith('||') ? 'expected `or` instead of `||`' : 'expected a filter after `|`';
 }

@@ -1,4 +1,4 @@
-import { statuses } from '../model.ts';
+import { type Status, statuses } from '../model.ts';
 import { closest } from '../suggest.ts';
 import type { IsStrict } from './engine.ts';
 
@@ -27,16 +27,16 @@ const loopKeys = {
   last: any,
 };
 
-/** What `forloop` and `tablerowloop` have, inside of their tags. */
+/** What LiquidJS defines inside loops. */
 export const loopShapes: { readonly [name: string]: Shape } = {
   forloop: map(loopKeys),
   tablerowloop: map({ ...loopKeys, row: number, col: number, col0: number, col_first: any, col_last: any }),
 };
 
-/** One step of a path: a name, a place in a list, or null where it is known only when an event comes. */
+/** One step of a path: a key, an index, or null where it is known only when an event comes. */
 export type Step = string | number | null;
 
-/** What a step leads to, or null if there is no such thing. */
+/** What a step leads to, or null if it leads nowhere. */
 export function stepInto(shape: Shape, step: Step): Shape | null {
   if (shape.kind === 'any' || step === null) return any;
   if (step === 'size' && shape.kind !== 'number')
@@ -46,36 +46,35 @@ export function stepInto(shape: Shape, step: Step): Shape | null {
   return step === 'first' || step === 'last' || /^-?\d+$/.test(String(step)) ? shape.entry : null;
 }
 
-/** What a loop over a value gives: the entries of a list, pairs of an object, a text itself. */
+/** What a loop over a value goes through: the entries of a list, pairs of a map, a text as a whole. */
 export function entryOf(shape: Shape): Shape {
   if (shape.kind === 'list') return shape.entry;
   return shape.kind === 'text' ? text : any;
 }
 
-/** What is known of a value: what it is, and whether it comes with the event, so perhaps from a stranger. */
+/** What is known of a value: its shape, and where it comes from. */
 export interface Known {
   readonly shape: Shape;
-  readonly hostile: boolean;
-  /** It stands in `event.raw`, where anything may be missing. */
-  readonly sent: boolean;
+  /** People elsewhere may have written it: it comes with the event, or a notice quotes it from a tool's answer. */
+  readonly untrusted: boolean;
+  /** It is, or is part of, `event.raw`, where anything may be missing. */
+  readonly raw: boolean;
 }
+
+const untrustedNames: ReadonlySet<string> = new Set(['event', 'events', 'notice']);
+
+export const unknown: Known = { shape: any, untrusted: false, raw: false };
 
 export const neverStrict: IsStrict = () => false;
 
-/** What people elsewhere wrote is in these; a notice quotes what tools answered. */
-const fromOutside: ReadonlySet<string> = new Set(['event', 'events', 'notice']);
-
-export const unknown: Known = { shape: any, hostile: false, sent: false };
-
-/** The names that a template can use at one place. Those of a loop end with it; assigned ones stay. */
+/** The names that a template can use at one place. A loop's names end with it; assigned ones stay. */
 export class Scope {
   readonly #roots: ReadonlyMap<string, Shape>;
   readonly #assigned = new Map<string, Known>();
-  readonly #loops: Map<string, Known>[] = [];
-  readonly #sent = new Set<string>();
-  /** Names of values that have a `raw` of the sender's. */
-  readonly #events = new Set(['event', 'events']);
-
+  readonly #loops: ReadonlyMap<string, Known>[] = [];
+  /** Every name that ever stood for a value of `event.raw`, or for one that may have a `raw`. */
+  readonly #rawNames = new Set<unknown>();
+  readonly #untrustedNames = new Set<unknown>(['event', 'events']);
   #readsRaw = false;
 
   constructor(roots: ReadonlyMap<string, Shape>) {
@@ -83,34 +82,28 @@ export class Scope {
   }
 
   find(name: string): Known | null {
-    for (const loop of this.#loops.toReversed()) {
-      const known = loop.get(name);
-      if (known) return known;
-    }
-    return this.#assigned.get(name) ?? this.#root(name);
+    const loop = this.#loops.findLast((names) => names.has(name));
+    return loop?.get(name) ?? this.#assigned.get(name) ?? this.#findRoot(name);
   }
 
-  #root(name: string): Known | null {
+  #findRoot(name: string): Known | null {
     const shape = this.#roots.get(name);
-    return shape ? { shape, hostile: fromOutside.has(name), sent: false } : null;
+    return shape ? { shape, untrusted: untrustedNames.has(name), raw: false } : null;
   }
 
   names(): string[] {
-    return [
-      ...this.#roots.keys(),
-      ...this.#assigned.keys(),
-      ...this.#loops.flatMap((loop) => [...loop.keys()]),
-    ];
+    return [this.#roots, this.#assigned, ...this.#loops].flatMap((names) => Array.from(names.keys()));
   }
 
   assign(name: string, known: Known): void {
     this.#assigned.set(name, known);
-    this.#note(name, known);
+    this.#remember(name, known);
   }
 
-  within(loop: Map<string, Known>, visit: () => void): void {
-    for (const [name, known] of loop) this.#note(name, known);
-    this.#loops.push(loop);
+  /** Visits the body of a loop, where `names` exist. */
+  within(names: ReadonlyMap<string, Known>, visit: () => void): void {
+    for (const [name, known] of names) this.#remember(name, known);
+    this.#loops.push(names);
     visit();
     this.#loops.pop();
   }
@@ -119,24 +112,27 @@ export class Scope {
     this.#readsRaw = true;
   }
 
-  #note(name: string, { sent, hostile }: Known): void {
-    if (sent) this.#sent.add(name);
-    if (hostile) this.#events.add(name);
+  #remember(name: string, { raw, untrusted }: Known): void {
+    if (raw) this.#rawNames.add(name);
+    if (untrusted) this.#untrustedNames.add(name);
   }
 
-  /** For a whole template that was seen. Most read nothing that may be missing, and share one answer. */
+  /**
+   * How to render the template, once all of it was visited: only what is inside `event.raw` may turn out to be
+   * missing. Most templates read nothing of that and share one answer, which keeps large configs small.
+   */
   isStrict(): IsStrict {
     if (!this.#readsRaw) return neverStrict;
-    const sent = new Set<unknown>(this.#sent);
-    const events = new Set<unknown>(this.#events);
+    const rawNames = this.#rawNames;
+    const untrusted = this.#untrustedNames;
     return ([root, ...rest]) =>
-      rest.length > 0 && (sent.has(root) || (rest.includes('raw') && events.has(root)));
+      rest.length > 0 && (rawNames.has(root) || (rest.includes('raw') && untrusted.has(root)));
   }
 }
 
 /**
- * Says of a path which step leads nowhere, and what was probably meant. `within` is what is known of the value before
- * that step, null where the first name itself is unknown.
+ * Says that the step `at` of a path leads nowhere, and what was probably meant. `within` is what the steps before it
+ * lead to, null where the first name itself is unknown.
  */
 export function unknownVariable(
   path: readonly Step[],
@@ -149,43 +145,43 @@ export function unknownVariable(
   if (within === null) return `unknown variable \`${name}\`${rootHint(step, scope)}`;
   const parent = nameOf(path.slice(0, at));
   if (within.kind === 'list')
-    return `\`${parent}\` is a list without \`${step}\`; go through it with \`{% for entry in ${parent} %}\``;
-  if (within.kind !== 'map') return `\`${parent}\` is a ${within.kind} and has no \`${step}\``;
+    return `\`${parent}\` is a list without \`${step}\`; loop over it with \`{% for entry in ${parent} %}\``;
+  if (within.kind !== 'map')
+    return `\`${parent}\` is ${within.kind === 'text' ? 'text' : 'a number'} and has no \`${step}\``;
   return `unknown variable \`${name}\`${keyHint(parent, step, [...within.keys.keys()])}`;
 }
 
-const ofDigests = '; it is there only in actions with `digest`, in what they say and not in where that goes';
+function nameOf(path: readonly Step[]): string {
+  return path
+    .map((step, index) => {
+      if (step === null) return '[…]';
+      if (typeof step === 'number') return `[${step}]`;
+      return index === 0 ? step : `.${step}`;
+    })
+    .join('');
+}
 
 function rootHint(name: string, scope: Scope): string {
-  if ((statuses as readonly string[]).includes(name)) return `; a text needs quotes: \`"${name}"\``;
-  if (name === 'events' && !scope.names().includes('notice')) return ofDigests;
-  if (name === 'notice') return '; it is there in the actions of alerts';
-  if (name === 'forloop') return '; it is there inside of `for`';
-  const inside = scope.names().find((root) => {
+  if (statuses.includes(name as Status)) return `; text needs quotes: \`"${name}"\``;
+  if (name === 'events' && !scope.names().includes('notice'))
+    return '; it is available only in actions with `digest`, and not in the keys that say where the message goes';
+  if (name === 'notice') return '; it is available only in the actions of alerts';
+  if (name === 'forloop') return '; it is available only inside `for`';
+  const parent = scope.names().find((root) => {
     const shape = scope.find(root)?.shape;
     return shape?.kind === 'map' && shape.keys.has(name);
   });
-  const meant = inside === undefined ? closest(name, scope.names()) : `${inside}.${name}`;
-  return meant === null ? `; there are ${list(scope.names())}` : `, did you mean \`${meant}\`?`;
+  const meant = parent === undefined ? closest(name, scope.names()) : `${parent}.${name}`;
+  return meant === null ? `; there are ${inCode(scope.names())}` : `, did you mean \`${meant}\`?`;
 }
 
-function keyHint(parent: string, key: string, known: readonly string[]): string {
-  const meant = closest(key, known);
+function keyHint(parent: string, key: string, keys: readonly string[]): string {
+  const meant = closest(key, keys);
   if (meant !== null) return `, did you mean \`${parent}.${meant}\`?`;
   if (parent === 'event')
-    return `; what else the service sends is in \`event.raw\`, such as \`event.raw.${key}\``;
+    return `; other fields that the service sends are in \`event.raw\`, such as \`event.raw.${key}\``;
   if (parent === 'test') return `; no entry of the catalog has \`${key}\``;
-  return `; \`${parent}\` has ${list(known)}`;
+  return `; \`${parent}\` has ${inCode(keys)}`;
 }
 
-const list = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ');
-
-function nameOf(path: readonly Step[]): string {
-  return path.map((step, index) => stepText(step, index)).join('');
-}
-
-function stepText(step: Step, index: number): string {
-  if (step === null) return '[…]';
-  if (typeof step === 'number') return `[${step}]`;
-  return index === 0 ? step : `.${step}`;
-}
+const inCode = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ');

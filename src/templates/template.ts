@@ -1,20 +1,37 @@
-import { LiquidError, Output, type Template, toValue, toValueSync } from 'liquidjs';
+import { LiquidError, Output, toValue, toValueSync } from 'liquidjs';
 import type { Medium } from '../connector.ts';
 import { mapLeaves } from '../json.ts';
 import { memo } from '../memo.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
-import { check } from './check.ts';
+import { check, type PlacedFault } from './check.ts';
 import type { AnyTemplateData } from './data.ts';
-import { checking, escapeAt, outlineOf, type Place, printing, Rendering, type Site } from './engine.ts';
+import { checking, escapeAt, type IsStrict, outlineOf, type Place, printing, Rendering } from './engine.ts';
 import { neverStrict } from './scope.ts';
-import { type Vocabulary, type Words, wordsFor } from './vocabulary.ts';
+import { type Names, namesFor, type Vocabulary } from './vocabulary.ts';
 
-/** A fault in one string of an action. Lines and columns count from 1 inside of that string. */
-export interface TemplateFault {
+/** A fault in one string of an action. Lines and columns count from 1 inside that string. */
+export interface TemplateFault extends PlacedFault {
   readonly path: readonly (string | number)[];
-  readonly line: number;
-  readonly column: number;
-  readonly message: string;
+}
+
+/**
+ * Compiles every string under a key that has a medium, however deep, as a Liquid template. Other keys stay as they
+ * are. `fields` is null where there are faults.
+ */
+export function compileFields(
+  fields: JsonMap,
+  media: { readonly [key: string]: Medium | undefined },
+  vocabulary: Vocabulary,
+): { readonly fields: CompiledFields | null; readonly faults: readonly TemplateFault[] } {
+  const faults: TemplateFault[] = [];
+  const namesOf = namesFor(vocabulary);
+  const parts = Object.entries(fields).map(([key, value]): [string, Part] => {
+    const medium = media[key];
+    if (medium === undefined) return [key, constant(value)];
+    const report = (fault: TemplateFault) => faults.push({ ...fault, path: [key, ...fault.path] });
+    return [key, compilePart(value, { medium, names: namesOf(key), report, path: [], action: fields })];
+  });
+  return { fields: faults.length > 0 ? null : new CompiledFields(Object.fromEntries(parts)), faults };
 }
 
 /** The keys of an action with their templates rendered, or why one failed. */
@@ -28,7 +45,7 @@ export class CompiledFields {
     this.#parts = parts;
   }
 
-  /** All keys with their templates rendered, or only some; a key that the action does not have is left out. */
+  /** Renders all keys, or only some. A key that the action does not have is left out. */
   render(data: AnyTemplateData, keys: readonly string[] = Object.keys(this.#parts)): Rendered {
     const fields: Record<string, Json> = {};
     for (const key of keys) {
@@ -36,71 +53,48 @@ export class CompiledFields {
       try {
         fields[key] = this.#parts[key]?.render(data) ?? null;
       } catch (error) {
-        return { fault: `The template of "${key}" failed: ${explainRenderFault(error)}.` };
+        return { fault: `The template of "${key}" failed: ${explainRenderError(error)}.` };
       }
     }
     return { fields };
   }
 }
 
-/**
- * Compiles every string under a key that has a medium, however deep, as a Liquid template; other keys stay as they
- * are. What is compiled in spite of faults renders to its first one.
- */
-export function compileFields(
-  fields: JsonMap,
-  media: { readonly [key: string]: Medium | undefined },
-  vocabulary: Vocabulary,
-): { readonly fields: CompiledFields; readonly faults: readonly TemplateFault[] } {
-  const faults: TemplateFault[] = [];
-  const wordsOf = wordsFor(vocabulary);
-  const parts = Object.entries(fields).map(([key, value]): [string, Part] => {
-    const medium = media[key];
-    if (medium === undefined) return [key, constant(value)];
-    const report = (fault: TemplateFault) => faults.push({ ...fault, path: [key, ...fault.path] });
-    return [key, compilePart(value, { medium, words: wordsOf(key), report, path: [], action: fields })];
-  });
-  return { fields: new CompiledFields(Object.fromEntries(parts)), faults };
-}
-
 /** A value of an action, compiled. */
-export interface Part {
-  /** Without templates inside, so always the same value. */
+interface Part {
+  /** It has no templates inside, so it always renders to the same value. */
   readonly constant: boolean;
-  /** The value to send. Throws what explainRenderFault explains. */
+  /** Throws errors for explainRenderError. */
   render(data: AnyTemplateData): Json;
 }
 
-export interface Setting extends Place {
-  readonly words: Words;
+interface Source extends Place {
+  readonly names: Names;
   readonly report: (fault: TemplateFault) => void;
 }
 
-function compilePart(value: Json, setting: Setting): Part {
+function compilePart(value: Json, source: Source): Part {
   if (typeof value === 'string')
-    return startsTag.test(value) ? compileTemplate(value, setting) : constant(value);
-  if (Array.isArray(value)) return compileList(value as readonly Json[], setting);
-  return isMap(value) ? compileMap(value, setting) : constant(value);
+    return startsTag.test(value) ? compileTemplate(value, source) : constant(value);
+  if (Array.isArray(value)) return compileList(value as readonly Json[], source);
+  return isMap(value) ? compileMap(value, source) : constant(value);
 }
 
 const startsTag = /\{[{%]/;
 
 const constant = (value: Json): Part => ({ constant: true, render: () => value });
 
-const inside = (setting: Setting, step: string | number): Setting => ({
-  ...setting,
-  path: [...setting.path, step],
-});
+const at = (source: Source, step: string | number): Source => ({ ...source, path: [...source.path, step] });
 
-function compileList(list: readonly Json[], setting: Setting): Part {
-  const parts = list.map((entry, index) => compilePart(entry, inside(setting, index)));
+function compileList(list: readonly Json[], source: Source): Part {
+  const parts = list.map((entry, index) => compilePart(entry, at(source, index)));
   if (parts.every((part) => part.constant)) return constant(list);
   return { constant: false, render: (data) => parts.map((part) => part.render(data)) };
 }
 
-function compileMap(map: JsonMap, setting: Setting): Part {
+function compileMap(map: JsonMap, source: Source): Part {
   const parts = Object.entries(map).map(
-    ([key, entry]) => [key, compilePart(entry, inside(setting, key))] as const,
+    ([key, entry]) => [key, compilePart(entry, at(source, key))] as const,
   );
   if (parts.every(([, part]) => part.constant)) return constant(map);
   return {
@@ -109,113 +103,70 @@ function compileMap(map: JsonMap, setting: Setting): Part {
   };
 }
 
-/** A string with templates in it, checked. */
-function compileTemplate(source: string, { medium, words, path, action, report }: Setting): Part {
+/** A string with templates in it. Where there are faults, the part is never rendered; see compileFields. */
+function compileTemplate(text: string, { medium, path, action, names, report }: Source): Part {
   const place: Place = { medium, path, action };
-  const { faults, isStrict } = check(source, place, words.roots);
+  const { faults, isStrict } = check(text, place, names.roots);
   for (const fault of faults) report({ ...fault, path });
-  const [first] = faults;
-  if (first) return new FaultyTemplate(first.message);
-  const output = medium.data === true && path.length > 0 ? soleOutput(source) : null;
-  const compile = (site: Site) => (output ? new ValueTemplate(output, site) : new TextTemplate(source, site));
-  const site: Site = { ...place, isStrict };
-  const fault = faultOf(compile({ ...site, isStrict: neverStrict }), words.sample);
+  if (faults.length > 0) return constant(text);
+  const output = medium.data === true && path.length > 0 ? soleOutput(text) : null;
+  const render = output ? valueRenderer(output, place) : textRenderer(text, place);
+  const fault = sampleFault(render, names.sample);
   if (fault) report({ ...fault, path });
-  return compile(site);
+  return { constant: false, render: (data) => render(data, isStrict) };
 }
 
-/** The one `{{ … }}` that a string is made of, or null where there is anything else. */
-function soleOutput(source: string): Output | null {
-  const [template, ...more] = checking.parse(source);
+/** The one `{{ … }}` that a string consists of, or null where there is anything else. */
+function soleOutput(text: string): Output | null {
+  const [template, ...more] = checking.parse(text);
   return template instanceof Output && more.length === 0 ? template : null;
 }
 
-/**
- * What is wrong with rendering sample data, whatever is missing taken as null: loops that are too long, say, are found
- * now and not when an event comes.
- */
-function faultOf(part: Part, sample: AnyTemplateData) {
+type Render = (data: AnyTemplateData, isStrict: IsStrict) => Json;
+
+/** Rules often share a template. Sharing what was parsed keeps a large config small, and deciding fast. */
+const parse = memo(1000, (text) => printing.parse(text));
+
+function textRenderer(source: string, place: Place): Render {
+  const templates = parse(source);
+  const { medium, path } = place;
+  return (data, isStrict) => {
+    const text = printing.renderSync(templates, new Rendering(data, place, isStrict)) as string;
+    return medium.join ? medium.join(outlineOf(text), path) : text;
+  };
+}
+
+/** Renders to a value as data. Text in it is escaped all the same, because it may come with the event. */
+function valueRenderer(output: Output, place: Place): Render {
+  return (data, isStrict) => {
+    const value: unknown = toValueSync(output.value.value(new Rendering(data, place, isStrict)));
+    return mapLeaves(toValue(value), (leaf, within) => {
+      if (typeof leaf === 'string') return escapeAt({ ...place, path: [...place.path, ...within()] }, leaf);
+      if (typeof leaf === 'number') return Number.isFinite(leaf) ? leaf : null;
+      return typeof leaf === 'boolean' ? leaf : null;
+    });
+  };
+}
+
+/** Renders sample data, lenient about what is missing, to find now what would fail for any event: long loops, say. */
+function sampleFault(render: Render, sample: AnyTemplateData): PlacedFault | null {
   try {
-    part.render(sample);
+    render(sample, neverStrict);
     return null;
   } catch (error) {
-    return { ...placeOfRenderFault(error), message: explainRenderFault(error) };
+    const [line = 1, column = 1] = LiquidError.is(error) ? error.token.getPosition() : [];
+    return { line, column, message: explainRenderError(error) };
   }
 }
 
-/** Rules often share a template. Sharing what was parsed keeps a large config small, and fast to decide by. */
-const parse = memo(1000, (source) => printing.parse(source));
-
-class TextTemplate implements Part {
-  readonly constant = false;
-  readonly #templates: Template[];
-  readonly #site: Site;
-
-  constructor(source: string, site: Site) {
-    this.#templates = parse(source);
-    this.#site = site;
-  }
-
-  render(data: AnyTemplateData): Json {
-    const text = printing.renderSync(this.#templates, new Rendering(data, this.#site)) as string;
-    const { medium, path } = this.#site;
-    return medium.join ? medium.join(outlineOf(text), path) : text;
-  }
-}
-
-class ValueTemplate implements Part {
-  readonly constant = false;
-  readonly #output: Output;
-  readonly #site: Site;
-
-  constructor(output: Output, site: Site) {
-    this.#output = output;
-    this.#site = site;
-  }
-
-  render(data: AnyTemplateData): Json {
-    const value: unknown = toValueSync(this.#output.value.value(new Rendering(data, this.#site)));
-    return escaped(toValue(value), this.#site);
-  }
-}
-
-/** A value as data; its texts are escaped all the same, for they may come from a stranger. */
-function escaped(value: unknown, place: Place): Json {
-  return mapLeaves(value, (leaf, within) => {
-    if (typeof leaf === 'string') return escapeAt({ ...place, path: [...place.path, ...within()] }, leaf);
-    if (typeof leaf === 'number') return Number.isFinite(leaf) ? leaf : null;
-    return typeof leaf === 'boolean' ? leaf : null;
-  });
-}
-
-/** What a checked config never sends; a stored one that an older version had accepted might. */
-class FaultyTemplate implements Part {
-  readonly constant = false;
-  readonly #message: string;
-
-  constructor(message: string) {
-    this.#message = message;
-  }
-
-  render(): Json {
-    throw new Error(this.#message);
-  }
-}
-
-/** Why a template failed for an event, in plain words, without a full stop. */
-function explainRenderFault(error: unknown): string {
+/** Why a template failed for an event, without a full stop. */
+function explainRenderError(error: unknown): string {
   const cause = causeOf(error);
   const { variableName } = cause as { variableName?: string };
   if (variableName !== undefined) {
-    return `\`${variableName}\` is not in what the service sent; to do without it, write \`{{ ${variableName} | default: "" }}\``;
+    return `\`${variableName}\` is not in what the service sent; if it may be missing, write \`{{ ${variableName} | default: "" }}\``;
   }
   return cause instanceof Error ? cause.message.replace(/, line:\d+, col:\d+$/, '') : String(cause);
-}
-
-/** Line and column of the tag or output that failed, from 1. */
-function placeOfRenderFault(error: unknown): { readonly line: number; readonly column: number } {
-  const [line = 1, column = 1] = LiquidError.is(error) ? error.token.getPosition() : [];
-  return { line, column };
 }
 
 function causeOf(error: unknown): unknown {

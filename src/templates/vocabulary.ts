@@ -1,27 +1,27 @@
 import type { AnyTemplateData, EventData, NoticeData, TemplateData } from './data.ts';
 import { any, map, number, type Shape, text } from './scope.ts';
 
-/** What templates may name, besides what every event brings. */
+/** Which names the templates of an action may use. */
 export interface Vocabulary {
   /** The keys that any entry of the catalog has. */
   readonly test: ReadonlySet<string>;
-  /** What a message tells of; one event unless told. */
+  /** What a message is about; one event by default. */
   readonly subject?: 'event' | DigestSubject | 'notice';
 }
 
 export interface DigestSubject {
   /** The most events of one message. */
   readonly digestOf: number;
-  /** The action's keys that say where the message goes: decided as each event comes, so they know only that event. */
+  /** The keys that say where the message goes. They are rendered as each event comes, so they know only that event. */
   readonly placeKeys: ReadonlySet<string>;
-  /** Of `event` and `test` only these (`status`, `test.team`) are known; all that there are unless told. */
+  /** If given, the only keys of `event` and `test` that are known, such as `status` and `test.team`. */
   readonly agreed?: ReadonlySet<string>;
 }
 
-/** The names that a template starts with. */
-export interface Words {
+/** The names that a template may use from its start. */
+export interface Names {
   readonly roots: ReadonlyMap<string, Shape>;
-  /** The poorest event that there can be: whatever may be absent is. */
+  /** Data in which everything that may be missing is missing. */
   readonly sample: AnyTemplateData;
 }
 
@@ -65,24 +65,26 @@ const sampleNotice: NoticeData = {
   advice: 'Ask whether any candidate finished a test.',
 };
 
-/** The words for each key of an action. */
-export function wordsFor(vocabulary: Vocabulary): (key: string) => Words {
+/** The names for each key of an action. */
+export function namesFor(vocabulary: Vocabulary): (key: string) => Names {
   const { subject = 'event' } = vocabulary;
-  if (subject === 'notice') {
-    const words = noticeWords();
-    return () => words;
-  }
-  const words = eventWords(vocabulary);
-  if (subject === 'event') return () => words;
-  const together = digestWords(words, subject);
-  return (key) => (subject.placeKeys.has(key) ? words : together);
+  if (subject === 'notice') return () => noticeNames;
+  const names = eventNames(vocabulary);
+  if (subject === 'event') return () => names;
+  const ofDigest = digestNames(names, subject);
+  return (key) => (subject.placeKeys.has(key) ? names : ofDigest);
 }
 
-type EventWords = Words & { readonly sample: TemplateData };
+type EventNames = Names & { readonly sample: TemplateData };
 
 const common = { rule: map({ name: text }), now: text };
 
-function eventWords({ test: keys }: Vocabulary): EventWords {
+const noticeNames: Names = {
+  roots: new Map(Object.entries({ notice: map(noticeKeys), ...common })),
+  sample: { notice: sampleNotice, rule: { name: 'alerts.silence' }, now: sampleEvent.receivedAt },
+};
+
+function eventNames({ test: keys }: Vocabulary): EventNames {
   const testShape = map({ ...Object.fromEntries([...keys].map((key) => [key, any])), id: number });
   const test = { ...Object.fromEntries([...keys].map((key) => [key, null])), id: sampleEvent.testId };
   return {
@@ -91,8 +93,8 @@ function eventWords({ test: keys }: Vocabulary): EventWords {
   };
 }
 
-/** The sample has as many events as there can be: loops that are too long for them are found now. */
-function digestWords({ roots, sample }: EventWords, { digestOf, agreed }: DigestSubject): Words {
+/** The sample has as many events as there can be, so that loops that are too long for them are found. */
+function digestNames({ roots, sample }: EventNames, { digestOf, agreed }: DigestSubject): Names {
   const test = roots.get('test') ?? any;
   const events: Shape = { kind: 'list', entry: map({ ...eventKeys, test }) };
   const entries = Array.from({ length: digestOf }, () => ({ ...sample.event, test: sample.test }));
@@ -100,7 +102,7 @@ function digestWords({ roots, sample }: EventWords, { digestOf, agreed }: Digest
   return { roots: new Map([...known, ['events', events]]), sample: { ...sample, events: entries } };
 }
 
-/** One test has one entry in the catalog: events that agree in it agree in all of that. */
+/** Events of the same test have the same catalog entry. */
 function agreedShapes(test: Shape, agreed: ReadonlySet<string>): [string, Shape][] {
   const isSameTest = agreed.has('testId') || agreed.has('test.id');
   const keysOf = (prefix: string) =>
@@ -113,11 +115,4 @@ function agreedShapes(test: Shape, agreed: ReadonlySet<string>): [string, Shape]
     ['event', map(Object.fromEntries(event))],
     ['test', isSameTest ? test : ofTest],
   ];
-}
-
-function noticeWords(): Words {
-  return {
-    roots: new Map(Object.entries({ notice: map(noticeKeys), ...common })),
-    sample: { notice: sampleNotice, rule: { name: 'alerts.silence' }, now: sampleEvent.receivedAt },
-  };
 }

@@ -11,8 +11,8 @@ import { dataOf, vocabulary } from '../templates/tools.ts';
 function messageOf(connector: AnyConnector, action: JsonMap, candidateId: string, raw: JsonMap = {}) {
   const { fields, faults } = compileFields(action, connector.templates, vocabulary);
   expect(faults).toEqual([]);
-  const rendered = fields.render(dataOf({ candidateId, raw }));
-  if ('fault' in rendered) throw new Error(rendered.fault);
+  const rendered = fields?.render(dataOf({ candidateId, raw }));
+  if (!rendered || 'fault' in rendered) throw new Error(rendered?.fault);
   const context = { deliveryId: 'd-1', subject: { kind: 'event', event: {} } } as never;
   const from = 'hiring@example.com';
   return connector.compose(connector.action.parse(rendered.fields), context, { from });
@@ -189,7 +189,7 @@ describe("a webhook's body that is text", () => {
     const action = { headers, body: 'id={{ event.candidateId | url_encode }}' };
     const { faults } = compileFields(action, webhook.templates, vocabulary);
     expect(faults).toMatchObject([
-      { column: 27, message: expect.stringContaining('leave `url_encode` out') },
+      { column: 27, message: expect.stringContaining('leave out `url_encode`') },
     ]);
   });
 

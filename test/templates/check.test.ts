@@ -2,7 +2,7 @@ import { describe, expect, test as it } from 'vitest';
 import { plain } from '../../src/connector.ts';
 import { compileFields } from '../../src/templates/template.ts';
 import type { Vocabulary } from '../../src/templates/vocabulary.ts';
-import { dataOf, digest as inDigest, faultsOf, html, vocabulary } from './tools.ts';
+import { digest as inDigest, faultsOf, html, vocabulary } from './tools.ts';
 
 const digest = { ...vocabulary, subject: inDigest };
 
@@ -28,19 +28,19 @@ describe('what the check finds', () => {
     ['{{ rule.description }}', '1:4 unknown variable `rule.description`; `rule` has `name`'],
     [
       '{{ event.score }}',
-      '1:4 unknown variable `event.score`; what else the service sends is in `event.raw`, such as `event.raw.score`',
+      '1:4 unknown variable `event.score`; other fields that the service sends are in `event.raw`, such as `event.raw.score`',
     ],
-    ['{{ event.status.text }}', '1:4 `event.status` is a text and has no `text`'],
+    ['{{ event.status.text }}', '1:4 `event.status` is text and has no `text`'],
     ['{{ event.testId.size }}', '1:4 `event.testId` is a number and has no `size`'],
     [
       '{% if event.status == Completed %}{% endif %}',
-      '1:23 unknown variable `Completed`; a text needs quotes: `"Completed"`',
+      '1:23 unknown variable `Completed`; text needs quotes: `"Completed"`',
     ],
     [
       '{{ events.size }}',
-      '1:4 unknown variable `events`; it is there only in actions with `digest`, in what they say and not in where that goes',
+      '1:4 unknown variable `events`; it is available only in actions with `digest`, and not in the keys that say where the message goes',
     ],
-    ['{{ forloop.index }}', '1:4 unknown variable `forloop`; it is there inside of `for`'],
+    ['{{ forloop.index }}', '1:4 unknown variable `forloop`; it is available only inside `for`'],
     [
       '{{ event.status | append: foo }}',
       '1:27 unknown variable `foo`; there are `event`, `test`, `rule`, `now`',
@@ -52,7 +52,7 @@ describe('what the check finds', () => {
     ],
     [
       '{% cycle event.foo, now %}',
-      '1:10 unknown variable `event.foo`; what else the service sends is in `event.raw`, such as `event.raw.foo`',
+      '1:10 unknown variable `event.foo`; other fields that the service sends are in `event.raw`, such as `event.raw.foo`',
     ],
     [
       '{% case foo %}{% when 1 %}{% endcase %}',
@@ -82,7 +82,7 @@ describe('what the check finds', () => {
       '1:16 the filter `where_exp` is not available here: its expression could not be checked before an event comes',
     ],
     ['{{ "a" | append }}', '1:10 the filter `append` needs an argument: `append: …`'],
-    ['{{ now | date: "%Y-%Q" }}', '1:16 a date has no `%Q`'],
+    ['{{ now | date: "%Y-%Q" }}', '1:16 a date format has no `%Q`'],
     [
       '{{ now | date: "%H", "Europe/Zagrb" }}',
       '1:22 unknown time zone `Europe/Zagrb`, did you mean `Europe/Zagreb`?',
@@ -96,18 +96,24 @@ describe('what the check finds', () => {
     ['x {% if event.status', '1:3 `{%` is not closed; `%}` is missing'],
     ['{% if event.status %}x', '1:1 `{% if event.status %}` is not closed; `{% endif %}` is missing'],
     ['{% raw %}x', '1:10 `{% raw %}` is not closed; `{% endraw %}` is missing'],
-    ['x{% endif %}', '1:2 `{% endif %}` belongs to no tag that is open here'],
+    ['x{% endif %}', '1:2 `{% endif %}` does not belong to any open tag'],
     ['{% iff x %}', '1:1 unknown tag `iff`, did you mean `if`?'],
-    ['{% include "/etc/passwd" %}', '1:1 the tag `include` is not available here: a template stands alone'],
-    ['{% render "package.json" %}', '1:1 the tag `render` is not available here: a template stands alone'],
-    ['{% layout "x" %}', '1:1 the tag `layout` is not available here: a template stands alone'],
+    [
+      '{% include "/etc/passwd" %}',
+      '1:1 the tag `include` is not available here: a template cannot use other templates',
+    ],
+    [
+      '{% render "package.json" %}',
+      '1:1 the tag `render` is not available here: a template cannot use other templates',
+    ],
+    ['{% layout "x" %}', '1:1 the tag `layout` is not available here: a template cannot use other templates'],
     [
       '{% increment event %}',
       '1:1 the tag `increment` is not available here: count with `forloop.index` or `assign`',
     ],
     [
       '{% if event.status = "Completed" %}{% endif %}',
-      '1:20 expected `==` to compare; a single `=` only stands in `assign`',
+      '1:20 expected `==` to compare; a single `=` is only for `assign`',
     ],
     ['{% if event.status == "a" || event.testId == 1 %}{% endif %}', '1:27 expected `or` instead of `||`'],
     [
@@ -123,7 +129,7 @@ describe('what the check finds', () => {
     // What only trying it out shows
     [
       '{% for i in (1..1000000000) %}{% endfor %}',
-      '1:1 it makes or goes through more than 4,000,000 characters or list entries',
+      '1:1 the template reads or makes more than 4,000,000 characters or list entries',
     ],
   ])('%s', (template, found) => {
     expect(faultsOf(template).map(({ line, column, message }) => `${line}:${column} ${message}`)).toEqual([
@@ -135,29 +141,33 @@ describe('what the check finds', () => {
   const lines = (...texts: string[]) => `{% liquid\n${texts.join('\n')}\n%}`;
 
   it.each([
-    ['characters', `a\n${'b'.repeat(499_999)}{{ now }}`, '2:499999 it is longer than 500,000 characters'],
-    ['outputs', `\n${'{{ now }}'.repeat(2001)}`, '2:18001 it has more than 2,000 tags and outputs'],
-    ['lines', lines('echo now\n'.repeat(2000)), '2001:1 it has more than 2,000 tags and outputs'],
-    ['nested tags', nested(51), '1:601 its tags are more than 50 deep inside each other'],
+    [
+      'characters',
+      `a\n${'b'.repeat(499_999)}{{ now }}`,
+      '2:499999 the template is longer than 500,000 characters',
+    ],
+    ['outputs', `\n${'{{ now }}'.repeat(2001)}`, '2:18001 the template has more than 2,000 tags and outputs'],
+    ['lines', lines('echo now\n'.repeat(2000)), '2001:1 the template has more than 2,000 tags and outputs'],
+    ['nested tags', nested(51), '1:601 the tags are nested more than 50 levels deep'],
     [
       'nested lines',
       lines('if now\n'.repeat(50), 'endif\n'.repeat(50)),
-      '51:1 its tags are more than 50 deep inside each other',
+      '51:1 the tags are nested more than 50 levels deep',
     ],
     [
       'lines within a line',
       `{% ${'liquid '.repeat(51)}echo now %}`,
-      '1:354 its tags are more than 50 deep inside each other',
+      '1:354 the tags are nested more than 50 levels deep',
     ],
     [
       'filters in one output',
       `a {{ now${' | upcase'.repeat(500)} }}`,
-      '1:3 a tag or output of it is longer than 4,000 characters',
+      '1:3 this tag or output is longer than 4,000 characters',
     ],
     [
       'entries of a range that is gone through again and again',
       '{% assign r = (1..3900000) %}\n{% for i in (1..20) %}{% if r contains 0 %}{% endif %}{% endfor %}',
-      '2:29 it makes or goes through more than 4,000,000 characters or list entries',
+      '2:29 the template reads or makes more than 4,000,000 characters or list entries',
     ],
   ])('is that there are too many %s', (_, template, found) => {
     const [fault, ...more] = faultsOf(template);
@@ -224,7 +234,7 @@ describe('what the check finds', () => {
       faultsOf('{% for one in events %}{{ one.stats }}{% endfor %}{{ events.status }}', plain, digest),
     ).toMatchObject([
       { message: 'unknown variable `one.stats`, did you mean `one.status`?' },
-      { message: '`events` is a list without `status`; go through it with `{% for entry in events %}`' },
+      { message: '`events` is a list without `status`; loop over it with `{% for entry in events %}`' },
     ]);
   });
 
@@ -270,7 +280,7 @@ describe('what the check finds', () => {
       { message: 'unknown variable `event`; there are `notice`, `rule`, `now`' },
     ]);
     expect(faultsOf('{{ notice.detail }}')).toMatchObject([
-      { message: 'unknown variable `notice`; it is there in the actions of alerts' },
+      { message: 'unknown variable `notice`; it is available only in the actions of alerts' },
     ]);
     expect(faultsOf('{{ notice.detail | raw }}', html, alert)).toHaveLength(1);
   });
@@ -280,14 +290,14 @@ describe('what the check finds', () => {
     const of = (digestOf: number) => ({ ...vocabulary, subject: { ...inDigest, digestOf } });
     expect(faultsOf(square, plain, of(100))).toEqual([]);
     expect(faultsOf(square, plain, of(1000))).toMatchObject([
-      { message: expect.stringContaining('its loops take more than') },
+      { message: expect.stringContaining('the loops take more than') },
     ]);
   });
 });
 
 describe('escaping that would be switched off or done twice', () => {
   const hostile =
-    '`raw` cannot be used on what comes with an event: it may be made to do harm where it is shown';
+    '`raw` cannot be used on a value that comes with an event: unescaped, it could do harm where it is shown';
   it.each([
     ['{{ event.candidateId | raw }}', [hostile]],
     ['{{ event.raw.x | upcase | raw }}', [hostile]],
@@ -297,7 +307,10 @@ describe('escaping that would be switched off or done twice', () => {
     ['{% for one in event.raw %}{{ one | raw }}{% endfor %}', [hostile]],
     ['{% capture x %}{{ event.candidateId }}{% endcapture %}{{ x | url_decode | raw }}', [hostile]],
     ['{{ test.name | raw }}', []],
-    ['{{ test.name | escape }}', ['leave `escape` out: values are escaped here anyway, and would be twice']],
+    [
+      '{{ test.name | escape }}',
+      ['leave out `escape`: values are escaped here anyway, so they would be escaped twice'],
+    ],
   ])('is found in %s', (template, messages) => {
     expect(faultsOf(template, html).map(({ message }) => message)).toEqual(messages);
   });
@@ -307,9 +320,8 @@ describe('escaping that would be switched off or done twice', () => {
   });
 });
 
-it('renders what is faulty to its fault', () => {
-  const { fields } = compileFields({ text: '{{ foo }}' }, { text: plain }, vocabulary);
-  expect(fields.render(dataOf())).toEqual({
-    fault: 'The template of "text" failed: unknown variable `foo`; there are `event`, `test`, `rule`, `now`.',
-  });
+it('compiles nothing where there are faults', () => {
+  const { fields, faults } = compileFields({ text: '{{ foo }}' }, { text: plain }, vocabulary);
+  expect(fields).toBe(null);
+  expect(faults).toHaveLength(1);
 });

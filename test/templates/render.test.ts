@@ -12,7 +12,9 @@ function fault(template: string, raw: { [key: string]: Json } = {}) {
 
 function compile(fields: Record<string, Json>, medium: Medium = plain) {
   const media = Object.fromEntries(Object.keys(fields).map((key) => [key, medium]));
-  return compileFields(fields, media, vocabulary).fields;
+  const { fields: compiled } = compileFields(fields, media, vocabulary);
+  if (!compiled) throw new Error('there are faults');
+  return compiled;
 }
 
 describe('what templates print', () => {
@@ -43,7 +45,7 @@ describe('what templates print', () => {
 
   it('leaves keys without a medium alone', () => {
     const { fields } = compileFields({ unfurl: '{{ not a template' }, {}, vocabulary);
-    expect(fields.render(dataOf())).toEqual({ fields: { unfurl: '{{ not a template' } });
+    expect(fields?.render(dataOf())).toEqual({ fields: { unfurl: '{{ not a template' } });
   });
 
   it('hands out what has no templates as it is, without a copy', () => {
@@ -162,7 +164,7 @@ describe('templates that fail for an event', () => {
     ['a field of an entry', '{% for one in event.raw.list %}{{ one.x }}{% endfor %}', 'one.x'],
   ])('say which the service did not send: %s', (_, template, name) => {
     expect(fault(template, { list: [{}] })).toEqual({
-      fault: `The template of "text" failed: \`${name}\` is not in what the service sent; to do without it, write \`{{ ${name} | default: "" }}\`.`,
+      fault: `The template of "text" failed: \`${name}\` is not in what the service sent; if it may be missing, write \`{{ ${name} | default: "" }}\`.`,
     });
   });
 
@@ -171,12 +173,12 @@ describe('templates that fail for an event', () => {
       '{% for a in event.raw.list %}{% for b in event.raw.list %}{% for c in event.raw.list %}x{% endfor %}{% endfor %}{% endfor %}';
     const list = Array.from({ length: 100 }, (_, index) => index);
     expect(fault(nested, { list })).toEqual({
-      fault: `The template of "text" failed: its loops take more than ${maxSteps.toLocaleString('en')} steps.`,
+      fault: `The template of "text" failed: the loops take more than ${maxSteps.toLocaleString('en')} steps.`,
     });
   });
 
   const tooMuch =
-    'The template of "text" failed: it makes or goes through more than 4,000,000 characters or list entries.';
+    'The template of "text" failed: the template reads or makes more than 4,000,000 characters or list entries.';
 
   it.each([
     ['a range', '{% for a in (1..event.raw.n) %}{% endfor %}'],
@@ -201,7 +203,7 @@ describe('templates that go through long lists again and again', () => {
   const list = Array.from({ length: 6000 }, (_, index) => `v${index}`);
   const raw = { list, map: Object.fromEntries(list.map((key) => [key, 1])), text: 'x'.repeat(60_000) };
   const again = (body: string) => `{% for i in (1..20000) %}${body}{% endfor %}`;
-  const tooMuch = 'goes through more than 4,000,000 characters or list entries';
+  const tooMuch = 'reads or makes more than 4,000,000 characters or list entries';
 
   it.each([
     ['{% if event.raw.list contains "a" %}{% endif %}'],

@@ -46,8 +46,7 @@ export function render(template: Json, data: AnyTemplateData = dataOf(), medium:
     { text: medium },
     { ...vocabulary, subject: 'events' in data ? digest : 'event' },
   );
-  if (faults.length > 0)
-    throw new Error(`The check found: ${faults.map(({ message }) => message).join('; ')}`);
+  if (!fields) throw new Error(`The check found: ${faults.map(({ message }) => message).join('; ')}`);
   const rendered = fields.render(data);
   if ('fault' in rendered) throw new Error(rendered.fault);
   return rendered.fields['text'] ?? null;

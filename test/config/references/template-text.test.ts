@@ -29,7 +29,7 @@ function print(template: string, value: string): unknown {
     { test: new Set(['id', 'name', 'owner', 'channel']) },
   );
   expect(faults).toEqual([]);
-  const rendered = fields.render(data);
+  const rendered = fields?.render(data) ?? { fault: 'not compiled' };
   return 'fields' in rendered ? rendered.fields['text'] : rendered;
 }
 
