@@ -1,35 +1,35 @@
 import { z } from 'zod';
+import type { LiveCheck } from './connector/outcomes.ts';
 import type { Outline } from './connector/texts.ts';
 import type { Json, JsonMap, Outcome, Receipt, Rejected, Retry } from './model.ts';
 import { Secret } from './secret.ts';
 
 /**
- * The contract that connectors meet. A connector is a plain object for one kind of tool. It makes one attempt and
+ * The contract of connectors. A connector is a plain object for one kind of tool. It makes one attempt and
  * says how it ended: no loops, no sleeps, no reading of the store. Expected failures are outcomes; a throw is a bug.
  */
 
 export { Secret };
 export { delivered, perhapsSinkWide, rejected, retry, sinkWide, unknown } from './connector/outcomes.ts';
-export { digestInShort, eventInShort, noticeInShort } from './connector/texts.ts';
-export { fetchFailure } from './connector/calls.ts';
-export { statedDelayMs } from './connector/calls.ts';
-export { httpFailure, WatchedFetch } from './connector/calls.ts';
+export { askAgain, failedCheck, passed, unansweredOutcome, withoutEffect } from './connector/outcomes.ts';
+export type { LiveCheck };
+export { fetchFailure, httpFailure, statedDelayMs, WatchedFetch } from './connector/calls.ts';
 export type { CallFailure, CallResult, HttpFailure } from './connector/calls.ts';
-export { filler, oneLine, slot } from './connector/texts.ts';
+export { digestInShort, eventInShort, filler, noticeInShort, oneLine, slot } from './connector/texts.ts';
 export type { Outline };
 export { masker, partsOfUrl } from './mask.ts';
 export { visible } from './visible.ts';
 
 /**
- * How a value becomes harmless in the place where a template prints it. `path` leads to the string inside of the
- * action's key, empty when the key holds the string itself; `action` has the keys beside it, as written.
+ * Makes a value harmless where a template prints it. `path` leads to the string within the action's key, and is empty
+ * when the key holds the string itself; `action` has all keys of the action, as written.
  */
 export type Escape = (value: string, path: readonly (string | number)[], action: JsonMap) => string;
 
 /** How one key of an action is rendered. Every string in it, however deep, is a template. */
 export interface Medium {
   readonly escape: Escape;
-  /** Puts a text together where it depends on what stands around a value what it could do there. */
+  /** Puts a text together where the text around a value decides what that value could do. */
   readonly join?: (outline: Outline, path: readonly (string | number)[]) => string;
   /** A nested string that is exactly one `{{ … }}` yields the value itself, so that a number stays a number. */
   readonly data?: boolean;
@@ -48,7 +48,7 @@ export interface EventData {
   readonly raw: { readonly [key: string]: Json };
 }
 
-/** What the connector has to tell of itself, as templates and connectors see it; see Notice in the model. */
+/** An alert about the connector itself, as templates and connectors see it; see Notice in the model. */
 export interface NoticeData {
   readonly alert: string;
   readonly sink: string | null;
@@ -59,7 +59,7 @@ export interface NoticeData {
   readonly advice: string;
 }
 
-/** What a message tells of: one event, all events of a digest in order of acceptance, or the connector itself. */
+/** What a message is about: one event, all events of a digest in order of acceptance, or the connector itself. */
 export type Subject =
   | { readonly kind: 'event'; readonly event: EventData }
   | { readonly kind: 'digest'; readonly events: readonly EventData[] }
@@ -98,26 +98,16 @@ export type Finding =
   /** Asking failed for now; ask again later. */
   | { readonly found: 'failed'; readonly failure: Retry };
 
-/** One line of `check --live`. */
-export interface LiveCheck {
-  readonly ok: boolean;
-  /** What was asked: "token valid", "may write to the sheet". */
-  readonly what: string;
-  readonly detail: string;
-  /** The fix to try; only where ok is false. */
-  readonly advice?: string;
-}
-
 /** A connector connected with a sink's options. */
 export interface Sink<Message> {
   deliver(request: AttemptRequest<Message>): Promise<Outcome>;
   /** One call for many deliveries, of a connector with `batch`: an outcome for each, in their order. */
   deliverMany?(requests: readonly AttemptRequest<Message>[]): Promise<Outcome[]>;
-  /** Asks for many with as few calls as it takes; goes with deliverMany. */
+  /** `find` for many deliveries with few calls; goes with deliverMany. */
   findMany?(requests: readonly AttemptRequest<Message>[]): Promise<Finding[]>;
   /** Asks the tool whether an earlier attempt of this delivery arrived. Absent where no tool can be asked. */
   find?(request: AttemptRequest<Message>): Promise<Finding>;
-  /** Asks everything that can be asked without sending. `messages`: what the rules would send here, as samples. */
+  /** Checks all that can be checked without sending. `messages`: samples of what the rules would send here. */
   check(messages: readonly Message[], signal: AbortSignal): Promise<LiveCheck[]>;
   close(): Promise<void>;
 }
@@ -151,7 +141,7 @@ export interface Connector<
   readonly defaultFields?: { readonly [kind in 'digest' | 'notice']: { readonly [key: string]: Json } };
   /** How many deliveries one call may carry, each with a message of its own; see Sink.deliverMany. */
   readonly batch?: { readonly max: number };
-  /** What else than the sink separates deliveries into lanes: the rendered fields that name the place. */
+  /** What separates the deliveries of a sink into lanes: the rendered fields that name the place. */
   lane?(fields: z.infer<Action>): string;
   /** The keys that `lane` reads; only these are rendered when an event is accepted. */
   readonly laneKeys?: readonly (keyof z.infer<Action> & string)[];
@@ -165,14 +155,14 @@ export interface Connector<
   connect(options: z.infer<Options>): Promise<Sink<Message>>;
 }
 
-/** Gives a connector its types without writing them twice. */
+/** Infers a connector's types. */
 export function defineConnector<Options extends z.ZodObject, Action extends z.ZodObject, Message>(
   connector: Connector<Options, Action, Message>,
 ): Connector<Options, Action, Message> {
   return connector;
 }
 
-// oxlint-disable-next-line no-explicit-any -- the registry holds connectors of every shape; each one is typed at home
+// oxlint-disable-next-line no-explicit-any -- the registry holds connectors of every shape; each is typed in its own file
 export type AnyConnector = Connector<any, any, any>;
 
 /** A credential in a sink's options: a non-empty string that prints masked. */

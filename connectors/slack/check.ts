@@ -1,7 +1,8 @@
+import { failedCheck, passed } from '../../src/connector.ts';
 import type { LiveCheck } from '../../src/connector.ts';
 import { type Call, type ChannelIds, type Failure, noChannelId } from './client.ts';
 import type { SlackMessage } from './message.ts';
-import { askedInVain, outcomeOf } from './outcomes.ts';
+import { outcomeOf } from './outcomes.ts';
 
 interface AuthTest {
   readonly team?: string;
@@ -84,13 +85,5 @@ async function checkChannel(
 const channelAdvice =
   "Check its name, and invite the bot there (/invite and the app's name), or put the channel's id into the config.";
 
-const passed = (what: string, detail: string): LiveCheck => ({ ok: true, what, detail });
-
-function failed(what: string, failure: Failure, channel: string): LiveCheck {
-  const outcome = outcomeOf(failure, channel);
-  if (outcome.outcome === 'rejected') {
-    return { ok: false, what, detail: outcome.detail, advice: outcome.advice };
-  }
-  const { detail } = askedInVain(failure, channel);
-  return { ok: false, what, detail, advice: 'Mend what it says, then check again.' };
-}
+const failed = (what: string, failure: Failure, channel: string): LiveCheck =>
+  failedCheck(what, outcomeOf(failure, channel));

@@ -2,7 +2,7 @@ import type { AttemptRequest, Finding } from '../../src/connector.ts';
 import { type Call, type ChannelIds, type Failure, noChannelId } from './client.ts';
 import { eventType } from './message.ts';
 import type { SlackMessage } from './message.ts';
-import { askedInVain, refusals } from './outcomes.ts';
+import { findFailure, refusals } from './outcomes.ts';
 import { type Post, postOf, receiptOf, rootOf } from './deliver.ts';
 
 /** Slack's clock and ours may differ by this much. To look back further than needed costs a page or two. */
@@ -78,7 +78,7 @@ function hasDeliveryId({ metadata }: PostedMessage, deliveryId: string): boolean
 
 /** A refusal that will not go away by waiting makes asking impossible; the rest is asked again later. */
 function cannotAsk(failure: Failure, channel: string): Finding {
-  if (failure.kind !== 'refused') return { found: 'failed', failure: askedInVain(failure, channel) };
+  if (failure.kind !== 'refused') return { found: 'failed', failure: findFailure(failure, channel) };
   const { error, data } = failure;
   if (error === 'missing_scope') {
     const scope = data.needed ?? 'channels:history or groups:history';
@@ -86,7 +86,7 @@ function cannotAsk(failure: Failure, channel: string): Finding {
   }
   const lasting = refusals.get(error)?.means ?? 'never';
   if (lasting === 'never') return impossible(`Slack cannot be asked about ${channel} (${error}).`);
-  return { found: 'failed', failure: askedInVain(failure, channel) };
+  return { found: 'failed', failure: findFailure(failure, channel) };
 }
 
 const impossible = (detail: string): Finding => ({ found: 'impossible', detail });

@@ -1,36 +1,25 @@
-import { rejected, retry, sinkWide, unknown } from '../../src/connector.ts';
+import { askAgain, rejected, retry, sinkWide, unansweredOutcome, unknown } from '../../src/connector.ts';
 import type { Reason, Rejected, Retry, Unknown } from '../../src/model.ts';
 import type { Failure, RefusalData } from './client.ts';
 
-/** How a post that failed ends its attempt. */
+const slack = {
+  name: 'Slack',
+  item: 'message',
+  foreignAdvice: 'or more than 10 MB. Check apiUrl and any proxy on the way.',
+};
+
+/** How an attempt ends whose call failed. */
 export function outcomeOf(failure: Failure, channel: string): Retry | Rejected | Unknown {
-  switch (failure.kind) {
-    case 'stopped':
-      return failure.left
-        ? unknown('timeout', 'Slack had not answered when the time was up.')
-        : retry('timeout', 'The time was up before the message could be sent.');
-    case 'network':
-      return failure.left
-        ? unknown('network', `Slack was reached, then ${failure.words}.`)
-        : sinkWide('network', `Slack could not be reached: ${failure.words}.`);
-    case 'http':
-      return ofStatus(failure);
-    case 'refused':
-      return ofRefusal(failure.error, failure.data, channel);
-    default:
-      return unknown('server', 'Something other than Slack answered. Check apiUrl and any proxy on the way.');
-  }
+  if (failure.kind === 'http') return outcomeOfStatus(failure);
+  if (failure.kind === 'refused') return outcomeOfRefusal(failure.error, failure.data, channel);
+  return unansweredOutcome(failure, slack);
 }
 
-/** The same for a call that only asks: nothing was sent, so it can always be asked again. */
-export function askedInVain(failure: Failure, channel: string): Retry {
-  const outcome = outcomeOf(failure, channel);
-  if (outcome.outcome === 'retry') return outcome;
-  if (outcome.outcome === 'unknown') return sinkWide(outcome.reason, outcome.detail);
-  return retry(outcome.reason, `${outcome.detail} ${outcome.advice}`);
-}
+/** The same for a call that only asks. */
+export const findFailure = (failure: Failure, channel: string): Retry =>
+  askAgain(outcomeOf(failure, channel));
 
-function ofStatus({ status, retryAfterMs }: Failure & { kind: 'http' }): Retry | Rejected | Unknown {
+function outcomeOfStatus({ status, retryAfterMs }: Failure & { kind: 'http' }): Retry | Rejected | Unknown {
   if (status === 429)
     return retry('rate_limited', 'Slack takes no more messages for the moment.', retryAfterMs);
   const detail = `Slack answered with HTTP status ${status}.`;
@@ -39,24 +28,24 @@ function ofStatus({ status, retryAfterMs }: Failure & { kind: 'http' }): Retry |
   if (status === 408 || status === 425) return sinkWide('server', detail);
   if (status === 413) return rejected('invalid', detail, 'Make the message shorter, then replay.');
   // Slack itself has none of these: the address is wrong, or a proxy stands in the way of every message.
-  return sinkWide(reasonOfForeign(status), `${detail} Check apiUrl and any proxy on the way.`);
+  return sinkWide(reasonOfStatus(status), `${detail} Check apiUrl and any proxy on the way.`);
 }
 
-function reasonOfForeign(status: number): Reason {
+function reasonOfStatus(status: number): Reason {
   if (status === 401 || status === 403 || status === 407) return 'auth';
   return status === 404 || status === 410 || status < 400 ? 'not_found' : 'invalid';
 }
 
-function ofRefusal(error: string, data: RefusalData, channel: string): Retry | Rejected | Unknown {
+function outcomeOfRefusal(error: string, data: RefusalData, channel: string): Retry | Rejected | Unknown {
   const { means, reason, what, advice } = refusals.get(error) ?? otherRefusal;
-  const said = what.replace('{channel}', () => channel);
-  const detail = `Slack refused it: ${said} (${error}${details(data)}).`;
+  const why = what.replace('{channel}', () => channel);
+  const detail = `Slack refused it: ${why} (${error}${extraDetails(data)}).`;
   if (means === 'perhaps') return unknown(reason, detail);
   if (means === 'never') return rejected(reason, detail, advice);
   return means === 'sink' ? sinkWide(reason, `${detail} ${advice}`) : retry(reason, `${detail} ${advice}`);
 }
 
-function details({ needed, provided, response_metadata }: RefusalData): string {
+function extraDetails({ needed, provided, response_metadata }: RefusalData): string {
   const scopes = needed ? [`needed: ${needed}`, `granted: ${provided ?? ''}`] : [];
   const all = [...scopes, ...(response_metadata?.messages ?? [])];
   return all.length === 0 ? '' : `: ${all.join('; ').replace(/\s+/g, ' ').slice(0, 500)}`;
@@ -64,7 +53,7 @@ function details({ needed, provided, response_metadata }: RefusalData): string {
 
 /**
  * What an error code of Slack's means for a delivery. `again`: the same message may go later. `sink`: the fault is
- * the token's or the workspace's, so deliveries wait until it is mended. `never`: the fault is this message's.
+ * the token's or the workspace's, so deliveries wait until it is fixed. `never`: the fault is this message's.
  * `perhaps`: Slack says that part of the call may have been carried out.
  */
 export interface Refusal {
@@ -91,7 +80,7 @@ const malformed = (what: string, advice: string): Refusal => ({
 const perhaps = (what: string): Refusal => ({ means: 'perhaps', reason: 'server', what, advice: later });
 
 const tooLong = 'Make the text or the blocks shorter, then replay.';
-const mendBlocks = "Try the blocks in Slack's Block Kit Builder, mend them in the config, then replay.";
+const blocksAdvice = "Try the blocks in Slack's Block Kit Builder, fix them in the config, then replay.";
 const threadGone: Refusal = {
   means: 'never',
   reason: 'not_found',
@@ -167,15 +156,15 @@ const byCode: { readonly [error: string]: Refusal } = {
   msg_too_long: malformed('the message is too long', tooLong),
   msg_blocks_too_long: malformed('the blocks are too long', tooLong),
   too_many_attachments: malformed('the message has too many parts', tooLong),
-  invalid_blocks: malformed('it does not take these blocks', mendBlocks),
-  invalid_blocks_format: malformed('it does not take these blocks', mendBlocks),
+  invalid_blocks: malformed('it does not take these blocks', blocksAdvice),
+  invalid_blocks_format: malformed('it does not take these blocks', blocksAdvice),
 };
 
-/** A map, since the codes that are looked up come from outside: `constructor` is none of ours. */
+/** A map, since the codes come from outside: one may be `constructor`. */
 export const refusals: ReadonlyMap<string, Refusal> = new Map(Object.entries(byCode));
 
-/** For codes that the table lacks: Slack did not carry the call out, and would not a second time. */
+/** For a code that the table lacks: Slack did not do what was asked, and would not do it a second time. */
 const otherRefusal: Refusal = malformed(
   'it does not take this message',
-  "Look the code up in Slack's reference of chat.postMessage, mend the config, then replay.",
+  "Look the code up in Slack's reference of chat.postMessage, fix the config, then replay.",
 );

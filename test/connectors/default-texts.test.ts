@@ -111,7 +111,7 @@ describe('what a notice says where its action says nothing', () => {
     since: now - 3_600_000,
     raisedAt: now,
     detail: 'Something is wrong.',
-    advice: 'Mend it.',
+    advice: 'Fix it.',
     ...over,
   });
   const tell = (kind: Notice['alert'], index: number, over?: Partial<RaisedNotice>) =>
@@ -130,11 +130,11 @@ describe('what a notice says where its action says nothing', () => {
     const escaped = short.replace('&', '&amp;');
     expect(tell(kind, 0, over)).toMatchObject({
       channel: '#ops',
-      text: `:warning: *Candidate Connector: ${escaped}*\nSomething is wrong.\nMend it.`,
+      text: `:warning: *Candidate Connector: ${escaped}*\nSomething is wrong.\nFix it.`,
     });
     expect(tell(kind, 2, over)).toMatchObject({
       subject: `Candidate Connector: ${short}`,
-      text: 'Something is wrong.\n\nMend it.\n',
+      text: 'Something is wrong.\n\nFix it.\n',
     });
     expect(tell(kind, 1, over)).toEqual({
       tab: 'Alerts',
@@ -143,7 +143,7 @@ describe('what a notice says where its action says nothing', () => {
         Alert: short,
         Since: '2026-11-20T12:00:00.000Z',
         Detail: 'Something is wrong.',
-        'To do': 'Mend it.',
+        'To do': 'Fix it.',
         Delivery: 'dlv_1',
       },
     });
@@ -159,7 +159,7 @@ describe('what a notice says where its action says nothing', () => {
         count: 2,
         since: '2026-11-20T12:00:00.000Z',
         detail: 'Something is wrong.',
-        advice: 'Mend it.',
+        advice: 'Fix it.',
       },
     });
   });

@@ -19,7 +19,7 @@ const notice: NoticeData = {
   count: 0,
   since: '2026-03-01T09:30:00.000Z',
   detail: 'mail is down.',
-  advice: 'Mend it.',
+  advice: 'Fix it.',
 };
 const context: DeliveryContext = { deliveryId: 'd-1', subject: { kind: 'event', event } };
 const options = slack.options.parse({ token: 'xoxb-1' });

@@ -149,7 +149,7 @@ test('an answer without end is no answer of Slack’s', async () => {
 });
 
 describe('a refusal by Slack', () => {
-  const mendable = {
+  const fixable = {
     channels: ['hiring', { name: 'old', archived: true }, { name: 'closed', member: false }],
   };
   test.for([
@@ -157,7 +157,7 @@ describe('a refusal by Slack', () => {
     ['closed', 'not_in_channel', 'auth', '/invite'],
     ['old', 'is_archived', 'not_found', 'Unarchive'],
   ])('of the channel %s is final and says what to do (%s)', async ([channel, code, reason, advice]) => {
-    const { sink } = await connected(mendable);
+    const { sink } = await connected(fixable);
     const outcome = await sink.deliver(requestFor({ channel: channel! }));
     expect(outcome).toMatchObject({ outcome: 'rejected', reason });
     expect(outcome).toMatchObject({ detail: expect.stringContaining(code!) });
