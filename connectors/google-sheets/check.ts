@@ -1,3 +1,4 @@
+import { failedCheck, passed } from '../../src/connector.ts';
 import type { LiveCheck } from '../../src/connector.ts';
 import type { Failure } from './client.ts';
 import type { SheetMessage } from './message.ts';
@@ -51,10 +52,5 @@ function checkTabs(tabs: readonly Tab[], messages: readonly SheetMessage[]): Liv
   );
 }
 
-const passed = (what: string, detail: string): LiveCheck => ({ ok: true, what, detail });
-
-function failed(sheet: Spreadsheet, what: string, failure: Failure): LiveCheck {
-  const outcome = beforeWriting(failure, sheet);
-  const advice = outcome.outcome === 'rejected' ? outcome.advice : 'Mend what it says, then check again.';
-  return { ok: false, what, detail: outcome.detail, advice };
-}
+const failed = (sheet: Spreadsheet, what: string, failure: Failure): LiveCheck =>
+  failedCheck(what, beforeWriting(failure, sheet));

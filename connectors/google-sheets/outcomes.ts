@@ -1,5 +1,13 @@
 import type { sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
-import { rejected, retry, sinkWide, unknown } from '../../src/connector.ts';
+import {
+  askAgain,
+  rejected,
+  retry,
+  sinkWide,
+  unansweredOutcome,
+  unknown,
+  withoutEffect,
+} from '../../src/connector.ts';
 import type { Outcome, Rejected, Retry, Unknown } from '../../src/model.ts';
 import type { ApiError, Failure } from './client.ts';
 import type { RowRequest } from './message.ts';
@@ -46,40 +54,26 @@ export const notPutRight =
 export const goneSince =
   'The row was written, but is not there any more: somebody removed or changed it right after that.';
 
+const google = {
+  name: 'Google',
+  item: 'row',
+  foreignAdvice: 'or more than 50 MB. Check apiUrl and any proxy on the way, and how large the tab is.',
+};
+
 /** How a write that failed ends its attempt. */
 function outcomeOf(failure: Failure, subject: Subject): Retry | Rejected | Unknown {
-  switch (failure.kind) {
-    case 'stopped':
-      return failure.left
-        ? unknown('timeout', 'Google Sheets had not answered when the time was up.')
-        : retry('timeout', 'The time was up before the row could be sent.');
-    case 'network':
-      return failure.left
-        ? unknown('network', `Google Sheets was reached, then ${failure.words}.`)
-        : sinkWide('network', `Google could not be reached: ${failure.words}.`);
-    case 'token':
-      return ofToken(failure, subject);
-    case 'http':
-      return ofStatus(failure, subject);
-    default:
-      return unknown(
-        'server',
-        'Something other than Google answered, or more than 50 MB. Check apiUrl and any proxy on the way, and how large the tab is.',
-      );
-  }
+  if (failure.kind === 'token') return ofToken(failure, subject);
+  if (failure.kind === 'http') return ofStatus(failure, subject);
+  return unansweredOutcome(failure, google);
 }
 
 /** The same for a call that writes no row, so that it certainly is not there. */
-export function beforeWriting(failure: Failure, subject: Subject): Retry | Rejected {
-  const outcome = outcomeOf(failure, subject);
-  return outcome.outcome === 'unknown' ? sinkWide(outcome.reason, outcome.detail) : outcome;
-}
+export const beforeWriting = (failure: Failure, subject: Subject): Retry | Rejected =>
+  withoutEffect(outcomeOf(failure, subject));
 
 /** The same for a call that only asks: it can always be asked again. */
-export function askedInVain(failure: Failure, subject: Subject): Retry {
-  const outcome = beforeWriting(failure, subject);
-  return outcome.outcome === 'retry' ? outcome : retry(outcome.reason, `${outcome.detail} ${outcome.advice}`);
-}
+export const askedInVain = (failure: Failure, subject: Subject): Retry =>
+  askAgain(outcomeOf(failure, subject));
 
 function ofToken({ status, words, retryAfterMs }: Failure & { kind: 'token' }, { account }: Subject): Retry {
   const said = words === '' ? `HTTP status ${status}` : words;
@@ -110,7 +104,7 @@ function ofStatus(
   return rejected(
     'invalid',
     detail,
-    'Look the answer up in the reference of the Google Sheets API, mend the config, then replay.',
+    'Look the answer up in the reference of the Google Sheets API, fix the config, then replay.',
   );
 }
 
