@@ -1,25 +1,24 @@
-/** Opening hours, compiled. Times of day are minutes since midnight on the zone's wall clock. */
+/** Opening hours, compiled. Times of day are minutes since midnight on the wall clock of the time zone. */
 export interface Hours {
-  /** As the config calls them. */
+  /** Their name in the config. */
   readonly name: string;
   /** IANA name. */
   readonly timeZone: string;
-  /** ISO weekdays, 1 is Monday: the days on which an opening begins. */
+  /** ISO weekdays (1 is Monday) on which an opening starts. */
   readonly days: ReadonlySet<number>;
   readonly fromMinute: number;
-  /** Up to 1440. Not after fromMinute: the opening ends on the next day. */
+  /** Up to 1440. Where it is not after fromMinute, the opening ends on the next day. */
   readonly toMinute: number;
-  /** Dates (`2026-12-25`) on which no opening begins. */
+  /** Dates (`2026-12-25`) on which no opening starts. */
   readonly closed: ReadonlySet<string>;
 }
 
-/** Long enough for any opening that is not closed for ever; `check` refuses hours that never open. */
+/** Enough for any hours that open at all. `check` refuses the others. */
 const daysAhead = 400;
 
 /**
- * The first moment from `now` on (ms) at which the wall clock shows an open time, or null if there is none. Exact over
- * daylight-saving changes: a time that is skipped opens when the clock jumps over it, one that comes twice is open
- * twice.
+ * The first moment from `now` on (ms) at which the wall clock shows an open time, or null if there is none. Exact when
+ * the clocks change: a skipped time opens when the clock jumps over it, and a time that comes twice is open twice.
  */
 export function nextOpen(hours: Hours, now: number): number | null {
   const start = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(hours.timeZone);
@@ -32,18 +31,18 @@ export function nextOpen(hours: Hours, now: number): number | null {
   return null;
 }
 
-/** The earliest open moment after `start` that the given day brings. */
+/** The first open moment of a day after `start`. */
 function openingOn(hours: Hours, day: Temporal.PlainDate, start: Temporal.ZonedDateTime): number | null {
   if (!opensOn(hours, day) && !opensOn(hours, day.subtract({ days: 1 }))) return null;
-  const opening = beginnings(hours, day)
+  const opening = openingTimes(hours, day)
     .filter((moment) => moment.toPlainDate().equals(day) && isOpen(hours, moment))
     .map((moment) => moment.epochMilliseconds)
     .filter((time) => time > start.epochMilliseconds);
   return opening.length === 0 ? null : Math.min(...opening);
 }
 
-/** The moments of a day at which an opening can begin: `from`, both times where it comes twice, and a jump of the clock. */
-function beginnings({ timeZone, fromMinute }: Hours, day: Temporal.PlainDate): Temporal.ZonedDateTime[] {
+/** When an opening can start on a day: at `from`, twice if that time comes twice, or when the clock jumps. */
+function openingTimes({ timeZone, fromMinute }: Hours, day: Temporal.PlainDate): Temporal.ZonedDateTime[] {
   const wall = day.toPlainDateTime({ hour: Math.floor(fromMinute / 60), minute: fromMinute % 60 });
   const dayBefore = day.toZonedDateTime(timeZone).subtract({ nanoseconds: 1 });
   const jump = dayBefore.getTimeZoneTransition('next');
@@ -71,7 +70,7 @@ function opensOn(hours: Hours, day: Temporal.PlainDate): boolean {
 /** When the windows of a digest close, by the wall clock of a time zone (an IANA name). */
 export type Windows = { readonly timeZone: string } & (
   | {
-      /** At every multiple of this on the wall clock, counted from a Monday's midnight. */
+      /** At every multiple of this on the wall clock, counted from midnight on a Monday. */
       readonly everyMs: number;
     }
   | {
@@ -81,8 +80,8 @@ export type Windows = { readonly timeZone: string } & (
 );
 
 /**
- * The first moment after `now` (ms) at which a window closes: what comes at that very moment belongs to the next one.
- * A time that a change of the clock skips counts as come when the clock jumps over it.
+ * The first moment after `now` (ms) at which a window closes. An event at that very moment belongs to the next window.
+ * A time that the clock skips counts as reached when the clock jumps over it.
  */
 export function windowEnd(windows: Windows, now: number): number {
   const moment = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(windows.timeZone);
@@ -104,7 +103,7 @@ function nextMultiple(everyMs: number, moment: Temporal.ZonedDateTime): number {
   return isSkipped ? change.epochMilliseconds : nextMultiple(everyMs, change);
 }
 
-/** What the wall clock shows, as if it had never been changed. */
+/** What the wall clock shows, as milliseconds since midnight on a Monday. */
 const wallMs = ({ epochMilliseconds, offsetNanoseconds }: Temporal.ZonedDateTime): number =>
   epochMilliseconds + offsetNanoseconds / 1e6 - firstMondayMs;
 

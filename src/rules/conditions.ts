@@ -33,12 +33,12 @@ export interface When {
   readonly not?: When;
 }
 
-/** One demand on a field's value; null stands for a value that is missing. */
+/** One requirement on a field's value. A missing value is null. */
 export interface Clause {
   holds(value: Json): boolean;
-  /** What is demanded, after "the rule wants". */
+  /** What is required: continues "the rule wants". */
   readonly wants: string;
-  /** What is so where it holds, after the field and its value. */
+  /** What is true where it holds: continues the field and its value. */
   readonly says: string;
 }
 
@@ -64,7 +64,7 @@ const builders: {
   lte: (bound) => compared('at most', bound, (value) => value <= bound),
 };
 
-/** Where the catalog has a list, one fitting entry is enough. */
+/** Where the catalog has a list, one entry that fits is enough. */
 const some = (fits: (value: Json) => boolean) => (value: Json) =>
   isList(value) ? value.some((entry) => fits(entry)) : fits(value);
 
@@ -107,11 +107,11 @@ function compared<T extends number | string>(words: string, bound: T, fits: (val
   return { holds, wants, says: `is ${wants}` };
 }
 
-const mostShown = 5;
+const maxShown = 5;
 
 function showList(values: readonly Json[]): string {
-  const shown = values.slice(0, mostShown).map(show).join(', ');
-  return values.length > mostShown ? `${shown} and ${values.length - mostShown} more` : shown;
+  const shown = values.slice(0, maxShown).map(show).join(', ');
+  return values.length > maxShown ? `${shown} and ${values.length - maxShown} more` : shown;
 }
 
 export function show(value: Json): string {
@@ -122,12 +122,12 @@ export function show(value: Json): string {
 
 const isList = (value: unknown): value is readonly never[] => Array.isArray(value);
 
-/** A pattern of a user's, found anywhere in a text. RE2 takes time linear to the text, whatever the pattern. */
+/** A pattern from the config, found anywhere in a text. RE2's time is linear in the text's length. */
 export interface Pattern {
   found(text: string): boolean;
 }
 
-/** Compiled once for all rules that share it: a pattern keeps what it learns of texts, which is large. */
+/** Compiled once for all rules that share it, because a pattern's cache of states is large. */
 export const compilePattern = memo(1000, (source): Pattern | { readonly fault: string } => {
   const tooLarge = patternExcess(source);
   if (tooLarge !== null) return { fault: tooLarge };
@@ -139,15 +139,15 @@ export const compilePattern = memo(1000, (source): Pattern | { readonly fault: s
   }
 });
 
-const longestPattern = 1000;
-const mostRepeats = 1000;
+const maxPatternLength = 1000;
+const maxRepeats = 1000;
 
-/** RE2 copies what is repeated so many times, and the time is linear to that as well. */
+/** RE2 copies what `{…}` repeats, so its time is linear in the number of repeats, too. */
 function patternExcess(source: string): string | null {
-  if (source.length > longestPattern) return `it is longer than ${longestPattern} characters`;
+  if (source.length > maxPatternLength) return `it is longer than ${maxPatternLength} characters`;
   const counts = source.matchAll(/\{(\d+)(?:,(\d*))?\}/g);
   const repeats = Array.from(counts, ([, least, most]) => Number(most || least)).reduce((a, b) => a + b, 0);
-  return repeats > mostRepeats ? `its {…} ask for more than ${mostRepeats} repeats` : null;
+  return repeats > maxRepeats ? `its {…} ask for more than ${maxRepeats} repeats` : null;
 }
 
 function reasonOf(error: unknown): string {
@@ -155,13 +155,13 @@ function reasonOf(error: unknown): string {
   return message.replace(/^error parsing regexp: /, '');
 }
 
-/** What `status` and `testId` say of a `when`: it matches no events but those with one of these statuses and tests. */
+/** What `status` and `testId` restrict a `when` to: it matches only events with one of these statuses and tests. */
 export interface Constraint {
-  /** Whether each of `statuses` is possible, in their order. */
+  /** For each of `statuses`, in order: whether it is possible. */
   readonly statuses: readonly boolean[];
   /** null: any. */
   readonly testIds: ReadonlySet<number> | null;
-  /** True where it matches all of those events, so that nothing else has to be looked at. */
+  /** True where it matches all of those events, so that the `when` need not be evaluated. */
   readonly exact: boolean;
 }
 
@@ -216,7 +216,7 @@ function both(a: Constraint, b: Constraint): Constraint {
   return { statuses: possible, testIds, exact: a.exact && b.exact };
 }
 
-/** What one or the other allows. Not exact: a status of the one may come with a test of the other. */
+/** What any of them allows. Not exact: an event may have the status of one and the test of another. */
 function either(constraints: readonly Constraint[]): Constraint {
   const possible = statuses.map((_, place) => constraints.some((constraint) => constraint.statuses[place]));
   const sets = constraints.map(({ testIds }) => testIds);
@@ -224,7 +224,7 @@ function either(constraints: readonly Constraint[]): Constraint {
   return { statuses: possible, testIds, exact: false };
 }
 
-/** Why no event can meet a condition, or null as far as can be seen. */
+/** Why no event can meet a condition, or null where no reason is found. */
 export function neverReason(field: Field, condition: Condition): string | null {
   const { in: list, exists, ...rest } = operatorsOf(condition);
   if (exists === false) return absenceReason(field, list !== undefined || Object.keys(rest).length > 0);
@@ -252,7 +252,7 @@ interface Bound {
   readonly words: string;
 }
 
-/** Bounds that leave nothing between them; `whole`: only whole numbers count. */
+/** Why nothing is between the bounds, or null. With `whole`, only whole numbers count. */
 function rangeReason({ gt, gte, lt, lte }: Operators, whole: boolean): string | null {
   const lower: Bound[] = [
     { value: gt, strict: true, words: 'more than' },
@@ -273,6 +273,6 @@ function leavesNothing(low: Bound, high: Bound, whole: boolean): boolean {
   if (low.value === undefined || high.value === undefined) return false;
   if (typeof low.value !== typeof high.value) return true;
   const strict = low.strict || high.strict;
-  const neighbours = whole && low.strict && high.strict && Number(low.value) + 1 === high.value;
-  return low.value > high.value || (strict && low.value === high.value) || neighbours;
+  const areAdjacent = whole && low.strict && high.strict && Number(low.value) + 1 === high.value;
+  return low.value > high.value || (strict && low.value === high.value) || areAdjacent;
 }

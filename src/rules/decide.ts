@@ -10,7 +10,7 @@ export function decide(plan: Plan, event: Event, now: number): PlannedDelivery[]
   return actionsFor(plan, subject).map((action) => planned(action, event, subject, now));
 }
 
-/** As decide, with the reasons. */
+/** Decides, and says why. */
 export function explain(plan: Plan, event: Event, now: number): Explanation {
   const subject = subjectOf(plan, event);
   const actions = actionsFor(plan, subject).map((action) => ({
@@ -39,7 +39,7 @@ function planned(action: Action, event: Event, { test }: Subject, now: number): 
   return { rule, action: index, sink, connector, lane, dueAt, group, groupMax };
 }
 
-/** The delivery of an alert's action for a notice: alone, at once or when its hours open. */
+/** The delivery of an alert's action: never part of a digest, and due at once or when its hours open. */
 export function planNotice(action: Action, notice: RaisedNotice, now: number): PlannedDelivery {
   const { rule, action: index, sink, connector } = action;
   const lane = action.lane(noticeData(notice, rule, now));
@@ -47,10 +47,10 @@ export function planNotice(action: Action, notice: RaisedNotice, now: number): P
   return { rule, action: index, sink, connector, lane, dueAt, group: null, groupMax: null };
 }
 
-/** When a delivery is due, and with which others it becomes one message. */
+/** When a delivery is due, and which deliveries become one message with it. */
 export type Schedule = Pick<PlannedDelivery, 'dueAt' | 'group' | 'groupMax'>;
 
-/** Hours and digests only ever move `dueAt` or set a group. Without them: at once and alone. */
+/** Without hours and digest, a delivery is due at once and alone. Hours move `dueAt`; a digest also sets a group. */
 export function schedule(action: Action, event: Event, test: Subject['test'], now: number): Schedule {
   const { digest } = action;
   const dueAt = openFrom(action, digest ? windowEnd(digest.windows, now) : now);
@@ -60,13 +60,13 @@ export function schedule(action: Action, event: Event, test: Subject['test'], no
 
 /** The first moment from `time` on (ms) at which the action's hours are open. */
 export function openFrom({ hours }: Pick<Action, 'hours'>, time: number): number {
-  // Hours that never open are refused with the config. Should such ones come from a store, late is better than never.
+  // `check` refuses hours that never open. If a stored config has such hours, send the message all the same.
   return hours ? (nextOpen(hours, time) ?? time) : time;
 }
 
 /**
- * What has to agree for one message to tell of several events. By the due time and not by the window: windows that
- * closed while the hours were not open go together.
+ * Deliveries with the same group become one message. It has the due time and not the window's end, so that windows
+ * that ended outside the opening hours go together.
  */
 function groupOf(
   { rule, action }: Action,

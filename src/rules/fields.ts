@@ -3,7 +3,7 @@ import { maxCandidateIdLength, readCandidateId } from '../candidate-id.ts';
 import { closest } from '../suggest.ts';
 import { statuses, type CandidateEvent, type Json, type JsonMap } from '../model.ts';
 
-/** What rules test: the event, and the catalog's entry for its test (see TemplateData.test). */
+/** What conditions test: the event, and the catalog's entry for its test (see TemplateData.test). */
 export interface Subject {
   readonly event: CandidateEvent;
   readonly test: JsonMap;
@@ -12,13 +12,13 @@ export interface Subject {
 /** Something that a condition can test. */
 export interface Field {
   readonly name: string;
-  /** What sentences call it. */
+  /** Its name in sentences. */
   readonly label: string;
-  /** One value of it, as a condition writes it. */
+  /** The schema of one value in a condition. */
   readonly value: z.ZodType<string | number | boolean>;
-  /** What `gt`, `gte`, `lt` and `lte` compare with; null where more and less mean nothing. */
+  /** The schema of what `gt`, `gte`, `lt` and `lte` compare with; null where values have no order. */
   readonly bound: z.ZodType<string | number> | null;
-  /** All the values that there are, where they can be listed. */
+  /** All possible values, where they can be listed. */
   readonly all: readonly string[] | null;
   /** True where all of its values are whole numbers. */
   readonly whole: boolean;
@@ -100,7 +100,7 @@ export function testField(key: string): Field {
   };
 }
 
-/** The keys of the catalog's entries that have a meaning of their own, and `id`, which every test has. */
+/** The keys of catalog entries with a fixed meaning, and `id`, which every entry has. */
 export const testKeys = ['id', 'name', 'owner', 'channel'] as const;
 
 const byName: ReadonlyMap<string, Field> = new Map(eventFields.map((field) => [field.name, field]));
@@ -109,7 +109,7 @@ export const eventFieldNames: readonly string[] = [...byName.keys()];
 
 export const testKeyPattern = /^test\.([\w-]+)$/;
 
-/** The field of that name. Throws if there is none, which the config's check has ruled out. */
+/** The field of that name. The config's check has made sure that there is one. */
 export function fieldOf(name: string): Field {
   const [, key] = testKeyPattern.exec(name) ?? [];
   const field = key === undefined ? byName.get(name) : testField(key);

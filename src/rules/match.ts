@@ -14,11 +14,11 @@ import type { RuleSet, Verdict } from './plan.ts';
 export interface Rule {
   readonly name: string;
   readonly when: When;
-  /** Ends the matching where it matches. */
+  /** Where it matches, the rules after it are not tried. */
   readonly final: boolean;
 }
 
-/** Deciding costs about the same however many rules name other tests and statuses than the event has. */
+/** Rules for other tests and statuses than the event's cost next to nothing. */
 export function compileRules(rules: readonly Rule[]): RuleSet {
   return new IndexedRules(rules);
 }
@@ -30,9 +30,9 @@ interface CompiledRule extends Rule {
 class IndexedRules implements RuleSet {
   readonly #rules: readonly CompiledRule[];
   readonly #index: RuleIndex;
-  /** By the rule's index: 1 where the index alone tells that it matches. */
+  /** For each rule: 1 where the index alone tells that it matches. */
   readonly #exact: Uint8Array;
-  /** Likewise: 1 where it ends the matching. */
+  /** For each rule: 1 where it is final. */
   readonly #final: Uint8Array;
 
   constructor(rules: readonly Rule[]) {
@@ -43,17 +43,17 @@ class IndexedRules implements RuleSet {
     this.#final = Uint8Array.from(rules, ({ final }) => Number(final));
   }
 
-  /** Goes through two ascending lists as if they were one. */
+  /** Merges two ascending lists of rules. */
   match(subject: Subject): number[] {
     const { testId, status } = subject.event;
-    const naming = this.#index.naming(testId, status);
-    const general = this.#index.general(status);
+    const forTest = this.#index.forTest(testId, status);
+    const forAnyTest = this.#index.forAnyTest(status);
     const matched: number[] = [];
-    for (let n = 0, g = 0; n < naming.length || g < general.length;) {
-      const named = naming[n] ?? Infinity;
-      const rule = Math.min(named, general[g] ?? Infinity);
-      if (rule === named) n += 1;
-      else g += 1;
+    for (let t = 0, a = 0; t < forTest.length || a < forAnyTest.length;) {
+      const next = forTest[t] ?? Infinity;
+      const rule = Math.min(next, forAnyTest[a] ?? Infinity);
+      if (rule === next) t += 1;
+      else a += 1;
       if (this.#exact[rule] === 0 && !this.#rules[rule]?.test.holds(subject)) continue;
       matched.push(rule);
       if (this.#final[rule] === 1) break;
@@ -76,7 +76,7 @@ function notReached(rule: string, ended: string): Verdict {
   return { rule, matched: false, because: `not reached: rule \`${ended}\` before it is final and matched` };
 }
 
-/** Indexes of the rules that no event reaches: final rules before them match every event with a status of theirs. */
+/** Indexes of the rules that no event reaches, because final rules before them match all events of their statuses. */
 export function unreachable(rules: readonly Rule[]): number[] {
   const ended = statuses.map(() => false);
   return rules.flatMap(({ when, final }, index) => {
@@ -90,8 +90,8 @@ export function unreachable(rules: readonly Rule[]): number[] {
 }
 
 /**
- * Which rules an event of each status can match at all, found without looking at the others: those that name its test,
- * and those that name none. Rules are numbered in the order of the config; every list is ascending.
+ * Finds the rules that an event can match: by status, those that name its test and those that name no test. A rule is
+ * its place in the config; every list is ascending.
  */
 class RuleIndex {
   readonly #byTest = new Map<Status, Map<number, number[]>>();
@@ -113,12 +113,12 @@ class RuleIndex {
   }
 
   /** The rules that name the test. */
-  naming(testId: number, status: Status): readonly number[] {
+  forTest(testId: number, status: Status): readonly number[] {
     return this.#byTest.get(status)?.get(testId) ?? none;
   }
 
   /** The rules that name no test. */
-  general(status: Status): readonly number[] {
+  forAnyTest(status: Status): readonly number[] {
     return this.#anyTest.get(status) ?? none;
   }
 }
@@ -128,14 +128,14 @@ const none: readonly number[] = [];
 /** A condition, compiled. */
 export interface Test {
   holds(subject: Subject): boolean;
-  /** Why it holds, or why it does not; `who` wants what it wants. */
+  /** Why it holds, or why it does not. `who` is the subject of "wants": the rule, or an exception. */
   because(subject: Subject, who: string): string;
 }
 
 const theRule = 'the rule';
 const theException = 'the exception';
-/** More reasons than this are not read. */
-const mostReasons = 3;
+/** Nobody reads more reasons than this. */
+const maxReasons = 3;
 
 function compileWhen(when: When): Test {
   const tests = Object.entries(when).map(([key, operand]) => compileKey(key, operand));
@@ -173,7 +173,7 @@ function fieldReason(field: Field, clauses: readonly Clause[], subject: Subject,
 
 function allOf(tests: readonly Test[]): Test {
   return {
-    // Every event comes through here: a loop makes no function for each.
+    // A loop, because this runs for every event and `every` would allocate a function.
     holds(subject) {
       for (const test of tests) if (!test.holds(subject)) return false;
       return true;
@@ -208,8 +208,8 @@ function noneOf(test: Test): Test {
 }
 
 function reasons(tests: readonly Test[], subject: Subject, who: string): string[] {
-  const shown = tests.slice(0, mostReasons).map((test) => test.because(subject, who));
-  return tests.length > mostReasons ? [...shown, `${tests.length - mostReasons} more`] : shown;
+  const shown = tests.slice(0, maxReasons).map((test) => test.because(subject, who));
+  return tests.length > maxReasons ? [...shown, `${tests.length - maxReasons} more`] : shown;
 }
 
 /** Why a rule matches an event, or why it does not. */

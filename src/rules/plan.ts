@@ -7,7 +7,7 @@ import type { Hours, Windows } from './calendar.ts';
 export interface Verdict {
   readonly rule: string;
   readonly matched: boolean;
-  /** A sentence that a hiring person understands. */
+  /** Why, in words for the hiring team. */
   readonly because: string;
 }
 
@@ -23,15 +23,15 @@ export interface RuleSet {
 export interface Action extends ActionRef {
   readonly sink: string;
   readonly connector: string;
-  /** The opening hours that its messages wait for; null where they go at any time. */
+  /** The opening hours that its messages wait for; null: none. */
   readonly hours: Hours | null;
-  /** Null where each event has a message of its own. */
+  /** Null where each event gets its own message. */
   readonly digest: Digest | null;
-  /** The lane of a delivery; the sink's name where the connector has no lanes or the lane's template fails. */
+  /** The lane of a delivery: the sink's name where the connector has no lanes, or where the lane's template fails. */
   lane(data: AnyTemplateData): string;
   /** Every key of the action with its templates rendered, or why one failed. */
   render(data: AnyTemplateData): Rendered;
-  /** Of an action from a store: why it cannot be carried out any more. */
+  /** For an action from the store: why it can no longer be carried out. */
   readonly lost?: string;
 }
 
@@ -40,26 +40,26 @@ export interface Digest {
   readonly windows: Windows;
   /** The most events of one message. */
   readonly max: number;
-  /** The events of one message agree in these. */
+  /** The events of one message have the same values of these. */
   readonly by: readonly Field[];
-  /** Where the message goes, rendered: events that would go elsewhere get another one. */
+  /** Where the message goes, rendered. Events that go elsewhere get a message of their own. */
   place(data: TemplateData): Json;
-  /** A group by which no secret that is in it can be read. */
+  /** The group, made unreadable where it has a secret in it. */
   conceal(group: string): string;
-  /** Changes with what the message says, so that a reload in between cannot mix two ways to say it. */
+  /** Changes with the message's templates, so that no digest mixes those from before and after a reload. */
   readonly contentId: string;
 }
 
 /** Actions for when the connector itself needs a person. */
 export interface Alert {
   readonly kind: Notice['alert'];
-  /** How long its cause has to last; 0: at once. */
+  /** How long its cause has to last; 0: alert at once. */
   readonly afterMs: number;
-  /** Without digests. Their rule is `alerts.dead` and so on. */
+  /** They have no digests. Their rule is `alerts.dead` and so on. */
   readonly actions: readonly Action[];
 }
 
-/** The part of a config by which events are decided and deliveries carried out. Immutable. */
+/** The part of a config that decides events and renders messages. Immutable. */
 export interface Plan {
   /** Changes with anything that changes a decision or a message. */
   readonly id: string;
@@ -69,30 +69,30 @@ export interface Plan {
   readonly unmatched: readonly Action[];
   /** At most one of each kind. */
   readonly alerts: readonly Alert[];
-  /** The catalog's entry for a test id, with `id`, and null for keys that only other entries have. */
+  /** The catalog's entry for a test id, with `id`. Keys that only other entries have are null. */
   readonly test: (testId: number) => JsonMap;
   /** The tests of the catalog. */
   readonly testIds: readonly number[];
-  /** Replaces what the plan has of secrets in a text by `***`. */
+  /** Replaces the plan's secrets in a text with `***`. */
   mask(text: string): string;
-  /** Of a plan from a store: what of it cannot be used any more, its actions apart. */
+  /** For a plan from the store: what of it can no longer be used, besides its actions. */
   readonly unusable?: Unusable;
 }
 
 export interface Unusable {
-  /** Why it can decide nothing any more; null where it can. */
+  /** Why it can no longer decide events; null where it can. */
   readonly deciding: string | null;
-  /** The tests whose entries of the catalog cannot be used any more, and why. */
+  /** The tests whose catalog entries can no longer be used, and why. */
   readonly tests: ReadonlyMap<number, string>;
 }
 
-/** The name under which the actions of `unmatched:` appear where a rule's name is expected. */
+/** What the actions of `unmatched:` have as their rule's name. */
 export const unmatchedRule = 'unmatched';
 
-/** The name under which the actions of an alert do. */
+/** What the actions of an alert have as their rule's name. */
 export const alertRule = (kind: Alert['kind']): string => `alerts.${kind}`;
 
-/** Every action of a plan: those of rules, of `unmatched` and of alerts. */
+/** All actions of a plan: of rules, of `unmatched` and of alerts. */
 export function allActions({ then, unmatched, alerts }: Plan): Action[] {
   return [...then.flat(), ...unmatched, ...alerts.flatMap(({ actions }) => actions)];
 }
@@ -102,7 +102,7 @@ export interface Explanation {
   readonly actions: readonly { readonly action: Action; readonly planned: PlannedDelivery }[];
 }
 
-/** Why an action cannot be carried out any more for these events: it, or the test of one of them. */
+/** Why an action can no longer be carried out for these events: because of itself, or of the test of one of them. */
 export function whyLost({ unusable }: Plan, action: Action, events: readonly Event[]): string | undefined {
   const ofTests = events.map(({ testId }) => unusable?.tests.get(testId));
   return action.lost ?? ofTests.find((why) => why !== undefined);

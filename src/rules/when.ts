@@ -4,7 +4,7 @@ import { didYouMean } from '../suggest.ts';
 import { compilePattern, type Condition, isImpossible, neverReason, type When } from './conditions.ts';
 import { type Field, fieldOf, testField, testKeyPattern } from './fields.ts';
 
-/** What may stand under a field: a value, a list of which any may be, or operators. */
+/** The schema of a field's condition: a value, a list of possible values, or operators. */
 function conditionSchema(field: Field): z.ZodType<Condition> {
   const not = anyOf(field, operators(field)).optional().describe('What it must not be.');
   return anyOf(field, operators(field).extend({ not })).superRefine((condition, context) => {
@@ -45,8 +45,8 @@ const pattern = z
   });
 
 /**
- * A union that reports the faults of the one alternative that was meant, told by the kind of what is there. Editors see
- * all alternatives.
+ * A union that reports only the faults of the alternative that was meant: a map, a list or a single value. The JSON
+ * Schema for editors has all alternatives.
  */
 function anyOf(field: Field, map: z.ZodObject): z.ZodType<Condition> {
   const list = listOf(field.value);
@@ -66,7 +66,7 @@ const emptyMap = 'expected a value, a list of values, or operators such as { not
 
 type NewIssue = Parameters<z.RefinementCtx['addIssue']>[0];
 
-/** An issue as it was found; an unknown key goes with the known ones, which suggestions are taken from. */
+/** The issue, unchanged but for unknown keys, to which the known ones are added. */
 function forwarded(issue: z.core.$ZodIssue, known: readonly string[]): NewIssue {
   const { path, message } = issue;
   if (issue.code !== 'unrecognized_keys') return { code: 'custom', path, message };
@@ -74,7 +74,7 @@ function forwarded(issue: z.core.$ZodIssue, known: readonly string[]): NewIssue 
   return unknownKeys(issue.keys, closer, path);
 }
 
-/** `known` is for whoever words the issue: suggestions are taken from it. */
+/** `known` is what suggestions are taken from. */
 function unknownKeys(keys: string[], known: readonly string[], path: PropertyKey[] = []): NewIssue {
   const message = keys.map((key) => `unknown key "${key}"${didYouMean(key, known)}`).join(', ');
   return { code: 'unrecognized_keys', keys, known, path, message };
@@ -85,11 +85,12 @@ function jsonOf(schema: z.ZodType): object {
   return json;
 }
 
-const ofField = (name: string, about: string) => conditionSchema(fieldOf(name)).optional().describe(about);
+const fieldSchema = (name: string, about: string) =>
+  conditionSchema(fieldOf(name)).optional().describe(about);
 
 const testCondition = conditionSchema(testField('key'));
 
-const several = (about: string) =>
+const listOfWhens = (about: string) =>
   z
     .array(whenSchema, { error: 'expected a list of conditions' })
     .min(1, { error: 'expected at least one condition' })
@@ -97,18 +98,18 @@ const several = (about: string) =>
     .describe(about);
 
 const shape = {
-  status: ofField('status', 'Completed, DidNotTake or Canceled.'),
-  testId: ofField('testId', "The test's id."),
-  candidateId: ofField('candidateId', "The candidate's id."),
-  candidateNumericalId: ofField(
+  status: fieldSchema('status', 'Completed, DidNotTake or Canceled.'),
+  testId: fieldSchema('testId', "The test's id."),
+  candidateId: fieldSchema('candidateId', "The candidate's id."),
+  candidateNumericalId: fieldSchema(
     'candidateNumericalId',
     "The candidate's number; the service does not always send it.",
   ),
   get all() {
-    return several('All of these have to hold.');
+    return listOfWhens('All of these have to hold.');
   },
   get any() {
-    return several('One of these has to hold.');
+    return listOfWhens('One of these has to hold.');
   },
   get not(): z.ZodOptional<z.ZodType<When>> {
     return whenSchema.optional().describe('This must not hold.');
@@ -121,7 +122,7 @@ export const whenSchema: z.ZodType<When> = z
   .looseObject(shape, { error: 'expected conditions: a map such as { status: Completed }' })
   .superRefine((when, context) => {
     for (const [key, value] of Object.entries(when))
-      if (!whenKeys.includes(key)) checkOther(key, value, context);
+      if (!whenKeys.includes(key)) checkTestKey(key, value, context);
     if (context.issues.length === 0 && isImpossible(when as When)) {
       context.addIssue('no event can match this: its conditions on status and testId exclude each other');
     }
@@ -132,8 +133,8 @@ export const whenSchema: z.ZodType<When> = z
     additionalProperties: false,
   }) as unknown as z.ZodType<When>;
 
-/** Keys of the catalog are anybody's; any other key that is no field is a mistake. */
-function checkOther(key: string, value: unknown, context: z.RefinementCtx): void {
+/** A catalog entry may have any key; other keys than those and the fields are mistakes. */
+function checkTestKey(key: string, value: unknown, context: z.RefinementCtx): void {
   if (!testKeyPattern.test(key)) return context.addIssue(unknownKeys([key], [...whenKeys, 'test.<key>']));
   for (const issue of testCondition.safeParse(value).error?.issues ?? []) {
     context.addIssue(forwarded({ ...issue, path: [key, ...issue.path] }, []));

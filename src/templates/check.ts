@@ -293,5 +293,6 @@ function dateFaults({ token: { name }, args }: FilterUse): TokenFault[] {
 
 function unknownZone(name: string): string {
   const meant = closest(name, Intl.supportedValuesOf('timeZone'));
-  return `unknown time zone \`${name}\`${meant === null ? ', expected a name such as `Europe/Zagreb`' : `, did you mean \`${meant}\`?`}`;
+  const hint = meant === null ? 'expected a name such as `Europe/Zagreb`' : `did you mean \`${meant}\`?`;
+  return `unknown time zone \`${name}\`, ${hint}`;
 }

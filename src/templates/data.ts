@@ -3,25 +3,23 @@ import type { Event, JsonMap, Notice } from '../model.ts';
 
 export type { EventData, NoticeData };
 
-/** What every template of an action can name. Absent values are null, which prints as nothing. */
+/** What the templates of an action can use. Missing values are null, which prints nothing. */
 export interface TemplateData {
   readonly event: EventData;
   /** The catalog's entry for the event's test, with `id`; a key that only other entries have is null. */
-  readonly test: CatalogEntry;
+  readonly test: JsonMap;
   readonly rule: { readonly name: string };
   /** ISO 8601 in UTC. */
   readonly now: string;
 }
 
-type CatalogEntry = JsonMap;
-
-/** In a digest: `event` and `test` are those of its first event. */
+/** For a digest. Its `event` and `test` are those of its first event. */
 export interface DigestTemplateData extends TemplateData {
   /** In order of acceptance, each with the catalog's entry for its test. */
-  readonly events: readonly (EventData & { readonly test: CatalogEntry })[];
+  readonly events: readonly (EventData & { readonly test: JsonMap })[];
 }
 
-/** In an action of an alert, whose name is the rule's. */
+/** For an action of an alert. Its rule's name is `alerts.dead` and so on. */
 export interface NoticeTemplateData extends Pick<TemplateData, 'rule' | 'now'> {
   readonly notice: NoticeData;
 }
@@ -42,19 +40,14 @@ export function eventData(event: Event): EventData {
 }
 
 /** The data of an action of `rule`, which is `unmatched` for the actions of `unmatched:`. */
-export function templateData(
-  event: Event,
-  test: TemplateData['test'],
-  rule: string,
-  now: number,
-): TemplateData {
+export function templateData(event: Event, test: JsonMap, rule: string, now: number): TemplateData {
   return { event: eventData(event), test, rule: { name: rule }, now: new Date(now).toISOString() };
 }
 
 /** The data of a digest's message; `events` are one or more, and `testOf` is the plan's. */
 export function digestData(
   events: readonly Event[],
-  testOf: (testId: number) => CatalogEntry,
+  testOf: (testId: number) => JsonMap,
   rule: string,
   now: number,
 ): DigestTemplateData {
@@ -73,16 +66,16 @@ export function noticeData(notice: Notice, rule: string, now: number): NoticeTem
 }
 
 /**
- * The same as templateData, made only as far as it is looked at: deciding hands it to every lane, and most lanes are constant. It has
- * getters, so it cannot be spread.
+ * The same as templateData, but computed only when it is read: deciding passes it to every lane, and most lanes are
+ * constant. Its getters are not copied by a spread.
  */
 export class LazyTemplateData implements TemplateData {
   readonly #source: Event;
   readonly #rule: string;
   readonly #now: number;
-  readonly test: TemplateData['test'];
+  readonly test: JsonMap;
 
-  constructor(event: Event, test: TemplateData['test'], rule: string, now: number) {
+  constructor(event: Event, test: JsonMap, rule: string, now: number) {
     this.#source = event;
     this.#rule = rule;
     this.#now = now;

@@ -8,7 +8,7 @@ interface Call {
 
 const defaultFormat = '%A, %B %-e, %Y at %-l:%M %P %z';
 
-/** In place of LiquidJS's own, which go through the machine's time zone and are an hour off around its clock changes. */
+/** Replace LiquidJS's own, which compute in the machine's time zone and are an hour off when its clock changes. */
 export const dateFilters = {
   date(this: Call, value: unknown, format?: unknown, zone?: unknown): unknown {
     return formatDate(this, value, String(toValue(format) ?? defaultFormat), zone);

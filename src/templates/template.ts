@@ -164,7 +164,8 @@ function explainRenderError(error: unknown): string {
   const cause = causeOf(error);
   const { variableName } = cause as { variableName?: string };
   if (variableName !== undefined) {
-    return `\`${variableName}\` is not in what the service sent; if it may be missing, write \`{{ ${variableName} | default: "" }}\``;
+    const remedy = `if it may be missing, write \`{{ ${variableName} | default: "" }}\``;
+    return `\`${variableName}\` is not in what the service sent; ${remedy}`;
   }
   return cause instanceof Error ? cause.message.replace(/, line:\d+, col:\d+$/, '') : String(cause);
 }
