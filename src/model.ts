@@ -34,9 +34,13 @@ export interface RaisedNotice extends Notice {
   readonly raisedAt: number;
 }
 
+/** What alerts tell of: deliveries given up, or held for a person; a sink that is paused; no event for long. */
+export const alertKinds = ['dead', 'held', 'paused', 'silence'] as const;
+export type AlertKind = (typeof alertKinds)[number];
+
 /** What the connector has to tell people of itself. */
 export interface Notice {
-  readonly alert: 'dead' | 'held' | 'paused' | 'silence';
+  readonly alert: AlertKind;
   /** What it is about, the same for every notice of the same trouble: at most one an hour goes out for each cause. */
   readonly cause: string;
   /** The sink in trouble; null where none is. */

@@ -6,7 +6,7 @@ import { type Config, ConfigError, type Problem } from './config/config.ts';
 import { checkText, composeChecked, type LoadOptions, textOf, toConfig } from './config/load.ts';
 import { wholeFileError } from './config/problems.ts';
 import { longestStepMs, runBesides } from './support/steps.ts';
-import { readSecretFile, readText, type ReadText } from './config/yaml.ts';
+import { readSecretFile, readText, type ReadText } from './config/files.ts';
 
 export interface WatchOptions {
   /** The mark of what the config in force was made of: the file may have changed since. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { connectors } from '../../connectors/index.ts';
 import { actionSchema, alertActionSchema } from '../config/actions.ts';
 import { hoursSchema } from '../config/hours.ts';
-import { alertDescriptions, alertShapes, catalogEntry, ruleShape, testIdKey } from '../config/plan-source.ts';
+import { alertsSchema, catalogEntry, ruleShape, testIdKey } from '../config/plan-source.ts';
 import { scenarioSchema } from '../config/scenarios.ts';
 import { settingSchemas } from '../config/settings.ts';
 import { sinkName, sinkSchema } from '../config/sinks.ts';
@@ -41,20 +41,14 @@ function configSchema(all: readonly AnyConnector[]) {
       )
       .describe('Who hears of which events. Every matching rule applies, in order.'),
     unmatched: actions.optional().describe('Actions for events that no rule matched.'),
-    alerts: alerts(alertActions).optional().describe('Messages about the connector itself.'),
+    alerts: alertsSchema(alertActions.describe('Whom to tell.'))
+      .optional()
+      .describe('Messages about the connector itself.'),
     scenarios: z
       .array(scenarioSchema)
       .optional()
       .describe('What has to become of an event; `check` compares.'),
   });
-}
-
-function alerts(then: z.ZodArray) {
-  const kinds = Object.entries(alertShapes).map(([name, shape]) => {
-    const alert = z.strictObject({ ...shape, then: then.describe('Whom to tell.') });
-    return [name, alert.optional().describe(alertDescriptions[name as keyof typeof alertShapes])] as const;
-  });
-  return z.strictObject(Object.fromEntries(kinds));
 }
 
 /** Of an action with a digest, as of an alert's, the keys that say something by default may be left out. */

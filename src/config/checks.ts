@@ -1,11 +1,10 @@
-import { isMap, type Json, type JsonMap } from '../model.ts';
+import { type AlertKind, isMap, type Json, type JsonMap } from '../model.ts';
 import { testKeys } from '../rules/fields.ts';
 import type { Plan } from '../rules/plan.ts';
 import { didYouMean, didYouMeanOneOf } from '../suggest.ts';
 import type { SinkConfig } from './config.ts';
 import { error, type Fault, type Path, strings, valueAt, warning } from './faults.ts';
 import { type FoundSecret, looksLikePath } from './mask.ts';
-import type { Parts } from './load.ts';
 import {
   actionsOf,
   alertActions,
@@ -18,6 +17,14 @@ import { hasReference } from './references.ts';
 import { isLoopback, sameHost, type Settings } from './settings.ts';
 import { durationText, parseDuration } from './units.ts';
 import { unknownKey } from './validate.ts';
+
+/** The parts of a config that could be read. */
+export interface Parts {
+  readonly settings: Partial<Settings>;
+  readonly sinks: ReadonlyMap<string, SinkConfig>;
+  readonly source: PlanSource;
+  readonly plan: Plan | null;
+}
 
 /** Everything that parts of a config say of each other. `config` is what was written. */
 export function crossChecks(
@@ -257,7 +264,12 @@ function checkAlertSinks(
 ): Fault[] {
   const used = new Set(ruleActions(source).flatMap(sinkOf));
   const holding = new Set([...used].filter((sink) => sinks.get(sink)?.onUnknown === 'hold'));
-  const inTrouble = { dead: used, paused: used, held: holding };
+  const inTrouble: { readonly [kind in AlertKind]: ReadonlySet<string> } = {
+    dead: used,
+    held: holding,
+    paused: used,
+    silence: new Set(),
+  };
   return Object.entries(inTrouble).flatMap(([kind, mayFail]) => {
     const actions = alertActions(source, kind);
     const [only, ...others] = new Set(actions.flatMap(sinkOf));

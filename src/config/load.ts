@@ -1,9 +1,8 @@
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
-import type { Plan } from '../rules/plan.ts';
 import { closest } from '../suggest.ts';
-import { checkNoConnector, checkUnused, crossChecks } from './checks.ts';
-import type { CheckedConfig, Config, Place, Problem, Scenario, SinkConfig } from './config.ts';
+import { checkNoConnector, checkUnused, crossChecks, type Parts } from './checks.ts';
+import type { CheckedConfig, Config, Place, Problem, Scenario } from './config.ts';
 import { error, type Fault, type Path, pathText, type Report, strings, warning } from './faults.ts';
 import { findSecrets, type FoundSecret, lateMasker } from './mask.ts';
 import { actionsOf, entries, planKeys, type PlanSource, toPlanSource, ruleActions } from './plan-source.ts';
@@ -15,7 +14,8 @@ import { type Settings, settingSchemas } from './settings.ts';
 import { connectorOfSink, readSinks } from './sinks.ts';
 import { runThrough, type Steps } from '../support/steps.ts';
 import { type Reading, unknownKey, validate } from './validate.ts';
-import { parse, readText, type ReadText } from './yaml.ts';
+import { readText, type ReadText } from './files.ts';
+import { parseYaml } from './yaml.ts';
 
 /** Reads, checks and compiles a config file. Throws a ConfigError with everything that is wrong with it. */
 export async function loadConfig(file: string, options: LoadOptions): Promise<CheckedConfig> {
@@ -52,7 +52,7 @@ export function textOf(read: ReadText, file: string): string {
  */
 export async function loadStoreUrl(file: string, options: LoadOptions): Promise<string> {
   const read = await readText(file);
-  const parsed = 'text' in read ? parse(new Source(read.text)) : null;
+  const parsed = 'text' in read ? parseYaml(new Source(read.text)) : null;
   if (!parsed?.tree || parsed.faults.length > 0) return (await loadConfig(file, options)).store.url;
   const { settings, faults } = compose(parsed.tree.value, options);
   const errors = faults.filter(({ severity }) => severity === 'error');
@@ -64,7 +64,7 @@ export async function loadStoreUrl(file: string, options: LoadOptions): Promise<
 /** The sinks that a file names, whatever else is wrong with it; none where it cannot be read. */
 export async function sinkNames(file: string): Promise<string[]> {
   const read = await readText(file);
-  const tree = 'text' in read ? parse(new Source(read.text)).tree : null;
+  const tree = 'text' in read ? parseYaml(new Source(read.text)).tree : null;
   const sinks = isMap(tree?.value) ? tree.value['sinks'] : undefined;
   return isMap(sinks) ? Object.keys(sinks) : [];
 }
@@ -88,12 +88,12 @@ interface Checked {
 /** Throws a ConfigError with everything that is wrong with a text. */
 export function checkText(text: string, file: string, options: LoadOptions): Checked {
   const source = new Source(text);
-  const { tree, faults } = parse(source);
+  const { tree, faults } = parseYaml(source);
   const broken = faults.map(({ range, message }) => source.problem('error', ...range, message));
   if (!tree) throw configError(file, broken);
   const composed = compose(tree.value, options);
   const { mask, isFileMissing: mayPass } = composed;
-  const place = (fault: Fault): Problem => problemOf(fault, tree.root, source);
+  const place = (fault: Fault): Problem => problemOf(fault, tree, source);
   const problems = [...broken, ...elsewhere(composed.faults.map(place), broken)];
   if (problems.some(({ severity }) => severity === 'error'))
     throw configError(file, problems, { mask, mayPass });
@@ -144,21 +144,21 @@ export interface LoadOptions extends Surroundings {
 }
 
 /** What a config's values come to. Without an error among `faults` it is complete. */
-export interface Composed extends Parts {
+export interface Composed extends Running {
+  readonly scenarios: readonly { readonly path: Path; readonly scenario: ReadScenario }[];
   readonly faults: readonly Fault[];
   /** What nothing uses; not of interest where there are errors. */
   readonly unused: readonly Fault[];
-  readonly mask: (text: string) => string;
   /** See Values. */
   readonly isFileMissing: boolean;
 }
 
 /** What a process needs of it. */
-export type Running = Omit<Parts, 'scenarios'> & Pick<Composed, 'mask'>;
+interface Running extends Parts {
+  readonly mask: (text: string) => string;
+}
 
-interface Composing extends Reading {
-  readonly connectors: LoadOptions['connectors'];
-  readonly mayLack?: readonly string[];
+interface ConfigReading extends Reading, Pick<LoadOptions, 'connectors' | 'mayLack'> {
   readonly mask: (text: string) => string;
 }
 
@@ -169,49 +169,54 @@ const topKeys = [...Object.keys(settingSchemas), 'sinks', ...planKeys, 'scenario
 function compose(value: Json, options: LoadOptions): Composed {
   const values = new Values(options);
   const { faults, report } = collector(referenceFaults(value, values, options.mayLack));
-  const config = readTop(value, report);
-  const { connectors, mayLack = [] } = options;
-  const { mask, learn } = lateMasker();
-  const reading = { resolve: lenient(values), report, mask, connectors, mayLack };
-  const parts = runThrough(readingParts(config, reading));
+  const { config, reading, secrets, ...running } = runThrough(readingParts(value, values, report, options));
   const scenarios = readScenarios(config['scenarios'], reading);
-  const secrets = secretsOf(parts);
-  for (const fault of crossChecks(config, { ...parts, scenarios }, secrets)) report(fault);
-  const unused = checkUnused(parts.source, parts.sinks.keys());
-  values.keepNamed(value);
-  learn(values.secretsAmong(secrets.map((secret) => secret.value)));
-  return { ...parts, scenarios, faults, unused, mask, isFileMissing: values.isFileMissing };
+  for (const fault of crossChecks(config, running, secrets)) report(fault);
+  const unused = checkUnused(running.source, running.sinks.keys());
+  return { ...running, scenarios, faults, unused, isFileMissing: values.isFileMissing };
 }
 
 /** What a process runs by, of values that were found to be without faults; nothing is checked but what reading takes. */
-export function* composeChecked(value: Json, options: LoadOptions): Steps<Running> {
-  const values = new Values(options);
+export function composeChecked(value: Json, options: LoadOptions): Steps<Running> {
   const report: Report = (fault) => {
     if (fault.severity === 'error') throw new Error(`${pathText(fault.path)}: ${fault.message}`);
   };
+  return readingParts(value, new Values(options), report, options);
+}
+
+interface ReadParts extends Running {
+  /** The top keys, as written. */
+  readonly config: JsonMap;
+  readonly reading: ConfigReading;
+  readonly secrets: readonly FoundSecret[];
+}
+
+function* readingParts(
+  value: Json,
+  values: Values,
+  report: Report,
+  { connectors, mayLack = [] }: LoadOptions,
+): Steps<ReadParts> {
   const config = readTop(value, report);
   yield;
   const { mask, learn } = lateMasker();
-  const reading = { resolve: lenient(values), report, mask, connectors: options.connectors };
-  const parts = yield* readingParts(config, reading);
-  yield;
-  values.keepNamed(value);
-  learn(values.secretsAmong(secretsOf(parts).map((secret) => secret.value)));
-  return { ...parts, mask };
-}
-
-function* readingParts(config: JsonMap, reading: Composing): Steps<Omit<Parts, 'scenarios'>> {
+  const reading = { resolve: lenient(values), report, mask, connectors, mayLack };
   const source = readSource(config, reading);
   yield;
-  const read = { settings: readSettings(config, reading), sinks: readSinks(config['sinks'], reading) };
+  const settings = readSettings(config, reading);
+  const sinks = readSinks(config['sinks'], reading);
   yield;
   const plan = config['rules'] === undefined ? null : yield* buildingPlan(source, reading);
-  return { ...read, source, plan };
+  yield;
+  const secrets = secretsOf(settings, sinks);
+  values.keepNamed(value);
+  learn(values.secretsAmong(secrets.map((secret) => secret.value)));
+  return { config, reading, secrets, settings, sinks, source, plan, mask };
 }
 
-function secretsOf(parts: Pick<Parts, 'settings' | 'sinks'>): FoundSecret[] {
-  const options = [...parts.sinks].map(([name, sink]) => [name, sink.options] as const);
-  return [...findSecrets({ ...parts.settings, sinks: Object.fromEntries(options) })];
+function secretsOf(settings: Parts['settings'], sinks: Parts['sinks']): FoundSecret[] {
+  const options = [...sinks].map(([name, sink]) => [name, sink.options] as const);
+  return [...findSecrets({ ...settings, sinks: Object.fromEntries(options) })];
 }
 
 /** Collects faults. A value whose reference is at fault is not judged any further. */
@@ -271,7 +276,7 @@ function readSettings(config: JsonMap, reading: Reading): Partial<Settings> {
   return Object.fromEntries(sections);
 }
 
-function readSource(config: JsonMap, reading: Composing): PlanSource {
+function readSource(config: JsonMap, reading: ConfigReading): PlanSource {
   for (const fault of checkNoConnector(actionsOf(config))) reading.report(fault);
   return toPlanSource(config, (name) => {
     const sinks = config['sinks'];
@@ -287,13 +292,4 @@ function readScenarios(raw: Json | undefined, reading: Reading): Composed['scena
     const scenario = validate({ schema: scenarioSchema, raw: rawScenario, path }, reading);
     return scenario ? [{ path, scenario }] : [];
   });
-}
-
-/** The parts of a config that could be read. */
-export interface Parts {
-  readonly settings: Partial<Settings>;
-  readonly sinks: ReadonlyMap<string, SinkConfig>;
-  readonly source: PlanSource;
-  readonly plan: Plan | null;
-  readonly scenarios: readonly { readonly path: Path; readonly scenario: ReadScenario }[];
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { isMap, type Json, type JsonMap } from '../model.ts';
+import { alertKinds, type AlertKind, isMap, type Json, type JsonMap } from '../model.ts';
 import type { testKeys } from '../rules/fields.ts';
 import { unmatchedRule } from '../rules/plan.ts';
 import { whenSchema } from '../rules/when.ts';
@@ -119,37 +119,41 @@ export const ruleShape = {
 /** A rule with its actions left unchecked. */
 export const ruleSchema = z.strictObject({ ...ruleShape, then: z.array(z.unknown()) });
 
-/** What alerts there are, each with its own keys besides `then`. */
-export const alertShapes = {
+/** What each alert tells of, and how long that has to last. */
+const alerts: { readonly [kind in AlertKind]: Alert } = {
   dead: {
+    description: 'Deliveries were given up.',
     after: duration().prefault('0s').describe('How long to wait for more before telling.'),
   },
   held: {
+    description: 'Deliveries may have arrived or not, and only a person can tell: see `onUnknown`.',
     after: duration().prefault('0s').describe('How long to wait for more before telling.'),
   },
-  paused: { after: duration({ min: '1s' }).prefault('15m').describe('How long a sink has to be down.') },
-  silence: { after: duration({ min: '1m' }).prefault('7d').describe('How long no event has come.') },
+  paused: {
+    description: 'A sink is down.',
+    after: duration({ min: '1s' }).prefault('15m').describe('How long a sink has to be down.'),
+  },
+  silence: {
+    description: 'No event came for so long.',
+    after: duration({ min: '1m' }).prefault('7d').describe('How long no event has come.'),
+  },
 };
 
-export const alertKinds = ['dead', 'held', 'paused', 'silence'] as const;
+interface Alert {
+  readonly description: string;
+  readonly after: z.ZodType<number, string | undefined>;
+}
+
+/** With `then` as the schema of its actions. */
+export function alertsSchema(then: z.ZodType) {
+  const ofKind = ({ after, description }: Alert) =>
+    z.strictObject({ after, then }).optional().describe(description);
+  type Shape = { readonly [kind in AlertKind]: ReturnType<typeof ofKind> };
+  return z.strictObject(Object.fromEntries(alertKinds.map((kind) => [kind, ofKind(alerts[kind])])) as Shape);
+}
 
 /** With its actions left unchecked. */
-const alertOf = <Shape extends z.ZodRawShape>(shape: Shape) =>
-  z.strictObject({ ...shape, then: z.array(z.unknown()).min(1) }).optional();
-
-export const alertsSchema = z.strictObject({
-  dead: alertOf(alertShapes.dead),
-  held: alertOf(alertShapes.held),
-  paused: alertOf(alertShapes.paused),
-  silence: alertOf(alertShapes.silence),
-});
-
-export const alertDescriptions: { readonly [key in keyof typeof alertShapes]: string } = {
-  dead: 'Deliveries were given up.',
-  held: 'Deliveries may have arrived or not, and only a person can tell: see `onUnknown`.',
-  paused: 'A sink is down.',
-  silence: 'No event came for so long.',
-};
+export const uncheckedAlerts = alertsSchema(z.array(z.unknown()).min(1));
 
 /** The same for values that differ in the order of their keys only: SHA-256 in hex over JSON with sorted keys. */
 export function contentId(value: Json): string {

@@ -1,5 +1,5 @@
 import type { AnyConnector } from '../connector.ts';
-import { isMap, type Json, type JsonMap } from '../model.ts';
+import { alertKinds, isMap, type Json, type JsonMap } from '../model.ts';
 import { compileRules, unreachable } from '../rules/match.ts';
 import { testKeys } from '../rules/fields.ts';
 import type { Hours } from '../rules/calendar.ts';
@@ -8,8 +8,7 @@ import { alertRule, unmatchedRule } from '../rules/plan.ts';
 import type { When } from '../rules/conditions.ts';
 import { type ActionPlace, type ActionReading, compileAction, compileAlertAction } from './actions.ts';
 import {
-  alertKinds,
-  alertsSchema,
+  uncheckedAlerts,
   catalogEntry,
   contentId,
   entries,
@@ -275,7 +274,7 @@ function readUnmatched(raw: Json | undefined, reading: ActionsReading): Steps<Ac
 
 function* readAlerts(raw: Json | undefined, reading: ActionsReading): Steps<Alert[]> {
   const part = partOf(reading);
-  const read = validate({ schema: alertsSchema, raw: raw ?? {}, path: ['alerts'] }, part);
+  const read = validate({ schema: uncheckedAlerts, raw: raw ?? {}, path: ['alerts'] }, part);
   const alerts: Alert[] = [];
   for (const kind of alertKinds) {
     const written = isMap(raw) ? raw[kind] : undefined;

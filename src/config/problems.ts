@@ -1,8 +1,8 @@
 import { LineCounter, type Scalar } from 'yaml';
 import { count } from '../count.ts';
 import { ConfigError, type Problem } from './config.ts';
-import type { Fault, Path } from './faults.ts';
-import { hashHint, hashWordLength, type Range, type TreeNode } from './yaml.ts';
+import type { Fault } from './faults.ts';
+import { hashHint, hashWordLength, type NodePlace, type Range, type Tree } from './yaml.ts';
 
 /** One problem as a person reads it: the place, what is wrong, the line with a caret. */
 export function formatProblem(file: string, problem: Problem): string {
@@ -48,8 +48,8 @@ const indent = (text: string): string => text.replaceAll(/^/gm, '  ');
 const keyOf = ({ line, column, message }: Problem): string => `${line}:${column}:${message}`;
 
 /** Finds where in the file a fault is. */
-export function problemOf(fault: Fault, root: TreeNode, source: Source): Problem {
-  const node = nodeAt(root, fault.path);
+export function problemOf(fault: Fault, tree: Tree, source: Source): Problem {
+  const node = tree.placeOf(fault.path);
   const hidden = hiddenLength(fault, node, source.text);
   if (hidden === 0)
     return source.problem(fault.severity, ...rangeOf(fault, node, source.text), fault.message);
@@ -58,11 +58,11 @@ export function problemOf(fault: Fault, root: TreeNode, source: Source): Problem
 }
 
 /** How long the comment is that is meant as the value. */
-function hiddenLength({ path, at }: Fault, node: TreeNode, text: string): number {
+function hiddenLength({ path, at }: Fault, node: NodePlace, text: string): number {
   return path.length > 0 && at === 'value' && isNothing(node) ? hashWordLength(text, node.range[0]) : 0;
 }
 
-function rangeOf({ path, at, inside }: Fault, node: TreeNode, text: string): Range {
+function rangeOf({ path, at, inside }: Fault, node: NodePlace, text: string): Range {
   if (inside && node.scalar) {
     const start = scalarOffset(text, node.scalar, inside.index);
     return [start, start + inside.length];
@@ -71,18 +71,7 @@ function rangeOf({ path, at, inside }: Fault, node: TreeNode, text: string): Ran
   return (at === 'key' || isNothing(node) ? node.key : null) ?? node.range;
 }
 
-const isNothing = ({ range: [start, end] }: TreeNode): boolean => start === end;
-
-/** The node at a path, or the deepest one on the way to it. */
-function nodeAt(root: TreeNode, path: Path): TreeNode {
-  let node = root;
-  for (const part of path) {
-    const child = node.children.get(part);
-    if (!child) break;
-    node = child;
-  }
-  return node;
-}
+const isNothing = ({ range: [start, end] }: NodePlace): boolean => start === end;
 
 const widestLine = 160;
 

@@ -3,7 +3,7 @@ import type { Json } from '../model.ts';
 import { didYouMean } from '../suggest.ts';
 import { type Path, strings } from './faults.ts';
 import { looksLikePath } from './mask.ts';
-import { readSecretFile } from './yaml.ts';
+import { readSecretFile } from './files.ts';
 
 /** A `${…}` in a string of the config. */
 export interface Reference {

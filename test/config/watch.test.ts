@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { parseConfig } from '../../src/config/load.ts';
-import { readText } from '../../src/config/yaml.ts';
+import { readText } from '../../src/config/files.ts';
 import { markOf, watchConfig, type WatchOptions } from '../../src/reload.ts';
 import { around, env, pagers } from './tools.ts';
 

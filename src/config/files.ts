@@ -1,0 +1,60 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+
+const largestFileBytes = 16 * 1024 ** 2;
+const largestSecretBytes = 1024 ** 2;
+
+const refusals: Record<string, string> = {
+  ENOENT: 'there is no such file; --config FILE or CONNECTOR_CONFIG names another one',
+  EACCES: 'the file may not be read by this user',
+  EPERM: 'the file may not be read by this user',
+  EISDIR: 'this is a folder; the config is one YAML file',
+  ENOTDIR: 'there is no such file: a part of its path is not a folder',
+};
+
+/** A file's text, or why it has none. */
+export type ReadText = { readonly text: string } | { readonly fault: string };
+
+/** `onlyRegular`: for a process that goes on, which a pipe would block and a device would fill. */
+export async function readText(file: string, { onlyRegular = false } = {}): Promise<ReadText> {
+  try {
+    await using handle = await open(file, onlyRegular ? withoutBlocking : 'r');
+    const stat = await handle.stat();
+    if (onlyRegular && !stat.isFile() && !stat.isDirectory())
+      return { fault: `${noRegularFile}; save it as one` };
+    const chunks = await Array.fromAsync(
+      handle.createReadStream({ end: largestFileBytes, autoClose: false }),
+    );
+    return decode(Buffer.concat(chunks as Buffer[]));
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    return { fault: refusals[code] ?? `the file cannot be read: ${message}` };
+  }
+}
+
+/** What `${file:…}` names, as small as secrets are. Throws where it is none, like a pipe, which could block. */
+export function readSecretFile(path: string): string {
+  const fd = openSync(path, withoutBlocking);
+  try {
+    const stat = fstatSync(fd);
+    if (!stat.isFile() && !stat.isDirectory()) throw new Error(noRegularFile);
+    if (stat.size > largestSecretBytes) throw new Error('it is larger than 1 MB');
+    return readFileSync(fd, 'utf8');
+  } finally {
+    closeSync(fd);
+  }
+}
+
+const noRegularFile = 'it is no regular file';
+
+/** Opening a pipe waits for somebody to write into it, otherwise. */
+const withoutBlocking = constants.O_RDONLY | constants.O_NONBLOCK;
+
+function decode(bytes: Buffer): ReadText {
+  if (bytes.length > largestFileBytes) return { fault: 'the file is larger than 16 MB' };
+  try {
+    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
+  } catch {
+    return { fault: 'the file is not UTF-8 text; save it as UTF-8' };
+  }
+}
