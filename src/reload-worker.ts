@@ -1,7 +1,55 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { connectors } from '../connectors/index.ts';
-import { checkReload, type ReloadQuestion } from './reload.ts';
+import { ConfigError, type Problem } from './config/config.ts';
+import { readFrom, readSecretFile } from './config/files.ts';
+import { checkText, composeChecked, type LoadOptions } from './config/load.ts';
+import { wholeFileError } from './config/problems.ts';
+import { longestStepMs } from './support/steps.ts';
 
-// Nobody asks where the module is only read, to be compiled.
+/** The thread that checks a changed config: it may take long, and a fault in it stops no request. */
+
+/** What is asked of the other thread. */
+export interface ReloadQuestion {
+  readonly text: string;
+  readonly file: string;
+  readonly env: LoadOptions['env'];
+}
+
+/** All that it found out: what is wrong with the text, or what it says, with the files that its references name. */
+export type ReloadAnswer =
+  | { readonly problems: readonly Problem[]; readonly report: string; readonly mayPass: boolean }
+  | {
+      /** As JSON, which is taken over faster than the values themselves. */
+      readonly value: string;
+      readonly secretFiles: ReadonlyMap<string, string>;
+      readonly warnings: readonly Problem[];
+    };
+
+/** How long the main thread may compute at one step: so long nobody may be answered. */
+const longestStallMs = 1000;
+
+function check({ text, file, env }: ReloadQuestion): ReloadAnswer {
+  const secretFiles = new Map<string, string>();
+  const readFile = (path: string): string => {
+    const content = readSecretFile(path);
+    secretFiles.set(path, content);
+    return content;
+  };
+  try {
+    const { value, warnings } = checkText(text, file, { env, connectors, readFile });
+    const stallMs = longestStepMs(
+      composeChecked(value, { env, connectors, readFile: readFrom(secretFiles) }),
+    );
+    if (stallMs > longestStallMs) throw wholeFileError(file, tooLarge, false);
+    return { value: JSON.stringify(value), secretFiles, warnings };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return { problems: error.problems, report: error.message, mayPass: error.mayPass };
+  }
+}
+
+const tooLarge =
+  'an action or a list here is so large that taking it over would hold up the service; make it smaller, or restart';
+
 // oxlint-disable-next-line require-post-message-target-origin -- that is of browsers
-parentPort?.postMessage(checkReload(workerData as ReloadQuestion, connectors));
+parentPort?.postMessage(check(workerData as ReloadQuestion));

@@ -2,11 +2,12 @@ import { hash } from 'node:crypto';
 import { type FSWatcher, unwatchFile, watch, watchFile } from 'node:fs';
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { type Config, ConfigError, type Problem } from './config/config.ts';
-import { checkText, composeChecked, type LoadOptions, textOf, toConfig } from './config/load.ts';
+import { type Config, ConfigError } from './config/config.ts';
+import { composeChecked, type LoadOptions, textOf, toConfig } from './config/load.ts';
 import { wholeFileError } from './config/problems.ts';
-import { longestStepMs, runBesides } from './support/steps.ts';
-import { readSecretFile, readText, type ReadText } from './config/files.ts';
+import type { ReloadAnswer, ReloadQuestion } from './reload-worker.ts';
+import { runBesides } from './support/steps.ts';
+import { readFrom, readText, type ReadText } from './config/files.ts';
 
 export interface WatchOptions {
   /** The mark of what the config in force was made of: the file may have changed since. */
@@ -152,25 +153,8 @@ export function markOf(read: ReadText): string {
   return 'text' in read ? hash('sha256', read.text) : read.fault;
 }
 
-/** What is asked of the other thread. */
-export interface ReloadQuestion {
-  readonly text: string;
-  readonly file: string;
-  readonly env: LoadOptions['env'];
-}
-
-/** All that it found out: what is wrong with the text, or what it says, with the files that its references name. */
-export type ReloadAnswer =
-  | { readonly problems: readonly Problem[]; readonly report: string; readonly mayPass: boolean }
-  | {
-      /** As JSON, which is taken over faster than the values themselves. */
-      readonly value: string;
-      readonly secretFiles: ReadonlyMap<string, string>;
-      readonly warnings: readonly Problem[];
-    };
-
 export interface ReloadOptions extends Pick<LoadOptions, 'env' | 'connectors'> {
-  /** A module that posts the `checkReload` of its workerData to its parent. */
+  /** Where `reload-worker.ts` is. */
   readonly thread: URL;
   /** How long the check may take. */
   readonly deadlineMs?: number;
@@ -179,8 +163,6 @@ export interface ReloadOptions extends Pick<LoadOptions, 'env' | 'connectors'> {
 
 /** For the other thread's memory: a service of 512 MB goes on beside it. */
 const mostHeapMb = 256;
-/** For this thread: how long nobody may be answered. */
-const longestStallMs = 1000;
 
 /**
  * A config's text, checked in a thread of its own, which may take long, and only then compiled in this one, bit by
@@ -194,39 +176,6 @@ export async function reloadConfig(text: string, file: string, options: ReloadOp
   const steps = composeChecked(JSON.parse(value), { env, connectors, readFile: readFrom(secretFiles) });
   return toConfig(file, await runBesides(steps), warnings);
 }
-
-/** Runs in the other thread. */
-export function checkReload(
-  { text, file, env }: ReloadQuestion,
-  connectors: LoadOptions['connectors'],
-): ReloadAnswer {
-  const secretFiles = new Map<string, string>();
-  const readFile = (path: string): string => {
-    const content = readSecretFile(path);
-    secretFiles.set(path, content);
-    return content;
-  };
-  try {
-    const { value, warnings } = checkText(text, file, { env, connectors, readFile });
-    const stallMs = longestStepMs(
-      composeChecked(value, { env, connectors, readFile: readFrom(secretFiles) }),
-    );
-    if (stallMs > longestStallMs) throw wholeFileError(file, tooLarge, false);
-    return { value: JSON.stringify(value), secretFiles, warnings };
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    return { problems: error.problems, report: error.message, mayPass: error.mayPass };
-  }
-}
-
-const tooLarge =
-  'an action or a list here is so large that taking it over would hold up the service; make it smaller, or restart';
-
-const readFrom = (files: ReadonlyMap<string, string>) => (path: string) => {
-  const content = files.get(path);
-  if (content === undefined) throw new Error('it could not be read');
-  return content;
-};
 
 async function ask(
   question: ReloadQuestion,

@@ -1,5 +1,12 @@
+import { pathText } from './config/faults.ts';
+import type { LoadOptions } from './config/load.ts';
+import { lateMasker } from './config/mask.ts';
+import type { PlanSource } from './config/plan-source.ts';
+import { buildingPlan, type PartReading } from './config/plan.ts';
+import { Values } from './config/references.ts';
 import type { Json } from './model.ts';
 import type { Plan } from './rules/plan.ts';
+import { runBesides } from './support/steps.ts';
 
 /** Why a plan cannot be had any more, in plain words. */
 export interface Lost {
@@ -71,4 +78,46 @@ function keep<Value>(known: Map<string, Value>, key: string, value: Value, most:
   known.set(key, value);
   const oldest = known.keys().next();
   if (known.size > most && !oldest.done) known.delete(oldest.value);
+}
+
+/**
+ * Compiles a plan's source as a store kept it. What cannot be used any more, since a variable is not set or a connector
+ * has no such key, spoils no more than it has to: the other actions can be carried out.
+ */
+export async function compilePlan(
+  source: Json,
+  options: Pick<LoadOptions, 'env' | 'readFile' | 'connectors'>,
+): Promise<Plan> {
+  const values = new Values(options);
+  const apart = () => partReading(values);
+  const whole = apart();
+  const secrets = lateMasker();
+  const reading = { ...whole, apart, mask: secrets.mask, connectors: options.connectors };
+  const { unusable, ...plan } = await runBesides(buildingPlan(source as PlanSource, reading));
+  values.keepNamed(source);
+  secrets.learn(values.secretsAmong([]));
+  const deciding = [unusable?.deciding, whole.why()]
+    .filter((why) => why !== null && why !== undefined)
+    .join('; ');
+  const tests = unusable?.tests ?? new Map();
+  return deciding === '' && tests.size === 0
+    ? plan
+    : { ...plan, unusable: { deciding: deciding || null, tests } };
+}
+
+function partReading(values: Values): PartReading {
+  const missing = new Set<string>();
+  const errors: string[] = [];
+  return {
+    resolve(reference) {
+      const resolved = values.resolve(reference);
+      if ('value' in resolved) return resolved.value;
+      missing.add(resolved.missing);
+      return reference.text;
+    },
+    report({ severity, path, message }) {
+      if (severity === 'error') errors.push(`${pathText(path)}: ${message}`);
+    },
+    why: () => (missing.size + errors.length === 0 ? null : [...missing, ...errors].join('; ')),
+  };
 }

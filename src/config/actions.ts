@@ -4,7 +4,7 @@ import { isMap, type Json, type JsonMap } from '../model.ts';
 import type { Hours } from '../rules/calendar.ts';
 import type { Action, Digest } from '../rules/plan.ts';
 import { didYouMeanOneOf } from '../suggest.ts';
-import { type CompiledFields, compileFields, type TemplateFault } from '../templates/template.ts';
+import { type CompiledFields, compileFields } from '../templates/template.ts';
 import { contentId } from './plan-source.ts';
 import { checkDigestTimes, digestSchema, listOf, type ReadDigest, toDigest } from './hours.ts';
 import { error, type Fault, type Path } from './faults.ts';
@@ -30,22 +30,36 @@ export interface ActionReading extends Reading {
   readonly mask: (text: string) => string;
 }
 
+export interface ActionPlace {
+  readonly rule: string;
+  readonly index: number;
+  readonly path: Path;
+  /** Fields that are the same in every event of the rule. */
+  readonly fixed?: readonly string[];
+}
+
+/** An action that its connector's schema was applied to. */
+interface ReadAction {
+  readonly place: ActionPlace;
+  readonly connector: AnyConnector;
+  /** What its messages tell of. */
+  readonly tells: 'event' | 'digest' | 'notice';
+  /** As in the source; what its message says by default is not in it. */
+  readonly written: JsonMap;
+  /** Undefined where the schema was not met. */
+  readonly value: (JsonMap & { readonly sink: string; readonly hours?: string }) | undefined;
+  readonly digest: ReadDigest | null;
+}
+
 /** Compiles one entry of a `then` as it is in a plan's source; reports what is wrong with it and returns null. */
-export function compileAction(raw: Json, place: ActionPlace, reading: ActionReading): Action | null {
-  return compile(raw, place, reading, isMap(raw) && raw['digest'] !== undefined ? 'digest' : 'event');
-}
-
-/** The same for an action of an alert. */
-export function compileAlertAction(raw: Json, place: ActionPlace, reading: ActionReading): Action | null {
-  return compile(raw, place, reading, 'notice');
-}
-
-function compile(
+export function compileAction(
   raw: Json,
   place: ActionPlace,
+  of: 'rule' | 'alert',
   reading: ActionReading,
-  tells: ReadAction['tells'],
 ): Action | null {
+  const hasDigest = isMap(raw) && raw['digest'] !== undefined;
+  const tells = of === 'alert' ? 'notice' : hasDigest ? 'digest' : 'event';
   const { connector, written } = checkCommon(raw, place.path, reading);
   if (!connector) return null;
   const value = validateAction(connector, written, tells, place.path, reading);
@@ -110,11 +124,12 @@ function compileTemplates(
     return { fields: compiled.fields, faults: differences(action, words).map(placed) };
   const asWritten = bare.length > 0 ? bare : templateFaults(written, connector.templates, words);
   // Where the text as written is right, what a reference stands for is wrong: a time zone, for instance.
-  const faults = asWritten.length > 0 ? asWritten : (compiled?.faults ?? []).map(ofValue);
+  const faults =
+    asWritten.length > 0
+      ? asWritten
+      : (compiled?.faults ?? []).map(({ path, message }) => error(path, message));
   return { fields: null, faults: faults.map(placed) };
 }
-
-const ofValue = ({ path, message }: TemplateFault): Fault => error(path, message);
 
 function vocabularyOf({ tells, connector, digest }: ReadAction, test: ReadonlySet<string>): Vocabulary {
   if (tells !== 'digest') return { test, subject: tells };
@@ -131,27 +146,6 @@ function differences(
   return firstEventOnly(written, connector.templates, { test, subject: { ...subject, agreed } });
 }
 
-export interface ActionPlace {
-  readonly rule: string;
-  readonly index: number;
-  readonly path: Path;
-  /** Fields that are the same in every event of the rule. */
-  readonly fixed?: readonly string[];
-}
-
-/** An action that its connector's schema was applied to. */
-export interface ReadAction {
-  readonly place: ActionPlace;
-  readonly connector: AnyConnector;
-  /** What its messages tell of. */
-  readonly tells: 'event' | 'digest' | 'notice';
-  /** As in the source; what its message says by default is not in it. */
-  readonly written: JsonMap;
-  /** Undefined where the schema was not met. */
-  readonly value: (JsonMap & { readonly sink: string; readonly hours?: string }) | undefined;
-  readonly digest: ReadDigest | null;
-}
-
 /** The connector's own keys of an action. */
 function own(action: JsonMap): Record<string, Json> {
   return Object.fromEntries(Object.entries(action).filter(([key]) => !(key in commonActionKeys)));
@@ -161,17 +155,14 @@ function own(action: JsonMap): Record<string, Json> {
 const placeKeysOf = ({ laneKeys = [], placeKeys = [] }: AnyConnector): Set<string> =>
   new Set([...laneKeys, ...placeKeys] as string[]);
 
-/** See ActionReading. */
-type Surroundings = Pick<ActionReading, 'hours' | 'catalogId' | 'mask'>;
-
 function toAction(
   action: ReadAction & { readonly value: object },
   fields: CompiledFields,
-  surroundings: Surroundings,
+  reading: ActionReading,
 ): Action {
   const { place, connector, value, digest } = action;
   const { sink } = value;
-  const hours = surroundings.hours.get(value.hours ?? '') ?? null;
+  const hours = reading.hours.get(value.hours ?? '') ?? null;
   const fixed = own(value);
   return {
     rule: place.rule,
@@ -179,14 +170,14 @@ function toAction(
     sink,
     connector: connector.name,
     hours,
-    digest: digest && toDigest(digest, hours?.timeZone ?? 'UTC', apart(action, fields, surroundings)),
+    digest: digest && toDigest(digest, hours?.timeZone ?? 'UTC', apart(action, fields, reading)),
     render: (data) => fields.render(data),
     lane(data) {
       if (!connector.lane) return sink;
       const rendered = fields.render(data, connector.laneKeys);
       if ('fault' in rendered) return sink;
       const lane = connector.lane({ ...fixed, ...rendered.fields });
-      return lane === '' ? sink : `${sink} ${concealed(lane, surroundings)}`;
+      return lane === '' ? sink : `${sink} ${concealed(lane, reading)}`;
     },
   };
 }
@@ -195,7 +186,7 @@ function toAction(
 function apart(
   { connector, written }: ReadAction,
   fields: CompiledFields,
-  surroundings: Surroundings,
+  reading: ActionReading,
 ): Pick<Digest, 'place' | 'contentId' | 'conceal'> {
   const placeKeys = [...placeKeysOf(connector)];
   return {
@@ -203,13 +194,13 @@ function apart(
       const rendered = fields.render(data, placeKeys);
       return 'fault' in rendered ? null : rendered.fields;
     },
-    contentId: contentId([written, surroundings.catalogId]).slice(0, 16),
-    conceal: (group) => concealed(group, surroundings),
+    contentId: contentId([written, reading.catalogId]).slice(0, 16),
+    conceal: (group) => concealed(group, reading),
   };
 }
 
 /** Kept in the store: a text with a secret in it only tells whether it is the same as another one. */
-function concealed(text: string, { mask }: Pick<Surroundings, 'mask'>): string {
+function concealed(text: string, { mask }: ActionReading): string {
   return mask(text) === text ? text : `*** ${contentId(text).slice(0, 16)}`;
 }
 

@@ -45,6 +45,13 @@ export function readSecretFile(path: string): string {
   }
 }
 
+/** The contents of files that were read before, so that nothing changes between a check and what was checked. */
+export const readFrom = (files: ReadonlyMap<string, string>) => (path: string) => {
+  const content = files.get(path);
+  if (content === undefined) throw new Error('it could not be read');
+  return content;
+};
+
 const noRegularFile = 'it is no regular file';
 
 /** Opening a pipe waits for somebody to write into it, otherwise. */

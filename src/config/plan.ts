@@ -1,4 +1,3 @@
-import type { AnyConnector } from '../connector.ts';
 import { alertKinds, isMap, type Json, type JsonMap } from '../model.ts';
 import { compileRules, unreachable } from '../rules/match.ts';
 import { testKeys } from '../rules/fields.ts';
@@ -6,7 +5,7 @@ import type { Hours } from '../rules/calendar.ts';
 import type { Action, Alert, Plan } from '../rules/plan.ts';
 import { alertRule, unmatchedRule } from '../rules/plan.ts';
 import type { When } from '../rules/conditions.ts';
-import { type ActionPlace, type ActionReading, compileAction, compileAlertAction } from './actions.ts';
+import { type ActionPlace, type ActionReading, compileAction } from './actions.ts';
 import {
   uncheckedAlerts,
   catalogEntry,
@@ -16,67 +15,20 @@ import {
   ruleSchema,
   testIdKey,
 } from './plan-source.ts';
-import { error, type Path, pathText, warning } from './faults.ts';
-import { lateMasker } from './mask.ts';
+import { error, type Path, warning } from './faults.ts';
 import { compileHours } from './hours.ts';
 import { type Reading, validate } from './validate.ts';
-import { runBesides, type Steps } from '../support/steps.ts';
-import { type Surroundings, Values } from './references.ts';
-
-interface Connectors {
-  readonly connectors: ReadonlyMap<string, AnyConnector>;
-}
+import type { Steps } from '../support/steps.ts';
 
 /** Reading a part of a plan, with what is wrong in it. */
-interface PartReading extends Reading {
+export interface PartReading extends Reading {
   /** In one line; null where nothing is wrong. */
   why(): string | null;
 }
 
-interface PlanReading extends Reading, Connectors {
+interface PlanReading extends Reading, Pick<ActionReading, 'connectors' | 'mask'> {
   /** For a plan from a store, each of whose parts has faults of its own. Those of a config are reported together. */
   readonly apart?: () => PartReading;
-  /** See ActionReading. */
-  readonly mask: ActionReading['mask'];
-}
-
-/**
- * Compiles a plan's source as a store kept it. What cannot be used any more, since a variable is not set or a connector
- * has no such key, spoils no more than it has to: the other actions can be carried out.
- */
-export async function compilePlan(source: Json, options: Surroundings & Connectors): Promise<Plan> {
-  const values = new Values(options);
-  const apart = () => partReading(values);
-  const whole = apart();
-  const secrets = lateMasker();
-  const reading = { ...whole, apart, mask: secrets.mask, connectors: options.connectors };
-  const { unusable, ...plan } = await runBesides(buildingPlan(source as PlanSource, reading));
-  values.keepNamed(source);
-  secrets.learn(values.secretsAmong([]));
-  const deciding = [unusable?.deciding, whole.why()]
-    .filter((why) => why !== null && why !== undefined)
-    .join('; ');
-  const tests = unusable?.tests ?? new Map();
-  return deciding === '' && tests.size === 0
-    ? plan
-    : { ...plan, unusable: { deciding: deciding || null, tests } };
-}
-
-function partReading(values: Values): PartReading {
-  const missing = new Set<string>();
-  const errors: string[] = [];
-  return {
-    resolve(reference) {
-      const resolved = values.resolve(reference);
-      if ('value' in resolved) return resolved.value;
-      missing.add(resolved.missing);
-      return reference.text;
-    },
-    report({ severity, path, message }) {
-      if (severity === 'error') errors.push(`${pathText(path)}: ${message}`);
-    },
-    why: () => (missing.size + errors.length === 0 ? null : [...missing, ...errors].join('; ')),
-  };
 }
 
 /** The reading of one part; `why` tells of it only where it has faults of its own. */
@@ -229,13 +181,13 @@ function* readActions(
   raw: Json | undefined,
   list: List,
   reading: ActionsReading,
-  compile = compileAction,
+  kind: 'rule' | 'alert' = 'rule',
 ): Steps<Action[]> {
   const actions: Action[] = [];
   for (const [index, action] of entries(raw)) {
     const place = { ...list, index, path: [...list.path, index] };
     const part = partOf(reading);
-    const compiled = compile(action, place, part);
+    const compiled = compileAction(action, place, kind, part);
     const written = isMap(action) ? action : {};
     const why = part.why() ?? reading.lostHours.get(textAt(written, 'hours'));
     const made = why === undefined ? compiled : lostAction(written, place, why);
@@ -280,7 +232,7 @@ function* readAlerts(raw: Json | undefined, reading: ActionsReading): Steps<Aler
     const written = isMap(raw) ? raw[kind] : undefined;
     const list = { rule: alertRule(kind), path: ['alerts', kind, 'then'] };
     const then = isMap(written) ? written['then'] : undefined;
-    const actions = yield* readActions(then, list, reading, compileAlertAction);
+    const actions = yield* readActions(then, list, reading, 'alert');
     const alert = read?.[kind];
     if (alert) alerts.push({ kind, afterMs: alert.after, actions });
     else if (part.why() !== null) alerts.push({ kind, afterMs: 0, actions });

@@ -1,5 +1,5 @@
 import type { AnyConnector } from '../connector.ts';
-import type { JsonMap } from '../model.ts';
+import type { Json, JsonMap } from '../model.ts';
 import { compileFields, type TemplateFault } from '../templates/template.ts';
 import { error, type Fault, strings, valueAt, warning } from './faults.ts';
 import { partsOf, type Resolve } from './references.ts';
@@ -13,23 +13,15 @@ type Media = AnyConnector['templates'];
  * What is wrong with the templates of an action as written. There the places are exact; in what is compiled in the
  * end, values stand in the place of references. Paths lead from the action.
  */
-export function templateFaults(action: JsonMap, media: Media, words: Vocabulary): Fault[] {
-  const templates = templatesOf(action, media);
-  return compileFields(templates, media, words).faults.map((fault) =>
-    placed(error(fault.path, fault.message), fault, templates),
-  );
-}
+export const templateFaults = (action: JsonMap, media: Media, words: Vocabulary): Fault[] =>
+  faultsOf(action, media, words, ({ path, message }) => error(path, message));
 
 /**
  * Where a digest's message says something of its first event in which the others may differ. `words` are those of the
  * digest, with only what all of its events agree in. For templates that have no faults.
  */
-export function firstEventOnly(action: JsonMap, media: Media, words: Vocabulary): Fault[] {
-  const templates = templatesOf(action, media);
-  return compileFields(templates, media, words).faults.map((fault) =>
-    placed(warning(fault.path, ofFirstEvent), fault, templates),
-  );
-}
+export const firstEventOnly = (action: JsonMap, media: Media, words: Vocabulary): Fault[] =>
+  faultsOf(action, media, words, ({ path }) => warning(path, ofFirstEvent));
 
 const ofFirstEvent =
   'this is of the first event of the digest, and others may differ; go through `events`, or name it in `by`';
@@ -46,11 +38,23 @@ function templatesOf(action: JsonMap, media: Media): JsonMap {
   return Object.fromEntries(Object.entries(action).filter(([key]) => key in media));
 }
 
-function placed(fault: Fault, { path, line, column }: TemplateFault, templates: JsonMap): Fault {
-  const written = valueAt(templates, path);
+function faultsOf(
+  action: JsonMap,
+  media: Media,
+  words: Vocabulary,
+  toFault: (fault: TemplateFault) => Fault,
+): Fault[] {
+  const templates = templatesOf(action, media);
+  const placed = (fault: TemplateFault): Fault => {
+    const index = indexOf(fault, valueAt(templates, fault.path));
+    return { ...toFault(fault), inside: { index, length: 1 } };
+  };
+  return compileFields(templates, media, words).faults.map(placed);
+}
+
+function indexOf({ line, column }: TemplateFault, written: Json | undefined): number {
   const linesBefore = typeof written === 'string' ? written.split('\n').slice(0, line - 1) : [];
-  const index = linesBefore.reduce((length, text) => length + text.length + 1, column - 1);
-  return { ...fault, inside: { index, length: 1 } };
+  return linesBefore.reduce((length, text) => length + text.length + 1, column - 1);
 }
 
 /** Where in a Liquid template a piece of text stands. */

@@ -5,6 +5,7 @@ import { closest, didYouMean, didYouMeanOneOf } from '../suggest.ts';
 import { error, type Fault, type Path, replaceAt, type Report, valueAt } from './faults.ts';
 import { hasReference, interpolate, interpolateText, type Resolve } from './references.ts';
 import { isSecretAt, wording } from './wording.ts';
+
 type Issue = z.core.$ZodIssue;
 
 /** What reading a part of the config needs: values for its references, and where its faults go. */
@@ -72,16 +73,9 @@ function withTypes(raw: Json, value: Json, issues: readonly Issue[]): Json {
   return result;
 }
 
-/** A part of the config as written, references unresolved, and where it stands. */
-interface Written {
-  readonly raw: Json;
-  readonly path: Path;
-  readonly schema: z.ZodType;
-}
-
 /** Zod's issues as faults of the config, one for each mistake. */
-function issueFaults(issues: readonly Issue[], written: Written): Fault[] {
-  return withoutConsequences(issues).map((finding) => toFault(finding, written));
+function issueFaults(issues: readonly Issue[], part: Part): Fault[] {
+  return withoutConsequences(issues).map((finding) => toFault(finding, part));
 }
 
 /** The issues that say what is wrong, not around what: those of the union's alternative that was meant, those of a key. */
@@ -133,7 +127,7 @@ function withoutConsequences(issues: readonly Issue[]): Finding[] {
 
 const join = (path: readonly PropertyKey[]): string => path.map(String).join('\0');
 
-function toFault({ issue, key, known = [] }: Finding, { raw, path: base, schema }: Written): Fault {
+function toFault({ issue, key, known = [] }: Finding, { raw, path: base, schema }: Part): Fault {
   const inner = issue.path as Path;
   const path = [...base, ...inner];
   if (key !== undefined) return error([...path, key], unknownKey(key, known, path), 'key');

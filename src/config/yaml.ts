@@ -79,6 +79,8 @@ function unprintable(text: string): TextFault | null {
   };
 }
 
+type KeyedPair = Pair<Node, Node | null>;
+
 const deepest = 100;
 /** What aliases may blow a file up to; ten thousand rules have about 200,000. */
 const mostNodes = 500_000;
@@ -94,7 +96,7 @@ export class Tree {
   /** The newest node of each anchor, which is the one that an alias after it means. */
   readonly #anchors = new Map<string, Node>();
   readonly #targets = new Map<Alias, Node>();
-  readonly #pairs = new Map<YAMLMap, ReadonlyMap<string, Pair<Node, Node | null>>>();
+  readonly #pairs = new Map<YAMLMap, ReadonlyMap<string, KeyedPair>>();
   /** The nodes that are being read: an alias to one of them would never end. */
   readonly #open = new Set<Node>();
   #nodes = 0;
@@ -179,7 +181,7 @@ export class Tree {
   }
 
   #readMap(map: YAMLMap<Node, Node | null>, empty: Range, depth: number): Json {
-    const pairs = new Map<string, Pair<Node, Node | null>>();
+    const pairs = new Map<string, KeyedPair>();
     const value: Record<string, Json> = {};
     for (const pair of map.items) {
       const range = rangeOf(pair.key, empty);
@@ -201,7 +203,7 @@ export class Tree {
     return fault === null ? name : null;
   }
 
-  #isTwice(first: Pair<Node, unknown> | undefined, name: string, range: Range): boolean {
+  #isTwice(first: KeyedPair | undefined, name: string, range: Range): boolean {
     if (!first) return false;
     const { line } = this.#lines.linePos(rangeOf(first.key, range)[0]);
     this.#fault(range, `the key "${name}" is here twice; the first is on line ${line}`);
