@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+const logsWithinMs = 60_000;
 const main = join(import.meta.dirname, '../../src/main.ts');
 
 /** The connector as a process of its own, to be killed. */
@@ -52,15 +53,17 @@ export class ConnectorProcess {
     return ready.promise;
   }
 
-  /** Resolves when it has logged this once more than it had so far. */
+  /** Resolves when it logs this anew. */
   async logs(text: string): Promise<void> {
-    const count = () => this.lines.filter((line) => line.includes(text)).length;
-    const before = count();
-    const deadline = Date.now() + 10_000;
-    while (count() === before) {
-      if (Date.now() > deadline) throw new Error(`It never logged "${text}".`);
+    const deadline = Date.now() + logsWithinMs;
+    let seen = this.lines.length;
+    while (Date.now() < deadline) {
+      const news = this.lines.slice(seen);
+      if (news.some((line) => line.includes(text))) return;
+      seen += news.length;
       await sleep(5);
     }
+    throw new Error(`It never logged "${text}".`);
   }
 
   /** Whoever read its log is gone. */

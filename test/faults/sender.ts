@@ -3,6 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const betweenMs = 5;
 const retryAfterMs = 150;
+/** On a busy machine what waits would otherwise grow until nothing else gets its turn. */
+const mostUnderWay = 100;
 
 export interface SentEvent {
   readonly candidateId: string;
@@ -14,7 +16,7 @@ export class Sender {
   readonly #url: () => string;
   /** Ids of the candidates whose events were answered 2xx. */
   readonly accepted: string[] = [];
-  readonly #underWay: Promise<void>[] = [];
+  readonly #underWay = new Set<Promise<void>>();
   #stopped = false;
   #sent = 0;
 
@@ -31,8 +33,10 @@ export class Sender {
     const began = performance.now();
     while (!this.#stopped) {
       // By the clock and not by the naps, which take longer when the machine is busy.
-      while (this.#sent * betweenMs < performance.now() - began)
-        this.#underWay.push(this.#send(eventOf(this.#sent++)));
+      while (this.#sent * betweenMs < performance.now() - began && this.#underWay.size < mostUnderWay) {
+        const sending = this.#send(eventOf(this.#sent++)).finally(() => this.#underWay.delete(sending));
+        this.#underWay.add(sending);
+      }
       await sleep(betweenMs);
     }
     await Promise.all(this.#underWay);
