@@ -89,10 +89,10 @@ export async function compilePlan(
   options: Pick<LoadOptions, 'env' | 'readFile' | 'connectors'>,
 ): Promise<Plan> {
   const values = new Values(options);
-  const apart = () => partReading(values);
-  const whole = apart();
+  const ofPart = () => partReading(values);
+  const whole = ofPart();
   const secrets = lateMasker();
-  const reading = { ...whole, apart, mask: secrets.mask, connectors: options.connectors };
+  const reading = { ...whole, ofPart, mask: secrets.mask, connectors: options.connectors };
   const { unusable, ...plan } = await runBesides(buildingPlan(source as PlanSource, reading));
   values.keepNamed(source);
   secrets.learn(values.secretsAmong([]));

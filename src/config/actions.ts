@@ -170,7 +170,7 @@ function toAction(
     sink,
     connector: connector.name,
     hours,
-    digest: digest && toDigest(digest, hours?.timeZone ?? 'UTC', apart(action, fields, reading)),
+    digest: digest && toDigest(digest, hours?.timeZone ?? 'UTC', digestIdentity(action, fields, reading)),
     render: (data) => fields.render(data),
     lane(data) {
       if (!connector.lane) return sink;
@@ -183,7 +183,7 @@ function toAction(
 }
 
 /** What keeps digests of an action apart besides time and `by`. */
-function apart(
+function digestIdentity(
   { connector, written }: ReadAction,
   fields: CompiledFields,
   reading: ActionReading,

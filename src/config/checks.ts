@@ -133,7 +133,10 @@ function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[]): Fau
     if (written === null || hasReference(written.text) || looksLikePath(written.text)) return [];
     const what = inUrl || written.path.length < path.length ? 'the password in this URL' : 'this credential';
     return [
-      warning(written.path, `${what} stands in the file; take it from \${NAME} or \${file:/path} instead`),
+      warning(
+        written.path,
+        `${what} is written in the file; take it from \${NAME} or \${file:/path} instead`,
+      ),
     ];
   });
 }
@@ -274,15 +277,15 @@ function checkAlertSinks(
     const actions = alertActions(source, kind);
     const [only, ...others] = new Set(actions.flatMap(sinkOf));
     if (only === undefined || others.length > 0 || !mayFail.has(only)) return [];
-    return actions.map(({ path }) => throughItself([...path, 'sink'], only, mayFail.size === 1));
+    return actions.map(({ path }) => sentThroughItself([...path, 'sink'], only, mayFail.size === 1));
   });
 }
 
-function throughItself(path: Fault['path'], sink: string, always: boolean): Fault {
+function sentThroughItself(path: Fault['path'], sink: string, always: boolean): Fault {
   const advice = 'add an action with another sink';
   return always
-    ? error(path, `trouble with "${sink}" would be told through "${sink}" itself; ${advice}`)
-    : warning(path, `when "${sink}" itself is in trouble, nobody is told; ${advice}`);
+    ? error(path, `an alert about "${sink}" would be sent through "${sink}" itself; ${advice}`)
+    : warning(path, `when "${sink}" itself is in trouble, nobody is notified; ${advice}`);
 }
 
 function sinkOf({ action }: WrittenAction): string[] {

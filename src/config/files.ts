@@ -52,7 +52,7 @@ export const readFrom = (files: ReadonlyMap<string, string>) => (path: string) =
   return content;
 };
 
-const noRegularFile = 'it is no regular file';
+const noRegularFile = 'it is not a regular file';
 
 /** Opening a pipe waits for somebody to write into it, otherwise. */
 const withoutBlocking = constants.O_RDONLY | constants.O_NONBLOCK;

@@ -200,7 +200,7 @@ function* readingParts(
   const config = readTop(value, report);
   yield;
   const { mask, learn } = lateMasker();
-  const reading = { resolve: lenient(values), report, mask, connectors, mayLack };
+  const reading = { resolve: resolveOrKeep(values), report, mask, connectors, mayLack };
   const source = readSource(config, reading);
   yield;
   const settings = readSettings(config, reading);
@@ -222,8 +222,8 @@ function secretsOf(settings: Parts['settings'], sinks: Parts['sinks']): FoundSec
 /** Collects faults. A value whose reference is at fault is not judged any further. */
 function collector(first: readonly Fault[]): { faults: Fault[]; report: Report } {
   const faults = [...first];
-  const unknowable = new Set(first.map(({ path }) => path.join('\0')));
-  return { faults, report: (fault) => void (unknowable.has(fault.path.join('\0')) || faults.push(fault)) };
+  const unresolved = new Set(first.map(({ path }) => path.join('\0')));
+  return { faults, report: (fault) => void (unresolved.has(fault.path.join('\0')) || faults.push(fault)) };
 }
 
 function referenceFaults(value: Json, values: Values, mayLack: readonly string[] = []): Fault[] {
@@ -240,7 +240,7 @@ function referenceFaults(value: Json, values: Values, mayLack: readonly string[]
 }
 
 /** What is missing has been reported; its own text stands in for it. */
-function lenient(values: Values): Reading['resolve'] {
+function resolveOrKeep(values: Values): Reading['resolve'] {
   return (reference) => {
     const resolved = values.resolve(reference);
     return 'value' in resolved ? resolved.value : reference.text;

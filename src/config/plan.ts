@@ -28,12 +28,12 @@ export interface PartReading extends Reading {
 
 interface PlanReading extends Reading, Pick<ActionReading, 'connectors' | 'mask'> {
   /** For a plan from a store, each of whose parts has faults of its own. Those of a config are reported together. */
-  readonly apart?: () => PartReading;
+  readonly ofPart?: () => PartReading;
 }
 
 /** The reading of one part; `why` tells of it only where it has faults of its own. */
 function partOf<R extends PlanReading>(reading: R): R & PartReading {
-  return { ...reading, ...(reading.apart?.() ?? { why: () => null }) };
+  return { ...reading, ...(reading.ofPart?.() ?? { why: () => null }) };
 }
 
 /** Compiles a plan, a step for each action, and reports its faults; it is of use only if no error was among them. */

@@ -60,7 +60,7 @@ function referenceAt(text: string, index: number): Part {
   const length = whole.length;
   const parsed = parseReference(whole);
   if (parsed) return { kind: 'reference', index, length, reference: parsed };
-  return { kind: 'fault', index, length, message: `"${whole}" is no reference: ${formsExpected}` };
+  return { kind: 'fault', index, length, message: `"${whole}" is not a reference: ${formsExpected}` };
 }
 
 function parseReference(whole: string): Reference | null {

@@ -49,7 +49,7 @@ const isSender = (text: string): boolean => text === 'published' || isAddress(te
 const split = (text: string): string[] => text.split(',').map((part) => part.trim());
 
 /** Addresses in one text with commas, which is how a variable can hold several. */
-const together = (isOne: (text: string) => boolean, expected: string, words: readonly string[] = []) =>
+const commaSeparated = (isOne: (text: string) => boolean, expected: string, words: readonly string[] = []) =>
   z
     .string()
     .superRefine((text, context) => {
@@ -66,7 +66,7 @@ const allowFrom = z
   .union(
     [
       z.enum(['published', 'any']),
-      together(isSender, sendersExpected, ['published', 'any']),
+      commaSeparated(isSender, sendersExpected, ['published', 'any']),
       listed(isSender, senderExpected),
     ],
     { error: sendersExpected },
@@ -81,7 +81,7 @@ const allowFrom = z
 const trustProxy = z.union(
   [
     z.int().min(0).max(16),
-    together(isAddress, proxiesExpected),
+    commaSeparated(isAddress, proxiesExpected),
     listed(isAddress, `expected ${addressExpected}`),
   ],
   { error: proxiesExpected },

@@ -185,13 +185,13 @@ function show(value: Json | undefined): string {
 /** Where a key that nothing is known of here belongs, as the end of a sentence; null where nobody could tell. */
 function misplaced(path: Path, key: string): string | null {
   const place = path.join('/');
-  const found = belongings.find(({ in: where, keys }) => where.test(place) && keys.includes(key));
+  const found = misplacedKeys.find(({ in: where, keys }) => where.test(place) && keys.includes(key));
   return found?.belongs ?? null;
 }
 
 const ofDigest = ['every', 'at', 'by', 'max'];
 
-const belongings = [
+const misplacedKeys = [
   {
     in: /^alerts\//,
     keys: ['digest', ...ofDigest],

@@ -75,7 +75,7 @@ function unprintable(text: string): TextFault | null {
   const code = found[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
   return {
     range: [found.index, found.index + 1],
-    message: `the character U+${code} cannot stand in a YAML file`,
+    message: `the character U+${code} is not allowed in a YAML file`,
   };
 }
 
@@ -249,10 +249,10 @@ const harmless = new Set<ErrorCode>([
 
 /** YAML's messages are written for people who know its grammar. `at` is the text from the fault on. */
 const wordings: { readonly [code in ErrorCode]?: (at: string) => string } = {
-  TAB_AS_INDENT: () => 'a tab is used as indentation; YAML wants spaces',
+  TAB_AS_INDENT: () => 'a tab is used as indentation; YAML needs spaces',
   BAD_SCALAR_START: ([first]) => `text that begins with ${first} has to be in quotes`,
   BAD_DQ_ESCAPE: (at) => `unknown escape ${at.slice(0, 2)}; in double quotes a backslash is written twice`,
-  MULTILINE_IMPLICIT_KEY: () => 'a key stands on one line, with ":" after it',
+  MULTILINE_IMPLICIT_KEY: () => 'a key has to be on one line, with ":" after it',
   MULTIPLE_DOCS: () => 'a second YAML document begins here; a config is one document, so remove the "---"',
   BLOCK_IN_FLOW: () => 'inside of { } or [ ] this needs brackets of its own; or is a "}" or "]" missing?',
 };
@@ -264,7 +264,7 @@ const ambiguous: readonly (readonly [RegExp, string])[] = [
   [/^Alias cannot be an empty string/, 'text that begins with * has to be in quotes'],
   [/^Flow sequence .* end with a \]/, 'a list begun with "[" has no "]" before this line'],
   [/^Flow map .* end with a \}/, 'a map begun with "{" has no "}" before this line'],
-  [/^All (mapping|sequence) items must start/, 'indented otherwise than what it stands beside'],
+  [/^All (mapping|sequence) items must start/, 'indented differently from what stands beside it'],
   [/^Missing closing "quote/, 'the text that begins with " has no " at its end'],
   [/^Missing closing 'quote/, "the text that begins with ' has no ' at its end"],
   [/^Implicit map keys need to be followed/, 'expected ":" and a value after this key'],

@@ -183,11 +183,11 @@ describe('what parts of a config say of each other', () => {
     ],
     [
       'sinks: { page: { connector: pager, token: literal-token } }',
-      '1:43 this credential stands in the file; take it from ${NAME} or ${file:/path} instead',
+      '1:43 this credential is written in the file; take it from ${NAME} or ${file:/path} instead',
     ],
     [
       'sinks: { page: { connector: pager, token: "${PAGER_TOKEN}", url: "https://u:pass1@h/" } }',
-      '1:66 the password in this URL stands in the file; take it from ${NAME} or ${file:/path} instead',
+      '1:66 the password in this URL is written in the file; take it from ${NAME} or ${file:/path} instead',
     ],
     [
       'catalog: { 1234567: { name: A } }\nrules: [ { name: a, when: { testId: [1234567, 1234568] }, then: [ { sink: page, text: x } ] } ]',
@@ -215,7 +215,7 @@ describe('what parts of a config say of each other', () => {
   spare: { connector: pager, token: "\${PAGER_TOKEN}" }
 unmatched: [ { sink: spare, text: x }, { sink: page, text: x } ]
 alerts: { paused: { then: [ { sink: page } ] }, dead: { then: [ { sink: page }, { sink: spare } ] }, silence: { then: [ { sink: page } ] } }`,
-      '5:37 when "page" itself is in trouble, nobody is told; add an action with another sink',
+      '5:37 when "page" itself is in trouble, nobody is notified; add an action with another sink',
     ],
     [
       `sinks:
@@ -223,7 +223,7 @@ alerts: { paused: { then: [ { sink: page } ] }, dead: { then: [ { sink: page }, 
   spare: { connector: pager, token: "\${PAGER_TOKEN}", onUnknown: hold }
 unmatched: [ { sink: spare, text: x }, { sink: page, text: x } ]
 alerts: { held: { then: [ { sink: page } ] } }`,
-      '5:35 when "page" itself is in trouble, nobody is told; add an action with another sink',
+      '5:35 when "page" itself is in trouble, nobody is notified; add an action with another sink',
     ],
   ])('warns: %j', (text, warning) => {
     expect(warnings(text)).toEqual([warning]);

@@ -69,7 +69,7 @@ describe('a reload', () => {
     execFileSync('mkfifo', [join(folder, 'pipe')]);
     for (const [name, says] of [
       ['nowhere', 'there is no such file'],
-      ['pipe', 'no regular file'],
+      ['pipe', 'not a regular file'],
     ] as const) {
       const error = await refusal(withToken(`\${file:${join(folder, name)}}`));
       expect(error).toMatchObject({ mayPass: true, message: expect.stringContaining(says) });

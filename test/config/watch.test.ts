@@ -207,15 +207,15 @@ describe('what could block or fill the process is not read', () => {
     await watch();
     make(`${file}.new`);
     await rename(`${file}.new`, file);
-    await vi.waitFor(() => expect(failed).toEqual([expect.stringContaining('no regular file')]));
+    await vi.waitFor(() => expect(failed).toEqual([expect.stringContaining('not a regular file')]));
     await writeFile(`${file}.new`, withPort(2));
     await rename(`${file}.new`, file);
     await vi.waitFor(() => expect(loaded).toEqual([2]));
   });
 
   test.each([
-    ['a pipe', (path: string) => void execFileSync('mkfifo', [path]), 'no regular file'],
-    ['a device', (path: string) => symlinkSync('/dev/zero', path), 'no regular file'],
+    ['a pipe', (path: string) => void execFileSync('mkfifo', [path]), 'not a regular file'],
+    ['a device', (path: string) => symlinkSync('/dev/zero', path), 'not a regular file'],
     ['too large', (path: string) => writeFileSync(path, 'x'.repeat(2 ** 20 + 1)), 'larger than 1 MB'],
   ])('%s as a secret', async (_what, make, says) => {
     await writeFile(file, withPort(1));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { interpolate, interpolateText, partsOf, Values } from '../../../src/config/references.ts';
-import type { Json } from '../../../src/model.ts';
-import { load, problems } from '../tools.ts';
+import { interpolate, interpolateText, partsOf, Values } from '../../src/config/references.ts';
+import type { Json } from '../../src/model.ts';
+import { load, problems } from './tools.ts';
 
 const files: Record<string, string> = { '/run/token': 'from-file\n', '/run/two': 'a\nb\r\n' };
 const env = { NAME: 'value', EMPTY: '', DOLLAR: '${NAME}' };

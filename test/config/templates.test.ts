@@ -1,8 +1,8 @@
 import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { bareReference, interpolateTemplate } from '../../../src/config/templates.ts';
-import { plain } from '../../../src/connector.ts';
-import { compileFields } from '../../../src/templates/template.ts';
+import { bareReference, interpolateTemplate } from '../../src/config/templates.ts';
+import { plain } from '../../src/connector.ts';
+import { compileFields } from '../../src/templates/template.ts';
 
 const data = {
   event: {
