@@ -1,4 +1,4 @@
-import { LiquidError, Output, toValue, toValueSync } from 'liquidjs';
+import { LiquidError, Output, type Template, toValue, toValueSync } from 'liquidjs';
 import type { Medium } from '../connector.ts';
 import { mapLeaves } from '../json.ts';
 import { memo } from '../memo.ts';
@@ -110,10 +110,12 @@ function compileTemplate(text: string, { medium, path, action, names, report }: 
   for (const fault of faults) report({ ...fault, path });
   if (faults.length > 0) return constant(text);
   const output = medium.data === true && path.length > 0 ? soleOutput(text) : null;
-  const render = output ? valueRenderer(output, place) : textRenderer(text, place);
-  const fault = sampleFault(render, names.sample);
+  const template = output
+    ? new ValueTemplate(output, place, isStrict)
+    : new TextTemplate(parse(text), place, isStrict);
+  const fault = sampleFault(template, names.sample);
   if (fault) report({ ...fault, path });
-  return { constant: false, render: (data) => render(data, isStrict) };
+  return template;
 }
 
 /** The one `{{ … }}` that a string consists of, or null where there is anything else. */
@@ -122,36 +124,57 @@ function soleOutput(text: string): Output | null {
   return template instanceof Output && more.length === 0 ? template : null;
 }
 
-type Render = (data: AnyTemplateData, isStrict: IsStrict) => Json;
-
 /** Rules often share a template. Sharing what was parsed keeps a large config small, and deciding fast. */
 const parse = memo(1000, (text) => printing.parse(text));
 
-function textRenderer(source: string, place: Place): Render {
-  const templates = parse(source);
-  const { medium, path } = place;
-  return (data, isStrict) => {
-    const text = printing.renderSync(templates, new Rendering(data, place, isStrict)) as string;
+class TextTemplate implements Part {
+  readonly constant = false;
+  readonly #templates: Template[];
+  readonly #place: Place;
+  readonly #isStrict: IsStrict;
+
+  constructor(templates: Template[], place: Place, isStrict: IsStrict) {
+    this.#templates = templates;
+    this.#place = place;
+    this.#isStrict = isStrict;
+  }
+
+  render(data: AnyTemplateData, isStrict = this.#isStrict): Json {
+    const rendering = new Rendering(data, this.#place, isStrict);
+    const text = printing.renderSync(this.#templates, rendering) as string;
+    const { medium, path } = this.#place;
     return medium.join ? medium.join(outlineOf(text), path) : text;
-  };
+  }
 }
 
 /** Renders to a value as data. Text in it is escaped all the same, because it may come with the event. */
-function valueRenderer(output: Output, place: Place): Render {
-  return (data, isStrict) => {
-    const value: unknown = toValueSync(output.value.value(new Rendering(data, place, isStrict)));
+class ValueTemplate implements Part {
+  readonly constant = false;
+  readonly #output: Output;
+  readonly #place: Place;
+  readonly #isStrict: IsStrict;
+
+  constructor(output: Output, place: Place, isStrict: IsStrict) {
+    this.#output = output;
+    this.#place = place;
+    this.#isStrict = isStrict;
+  }
+
+  render(data: AnyTemplateData, isStrict = this.#isStrict): Json {
+    const place = this.#place;
+    const value: unknown = toValueSync(this.#output.value.value(new Rendering(data, place, isStrict)));
     return mapLeaves(toValue(value), (leaf, within) => {
       if (typeof leaf === 'string') return escapeAt({ ...place, path: [...place.path, ...within()] }, leaf);
       if (typeof leaf === 'number') return Number.isFinite(leaf) ? leaf : null;
       return typeof leaf === 'boolean' ? leaf : null;
     });
-  };
+  }
 }
 
 /** Renders sample data, lenient about what is missing, to find now what would fail for any event: long loops, say. */
-function sampleFault(render: Render, sample: AnyTemplateData): PlacedFault | null {
+function sampleFault(template: TextTemplate | ValueTemplate, sample: AnyTemplateData): PlacedFault | null {
   try {
-    render(sample, neverStrict);
+    template.render(sample, neverStrict);
     return null;
   } catch (error) {
     const [line = 1, column = 1] = LiquidError.is(error) ? error.token.getPosition() : [];
