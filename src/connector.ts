@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { LiveCheck } from './connector/outcomes.ts';
 import type { Outline } from './connector/texts.ts';
 import type { Json, JsonMap, Outcome, Receipt, Rejected, Retry } from './model.ts';
-import { Secret } from './secret.ts';
+import { Secret } from './support/secret.ts';
 
 /**
  * The contract of connectors. A connector is a plain object for one kind of tool. It makes one attempt and
@@ -17,8 +17,8 @@ export { fetchFailure, httpFailure, statedDelayMs, WatchedFetch } from './connec
 export type { CallFailure, CallResult, HttpFailure } from './connector/calls.ts';
 export { digestInShort, eventInShort, filler, noticeInShort, oneLine, slot } from './connector/texts.ts';
 export type { Outline };
-export { masker, partsOfUrl } from './mask.ts';
-export { visible } from './visible.ts';
+export { masker, partsOfUrl } from './support/secret.ts';
+export { visible } from './support/text.ts';
 
 /**
  * Makes a value harmless where a template prints it. `path` leads to the string within the action's key, and is empty

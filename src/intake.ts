@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from './config/config.ts';
-import { eventIds } from './ids.ts';
+import { eventIds } from './support/ids.ts';
 import type { Event } from './model.ts';
 import type { Inbox } from './receiver/inbox.ts';
 import { decide } from './rules/decide.ts';

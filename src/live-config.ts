@@ -1,7 +1,7 @@
 import type { Config } from './config/config.ts';
 import { findSecrets, masker } from './config/mask.ts';
-import type { ReadinessPart } from './health.ts';
-import { Secret } from './secret.ts';
+import type { ReadinessPart } from './http/health.ts';
+import { Secret } from './support/secret.ts';
 
 /**
  * What a process cannot change while it runs, and what goes with it: while a port stays open, so does what protects it,

@@ -2,7 +2,7 @@ import { fstatSync, write, writeSync } from 'node:fs';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { ConfigError } from './config/config.ts';
 import { StoreUnavailable } from './store/store.ts';
-import { printableJson, visibleJson } from './visible.ts';
+import { printableJson, visibleJson } from './support/text.ts';
 
 export interface LogOptions {
   readonly level: string;

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from './support/clock.ts';
 import type { PruneMark, SignOfLife, Store } from './store/store.ts';
 
 const hourMs = 3_600_000;

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createMetrics } from '../src/admin/metrics.ts';
 import { createAdmin } from '../src/admin/server.ts';
-import type { HttpServer } from '../src/http-server.ts';
+import type { HttpServer } from '../src/http/server.ts';
 import { connections, path, sample, startReceiver } from './receiver/receiver.ts';
 import { head, Wire } from './receiver/wire.ts';
 

@@ -1,8 +1,7 @@
 import type { RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
-import { sameText } from '../constant-time.ts';
-import { answerProblem } from '../problem.ts';
-import type { Secret } from '../secret.ts';
+import { sameText, type Secret } from '../support/secret.ts';
+import { answerProblem } from '../http/problem.ts';
 
 export interface PasswordOptions {
   readonly password: () => Secret | null;

@@ -1,9 +1,9 @@
 import express, { type ErrorRequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
-import { health, type Readiness } from '../health.ts';
-import { HttpServer, nothingHere, type HttpServerOptions } from '../http-server.ts';
-import { answerProblem } from '../problem.ts';
+import { health, type Readiness } from '../http/health.ts';
+import { HttpServer, nothingHere, type HttpServerOptions } from '../http/server.ts';
+import { answerProblem } from '../http/problem.ts';
 import type { Metrics } from './metrics.ts';
 import { requirePassword } from './password.ts';
 

@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../support/clock.ts';
 import type { Config } from '../config/config.ts';
-import { noticeIds } from '../ids.ts';
+import { noticeIds } from '../support/ids.ts';
 import type { Notice, RaisedNotice } from '../model.ts';
 import type { Action } from '../rules/plan.ts';
 import { planNotice } from '../rules/decide.ts';

@@ -1,5 +1,5 @@
 import type { Event } from '../model.ts';
-import { printable } from '../visible.ts';
+import { printable } from '../support/text.ts';
 import { isSame, type Difference, type Edit, type Planned } from './compare.ts';
 import type { Io } from './io.ts';
 import { paint, when } from './paint.ts';

@@ -2,7 +2,7 @@ import { cannotBeUsed, type Lost } from '../stored-plans.ts';
 import { maskTexts, type Mask } from '../deliveries/masked.ts';
 import type { Event } from '../model.ts';
 import { allActions, type Plan } from '../rules/plan.ts';
-import { jsonLine, printable } from '../visible.ts';
+import { jsonLine, printable } from '../support/text.ts';
 import { BacktestSummary } from './backtest-summary.ts';
 import { compare, isSame, planned, type Difference, type Planned } from './compare.ts';
 import { exit, type Io } from './io.ts';

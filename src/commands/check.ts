@@ -3,8 +3,7 @@ import { ConfigError, type CheckedConfig, type Config, type SinkConfig } from '.
 import { runScenarios } from '../config/scenarios.ts';
 import { sampleFailures, sampleMessages } from '../deliveries/samples.ts';
 import type { LiveCheck } from '../connector.ts';
-import { count } from '../count.ts';
-import { printable } from '../visible.ts';
+import { count, printable } from '../support/text.ts';
 import { exit, type Io } from './io.ts';
 import { paint } from './paint.ts';
 import { configOf, type ConfigOption } from './with-store.ts';

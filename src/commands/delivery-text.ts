@@ -1,6 +1,6 @@
 import type { Attempt, Delivery } from '../model.ts';
 import type { DeliveryStory } from '../store/store.ts';
-import { printable } from '../visible.ts';
+import { printable } from '../support/text.ts';
 import type { Io } from './io.ts';
 import { paintState, when } from './paint.ts';
 

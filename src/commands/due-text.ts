@@ -1,6 +1,6 @@
 import type { Action } from '../rules/plan.ts';
 import { windowEnd } from '../rules/calendar.ts';
-import { printable } from '../visible.ts';
+import { printable } from '../support/text.ts';
 import { when } from './paint.ts';
 
 /** When a message that is planned `now` is due, and why not at once: `due Mon … UTC (08:00 Europe/Zagreb), when office opens`. */

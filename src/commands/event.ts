@@ -2,7 +2,7 @@ import { cannotBeUsed } from '../stored-plans.ts';
 import { explain } from '../rules/decide.ts';
 import type { Verdict } from '../rules/plan.ts';
 import type { EventDetail, Store } from '../store/store.ts';
-import { jsonLine, printable } from '../visible.ts';
+import { jsonLine, printable } from '../support/text.ts';
 import { deliveryText } from './delivery-text.ts';
 import { CommandError, exit, type Io } from './io.ts';
 import { detailJson } from './json.ts';

@@ -1,6 +1,6 @@
 import type { DeliveryState, Status } from '../model.ts';
 import type { EventStory, NoticeStory, RejectedRequest, Store } from '../store/store.ts';
-import { jsonLine, printable } from '../visible.ts';
+import { jsonLine, printable } from '../support/text.ts';
 import { deliveryLine } from './delivery-text.ts';
 import { CommandError, exit, type Io } from './io.ts';
 import { storyJson } from './json.ts';

@@ -1,5 +1,5 @@
 import type { ManualResult } from '../store/store.ts';
-import { printable } from '../visible.ts';
+import { printable } from '../support/text.ts';
 import type { Io } from './io.ts';
 
 /** What a person's replay or discard is called, and what it can be done with. */

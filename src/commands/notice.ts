@@ -1,6 +1,6 @@
 import type { RaisedNotice } from '../model.ts';
 import type { NoticeDetail, NoticeStory } from '../store/store.ts';
-import { printable } from '../visible.ts';
+import { printable } from '../support/text.ts';
 import { deliveryText } from './delivery-text.ts';
 import { deliveryDetailFields, deliveryFields } from './json.ts';
 import type { Io } from './io.ts';

@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import { ConfigError } from '../config/config.ts';
-import { CannotListen } from '../listen.ts';
+import { CannotListen } from '../http/server.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import { commandLine } from './command-line.ts';
 import { CommandError, exit, type Io } from './io.ts';

@@ -3,7 +3,7 @@ import { plannedByHand, todaysAction } from '../deliveries/replay.ts';
 import type { Delivery } from '../model.ts';
 import { whyLost } from '../rules/plan.ts';
 import type { Replay, Store } from '../store/store.ts';
-import { printable } from '../visible.ts';
+import { printable } from '../support/text.ts';
 import { CommandError, exit, type Io } from './io.ts';
 import { printManual } from './manual.ts';
 import { deliveryPages } from './stories.ts';

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
-import { printable } from '../visible.ts';
+import { printable } from '../support/text.ts';
 import { CommandError, exit, type Io } from './io.ts';
 import { postEvent, type Posted } from './post-event.ts';
 

@@ -1,5 +1,5 @@
 import type { Verdict } from '../rules/plan.ts';
-import { printable } from '../visible.ts';
+import { printable } from '../support/text.ts';
 import type { Io } from './io.ts';
 import { paint } from './paint.ts';
 

@@ -4,8 +4,7 @@ import { loadConfig, loadStoreUrl, loadToPlan, sinkNames, type PlanningConfig } 
 import { compilePlan } from '../stored-plans.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
-import { didYouMeanOneOf } from '../suggest.ts';
-import { printable } from '../visible.ts';
+import { didYouMeanOneOf, printable } from '../support/text.ts';
 import { CommandError, exit, type Io } from './io.ts';
 import { when } from './paint.ts';
 

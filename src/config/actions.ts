@@ -3,7 +3,7 @@ import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import type { Hours } from '../rules/calendar.ts';
 import type { Action, Digest } from '../rules/plan.ts';
-import { didYouMeanOneOf } from '../suggest.ts';
+import { didYouMeanOneOf } from '../support/text.ts';
 import { type CompiledFields, compileFields } from '../templates/template.ts';
 import { contentId } from './plan-source.ts';
 import { checkDigestTimes, digestSchema, listOf, type ReadDigest, toDigest } from './hours.ts';

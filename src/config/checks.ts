@@ -1,7 +1,7 @@
 import { type AlertKind, isMap, type Json, type JsonMap } from '../model.ts';
 import { testKeys } from '../rules/fields.ts';
 import type { Plan } from '../rules/plan.ts';
-import { didYouMean, didYouMeanOneOf } from '../suggest.ts';
+import { didYouMean, didYouMeanOneOf } from '../support/text.ts';
 import type { SinkConfig } from './config.ts';
 import { error, type Fault, type Path, strings, valueAt, warning } from './faults.ts';
 import { type FoundSecret, looksLikePath } from './mask.ts';

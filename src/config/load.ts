@@ -1,6 +1,6 @@
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
-import { closest } from '../suggest.ts';
+import { closest } from '../support/text.ts';
 import { checkNoConnector, checkUnused, crossChecks, type Parts } from './checks.ts';
 import type { CheckedConfig, Config, Place, Problem, Scenario } from './config.ts';
 import { error, type Fault, type Path, pathText, type Report, strings, warning } from './faults.ts';

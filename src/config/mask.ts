@@ -1,5 +1,5 @@
 import { Secret } from '../connector.ts';
-import { masker as maskerOf, namesSecret, partsOfUrl, urlPasswords } from '../mask.ts';
+import { masker as maskerOf, namesSecret, partsOfUrl, urlPasswords } from '../support/secret.ts';
 import { isMap, type Json } from '../model.ts';
 import type { Path } from './faults.ts';
 

@@ -1,5 +1,5 @@
 import { LineCounter, type Scalar } from 'yaml';
-import { count } from '../count.ts';
+import { count } from '../support/text.ts';
 import { ConfigError, type Problem } from './config.ts';
 import type { Fault } from './faults.ts';
 import { hashHint, hashWordLength, type NodePlace, type Range, type Tree } from './yaml.ts';

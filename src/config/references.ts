@@ -1,6 +1,6 @@
-import { namesSecret, secretsOfUrl } from '../mask.ts';
+import { namesSecret, secretsOfUrl } from '../support/secret.ts';
 import type { Json } from '../model.ts';
-import { didYouMean } from '../suggest.ts';
+import { didYouMean } from '../support/text.ts';
 import { type Path, strings } from './faults.ts';
 import { looksLikePath } from './mask.ts';
 import { readSecretFile } from './files.ts';

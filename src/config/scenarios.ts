@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { maxCandidateIdLength, readCandidateId } from '../candidate-id.ts';
+import { maxCandidateIdLength, readCandidateId } from '../support/ids.ts';
 import { type Event, isMap, type Json, type JsonMap, statuses } from '../model.ts';
 import { explain } from '../rules/decide.ts';
 import type { Action, Plan } from '../rules/plan.ts';

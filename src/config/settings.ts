@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
 import { z } from 'zod';
-import { parseRange } from '../addresses.ts';
+import { parseRange } from '../http/addresses.ts';
 import { secret } from '../connector.ts';
 import type { Config } from './config.ts';
 import { duration, size } from './units.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json } from '../model.ts';
-import { didYouMeanOneOf, orList } from '../suggest.ts';
+import { didYouMeanOneOf, orList } from '../support/text.ts';
 import type { RetryPolicy, SinkConfig } from './config.ts';
 import { error, type Fault, type Path, valueAt } from './faults.ts';
 import { interpolate, interpolateText } from './references.ts';

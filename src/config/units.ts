@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { orList } from '../suggest.ts';
+import { orList } from '../support/text.ts';
 import type { Rate } from './config.ts';
 
 const msPer: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };

@@ -1,7 +1,7 @@
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import { isMap, type Json } from '../model.ts';
-import { closest, didYouMean, didYouMeanOneOf } from '../suggest.ts';
+import { closest, didYouMean, didYouMeanOneOf } from '../support/text.ts';
 import { error, type Fault, type Path, replaceAt, type Report, valueAt } from './faults.ts';
 import { hasReference, interpolate, interpolateText, type Resolve } from './references.ts';
 import { isSecretAt, wording } from './wording.ts';

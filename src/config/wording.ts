@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { orList } from '../suggest.ts';
+import { orList } from '../support/text.ts';
 
 type Issue = z.core.$ZodRawIssue;
 

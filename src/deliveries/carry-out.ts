@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../support/clock.ts';
 import type { Config, SinkConfig } from '../config/config.ts';
 import { cannotBeUsed } from '../stored-plans.ts';
 import type { AttemptRequest } from '../connector.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../support/clock.ts';
 import type { Ending } from './settle.ts';
 
 /** How long an attempt that timed out may take to say how it ended before it is written off. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../support/clock.ts';
 import type { Store } from '../store/store.ts';
 import { longestBetweenProbesMs, type Pause } from './breaker.ts';
 

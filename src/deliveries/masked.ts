@@ -1,4 +1,4 @@
-import { mapLeaves } from '../json.ts';
+import { mapLeaves } from '../support/json.ts';
 import type { Json, Outcome, Receipt } from '../model.ts';
 import type { Carried } from './carry-out.ts';
 

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { addressList, listHas } from '../addresses.ts';
+import { addressList, listHas } from '../http/addresses.ts';
 
 /** Says whether the address that is `hop` steps away from us (0: the peer itself) is a proxy of ours. */
 export type Trust = (address: string, hop: number) => boolean;

@@ -1,8 +1,8 @@
-import { readCandidateId } from '../candidate-id.ts';
-import { nestsDeeper } from '../json.ts';
+import { readCandidateId } from '../support/ids.ts';
+import { nestsDeeper } from '../support/json.ts';
 import { isMap, statuses, type CandidateEvent, type Json, type JsonMap, type Status } from '../model.ts';
-import type { Fault } from '../problem.ts';
-import { visibleJson } from '../visible.ts';
+import type { Fault } from '../http/problem.ts';
+import { visibleJson } from '../support/text.ts';
 
 export type ParsedEvent =
   | { readonly event: CandidateEvent; readonly raw: JsonMap }

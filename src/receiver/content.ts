@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Refusal } from '../problem.ts';
+import type { Refusal } from '../http/problem.ts';
 import type { Body } from './body.ts';
 import { parseCandidateEvent, type ParsedEvent } from './candidate-event.ts';
 import { parseJson } from './json-body.ts';

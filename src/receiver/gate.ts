@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { addressList, listHas } from '../addresses.ts';
+import { addressList, listHas } from '../http/addresses.ts';
 import type { ReceiverConfig } from '../config/config.ts';
-import { sameText } from '../constant-time.ts';
+import { sameText } from '../support/secret.ts';
 import { addressIn, judgeAddress, trustOf, type Judgement } from './address.ts';
 
 /** Who may call, compiled from a config. */

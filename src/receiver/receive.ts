@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ReceiverConfig } from '../config/config.ts';
-import { answerProblem, faultLines } from '../problem.ts';
+import { answerProblem, faultLines, hangUp } from '../http/problem.ts';
 import type { AccessLog, RequestResult } from './access-log.ts';
 import { readBody } from './body.ts';
 import { refuseCaller } from './caller.ts';
 import { readContent } from './content.ts';
-import { hangUp } from '../hang-up.ts';
 import type { Inbox, Received } from './inbox.ts';
 import { requestLine } from './request-line.ts';
 import { visitOf, type Accepted, type Answer, type Refused, type Visit } from './visit.ts';

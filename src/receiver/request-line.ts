@@ -1,4 +1,4 @@
-import { faultLines } from '../problem.ts';
+import { faultLines } from '../http/problem.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import type { RequestLine, RequestResult } from './access-log.ts';
 import { explainAddress } from './caller.ts';

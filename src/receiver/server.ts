@@ -1,9 +1,9 @@
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { ReceiverConfig } from '../config/config.ts';
-import { health, type Readiness } from '../health.ts';
-import { HttpServer, nothingHere, type HttpServerOptions } from '../http-server.ts';
-import { answerProblem } from '../problem.ts';
+import { health, type Readiness } from '../http/health.ts';
+import { HttpServer, nothingHere, type HttpServerOptions } from '../http/server.ts';
+import { answerProblem } from '../http/problem.ts';
 import { AccessLog } from './access-log.ts';
 import { gateOf } from './gate.ts';
 import type { Inbox } from './inbox.ts';

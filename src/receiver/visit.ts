@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ReceiverConfig } from '../config/config.ts';
-import type { Refusal } from '../problem.ts';
+import type { Refusal } from '../http/problem.ts';
 import type { Acceptance } from '../store/store.ts';
 import type { Judgement } from './address.ts';
 import { correlationOf, type Correlation } from './correlation.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { maxCandidateIdLength, readCandidateId } from '../candidate-id.ts';
-import { closest } from '../suggest.ts';
+import { maxCandidateIdLength, readCandidateId } from '../support/ids.ts';
+import { closest } from '../support/text.ts';
 import { statuses, type CandidateEvent, type Json, type JsonMap } from '../model.ts';
 
 /** What conditions test: the event, and the catalog's entry for its test (see TemplateData.test). */

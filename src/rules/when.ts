@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isMap, type Json } from '../model.ts';
-import { didYouMean } from '../suggest.ts';
+import { didYouMean } from '../support/text.ts';
 import { compilePattern, type Condition, isImpossible, neverReason, type When } from './conditions.ts';
 import { type Field, fieldOf, testField, testKeyPattern } from './fields.ts';
 

@@ -1,4 +1,4 @@
-import { deliveryId } from '../ids.ts';
+import { deliveryId } from '../support/ids.ts';
 import type {
   Attempt,
   Delivery,

@@ -1,5 +1,5 @@
 import { type Arguments, CaptureTag, type Template, type Token, TypeGuards, type Value } from 'liquidjs';
-import { closest } from '../suggest.ts';
+import { closest } from '../support/text.ts';
 import { timeZoneOf, unknownCodes } from './dates.ts';
 import { checking, disabledFilters, escapeAt, type IsStrict, type Place } from './engine.ts';
 import { type Fault, parse } from './parse.ts';

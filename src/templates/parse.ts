@@ -7,7 +7,7 @@ import {
   type TopLevelToken,
   TypeGuards,
 } from 'liquidjs';
-import { closest } from '../suggest.ts';
+import { closest } from '../support/text.ts';
 import { checking, disabledTags } from './engine.ts';
 import { formatCount, sizes } from './limits.ts';
 

@@ -1,5 +1,5 @@
 import { type Status, statuses } from '../model.ts';
-import { closest } from '../suggest.ts';
+import { closest } from '../support/text.ts';
 import type { IsStrict } from './engine.ts';
 
 /** What is known of a value before any event comes. */

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createMetrics } from '../../src/admin/metrics.ts';
 import { createAdmin, type AdminOptions } from '../../src/admin/server.ts';
-import { Secret } from '../../src/secret.ts';
+import { Secret } from '../../src/support/secret.ts';
 
 const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` });
 const failing = () => Promise.reject(new Error('at /srv/secret.ts:1'));

@@ -1,4 +1,4 @@
-import { deliveryId } from '../../src/ids.ts';
+import { deliveryId } from '../../src/support/ids.ts';
 import type { Event, Outcome, PlannedDelivery, RaisedNotice, Rejected } from '../../src/model.ts';
 import type { Acceptance, Arrival, AttemptResult, Claimed, Store } from '../../src/store/store.ts';
 

@@ -1,4 +1,4 @@
-import { deliveryId } from '../../src/ids.ts';
+import { deliveryId } from '../../src/support/ids.ts';
 import type { Attempt, Delivery, Event, Json, PlannedDelivery } from '../../src/model.ts';
 import type {
   Acceptance,

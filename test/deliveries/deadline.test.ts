@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/support/clock.ts';
 import { withDeadline } from '../../src/deliveries/deadline.ts';
 import type { Ending } from '../../src/deliveries/settle.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/support/clock.ts';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import {
@@ -16,7 +16,7 @@ import {
 import { ConnectedSinks } from '../../src/deliveries/connected-sinks.ts';
 import type { AttemptReport } from '../../src/deliveries/call.ts';
 import { Worker, type WorkerParts } from '../../src/deliveries/worker.ts';
-import { eventIds } from '../../src/ids.ts';
+import { eventIds } from '../../src/support/ids.ts';
 import type { Outcome } from '../../src/model.ts';
 import { decide } from '../../src/rules/decide.ts';
 import { openStore } from '../../src/store/open.ts';

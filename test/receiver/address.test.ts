@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { addressList, listHas, parseRange } from '../../src/addresses.ts';
+import { addressList, listHas, parseRange } from '../../src/http/addresses.ts';
 import { judgeAddress, trustOf } from '../../src/receiver/address.ts';
 
 const has = (ranges: string[], address: string) => listHas(addressList(ranges), address);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Secret } from '../../src/secret.ts';
+import { Secret } from '../../src/support/secret.ts';
 import { StoreUnavailable } from '../../src/store/store.ts';
 import { path, sample, shortSample, startReceiver } from './receiver.ts';
 

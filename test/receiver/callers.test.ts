@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Secret } from '../../src/secret.ts';
+import { Secret } from '../../src/support/secret.ts';
 import { sample, startReceiver } from './receiver.ts';
 
 const json = JSON.stringify(sample);

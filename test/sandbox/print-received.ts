@@ -1,4 +1,4 @@
-import { count } from '../../src/count.ts';
+import { count } from '../../src/support/text.ts';
 import type { Tools } from './tools.ts';
 
 /** Shows what each of the four tools has. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/support/clock.ts';
 
 interface Alarm {
   readonly at: number;

@@ -3,7 +3,7 @@ import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { ConnectedSinks } from '../../src/deliveries/connected-sinks.ts';
 import { Worker } from '../../src/deliveries/worker.ts';
-import { eventIds } from '../../src/ids.ts';
+import { eventIds } from '../../src/support/ids.ts';
 import { createIntake } from '../../src/intake.ts';
 import type { Inbox, Received } from '../../src/receiver/inbox.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';

@@ -1,4 +1,4 @@
-import { parseDeliveryId } from '../../ids.ts';
+import { parseDeliveryId } from '../../support/ids.ts';
 import type { PlannedDelivery } from '../../model.ts';
 import { seqsPerEvent } from '../rows.ts';
 import { findDelivery, type FoundRow } from '../sql/carrying-out.ts';

@@ -1,4 +1,4 @@
-import { parseDeliveryId } from '../../ids.ts';
+import { parseDeliveryId } from '../../support/ids.ts';
 import { deliveryStates, type Delivery } from '../../model.ts';
 import { candidateKey } from '../candidate-key.ts';
 import {

@@ -1,11 +1,11 @@
-import { Server, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import { type IncomingMessage, type RequestListener, Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { Connections, possibleConnections, type Connection, type ConnectionsOptions } from './connections.ts';
-import { hangUpSocket } from './hang-up.ts';
-import { answerProblem, type Refusal } from './problem.ts';
+import { type Connection, Connections, type ConnectionsOptions, possibleConnections } from './connections.ts';
+import { answerProblem, hangUpSocket, type Refusal } from './problem.ts';
 
 export interface HttpServerOptions {
   readonly log: Pick<Logger, 'warn'>;
@@ -205,4 +205,35 @@ function originForm(url: string): string {
   if (url.startsWith('/')) return url;
   const rest = url.replace(/^https?:\/\/[^/?]*/i, '');
   return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+/** The address cannot be listened on. `message` says why, and what to try, in plain words. */
+export class CannotListen extends Error {
+  override readonly name = 'CannotListen';
+}
+
+const reasons: Partial<Record<string, string>> = {
+  EADDRINUSE: 'another program uses the port. Stop it, or choose another port in the config.',
+  EACCES: 'this user may not use the port. Choose one above 1023 in the config.',
+  EADDRNOTAVAIL: 'this machine has no such address. 0.0.0.0 stands for all that it has.',
+  ENOTFOUND: 'there is no host of that name.',
+};
+
+/** Resolves when the server listens. Throws CannotListen. */
+export async function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
+  server.listen(port, host);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new CannotListen(`cannot listen on ${host}:${port}: ${reasons[code] ?? code}`, { cause: error });
+  }
+}
+
+/** `http://host:port` as really bound, which matters where the config says port 0. */
+export function addressOf(server: Server): string {
+  const bound = server.address();
+  if (bound === null || typeof bound === 'string') return '';
+  const host = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
+  return `http://${host}:${bound.port}`;
 }

@@ -1,4 +1,5 @@
-import { STATUS_CODES, type ServerResponse } from 'node:http';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
 
 /** What is wrong with one field of a request's body; `field` is `body` where it concerns the whole. */
 export interface Fault {
@@ -28,7 +29,7 @@ export function answerProblem(res: ServerResponse, refusal: Refusal): void {
 }
 
 /** Writes the head alone; returns the body that has to follow. */
-export function writeProblemHead(res: ServerResponse, refusal: Refusal): string {
+function writeProblemHead(res: ServerResponse, refusal: Refusal): string {
   const text = problemText(refusal);
   const content = { 'content-type': contentType, 'content-length': Buffer.byteLength(text) };
   res.writeHead(refusal.status, { ...content, ...refusal.headers });
@@ -36,7 +37,7 @@ export function writeProblemHead(res: ServerResponse, refusal: Refusal): string 
 }
 
 /** The same answer as bytes, for a connection on which no request could be read. */
-export function rawProblem(refusal: Refusal): string {
+function rawProblem(refusal: Refusal): string {
   const text = problemText(refusal);
   return [
     `HTTP/1.1 ${refusal.status} ${titleOf(refusal.status)}`,
@@ -65,4 +66,29 @@ function pointerTo({ field }: Fault): string {
 
 function titleOf(status: number): string {
   return STATUS_CODES[status] ?? 'Error';
+}
+
+/**
+ * Ends connections on which more may still arrive. Closing at once would reset them under it, and a reset can take the
+ * answer along. So the answer goes out whole, and for this long what arrives is read and let go.
+ */
+const lingerMs = 2_000;
+
+/** Answers a request whose body is not whole, and ends its connection. */
+export function hangUp(req: IncomingMessage, res: ServerResponse, refusal: Refusal): void {
+  const headers = { ...refusal.headers, connection: 'close' };
+  res.write(writeProblemHead(res, { ...refusal, headers }));
+  const timer = setTimeout(() => res.end(), lingerMs);
+  req.once('close', () => {
+    clearTimeout(timer);
+    res.end();
+  });
+  req.resume();
+}
+
+/** Ends a connection on which no further request can be read, with an answer where one is due. */
+export function hangUpSocket(socket: Duplex, refusal?: Refusal): void {
+  socket.on('error', () => {});
+  socket.end(refusal && rawProblem(refusal));
+  setTimeout(() => socket.destroy(), lingerMs).unref();
 }

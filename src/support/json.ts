@@ -1,4 +1,4 @@
-import type { Json } from './model.ts';
+import type { Json } from '../model.ts';
 
 /**
  * Walks through JSON that do not recurse: what strangers send, and what a store has kept, may be nested deeper than

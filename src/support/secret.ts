@@ -1,3 +1,36 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import { inspect } from 'node:util';
+
+/** A value that prints as `***` wherever it is printed, serialized or joined to a string. */
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+  }
+
+  reveal(): string {
+    return this.#value;
+  }
+
+  toString(): string {
+    return '***';
+  }
+
+  toJSON(): string {
+    return '***';
+  }
+
+  [inspect.custom](): string {
+    return '***';
+  }
+}
+
+/** Compares in a time that tells nothing of where two texts differ. Digests, as those have one length. */
+export function sameText(one: string, other: string): boolean {
+  return timingSafeEqual(hash('sha256', one, 'buffer'), hash('sha256', other, 'buffer'));
+}
+
 /** Shorter values would star out ordinary words. */
 const shortestSecret = 4;
 /** Values of switches, which a variable with AUTH or KEY in its name may hold too. */
