@@ -1,4 +1,5 @@
 import { email } from '../../connectors/email/index.ts';
+import { visible } from '../../src/connector.ts';
 import { connectorContract } from '../contract/connector.ts';
 import { SmtpSandbox } from '../sandbox/smtp.ts';
 
@@ -33,6 +34,6 @@ connectorContract('email', async () => {
     received: async () => sandbox.mails.map((mail) => mail.deliveryId),
     shown: async (id) =>
       sandbox.mails.find((mail) => mail.deliveryId === id)?.parsed.text?.replace(/\n$/, ''),
-    asShown: (text) => text.replaceAll('\r\n', '\n'),
+    asShown: (text) => visible(text.replaceAll('\r\n', '\n')),
   };
 });

@@ -1,4 +1,5 @@
 import { slack } from '../../connectors/slack/index.ts';
+import { visible } from '../../src/connector.ts';
 import { connectorContract } from '../contract/connector.ts';
 import { shownText, startSlack } from '../sandbox/slack.ts';
 import type { PostedMessage } from '../sandbox/slack.ts';
@@ -30,5 +31,6 @@ connectorContract('slack', async () => {
     finds: true,
     received: async () => sandbox.messages.map(idOf),
     shown: async (id) => shownText(sandbox.messages.find((message) => idOf(message) === id)!.text),
+    asShown: visible,
   };
 });
