@@ -17,6 +17,7 @@ export { fetchFailure, httpFailure, statedDelayMs, WatchedFetch } from './connec
 export type { CallFailure, CallResult, HttpFailure } from './connector/calls.ts';
 export { digestInShort, eventInShort, filler, noticeInShort, oneLine, slot } from './connector/texts.ts';
 export type { Outline };
+export { isLoopback } from './http/addresses.ts';
 export { masker, partsOfUrl } from './support/secret.ts';
 export { visible } from './support/text.ts';
 

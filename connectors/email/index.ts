@@ -1,10 +1,10 @@
-import { isIPv4 } from 'node:net';
 import { hostname } from 'node:os';
 import { z } from 'zod';
 import {
   defineConnector,
   digestInShort,
   eventInShort,
+  isLoopback,
   noticeInShort,
   oneLine,
   Secret,
@@ -57,7 +57,7 @@ const clientName = z
     error: 'expected a full name such as connector.example.com, or an address in brackets',
   })
   .describe(
-    "What the connector calls itself to the mail server (EHLO). By default this machine's full name, or the domain of `from` where it has none.",
+    "What the connector calls itself to the mail server (EHLO). Default: this machine's full name, else the domain of `from`.",
   );
 
 const options = z.object({
@@ -68,7 +68,7 @@ const options = z.object({
     .boolean()
     .optional()
     .describe(
-      'Send nothing in the clear, nor to a server without a trusted certificate. By default so where the url has a login and leads to another machine.',
+      'Send only over TLS, and only to a server with a trusted certificate. Default: true where the url has a login and leads to another machine.',
     ),
 });
 
@@ -123,7 +123,10 @@ const noticeText = `{{ notice.detail }}
 {{ notice.advice }}
 `;
 
-/** Mail over SMTP. It cannot be asked what arrived: the Message-ID, the same on every attempt, lets mail systems drop a repeat. */
+/**
+ * Mail over SMTP. Nobody can be asked what arrived; mail systems can drop a repeat by its Message-ID, which is the same
+ * on every attempt.
+ */
 export const email = defineConnector({
   name: 'email',
   options,
@@ -191,7 +194,3 @@ function loginOf(url: URL): MailServer['login'] | undefined {
 export function defaultClientName(machineName: string, fromDomain: string): string {
   return fullName.test(machineName) && !local.test(machineName) ? machineName : fromDomain;
 }
-
-/** Whether traffic to this host stays on this machine. A name may begin with 127, too, and lead anywhere. */
-export const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));

@@ -1,6 +1,5 @@
-import { isIPv4 } from 'node:net';
 import { z } from 'zod';
-import { parseRange } from '../http/addresses.ts';
+import { isLoopback, parseRange } from '../http/addresses.ts';
 import { secret } from '../connector.ts';
 import type { Config } from './config.ts';
 import { duration, size } from './units.ts';
@@ -187,11 +186,6 @@ export const settingSchemas = {
 };
 
 export type Settings = Pick<Config, keyof typeof settingSchemas>;
-
-/** True for a host that only this machine can reach. */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
-}
 
 /** True if listening on both hosts with one port collides. */
 export function sameHost(a: string, b: string): boolean {

@@ -1,4 +1,4 @@
-import { BlockList, isIP } from 'node:net';
+import { BlockList, isIP, isIPv4 } from 'node:net';
 
 /**
  * Addresses and CIDRs to compare with. IPv4-mapped IPv6 equals its IPv4 address in both directions; BlockList sees to
@@ -28,6 +28,10 @@ export function parseRange(range: string): { address: string; prefix: number } |
 export function listHas(list: BlockList, address: string): boolean {
   return list.check(address, familyOf(address));
 }
+
+/** Whether a host is this machine. A name may begin with 127, too, and lead anywhere. */
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 
 function familyOf(address: string): 'ipv4' | 'ipv6' {
   return address.includes(':') ? 'ipv6' : 'ipv4';
