@@ -7,11 +7,11 @@ export type Address = string | { readonly name: string; readonly address: string
 
 export interface Parsed {
   readonly addresses: readonly Address[];
-  /** The parts that are no address, as they were written. */
+  /** The entries that have no valid address, as written. */
   readonly invalid: readonly string[];
 }
 
-/** Reads `a@x.example, "Team, Hiring" <b@y.example>`, or a list of such. Domains come out in lower case ASCII. */
+/** Reads `a@x.example, "Team, Hiring" <b@y.example>`, or a list of such texts. Domains become ASCII in lower case. */
 export function parseAddresses(input: string | readonly string[]): Parsed {
   const addresses: Address[] = [];
   const invalid: string[] = [];
@@ -27,13 +27,13 @@ export const bare = (address: Address): string => (typeof address === 'string' ?
 
 export const domainOf = (address: Address): string => bare(address).slice(bare(address).lastIndexOf('@') + 1);
 
-/** A comma or semicolon that is neither in quotes nor in angle brackets ends an entry. */
+/** A comma or semicolon ends an entry, except in quotes or angle brackets. */
 function splitList(list: string): string[] {
   const text = oneLine(list);
-  const endOfUnit = unitsOf(text);
+  const endAt = endFinder(text);
   const parts: string[] = [];
   let start = 0;
-  for (let at = 0; at < text.length; at = endOfUnit(at)) {
+  for (let at = 0; at < text.length; at = endAt(at)) {
     if (text[at] !== ',' && text[at] !== ';') continue;
     parts.push(text.slice(start, at));
     start = at + 1;
@@ -44,10 +44,10 @@ function splitList(list: string): string[] {
 const quoted = /"[^"\\]*(?:\\.[^"\\]*)*"/su;
 
 /**
- * Where the quotes, the brackets or the sign at a place end. Where one is not closed no later one is, and none looks for
- * its end again: in a long list of such, the time would grow with the square of the length.
+ * Where the quotes, the brackets or the character at a place end. After quotes or a bracket that are never closed, no
+ * later one is searched for its end: the time would grow with the square of the length.
  */
-function unitsOf(text: string): (at: number) => number {
+function endFinder(text: string): (at: number) => number {
   const closed = new RegExp(quoted, 'suy');
   const lastBracket = text.lastIndexOf('>');
   let quotesClose = true;
@@ -62,7 +62,7 @@ function unitsOf(text: string): (at: number) => number {
 
 const named = new RegExp(`^(?:(${quoted.source})\\s*|([^"<>]*))<([^<>]*)>$`, 'su');
 
-/** An entry's display name and what should be its address. */
+/** An entry's display name, and its address as written. */
 function readEntry(text: string): { readonly name: string; readonly written: string } {
   const [, inQuotes, plainName, inBrackets] = named.exec(text) ?? [];
   const name = inQuotes?.slice(1, -1).replace(/\\(.)/gsu, '$1') ?? plainName ?? '';
@@ -77,8 +77,8 @@ function parseAddress(text: string): Address | null {
 }
 
 /**
- * The list that a template makes. A value that is all of an entry says who gets the mail, be it one or several; in a
- * longer entry it is part of the name or of the address, whatever it has in it.
+ * The list that a template makes. A value that is a whole entry may be one address or several. A value within a longer
+ * entry is part of the name or of the address, whatever characters it has.
  */
 export function joinList({ text, values }: Outline): string {
   const fill = filler(values);
@@ -91,7 +91,7 @@ export function joinList({ text, values }: Outline): string {
     .join(', ');
 }
 
-/** What is no address is quoted, so that it is read as one entry, and refused as a whole. */
+/** Without a valid address the entry is quoted, so that it is read as one entry and refused as a whole. */
 function writeEntry(name: string, address: string): string {
   if (normalized(address.trim()) === null) return inQuotes(`${name} ${address}`.trim());
   if (name === '') return address;

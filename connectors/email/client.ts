@@ -23,8 +23,8 @@ export interface MailOptions {
 }
 
 /**
- * nodemailer's error. `code` is its own class of it (EAUTH, ETIMEDOUT, …), `originalCode` the system's (ECONNREFUSED, …).
- * `command` is the step that failed, but says `CONN` also for what fails after the mail went out.
+ * nodemailer's error. `code` is its own (EAUTH, ETIMEDOUT, …), `originalCode` the system's (ECONNREFUSED, …). `command` is
+ * the step that failed, but is `CONN` also for failures after the mail went out.
  */
 export type SmtpError = NodemailerError;
 
@@ -55,7 +55,7 @@ export function smtpPool(settings: SmtpSettings) {
   return createTransport({
     ...settings,
     pool: true,
-    // Its own second try would make repeats that nobody knows of.
+    // A second try of its own could send a mail twice.
     maxRequeues: 0,
     // The sink's `concurrency` decides: the pool opens no more than are in use at once.
     maxConnections: 100,

@@ -70,7 +70,7 @@ const noRecipient = (invalid: readonly string[]): Rejected =>
     invalid.length === 0
       ? 'The mail has no recipient: `to` came out empty.'
       : `No email address: ${quote(invalid)}.`,
-    'Check what the templates in `to`, `cc` and `bcc` yield for this event; a `default` filter helps where it is nothing.',
+    'Check what the templates in `to`, `cc` and `bcc` give for this event; a `default` filter helps where a value is missing.',
   );
 
 const mostQuoted = 10;

@@ -77,8 +77,8 @@ export const temporaryReason = ({ response = '' }: SmtpError): Reason =>
     : 'server';
 
 /**
- * Whether a reply is about policy, which is x.7.x (RFC 3463): who may send from here, to there, without a login. Servers
- * without such codes say it in words.
+ * Whether a reply is about policy (x.7.x in RFC 3463): who may send from where, to whom, without a login. Servers without
+ * such codes say it in words.
  */
 export function isPolicy({ response = '' }: SmtpError): boolean {
   const [, subject] = /^\d{3}[ -][245]\.(\d{1,3})\.\d{1,3}\b/.exec(response) ?? [];

@@ -53,7 +53,7 @@ export function sheetsApi(
   const api = library.sheets({ version: 'v4', rootUrl: apiUrl }).spreadsheets;
   const tokens = new Tokens(library, account, closed);
   return async (run, signal) => {
-    if (signal.aborted) return failed({ kind: 'stopped', left: false });
+    if (signal.aborted) return failed({ kind: 'stopped', sent: false });
     const token = await tokens.get(signal);
     if (typeof token !== 'string') return failed(token);
     const watched = new WatchedFetch(maxAnswerBytes, signal);
@@ -200,7 +200,7 @@ class Tokens {
   /** A token, or why there is none; nothing of the call that needs it has left then. */
   async get(signal: AbortSignal): Promise<string | Failure> {
     const stopped = Promise.withResolvers<Failure>();
-    const stop = () => stopped.resolve({ kind: 'stopped', left: false });
+    const stop = () => stopped.resolve({ kind: 'stopped', sent: false });
     signal.addEventListener('abort', stop, { once: true });
     try {
       return await Promise.race([this.#fetchToken(), stopped.promise]);
@@ -245,7 +245,7 @@ class Tokens {
 function tokenFailure(error: unknown, answered: Response | null): Failure {
   if (answered === null || answered.ok) {
     const { words } = isTimeout(error) ? { words: 'no answer in time' } : fetchFailure(error);
-    return { kind: 'network', left: false, words };
+    return { kind: 'network', sent: false, words };
   }
   return { ...httpFailure(answered), kind: 'token', words: oauthError(error) };
 }

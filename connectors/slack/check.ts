@@ -15,7 +15,7 @@ interface ConversationInfo {
   readonly channel?: { readonly is_member?: boolean; readonly is_archived?: boolean };
 }
 
-/** Asks whether the token is valid, may do what the messages need, and reaches each of their channels. */
+/** Checks that the token is valid, has the scopes that the messages need, and reaches each of their channels. */
 export async function checkSlack(
   call: Call,
   channels: ChannelIds,
@@ -75,7 +75,7 @@ async function checkChannel(
   const answer = await call<ConversationInfo>('conversations.info', { channel: data.id }, signal);
   if (!answer.ok) return failed(what, answer.failure, channel);
   const { is_archived, is_member } = answer.data.channel ?? {};
-  // A private channel without the bot would not have been shown.
+  // Slack shows no private channel that the bot is not in.
   const open = scopes.includes('chat:write.public');
   const error = is_archived ? 'is_archived' : 'not_in_channel';
   if (is_archived || !(is_member || open)) return failed(what, { kind: 'refused', error, data: {} }, channel);

@@ -5,7 +5,7 @@ import { channelName } from './message.ts';
 /** Why a call of the Web API gave no result. */
 export type Failure =
   | CallFailure
-  /** A status other than 200, which Slack itself uses only for rate limits and for trouble of its own. */
+  /** A status other than 200. Slack itself uses these only for rate limits and for faults of its own. */
   | HttpFailure
   /** Slack's own answer with `ok: false`. */
   | { readonly kind: 'refused'; readonly error: string; readonly data: RefusalData };
@@ -42,8 +42,8 @@ const silent = {
 };
 
 /**
- * Calls through the official client. It has no signal for a single call, and hides the status of some answers,
- * but takes a `fetch`; so each call has a client of its own (which costs 0.03 ms) around a `fetch` that knows both.
+ * Calls through the official client. It takes no signal for a single call and hides the status of some answers, but it
+ * takes a `fetch`. So each call has a client of its own (which costs 0.03 ms) with a `fetch` that has both.
  */
 export function webApi({ WebClient }: Library, token: Secret, apiUrl: string): Call {
   return async <Data>(
@@ -51,7 +51,7 @@ export function webApi({ WebClient }: Library, token: Secret, apiUrl: string): C
     args: { readonly [name: string]: unknown },
     signal: AbortSignal,
   ): Promise<Answer<Data>> => {
-    if (signal.aborted) return { ok: false, failure: { kind: 'stopped', left: false } };
+    if (signal.aborted) return { ok: false, failure: { kind: 'stopped', sent: false } };
     const watched = new WatchedFetch(maxAnswerBytes, signal);
     const client = new WebClient(token.reveal(), {
       slackApiUrl: apiUrl,
@@ -86,7 +86,7 @@ function refusal(error: unknown): (RefusalData & { readonly error?: unknown }) |
   return code === 'slack_webapi_platform_error' ? (data ?? {}) : null;
 }
 
-/** The client hands on a page that is no JSON as if it were an error's code. */
+/** The client passes a page that is not JSON on as an error's code. */
 function isCode(code: unknown): code is string {
   return typeof code === 'string' && /^[a-z][a-z0-9_.:-]{0,99}$/i.test(code);
 }

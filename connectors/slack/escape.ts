@@ -7,7 +7,7 @@ const entities: { readonly [character: string]: string } = { '&': '&amp;', '<': 
 
 /**
  * Slack's three control characters as entities, so that `<!channel>` pings nobody and `<https://…|here>` is no link.
- * `*`, `_`, `~` and backticks stay: mrkdwn has no escape for them, and all that they can do is change the look.
+ * `*`, `_`, `~` and backticks stay: mrkdwn has no escape for them, and they can only change the look.
  */
 export function escapeText(value: string): string {
   return value.replace(/[&<>]/g, (character) => entities[character]!);
@@ -16,13 +16,13 @@ export function escapeText(value: string): string {
 /** What a template prints, for people to read. */
 export const escapeValue = (value: string): string => escapeText(visible(value));
 
-/** What says where a reference of the template leads: in `<https://…|text>`, what stands before the `|`. */
-const leads = new RegExp(`(<[\\w@#!${slot}][^<>|\\n]*(?=[|>]))`);
+/** The address of a reference in the template: in `<https://…|text>`, what is before the `|`. */
+const address = new RegExp(`(<[\\w@#!${slot}][^<>|\\n]*(?=[|>]))`);
 
-/** Within a reference of the template no value ends the address, and none makes a link into a mention. */
+/** Within a reference of the template, no value ends the address or turns a link into a mention. */
 export function joinText({ text, values }: Outline): string {
   const fill = filler(values);
-  const stretches = text.split(leads).map((stretch, index) => {
+  const stretches = text.split(address).map((stretch, index) => {
     if (index % 2 === 0) return fill(stretch);
     const filled = fill(stretch, encodeInAddress);
     return stretch.startsWith(`<${slot}`)
@@ -42,12 +42,12 @@ function percent(sign: string): string {
   return bytes.map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
 }
 
-/** Of a `markdown` block, which is written in standard Markdown: code, and addresses in brackets. */
+/** In a `markdown` block, which is standard Markdown: code, and addresses in brackets. */
 const codeOrAddress = new RegExp('(`+[^`]*`+|\\]\\([^()\\s]*\\)|<[^<>\\s]*>)');
 
 /** The signs that would begin a link, an image, code or a table's cell; entities already stand for `<` and `&`. */
 const escapeMarkdown = (value: string): string => value.replace(/[\\`*_~[\]|]/g, '\\$&');
-/** For where Markdown's escapes would be shown. */
+/** For places where Markdown's escapes would be shown. */
 export const unescapeMarkdown = (text: string): string => text.replace(/\\([\\`*_~[\]|])/g, '$1');
 
 function joinMarkdown({ text, values }: Outline): string {
@@ -61,7 +61,7 @@ function joinMarkdown({ text, values }: Outline): string {
 
 /**
  * Within blocks only the `text` strings of text objects know entities; a url, a value or an id would show them.
- * So would the literal text of rich text (elements inside of elements) and of a table's cells (rows).
+ * So would the literal text of rich text (elements within elements) and of a table's cells (rows).
  */
 export const inBlocks: Medium = {
   escape(value, path) {
@@ -81,7 +81,7 @@ function isMarkup(path: Path): boolean {
 /** In other blocks than `markdown` this is an object, which says how its own text is read. */
 export const isMarkdown = (path: Path): boolean => path.length === 2;
 
-/** Whether the text at this path inside of `blocks` is shown as it is, without markup or entities. */
+/** Whether the text at this path within `blocks` is shown as it is, without markup or entities. */
 export function isLiteral(path: Path): boolean {
   return path.includes('rows') || path.filter((step) => step === 'elements').length > 1;
 }

@@ -5,7 +5,7 @@ import type { SlackMessage } from './message.ts';
 import { findFailure, refusals } from './outcomes.ts';
 import { type Post, postOf, receiptOf, rootOf } from './deliver.ts';
 
-/** Slack's clock and ours may differ by this much. To look back further than needed costs a page or two. */
+/** Slack's clock and ours may differ by this much. Looking back too far costs a page or two. */
 const clockSkewMs = 15 * 60_000;
 const pageSize = 200;
 /** More messages than these since the first attempt are not searched. */
@@ -44,7 +44,7 @@ interface Place {
   readonly args: { readonly channel: string; readonly ts?: string };
 }
 
-/** The message is in the thread; or beside it, when the attempt that posted it was made before the thread was there. */
+/** The message is in the thread, or outside it if it was posted before the thread existed. */
 function placesOf({ threadOf }: AttemptRequest<SlackMessage>, channel: string): Place[] {
   const history: Place = { method: 'conversations.history', args: { channel } };
   if (threadOf === null) return [history];
@@ -56,7 +56,7 @@ async function searchPlace(
   { method, args }: Place,
   { deliveryId, message, firstAttemptAt, now, signal }: AttemptRequest<SlackMessage>,
 ): Promise<Finding> {
-  // A first attempt in the future was made before our clock was set back.
+  // A first attempt in the future means that our clock was set back.
   const oldest = ((Math.min(firstAttemptAt, now) - clockSkewMs) / 1000).toFixed(6);
   let cursor = '';
   for (let page = 0; page < maxPages; page += 1) {
@@ -76,7 +76,7 @@ function hasDeliveryId({ metadata }: PostedMessage, deliveryId: string): boolean
   return metadata?.event_type === eventType && metadata.event_payload?.delivery_id === deliveryId;
 }
 
-/** A refusal that will not go away by waiting makes asking impossible; the rest is asked again later. */
+/** After a refusal that waiting does not change, asking is impossible; after other failures it is asked again. */
 function cannotAsk(failure: Failure, channel: string): Finding {
   if (failure.kind !== 'refused') return { found: 'failed', failure: findFailure(failure, channel) };
   const { error, data } = failure;

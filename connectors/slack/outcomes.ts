@@ -27,7 +27,7 @@ function outcomeOfStatus({ status, retryAfterMs }: Failure & { kind: 'http' }): 
   if (status >= 500) return unknown('server', detail);
   if (status === 408 || status === 425) return sinkWide('server', detail);
   if (status === 413) return rejected('invalid', detail, 'Make the message shorter, then replay.');
-  // Slack itself has none of these: the address is wrong, or a proxy stands in the way of every message.
+  // Slack itself never answers with these: the address is wrong, or a proxy answers instead.
   return sinkWide(reasonOfStatus(status), `${detail} Check apiUrl and any proxy on the way.`);
 }
 
@@ -65,7 +65,7 @@ export interface Refusal {
 }
 
 const newToken = "Put the app's current bot token (xoxb-…) into the sink's token.";
-const later = 'Nothing to do: it is tried again.';
+const later = 'Nothing to do: it will be tried again.';
 const admin = 'Ask an administrator of the workspace to allow it, or choose another channel, then replay.';
 const bot = (what: string): Refusal => ({ means: 'sink', reason: 'auth', what, advice: newToken });
 const wait = (what: string): Refusal => ({ means: 'sink', reason: 'server', what, advice: later });
@@ -84,7 +84,7 @@ const blocksAdvice = "Try the blocks in Slack's Block Kit Builder, fix them in t
 const threadGone: Refusal = {
   means: 'never',
   reason: 'not_found',
-  what: 'the message that this one should answer in {channel} takes no answers any more',
+  what: 'the message that this one should answer in {channel} takes no more answers',
   advice: 'Change or remove threadBy, then replay.',
 };
 

@@ -16,8 +16,8 @@ interface Receiver {
 const what = 'url answers';
 
 /**
- * Sends an OPTIONS request, which is no event. It shows that the name resolves, the address may be called, TLS works and
- * somebody answers.
+ * Sends an OPTIONS request, which is no event. It shows that the name resolves, the address may be called, TLS works
+ * and somebody answers.
  */
 export async function checkReceiver(receiver: Receiver, signal: AbortSignal): Promise<LiveCheck> {
   const { url, allowPrivate, pool, headers } = receiver;

@@ -122,8 +122,8 @@ class Handler implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * An answer whose body breaks off is an answer: its status is known. The body is read so that the connection can be used
-   * again.
+   * An answer whose body breaks off still counts: its status is known. The body is read so that the connection can be
+   * used again.
    */
   #finish(error: Error): void {
     const head = this.#head;

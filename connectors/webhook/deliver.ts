@@ -47,7 +47,7 @@ function fixedHeaders({ url, headers = {} }: WebhookOptions): Headers {
   };
 }
 
-/** The headers of Standard Webhooks, with one signature for each secret: a receiver may know the old one or the new one. */
+/** The headers of Standard Webhooks. One signature for each secret, as a receiver may know only the old or the new one. */
 function signer(secrets: readonly Secret[]) {
   const keys = secrets.map((secret) => Buffer.from(secret.reveal().replace(/^whsec_/, ''), 'base64'));
   return (id: string, timestampS: number, body: Buffer): Headers => {
@@ -69,7 +69,7 @@ function utf8(headers: Headers): Headers {
 const utf8Bytes = (value: string): string =>
   /^\p{ASCII}*$/u.test(value) ? value : Buffer.from(value).toString('latin1');
 
-/** A receiver may quote in its answer what it was sent, its own address included, which is often a secret by itself. */
+/** A receiver may quote in its answer what it was sent, with its own address, which is often a secret in itself. */
 function secretMasker({ url, headers = {}, secret = [] }: WebhookOptions): (result: Exchange) => Exchange {
   const password = url.login?.password.reveal() ?? '';
   const secrets = [...Object.values(headers), ...[secret].flat()].map((each) => each.reveal());

@@ -39,7 +39,7 @@ const headerValue = secret().refine((value) => oneLine(value.reveal()) === value
   error: 'expected one line, without control characters',
 });
 
-const saysNoOtherType = ([name, value]: [string, Secret]): boolean =>
+const isJsonOrOtherHeader = ([name, value]: [string, Secret]): boolean =>
   name.toLowerCase() !== 'content-type' || /^application\/json\b/i.test(value.reveal());
 
 const options = z
@@ -53,12 +53,12 @@ const options = z
       ),
     headers: z
       .record(headerName, headerValue)
-      .refine((headers) => Object.entries(headers).every(saysNoOtherType), {
+      .refine((headers) => Object.entries(headers).every(isJsonOrOtherHeader), {
         error:
-          "a Content-Type that is not JSON goes into the action's headers, beside the body that it is of",
+          "a Content-Type that is not JSON goes into the action's headers, beside the body that it describes",
       })
       .optional()
-      .describe('Sent with each call, as for an API key.'),
+      .describe('Sent with each call, such as an API key.'),
     allowPrivate: z
       .boolean()
       .default(false)
@@ -72,7 +72,7 @@ const options = z
   });
 
 const action = z.object({
-  method: z.enum(['POST', 'PUT', 'PATCH', 'DELETE']).optional().describe('POST unless said.'),
+  method: z.enum(['POST', 'PUT', 'PATCH', 'DELETE']).optional().describe('Default: POST.'),
   path: z
     .string()
     .optional()
@@ -96,7 +96,10 @@ const action = z.object({
 const escapeBody: Escape = (value, path, { headers }) =>
   path.length === 0 ? escapeFor(contentTypeOf(isMap(headers) ? headers : {}), value) : value;
 
-/** Calls to any system over HTTP. It cannot be asked what arrived: the webhook-id, the same on every attempt, lets it drop a repeat. */
+/**
+ * Calls to any system over HTTP. It cannot be asked what arrived; it can drop a repeat by the webhook-id, which is the
+ * same on every attempt.
+ */
 export const webhook = defineConnector({
   name: 'webhook',
   options,

@@ -27,7 +27,7 @@ export interface CallFields {
   readonly body?: Json | undefined;
 }
 
-/** Pure. */
+/** Pure: the action's keys become the call. */
 export function compose(fields: CallFields, { subject }: DeliveryContext): Composed<Call> {
   const path = pathOf(fields.path ?? '');
   if (path === null) return { rejected: leadsOutside };
@@ -42,7 +42,7 @@ export function compose(fields: CallFields, { subject }: DeliveryContext): Compo
 
 const json = 'application/json';
 
-/** Of an action's headers as written: what is none is JSON. */
+/** From an action's headers as written; JSON where they have none. */
 export function contentTypeOf(headers: { readonly [name: string]: Json }): string {
   const [, given = json] =
     Object.entries(headers).findLast(([name]) => name.toLowerCase() === 'content-type') ?? [];
@@ -50,8 +50,8 @@ export function contentTypeOf(headers: { readonly [name: string]: Json }): strin
 }
 
 /**
- * A value as part of a body that is written as text. Where the type is not known to need something else, it is escaped
- * as in a string of JSON: no quote in it ends the string that it stands in, and no line break the line.
+ * A value in a body that is written as text, escaped for its content type. For a type not known here it is escaped as in
+ * a JSON string: no quote in it ends a string, and no line break a line.
  */
 export function escapeFor(contentType: string, value: string): string {
   const type = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
@@ -67,7 +67,7 @@ const escapeMarkup = (value: string): string =>
     .replace(/[^\t\n\r\u{20}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu, '\uFFFD')
     .replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 
-/** Standard Webhooks' shape of a payload. */
+/** A payload as Standard Webhooks recommend it. */
 function defaultBody(subject: Subject): Json {
   if (subject.kind === 'notice')
     return { type: 'connector.alert', timestamp: subject.notice.since, data: { ...subject.notice } };
@@ -87,8 +87,8 @@ function payloadOf(event: EventData): Json {
 }
 
 /**
- * Percent-encoded where needed, a `#` too: what follows it in a URL is never sent. Null where a segment would climb out
- * of the sink's url.
+ * Percent-encoded where needed; `#` too, since what follows it in a URL is never sent. Null where a segment would lead
+ * out of the sink's url.
  */
 function pathOf(written: string): string | null {
   if (written === '') return '';
@@ -118,8 +118,8 @@ function jsonFault(text: string): string | null {
 const notJson = (fault: string) =>
   rejected(
     'invalid',
-    `The \`body\` is no JSON: ${fault.replace(/\s+/g, ' ')}.`,
-    'Write the body as YAML instead of text, so that it cannot go wrong, or set another Content-Type in headers.',
+    `The \`body\` is not valid JSON: ${fault.replace(/\s+/g, ' ')}.`,
+    'Write the body as YAML instead of text, which is always valid JSON, or set another Content-Type in headers.',
   );
 
 const lowerCased = (headers: { readonly [name: string]: string }): { [name: string]: string } =>

@@ -28,7 +28,7 @@ function outcomeOfAnswer(answer: Answer, now: number): Outcome {
   }
   if (status < 400) return perhapsSinkWide('not_found', redirected(status, firstOf(headers['location'])));
   if (status === 401 || status === 403 || status === 407) {
-    const advice = "Check the sink's secret and headers, and what the receiver demands.";
+    const advice = "Check the sink's secret and headers, and what the receiver requires.";
     return sinkWide('auth', `${detail} ${advice}`);
   }
   // From a gateway: what is behind it may have taken the request, and only its answer was lost.
@@ -51,8 +51,8 @@ const temporary = new Set([408, 425, 429]);
 const perhapsOfThisMessage = new Set([408, 425, 500, 501, 505, 507, 508]);
 
 /**
- * Only 410 is final. All else may end with the receiver's next deploy: a gateway with nothing behind it answers 404, and
- * a receiver with a bug answers 400 until it is fixed.
+ * Only 410 is final. All else may end with the receiver's next deploy: a gateway with nothing behind it answers 404,
+ * and a receiver with a bug answers 400 until it is fixed.
  */
 function retryFor(status: number, detail: string, retryAfterMs: number | null): Retry {
   if (ofThisMessage.has(status)) return retry('invalid', `${detail} ${checkBody}`, retryAfterMs);
@@ -68,7 +68,10 @@ function retryFor(status: number, detail: string, retryAfterMs: number | null): 
 function redirected(status: number, location: string | undefined): string {
   const host = location === undefined ? undefined : URL.parse(location)?.host;
   const where = host ? `to ${host}` : 'to another address';
-  return `The receiver answered ${status} and points ${where}; redirects are not followed. Put the final address into the sink's url.`;
+  return [
+    `The receiver answered ${status} and points ${where}; redirects are not followed.`,
+    "Put the final address into the sink's url.",
+  ].join(' ');
 }
 
 function outcomeOfError(error: Error, sent: boolean, aborted: boolean): Outcome {

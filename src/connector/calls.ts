@@ -3,15 +3,15 @@ export type CallResult<Data, Failure> =
   | { readonly ok: true; readonly data: Data }
   | { readonly ok: false; readonly failure: Failure };
 
-/** Why a call ended without an answer of the tool's. Flat, and without anything of a client's errors, which carry headers. */
+/** Why a call got no answer of the tool's own. Has nothing of a client library's errors, which carry headers. */
 export type CallFailure =
-  /** The attempt's signal: before the call began, or while it was under way. */
-  | { readonly kind: 'stopped'; readonly left: boolean }
-  | { readonly kind: 'network'; readonly left: boolean; readonly words: string }
-  /** A success with something that is no answer of the tool's, such as a proxy's page. */
+  /** The attempt's signal ended it. */
+  | { readonly kind: 'stopped'; readonly sent: boolean }
+  | { readonly kind: 'network'; readonly sent: boolean; readonly words: string }
+  /** A success whose body is not the tool's, such as a proxy's page, or is too long. */
   | { readonly kind: 'foreign' };
 
-/** An answer whose status tells a failure. */
+/** An answer whose status is a failure. */
 export interface HttpFailure {
   readonly kind: 'http';
   readonly status: number;
@@ -19,8 +19,8 @@ export interface HttpFailure {
 }
 
 /**
- * A `fetch` for one call of a client library, which knows what came of it: libraries hide whether a request was begun,
- * or an answer's status.
+ * A `fetch` for one call of a client library. It records whether a request was begun and how it was answered, which
+ * libraries hide.
  */
 export class WatchedFetch {
   readonly #maxAnswerBytes: number;
@@ -34,7 +34,7 @@ export class WatchedFetch {
     this.#signal = signal;
   }
 
-  /** Node's, so that failures look alike in all connectors. */
+  /** Node's own `fetch`, so that failures look alike in all connectors. */
   readonly fetch = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
     this.began = true;
     // A redirect would turn a POST into a GET, so it counts as the answer.
@@ -42,10 +42,10 @@ export class WatchedFetch {
     return boundedAnswer(this.answered, this.#maxAnswerBytes, () => (this.#tooLong = true));
   };
 
-  /** Why the call failed, from what the library threw; for an answer whose status tells no failure. */
+  /** Why the call failed. `error`: what the library threw. Not for an answer whose status is a failure. */
   failureOf(error: unknown): CallFailure {
     if (this.#tooLong) return { kind: 'foreign' };
-    if (this.#signal.aborted) return { kind: 'stopped', left: true };
+    if (this.#signal.aborted) return { kind: 'stopped', sent: true };
     return { kind: 'network', ...fetchFailure(error) };
   }
 }
@@ -55,8 +55,8 @@ export function httpFailure({ status, headers }: Response): HttpFailure {
 }
 
 /**
- * The answer with a body that ends in an error after so many bytes (decoded): one without end would fill the memory, as
- * client libraries read it whole. `onTooLong` is told then, whatever the library makes of the error.
+ * The answer, with a body that fails after so many (decoded) bytes: client libraries read it whole, and an endless one
+ * would fill the memory. `onTooLong` is called then, whatever the library does with the error.
  */
 function boundedAnswer(answer: Response, maxBodyBytes: number, onTooLong: () => void): Response {
   if (answer.body === null) return answer;
@@ -69,7 +69,7 @@ function boundedAnswer(answer: Response, maxBodyBytes: number, onTooLong: () => 
       controller.error(new Error('the answer is too long'));
     },
   });
-  // Some answer with a status that no Response may be made with.
+  // Some servers answer with a status that `Response` does not take.
   const status = Math.min(answer.status, 599);
   const { headers, statusText } = answer;
   return new Response(answer.body.pipeThrough(counted), { status, statusText, headers });
@@ -78,13 +78,13 @@ function boundedAnswer(answer: Response, maxBodyBytes: number, onTooLong: () => 
 /** What is known of a `fetch` that failed without an answer. */
 export interface FetchFailure {
   /** False only where it is certain that the tool never saw the request. */
-  readonly left: boolean;
+  readonly sent: boolean;
   /** In plain words, with the system's code. Names no host, path or header, so no secret either. */
   readonly words: string;
 }
 
 /** Faults of opening a connection: at that point nothing of the request was written. */
-const beforeSending: { readonly [code: string]: string } = {
+const connectErrors: { readonly [code: string]: string } = {
   ECONNREFUSED: 'nothing listens there',
   ENOTFOUND: 'its name does not resolve',
   EAI_AGAIN: 'its name cannot be resolved just now',
@@ -94,28 +94,28 @@ const beforeSending: { readonly [code: string]: string } = {
   UND_ERR_CONNECT_TIMEOUT: 'connecting took too long',
 };
 
-/** These also end connections that are open, so the code alone does not tell; the system call does. */
-const onlyWhileConnecting = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH']);
+/** These can also end open connections. Only the system call tells which it was. */
+const alsoWhileOpen = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH']);
 
-/** Of TLS, what ends the handshake; a record that goes wrong later may follow a request. */
+/** TLS errors of the handshake. Other TLS errors may come after a request was sent. */
 const handshakeFailed =
   /CERT|SELF_SIGNED|UNABLE_TO_|^ERR_TLS_|^ERR_SSL_(WRONG_VERSION|UNSUPPORTED_PROTOCOL|.*(HANDSHAKE_FAILURE|PROTOCOL_VERSION))/;
 
-/** Tells from a rejected `fetch` whether the request may have reached the tool. */
+/** Whether the request of a rejected `fetch` may have reached the tool, and why it failed. */
 export function fetchFailure(error: unknown): FetchFailure {
   const causes = causesOf(error);
-  const known = causes.map(connecting).find((words) => words !== null);
-  if (known !== undefined) return { left: false, words: known };
+  const known = causes.map(connectFailure).find((words) => words !== null);
+  if (known !== undefined) return { sent: false, words: known };
   const code = causes.map(codeOf).find((found) => found !== null);
-  return { left: true, words: `the connection broke off${code === undefined ? '' : ` (${code})`}` };
+  return { sent: true, words: `the connection broke off${code === undefined ? '' : ` (${code})`}` };
 }
 
-function connecting(cause: Fault): string | null {
+function connectFailure(cause: Fault): string | null {
   const code = codeOf(cause);
   if (code === null) return null;
   if (handshakeFailed.test(code)) return `no trusted TLS connection (${code})`;
-  if (onlyWhileConnecting.has(code) && cause.syscall !== 'connect') return null;
-  const words = beforeSending[code];
+  if (alsoWhileOpen.has(code) && cause.syscall !== 'connect') return null;
+  const words = connectErrors[code];
   return words === undefined ? null : `${words} (${code})`;
 }
 
@@ -126,7 +126,7 @@ interface Fault {
   readonly errors?: unknown;
 }
 
-/** The error and what lies beneath it; several where a host has several addresses. */
+/** The error and its causes; several where a host has several addresses. */
 function causesOf(error: unknown, depth = 0): Fault[] {
   if (typeof error !== 'object' || error === null || depth > 5) return [];
   const fault: Fault = error;
@@ -138,12 +138,12 @@ function codeOf({ code }: Fault): string | null {
   return typeof code === 'string' && /^[A-Z][A-Z0-9_]+$/.test(code) ? code : null;
 }
 
-/** A delay longer than this would only make a delivery be given up. */
+/** A longer delay would only let the delivery be given up. */
 const longestMs = 24 * 3_600_000;
 
 /**
- * The delay that a Retry-After header states (RFC 9110, 10.2.3), in whole ms and at most a day; null where it states
- * none. `now` (ms) is what a date in it is measured from; without it only seconds are understood.
+ * The delay of a Retry-After header (RFC 9110, 10.2.3), at most a day; null where it has none. `now` (ms) is what a date in
+ * it is measured from; without it only seconds are understood.
  */
 export function statedDelayMs(header: string | null | undefined, now?: number): number | null {
   if (header === null || header === undefined) return null;
@@ -152,6 +152,6 @@ export function statedDelayMs(header: string | null | undefined, now?: number): 
 }
 
 function untilDate(header: string, now = Number.NaN): number {
-  // Date.parse makes a date even of `-5`.
+  // Date.parse takes even `-5` for a date.
   return /^\s*[a-z]/i.test(header) ? Date.parse(header) - now : Number.NaN;
 }

@@ -44,11 +44,11 @@ export function unansweredOutcome(failure: CallFailure, tool: CalledTool): Retry
     return unknown('server', `Something other than ${tool.name} answered, ${tool.foreignAdvice}`);
   }
   if (failure.kind === 'stopped') {
-    return failure.left
+    return failure.sent
       ? unknown('timeout', `${tool.name} had not answered when the time was up.`)
       : retry('timeout', `The time was up before the ${tool.item} could be sent.`);
   }
-  return failure.left
+  return failure.sent
     ? unknown('network', `${tool.name} was reached, then ${failure.words}.`)
     : sinkWide('network', `${tool.name} could not be reached: ${failure.words}.`);
 }

@@ -2,20 +2,20 @@
 export const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim();
 
 /**
- * What a template made, before its values are in it: `text` is the template's own, with one `slot` for each value that
- * was printed; `values` are these, escaped, in order. So what somebody sent is never taken for what the template says.
+ * A rendered template before its values are filled in. `text` is the template's own, with a `slot` for each value;
+ * `values` are escaped, in order. So a value that somebody sent is never taken for the template's own text.
  */
 export interface Outline {
   readonly text: string;
   readonly values: readonly string[];
 }
 
-/** Unicode keeps this character for use inside of programs. */
+/** Unicode reserves this character for use within programs. */
 export const slot = '\uFDD0';
 
 type Fill = (text: string, change?: (value: string) => string) => string;
 
-/** Fills the slots of one stretch of an outline's text after the other; `change` is what a stretch asks of its values. */
+/** Fills the slots of an outline, one part of its text after the other; `change` is applied to the values of that part. */
 export function filler(values: readonly string[]): Fill {
   let next = 0;
   return (text, change = (value) => value) =>
@@ -26,8 +26,7 @@ export function filler(values: readonly string[]): Fill {
 }
 
 /**
- * Templates from which connectors put together what a digest or a notice says where its action does not. Single lines,
- * for any medium.
+ * Templates of what a digest or a notice says by default: single lines, for any medium.
  */
 
 const statusWords = (status: string): string =>
@@ -41,7 +40,7 @@ export const digestInShort = [
   '{% unless forloop.last %}, {% endunless %}{% endfor %}',
 ].join('');
 
-/** One `event` of a digest: `Backend Engineer: 0123… completed, 2026-11-20 09:14 UTC`, or `test 7: 0123…` without a name. */
+/** One `event` of a digest: `Backend Engineer: 0123… completed, 2026-11-20 09:14 UTC`; `test 7: …` without a name. */
 export const eventInShort = [
   '{% if event.test.name %}{{ event.test.name }}{% else %}test {{ event.testId }}{% endif %}: {{ event.candidateId }} ',
   statusWords('event.status'),

@@ -33,19 +33,19 @@ test('a refused connection certainly sent nothing', async () => {
   const port = await listening(() => {});
   servers.pop()!.close();
   expect(await failureOf(`http://127.0.0.1:${port}/`)).toEqual({
-    left: false,
+    sent: false,
     words: 'nothing listens there (ECONNREFUSED)',
   });
 });
 
 test('a name that does not resolve certainly sent nothing', async () => {
-  expect(await failureOf('http://nowhere.invalid/')).toMatchObject({ left: false });
+  expect(await failureOf('http://nowhere.invalid/')).toMatchObject({ sent: false });
 });
 
 test('a TLS handshake that fails certainly sent nothing', async () => {
   const port = await listening((socket) => socket.end('no TLS here\r\n'));
   expect(await failureOf(`https://127.0.0.1:${port}/`)).toMatchObject({
-    left: false,
+    sent: false,
     words: expect.stringContaining('TLS'),
   });
 });
@@ -56,7 +56,7 @@ test.for<[string, (socket: Socket) => void]>([
   ['answered with something else than HTTP', (socket) => socket.end('220 mail.example ESMTP\r\n')],
 ])('a connection that was %s after the request may have carried it', async ([, end]) => {
   const port = await listening(end);
-  expect(await failureOf(`http://127.0.0.1:${port}/`)).toMatchObject({ left: true });
+  expect(await failureOf(`http://127.0.0.1:${port}/`)).toMatchObject({ sent: true });
 });
 
 test.for([
@@ -68,13 +68,13 @@ test.for([
   [{ code: 'CERT_HAS_EXPIRED' }, false],
   [{ code: 'ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC' }, true],
   [{ code: 'ETIMEDOUT', errors: [{ code: 'ETIMEDOUT', syscall: 'connect' }] }, false],
-] as const)('the cause %j tells whether the request may have left: %s', ([cause, left]) => {
-  expect(fetchFailure(new TypeError('fetch failed', { cause }))).toMatchObject({ left });
+] as const)('the cause %j tells whether the request may have been sent: %s', ([cause, sent]) => {
+  expect(fetchFailure(new TypeError('fetch failed', { cause }))).toMatchObject({ sent });
 });
 
 test.for([null, 'text', 42, new Error('secret'), { cause: { code: 'secret value' } }])(
   'an error of no known kind (%j) may have carried the request, and is not quoted',
   (error) => {
-    expect(fetchFailure(error)).toEqual({ left: true, words: 'the connection broke off' });
+    expect(fetchFailure(error)).toEqual({ sent: true, words: 'the connection broke off' });
   },
 );
