@@ -10,7 +10,7 @@ import { parseConfig, textOf } from './config/load.ts';
 import { compilePlan, Plans } from './stored-plans.ts';
 import { markOf, reloadConfig, watchConfig } from './reload.ts';
 import { readText } from './config/files.ts';
-import { ConnectedSinks } from './deliveries/connected-sinks.ts';
+import { ConnectedSinks } from './deliveries/sinks.ts';
 import { observeAttempts } from './deliveries/observe.ts';
 import { Worker, type WorkerParts } from './deliveries/worker.ts';
 import type { ReadinessPart } from './http/health.ts';

@@ -5,8 +5,7 @@ import type { Notice, RaisedNotice } from '../model.ts';
 import type { Action } from '../rules/plan.ts';
 import { planNotice } from '../rules/decide.ts';
 import type { Store } from '../store/store.ts';
-import { Stuck, Unrecorded } from './stuck.ts';
-import { mayTell, quietMs, troubles, type Situation } from './troubles.ts';
+import { mayTell, quietMs, type Situation, Stuck, troubles, Unrecorded } from './troubles.ts';
 
 export interface AlertParts {
   /** Makes notice ids; a process goes on after those in its store. */

@@ -1,7 +1,7 @@
 import { formatProblem, inOrder } from '../config/problems.ts';
 import { ConfigError, type CheckedConfig, type Config, type SinkConfig } from '../config/config.ts';
 import { runScenarios } from '../config/scenarios.ts';
-import { sampleFailures, sampleMessages } from '../deliveries/samples.ts';
+import { sampleFailures, sampleMessages } from './samples.ts';
 import type { LiveCheck } from '../connector.ts';
 import { count, printable } from '../support/text.ts';
 import { exit, type Io } from './io.ts';

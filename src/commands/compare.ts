@@ -1,5 +1,4 @@
-import { actionOf } from '../deliveries/actions.ts';
-import { dataOf } from '../deliveries/prepare.ts';
+import { actionOf, dataOf } from '../deliveries/prepare.ts';
 import { isMap, type ActionRef, type Event, type Json, type PlannedDelivery } from '../model.ts';
 import { decide } from '../rules/decide.ts';
 import type { Plan } from '../rules/plan.ts';

@@ -1,13 +1,13 @@
 import { dataOf, type Told } from '../deliveries/prepare.ts';
-import { plannedByHand, todaysAction } from '../deliveries/replay.ts';
-import type { Delivery } from '../model.ts';
-import { whyLost } from '../rules/plan.ts';
+import type { Delivery, PlannedDelivery } from '../model.ts';
+import { type Action, allActions, type Plan, whyLost } from '../rules/plan.ts';
 import type { Replay, Store } from '../store/store.ts';
 import { printable } from '../support/text.ts';
+import type { AnyTemplateData } from '../templates/data.ts';
 import { CommandError, exit, type Io } from './io.ts';
 import { printManual } from './manual.ts';
 import { deliveryPages } from './stories.ts';
-import { checkSink, withStoreAndToday, type StoreOption, type Today } from './with-store.ts';
+import { checkSink, type StoreOption, type Today, withStoreAndToday } from './with-store.ts';
 
 interface ReplayOptions extends StoreOption {
   readonly dead?: boolean;
@@ -98,4 +98,28 @@ async function toldOf(store: Store, { eventId, noticeId }: Delivery): Promise<To
   }
   const story = eventId === null ? null : await store.event(eventId);
   return story && { events: [story.event], notice: null };
+}
+
+/**
+ * Where today's plan has the action of an old delivery: under the same rule, at the same place if that still goes to
+ * the same sink, else the rule's first action for the sink. Null when there is none. Pure.
+ */
+export function todaysAction(plan: Plan, delivery: Delivery): Action | null {
+  const ofRule = allActions(plan).filter((action) => action.rule === delivery.rule);
+  const sameSink = ofRule.filter((action) => action.sink === delivery.sink);
+  return sameSink.find((action) => action.action === delivery.action) ?? sameSink[0] ?? null;
+}
+
+/** An old delivery as today's action plans it, due at once: a person who replays does not wait for opening hours. */
+export function plannedByHand(action: Action, data: AnyTemplateData, now: number): PlannedDelivery {
+  return {
+    rule: action.rule,
+    action: action.action,
+    sink: action.sink,
+    connector: action.connector,
+    lane: action.lane(data),
+    dueAt: now,
+    group: null,
+    groupMax: null,
+  };
 }

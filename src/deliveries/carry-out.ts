@@ -7,11 +7,9 @@ import type { Json, Outcome } from '../model.ts';
 import { whyLost, type Plan } from '../rules/plan.ts';
 import { openFrom } from '../rules/decide.ts';
 import type { Claimed, Store } from '../store/store.ts';
-import { actionOf } from './actions.ts';
+import { actionOf, prepare, type Prepared } from './prepare.ts';
 import { attempt, type Part } from './attempt.ts';
-import type { ConnectedSinks } from './connected-sinks.ts';
-import { withDeadline } from './deadline.ts';
-import { prepare, type Prepared } from './prepare.ts';
+import { type ConnectedSinks, withDeadline } from './sinks.ts';
 import type { Ending } from './settle.ts';
 
 export interface CarryOutParts {

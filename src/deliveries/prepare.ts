@@ -1,14 +1,14 @@
 import type { SinkConfig } from '../config/config.ts';
 import { rejected, type Subject } from '../connector.ts';
-import type { Event, Json, Outcome, RaisedNotice } from '../model.ts';
-import type { Action, Plan } from '../rules/plan.ts';
+import type { ActionRef, Event, Json, Outcome, RaisedNotice } from '../model.ts';
+import { type Action, allActions, type Plan } from '../rules/plan.ts';
 import {
+  type AnyTemplateData,
   digestData,
   eventData,
   noticeData,
   noticeFields,
   templateData,
-  type AnyTemplateData,
 } from '../templates/data.ts';
 
 /** A delivery's message as its connector will send it. */
@@ -65,3 +65,17 @@ function subjectOf({ digest }: Action, { events, notice }: Told): Subject {
   if (digest || !first) return { kind: 'digest', events: events.map(eventData) };
   return { kind: 'event', event: eventData(first) };
 }
+
+const indexes = new WeakMap<Plan, ReadonlyMap<string, Action>>();
+
+/** An action of a plan by its rule's name and its place in the rule's `then`; alerts' are found too. Looked up once per delivery, so indexed. */
+export function actionOf(plan: Plan, ref: ActionRef): Action | undefined {
+  let index = indexes.get(plan);
+  if (!index) {
+    index = new Map(allActions(plan).map((action) => [keyOf(action), action]));
+    indexes.set(plan, index);
+  }
+  return index.get(keyOf(ref));
+}
+
+const keyOf = (ref: ActionRef): string => `${ref.action} ${ref.rule}`;

@@ -1,11 +1,9 @@
 import type { SinkConfig } from '../config/config.ts';
 import type { Outcome } from '../model.ts';
 import type { Claimed, LaneHead } from '../store/store.ts';
-import type { SinkChange } from './breaker.ts';
-import { makeCall, storeRetryMs, type CallParts } from './call.ts';
-import { KeptPauses } from './kept-pauses.ts';
-import { Traffic, type Ticket } from './traffic.ts';
-import { Turns } from './turns.ts';
+import { KeptPauses, type SinkChange } from './breaker.ts';
+import { type CallParts, makeCall, storeRetryMs } from './call.ts';
+import { type Ticket, Traffic } from './traffic.ts';
 
 export interface WorkerParts extends CallParts {
   /** A sink was paused or resumed, by the outcome of an attempt; by none where it was paused before the start. */
@@ -189,4 +187,26 @@ interface Moment {
 
 function* chunks<T>(items: readonly T[], size: number): Generator<readonly T[]> {
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
+}
+
+/** Whose turn it is among the lanes of each sink, so that none waits for ever for its sink's places. */
+class Turns {
+  /** The lane that was last served, by sink. */
+  readonly #last = new Map<string, string>();
+
+  served({ sink, lane }: LaneHead): void {
+    this.#last.set(sink, lane);
+  }
+
+  /** Each sink's lanes, from the one on that follows the last one served. */
+  inTurn(heads: readonly LaneHead[]): LaneHead[] {
+    const bySink = Map.groupBy(heads, ({ sink }) => sink);
+    return [...bySink].flatMap(([sink, own]) => startingAfter(this.#last.get(sink) ?? '', own));
+  }
+}
+
+function startingAfter(last: string, heads: readonly LaneHead[]): LaneHead[] {
+  const inOrder = heads.toSorted((a, b) => (a.lane < b.lane ? -1 : 1));
+  const next = inOrder.findIndex(({ lane }) => lane > last);
+  return next <= 0 ? inOrder : inOrder.slice(next).concat(inOrder.slice(0, next));
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { compilePlan } from '../../src/stored-plans.ts';
-import { actionOf } from '../../src/deliveries/actions.ts';
+import { actionOf } from '../../src/deliveries/prepare.ts';
 import type { Json } from '../../src/model.ts';
 import { decide, planNotice } from '../../src/rules/decide.ts';
 import type { Action } from '../../src/rules/plan.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Clock } from '../../src/support/clock.ts';
-import { withDeadline } from '../../src/deliveries/deadline.ts';
+import { withDeadline } from '../../src/deliveries/sinks.ts';
 import type { Ending } from '../../src/deliveries/settle.ts';
 
 /** A clock that moves when it is told to. */

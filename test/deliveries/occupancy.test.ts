@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Occupancy } from '../../src/deliveries/occupancy.ts';
+import { Occupancy } from '../../src/deliveries/traffic.ts';
 
 const general = { sink: 'slack', lane: 'slack #general' };
 const hiring = { sink: 'slack', lane: 'slack #hiring' };

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Pace } from '../../src/deliveries/pace.ts';
+import { Pace } from '../../src/deliveries/traffic.ts';
 
 const perSecond = { count: 1, perMs: 1000, burst: 3 };
 

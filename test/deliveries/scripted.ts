@@ -13,7 +13,7 @@ import {
   type AttemptRequest,
   type Finding,
 } from '../../src/connector.ts';
-import { ConnectedSinks } from '../../src/deliveries/connected-sinks.ts';
+import { ConnectedSinks } from '../../src/deliveries/sinks.ts';
 import type { AttemptReport } from '../../src/deliveries/call.ts';
 import { Worker, type WorkerParts } from '../../src/deliveries/worker.ts';
 import { eventIds } from '../../src/support/ids.ts';

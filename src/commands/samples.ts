@@ -1,7 +1,7 @@
 import type { CheckedConfig, Config, Problem } from '../config/config.ts';
-import { statuses, type Event, type Json, type RaisedNotice, type Status } from '../model.ts';
+import { prepare } from '../deliveries/prepare.ts';
+import { type Event, type Json, type RaisedNotice, type Status, statuses } from '../model.ts';
 import type { Action, Plan } from '../rules/plan.ts';
-import { prepare } from './prepare.ts';
 
 const mostMessages = 200;
 const notInCatalog = 0;
