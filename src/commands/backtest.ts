@@ -1,5 +1,5 @@
 import { cannotBeUsed, type Lost } from '../stored-plans.ts';
-import { maskTexts, type Mask } from '../deliveries/masked.ts';
+import { maskTexts, type Mask } from '../support/secret.ts';
 import type { Event } from '../model.ts';
 import { allActions, type Plan } from '../rules/plan.ts';
 import { jsonLine, printable } from '../support/text.ts';

@@ -43,8 +43,8 @@ export function planned(plan: Plan, event: Event): Planned[] {
 function rendered(plan: Plan, event: Event, delivery: PlannedDelivery): Planned {
   const { rule, action, sink, connector, dueAt } = delivery;
   const decided = actionOf(plan, delivery);
-  const told = { events: [event], notice: null };
-  const said = decided?.render(dataOf(decided, told, plan, event.receivedAt)) ?? { fields: {} };
+  const about = { events: [event], notice: null };
+  const said = decided?.render(dataOf(decided, about, plan, event.receivedAt)) ?? { fields: {} };
   const [fields, fault] = 'fault' in said ? [{}, said.fault] : [said.fields, null];
   return { rule, action, sink, connector, dueAt, fields, fault };
 }

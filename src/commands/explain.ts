@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import { connectors } from '../../connectors/index.ts';
 import type { SinkConfig } from '../config/config.ts';
 import { loadToShow } from '../config/load.ts';
-import { maskTexts } from '../deliveries/masked.ts';
+import { maskTexts } from '../support/secret.ts';
 import { prepare } from '../deliveries/prepare.ts';
 import { deliveryId } from '../support/ids.ts';
 import type { Event, Json, PlannedDelivery, Status } from '../model.ts';
@@ -71,9 +71,9 @@ function messageOf(
 ): { message: Json; problem?: string } {
   const sink = config.sinks.get(action.sink);
   if (!sink) return { message: null, problem: `There is no sink ${action.sink}.` };
-  const told = { events: [event], notice: null };
+  const about = { events: [event], notice: null };
   const prepared = attempt(sink, () =>
-    prepare(action, told, deliveryId(event.id, index + 1), config.plan, sink, now),
+    prepare(action, about, deliveryId(event.id, index + 1), config.plan, sink, now),
   );
   if (prepared === null) return { message: null, problem: lacking(action.sink) };
   const mask = (said: string) => config.mask(said);

@@ -1,4 +1,4 @@
-import { dataOf, type Told } from '../deliveries/prepare.ts';
+import { dataOf, type About } from '../deliveries/prepare.ts';
 import type { Delivery, PlannedDelivery } from '../model.ts';
 import { type Action, allActions, type Plan, whyLost } from '../rules/plan.ts';
 import type { Replay, Store } from '../store/store.ts';
@@ -79,19 +79,19 @@ async function planToday(store: Store, { plan }: Today, delivery: Delivery): Pro
   if (!action) {
     return `${id}: today's config has no rule ${rule} with an action for ${sink}; put it back to replay this`;
   }
-  const told = await toldOf(store, delivery);
-  if (!told) return `${id}: what it tells of is not stored any more`;
-  const lost = whyLost(plan, action, told.events);
+  const about = await aboutOf(store, delivery);
+  if (!about) return `${id}: the event it is about is no longer stored`;
+  const lost = whyLost(plan, action, about.events);
   if (lost !== undefined) return `${id}: the config in force cannot be used for it here: ${printable(lost)}`;
   const now = Date.now();
   return {
     deliveryId: id,
     configId: plan.id,
-    planned: plannedByHand(action, dataOf(action, told, plan, now), now),
+    planned: plannedByHand(action, dataOf(action, about, plan, now), now),
   };
 }
 
-async function toldOf(store: Store, { eventId, noticeId }: Delivery): Promise<Told | null> {
+async function aboutOf(store: Store, { eventId, noticeId }: Delivery): Promise<About | null> {
   if (noticeId !== null) {
     const story = await store.notice(noticeId);
     return story && { events: [], notice: story.notice };

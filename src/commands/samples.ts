@@ -21,16 +21,16 @@ export function sampleMessages(config: Config, sinkName: string, now: number): J
   if (!sink) return [];
   const tests = [...plan.testIds, notInCatalog];
   const ofEvents = [...plan.then.flat(), ...plan.unmatched].flatMap((action) =>
-    tests.map((testId) => ({ action, told: { events: [sampleEvent(testId, now)], notice: null } })),
+    tests.map((testId) => ({ action, about: { events: [sampleEvent(testId, now)], notice: null } })),
   );
   const ofAlerts = plan.alerts.flatMap(({ kind, actions }) =>
-    actions.map((action) => ({ action, told: { events: [], notice: sampleNotice(kind, now) } })),
+    actions.map((action) => ({ action, about: { events: [], notice: sampleNotice(kind, now) } })),
   );
   const messages = new Map<string, Json>();
-  for (const { action, told } of [...ofEvents, ...ofAlerts]) {
+  for (const { action, about } of [...ofEvents, ...ofAlerts]) {
     if (action.sink !== sinkName) continue;
     if (messages.size >= mostMessages) break;
-    const prepared = prepare(action, told, 'dlv_sample', plan, sink, now);
+    const prepared = prepare(action, about, 'dlv_sample', plan, sink, now);
     if ('message' in prepared) messages.set(JSON.stringify(prepared.message), prepared.message);
   }
   return [...messages.values()];
@@ -63,8 +63,8 @@ function failed({ plan, sinks }: Config, now: number): Failure[] {
   for (const { action, event } of due(plan, now)) {
     if (performance.now() > until) break;
     const sink = sinks.get(action.sink);
-    const told = { events: [event], notice: null };
-    const prepared = sink && prepare(action, told, 'dlv_sample', plan, sink, now);
+    const about = { events: [event], notice: null };
+    const prepared = sink && prepare(action, about, 'dlv_sample', plan, sink, now);
     if (prepared && 'detail' in prepared)
       failures.push({ action, testId: event.testId, why: prepared.detail });
   }

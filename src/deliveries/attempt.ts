@@ -1,7 +1,73 @@
+import type { Clock } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
 import type { AttemptRequest, Finding, Sink } from '../connector.ts';
 import type { Delivered, Json, Outcome, Receipt, Retry } from '../model.ts';
+import { type Attempted, messageOf, type Ready } from './prepare.ts';
 import type { Ending } from './settle.ts';
+import { type ConnectedSinks, withDeadline } from './sinks.ts';
+
+export interface AttemptParts {
+  readonly sinks: ConnectedSinks;
+  readonly clock: Clock;
+}
+
+/** One attempt at each delivery of a call, within the sink's time-out. Never throws. */
+export async function attemptAll(
+  parts: AttemptParts,
+  ready: readonly Ready[],
+  config: SinkConfig,
+  shutdown: AbortSignal,
+): Promise<Attempted[]> {
+  if (ready.length === 0) return [];
+  const endings = await endingsOf(parts, ready, config, shutdown);
+  return ready.map(({ claimed, prepared }, index) => ({
+    claimed,
+    prepared,
+    ending: noted(endings[index]!, prepared.note),
+  }));
+}
+
+/** An ending for each, in their order. */
+async function endingsOf(
+  parts: AttemptParts,
+  ready: readonly Ready[],
+  config: SinkConfig,
+  shutdown: AbortSignal,
+): Promise<Ending[]> {
+  try {
+    const deadline = {
+      clock: parts.clock,
+      timeoutMs: config.timeoutMs,
+      shutdown,
+      writtenOff: (ending: Ending) => ready.map(() => ending),
+    };
+    return await withDeadline(deadline, (signal) =>
+      parts.sinks.use(config, (sink) => attempt(sink, asParts(ready, config, signal))),
+    );
+  } catch (error) {
+    return ready.map(() => ({ outcome: cannotConnect(error), askedAbsent: false, hold: false }));
+  }
+}
+
+function asParts(ready: readonly Ready[], { onUnknown }: SinkConfig, signal: AbortSignal): Part[] {
+  return ready.map(({ claimed: { delivery }, request }) => ({
+    request: { ...request, signal },
+    uncertain: delivery.uncertain,
+    // Who replayed it was told that it may have arrived: where the tool cannot be asked, their word is enough.
+    onUnknown: delivery.replayed ? 'resend' : onUnknown,
+  }));
+}
+
+function cannotConnect(error: unknown): Outcome {
+  const detail = `The sink could not be connected: ${messageOf(error)}`;
+  return { outcome: 'retry', reason: 'unexpected', detail, sinkWide: true };
+}
+
+function noted(ending: Ending, note: string | undefined): Ending {
+  if (note === undefined || ending.outcome.outcome !== 'delivered') return ending;
+  const both = [note, ending.outcome.note].filter(Boolean).join(' ');
+  return { ...ending, outcome: { ...ending.outcome, note: both } };
+}
 
 /** A delivery's part in a call. */
 export interface Part {
@@ -17,7 +83,7 @@ export interface Part {
  * others, once. Endings come in the order of the parts. Never throws: a throw is a bug of ours, kept as `unknown` where
  * something may have been sent.
  */
-export async function attempt(sink: Sink<Json>, parts: readonly Part[]): Promise<Ending[]> {
+async function attempt(sink: Sink<Json>, parts: readonly Part[]): Promise<Ending[]> {
   try {
     return await askAndSend(sink, parts);
   } catch (error) {

@@ -1,7 +1,10 @@
-import type { SinkConfig } from '../config/config.ts';
-import { rejected, type Subject } from '../connector.ts';
+import { rejected, type AttemptRequest, type Subject } from '../connector.ts';
+import type { Config, SinkConfig } from '../config/config.ts';
 import type { ActionRef, Event, Json, Outcome, RaisedNotice } from '../model.ts';
-import { type Action, allActions, type Plan } from '../rules/plan.ts';
+import { openFrom } from '../rules/decide.ts';
+import { type Action, allActions, type Plan, whyLost } from '../rules/plan.ts';
+import type { Claimed, Store } from '../store/store.ts';
+import { cannotBeUsed } from '../stored-plans.ts';
 import {
   type AnyTemplateData,
   digestData,
@@ -10,6 +13,105 @@ import {
   noticeFields,
   templateData,
 } from '../templates/data.ts';
+import type { Ending } from './settle.ts';
+
+export interface PrepareParts {
+  readonly store: Store;
+  /** Today's config: sinks, credentials, retry policies. */
+  readonly config: () => Config;
+  /** The plan that a delivery was decided by, or why it cannot be had any more. */
+  readonly plan: (configId: string) => Promise<Plan | { readonly lost: string }>;
+}
+
+/** An attempt that has ended, or that came to nothing before anything was sent. */
+export interface Attempted {
+  readonly claimed: Claimed;
+  /** Null where there was nothing to send: the reason is in the outcome. */
+  readonly prepared: Prepared | null;
+  readonly ending: Ending;
+}
+
+/** A claimed delivery that came outside of its action's hours: nothing was done about it. */
+export interface Deferred {
+  readonly claimed: Claimed;
+  /** When they open (ms). */
+  readonly until: number;
+}
+
+/** A claimed delivery that only has to be handed to its connector. */
+export interface Ready {
+  readonly claimed: Claimed;
+  readonly prepared: Prepared;
+  readonly request: Request;
+}
+
+type Request = Omit<AttemptRequest<Json>, 'signal'>;
+
+/** From a claimed delivery to its message, by the plan that decided it. `config`: its sink, today. Never throws. */
+export async function makeReady(
+  parts: PrepareParts,
+  claimed: Claimed,
+  config: SinkConfig,
+  now: number,
+): Promise<Ready | Attempted | Deferred> {
+  try {
+    const prepared = await prepareClaimed(parts, claimed, config, now);
+    if ('until' in prepared) return { claimed, until: prepared.until };
+    if ('outcome' in prepared) return nothingSent(claimed, prepared);
+    return { claimed, prepared, request: await requestFor(parts.store, claimed, prepared, now) };
+  } catch (error) {
+    return nothingSent(claimed, cannotBegin(error));
+  }
+}
+
+async function prepareClaimed(
+  parts: PrepareParts,
+  claimed: Claimed,
+  config: SinkConfig,
+  now: number,
+): Promise<Prepared | Outcome | { readonly until: number }> {
+  const { delivery } = claimed;
+  const plan = await parts.plan(delivery.configId);
+  if ('lost' in plan) return rejected('unexpected', plan.lost, byTodaysConfig);
+  const action = actionOf(plan, delivery);
+  if (!action) {
+    return rejected(
+      'unexpected',
+      'The config that decided this delivery has no such action.',
+      byTodaysConfig,
+    );
+  }
+  const lost = whyLost(plan, action, claimed.events);
+  if (lost !== undefined) return rejected('unexpected', cannotBeUsed(lost), byTodaysConfig);
+  if (action.connector !== config.connector.name) {
+    const detail = `Sink ${config.name} was a ${action.connector} sink and is a ${config.connector.name} sink now.`;
+    return rejected('invalid', detail, byTodaysConfig);
+  }
+  // Planned for open hours, it may come later: after a retry, a pause or a burst. A person who replays means now.
+  const until = delivery.replayed ? now : openFrom(action, now);
+  if (until > now) return { until };
+  const prepared = prepare(action, claimed, delivery.id, plan, config, now);
+  if ('outcome' in prepared || prepared.thread === null) return prepared;
+  // A thread is looked up by its key as it is kept, which is without secrets.
+  return { ...prepared, thread: parts.config().mask(prepared.thread) };
+}
+
+async function requestFor(
+  store: Store,
+  { delivery }: Claimed,
+  { message, thread }: Prepared,
+  now: number,
+): Promise<Request> {
+  return {
+    deliveryId: delivery.id,
+    message,
+    attempt: delivery.attempts,
+    firstAttemptAt: delivery.firstAttemptAt ?? now,
+    now,
+    threadOf: thread === null ? null : await store.threadOf(delivery.sink, thread),
+    progress: delivery.progress,
+  };
+}
 
 /** A delivery's message as its connector will send it. */
 export interface Prepared {
@@ -18,8 +120,8 @@ export interface Prepared {
   readonly note: string | undefined;
 }
 
-/** What a message tells of: see Claimed. */
-export interface Told {
+/** What a message is about: see Claimed. */
+export interface About {
   readonly events: readonly Event[];
   readonly notice: RaisedNotice | null;
 }
@@ -27,19 +129,19 @@ export interface Told {
 /** Renders an action and lets the connector compose the message. Pure; `now` is for templates. */
 export function prepare(
   action: Action,
-  told: Told,
+  about: About,
   deliveryId: string,
   plan: Plan,
   { connector, options }: Pick<SinkConfig, 'connector' | 'options'>,
   now: number,
 ): Prepared | Outcome {
-  const rendered = action.render(dataOf(action, told, plan, now));
+  const rendered = action.render(dataOf(action, about, plan, now));
   if ('fault' in rendered) {
-    return rejected('invalid', rendered.fault, 'Mend the template in the config, then replay this delivery.');
+    return rejected('invalid', rendered.fault, 'Fix the template in the config, then replay this delivery.');
   }
   const composed = connector.compose(
     rendered.fields,
-    { deliveryId, subject: subjectOf(action, told) },
+    { deliveryId, subject: subjectOf(action, about) },
     options,
   );
   if ('rejected' in composed) return composed.rejected;
@@ -51,15 +153,15 @@ export function prepare(
 }
 
 /** What the templates of an action see. */
-export function dataOf(action: Action, { events, notice }: Told, plan: Plan, now: number): AnyTemplateData {
+export function dataOf(action: Action, { events, notice }: About, plan: Plan, now: number): AnyTemplateData {
   if (notice) return noticeData(notice, action.rule, now);
   if (action.digest) return digestData(events, (testId) => plan.test(testId), action.rule, now);
   const [event] = events;
-  if (!event) throw new Error('a message tells of an event or of a notice');
+  if (!event) throw new Error('a message is about an event or a notice');
   return templateData(event, plan.test(event.testId), action.rule, now);
 }
 
-function subjectOf({ digest }: Action, { events, notice }: Told): Subject {
+function subjectOf({ digest }: Action, { events, notice }: About): Subject {
   if (notice) return { kind: 'notice', notice: noticeFields(notice) };
   const [first] = events;
   if (digest || !first) return { kind: 'digest', events: events.map(eventData) };
@@ -79,3 +181,27 @@ export function actionOf(plan: Plan, ref: ActionRef): Action | undefined {
 }
 
 const keyOf = (ref: ActionRef): string => `${ref.action} ${ref.rule}`;
+
+const byTodaysConfig = "Replay it to send it by today's config.";
+
+export function nothingSent(claimed: Claimed, outcome: Outcome): Attempted {
+  return { claimed, prepared: null, ending: { outcome, askedAbsent: false, hold: false, unsent: true } };
+}
+
+export function sinkGone(sink: string): Outcome {
+  const advice = 'Put it back into the config, then replay this delivery.';
+  return rejected('not_found', `The config has no sink ${sink} any more.`, advice);
+}
+
+/** The store could not be read, or there is a bug on the way to the message. */
+function cannotBegin(error: unknown): Outcome {
+  return {
+    outcome: 'retry',
+    reason: 'unexpected',
+    detail: `The attempt could not begin: ${messageOf(error)}`,
+  };
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

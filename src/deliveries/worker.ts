@@ -2,7 +2,8 @@ import type { SinkConfig } from '../config/config.ts';
 import type { Outcome } from '../model.ts';
 import type { Claimed, LaneHead } from '../store/store.ts';
 import { KeptPauses, type SinkChange } from './breaker.ts';
-import { type CallParts, makeCall, storeRetryMs } from './call.ts';
+import { type CallParts, makeCall } from './call.ts';
+import { storeRetryMs } from './record.ts';
 import { type Ticket, Traffic } from './traffic.ts';
 
 export interface WorkerParts extends CallParts {
@@ -140,7 +141,8 @@ export class Worker {
     const batch = sink?.connector.batch?.max ?? 1;
     let started = 0;
     try {
-      const limit = calls * batch;
+      // A probe carries one delivery: a whole batch would be written down at each probe of an outage.
+      const limit = probe ? 1 : calls * batch;
       const claimed = await this.#parts.store.claim({ lane: head.lane, now, limit, untriedFirst });
       for (const call of chunks(claimed, batch)) {
         this.#begin(call, sink, this.#traffic.started(head, sink, this.#parts.clock.elapsed(), probe));

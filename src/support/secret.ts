@@ -1,5 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { inspect } from 'node:util';
+import type { Json } from '../model.ts';
+import { mapLeaves } from './json.ts';
 
 /** A value that prints as `***` wherever it is printed, serialized or joined to a string. */
 export class Secret {
@@ -29,6 +31,13 @@ export class Secret {
 /** Compares in a time that tells nothing of where two texts differ. Digests, as those have one length. */
 export function sameText(one: string, other: string): boolean {
   return timingSafeEqual(hash('sha256', one, 'buffer'), hash('sha256', other, 'buffer'));
+}
+
+export type Mask = (text: string) => string;
+
+/** The value with its texts masked, wherever they are in it. */
+export function maskTexts(value: Json, mask: Mask): Json {
+  return mapLeaves(value, (leaf) => (typeof leaf === 'string' ? mask(leaf) : (leaf as Json)));
 }
 
 /** Shorter values would star out ordinary words. */

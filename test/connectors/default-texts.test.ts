@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import { prepare, type Told } from '../../src/deliveries/prepare.ts';
+import { prepare, type About } from '../../src/deliveries/prepare.ts';
 import type { Event, Json, Notice, RaisedNotice, Status } from '../../src/model.ts';
 import type { Action } from '../../src/rules/plan.ts';
 import { eventWith } from '../fixtures/event.ts';
@@ -37,10 +37,14 @@ const noon = Date.parse('2026-11-20T12:05:00Z');
 const eventOf = (candidateId: string, status: Status, testId = 7): Event =>
   eventWith({ id: `evt_${candidateId}`, candidateId, status, testId, receivedAt: noon });
 
-function messageOf({ plan, sinks }: Config, action: Action | undefined, told: Told): { [key: string]: Json } {
+function messageOf(
+  { plan, sinks }: Config,
+  action: Action | undefined,
+  about: About,
+): { [key: string]: Json } {
   const sink = sinks.get(action?.sink ?? '');
   if (!action || !sink) throw new Error('no such action');
-  const prepared = prepare(action, told, 'dlv_1', plan, sink, now);
+  const prepared = prepare(action, about, 'dlv_1', plan, sink, now);
   if (!('message' in prepared)) throw new Error(JSON.stringify(prepared));
   return prepared.message as { [key: string]: Json };
 }

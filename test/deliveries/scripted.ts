@@ -42,6 +42,9 @@ export class ScriptedTool {
   connect: () => void | Promise<void> = () => {};
   /** Whether each place is a lane of its own. */
   lanes = false;
+  /** The most messages of one call, where it takes several; their numbers, call by call, are in `batches`. */
+  batch: number | null = null;
+  readonly batches: number[] = [];
 
   get connector(): AnyConnector {
     return defineConnector({
@@ -55,6 +58,7 @@ export class ScriptedTool {
       templates: { text: plain, place: plain, thread: plain },
       defaults: { concurrency: 4, timeoutMs: 200 },
       ...(this.lanes && { laneKeys: ['place'] as const, lane: ({ place = '' }) => place }),
+      ...(this.batch !== null && { batch: { max: this.batch } }),
       thread: ({ thread = null }) => thread,
       compose: ({ text, thread }) =>
         text === ''
@@ -74,6 +78,12 @@ export class ScriptedTool {
             this.sent.push(request);
             return this.deliver(request);
           },
+          ...(this.batch !== null && {
+            deliverMany: async (requests) => {
+              this.batches.push(requests.length);
+              return Promise.all(requests.map(async (request) => this.deliver(request)));
+            },
+          }),
           ...(this.find && {
             find: async (request) => {
               this.asked.push(request);

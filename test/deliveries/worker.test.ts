@@ -398,6 +398,23 @@ describe('a sink is paused', () => {
     expect(on.changes).toEqual([]);
   });
 
+  test('with probes that carry one delivery, also where a call takes many', async () => {
+    const tool = new ScriptedTool();
+    tool.batch = 100;
+    let works = false;
+    tool.deliver = ({ deliveryId }) => (works ? { outcome: 'delivered', receipt: { id: deliveryId } } : down);
+    const on = await bench(configFor(tool));
+    for (let candidate = 1; candidate <= 30; candidate += 1) await on.accept(`candidate-${candidate}`);
+    await paused(on);
+    const before = tool.batches.length;
+    await vi.waitFor(() => expect(tool.batches.length).toBeGreaterThan(before + 3));
+    expect(new Set(tool.batches.slice(before))).toEqual(new Set([1]));
+    works = true;
+    await vi.waitFor(async () =>
+      expect(await on.store.counts()).toMatchObject([{ states: { delivered: 30 } }]),
+    );
+  });
+
   describe('over a restart', () => {
     /** Goes on by itself, and faster when it is told to. */
     function skipping() {
