@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Config } from './config/config.ts';
 import { eventIds } from './support/ids.ts';
 import type { Event } from './model.ts';
-import type { Inbox } from './receiver/inbox.ts';
+import type { Inbox } from './receiver/receive.ts';
 import { decide } from './rules/decide.ts';
 import type { RejectedRequest, Store } from './store/store.ts';
 

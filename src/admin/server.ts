@@ -1,11 +1,11 @@
-import express, { type ErrorRequestHandler } from 'express';
+import express, { type ErrorRequestHandler, type RequestHandler, type Response } from 'express';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { health, type Readiness } from '../http/health.ts';
-import { HttpServer, nothingHere, type HttpServerOptions } from '../http/server.ts';
 import { answerProblem } from '../http/problem.ts';
+import { HttpServer, type HttpServerOptions, nothingHere } from '../http/server.ts';
+import { sameText, type Secret } from '../support/secret.ts';
 import type { Metrics } from './metrics.ts';
-import { requirePassword } from './password.ts';
 
 export interface AdminOptions extends HttpServerOptions {
   /** Asked for every request, so that a new password holds at once. */
@@ -45,4 +45,102 @@ function unexpected(log: Logger): ErrorRequestHandler {
     if (res.headersSent) res.destroy();
     else answerProblem(res, { status: 500, detail: 'This failed here; the log says why.' });
   };
+}
+
+export interface PasswordOptions {
+  readonly password: () => Secret | null;
+  readonly log: Pick<Logger, 'warn'>;
+  /** How long who gave a wrong one waits for the answer. */
+  readonly wrongPasswordDelayMs?: number;
+}
+
+/** HTTP Basic with any user name; open where there is no password. The right one is never kept waiting. */
+function requirePassword(options: PasswordOptions): RequestHandler {
+  const { password, log, wrongPasswordDelayMs = 1000 } = options;
+  const late = new LateAnswers(wrongPasswordDelayMs);
+  const failures = new FailureLog(log);
+  return (req, res, next) => {
+    const expected = password();
+    const given = givenPassword(req.headers.authorization);
+    if (expected === null || (given !== null && sameText(given, expected.reveal()))) return next();
+    if (given === null) return refuse(res);
+    failures.note(req.socket.remoteAddress ?? '');
+    late.add(res);
+  };
+}
+
+function refuse(res: Response): void {
+  const headers = { 'www-authenticate': 'Basic realm="candidate-connector", charset="UTF-8"' };
+  answerProblem(res, { status: 401, detail: 'The password is missing or wrong.', headers });
+}
+
+/** Null where none is given, as browsers do until they are asked. */
+function givenPassword(authorization = ''): string | null {
+  const encoded = /^basic +(\S+)$/i.exec(authorization)?.[1];
+  if (encoded === undefined) return null;
+  const pair = Buffer.from(encoded, 'base64').toString('utf8');
+  return pair.slice(pair.indexOf(':') + 1);
+}
+
+/**
+ * The answers to wrong passwords, which make guessing slow. Only so many wait, and the oldest makes room with its
+ * connection: nobody can fill the memory with them, nor the places of those who know the password.
+ */
+class LateAnswers {
+  readonly #waiting = new Map<Response, NodeJS.Timeout>();
+  readonly #delayMs: number;
+  readonly #most = 256;
+
+  constructor(delayMs: number) {
+    this.#delayMs = delayMs;
+  }
+
+  add(res: Response): void {
+    this.#waiting.set(
+      res,
+      setTimeout(() => refuse(res), this.#delayMs),
+    );
+    res.once('close', () => this.#remove(res));
+    const [oldest] = this.#waiting.keys();
+    if (oldest && this.#waiting.size > this.#most) {
+      this.#remove(oldest);
+      oldest.destroy();
+    }
+  }
+
+  #remove(res: Response): void {
+    clearTimeout(this.#waiting.get(res));
+    this.#waiting.delete(res);
+  }
+}
+
+const logEveryMs = 60_000;
+
+/** Says the first failure at once, and further ones once a minute: who guesses must not fill the disk. */
+class FailureLog {
+  readonly #log: Pick<Logger, 'warn'>;
+  #failures = 0;
+  #address = '';
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(log: Pick<Logger, 'warn'>) {
+    this.#log = log;
+  }
+
+  note(address: string): void {
+    this.#failures += 1;
+    this.#address = address;
+    if (this.#timer === null) this.#write();
+  }
+
+  #write(): void {
+    this.#timer = null;
+    if (this.#failures === 0) return;
+    this.#log.warn(
+      { address: this.#address, failures: this.#failures },
+      'a wrong password was given on the admin port; the address is that of the last time',
+    );
+    this.#failures = 0;
+    this.#timer = setTimeout(() => this.#write(), logEveryMs).unref();
+  }
 }

@@ -5,9 +5,8 @@ import { health, type Readiness } from '../http/health.ts';
 import { HttpServer, nothingHere, type HttpServerOptions } from '../http/server.ts';
 import { answerProblem } from '../http/problem.ts';
 import { AccessLog } from './access-log.ts';
-import { gateOf } from './gate.ts';
-import type { Inbox } from './inbox.ts';
-import { receiving, type RequestMetrics } from './receive.ts';
+import { gateOf } from './caller.ts';
+import { type Inbox, receiving, type RequestMetrics } from './receive.ts';
 
 export interface ReceiverOptions extends HttpServerOptions {
   /** Asked for every request, so that a reload takes effect at once. Its host and port are for who calls `listen`. */

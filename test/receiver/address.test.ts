@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { addressList, listHas, parseRange } from '../../src/http/addresses.ts';
-import { judgeAddress, trustOf } from '../../src/receiver/address.ts';
+import { judgeAddress, trustOf } from '../../src/receiver/caller.ts';
 
 const has = (ranges: string[], address: string) => listHas(addressList(ranges), address);
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { correlationOf } from '../../src/receiver/correlation.ts';
+import { correlationOf } from '../../src/receiver/caller.ts';
 
 const idFrom = (headers: Record<string, string>, setting = 'auto') => correlationOf(headers, setting).id;
 

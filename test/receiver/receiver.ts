@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import type { ReceiverConfig } from '../../src/config/config.ts';
 import { createReceiver, type ReceiverOptions } from '../../src/receiver/server.ts';
-import type { Inbox, Received } from '../../src/receiver/inbox.ts';
+import type { Inbox, Received } from '../../src/receiver/receive.ts';
 import type { Acceptance, RejectedRequest } from '../../src/store/store.ts';
 
 export const path = '/webhooks/candidates';

@@ -5,7 +5,7 @@ import { ConnectedSinks } from '../../src/deliveries/sinks.ts';
 import { Worker } from '../../src/deliveries/worker.ts';
 import { eventIds } from '../../src/support/ids.ts';
 import { createIntake } from '../../src/intake.ts';
-import type { Inbox, Received } from '../../src/receiver/inbox.ts';
+import type { Inbox, Received } from '../../src/receiver/receive.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import { seeded } from '../faults/random.ts';
