@@ -1,30 +1,28 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import { deliveryStates } from '../model.ts';
-import type { RequestResult } from '../receiver/access-log.ts';
+import { type RequestResult, requestResults } from '../receiver/access-log.ts';
 import type { SinkCount } from '../store/store.ts';
 
 /** What the connector counts, under the names of its documentation. */
 export interface Metrics {
-  /** `durationS`: from the end of the headers to the answer. The histogram has what was stored only. */
+  /** `durationS`: from the end of the headers to the answer. The histogram has only events that were stored. */
   requests(result: RequestResult, durationS: number): void;
   attempts(sink: string, outcome: string): void;
   /** `delayS`: from the event's acceptance to its delivery. */
   delivered(sink: string, delayS: number): void;
   sinkPaused(sink: string, paused: boolean): void;
-  /** Shows these sinks from now on, also before anything happened to them, and calls no other one paused. */
+  /** The sinks of the config in force: each is shown as paused or not, and no other one is. */
   sinksKnown(sinks: Iterable<string>): void;
-  /** `atMs`: since the epoch. Also says that the last reload did not fail. */
+  /** `atMs`: since the epoch. Also clears the failure of an earlier reload. */
   configLoaded(atMs: number): void;
   configReloadFailed(): void;
   /** Prometheus' text format, with its content type. */
   scrape(): Promise<{ text: string; contentType: string }>;
 }
 
-const results: readonly RequestResult[] = ['accepted', 'duplicate', 'invalid', 'refused', 'failed'];
-
 /**
- * `counts` is asked at each scrape; where it fails, the scrape goes without the deliveries' states. `linesDropped`: how
- * many lines of the log, since the start.
+ * `counts` is called at each scrape; if it fails, the scrape has no deliveries by state. `linesDropped`: lines of the log
+ * that were dropped since the start.
  */
 export function createMetrics(
   counts: () => Promise<readonly SinkCount[]>,
@@ -61,8 +59,8 @@ function requestMetrics(registry: Registry): Pick<Metrics, 'requests'> {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [registry],
   });
-  // Bound once, which makes counting cheap, and shows each result from the start.
-  const byResult = new Map(results.map((result) => [result, total.labels(result)]));
+  // Bound once: counting is cheap, and every result is shown from the start.
+  const byResult = new Map(requestResults.map((result) => [result, total.labels(result)]));
   for (const counter of byResult.values()) counter.inc(0);
   return {
     requests(result, durationS) {
@@ -143,8 +141,8 @@ function logMetrics(registry: Registry, linesDropped: () => number): void {
 }
 
 /**
- * Both gauges come from one reading of the store, so that their sums may be compared: what was planned and is in no state has been
- * lost.
+ * Both gauges come from one read of the store, so that their sums can be compared: a planned delivery that is in no
+ * state has been lost.
  */
 function deliveryGauges(
   registry: Registry,

@@ -3,30 +3,31 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { health, type Readiness } from '../http/health.ts';
 import { answerProblem } from '../http/problem.ts';
-import { HttpServer, type HttpServerOptions, nothingHere } from '../http/server.ts';
-import { sameText, type Secret } from '../support/secret.ts';
+import { continueIfExpected, HttpServer, type HttpServerOptions, nothingHere } from '../http/server.ts';
+import { sameText } from '../support/secret.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface AdminOptions extends HttpServerOptions {
-  /** Asked for every request, so that a new password holds at once. */
+  /** Called for every request, so that a new password holds at once. */
   readonly config: () => Config['admin'];
   readonly metrics: Pick<Metrics, 'scrape'>;
   readonly log: Logger;
   readonly readiness: Readiness;
+  /** How long the answer to a wrong password is delayed. */
   readonly wrongPasswordDelayMs?: number;
   readonly mostConnections?: number;
 }
 
 const defaultMostConnections = 64;
 
-/** The server for those who operate the connector; it does not listen yet. Everything but health is behind the password. */
+/** The server for operators; it does not listen yet. Everything but health needs the password. */
 export function createAdmin(options: AdminOptions): HttpServer {
-  const { config, metrics, log, readiness, mostConnections: most = defaultMostConnections } = options;
+  const { metrics, log, readiness, mostConnections: most = defaultMostConnections } = options;
   const app = express().disable('x-powered-by');
   app.use(health(readiness));
-  app.use(requirePassword({ ...options, password: () => config().password }));
+  app.use(requirePassword(options));
   app.use((req, res, next) => {
-    if (req.headers.expect?.toLowerCase() === '100-continue') res.writeContinue();
+    continueIfExpected(req, res);
     next();
   });
   app.get('/metrics', async (_req, res) => {
@@ -38,7 +39,7 @@ export function createAdmin(options: AdminOptions): HttpServer {
   return new HttpServer(options, { most, share: 1 / 4 }, app);
 }
 
-/** Express' own answer to a fault would show its stack. */
+/** A bug. Express would show its stack. */
 function unexpected(log: Logger): ErrorRequestHandler {
   return (error, _req, res, _next) => {
     log.error({ err: error }, 'an admin request failed');
@@ -47,25 +48,17 @@ function unexpected(log: Logger): ErrorRequestHandler {
   };
 }
 
-export interface PasswordOptions {
-  readonly password: () => Secret | null;
-  readonly log: Pick<Logger, 'warn'>;
-  /** How long who gave a wrong one waits for the answer. */
-  readonly wrongPasswordDelayMs?: number;
-}
-
-/** HTTP Basic with any user name; open where there is no password. The right one is never kept waiting. */
-function requirePassword(options: PasswordOptions): RequestHandler {
-  const { password, log, wrongPasswordDelayMs = 1000 } = options;
-  const late = new LateAnswers(wrongPasswordDelayMs);
+/** HTTP Basic with any user name; open where no password is set. The right one is never delayed. */
+function requirePassword({ config, log, wrongPasswordDelayMs = 1000 }: AdminOptions): RequestHandler {
+  const refusals = new DelayedRefusals(wrongPasswordDelayMs);
   const failures = new FailureLog(log);
   return (req, res, next) => {
-    const expected = password();
+    const expected = config().password;
     const given = givenPassword(req.headers.authorization);
     if (expected === null || (given !== null && sameText(given, expected.reveal()))) return next();
     if (given === null) return refuse(res);
     failures.note(req.socket.remoteAddress ?? '');
-    late.add(res);
+    refusals.add(res);
   };
 }
 
@@ -74,7 +67,7 @@ function refuse(res: Response): void {
   answerProblem(res, { status: 401, detail: 'The password is missing or wrong.', headers });
 }
 
-/** Null where none is given, as browsers do until they are asked. */
+/** Null where none is given: browsers send one only after a 401. */
 function givenPassword(authorization = ''): string | null {
   const encoded = /^basic +(\S+)$/i.exec(authorization)?.[1];
   if (encoded === undefined) return null;
@@ -83,10 +76,10 @@ function givenPassword(authorization = ''): string | null {
 }
 
 /**
- * The answers to wrong passwords, which make guessing slow. Only so many wait, and the oldest makes room with its
- * connection: nobody can fill the memory with them, nor the places of those who know the password.
+ * Delays the answers to wrong passwords, to make guessing slow. At most so many wait; the oldest is dropped with its
+ * connection, so that guesses fill neither the memory nor all connections.
  */
-class LateAnswers {
+class DelayedRefusals {
   readonly #waiting = new Map<Response, NodeJS.Timeout>();
   readonly #delayMs: number;
   readonly #most = 256;
@@ -116,7 +109,7 @@ class LateAnswers {
 
 const logEveryMs = 60_000;
 
-/** Says the first failure at once, and further ones once a minute: who guesses must not fill the disk. */
+/** Logs the first failure at once and further ones once a minute: guesses must not fill the disk. */
 class FailureLog {
   readonly #log: Pick<Logger, 'warn'>;
   #failures = 0;

@@ -207,6 +207,11 @@ function originForm(url: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
+/** Asks for the body where the client waits to be asked. */
+export function continueIfExpected({ headers }: IncomingMessage, res: ServerResponse): void {
+  if (headers.expect?.toLowerCase() === '100-continue') res.writeContinue();
+}
+
 /** The address cannot be listened on. `message` says why, and what to try, in plain words. */
 export class CannotListen extends Error {
   override readonly name = 'CannotListen';

@@ -1,7 +1,11 @@
 import type { Logger } from 'pino';
 
-/** How a request ended. accepted, duplicate: it is stored. invalid: refused for its content. refused: for who sent it, or where to. failed: not stored. */
-export type RequestResult = 'accepted' | 'duplicate' | 'invalid' | 'refused' | 'failed';
+/**
+ * How a request ended. accepted, duplicate: its event is stored. invalid: refused for its content. refused: for who sent
+ * it, or where to. failed: could not be stored.
+ */
+export const requestResults = ['accepted', 'duplicate', 'invalid', 'refused', 'failed'] as const;
+export type RequestResult = (typeof requestResults)[number];
 
 /** The log's line for one request. */
 export interface RequestLine {
@@ -19,14 +23,14 @@ export interface RequestLine {
 const refusedLinesPerMinute = 20;
 
 /**
- * One line for each request, but for refused ones beyond some in a minute: anyone can make as many of those as they
- * like, and a scan must not drown the log. The next line that is written says how many were not.
+ * One line for each request. Of refused ones only some a minute: anyone can make as many as they like, and a scan must
+ * not flood the log. The next line written says how many were suppressed.
  */
 export class AccessLog {
   readonly #log: Logger;
   readonly #now: () => number;
-  /** By status, so that a scan for paths does not hide the first refused address. */
-  readonly #budgets = new Map<number, { minute: number; left: number; unwritten: number }>();
+  /** By status: a scan for paths must not hide the first refused address. */
+  readonly #budgets = new Map<number, { minute: number; left: number; suppressed: number }>();
 
   constructor(log: Logger, now: () => number) {
     this.#log = log;
@@ -34,27 +38,27 @@ export class AccessLog {
   }
 
   write(line: RequestLine): void {
-    const unwritten = line.outcome === 'refused' ? this.#spend(line.status) : 0;
-    if (unwritten === 'spent') return;
+    const suppressed = line.outcome === 'refused' ? this.#admit(line.status) : 0;
+    if (suppressed === null) return;
     const durationMs = Math.round(line.durationMs * 1_000) / 1_000;
-    const whole = { ...line, durationMs, ...(unwritten > 0 && { unwritten }) };
+    const whole = { ...line, durationMs, ...(suppressed > 0 && { suppressed }) };
     if (line.warning === undefined) this.#log.info(whole, 'request');
     else this.#log.warn(whole, 'request');
   }
 
-  /** How many lines like it went unwritten since the last one, or `spent` if this one should, too. */
-  #spend(status: number): number | 'spent' {
+  /** How many lines with this status were suppressed since the last one; null if this one is suppressed, too. */
+  #admit(status: number): number | null {
     const minute = Math.floor(this.#now() / 60_000);
-    const budget = this.#budgets.get(status) ?? { minute, left: refusedLinesPerMinute, unwritten: 0 };
+    const budget = this.#budgets.get(status) ?? { minute, left: refusedLinesPerMinute, suppressed: 0 };
     this.#budgets.set(status, budget);
     if (budget.minute !== minute) Object.assign(budget, { minute, left: refusedLinesPerMinute });
     if (budget.left === 0) {
-      budget.unwritten += 1;
-      return 'spent';
+      budget.suppressed += 1;
+      return null;
     }
-    const { unwritten } = budget;
+    const { suppressed } = budget;
     budget.left -= 1;
-    budget.unwritten = 0;
-    return unwritten;
+    budget.suppressed = 0;
+    return suppressed;
   }
 }

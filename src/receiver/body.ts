@@ -1,10 +1,55 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Refusal } from '../http/problem.ts';
+import { continueIfExpected } from '../http/server.ts';
 import type { Json } from '../model.ts';
 import { parseCandidateEvent, type ParsedEvent } from './candidate-event.ts';
 
-export type Content = Exclude<ParsedEvent, { faults: unknown }> | { readonly refusal: Refusal };
+interface BodyLimits {
+  readonly maxBytes: number;
+  /** From the end of the headers to the end of the body. */
+  readonly timeoutMs: number;
+}
+
+/** `gone`: the connection ended first, so there is nobody to answer. */
+type BodyFault = 'too large' | 'too slow' | 'gone';
+
+interface Body {
+  /** All of the body, or only its start if there is a fault. */
+  readonly bytes: Buffer;
+  readonly fault: BodyFault | null;
+}
+
+/**
+ * Does not use a body parser: those do not answer a slow sender, and the way they stop reading a large body can lose
+ * the answer.
+ */
+export function readBody(req: IncomingMessage, res: ServerResponse, limits: BodyLimits): Promise<Body> {
+  if (Number(req.headers['content-length'] ?? 0) > limits.maxBytes) {
+    return Promise.resolve({ bytes: Buffer.alloc(0), fault: 'too large' });
+  }
+  continueIfExpected(req, res);
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const settle = (fault: BodyFault | null) => {
+      clearTimeout(timer);
+      resolve({ bytes: chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks), fault });
+    };
+    const timer = setTimeout(settle, limits.timeoutMs, 'too slow');
+    req.on('data', (chunk: Buffer) => {
+      // What exceeds the limit is read and dropped, so that the sender gets the answer.
+      if (length > limits.maxBytes) return;
+      length += chunk.length;
+      chunks.push(chunk);
+      if (length > limits.maxBytes) settle('too large');
+    });
+    req.on('end', () => settle(null));
+    req.on('close', () => settle('gone'));
+  });
+}
+
+type Content = Exclude<ParsedEvent, { faults: unknown }> | { readonly refusal: Refusal };
 
 /** What a body holds, or the first thing that is wrong with it: its type, its size, its JSON, its shape. */
 export function readContent(headers: IncomingHttpHeaders, body: Body, maxBytes: number): Content {
@@ -15,7 +60,7 @@ export function readContent(headers: IncomingHttpHeaders, body: Body, maxBytes: 
   const content = parseCandidateEvent(parsed.json);
   if ('event' in content) return content;
   return {
-    refusal: { status: 422, detail: 'The body is JSON but no CandidateEvent.', faults: content.faults },
+    refusal: { status: 422, detail: 'The body is JSON but not a CandidateEvent.', faults: content.faults },
   };
 }
 
@@ -39,67 +84,13 @@ function refuseIncomplete({ fault }: Body, maxBytes: number): Refusal | null {
   return { status: 408, detail: what };
 }
 
-export interface BodyLimits {
-  readonly maxBytes: number;
-  /** From the end of the headers to the end of the body. */
-  readonly timeoutMs: number;
-}
-
-/** `gone`: the connection ended first, so there is nobody to answer. */
-export type BodyFault = 'too large' | 'too slow' | 'gone';
-
-export interface Body {
-  /** What came; only its start where there is a fault. */
-  readonly bytes: Buffer;
-  readonly fault: BodyFault | null;
-}
-
-const nothing = Buffer.alloc(0);
-
-/**
- * Reads the body itself instead of through a body parser: those answer no slow sender, and stop reading a large one
- * in a way that lets the answer get lost.
- */
-export function readBody(req: IncomingMessage, res: ServerResponse, limits: BodyLimits): Promise<Body> {
-  if (Number(req.headers['content-length'] ?? 0) > limits.maxBytes) {
-    return Promise.resolve({ bytes: nothing, fault: 'too large' });
-  }
-  if (expectsContinue(req)) res.writeContinue();
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    const settle = (fault: BodyFault | null) => {
-      clearTimeout(timer);
-      resolve({ bytes: joined(chunks), fault });
-    };
-    const timer = setTimeout(settle, limits.timeoutMs, 'too slow');
-    req.on('data', (chunk: Buffer) => {
-      // What comes beyond the limit is read, so that the sender gets to see the answer, and let go.
-      if (length > limits.maxBytes) return;
-      length += chunk.length;
-      chunks.push(chunk);
-      if (length > limits.maxBytes) settle('too large');
-    });
-    req.on('end', () => settle(null));
-    req.on('close', () => settle('gone'));
-  });
-}
-
-function expectsContinue(req: IncomingMessage): boolean {
-  return req.headers.expect?.toLowerCase() === '100-continue';
-}
-
-function joined(chunks: readonly Buffer[]): Buffer {
-  return chunks.length === 1 ? (chunks[0] ?? nothing) : Buffer.concat(chunks);
-}
-
-export type ParsedJson = { readonly json: Json } | { readonly fault: string };
+type ParsedJson = { readonly json: Json } | { readonly fault: string };
 
 const byteOrderMark = '\uFEFF';
 
 /**
- * Bytes to JSON. The bytes alone decide whether it is UTF-8: JSON knows no other encoding and a `charset` has no
- * meaning for it (RFC 8259, section 11), so one that says otherwise neither saves a body nor condemns it.
+ * Only the bytes decide whether they are UTF-8. JSON has no other encoding, and a `charset` has no meaning for it
+ * (RFC 8259, section 11).
  */
 function parseJson(bytes: Buffer): ParsedJson {
   if (bytes.length === 0) return { fault: 'The body is empty; expected a JSON object.' };
@@ -112,7 +103,7 @@ function parseJson(bytes: Buffer): ParsedJson {
   }
 }
 
-/** The parser quotes the body in its message; only what it says of the place is kept. */
+/** The parser's message quotes the body, so only the position is taken from it. */
 function reason(error: unknown): string {
   const message = error instanceof Error ? error.message : '';
   const position = /at position (\d+)/.exec(message)?.[1];

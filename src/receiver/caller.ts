@@ -7,7 +7,7 @@ import { sameText } from '../support/secret.ts';
 
 /** Who may call, compiled from a config. */
 export interface Gate {
-  judge(req: IncomingMessage): Judgement;
+  callerOf(req: IncomingMessage): Caller;
   allows(address: string | null): boolean;
   /** Whether a connection from there may bring events: from a sender, or from a proxy of ours. */
   knows(peer: string): boolean;
@@ -17,7 +17,7 @@ export interface Gate {
 
 const gates = new WeakMap<ReceiverConfig, Gate>();
 
-/** A reload brings another config object, so the compiled form is kept by identity and dies with its config. */
+/** A reload brings a new config object, so each gate is cached by its config. */
 export function gateOf(config: ReceiverConfig): Gate {
   const known = gates.get(config);
   if (known) return known;
@@ -27,25 +27,20 @@ export function gateOf(config: ReceiverConfig): Gate {
 }
 
 function compileGate(config: ReceiverConfig): Gate {
-  const trust = trustOf(config.trustProxy);
+  const isTrusted = trustOf(config.trustProxy);
   const allowed = config.allowFrom === 'any' ? null : addressList(config.allowFrom);
   const token = config.token?.reveal();
   const allows = (address: string | null) =>
     allowed === null || (address !== null && listHas(allowed, address));
   return {
-    judge: (req) => judgeAddress(req.socket.remoteAddress ?? '', forwardedFor(req), trust),
+    callerOf: (req) => findCaller(req.socket.remoteAddress ?? '', forwardedFor(req), isTrusted),
     allows,
     knows(peer) {
       const address = addressIn(peer);
-      return address !== null && (allows(address) || trust(address, 0));
+      return address !== null && (allows(address) || isTrusted(address, 0));
     },
     hasToken: (req) => token === undefined || tokensOf(req).some((given) => sameText(given, token)),
   };
-}
-
-function forwardedFor(req: IncomingMessage): string | undefined {
-  const value = req.headers['x-forwarded-for'];
-  return Array.isArray(value) ? value.join(',') : value;
 }
 
 function tokensOf(req: IncomingMessage): string[] {
@@ -55,44 +50,89 @@ function tokensOf(req: IncomingMessage): string[] {
   return [...new URLSearchParams(query).getAll('token'), ...(bearer === undefined ? [] : [bearer])];
 }
 
-/** Why this caller may not send events at all, null if it may. */
-export function refuseCaller(req: IncomingMessage, gate: Gate, judged: Judgement): Refusal | null {
+/** Why this caller may not send events at all; null if it may. */
+export function refuseCaller(req: IncomingMessage, gate: Gate, caller: Caller): Refusal | null {
   if (req.method !== 'POST') {
     return { status: 405, detail: 'Events are sent with POST.', headers: { allow: 'POST' } };
   }
-  if (!gate.allows(judged.address)) {
+  if (!gate.allows(caller.address)) {
     return { status: 403, detail: 'This address may not send events.' };
   }
   if (!gate.hasToken(req)) {
-    const detail = 'The token is missing or wrong. It belongs into ?token= or Authorization: Bearer.';
+    const detail = 'The token is missing or wrong. Send it as ?token= or Authorization: Bearer.';
     return { status: 401, detail, headers: { 'www-authenticate': 'Bearer' } };
   }
   return null;
 }
 
-/** What a person needs to know to let a refused address in, if it is theirs: for the log, never for the caller. */
-export function explainAddress(judged: Judgement, config: ReceiverConfig): Record<string, unknown> {
+/** Where a request came from. */
+export interface Caller {
+  /** The address that stands for the sender; null where a trusted proxy named something that is no address. */
+  readonly address: string | null;
+  /** From the peer to the caller, as they were written. */
+  readonly hops: readonly string[];
+  /** What X-Forwarded-For names beyond the caller. No trusted proxy wrote it. */
+  readonly untrusted: readonly string[];
+}
+
+/** Whether the address that is `hop` steps away from us (0: the peer itself) is a proxy of ours. */
+export type Trust = (address: string, hop: number) => boolean;
+
+export function trustOf(trustProxy: number | readonly string[]): Trust {
+  if (typeof trustProxy === 'number') return (_address, hop) => hop < trustProxy;
+  const proxies = addressList(trustProxy);
+  return (address) => listHas(proxies, address);
+}
+
+/**
+ * Goes from the peer backwards through X-Forwarded-For, as long as the writer of an entry is trusted. Only the right end
+ * of that header is written by our proxies; the sender may have invented everything left of it.
+ */
+export function findCaller(peer: string, header: string | undefined, isTrusted: Trust): Caller {
+  const entries = header === undefined ? [] : header.split(',').map((entry) => entry.trim());
+  const hops = [peer];
+  let address = addressIn(peer);
+  while (address !== null && entries.length > 0 && isTrusted(address, hops.length - 1)) {
+    const entry = entries.pop() ?? '';
+    hops.push(entry);
+    address = addressIn(entry);
+  }
+  return { address, hops, untrusted: entries };
+}
+
+function forwardedFor(req: IncomingMessage): string | undefined {
+  const value = req.headers['x-forwarded-for'];
+  return Array.isArray(value) ? value.join(',') : value;
+}
+
+/** Proxies write `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:4711`. */
+function addressIn(entry: string): string | null {
+  const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry;
+  const address = bare.replace(/%.*$/, '');
+  if (isIP(address) === 0) return null;
+  return /^::ffff:([\d.]+)$/i.exec(address)?.[1] ?? address;
+}
+
+const maxLoggedEntries = 10;
+
+/** For the log: what a person needs to know to let a refused address in. Never sent to the caller. */
+export function explainAddress(caller: Caller, { trustProxy }: ReceiverConfig): Record<string, unknown> {
   return {
-    judged: judged.address,
-    hops: judged.hops.slice(-maxEntries).map(shorten),
-    unbelieved: judged.unbelieved.slice(-maxEntries).map(shorten),
-    trustProxy: config.trustProxy,
-    advice: adviceOn(judged, config.trustProxy),
+    judged: caller.address,
+    hops: caller.hops.slice(-maxLoggedEntries).map(shorten),
+    untrusted: caller.untrusted.slice(-maxLoggedEntries).map(shorten),
+    trustProxy,
+    advice: adviceOn(caller, trustProxy),
   };
 }
 
-const maxEntries = 10;
-
-function adviceOn(
-  { address, hops, unbelieved }: Judgement,
-  trustProxy: ReceiverConfig['trustProxy'],
-): string {
-  const last = shorten(hops.at(-1) ?? '');
+function adviceOn({ address, hops, untrusted }: Caller, trustProxy: ReceiverConfig['trustProxy']): string {
   if (address === null) {
-    return `"${last}" in X-Forwarded-For is no address; see that the proxies in receiver.trustProxy write one`;
+    const entry = shorten(hops.at(-1) ?? '');
+    return `"${entry}" in X-Forwarded-For is not an address; make the proxies in receiver.trustProxy write one`;
   }
   const add = `if ${address} is the sender, add it to receiver.allowFrom`;
-  if (unbelieved.length === 0) return add;
+  if (untrusted.length === 0) return add;
   const trust =
     typeof trustProxy === 'number'
       ? `set receiver.trustProxy to its address, or to ${hops.length}`
@@ -105,71 +145,28 @@ function shorten(entry: string): string {
   return entry.length > 60 ? `${entry.slice(0, 60)}…` : entry;
 }
 
-/** Says whether the address that is `hop` steps away from us (0: the peer itself) is a proxy of ours. */
-export type Trust = (address: string, hop: number) => boolean;
-
-export function trustOf(trustProxy: number | readonly string[]): Trust {
-  if (typeof trustProxy === 'number') return (_address, hop) => hop < trustProxy;
-  const proxies = addressList(trustProxy);
-  return (address) => listHas(proxies, address);
-}
-
-export interface Judgement {
-  /** The address that stands for the sender; null where a trusted proxy named something that is no address. */
-  readonly address: string | null;
-  /** From the peer to the judged one, as they were written. */
-  readonly hops: readonly string[];
-  /** What X-Forwarded-For names beyond the judged one: nobody we trust vouches for it. */
-  readonly unbelieved: readonly string[];
-}
-
-/**
- * Walks from the peer backwards through X-Forwarded-For for as long as the one who wrote an entry is trusted. Only the
- * right end of that header is written by proxies of ours; everything left of it may be the sender's invention.
- */
-export function judgeAddress(peer: string, forwardedFor: string | undefined, trust: Trust): Judgement {
-  const entries = forwardedFor === undefined ? [] : forwardedFor.split(',').map((entry) => entry.trim());
-  const hops = [peer];
-  let address = addressIn(peer);
-  while (address !== null && entries.length > 0 && trust(address, hops.length - 1)) {
-    const entry = entries.pop() ?? '';
-    hops.push(entry);
-    address = addressIn(entry);
-  }
-  return { address, hops, unbelieved: entries };
-}
-
-/** Proxies write `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:4711`. */
-function addressIn(entry: string): string | null {
-  const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry;
-  const address = bare.replace(/%.*$/, '');
-  if (isIP(address) === 0) return null;
-  return /^::ffff:([\d.]+)$/i.exec(address)?.[1] ?? address;
-}
-
 export interface Correlation {
   readonly id: string | null;
   /** Why a header that was there is not used. */
   readonly unusable: string | null;
 }
 
-const generic = ['x-correlation-id', 'x-correlationid'];
-const usable = /^[\x20-\x7e]{1,200}$/;
-const none: Correlation = { id: null, unusable: null };
+const genericHeaders = ['x-correlation-id', 'x-correlationid'];
+const usableId = /^[\x20-\x7e]{1,200}$/;
 
-/** `setting`: a header's name in lower case, or `auto` for any X-…-CorrelationId, as the real one carries the sender's brand. */
+/** `setting`: a header's name in lower case, or `auto` for any X-…-CorrelationId. The service puts its brand into the name. */
 export function correlationOf(headers: IncomingHttpHeaders, setting: string): Correlation {
   const name = setting === 'auto' ? findHeader(headers) : setting;
   const value = name !== undefined && Object.hasOwn(headers, name) ? headers[name] : undefined;
-  if (value === undefined || value === '') return none;
-  if (typeof value === 'string' && usable.test(value)) return { id: value, unusable: null };
+  if (value === undefined || value === '') return { id: null, unusable: null };
+  if (typeof value === 'string' && usableId.test(value)) return { id: value, unusable: null };
   return { id: null, unusable: `${name} is not 1 to 200 printable ASCII characters, so it was not used` };
 }
 
 function findHeader(headers: IncomingHttpHeaders): string | undefined {
   for (const name in headers) {
-    if (!name.startsWith('x-') || generic.includes(name)) continue;
+    if (!name.startsWith('x-') || genericHeaders.includes(name)) continue;
     if (name.endsWith('-correlationid') || name.endsWith('-correlation-id')) return name;
   }
-  return generic.find((name) => headers[name] !== undefined);
+  return genericHeaders.find((name) => headers[name] !== undefined);
 }

@@ -11,16 +11,16 @@ export type ParsedEvent =
 type Field<Value> = { readonly value: Value } | { readonly fault: string };
 
 const maxQuotedLength = 60;
-/** What is kept is rendered, masked, stored and shown, and not all that does it may be of ours. */
+/** What is kept is rendered, masked, stored and shown later, in part by libraries that may recurse. */
 const maxLevels = 100;
 
 /**
- * Reads the payload as the specification's section 2 describes it. Written out by hand because it runs for every
- * request and has to say what came in each field; a schema library costs more and says less.
+ * Reads the payload as section 2 of the specification describes it. Written by hand because it runs for every request
+ * and has to say what came in each field; a schema library costs more and says less.
  */
 export function parseCandidateEvent(body: Json): ParsedEvent {
   if (nestsDeeper(body, maxLevels)) {
-    const detail = `Expected at most ${maxLevels} levels of maps and lists in each other, came more.`;
+    const detail = `Expected at most ${maxLevels} nested levels of objects and lists, came more.`;
     return { faults: [{ field: 'body', detail }] };
   }
   if (!isMap(body)) {
@@ -58,7 +58,7 @@ function readInteger(value: Json | undefined): Field<number> {
   const isNumeric = typeof value === 'number' || (typeof value === 'string' && /^\s*-?\d+\s*$/.test(value));
   const number = isNumeric ? Number(value) : Number.NaN;
   if (!Number.isSafeInteger(number)) return expected(`an integer within ±${Number.MAX_SAFE_INTEGER}`, value);
-  // Zero is added for -0, which is another number to some and the same to others.
+  // Adding zero turns -0 into 0.
   return { value: number + 0 };
 }
 
@@ -77,10 +77,10 @@ function expected(what: string, came: Json | undefined): { fault: string } {
   return { fault: `Expected ${what}, came ${quote(came)}.` };
 }
 
-/** A value as JSON, shortened, with nothing in it that a terminal or a log would act on. */
+/** A value as JSON, shortened, with nothing in it that a terminal or a log acts on. */
 function quote(value: Json | undefined): string {
   if (value === undefined) return 'nothing';
-  // JSON has no word for the infinity that a number too large becomes.
+  // A number too large becomes Infinity, which JSON cannot show.
   const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
   const short = text.length > maxQuotedLength ? `${text.slice(0, maxQuotedLength)}…` : text;
   return visibleJson(short.toWellFormed());

@@ -9,7 +9,7 @@ import { gateOf } from './caller.ts';
 import { type Inbox, receiving, type RequestMetrics } from './receive.ts';
 
 export interface ReceiverOptions extends HttpServerOptions {
-  /** Asked for every request, so that a reload takes effect at once. Its host and port are for who calls `listen`. */
+  /** Called for every request, so that a reload takes effect at once. Its host and port are for the caller of `listen`. */
   readonly config: () => ReceiverConfig;
   readonly inbox: Inbox;
   readonly log: Logger;
@@ -18,7 +18,7 @@ export interface ReceiverOptions extends HttpServerOptions {
   /** What a sender is told to wait when its event could not be stored. */
   readonly retryAfterS?: number;
   readonly now?: () => number;
-  /** For the head of a request and, counted anew, for its body. */
+  /** For the head of a request, and again for its body. */
   readonly timeoutMs?: number;
   readonly mostConnections?: number;
 }
@@ -43,13 +43,13 @@ function receiverApp(options: ReceiverOptions, bodyTimeoutMs: number): express.E
     return pathOf(req.url) === current.path ? receive(req, res, current) : next();
   });
   app.use(health(readiness));
-  app.use(stray(accessLog, metrics));
+  app.use(unknownPath(accessLog, metrics));
   app.use(unexpected(log, retryAfterS));
   return app;
 }
 
-/** A path that is not ours: a scan, most likely, or a wrong Webhook URL at the service. */
-function stray(accessLog: AccessLog, metrics: RequestMetrics): RequestHandler {
+/** A path that is not ours: most likely a scan, or a wrong webhook URL at the service. */
+function unknownPath(accessLog: AccessLog, metrics: RequestMetrics): RequestHandler {
   return (req, res) => {
     answerProblem(res, nothingHere);
     metrics.requests('refused', 0);
@@ -66,7 +66,7 @@ function stray(accessLog: AccessLog, metrics: RequestMetrics): RequestHandler {
   };
 }
 
-/** A bug, not to be shown as Express would: with its stack. The sender's event is not stored, so it has to come again. */
+/** A bug. Express would show its stack. The event is not stored, so the sender has to send it again. */
 function unexpected(log: Logger, retryAfterS: number): ErrorRequestHandler {
   return (error, _req, res, _next) => {
     log.error({ err: error }, 'a request failed');

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { addressList, listHas, parseRange } from '../../src/http/addresses.ts';
-import { judgeAddress, trustOf } from '../../src/receiver/caller.ts';
+import { findCaller, trustOf } from '../../src/receiver/caller.ts';
 
 const has = (ranges: string[], address: string) => listHas(addressList(ranges), address);
 
 const judge = (peer: string, forwardedFor: string | undefined, trustProxy: number | string[]) =>
-  judgeAddress(peer, forwardedFor, trustOf(trustProxy));
+  findCaller(peer, forwardedFor, trustOf(trustProxy));
 
 describe('an address list', () => {
   test.each([
@@ -74,7 +74,7 @@ describe('the address that is judged', () => {
     expect(judge('203.0.113.9', '4.175.48.171', 0)).toEqual({
       address: '203.0.113.9',
       hops: ['203.0.113.9'],
-      unbelieved: ['4.175.48.171'],
+      untrusted: ['4.175.48.171'],
     });
   });
 
@@ -84,9 +84,9 @@ describe('the address that is judged', () => {
     expect(judge('10.0.0.1', chain, 2)).toEqual({
       address: '4.175.48.171',
       hops: ['10.0.0.1', '10.0.0.2', '4.175.48.171'],
-      unbelieved: ['198.51.100.66'],
+      untrusted: ['198.51.100.66'],
     });
-    expect(judge('10.0.0.1', chain, 3)).toMatchObject({ address: '198.51.100.66', unbelieved: [] });
+    expect(judge('10.0.0.1', chain, 3)).toMatchObject({ address: '198.51.100.66', untrusted: [] });
     expect(judge('10.0.0.1', chain, 9)).toMatchObject({ address: '198.51.100.66' });
   });
 
@@ -98,7 +98,7 @@ describe('the address that is judged', () => {
     const ours = ['10.0.0.0/8', '2001:db8::/32'];
     expect(judge('::ffff:10.0.0.1', '4.175.48.171, 203.0.113.9, 2001:db8::7', ours)).toMatchObject({
       address: '203.0.113.9',
-      unbelieved: ['4.175.48.171'],
+      untrusted: ['4.175.48.171'],
     });
     expect(judge('203.0.113.9', '4.175.48.171', ours)).toMatchObject({ address: '203.0.113.9' });
     expect(judge('10.0.0.1', '10.0.0.2, 10.0.0.3', ours)).toMatchObject({ address: '10.0.0.2' });
@@ -134,7 +134,7 @@ describe('the address that is judged', () => {
     expect(judge('10.0.0.1', `4.175.48.171, ${entry}`, 2)).toEqual({
       address: null,
       hops: ['10.0.0.1', entry],
-      unbelieved: ['4.175.48.171'],
+      untrusted: ['4.175.48.171'],
     });
   });
 });

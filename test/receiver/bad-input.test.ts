@@ -113,7 +113,7 @@ describe('further fields may be nested', () => {
     const response = await receiver.post(withExtra(levels));
     expect(response.status).toBe(422);
     expect(await response.json()).toMatchObject({
-      errors: [{ detail: 'Expected at most 100 levels of maps and lists in each other, came more.' }],
+      errors: [{ detail: 'Expected at most 100 nested levels of objects and lists, came more.' }],
     });
     expect(receiver.inbox.received).toEqual([]);
     expect(receiver.inbox.rejected).toMatchObject([{ status: 422 }]);

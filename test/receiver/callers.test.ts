@@ -58,7 +58,7 @@ describe('a refused address is explained in the log', () => {
       status: 403,
       judged: '127.0.0.1',
       hops: ['127.0.0.1'],
-      unbelieved: [],
+      untrusted: [],
       trustProxy: 0,
       advice: 'if 127.0.0.1 is the sender, add it to receiver.allowFrom',
     });
@@ -67,7 +67,7 @@ describe('a refused address is explained in the log', () => {
   test('behind a proxy that is not configured: trust it', async () => {
     expect(await refusedLine({}, '4.175.48.171')).toMatchObject({
       judged: '127.0.0.1',
-      unbelieved: ['4.175.48.171'],
+      untrusted: ['4.175.48.171'],
       advice:
         'if 127.0.0.1 is the sender, add it to receiver.allowFrom; ' +
         'if it is a proxy of yours, set receiver.trustProxy to its address, or to 1',
@@ -92,7 +92,7 @@ describe('a refused address is explained in the log', () => {
     expect(await refusedLine({ trustProxy: 1 }, 'unknown')).toMatchObject({
       judged: null,
       address: 'unknown',
-      advice: expect.stringContaining('"unknown" in X-Forwarded-For is no address'),
+      advice: expect.stringContaining('"unknown" in X-Forwarded-For is not an address'),
     });
   });
 
@@ -116,7 +116,7 @@ describe('a refused address is explained in the log', () => {
 
     clock.now += 60_000;
     await receiver.post(json);
-    expect(receiver.lines.at(-1)).toMatchObject({ status: 403, unwritten: 30 });
+    expect(receiver.lines.at(-1)).toMatchObject({ status: 403, suppressed: 30 });
 
     receiver.reload({ allowFrom: 'any' });
     for (let request = 0; request < 30; request += 1) await receiver.post(json);
