@@ -1,4 +1,4 @@
-import { cannotBeUsed, type Lost } from '../stored-plans.ts';
+import { cannotBeUsed, type Lost } from '../config/stored-plans.ts';
 import { maskTexts, type Mask } from '../support/secret.ts';
 import type { Event } from '../model.ts';
 import { allActions, type Plan } from '../rules/plan.ts';

@@ -1,4 +1,4 @@
-import { cannotBeUsed } from '../stored-plans.ts';
+import { cannotBeUsed } from '../config/stored-plans.ts';
 import { explain } from '../rules/decide.ts';
 import type { Verdict } from '../rules/plan.ts';
 import type { EventDetail, Store } from '../store/store.ts';

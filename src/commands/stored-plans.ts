@@ -1,5 +1,5 @@
 import { connectors } from '../../connectors/index.ts';
-import { compilePlan, Plans } from '../stored-plans.ts';
+import { compilePlan, Plans } from '../config/stored-plans.ts';
 import type { Store } from '../store/store.ts';
 import type { Io } from './io.ts';
 

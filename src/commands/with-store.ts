@@ -1,7 +1,7 @@
 import { connectors } from '../../connectors/index.ts';
 import { ConfigError, type CheckedConfig } from '../config/config.ts';
 import { loadConfig, loadStoreUrl, loadToPlan, sinkNames, type PlanningConfig } from '../config/load.ts';
-import { compilePlan } from '../stored-plans.ts';
+import { compilePlan } from '../config/stored-plans.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { didYouMeanOneOf, printable } from '../support/text.ts';

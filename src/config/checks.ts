@@ -1,4 +1,4 @@
-import { isLoopback } from '../http/addresses.ts';
+import { isLoopback, sameHost } from '../http/addresses.ts';
 import { type AlertKind, isMap, type Json, type JsonMap } from '../model.ts';
 import { testKeys } from '../rules/fields.ts';
 import type { Plan } from '../rules/plan.ts';
@@ -15,7 +15,7 @@ import {
   type WrittenAction,
 } from './plan-source.ts';
 import { hasReference } from './references.ts';
-import { sameHost, type Settings } from './settings.ts';
+import type { Settings } from './settings.ts';
 import { durationText, parseDuration } from './units.ts';
 import { unknownKey } from './validate.ts';
 

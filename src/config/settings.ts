@@ -1,38 +1,8 @@
 import { z } from 'zod';
-import { isLoopback, parseRange } from '../http/addresses.ts';
+import { parseRange, publishedAddresses } from '../http/addresses.ts';
 import { secret } from '../connector.ts';
 import type { Config } from './config.ts';
 import { duration, size } from './units.ts';
-
-/**
- * The addresses that the service's documentation lists as its senders. Changes of the list are announced by its
- * support only, so a config can name further ones beside `published`.
- */
-export const publishedAddresses: readonly string[] = [
-  '4.175.48.171',
-  '4.175.48.213',
-  '4.175.49.130',
-  '4.175.50.76',
-  '4.175.51.5',
-  '4.175.51.16',
-  '4.245.121.140',
-  '13.69.68.17',
-  '13.80.176.152',
-  '13.81.4.233',
-  '20.160.242.176',
-  '20.160.243.147',
-  '20.160.244.172',
-  '20.160.245.76',
-  '20.160.245.185',
-  '20.160.246.172',
-  '40.113.105.232',
-  '40.113.148.172',
-  '51.136.37.178',
-  '51.144.3.227',
-  '104.40.219.254',
-  '104.46.40.137',
-  '104.214.230.42',
-];
 
 const addressExpected = 'an address such as 203.0.113.7, or a CIDR such as 10.0.0.0/8';
 
@@ -186,15 +156,3 @@ export const settingSchemas = {
 };
 
 export type Settings = Pick<Config, keyof typeof settingSchemas>;
-
-/** True if listening on both hosts with one port collides. */
-export function sameHost(a: string, b: string): boolean {
-  return (
-    a === b ||
-    isWildcard(a) ||
-    isWildcard(b) ||
-    (isLoopback(a) && isLoopback(b) && (a === 'localhost' || b === 'localhost'))
-  );
-}
-
-const isWildcard = (host: string): boolean => host === '0.0.0.0' || host === '::';

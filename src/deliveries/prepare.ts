@@ -4,7 +4,7 @@ import type { ActionRef, Event, Json, Outcome, RaisedNotice } from '../model.ts'
 import { openFrom } from '../rules/decide.ts';
 import { type Action, allActions, type Plan, whyLost } from '../rules/plan.ts';
 import type { Claimed, Store } from '../store/store.ts';
-import { cannotBeUsed } from '../stored-plans.ts';
+import { cannotBeUsed } from '../config/stored-plans.ts';
 import {
   type AnyTemplateData,
   digestData,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ConfigError } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { publishedAddresses } from '../../src/config/settings.ts';
+import { publishedAddresses } from '../../src/http/addresses.ts';
 import { Secret } from '../../src/connector.ts';
 import { pager, pagers, problems, env, load, warnings } from './tools.ts';
 

@@ -1,12 +1,12 @@
-import { pathText } from './config/faults.ts';
-import type { LoadOptions } from './config/load.ts';
-import { lateMasker } from './config/mask.ts';
-import type { PlanSource } from './config/plan-source.ts';
-import { buildingPlan, type PartReading } from './config/plan.ts';
-import { Values } from './config/references.ts';
-import type { Json } from './model.ts';
-import type { Plan } from './rules/plan.ts';
-import { runBesides } from './support/steps.ts';
+import type { Json } from '../model.ts';
+import type { Plan } from '../rules/plan.ts';
+import { runBesides } from '../support/steps.ts';
+import { pathText } from './faults.ts';
+import type { LoadOptions } from './load.ts';
+import { lateMasker } from './mask.ts';
+import type { PlanSource } from './plan-source.ts';
+import { buildingPlan, type PartReading } from './plan.ts';
+import { Values } from './references.ts';
 
 /** Why a plan cannot be had any more, in plain words. */
 export interface Lost {
