@@ -33,6 +33,30 @@ function breaches(files: string[], allowed: (name: string, file: string) => bool
   );
 }
 
+/** Each group of files that import each other, directly or through others of the group. */
+function circles(): string[][] {
+  const reach = new Map(sources.map((file) => [file, reachable(file)]));
+  const groups = sources
+    .filter((file) => reach.get(file)!.has(file))
+    .map((file) => [...reach.get(file)!].filter((other) => reach.get(other)?.has(file)).toSorted());
+  return [...new Map(groups.map((group) => [group.join(), group])).values()];
+}
+
+function reachable(file: string): Set<string> {
+  const reached = new Set<string>();
+  const waiting = [file];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    for (const name of importsByFile.get(next) ?? []) {
+      if (reached.has(name)) continue;
+      reached.add(name);
+      waiting.push(name);
+    }
+  }
+  return reached;
+}
+
+const importsByFile = new Map(sources.map((file) => [file, importsOf(file)]));
+
 const isOurs = (name: string) => name.startsWith('src/') || name.startsWith('connectors/');
 const startsWithAny = (name: string, ...starts: string[]) => starts.some((start) => name.startsWith(start));
 
@@ -117,6 +141,10 @@ describe('imports go one way', () => {
     expect(
       breaches(files, (name) => !startsWithAny(name, 'src/app.ts', 'src/commands/', 'src/main.ts')),
     ).toEqual([]);
+  });
+
+  test('there is no circle among files, imports of types included', () => {
+    expect(circles()).toEqual([]);
   });
 
   test('every file was read, and imports are found in it', () => {
