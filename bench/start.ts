@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { postEvent } from '../src/commands/post-event.ts';
+import { postEvent } from '../src/commands/send.ts';
 import { startTools, type Tools } from '../test/sandbox/tools.ts';
 import type { BenchResult } from './result.ts';
 

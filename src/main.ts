@@ -1,5 +1,5 @@
 const { run } = await import('./commands/program.ts');
-const { exit, printer } = await import('./commands/io.ts');
+const { exit, printer, wantsColor } = await import('./commands/output.ts');
 
 const stdout = printer(process.stdout);
 process.stderr.on('error', () => {});
@@ -8,7 +8,7 @@ process.exitCode = await run(process.argv.slice(2), {
   drained: stdout.drained,
   err: (text) => void process.stderr.write(`${text}\n`),
   env: process.env,
-  color: process.stdout.isTTY && !process.env['NO_COLOR'],
+  color: wantsColor(process.stdout, process.env),
 });
 
 const fault: NodeJS.ErrnoException | null = stdout.fault();

@@ -1,16 +1,12 @@
-import { cannotBeUsed } from '../config/stored-plans.ts';
+import type { RaisedNotice } from '../model.ts';
 import { explain } from '../rules/decide.ts';
 import type { Verdict } from '../rules/plan.ts';
-import type { EventDetail, Store } from '../store/store.ts';
+import type { EventDetail, NoticeDetail, NoticeStory, Store } from '../store/store.ts';
+import { cannotBeUsed } from '../config/stored-plans.ts';
 import { jsonLine, printable } from '../support/text.ts';
-import { deliveryText } from './delivery-text.ts';
-import { CommandError, exit, type Io } from './io.ts';
-import { detailJson } from './json.ts';
-import { noticeJson, noticeText } from './notice.ts';
-import { paint, when } from './paint.ts';
-import { storedPlans } from './stored-plans.ts';
-import { verdictText } from './verdicts.ts';
-import { withStore, type StoreOption } from './with-store.ts';
+import { deliveryDetailFields, deliveryFields, detailJson } from './json.ts';
+import { CommandError, deliveryText, exit, type Io, paint, when } from './output.ts';
+import { storedPlans, type StoreOption, withStore } from './with-store.ts';
 
 export async function event(id: string, options: StoreOption & { json?: boolean }, io: Io): Promise<number> {
   return withStore(options, io, async (store) => {
@@ -77,4 +73,43 @@ function text(story: EventDetail, rules: Verdicts, io: Io): string {
       ? ['  none: no rule asked for anything']
       : deliveries.flatMap((one) => deliveryText(one, io))),
   ].join('\n');
+}
+
+/** What people were told of a trouble of the connector's own, and what became of that. */
+export function noticeText({ notice, deliveries }: NoticeDetail, io: Io): string {
+  return [
+    `${paint(io, 'bold', notice.id)}  ${printable(notice.cause)}`,
+    `  raised ${when(notice.raisedAt)}, since ${when(notice.since)}`,
+    `  ${printable(notice.detail)}`,
+    `  ${printable(notice.advice)}`,
+    paint(io, 'bold', 'Deliveries'),
+    ...deliveries.flatMap((one) => deliveryText(one, io)),
+  ].join('\n');
+}
+
+/** A notice in a list. */
+export function noticeHead({ raisedAt, cause }: RaisedNotice, io: Io): string {
+  return `${when(raisedAt)}  ${paint(io, 'bold', printable(cause))}`;
+}
+
+export function noticeStoryJson({ notice, deliveries }: NoticeStory) {
+  return { ...noticeFields(notice), deliveries: deliveries.map(deliveryFields) };
+}
+
+export function noticeJson({ notice, deliveries }: NoticeDetail) {
+  return { ...noticeFields(notice), deliveries: deliveries.map(deliveryDetailFields) };
+}
+
+function noticeFields(notice: RaisedNotice) {
+  return {
+    ...notice,
+    since: new Date(notice.since).toISOString(),
+    raisedAt: new Date(notice.raisedAt).toISOString(),
+  };
+}
+
+/** One rule's verdict as a line. */
+export function verdictText({ rule, matched, because }: Verdict, io: Io): string {
+  const mark = matched ? paint(io, 'green', '✓') : paint(io, 'gray', '✗');
+  return `  ${mark} ${printable(`${rule}: ${because}`)}`;
 }

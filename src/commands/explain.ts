@@ -9,11 +9,9 @@ import type { Event, Json, PlannedDelivery, Status } from '../model.ts';
 import { explain as explainEvent } from '../rules/decide.ts';
 import type { Action, Explanation } from '../rules/plan.ts';
 import { jsonLine, printable } from '../support/text.ts';
-import { dueText } from './due-text.ts';
-import { exit, type Io } from './io.ts';
+import { dueText, exit, type Io, paint, when } from './output.ts';
 import { eventFields } from './json.ts';
-import { paint, when } from './paint.ts';
-import { verdictText } from './verdicts.ts';
+import { verdictText } from './event.ts';
 import type { ConfigOption } from './with-store.ts';
 
 interface ExplainOptions extends ConfigOption {

@@ -1,9 +1,12 @@
-import { CommanderError } from 'commander';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import about from '../../package.json' with { type: 'json' };
 import { ConfigError } from '../config/config.ts';
+import { parseDuration } from '../config/units.ts';
 import { CannotListen } from '../http/server.ts';
+import { deliveryStates, statuses } from '../model.ts';
+import { parseCandidateEvent } from '../receiver/candidate-event.ts';
 import { StoreUnavailable } from '../store/store.ts';
-import { commandLine } from './command-line.ts';
-import { CommandError, exit, type Io } from './io.ts';
+import { CommandError, exit, type Io } from './output.ts';
 
 /** Runs one command; resolves to the exit code. Rejects only where there is a bug. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
@@ -37,3 +40,248 @@ function plainWords(error: unknown): string | null {
   if (error instanceof CommandError || error instanceof CannotListen) return error.message;
   return error instanceof StoreUnavailable ? `the store cannot be used: ${error.message}` : null;
 }
+
+type Add = (name: string, description: string, examples: readonly string[]) => Command;
+
+/**
+ * The commands with their options and help. Each is loaded when it is called, so that it starts with only what it needs;
+ * `done` gets its exit code.
+ */
+function commandLine(io: Io, done: (code: number) => void): Command {
+  const program = new Command('candidate-connector')
+    .description(
+      'Hears about candidates who reached a final status, and tells the tools that the YAML names, once each.',
+    )
+    .version(about.version)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => io.out(text.trimEnd()),
+      writeErr: (text) => io.err(text.trimEnd()),
+    })
+    .showHelpAfterError('(add --help for the options and examples)')
+    .addHelpText(
+      'after',
+      '\nEach command has --help with examples. Begin with:\n  $ candidate-connector check',
+    );
+  const add: Add = (name, description, examples) =>
+    program
+      .command(name)
+      .description(description)
+      .addOption(configOption(io))
+      .addHelpText('after', ['\nExamples:', ...examples].join('\n  $ candidate-connector '));
+  running(add, io, done);
+  trying(add, io, done);
+  looking(add, io, done);
+  repairing(add, io, done);
+  return program;
+}
+
+function configOption({ env }: Io): Option {
+  const standard = env['CONNECTOR_CONFIG'] || './config.yaml';
+  return new Option('-c, --config <file>', 'the YAML file').default(
+    standard,
+    '$CONNECTOR_CONFIG, else ./config.yaml',
+  );
+}
+
+/** For what may be needed just when the file is broken. */
+function takesStore(command: Command): Command {
+  return command.option(
+    '--store <url>',
+    'the store itself, as in sqlite:./data/connector.db; the file is not read then',
+  );
+}
+
+/** Lets the config stand after the command as well, where nothing else does: it is what people try first. */
+function takesFile(command: Command): Command {
+  return command
+    .argument('[file]', 'the YAML file, as with --config')
+    .hook('preAction', (_program, called) => {
+      const [file] = called.args;
+      if (file === undefined) return;
+      if (called.getOptionValueSource('config') === 'cli')
+        throw new CommandError(`name the config once: ${file}, or --config`, exit.usage);
+      called.setOptionValue('config', file);
+    });
+}
+
+type Done = (code: number) => void;
+
+function running(add: Add, io: Io, done: Done): void {
+  takesFile(add('serve', 'receive and deliver until SIGTERM', ['serve --config config.yaml'])).action(
+    async (_file, options) => done(await (await import('./serve.ts')).serve(options, io)),
+  );
+}
+
+/** What sends nothing to any tool. */
+function trying(add: Add, io: Io, done: Done): void {
+  takesFile(
+    add('check', 'show everything that is wrong with the config, and run its scenarios', [
+      'check config.yaml',
+      'check --live   # also asks each tool: token, scopes, channel, sheet, login; sends nothing',
+    ]),
+  )
+    .option('--live', 'also ask each sink; sends nothing')
+    .action(async (_file, options) => done(await (await import('./check.ts')).check(options, io)));
+
+  takesFile(
+    add(
+      'explain',
+      'show what the rules make of an event, and each message as it would be sent; sends nothing',
+      [
+        'explain --status Completed --test 1234567',
+        'explain --status DidNotTake --test 1234567 --at 2026-11-21T22:00:00Z --json',
+      ],
+    ),
+  )
+    .addOption(statusOption().makeOptionMandatory())
+    .requiredOption('--test <id>', 'the test id', integer)
+    .option('--candidate <id>', 'the candidate id', candidateId)
+    .option('--numerical <id>', 'the numerical candidate id', integer)
+    .option('--at <time>', 'when the event comes (ISO 8601); now if not given', time)
+    .option('--json', 'print one JSON object')
+    .action(async (_file, options) => done(await (await import('./explain.ts')).explain(options, io)));
+
+  add(
+    'backtest',
+    'run another config over the stored events, and show how the deliveries would differ; exits 3 where they do',
+    ['backtest new.yaml --since 30d', 'backtest new.yaml --json   # one line for each event that differs'],
+  )
+    .argument('<new>', 'the other YAML file; --config is the one whose store has the events')
+    .option('--since <duration>', 'only events that came within this time, such as 30d', ago)
+    .option('--json', 'print JSON lines')
+    .action(async (file, options) => done(await (await import('./backtest.ts')).backtest(file, options, io)));
+
+  add('send', 'play the testing service: post events and show the answers', [
+    'send --url http://localhost:8080/webhooks/candidates',
+    'send --url http://localhost:8080/webhooks/candidates --status DidNotTake --test 7654321 --count 5 --duplicate',
+  ])
+    .requiredOption('--url <url>', 'the webhook URL')
+    .addOption(statusOption().default('Completed'))
+    .option('--test <id>', 'the test id', integer, 1234567)
+    .option('--candidate <id>', 'the candidate id; random if not given')
+    .option('--count <n>', 'how many events', positive, 1)
+    .option('--duplicate', 'send each event twice, under two correlation ids')
+    .action(async (options) => done(await (await import('./send.ts')).send(options, io)));
+
+  add('schema', "print the config's JSON Schema, for editors", ['schema > config.schema.json']).action(
+    async () => done(await (await import('./schema.ts')).printSchema(io)),
+  );
+}
+
+function looking(add: Add, io: Io, done: Done): void {
+  takesStore(
+    add('events', 'list what came and what became of it, newest first', [
+      'events --since 7d --status Completed',
+      'events --candidate 0123456789abcdef0123456789abcdef --json',
+      'events --state dead   # what was given up, and why',
+      'events --rejected   # requests that were refused for their content',
+      'events --notices    # what the alerts told people, and whether it reached them',
+    ]),
+  )
+    .option('--since <duration>', 'only what came within this time, such as 7d', ago)
+    .addOption(statusOption())
+    .option('--candidate <id>', 'only this candidate', candidateId)
+    .addOption(new Option('--state <state>', 'only with a delivery in this state').choices(deliveryStates))
+    .option('--sink <name>', 'with --state: only deliveries to this sink')
+    .option('--limit <n>', 'at most so many; 100 if not given, and all with --json', positive)
+    .addOption(
+      new Option('--rejected', 'list the refused requests instead').conflicts([
+        'since',
+        'status',
+        'candidate',
+        'state',
+        'sink',
+        'notices',
+      ]),
+    )
+    .addOption(
+      new Option('--notices', 'list what the alerts told people instead').conflicts([
+        'status',
+        'candidate',
+        'state',
+        'sink',
+      ]),
+    )
+    .option('--json', 'print JSON lines')
+    .action(async (options) => done(await (await import('./events.ts')).events(options, io)));
+
+  takesStore(
+    add('event', "show one event's whole story: its rules, deliveries, attempts and receipts", [
+      'event evt_01jd3v5m8k2q4r6t8w0y1z3a5c',
+      'event evt_01jd3v5m8k2q4r6t8w0y1z3a5c --json',
+    ]),
+  )
+    .argument('<id>', 'the id of the event, of one of its deliveries (dlv_…), or of a notice (ntc_…)')
+    .option('--json', 'print one JSON object')
+    .action(async (id, options) => done(await (await import('./event.ts')).event(id, options, io)));
+}
+
+function repairing(add: Add, io: Io, done: Done): void {
+  takesStore(
+    add('replay', "send again what is dead or held, with today's config", [
+      'replay dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1',
+      'replay --dead --sink slack --since 7d',
+    ]),
+  )
+    .argument('[delivery...]', 'delivery ids')
+    .option('--dead', 'every dead delivery')
+    .option('--sink <name>', 'with --dead: only of this sink')
+    .option('--since <duration>', 'with --dead: only of events that came within this time', ago)
+    .action(async (ids, options) => done(await (await import('./replay.ts')).replay(ids, options, io)));
+
+  takesStore(
+    add('discard', 'give up on purpose what is pending, dead or held', [
+      'discard dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1 dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_2',
+    ]),
+  )
+    .argument('<delivery...>', 'delivery ids')
+    .action(async (ids, options) => done(await (await import('./replay.ts')).discard(ids, options, io)));
+}
+
+/** How options are read. Each of these throws what makes a usage error, with the option's name before it. */
+
+function statusOption(): Option {
+  return new Option('--status <status>', 'the final status').choices(statuses).argParser((text: string) => {
+    const status = statuses.find((one) => one.toLowerCase() === text.toLowerCase());
+    if (status === undefined) throw new InvalidArgumentError(`Allowed choices are ${statuses.join(', ')}.`);
+    return status;
+  });
+}
+
+function integer(text: string): number {
+  const value = Number(text);
+  if (!/^-?\d+$/.test(text) || !Number.isSafeInteger(value)) throw expected('a whole number');
+  return value;
+}
+
+function positive(text: string): number {
+  const value = integer(text);
+  if (value < 1) throw expected('1 or more');
+  return value;
+}
+
+const isoTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/;
+
+/** Milliseconds since the epoch. A time without a zone is this machine's. */
+function time(text: string): number {
+  const value = isoTime.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(value)) throw expected('a time such as 2026-11-21T22:00:00Z');
+  return value;
+}
+
+/** The time (ms) that lies a duration such as `7d` ago. */
+function ago(text: string): number {
+  const durationMs = parseDuration(text);
+  if (durationMs === null) throw expected('a duration such as 30m, 24h or 7d');
+  return Date.now() - durationMs;
+}
+
+/** A candidate id as the receiver would keep it, so that a GUID is found in whichever spelling it is asked for. */
+function candidateId(text: string): string {
+  const parsed = parseCandidateEvent({ candidateId: text, testId: 0, status: statuses[0] });
+  if ('event' in parsed) return parsed.event.candidateId;
+  throw new InvalidArgumentError(parsed.faults.map(({ detail }) => detail).join(' '));
+}
+
+const expected = (what: string): InvalidArgumentError => new InvalidArgumentError(`It must be ${what}.`);

@@ -1,13 +1,12 @@
-import { dataOf, type About } from '../deliveries/prepare.ts';
+import { type About, dataOf } from '../deliveries/prepare.ts';
 import type { Delivery, PlannedDelivery } from '../model.ts';
 import { type Action, allActions, type Plan, whyLost } from '../rules/plan.ts';
-import type { Replay, Store } from '../store/store.ts';
+import type { ManualResult, Replay, Store } from '../store/store.ts';
 import { printable } from '../support/text.ts';
 import type { AnyTemplateData } from '../templates/data.ts';
-import { CommandError, exit, type Io } from './io.ts';
-import { printManual } from './manual.ts';
-import { deliveryPages } from './stories.ts';
-import { checkSink, type StoreOption, type Today, withStoreAndToday } from './with-store.ts';
+import { deliveryPages } from './events.ts';
+import { CommandError, exit, type Io } from './output.ts';
+import { checkSink, type StoreOption, type Today, withStore, withStoreAndToday } from './with-store.ts';
 
 interface ReplayOptions extends StoreOption {
   readonly dead?: boolean;
@@ -16,7 +15,7 @@ interface ReplayOptions extends StoreOption {
   readonly since?: number;
 }
 
-const words = { done: 'goes out again', possible: 'dead or held' };
+const replayed = { done: 'goes out again', possible: 'dead or held' };
 
 export async function replay(ids: readonly string[], options: ReplayOptions, io: Io): Promise<number> {
   if (options.dead ? ids.length > 0 : ids.length === 0) {
@@ -38,7 +37,11 @@ export async function replay(ids: readonly string[], options: ReplayOptions, io:
       await io.drained();
     }
     if (count === 0)
-      io.out(options.sink === undefined ? 'Nothing is dead.' : `Nothing is dead of sink ${options.sink}.`);
+      io.out(
+        options.sink === undefined
+          ? 'There are no dead deliveries.'
+          : `Sink ${options.sink} has no dead deliveries.`,
+      );
     return done ? exit.ok : exit.problems;
   });
 }
@@ -69,7 +72,7 @@ async function replayPage(page: readonly Delivery[], store: Store, today: Today,
   for (const one of planned) if (typeof one === 'string') io.err(one);
   const items = planned.filter((one) => typeof one !== 'string');
   const results = await store.replay(items, Date.now());
-  return printManual(results, words, io) && items.length === page.length;
+  return printManual(results, replayed, io) && items.length === page.length;
 }
 
 /** The delivery as today's config plans it, or why it does not. */
@@ -104,14 +107,14 @@ async function aboutOf(store: Store, { eventId, noticeId }: Delivery): Promise<A
  * Where today's plan has the action of an old delivery: under the same rule, at the same place if that still goes to
  * the same sink, else the rule's first action for the sink. Null when there is none. Pure.
  */
-export function todaysAction(plan: Plan, delivery: Delivery): Action | null {
+function todaysAction(plan: Plan, delivery: Delivery): Action | null {
   const ofRule = allActions(plan).filter((action) => action.rule === delivery.rule);
   const sameSink = ofRule.filter((action) => action.sink === delivery.sink);
   return sameSink.find((action) => action.action === delivery.action) ?? sameSink[0] ?? null;
 }
 
 /** An old delivery as today's action plans it, due at once: a person who replays does not wait for opening hours. */
-export function plannedByHand(action: Action, data: AnyTemplateData, now: number): PlannedDelivery {
+function plannedByHand(action: Action, data: AnyTemplateData, now: number): PlannedDelivery {
   return {
     rule: action.rule,
     action: action.action,
@@ -122,4 +125,30 @@ export function plannedByHand(action: Action, data: AnyTemplateData, now: number
     group: null,
     groupMax: null,
   };
+}
+
+const discarded = { done: 'is discarded', possible: 'pending, dead or held' };
+
+export async function discard(ids: readonly string[], options: StoreOption, io: Io): Promise<number> {
+  return withStore(options, io, async (store) => {
+    const results = await store.discard([...new Set(ids)], Date.now());
+    return printManual(results, discarded, io) ? exit.ok : exit.problems;
+  });
+}
+
+/** What a person's replay or discard is called, and what it can be done with. */
+interface ManualWords {
+  readonly done: string;
+  readonly possible: string;
+}
+
+/** Prints what was done to each delivery, or why it was not; true if all went through. */
+function printManual(results: readonly ManualResult[], words: ManualWords, io: Io): boolean {
+  for (const result of results) {
+    const id = printable(result.deliveryId);
+    if (result.done) io.out(`${id} ${words.done}`);
+    else if (result.state === null) io.err(`${id}: there is no such delivery; \`events\` lists them`);
+    else io.err(`${id}: it is ${result.state}, and only ${words.possible} deliveries can be chosen`);
+  }
+  return results.every((result) => result.done);
 }

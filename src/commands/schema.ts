@@ -8,7 +8,7 @@ import { settingSchemas } from '../config/settings.ts';
 import { sinkName, sinkSchema } from '../config/sinks.ts';
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
-import { exit, type Io } from './io.ts';
+import { exit, type Io } from './output.ts';
 
 export async function printSchema(io: Io): Promise<number> {
   io.out(jsonSchemaText().trimEnd());

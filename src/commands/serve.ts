@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { startApp } from '../app.ts';
-import { exit, type Io } from './io.ts';
+import { exit, type Io } from './output.ts';
 import type { ConfigOption } from './with-store.ts';
 
 /** Receives and delivers until SIGTERM or SIGINT; resolves after a clean stop. */

@@ -1,12 +1,11 @@
 import { connectors } from '../../connectors/index.ts';
-import { ConfigError, type CheckedConfig } from '../config/config.ts';
-import { loadConfig, loadStoreUrl, loadToPlan, sinkNames, type PlanningConfig } from '../config/load.ts';
-import { compilePlan } from '../config/stored-plans.ts';
+import { type CheckedConfig, ConfigError } from '../config/config.ts';
+import { loadConfig, loadStoreUrl, loadToPlan, type PlanningConfig, sinkNames } from '../config/load.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
+import { compilePlan, Plans } from '../config/stored-plans.ts';
 import { didYouMeanOneOf, printable } from '../support/text.ts';
-import { CommandError, exit, type Io } from './io.ts';
-import { when } from './paint.ts';
+import { CommandError, exit, type Io, when } from './output.ts';
 
 export interface ConfigOption {
   readonly config: string;
@@ -106,4 +105,12 @@ export async function checkSink(sink: string, options: StoreOption, store: Store
   if (known.includes(sink)) return;
   const instead = didYouMeanOneOf(sink, known, 'the config names none');
   throw new CommandError(`there is no sink "${printable(sink)}"${instead}`, exit.usage);
+}
+
+/** The plans that stored events were decided by, with today's environment. */
+export function storedPlans(store: Pick<Store, 'config'>, { env }: Io): Plans {
+  return new Plans(
+    (configId) => store.config(configId),
+    (source) => compilePlan(source, { env, connectors }),
+  );
 }

@@ -68,7 +68,7 @@ describe('replay', () => {
 
   test('sends all that is dead, or what is dead of a sink or since a time', async () => {
     const { command, delivery, ats, crm, file } = await withDead(['Dana', 'Robin']);
-    expect((await command('replay', '--dead', '--since', '0s')).out).toBe('Nothing is dead.\n');
+    expect((await command('replay', '--dead', '--since', '0s')).out).toBe('There are no dead deliveries.\n');
     const ofCrm = await command('replay', '--dead', '--sink', 'crm', '--since', '1h');
     expect(ofCrm.out.split('\n').slice(0, 2)).toEqual([
       `${delivery(0, 2)} goes out again`,
@@ -79,8 +79,10 @@ describe('replay', () => {
     expect(await command('replay', '--dead')).toMatchObject({ code: 0 });
     await settled(file);
     expect({ ats: ats.calls.length, crm: crm.calls.length }).toEqual({ ats: 2, crm: 2 });
-    expect((await command('replay', '--dead')).out).toBe('Nothing is dead.\n');
-    expect((await command('replay', '--dead', '--sink', 'crm')).out).toBe('Nothing is dead of sink crm.\n');
+    expect((await command('replay', '--dead')).out).toBe('There are no dead deliveries.\n');
+    expect((await command('replay', '--dead', '--sink', 'crm')).out).toBe(
+      'Sink crm has no dead deliveries.\n',
+    );
   });
 
   test('of a sink that nobody knows says which one is near, and that it is used wrongly', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/load.ts';
 import { connectors } from '../../connectors/index.ts';
-import { compare, isSame, planned } from '../../src/commands/compare.ts';
+import { compare, isSame, plannedFor } from '../../src/commands/backtest.ts';
 import { eventWith } from '../fixtures/event.ts';
 
 const sinks = `
@@ -25,8 +25,8 @@ const sheet = (row: string) => `{ sink: sheet, tab: Results, row: { ${row} } }`;
 /** What changes from one list of rules to another, in short. */
 function difference(before: string, after: string) {
   const found = compare(
-    planned(planOf(`rules:\n${before}`), event),
-    planned(planOf(`rules:\n${after}`), event),
+    plannedFor(planOf(`rules:\n${before}`), event),
+    plannedFor(planOf(`rules:\n${after}`), event),
   );
   const short = ({ sink, rule: name }: { sink: string; rule: string }) => `${sink} of ${name}`;
   return {
@@ -85,13 +85,13 @@ describe('what two plans make of an event', () => {
   });
 
   test('of a sink that has become another kind of tool is not one message changed, but two', () => {
-    const [before] = planned(planOf(`rules:\n${rule('a', slack('one'))}`), event);
+    const [before] = plannedFor(planOf(`rules:\n${rule('a', slack('one'))}`), event);
     const found = compare([before!], [{ ...before!, connector: 'webhook' }]);
     expect([found.added.length, found.removed.length, found.changed.length]).toEqual([1, 1, 0]);
   });
 
   test('differs by when it is due', () => {
-    const [before] = planned(planOf(`rules:\n${rule('a', slack('one'))}`), event);
+    const [before] = plannedFor(planOf(`rules:\n${rule('a', slack('one'))}`), event);
     const found = compare([before!], [{ ...before!, dueAt: event.receivedAt + 60_000 }]);
     expect(found.changed[0]?.edits).toEqual([
       { key: 'dueAt', before: '2026-11-21T00:00:00.000Z', after: '2026-11-21T00:01:00.000Z' },

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { wantsColor } from '../../src/commands/output.ts';
 import { base, run, stack, workplace } from './tools.ts';
 
 const commands = [
@@ -161,4 +162,24 @@ test('a bug keeps its stack: it is not taken for a mistake of the user', async (
   };
   const { run: runProgram } = await import('../../src/commands/program.ts');
   await expect(runProgram(['schema'], broken)).rejects.toThrow(TypeError);
+});
+
+test('a status is understood however it is written', async () => {
+  const { folder, write } = await workplace();
+  const file = await write(
+    'config.yaml',
+    `${base(folder)}sinks: { log: { connector: webhook, url: https://x.example } }\nrules: [{ name: all, when: {}, then: [{ sink: log }] }]\n`,
+  );
+  const { code, out } = await run(['explain', '--config', file, '--status', 'didnottake', '--test', '1'], {});
+  expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining('DidNotTake') });
+});
+
+test.each([
+  [true, {}, true],
+  [undefined, {}, false],
+  [true, { NO_COLOR: '1' }, false],
+  [undefined, { FORCE_COLOR: '1' }, true],
+  [true, { FORCE_COLOR: '0' }, false],
+])('on a terminal: %s, with %o, there are colours: %s', (isTTY, env, expected) => {
+  expect(wantsColor(isTTY === undefined ? {} : { isTTY }, env)).toBe(expected);
 });

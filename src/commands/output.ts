@@ -1,0 +1,141 @@
+import { once } from 'node:events';
+import type { Writable } from 'node:stream';
+import { styleText } from 'node:util';
+import type { Attempt, Delivery, DeliveryState } from '../model.ts';
+import { windowEnd } from '../rules/calendar.ts';
+import type { Action } from '../rules/plan.ts';
+import type { DeliveryStory } from '../store/store.ts';
+import { printable } from '../support/text.ts';
+
+/** Where a command reads its surroundings from and writes to; the process in life, a buffer in tests. */
+export interface Io {
+  out(text: string): void;
+  /**
+   * Resolves when what was printed has left far enough to print more; to false where nobody takes it any more. Whoever
+   * prints much waits for it, or all of it would be held in memory.
+   */
+  drained(): Promise<boolean>;
+  err(text: string): void;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** True on a terminal. */
+  readonly color: boolean;
+}
+
+/** Prints lines to a stream, until that fails. */
+export function printer(stream: Writable): Pick<Io, 'out' | 'drained'> & { fault(): Error | null } {
+  let fault: Error | null = null;
+  let printed = false;
+  stream.on('error', (error) => (fault ??= error));
+  return {
+    out(text) {
+      printed = true;
+      if (fault === null) stream.write(`${text}\n`);
+    },
+    async drained() {
+      // Rejects where the stream fails meanwhile; the fault is known then.
+      if (fault === null && stream.writableNeedDrain) await once(stream, 'drain').catch(() => undefined);
+      return fault === null;
+    },
+    /** Why not all was printed. */
+    fault: () => (printed ? fault : null),
+  };
+}
+
+/** Exit codes as the contract has them. */
+export const exit = { ok: 0, problems: 1, usage: 2, differs: 3 } as const;
+
+/** A request that cannot be carried out as put: printed without a stack, with `code` as the exit code. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+  readonly code: number;
+
+  constructor(message: string, code: number = exit.problems) {
+    super(message);
+    this.code = code;
+  }
+}
+
+type Style = Parameters<typeof styleText>[0];
+
+const stateStyles: Record<DeliveryState, Style> = {
+  pending: 'yellow',
+  sending: 'yellow',
+  delivered: 'green',
+  dead: 'red',
+  held: 'magenta',
+  discarded: 'gray',
+};
+
+/** Colours are for a terminal, unless `NO_COLOR` or `FORCE_COLOR` says otherwise. */
+export function wantsColor(stream: { readonly isTTY?: boolean }, env: Io['env']): boolean {
+  if (env['NO_COLOR']) return false;
+  const forced = env['FORCE_COLOR'];
+  return forced === undefined ? stream.isTTY === true : forced !== '0' && forced !== 'false';
+}
+
+/** Colours text on a terminal, and leaves it alone elsewhere. */
+export function paint(io: Io, style: Style, text: string): string {
+  return io.color ? styleText(style, text, { validateStream: false }) : text;
+}
+
+const paintState = (io: Io, state: DeliveryState): string => paint(io, stateStyles[state], state);
+
+/** A time for people: `2026-11-21 08:00:00 UTC`. */
+export function when(time: number): string {
+  return `${new Date(time).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+/** When a message that is planned `now` is due, and why not at once: `due Mon … UTC (08:00 Europe/Zagreb), when office opens`. */
+export function dueText({ hours, digest }: Action, dueAt: number, now: number): string {
+  if (dueAt === now) return 'at once';
+  const collected = digest ? windowEnd(digest.windows, now) : now;
+  const opening = dueAt === collected ? null : hours;
+  const reasons = [
+    ...(digest ? ['with the digest'] : []),
+    ...(opening ? [`when ${printable(opening.name)} opens`] : []),
+  ];
+  return [`due ${clocks(dueAt, (opening ?? digest?.windows)?.timeZone ?? 'UTC')}`, ...reasons].join(', ');
+}
+
+/** The time by UTC, and by the clock that decided it; its weekday too where that is another. */
+function clocks(time: number, timeZone: string): string {
+  const utc = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO('UTC');
+  const there = utc.withTimeZone(timeZone);
+  const shown = `${weekday(utc)} ${when(time)}`;
+  if (timeZone === 'UTC') return shown;
+  const day = weekday(utc) === weekday(there) ? '' : `${weekday(there)} `;
+  return `${shown} (${day}${there.toPlainTime().toString({ smallestUnit: 'minute' })} ${timeZone})`;
+}
+
+const weekday = (moment: Temporal.ZonedDateTime): string => moment.toLocaleString('en', { weekday: 'short' });
+
+/** A delivery in a list, on one line. */
+export function deliveryLine(one: Delivery, io: Io): string {
+  const error = one.lastError === null ? '' : `: ${printable(one.lastError)}`;
+  return `    ${one.sink}  ${stateText(one, io)}  ${one.id}${error}`;
+}
+
+/** A delivery with its message and attempts, a line for each. */
+export function deliveryText(one: DeliveryStory, io: Io): string[] {
+  const stuck = one.state === 'dead' || one.state === 'held';
+  return [
+    `  ${one.sink}  ${stateText(one, io)}  ${one.id}  (rule ${one.rule}, action ${one.action + 1})`,
+    ...(one.carrier === null || one.carrier === one.id
+      ? []
+      : [`    in the digest that went out as ${one.carrier}`]),
+    ...(one.message === null ? [] : [`    message ${printable(JSON.stringify(one.message))}`]),
+    ...one.history.map((attempt) => `    ${attemptText(attempt)}`),
+    ...(stuck ? [`    ${printable(one.lastError ?? '')}`] : []),
+  ];
+}
+
+function stateText({ state, dueAt }: Delivery, io: Io): string {
+  return paintState(io, state) + (state === 'pending' ? `, due ${when(dueAt)}` : '');
+}
+
+function attemptText({ number, startedAt, outcome }: Attempt): string {
+  const head = `attempt ${number}  ${when(startedAt)}  ${outcome.outcome}`;
+  if (outcome.outcome !== 'delivered') return `${head} (${outcome.reason}): ${printable(outcome.detail)}`;
+  const note = outcome.note === undefined ? '' : `  ${printable(outcome.note)}`;
+  return `${head}: ${printable(JSON.stringify(outcome.receipt))}${note}`;
+}
