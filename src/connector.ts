@@ -92,7 +92,8 @@ export interface AttemptRequest<Message> {
 
 /** What asking the tool for an earlier attempt's message gave. */
 export type Finding =
-  | { readonly found: Receipt }
+  /** `note`: what people have to know of it, as in Delivered. */
+  | { readonly found: Receipt; readonly note?: string }
   | { readonly found: null }
   /** Asking is not possible (a scope is missing, say); `onUnknown` decides. */
   | { readonly found: 'impossible'; readonly detail: string }

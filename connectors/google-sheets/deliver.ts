@@ -14,7 +14,7 @@ import {
   notPutRight,
 } from './outcomes.ts';
 import type { Ending, Write } from './outcomes.ts';
-import { judge, placesOf } from './repair.ts';
+import { isMisplaced, judge, placesOf } from './repair.ts';
 import type { Judged, Written } from './repair.ts';
 import {
   batchUpdate,
@@ -166,13 +166,14 @@ function whatIsThere(
   const endings = requests.flatMap((request): Ending[] => {
     const late = overtakenAt(request, grid, keys);
     const place = places.get(request.deliveryId);
-    const row = late ?? (place?.column === home ? place.row : null);
+    const isRight = place?.column === home && !isWrong(request, place.row, grid);
+    const row = late ?? (isRight ? place.row : null);
     if (row === null) return [];
     const note = late === null ? alreadyThere : newerThere;
     return [[request, delivered(grid.receiptOf(sheet, tab, row), note)]];
   });
   const done = new Set(endings.map(([request]) => request));
-  // With its id in a wrong column nobody could find it. Only of a row of its own all cells are known to be ours.
+  // Only of a row of its own all cells are known to be ours.
   const astray = tried.flatMap((request) => {
     const place = request.message.key === undefined ? places.get(request.deliveryId) : undefined;
     const isAstray = place && !done.has(request);
@@ -187,6 +188,9 @@ function whatIsThere(
   );
   return { endings, astray, moves, requests: new Set([...done, ...astray.flatMap((one) => one.requests)]) };
 }
+
+const isWrong = ({ message: { key, row } }: RowRequest, at: number, grid: Grid) =>
+  key === undefined && isMisplaced(row, at, grid);
 
 const newerThere = 'A newer update of this row was there already, so the row was left as it is.';
 const alreadyThere = 'The row was there already.';

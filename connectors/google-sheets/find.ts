@@ -3,6 +3,7 @@ import type { Answer } from './client.ts';
 import { deliveryHeader } from './message.ts';
 import type { RowRequest } from './message.ts';
 import { askedInVain } from './outcomes.ts';
+import { isMisplaced } from './repair.ts';
 import {
   changedMeanwhile,
   columnRange,
@@ -11,8 +12,9 @@ import {
   headerRange,
   isOutdated,
   readRanges,
+  rowsRange,
 } from './table.ts';
-import type { Spreadsheet, Tab } from './table.ts';
+import type { Row, Spreadsheet, Tab } from './table.ts';
 
 /**
  * Looks for deliveries' ids in the Delivery columns of their tabs, all read at the same moment. An id is gone where a
@@ -26,13 +28,64 @@ export async function findRows(sheet: Spreadsheet, requests: readonly RowRequest
     const failure = askedInVain(tabs.failure, sheet);
     return requests.map(() => ({ found: 'failed', failure }));
   }
-  return requests.map(({ deliveryId, message }): Finding => {
-    const there = tabs.data.get(message.tab.toLowerCase());
-    if (!there || there.header.header.every((name) => name === '')) return { found: null };
-    if (there.rows === null) return { found: 'impossible', detail: noColumn(message.tab) };
-    const row = there.rows.get(deliveryId);
-    return { found: row === undefined ? null : there.header.receiptOf(sheet, there.tab, row) };
+  const wrong = await readMisplaced(sheet, tabs.data, requests);
+  return requests.map((request) => (wrong.has(request) ? absent : find(sheet, tabs.data, request)));
+}
+
+const absent: Finding = { found: null };
+
+function find(
+  sheet: Spreadsheet,
+  tabs: ReadonlyMap<string, Deliveries>,
+  { deliveryId, message }: RowRequest,
+): Finding {
+  const there = tabs.get(message.tab.toLowerCase());
+  if (!there || there.header.header.every((name) => name === '')) return absent;
+  if (there.rows === null) return { found: 'impossible', detail: noColumn(message.tab) };
+  const row = there.rows.get(deliveryId);
+  if (row === undefined) return absent;
+  const found = there.header.receiptOf(sheet, there.tab, row);
+  return message.key === undefined ? { found } : { found, note: unread };
+}
+
+const unread =
+  'It could not be read back at once: if people edited the sheet at that moment, look at its row and at those beside it.';
+
+/** So many rows of a tab at most are read to see whether they stand under their headers. */
+const maxRows = 5000;
+
+/**
+ * The rows of their own whose id is in its column, and whose other values are not: somebody moved columns when they were
+ * written. They count as absent, and the next attempt puts them right.
+ */
+async function readMisplaced(
+  sheet: Spreadsheet,
+  tabs: ReadonlyMap<string, Deliveries>,
+  requests: readonly RowRequest[],
+): Promise<ReadonlySet<RowRequest>> {
+  const found = requests.flatMap((request) => {
+    const there = tabs.get(request.message.tab.toLowerCase());
+    const row = there?.rows?.get(request.deliveryId);
+    return there && row !== undefined && request.message.key === undefined ? [{ request, there, row }] : [];
   });
+  const blocks = [...Map.groupBy(found, ({ there }) => there)].flatMap(([{ tab }, rows]) => {
+    const [first, last] = [Math.min(...rows.map(({ row }) => row)), Math.max(...rows.map(({ row }) => row))];
+    return last - first < maxRows
+      ? [{ rows, first, ranges: [headerRange(tab), rowsRange(tab, first, last)] }]
+      : [];
+  });
+  if (blocks.length === 0) return new Set();
+  const ranges = blocks.flatMap((block) => block.ranges);
+  const answer = await readRanges(sheet, ranges, requests[0]!.signal);
+  // They are there for certain: what more can be said of them is not worth a failure.
+  if (!answer.ok) return new Set();
+  const misplaced = blocks.flatMap(({ rows, first }, index) => {
+    const [header = [], cells = []] = answer.data.slice(2 * index, 2 * index + 2);
+    const above = Array.from({ length: first - 1 }, (): Row => []);
+    const grid = new Grid([header[0] ?? [], ...above].concat(cells));
+    return rows.filter(({ request, row }) => isMisplaced(request.message.row, row, grid));
+  });
+  return new Set(misplaced.map(({ request }) => request));
 }
 
 interface Deliveries {

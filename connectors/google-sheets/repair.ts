@@ -233,10 +233,16 @@ function putRight(
   return { fixes, lost: [...new Set(lost)] };
 }
 
+/** Whether the values of a row that was found by its id stand under other headers than theirs. */
+export function isMisplaced(row: SheetMessage['row'], at: number, grid: Grid): boolean {
+  return landedColumns({ row, header: null }, { row: at }, grid).length > 0;
+}
+
 /** Whether a row's values stand under headers that are not theirs. What people typed over them since stays. */
 function isAstray({ row, header }: Written, place: Place, after: Grid): boolean {
   const home = after.column(deliveryHeader);
   if (home !== -1 && place.column !== home) return true;
+  if (header === null) return isMisplaced(row, place.row, after);
   return Object.entries(row).some(([name, value]) => {
     const [column, landed] = [after.column(name), header?.indexOf(name) ?? -1];
     if (value === '' || column === -1 || landed === -1 || landed === column) return false;
@@ -245,7 +251,11 @@ function isAstray({ row, header }: Written, place: Place, after: Grid): boolean 
 }
 
 /** The columns that a row was written to. Where nobody knows any more, those that show its values in a wrong place. */
-function landedColumns({ row, header }: Written, place: Place, after: Grid): number[] {
+function landedColumns(
+  { row, header }: Pick<Written, 'row' | 'header'>,
+  place: Pick<Place, 'row'>,
+  after: Grid,
+): number[] {
   const values = Object.entries(row);
   if (header !== null) {
     return values

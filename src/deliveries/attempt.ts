@@ -136,7 +136,8 @@ function understand(finding: Finding | undefined): Answer {
     return { kind: 'unsure', detail: `An earlier attempt may have arrived. ${finding.detail}` };
   }
   const note = 'An earlier attempt had arrived; nothing was sent again.';
-  return { kind: 'known', outcome: { outcome: 'delivered', receipt: finding.found, note } };
+  const all = [note, finding.note].filter(Boolean).join(' ');
+  return { kind: 'known', outcome: { outcome: 'delivered', receipt: finding.found, note: all } };
 }
 
 /** Findings in the order of the requests; none where the tool cannot be asked. */

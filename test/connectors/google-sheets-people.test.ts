@@ -136,19 +136,25 @@ describe('a row that is added', () => {
     expect(names).toEqual(['a', 'b', 'c', 'by hand', 'e', 'f']);
   });
 
-  test('that landed wrongly just before a crash is found and put right, not added again', async () => {
-    const { sandbox, sink, tab } = await inUse();
-    sandbox.person.before('a write', () => insertColumn(tab, 1, scores));
-    sandbox.faults.only = ['values.append', 'spreadsheets.batchUpdate'];
-    sandbox.faults.once({ kind: 'drop', commit: true });
-    const request = add('d');
-    expect(await sink.deliver(request)).toMatchObject({ outcome: 'unknown' });
-    const restarted = await connect(sandbox);
-    expect(await restarted.find!(request)).toEqual({ found: null });
-    expect(noteOf(await restarted.deliver({ ...request, attempt: 2 }))).toBeUndefined();
-    expect(sandbox.cells('Results')[5]).toEqual(['d', '', 'new', '', request.deliveryId]);
-    expect(sandbox.cells('Results')).toHaveLength(6);
-  });
+  test.for<[string, (tab: Grid) => void, string]>([
+    ['inserted a column', (tab) => insertColumn(tab, 1, scores), 'd,,new,,'],
+    ['swapped two', (tab) => tab.moveColumn(1, 0), 'new,d,,'],
+  ])(
+    'that landed wrongly just before a crash, as somebody %s, is put right and not added again',
+    async ([, change, cells]) => {
+      const { sandbox, sink, tab } = await inUse();
+      sandbox.person.before('a write', () => change(tab));
+      sandbox.faults.only = ['values.append', 'spreadsheets.batchUpdate'];
+      sandbox.faults.once({ kind: 'drop', commit: true });
+      const request = add('d');
+      expect(await sink.deliver(request)).toMatchObject({ outcome: 'unknown' });
+      const restarted = await connect(sandbox);
+      expect(await restarted.find!(request)).toEqual({ found: null });
+      expect(noteOf(await restarted.deliver({ ...request, attempt: 2 }))).toBeUndefined();
+      expect(String(sandbox.cells('Results')[5])).toBe(`${cells}${request.deliveryId}`);
+      expect(sandbox.cells('Results')).toHaveLength(6);
+    },
+  );
 });
 
 describe('a row that is updated', () => {
@@ -224,6 +230,18 @@ describe('a row that is updated', () => {
     });
   });
 
+  test('and found after its answer was lost was not read back, and says so', async () => {
+    const { sandbox, sink } = await inUse();
+    sandbox.faults.only = ['values.batchUpdate', 'spreadsheets.batchUpdate'];
+    sandbox.faults.once({ kind: 'drop', commit: true });
+    const request = update('b', 'new');
+    expect(await sink.deliver(request)).toMatchObject({ outcome: 'unknown' });
+    expect(await sink.find!(request)).toMatchObject({
+      found: { range: "'Results'!A3:D3" },
+      note: expect.stringContaining('could not be read back'),
+    });
+  });
+
   test('keeps what somebody typed into it right after', async () => {
     const { sandbox, sink, tab, byName } = await inUse();
     sandbox.person.before('a write', () => {});
@@ -270,51 +288,55 @@ describe('many rows', () => {
     return String(Candidate);
   }
 
-  test('stand once each under their headers, whatever people do between a read and a write', async () => {
-    const { sandbox, sink } = await connected();
-    let run = 0;
-    const property = fc.asyncProperty(fc.array(round, { minLength: 1, maxLength: 5 }), async (rounds) => {
-      const title = `Run ${(run += 1)}`;
-      given(sandbox, title, [['Candidate', 'Status', 'Delivery']]);
-      const tab = sandbox.document.tab(title)!;
-      const added = new Map<string, string>();
-      const keyed = new Map<string, string>();
-      const removed = new Set<string>();
-      let notes = '';
-      for (const [index, { messages, edit: change, betweenReads }] of rounds.entries()) {
-        const call = betweenReads ? 'values.batchGet' : 'a write';
-        if (change) {
-          sandbox.person.before(call, () => void removed.add(carryOut(tab, change, `${run}-${index}`)));
+  test(
+    'stand once each under their headers, whatever people do between a read and a write',
+    { timeout: 60_000 },
+    async () => {
+      const { sandbox, sink } = await connected();
+      let run = 0;
+      const property = fc.asyncProperty(fc.array(round, { minLength: 1, maxLength: 5 }), async (rounds) => {
+        const title = `Run ${(run += 1)}`;
+        given(sandbox, title, [['Candidate', 'Status', 'Delivery']]);
+        const tab = sandbox.document.tab(title)!;
+        const added = new Map<string, string>();
+        const keyed = new Map<string, string>();
+        const removed = new Set<string>();
+        let notes = '';
+        for (const [index, { messages, edit: change, betweenReads }] of rounds.entries()) {
+          const call = betweenReads ? 'values.batchGet' : 'a write';
+          if (change) {
+            sandbox.person.before(call, () => void removed.add(carryOut(tab, change, `${run}-${index}`)));
+          }
+          const requests = messages.map(({ name, isKeyed }, n) => {
+            const Candidate = isKeyed ? `key ${name}` : `row ${index}-${n}`;
+            const row = { Candidate, Status: `status ${run}-${index}-${n}` };
+            const request = requestFor({ tab: title, row, ...(isKeyed && { key: 'Candidate' }) });
+            (isKeyed ? keyed : added).set(Candidate, request.deliveryId);
+            return request;
+          });
+          for (const outcome of await sink.deliverMany!(requests)) {
+            expect(outcome).toMatchObject({ outcome: 'delivered' });
+            notes += noteOf(outcome) ?? '';
+          }
         }
-        const requests = messages.map(({ name, isKeyed }, n) => {
-          const Candidate = isKeyed ? `key ${name}` : `row ${index}-${n}`;
-          const row = { Candidate, Status: `status ${run}-${index}-${n}` };
-          const request = requestFor({ tab: title, row, ...(isKeyed && { key: 'Candidate' }) });
-          (isKeyed ? keyed : added).set(Candidate, request.deliveryId);
-          return request;
-        });
-        for (const outcome of await sink.deliverMany!(requests)) {
-          expect(outcome).toMatchObject({ outcome: 'delivered' });
-          notes += noteOf(outcome) ?? '';
+        const rows = sandbox.rows(title).filter((row) => Object.values(row).some((cell) => cell !== ''));
+        for (const [Candidate, Delivery] of [...added, ...keyed]) {
+          const ours = rows.filter((row) => row['Delivery'] === Delivery);
+          const isGone = removed.has(Candidate) || notes.includes(Delivery);
+          expect(ours).toMatchObject(isGone && ours.length === 0 ? [] : [{ Candidate }]);
+          expect(rows.filter((row) => row['Candidate'] === Candidate)).toEqual(ours);
         }
-      }
-      const rows = sandbox.rows(title).filter((row) => Object.values(row).some((cell) => cell !== ''));
-      for (const [Candidate, Delivery] of [...added, ...keyed]) {
-        const ours = rows.filter((row) => row['Delivery'] === Delivery);
-        const isGone = removed.has(Candidate) || notes.includes(Delivery);
-        expect(ours).toMatchObject(isGone && ours.length === 0 ? [] : [{ Candidate }]);
-        expect(rows.filter((row) => row['Candidate'] === Candidate)).toEqual(ours);
-      }
-      const statuses = rows.map(({ Status }) => Status).filter((cell) => cell !== '');
-      expect(statuses).toHaveLength(rows.filter(({ Candidate }) => Candidate !== '').length);
-      expect(statuses.every((cell) => String(cell).startsWith('status'))).toBe(true);
-      const mine = rows.flatMap((row) =>
-        Object.entries(row).flatMap(([name, cell]) => (name.startsWith('mine') ? [cell] : [])),
-      );
-      expect(mine.filter((cell) => cell !== '' && !String(cell).startsWith('typed'))).toEqual([]);
-    });
-    await fc.assert(property, { numRuns: 40 });
-  });
+        const statuses = rows.map(({ Status }) => Status).filter((cell) => cell !== '');
+        expect(statuses).toHaveLength(rows.filter(({ Candidate }) => Candidate !== '').length);
+        expect(statuses.every((cell) => String(cell).startsWith('status'))).toBe(true);
+        const mine = rows.flatMap((row) =>
+          Object.entries(row).flatMap(([name, cell]) => (name.startsWith('mine') ? [cell] : [])),
+        );
+        expect(mine.filter((cell) => cell !== '' && !String(cell).startsWith('typed'))).toEqual([]);
+      });
+      await fc.assert(property, { numRuns: 40 });
+    },
+  );
 });
 
 describe('reading back', () => {

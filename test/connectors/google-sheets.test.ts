@@ -266,7 +266,7 @@ describe('an action with a key', () => {
       ['a', 'keep', 'old', 'd-0'],
       ['b', 'keep', '=new', request.deliveryId],
     ]);
-    expect(await sink.find!(request)).toEqual({ found: receipt });
+    expect(await sink.find!(request)).toMatchObject({ found: receipt });
   });
 
   test('adds a row where none has the value, and then updates that one', async () => {

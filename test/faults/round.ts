@@ -8,6 +8,7 @@ import { arrival, configId } from '../contract/store-fixtures.ts';
 import type { Fault } from '../sandbox/faults.ts';
 import { startTools, type Tools } from '../sandbox/tools.ts';
 import { ConnectorProcess } from './connector-process.ts';
+import { SheetPerson } from './person.ts';
 import { seeded } from './random.ts';
 import { Sender } from './sender.ts';
 
@@ -19,6 +20,8 @@ export interface RoundReport {
   readonly stored: number;
   /** Deliveries that a mailbox or an endpoint got more than once, each time under the same id. */
   readonly repeats: { readonly mail: number; readonly webhook: number };
+  /** How often somebody edited the sheet between two calls. */
+  readonly edits: number;
   /** Everything that breaks the promise, in words. Empty if it was kept. */
   readonly breaches: readonly string[];
 }
@@ -33,8 +36,9 @@ const tests = 4;
 
 /**
  * Kills the connector at random moments while 200 events a second come in and every tool now and then fails, hangs, or
- * carries out a call and drops its answer. Its WAL vanishes once, and at its last start the clock may be far ahead, and
- * whoever reads the log may go away. Then it lets all end, and looks whether the promise was kept.
+ * carries out a call and drops its answer, and somebody edits the sheet. Its WAL vanishes once, and at its last start the
+ * clock may be far ahead, and whoever reads the log may go away. Then it lets all end, and looks whether the promise was
+ * kept.
  */
 export async function runRound(seed: number): Promise<RoundReport> {
   const random = seeded(seed);
@@ -44,6 +48,7 @@ export async function runRound(seed: number): Promise<RoundReport> {
   for (const faults of tools.faults) faults.decide = randomFaults(random);
   onlySending(tools);
   const jumps = seed % 2 === 0;
+  const person = new SheetPerson(tools.sheets, seeded(seed + 1_000_000));
   const configFile = join(folder, 'config.yaml');
   await writeFile(configFile, configText(folder, tools, jumps));
   const past = await keepPast(`sqlite:${folder}/connector.db`);
@@ -63,15 +68,26 @@ export async function runRound(seed: number): Promise<RoundReport> {
       // The log says when the WAL that vanished is back.
       if (kill + 1 !== vanishing && random() < 0.5) connector.closeStdout();
     }
+    // From here on the sheet answers: what was written over when an answer is lost is known to nobody.
+    tools.sheets.faults.decide = () => null;
     await sleep(200);
+    person.isCareful = false;
+    await sleep(400);
     sender.stop();
     await sending;
     const all = await drained(`sqlite:${folder}/connector.db`, jumps ? retentionMs : 0);
     const stories = all.filter(({ event }) => event.id !== past);
+    const notes = await notesOf(`sqlite:${folder}/connector.db`, person.missing().length > 0 ? stories : []);
     const code = await connector.stop();
     const breaches = [
       ...findBreaches(stories, sender.accepted, tools),
       ...(stories.length < all.length ? [] : ['what came ten days ago was deleted']),
+      ...boardBreaches(stories, tools),
+      ...(person.missing().every(({ tab }) => tab === 'Board') && notes.some((note) => note.includes('lost'))
+        ? []
+        : person
+            .missing()
+            .map(({ tab, text }) => `somebody's "${text}" in ${tab} is gone, and no delivery says so`)),
       ...(code === 0 ? [] : [`SIGTERM gave exit code ${code}`]),
     ];
     return {
@@ -80,6 +96,7 @@ export async function runRound(seed: number): Promise<RoundReport> {
       sent: sender.sent,
       accepted: sender.accepted.length,
       stored: stories.length,
+      edits: person.edits,
       repeats: { mail: repeats(tools.received.mail()), webhook: repeats(tools.received.webhook()) },
       breaches,
     };
@@ -148,6 +165,7 @@ rules:
       - { sink: sheet, tab: "Test {{ event.testId }}", row: { Candidate: "{{ event.candidateId }}" } }
       - { sink: mail, to: ops@example.com, subject: "{{ event.candidateId }}", text: completed }
       - { sink: ats }
+      - { sink: sheet, tab: Board, key: Team, row: { Team: "team {{ event.testId }}", Last: "{{ event.candidateId }}" } }
 `;
 }
 
@@ -191,13 +209,14 @@ function findBreaches(stories: readonly EventStory[], accepted: readonly string[
       .filter(([, same]) => same.length > 1)
       .map(([id]) => `${id} became more than one event`),
     ...stories
-      .filter((story) => story.deliveries.length !== 4)
-      .map(({ event }) => `${event.id} has not four deliveries`),
+      .filter((story) => story.deliveries.length !== 5)
+      .map(({ event }) => `${event.id} has not five deliveries`),
+    ...sheetBreaches(stories, tools),
     ...deliveries
       .filter(({ state }) => state !== 'delivered')
       .map(({ id, state, lastError }) => `${id} is ${state}: ${lastError}`),
     ...wrongCounts('slack', tools.received.slack(), (count) => count === 1),
-    ...wrongCounts('sheet', tools.received.sheet(), (count) => count === 1),
+    ...wrongCounts('sheet', addedIds(tools), (count) => count === 1),
     ...wrongCounts('mail', tools.received.mail(), (count) => count >= 1),
     ...wrongCounts('ats', tools.received.webhook(), (count) => count >= 1),
   ];
@@ -208,7 +227,9 @@ function findBreaches(stories: readonly EventStory[], accepted: readonly string[
     right: (count: number) => boolean,
   ): string[] {
     const counts = countsOf(received);
-    const ids = new Set(deliveries.filter((delivery) => delivery.sink === sink).map(({ id }) => id));
+    const ids = new Set(
+      deliveries.filter((delivery) => delivery.sink === sink && delivery.action < board).map(({ id }) => id),
+    );
     return [
       ...[...ids]
         .filter((id) => !right(counts.get(id) ?? 0))
@@ -217,6 +238,60 @@ function findBreaches(stories: readonly EventStory[], accepted: readonly string[
         .filter((id) => !ids.has(id))
         .map((id) => `${sink} has ${id}, which nobody asked for`),
     ];
+  }
+}
+
+/** The action that updates a row by its key, where only the newest delivery's id stays. */
+const board = 4;
+
+const testTabs = ({ sheets }: Tools) => sheets.tabs().filter((title) => title.startsWith('Test'));
+
+function addedIds(tools: Tools): string[] {
+  const rows = testTabs(tools).flatMap((tab) => tools.sheets.rows(tab));
+  return rows.map((row) => String(row['Delivery'] ?? '')).filter((id) => id !== '');
+}
+
+/** Rows whose values are not under their own headers, or with more than their own. */
+function sheetBreaches(stories: readonly EventStory[], tools: Tools): string[] {
+  const candidates = new Map(
+    stories.flatMap(({ event, deliveries }) => deliveries.map(({ id }) => [id, event.candidateId])),
+  );
+  const rows = testTabs(tools).flatMap((tab) => tools.sheets.rows(tab));
+  return rows.flatMap((row) => {
+    const { Delivery = '', Candidate = '', ...others } = row;
+    const strays = Object.values(others).filter((cell) => cell !== '' && !String(cell).startsWith('typed'));
+    const isRight = (candidates.get(String(Delivery)) ?? '') === Candidate && strays.length === 0;
+    return isRight ? [] : [`the sheet has a row ${JSON.stringify(row)}`];
+  });
+}
+
+/** Each team has one row, as the newest delivery left it. */
+function boardBreaches(stories: readonly EventStory[], tools: Tools): string[] {
+  const rows = tools.sheets.rows('Board').filter(({ Team = '' }) => Team !== '');
+  const byTeam = Map.groupBy(stories, ({ event }) => `team ${event.testId}`);
+  return [...byTeam].flatMap(([team, of]) => {
+    const newest = of.toSorted((a, b) => (a.event.id < b.event.id ? 1 : -1))[0]!;
+    const theirs = rows.filter((row) => row['Team'] === team);
+    const [row] = theirs;
+    const isRight =
+      theirs.length === 1 &&
+      row!['Last'] === newest.event.candidateId &&
+      row!['Delivery'] === newest.deliveries.find(({ action }) => action === board)?.id;
+    return isRight ? [] : [`${team}, last ${newest.event.candidateId}, is ${JSON.stringify(theirs)}`];
+  });
+}
+
+/** What deliveries tell of their rows. */
+async function notesOf(url: string, stories: readonly EventStory[]): Promise<string[]> {
+  const store = await openStore(url, { serve: false });
+  try {
+    const details = await Promise.all(stories.map(({ event }) => store.event(event.id)));
+    const attempts = details.flatMap((detail) => detail!.deliveries.flatMap(({ history }) => history));
+    return attempts.flatMap(({ outcome }) =>
+      outcome.outcome === 'delivered' && outcome.note !== undefined ? [outcome.note] : [],
+    );
+  } finally {
+    await store.close();
   }
 }
 

@@ -7,10 +7,11 @@ const { values } = parseArgs({
 const rounds = Number(values.rounds);
 const firstSeed = Number(values.seed);
 
-const totals = { kills: 0, sent: 0, accepted: 0, stored: 0, mail: 0, webhook: 0, broken: 0 };
+const totals = { kills: 0, edits: 0, sent: 0, accepted: 0, stored: 0, mail: 0, webhook: 0, broken: 0 };
 for (let seed = firstSeed; seed < firstSeed + rounds; seed += 1) {
   const report = await runRound(seed);
   totals.kills += report.kills;
+  totals.edits += report.edits;
   totals.sent += report.sent;
   totals.accepted += report.accepted;
   totals.stored += report.stored;
@@ -18,13 +19,13 @@ for (let seed = firstSeed; seed < firstSeed + rounds; seed += 1) {
   totals.webhook += report.repeats.webhook;
   const verdict = report.breaches.length === 0 ? 'kept' : 'BROKEN';
   console.log(
-    `seed ${seed}: ${verdict} · ${report.kills} kills · ${report.sent} sent · ${report.accepted} accepted · repeats: ${report.repeats.mail} mails, ${report.repeats.webhook} calls`,
+    `seed ${seed}: ${verdict} · ${report.kills} kills · ${report.edits} edits · ${report.sent} sent · ${report.accepted} accepted · repeats: ${report.repeats.mail} mails, ${report.repeats.webhook} calls`,
   );
   for (const breach of report.breaches.slice(0, 10)) console.log(`  ${breach}`);
   if (report.breaches.length > 0) totals.broken += 1;
 }
 console.log(
-  `${rounds} rounds, ${totals.kills} kills: ${totals.sent} events sent, ${totals.accepted} accepted, ${totals.stored} stored. ` +
+  `${rounds} rounds, ${totals.kills} kills, ${totals.edits} edits of the sheet: ${totals.sent} events sent, ${totals.accepted} accepted, ${totals.stored} stored. ` +
     `Slack and the sheet had each delivery exactly once in ${rounds - totals.broken} rounds; ${totals.mail} mails and ${totals.webhook} calls came again under the same id. ` +
     `${totals.broken} rounds broke the promise.`,
 );
