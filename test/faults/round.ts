@@ -154,7 +154,7 @@ store: { url: "sqlite:${folder}/connector.db" }
 admin: { port: 0 }
 sinks:
   slack: { connector: slack, token: "\${SLACK_BOT_TOKEN}", apiUrl: "${tools.slack.url}", ${fast} }
-  sheet: { connector: google-sheets, spreadsheetId: "${tools.sheets.spreadsheetId}", credentials: "\${GOOGLE_CREDENTIALS}", apiUrl: "${tools.sheets.url}", ${fast} }
+  sheet: { connector: google-sheets, spreadsheetId: "${tools.sheets.spreadsheetId}", credentials: "\${GOOGLE_CREDENTIALS}", apiUrl: "${tools.sheets.url}", ${fast.replace('timeout: 1s', 'timeout: 5s')} }
   mail: { connector: email, url: "\${SMTP_URL}", from: hiring@example.com, ${often} }
   ats: { connector: webhook, url: "${tools.http.url}", secret: "\${ATS_SECRET}", allowPrivate: true, ${often} }
 rules:
