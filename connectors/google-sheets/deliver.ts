@@ -283,6 +283,7 @@ function gridOf(plan: Plan, header: Row, rows: readonly Row[]): Grid | null {
   const isAsWritten = plan.sent.every(
     ({ id, at, row, header: by }) =>
       grid.cell(at, deliveryHeader) === id &&
+      !isMisplaced(row, at, grid) &&
       Object.keys(row).every((name) => grid.column(name) === by!.indexOf(name)),
   );
   return isAsWritten ? grid : null;

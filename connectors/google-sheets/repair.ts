@@ -58,7 +58,9 @@ export function judge(all: readonly Written[], before: Grid | null, after: Grid)
   return all.map((written) => {
     const place = places.get(written.id);
     const target = targets.get(written) ?? null;
-    if (!place || target === null) return { row: null, fixes: [], lost: [], missing: [], gone: [] };
+    if (!place || target === null) {
+      return { row: null, fixes: [], lost: [], missing: [], gone: written.before === null ? [] : gone };
+    }
     const missing = Object.keys(written.row).filter((name) => after.column(name) === -1);
     const from = displaced.get(place.row);
     const cells = target === place.row ? written.before : from === undefined ? null : before!.rows[from]!;
@@ -212,14 +214,15 @@ function putRight(
   target: number,
   { after, claimed, source }: Context,
 ): Pick<Judged, 'fixes' | 'lost'> {
-  if (target === place.row && !isAstray(written, place, after)) return { fixes: [], lost: [] };
+  const { isAstray, columns } = landing(written, place, after);
+  if (target === place.row && !isAstray) return { fixes: [], lost: [] };
   const own = Object.entries(written.row).flatMap(([name, value]) => {
     const column = after.column(name);
     return column === -1 ? [] : [{ row: target, column, value }];
   });
-  const astray = landedColumns(written, place, after).filter((column) => {
+  const astray = columns.filter((column) => {
     const isOwn = Object.hasOwn(written.row, after.header[column] ?? '');
-    return !(isOwn && claimed.has(place.row));
+    return column !== -1 && !(isOwn && claimed.has(place.row));
   });
   const displaced = astray.map((column) => {
     const name = after.header[column] ?? '';
@@ -235,40 +238,57 @@ function putRight(
 
 /** Whether the values of a row that was found by its id stand under other headers than theirs. */
 export function isMisplaced(row: SheetMessage['row'], at: number, grid: Grid): boolean {
-  return landedColumns({ row, header: null }, { row: at }, grid).length > 0;
+  return strayColumns(row, at, grid).length > 0;
 }
 
-/** Whether a row's values stand under headers that are not theirs. What people typed over them since stays. */
-function isAstray({ row, header }: Written, place: Place, after: Grid): boolean {
-  const home = after.column(deliveryHeader);
-  if (home !== -1 && place.column !== home) return true;
-  if (header === null) return isMisplaced(row, place.row, after);
-  return Object.entries(row).some(([name, value]) => {
-    const [column, landed] = [after.column(name), header?.indexOf(name) ?? -1];
-    if (value === '' || column === -1 || landed === -1 || landed === column) return false;
-    return !isSame(after.at(place.row, column), value) && isSame(after.at(place.row, landed), value);
-  });
-}
-
-/** The columns that a row was written to. Where nobody knows any more, those that show its values in a wrong place. */
-function landedColumns(
-  { row, header }: Pick<Written, 'row' | 'header'>,
-  place: Pick<Place, 'row'>,
-  after: Grid,
-): number[] {
+/**
+ * The columns that a row was written to, as they are now: they may have been moved before the write and after it. Astray
+ * are values that stand under other headers than theirs; what people typed over them since is not.
+ */
+function landing(written: Written, place: Place, after: Grid) {
+  const { row, header } = written;
   const values = Object.entries(row);
-  if (header !== null) {
-    return values
-      .map(([name, value]) => ({ column: header.indexOf(name), value }))
-      .filter(({ column, value }) => column !== -1 && isSame(after.at(place.row, column), value))
-      .map(({ column }) => column);
-  }
-  const strays = values.filter(
-    ([name, value]) => value !== '' && !isSame(after.cell(place.row, name), value),
+  const homes = values.map(([name]) => after.column(name));
+  const positions = values.map(([name]) => header?.indexOf(name) ?? -1);
+  const isTheirs = (column: number, value: Cell) => isSame(after.at(place.row, column), value);
+  const areTheirs = (columns: readonly number[]) =>
+    values.every(([, value], index) => isTheirs(columns[index]!, value));
+  const isElsewhere = positions.some(
+    (column, index) =>
+      homes[index] !== -1 &&
+      column !== homes[index] &&
+      !stoodThere(written, values[index]![1], column, after),
   );
-  return (after.rows[place.row] ?? []).flatMap((cell, column) =>
-    strays.some(([name, value]) => after.header[column] !== name && isSame(cell, value)) ? [column] : [],
+  if (header !== null && isElsewhere && areTheirs(positions)) return { isAstray: true, columns: positions };
+  if (areTheirs(homes)) return { isAstray: false, columns: homes };
+  const columns = strayColumns(row, place.row, after);
+  const home = after.column(deliveryHeader);
+  // A column that a value landed in may be deleted again; in a row of its own the value is missing then.
+  const isMissing = values.some(
+    ([, value], index) => homes[index] !== -1 && value !== '' && after.at(place.row, homes[index]!) === '',
   );
+  const isChanged = String(header) !== String(after.header);
+  const isMoved = columns.length > 0 || (isChanged && written.before === null && isMissing);
+  return { isAstray: isMoved || (home !== -1 && place.column !== home), columns };
+}
+
+/** Whether a cell had this value before. */
+function stoodThere({ before, header }: Written, value: Cell, column: number, after: Grid): boolean {
+  const cell = before === null ? '' : valueIn(before, header ?? [], after.header[column] ?? '');
+  return cell !== null && isSame(cell, value);
+}
+
+/** The columns that show a row's values where these do not belong, and are not where they do. */
+function strayColumns(row: SheetMessage['row'], at: number, grid: Grid): number[] {
+  const values = Object.entries(row).filter(([name, value]) => value !== '' && grid.column(name) !== -1);
+  const isHome = ([name, value]: [string, Cell]) => isSame(grid.cell(at, name), value);
+  const away = values.filter((one) => !isHome(one));
+  return (grid.rows[at] ?? []).flatMap((cell, column) => {
+    const name = grid.header[column] ?? '';
+    // In a column of ours whose own value is not there, any other value of ours does not belong.
+    const suspects = away.some(([own]) => own === name) ? values : away;
+    return suspects.some(([own, value]) => own !== name && isSame(cell, value)) ? [column] : [];
+  });
 }
 
 function valueIn(cells: Row | null, header: readonly string[], name: string): Cell | null {

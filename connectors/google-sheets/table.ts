@@ -313,13 +313,16 @@ function isNamed(row: SheetMessage['row'], header: readonly string[], column: nu
   return Object.hasOwn(row, name) && header.indexOf(name) === column;
 }
 
+/** Where columns were deleted before a write, some of it landed beside the header. */
+const columnsBeside = 4;
+
 /** All of a tab as it is now, whatever it is called now; null where it is gone. `width`: how wide it was. */
 export async function readWhole(
   sheet: Spreadsheet,
   { sheetId, width }: Pick<Tab, 'sheetId' | 'width'>,
   signal: AbortSignal,
 ): Promise<Answer<View | null>> {
-  let minWidth = width ?? 0;
+  let minWidth = (width ?? 0) + columnsBeside;
   for (let looks = 0; looks < maxLooks; looks += 1) {
     let tab = [...sheet.tabs.values()].find((one) => one.sheetId === sheetId);
     if (!tab) {
