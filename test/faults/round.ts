@@ -77,12 +77,12 @@ export async function runRound(seed: number): Promise<RoundReport> {
     await sending;
     const all = await drained(`sqlite:${folder}/connector.db`, jumps ? retentionMs : 0);
     const stories = all.filter(({ event }) => event.id !== past);
-    const notes = await notesOf(`sqlite:${folder}/connector.db`, person.missing().length > 0 ? stories : []);
+    const notes = await notesOf(`sqlite:${folder}/connector.db`, stories);
     const code = await connector.stop();
     const breaches = [
       ...findBreaches(stories, sender.accepted, tools),
       ...(stories.length < all.length ? [] : ['what came ten days ago was deleted']),
-      ...boardBreaches(stories, tools),
+      ...boardBreaches(stories, tools, notes),
       ...(person.missing().every(({ tab }) => tab === 'Board') && notes.some((note) => note.includes('lost'))
         ? []
         : person
@@ -266,7 +266,7 @@ function sheetBreaches(stories: readonly EventStory[], tools: Tools): string[] {
 }
 
 /** Each team has one row, as the newest delivery left it. */
-function boardBreaches(stories: readonly EventStory[], tools: Tools): string[] {
+function boardBreaches(stories: readonly EventStory[], tools: Tools, notes: readonly string[]): string[] {
   const rows = tools.sheets.rows('Board').filter(({ Team = '' }) => Team !== '');
   const byTeam = Map.groupBy(stories, ({ event }) => `team ${event.testId}`);
   return [...byTeam].flatMap(([team, of]) => {
@@ -277,7 +277,10 @@ function boardBreaches(stories: readonly EventStory[], tools: Tools): string[] {
       theirs.length === 1 &&
       row!['Last'] === newest.event.candidateId &&
       row!['Delivery'] === newest.deliveries.find(({ action }) => action === board)?.id;
-    return isRight ? [] : [`${team}, last ${newest.event.candidateId}, is ${JSON.stringify(theirs)}`];
+    const told = [...new Set(notes)].join(' | ');
+    return isRight
+      ? []
+      : [`${team}, last ${newest.event.candidateId}, is ${JSON.stringify(theirs)}; notes: ${told}`];
   });
 }
 
