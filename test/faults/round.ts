@@ -83,11 +83,7 @@ export async function runRound(seed: number): Promise<RoundReport> {
       ...findBreaches(stories, sender.accepted, tools),
       ...(stories.length < all.length ? [] : ['what came ten days ago was deleted']),
       ...boardBreaches(stories, tools, notes),
-      ...(person.missing().every(({ tab }) => tab === 'Board') && notes.some((note) => note.includes('lost'))
-        ? []
-        : person
-            .missing()
-            .map(({ tab, text }) => `somebody's "${text}" in ${tab} is gone, and no delivery says so`)),
+      ...personBreaches(person, notes),
       ...(code === 0 ? [] : [`SIGTERM gave exit code ${code}`]),
     ];
     return {
@@ -282,6 +278,13 @@ function boardBreaches(stories: readonly EventStory[], tools: Tools, notes: read
       ? []
       : [`${team}, last ${newest.event.candidateId}, is ${JSON.stringify(theirs)}; notes: ${told}`];
   });
+}
+
+/** Nothing that somebody typed is gone, but for what was written over where rows are updated, and told. */
+function personBreaches(person: SheetPerson, notes: readonly string[]): string[] {
+  const isTold = notes.some((note) => note.includes('may be lost') || note.includes('gone since'));
+  const missing = person.missing().filter(({ tab }) => tab !== 'Board' || !isTold);
+  return missing.map(({ tab, text }) => `somebody's "${text}" in ${tab} is gone, and no delivery says so`);
 }
 
 /** What deliveries tell of their rows. */
