@@ -56,18 +56,21 @@ async function searchPlace(
   { method, args }: Place,
   { deliveryId, message, firstAttemptAt, now, signal }: AttemptRequest<SlackMessage>,
 ): Promise<Finding> {
-  // A first attempt in the future means that our clock was set back.
-  const oldest = ((Math.min(firstAttemptAt, now) - clockSkewMs) / 1000).toFixed(6);
+  // A first attempt in the future means that our clock was set back. Slack is not told of the time: by a clock that is
+  // ahead of its own it would leave out the message. So the newest page is always searched.
+  const oldest = (Math.min(firstAttemptAt, now) - clockSkewMs) / 1000;
   let cursor = '';
   for (let page = 0; page < maxPages; page += 1) {
-    const paging = { oldest, limit: pageSize, include_all_metadata: true, ...(cursor && { cursor }) };
+    const paging = { limit: pageSize, include_all_metadata: true, ...(cursor && { cursor }) };
     const answer = await call<HistoryPage>(method, { ...args, ...paging }, signal);
     if (!answer.ok) return cannotAsk(answer.failure, message.channel);
     if (!answer.data.messages) return cannotAsk({ kind: 'foreign' }, message.channel);
     const posted = answer.data.messages.find((candidate) => hasDeliveryId(candidate, deliveryId));
     if (posted) return { found: receiptOf({ ...posted, channel: args.channel }) };
     cursor = answer.data.response_metadata?.next_cursor ?? '';
-    if (cursor === '') return { found: null };
+    // History comes newest first; replies come in the order of the thread, so they are searched to the end.
+    const isPast = method === 'conversations.history' && Number(answer.data.messages.at(-1)?.ts) < oldest;
+    if (cursor === '' || isPast) return { found: null };
   }
   return impossible(`${message.channel} has too many messages since the first attempt to search them all.`);
 }

@@ -303,18 +303,19 @@ describe('asking for an earlier message', () => {
     expect(await sink.find!({ ...last, firstAttemptAt: first.now })).toEqual({ found: receipt });
   });
 
-  test('does not look at what was there long before the first attempt', async () => {
-    const { sink } = await connected();
-    const request = requestFor();
-    await posted(sink, request);
+  test('does not go on to what was there long before the first attempt', async () => {
+    const { sandbox, sink } = await connected({ maxPageSize: 2 });
+    for (let index = 0; index < 6; index += 1) await posted(sink, requestFor());
+    sandbox.calls.length = 0;
     const tomorrow = Date.now() + 86_400_000;
-    expect(await sink.find!({ ...request, firstAttemptAt: tomorrow, now: tomorrow })).toEqual({
-      found: null,
-    });
+    const request = { ...requestFor(), firstAttemptAt: tomorrow, now: tomorrow };
+    expect(await sink.find!(request)).toEqual({ found: null });
+    expect(sandbox.calls).toEqual(['conversations.history']);
   });
 
   test.for([
     ['runs ten minutes ahead', { firstAttemptAt: 600_000, now: 605_000 }],
+    ['runs 400 days ahead', { firstAttemptAt: 34_560_000_000, now: 34_560_005_000 }],
     ['was a day ahead at the first attempt', { firstAttemptAt: 86_400_000, now: 5000 }],
     ['runs a day behind', { firstAttemptAt: -86_400_000, now: -86_395_000 }],
   ] as const)('finds it when the clock here %s', async ([, { firstAttemptAt, now }]) => {

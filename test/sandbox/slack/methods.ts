@@ -43,8 +43,12 @@ const byName: { readonly [name: string]: Method } = {
       (message) =>
         message.channel === channel.id && message.thread_ts === undefined && isSince(message, args),
     );
-    const { items, rest } = page(all, args, 100, workspace.maxPageSize);
-    return { messages: items.toReversed().map((message) => shown(message, args)), ...rest };
+    // Newest first. With `oldest` alone the pages begin at that end, each of them newest first:
+    // https://docs.slack.dev/reference/methods/conversations.history
+    const fromOldest = args['oldest'] !== undefined && args['latest'] === undefined;
+    const { items, rest } = page(fromOldest ? all : all.toReversed(), args, 100, workspace.maxPageSize);
+    const messages = fromOldest ? items.toReversed() : items;
+    return { messages: messages.map((message) => shown(message, args)), ...rest };
   },
 
   'conversations.replies': (workspace, args) => {
