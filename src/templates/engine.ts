@@ -100,8 +100,11 @@ const markedValue = new RegExp(`${valueStart}([^${valueEnd}]*)${valueEnd}`, 'g')
 
 const unmarked = (text: string): string => text.replaceAll(marks, '');
 
-/** Puts marks around a printed value, which tell it from the template's own text. */
-const marked = (value: string): string => (value === '' ? '' : `${valueStart}${unmarked(value)}${valueEnd}`);
+/**
+ * Puts marks around a printed value, which tell it from the template's own text. An empty value has them too: whether an
+ * output stands alone is a matter of the template, and not of what the others happen to print.
+ */
+const marked = (value: string): string => `${valueStart}${unmarked(value)}${valueEnd}`;
 
 /** Splits printed text with marks into the template's own text and the values. */
 export function outlineOf(printed: string): Outline {

@@ -66,6 +66,14 @@ describe('an address list of a mail', () => {
     expect(messageTo('{{ event.candidateId }}@example.com', candidateId)).toMatchObject({ rejected: {} });
   });
 
+  test.for(['{{ event.raw.empty }}{{ event.candidateId }}', '{{ event.raw.empty }} {{ event.candidateId }}'])(
+    'takes no value of %s for a whole entry, also where the other is empty',
+    (entry) => {
+      const made = messageTo(`desk@example.com, ${entry}`, attack, { empty: '' });
+      expect(JSON.stringify(made)).not.toContain('"evil@attacker.example"');
+    },
+  );
+
   test('goes to whom a value says that is a whole entry', () => {
     const raw = { recruiter: 'Dana <dana@example.com>, ben@example.com' };
     const to = 'ops@example.com, {{ event.raw.recruiter }};{{ test.owner }}';
