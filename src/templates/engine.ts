@@ -180,11 +180,19 @@ const keepingMarkup = (name: string): Filter =>
     return new Markup(textOf(builtIn(name).call(this, value.marked, ...args)));
   };
 
-/** LiquidJS counts the requested length as used, however short the text is. */
+/**
+ * LiquidJS counts the requested length as used, however short the text is, and reads a begin that is text anew for each
+ * character.
+ */
 const slice: Filter = function (value, begin, length = 1) {
   const plain: unknown = toValue(value);
   const maxLength = Array.isArray(plain) ? plain.length : textOf(plain).length;
-  return builtIn('slice').call(this, plain, begin, Math.min(Number(toValue(length)), maxLength));
+  return builtIn('slice').call(
+    this,
+    plain,
+    Number(toValue(begin)),
+    Math.min(Number(toValue(length)), maxLength),
+  );
 };
 
 /** Escapes the lines here, because the `<br />` between them must not be escaped. */

@@ -199,6 +199,16 @@ describe('templates that fail for an event', () => {
 });
 
 /** What a stranger sends may be 64 KB: a list of thousands, a map with as many keys. */
+describe('what an event gives a filter to work with', () => {
+  const digits = '1'.repeat(62_000);
+
+  it('is not read anew for each character', () => {
+    expect(fault('{{ event.raw.title | slice: event.raw.from }}', { title: digits, from: digits })).toEqual({
+      fields: { text: '' },
+    });
+  });
+});
+
 describe('templates that go through long lists again and again', () => {
   const list = Array.from({ length: 6000 }, (_, index) => `v${index}`);
   const raw = { list, map: Object.fromEntries(list.map((key) => [key, 1])), text: 'x'.repeat(60_000) };
