@@ -13,19 +13,19 @@ export interface LogOptions {
 
 export interface Log {
   readonly log: Logger;
-  /** How many lines stdout did not take. */
+  /** How many lines stdout did not accept. */
   dropped(): number;
-  /** Resolves when all lines are out, or when stdout has not taken them for so long. */
+  /** Resolves when all lines are written, or after `withinMs`. */
   end(withinMs: number): Promise<void>;
 }
 
-/** The process's logger, to stdout. Every line passes the mask, so a secret cannot get out whoever logs it, and what nobody sees is shown. */
+/** The process's logger, to stdout. Secrets are masked in every finished line, and invisible characters are shown. */
 export async function createLogger(options: LogOptions): Promise<Log> {
   const { level, mask } = options;
   const show = options.format === 'pretty' ? printableJson : visibleJson;
   const format = options.format === 'pretty' ? await prettyLine() : (line: string) => line;
   const lines = new Lines(stdoutPrinter(), (dropped) =>
-    log.warn({ dropped }, 'stdout did not take all lines of the log'),
+    log.warn({ dropped }, 'stdout did not accept all lines of the log'),
   );
   const destination: DestinationStream = { write: (line) => lines.add(format(line)) };
   const settings = {
@@ -33,15 +33,15 @@ export async function createLogger(options: LogOptions): Promise<Log> {
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
-    serializers: { err: faultOf },
+    serializers: { err: serializeError },
     hooks: { streamWrite: (line: string) => show(mask(line)) },
   };
   const log: Logger = pino(settings, destination);
   return { log, dropped: () => lines.dropped, end: (withinMs) => lines.end(withinMs) };
 }
 
-/** What is expected to go wrong now and then is said in its own words; a stack is for bugs. */
-function faultOf(error: unknown): unknown {
+/** Expected failures are logged without a stack; a stack is for bugs. */
+function serializeError(error: unknown): unknown {
   if (error instanceof ConfigError) {
     const problems = error.problems.map(({ line, column, message }) => ({ line, column, message }));
     return { type: error.name, file: error.file, problems };
@@ -57,34 +57,36 @@ async function prettyLine(): Promise<(line: string) => string> {
 }
 
 interface Printer {
-  /** Must not wait for whoever reads: what cannot be written now is written later, and `done` called then. */
+  /** Must not block: what cannot be written now is written later, and `done` is called then. */
   print(text: string, done: (error?: Error | null) => void): void;
-  /** As much as goes at once, while the process ends. */
+  /** Writes what it can at once, while the process exits. */
   printLast(text: string): void;
 }
 
-/** Lines are written some at a time: a write for each would cost a tenth of what accepting an event does. */
+/** Lines are written in batches: one write a line would cost a tenth of accepting an event. */
 const writeAtLength = 4096;
 const writeAtLatestMs = 100;
-/** What may wait for a stdout that is slow or full, in characters; as much again may be on its way. */
+/** In characters, for a stdout that is slow or full. As much again may be in a write. */
 const maxWaiting = 1024 * 1024;
 
-/** The lines on their way to stdout. Nobody waits for them: what finds no room, or no reader, is dropped and counted. */
+/**
+ * Buffers lines on their way to stdout. Nothing waits for them: lines without room or reader are dropped and counted.
+ */
 class Lines {
   dropped = 0;
-  #told = 0;
+  #reported = 0;
   #waiting = '';
   #waitingLines = 0;
   #isWriting = false;
   #timer: NodeJS.Timeout | undefined;
   #whenOut: (() => void) | null = null;
   readonly #printer: Printer;
-  readonly #tell: (dropped: number) => void;
+  readonly #report: (dropped: number) => void;
   readonly #atExit = () => this.#printer.printLast(this.#waiting);
 
-  constructor(printer: Printer, tell: (dropped: number) => void) {
+  constructor(printer: Printer, report: (dropped: number) => void) {
     this.#printer = printer;
-    this.#tell = tell;
+    this.#report = report;
     process.on('exit', this.#atExit);
   }
 
@@ -125,16 +127,16 @@ class Lines {
   #wrote(lines: number, error?: Error | null): void {
     this.#isWriting = false;
     if (error) this.dropped += lines;
-    else this.#tellDropped();
+    else this.#reportDropped();
     if (this.#waiting === '') this.#whenOut?.();
     else this.#write();
   }
 
-  /** Only once it is taken again, or it would be dropped, too. */
-  #tellDropped(): void {
-    const dropped = this.dropped - this.#told;
-    this.#told = this.dropped;
-    if (dropped > 0) this.#tell(dropped);
+  /** Only after a successful write; otherwise the report would be dropped, too. */
+  #reportDropped(): void {
+    const dropped = this.dropped - this.#reported;
+    this.#reported = this.dropped;
+    if (dropped > 0) this.#report(dropped);
   }
 }
 
@@ -146,7 +148,7 @@ function stdoutPrinter(): Printer {
   return isFile ? filePrinter : streamPrinter();
 }
 
-/** Node writes to files while all else waits; here the disk may take its time. */
+/** Node's own stdout writes to files synchronously, and a slow disk would block the process. */
 const filePrinter: Printer = {
   print(text, done) {
     const writeRest = (bytes: Buffer): void =>
@@ -160,17 +162,17 @@ const filePrinter: Printer = {
     try {
       if (text !== '') writeSync(fd, text);
     } catch {
-      // Nobody is left to hear of it.
+      // The process exits; nobody can be told.
     }
   },
 };
 
-/** For pipes, sockets and terminals. Node waits for a terminal that takes nothing, as after Ctrl-S, unless it is told not to. */
+/** For pipes, sockets and terminals. By default, Node blocks on a terminal that is stopped with Ctrl-S. */
 function streamPrinter(): Printer {
   const { stdout } = process;
   const { _handle: handle } = stdout as { _handle?: { setBlocking?(blocking: boolean): void } };
   handle?.setBlocking?.(false);
-  // Each write is told of its own error; one that nobody listens to would end the process.
+  // Each write gets its own error. An unhandled 'error' event would end the process.
   if (stdout.listenerCount('error') === 0) stdout.on('error', () => {});
   return {
     print: (text, done) => void stdout.write(text, done),

@@ -12,8 +12,8 @@ process.exitCode = await run(process.argv.slice(2), {
 });
 
 const fault: NodeJS.ErrnoException | null = stdout.fault();
-// Whoever reads us may have seen enough, as with `events | head`. What a file does not take is missing from it.
+// A reader may stop early, as with `events | head`. But a file that cannot be written is incomplete.
 if (fault !== null && !['EPIPE', 'EIO'].includes(fault.code ?? '')) {
-  process.stderr.write(`candidate-connector: not all could be printed: ${fault.message}\n`);
+  process.stderr.write(`candidate-connector: not all output could be written: ${fault.message}\n`);
   process.exitCode = exit.problems;
 }

@@ -10,32 +10,32 @@ import { wholeFileError } from './config/problems.ts';
 import type { ReadinessPart } from './http/health.ts';
 import type { ReloadAnswer, ReloadQuestion } from './reload-worker.ts';
 import { Secret } from './support/secret.ts';
-import { runBesides } from './support/steps.ts';
+import { runInSlices } from './support/steps.ts';
 
 export interface WatchOptions {
-  /** The mark of what the config in force was made of: the file may have changed since. */
+  /** The mark of the text that the config in force was read from. The file may have changed since. */
   readonly inForce: string;
   readonly load: (text: string, signal: AbortSignal) => Promise<Config>;
   readonly onLoaded: (config: Config) => void | Promise<void>;
   /**
-   * Given what `load` or `onLoaded` threw: a ConfigError as a rule. The old config stays in force. What fails in the
-   * same way when it is tried again by itself is not told again.
+   * Called with what `load` or `onLoaded` threw, usually a ConfigError. The old config stays in force. If an automatic
+   * retry fails in the same way, it is not called again.
    */
   readonly onFailed: (error: Error) => void;
   /** How long a change may take to settle; editors and mounts write in several steps. */
   readonly settleMs?: number;
-  /** How often the file is looked at besides; see watchConfig. */
+  /** How often the file is polled as well; see watchConfig. */
   readonly pollMs?: number;
-  /** After how long a failure that may pass is tried again first; then after twice that, and so on. */
+  /** The delay before the first retry of a failure that may pass. It doubles each time. */
   readonly retryMs?: number;
 }
 
 const longestRetryMs = 300_000;
 
 /**
- * Loads the config again when its file changes or on SIGHUP. The file's folder is watched, because editors and
- * Kubernetes put another file in its place. Some mounts tell of no change at all (a single file mounted into a
- * container, network drives), so the file is also looked at every few seconds.
+ * Loads the config again when its file changes, or on SIGHUP. The folder is watched, because editors and Kubernetes
+ * replace the file. Some mounts report no changes (a single file mounted into a container, network drives), so the file
+ * is also polled every few seconds.
  */
 export function watchConfig(file: string, options: WatchOptions): { close(): void } {
   const reloader = new Reloader(file, options);
@@ -56,7 +56,7 @@ export function watchConfig(file: string, options: WatchOptions): { close(): voi
   };
 }
 
-/** A folder that cannot be watched (no more watches, say) is no reason to stop: looking at the file goes on. */
+/** Null if the folder cannot be watched, as when the system has no more watches. Polling goes on. */
 function watchFolder(folder: string, changed: () => void): FSWatcher | null {
   try {
     const watcher = watch(folder, { persistent: false }, changed);
@@ -67,18 +67,18 @@ function watchFolder(folder: string, changed: () => void): FSWatcher | null {
   }
 }
 
-/** Reloads one at a time; what changes meanwhile is loaded afterwards. */
+/** Reloads one at a time; changes in the meantime are loaded afterwards. */
 class Reloader {
   readonly #file: string;
   readonly #options: WatchOptions;
   readonly #closing = new AbortController();
-  /** Of what was read last. */
+  /** The mark of the last read. */
   #mark: string;
   #settling: NodeJS.Timeout | null = null;
   #retrying: NodeJS.Timeout | null = null;
   #retries = 0;
-  /** What was told last, until something is loaded. */
-  #told: string | null = null;
+  /** The last failure reported, until a load succeeds. */
+  #reported: string | null = null;
   #last: Promise<void> = Promise.resolve();
 
   constructor(file: string, options: WatchOptions) {
@@ -87,7 +87,7 @@ class Reloader {
     this.#mark = options.inForce;
   }
 
-  /** Something in the folder changed; often it was another file. The first change starts the clock, others wait with it. */
+  /** Something in the folder changed, often another file. The first change starts the timer, later ones share it. */
   changed(): void {
     this.#settling ??= setTimeout(() => {
       this.#settling = null;
@@ -116,7 +116,7 @@ class Reloader {
   async #run(read: ReadText): Promise<void> {
     this.#endRetrying();
     this.#retries = 0;
-    this.#told = null;
+    this.#reported = null;
     await this.#try(read);
   }
 
@@ -125,16 +125,16 @@ class Reloader {
     try {
       const config = await this.#options.load(textOf(read, this.#file), this.#closing.signal);
       if (!this.#isClosed) await this.#options.onLoaded(config);
-      this.#told = null;
+      this.#reported = null;
     } catch (error) {
       if (!this.#isClosed) this.#failed(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
-  /** What is wrong with the text itself stays wrong until it changes. */
+  /** A fault in the text itself is not retried: it stays until the text changes. */
   #failed(error: Error): void {
-    if (error.message !== this.#told) this.#options.onFailed(error);
-    this.#told = error.message;
+    if (error.message !== this.#reported) this.#options.onFailed(error);
+    this.#reported = error.message;
     if (error instanceof ConfigError && !error.mayPass) return;
     const delayMs = Math.min((this.#options.retryMs ?? 1000) * 2 ** this.#retries, longestRetryMs);
     this.#retries += 1;
@@ -151,7 +151,7 @@ class Reloader {
   }
 }
 
-/** Tells two readings of a file apart without keeping the text. */
+/** Compares two reads of a file without keeping the text. */
 export function markOf(read: ReadText): string {
   return 'text' in read ? hash('sha256', read.text) : read.fault;
 }
@@ -164,12 +164,12 @@ export interface ReloadOptions extends Pick<LoadOptions, 'env' | 'connectors'> {
   readonly signal?: AbortSignal;
 }
 
-/** For the other thread's memory: a service of 512 MB goes on beside it. */
+/** Of the other thread's memory: a service with 512 MB has to go on beside it. */
 const mostHeapMb = 256;
 
 /**
- * A config's text, checked in a thread of its own, which may take long, and only then compiled in this one, bit by
- * bit, for a process that has others to answer meanwhile. Throws a ConfigError.
+ * Checks a config's text in a thread of its own, which may take long. Then compiles it in this thread in slices, so
+ * that requests are answered meanwhile. Throws a ConfigError.
  */
 export async function reloadConfig(text: string, file: string, options: ReloadOptions): Promise<Config> {
   const answer = await ask({ text, file, env: { ...options.env } }, options);
@@ -177,7 +177,7 @@ export async function reloadConfig(text: string, file: string, options: ReloadOp
   const { value, secretFiles, warnings } = answer;
   const { env, connectors } = options;
   const steps = composeChecked(JSON.parse(value), { env, connectors, readFile: readFrom(secretFiles) });
-  return toConfig(file, await runBesides(steps), warnings);
+  return toConfig(file, await runInSlices(steps), warnings);
 }
 
 async function ask(
@@ -216,20 +216,20 @@ function memoryError(error: Error, file: string): Error | null {
 }
 
 /**
- * What a process cannot change while it runs, and what goes with it: while a port stays open, so does what protects it,
- * and a retention that was meant for another store deletes nothing in this one.
+ * Keys that wait for a restart, and the keys that wait with them: while a port stays open, so does what protects it,
+ * and a retention meant for another store must delete nothing in this one.
  */
-const lasting = [
+const restartKeys = [
   {
     keys: ['receiver.host', 'receiver.port'],
-    along: ['receiver.allowFrom', 'receiver.trustProxy', 'receiver.token'],
+    dependents: ['receiver.allowFrom', 'receiver.trustProxy', 'receiver.token'],
   },
-  { keys: ['admin.host', 'admin.port'], along: ['admin.password'] },
-  { keys: ['store.url'], along: ['store.retentionMs', 'idempotency.windowMs'] },
-  { keys: ['log.format'], along: [] },
+  { keys: ['admin.host', 'admin.port'], dependents: ['admin.password'] },
+  { keys: ['store.url'], dependents: ['store.retentionMs', 'idempotency.windowMs'] },
+  { keys: ['log.format'], dependents: [] },
 ];
 
-/** The config in force, and whether the file has since been changed for the worse. */
+/** The config in force, and whether the last reload failed. */
 export class LiveConfig {
   #config: Config;
   #waiting: readonly string[] = [];
@@ -243,7 +243,7 @@ export class LiveConfig {
     return this.#config;
   }
 
-  /** The keys of the file that take effect at the next start only. */
+  /** The changed keys that take effect at the next start. */
   get waiting(): readonly string[] {
     return this.#waiting;
   }
@@ -259,7 +259,7 @@ export class LiveConfig {
     this.#reloadFailed = true;
   }
 
-  /** Ready also with the old config; what is wrong with the new one is in the log, since this is public. */
+  /** Ready also with the old config. This is public, so only the log says what is wrong with the new one. */
   readiness(): ReadinessPart {
     const part = { part: 'config', ok: true };
     if (this.#reloadFailed)
@@ -269,12 +269,12 @@ export class LiveConfig {
   }
 }
 
-/** The keys that differ and stay as they are. */
+/** The changed keys that keep their old values. */
 function keptKeys(next: Config, current: Config): string[] {
   const differs = (name: string): boolean => comparable(next, name) !== comparable(current, name);
-  return lasting
+  return restartKeys
     .filter(({ keys }) => keys.some(differs))
-    .flatMap(({ keys, along }) => [...keys, ...along].filter(differs));
+    .flatMap(({ keys, dependents }) => [...keys, ...dependents].filter(differs));
 }
 
 function withKept(next: Config, current: Config, kept: readonly string[]): Config {
@@ -286,7 +286,7 @@ function withKept(next: Config, current: Config, kept: readonly string[]): Confi
       [key]: valueOf(current, name),
     };
   }
-  // What stays in force stays secret, though the new file knows nothing of it.
+  // Old values that stay in force stay masked; the new file does not have them.
   const mask = masker([...findSecrets(sections)].map(({ value }) => value));
   return Object.freeze({ ...next, ...sections, mask: (text: string) => mask(next.mask(text)) });
 }

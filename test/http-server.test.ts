@@ -156,7 +156,7 @@ describe('strangers', () => {
     commit.resolve();
     expect([(await first?.answer())?.status, (await second?.answer())?.status]).toEqual([202, 202]);
     expect(receiver.lines).toContainEqual(
-      expect.objectContaining({ level: 'warn', msg: expect.stringContaining('all places for connections') }),
+      expect.objectContaining({ level: 'warn', msg: expect.stringContaining('the limit of connections') }),
     );
   });
 });

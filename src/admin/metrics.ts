@@ -21,8 +21,8 @@ export interface Metrics {
 }
 
 /**
- * `counts` is called at each scrape; if it fails, the scrape has no deliveries by state. `linesDropped`: lines of the log
- * that were dropped since the start.
+ * `counts` is called at each scrape; if it fails, the scrape has no deliveries by state. `linesDropped`: lines of the
+ * log that were dropped since the start.
  */
 export function createMetrics(
   counts: () => Promise<readonly SinkCount[]>,

@@ -1,6 +1,6 @@
 import type { Json } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
-import { runBesides } from '../support/steps.ts';
+import { runInSlices } from '../support/steps.ts';
 import { pathText } from './faults.ts';
 import type { LoadOptions } from './load.ts';
 import { lateMasker } from './mask.ts';
@@ -93,7 +93,7 @@ export async function compilePlan(
   const whole = ofPart();
   const secrets = lateMasker();
   const reading = { ...whole, ofPart, mask: secrets.mask, connectors: options.connectors };
-  const { unusable, ...plan } = await runBesides(buildingPlan(source as PlanSource, reading));
+  const { unusable, ...plan } = await runInSlices(buildingPlan(source as PlanSource, reading));
   values.keepNamed(source);
   secrets.learn(values.secretsAmong([]));
   const deciding = [unusable?.deciding, whole.why()]

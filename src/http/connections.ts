@@ -3,31 +3,30 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 export interface ConnectionsOptions {
-  /** The most at a time. */
   readonly most: number;
-  /** Whether requests from an address may matter. Those of all others make room first. Left out where none matters more. */
+  /** Connections of other addresses are closed first. Absent: all are equal. */
   readonly isWelcome?: (address: string) => boolean;
 }
 
 export interface Connection {
-  /** Answers that its peer has not got whole. Pipelined requests make it more than one. */
+  /** Answers not yet sent completely; more than one if requests are pipelined. */
   unfinished: number;
-  /** The last of them to come. They end in order. */
+  /** The newest of them. They end in order. */
   newest: ServerResponse | null;
-  /** No further request on it is served. */
+  /** No further request is served on it. */
   ending: boolean;
 }
 
 /**
- * The open connections of a server, never more than so many. Where there is no place left, the one that has been idle
- * longest makes room; strangers, who hold half of the places at most, do so before those who are welcome.
+ * The open connections of a server, at most `most`. When the limit is reached, the one that has been idle longest is
+ * closed. Strangers (all that are not welcome) get at most half of the places, and are closed first.
  */
 export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #open = new Map<Socket, Connection>();
-  /** Those without an unfinished answer, and since when (ms, monotonic). The longest idle comes first. */
+  /** Those without an unfinished answer, and since when (ms, monotonic). The longest idle is first. */
   readonly #idle = new Map<Socket, number>();
-  /** The oldest comes first. */
+  /** The oldest is first. */
   readonly #strangers = new Set<Socket>();
 
   constructor(options: ConnectionsOptions) {
@@ -38,7 +37,7 @@ export class Connections {
     return this.#open.size;
   }
 
-  /** Takes a new connection, and closes another one, or this one, if there is no place. Returns whether it had to. */
+  /** Adds a new connection. If there is no place, closes another one, or this one. Returns whether it had to. */
   add(socket: Socket): boolean {
     const isStranger = this.#isStranger(socket);
     const crowded = this.#isCrowded(isStranger);
@@ -66,8 +65,8 @@ export class Connections {
     });
   }
 
-  /** Counts the time of those that are idle from now on; returns a question: whether all of them have had a request, or are gone. */
-  forgetIdleTime(): () => boolean {
+  /** Restarts the time of all idle ones. The result says whether each has had a request since, or is gone. */
+  restartIdleTime(): () => boolean {
     const now = performance.now();
     for (const socket of this.#idle.keys()) this.#idle.set(socket, now);
     return () => (this.#idle.values().next().value ?? Infinity) > now;
@@ -78,7 +77,7 @@ export class Connections {
     for (const [socket, since] of this.#idle) if (since <= until) socket.destroy();
   }
 
-  /** Closes some of those that are idle, where the system has no room for more. */
+  /** Closes some idle ones, when the system allows no more. */
   closeSomeIdle(): void {
     const some = Math.ceil(this.#idle.size / 4);
     for (const socket of [...this.#idle.keys()].slice(0, some)) socket.destroy();
@@ -88,7 +87,7 @@ export class Connections {
     try {
       return !this.#options.isWelcome?.(socket.remoteAddress ?? '');
     } catch {
-      // A bug in there is met again where the request is answered. Here it would end the process.
+      // A bug in there shows again when the request is answered. Thrown here, it would end the process.
       return true;
     }
   }
@@ -106,8 +105,8 @@ export class Connections {
   #makeRoom(newcomer: Socket, isStranger: boolean): Socket {
     const idleStranger = this.#idle.keys().find((socket) => this.#strangers.has(socket));
     if (idleStranger) return this.#remove(idleStranger);
-    const isTheirFault = isStranger && this.#strangers.size >= this.#placesForStrangers;
-    const idle = isTheirFault ? undefined : this.#idle.keys().next().value;
+    const strangersAreFull = isStranger && this.#strangers.size >= this.#placesForStrangers;
+    const idle = strangersAreFull ? undefined : this.#idle.keys().next().value;
     const [oldest] = this.#strangers;
     const leaving = idle ?? oldest;
     return leaving ? this.#remove(leaving) : newcomer;
@@ -122,15 +121,15 @@ export class Connections {
 }
 
 /** What the rest of the process needs: the store, the log, sinks, a reload. */
-const otherFiles = 48;
+const filesForOthers = 48;
 const leastPlaces = 16;
 
 /** How many connections the system lets the process have, all its servers together. */
 export function possibleConnections(): number {
-  return Math.max(leastPlaces, openFilesLimit() - otherFiles);
+  return Math.max(leastPlaces, openFilesLimit() - filesForOthers);
 }
 
-/** Infinity where the system does not say: then Node has raised it as far as it goes. */
+/** Infinity where the system does not say: there Node has raised the limit as far as possible. */
 function openFilesLimit(): number {
   try {
     const limits = readFileSync('/proc/self/limits', 'utf8');

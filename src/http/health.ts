@@ -1,6 +1,6 @@
 import { Router } from 'express';
 
-/** One part of what has to work before requests can be served. */
+/** One thing that has to work before requests can be served. */
 export interface ReadinessPart {
   readonly part: string;
   readonly ok: boolean;
@@ -10,7 +10,7 @@ export interface ReadinessPart {
 
 export type Readiness = () => Promise<readonly ReadinessPart[]>;
 
-/** `/healthz`: the process lives. `/readyz`: it can do its work; 503 with the failing part if not. */
+/** `/healthz`: the process runs. `/readyz`: it can do its work; 503 with the failing part if not. */
 export function health(readiness: Readiness): Router {
   const router = Router();
   const ask = shared(readiness);
@@ -28,8 +28,8 @@ export function health(readiness: Readiness): Router {
 const sharedForMs = 1000;
 
 /**
- * Anyone may ask as often as they like, and to find out writes to the disk. So one answer is for all who ask until a second
- * after it was found; failing to find out is an answer, too.
+ * Anyone may ask as often as they like, and each check writes to the disk. So one answer serves all who ask until a
+ * second after it was found. A failed check is an answer, too.
  */
 function shared(readiness: Readiness): Readiness {
   let answer: ReturnType<Readiness> | null = null;
@@ -38,7 +38,7 @@ function shared(readiness: Readiness): Readiness {
     if (answer !== null && performance.now() < goodUntil) return answer;
     goodUntil = Infinity;
     answer = readiness()
-      .catch(() => [{ part: 'readiness', ok: false, detail: 'It could not be found out.' }])
+      .catch(() => [{ part: 'readiness', ok: false, detail: 'It could not be checked.' }])
       .finally(() => {
         goodUntil = performance.now() + sharedForMs;
       });

@@ -7,7 +7,7 @@ export interface Fault {
   readonly detail: string;
 }
 
-/** Why a request is not served, as its sender is told: no stack, no path, no version. */
+/** Why a request is not served. Sent to the client: no stack, no path, no version. */
 export interface Refusal {
   readonly status: number;
   readonly detail: string;
@@ -22,13 +22,13 @@ export function faultLines(faults: readonly Fault[]): string[] {
 
 const contentType = 'application/problem+json';
 
-/** Answers with an error as RFC 9457 has it. */
+/** Answers with an error as in RFC 9457. */
 export function answerProblem(res: ServerResponse, refusal: Refusal): void {
   const text = writeProblemHead(res, refusal);
   res.end(text);
 }
 
-/** Writes the head alone; returns the body that has to follow. */
+/** Writes only the head; returns the body that has to follow. */
 function writeProblemHead(res: ServerResponse, refusal: Refusal): string {
   const text = problemText(refusal);
   const content = { 'content-type': contentType, 'content-length': Buffer.byteLength(text) };
@@ -69,12 +69,12 @@ function titleOf(status: number): string {
 }
 
 /**
- * Ends connections on which more may still arrive. Closing at once would reset them under it, and a reset can take the
- * answer along. So the answer goes out whole, and for this long what arrives is read and let go.
+ * How long a connection is read on after its last answer. More of the request may still arrive; closing at once would
+ * reset the connection, and a reset can destroy the answer.
  */
 const lingerMs = 2_000;
 
-/** Answers a request whose body is not whole, and ends its connection. */
+/** Answers a request whose body is incomplete, and closes its connection. */
 export function hangUp(req: IncomingMessage, res: ServerResponse, refusal: Refusal): void {
   const headers = { ...refusal.headers, connection: 'close' };
   res.write(writeProblemHead(res, { ...refusal, headers }));
@@ -86,7 +86,7 @@ export function hangUp(req: IncomingMessage, res: ServerResponse, refusal: Refus
   req.resume();
 }
 
-/** Ends a connection on which no further request can be read, with an answer where one is due. */
+/** Closes a connection on which no further request can be read, with an answer if one is due. */
 export function hangUpSocket(socket: Duplex, refusal?: Refusal): void {
   socket.on('error', () => {});
   socket.end(refusal && rawProblem(refusal));

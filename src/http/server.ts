@@ -11,20 +11,20 @@ export interface HttpServerOptions {
   readonly log: Pick<Logger, 'warn'>;
   /** For the head of a request. */
   readonly timeoutMs?: number;
-  /** How long a connection may stand still under an unfinished answer: who does not read it gets no other. */
+  /** How long a connection may make no progress while an answer is unfinished. */
   readonly stillMs?: number;
-  /** How long a connection may take for a request once the server retires. */
+  /** How long an idle connection may stay open once the server retires. */
   readonly patienceMs?: number;
 }
 
 export interface Places extends ConnectionsOptions {
-  /** Of all connections that the system lets the process have. */
+  /** The part of all connections that the system lets the process have. */
   readonly share: number;
 }
 
-/** The unfinished answers of a connection. More than a few are asked for by nobody who means to read them. */
+/** Of one connection. A client that pipelines more does not mean to read the answers. */
 const maxUnfinished = 64;
-/** Behind proxies that keep connections open for a minute, so that it is not us who closes one under a request. */
+/** Longer than the minute of most proxies: if we closed first, a request under way could be lost. */
 const keepAliveTimeoutMs = 75_000;
 /** As long as the testing service waits. */
 const defaultStillMs = 30_000;
@@ -32,9 +32,9 @@ const sweepEveryMs = 20;
 const warnEveryMs = 60_000;
 
 /**
- * An HTTP server that anyone may connect to: what a connection can hold is bounded, and so are the connections. Each answer has
- * one form, those to what is no request included. It leaves without losing a request: it retires first, goes on
- * serving, and closes its port last.
+ * An HTTP server that anyone may connect to. The number of connections is bounded, and so is what one can hold. All
+ * errors have one form, also those for what is not a valid request. It stops without losing a request: it retires
+ * first, goes on serving, and closes its port last.
  */
 export class HttpServer extends Server {
   readonly #listener: RequestListener;
@@ -48,11 +48,11 @@ export class HttpServer extends Server {
     const { timeoutMs = 10_000, stillMs = defaultStillMs, patienceMs = 1000 } = options;
     super({
       headersTimeout: timeoutMs,
-      // Ends a body that is only read to be let go; one that is wanted has run out of time before.
+      // Ends a body that is read only to be dropped. A wanted one runs into its own time-out before.
       requestTimeout: 2 * timeoutMs + 30_000,
       connectionsCheckingInterval: Math.min(500, timeoutMs),
       keepAliveTimeout: keepAliveTimeoutMs,
-      // Asked for below: Node's own answer has another form than all the others.
+      // Checked below: Node's own answer would have another form.
       requireHostHeader: false,
     });
     this.timeout = stillMs;
@@ -61,19 +61,19 @@ export class HttpServer extends Server {
     this.#patienceMs = patienceMs;
     const most = Math.min(places.most, Math.floor(places.share * possibleConnections()));
     this.#connections = new Connections({ ...places, most });
-    this.#listenToIt();
+    this.#addListeners();
   }
 
   /**
-   * From now on each answer is the last one on its connection, and a connection that brings no request is closed before
-   * long. New connections are still taken. Resolves when those that are open now had their time for a request.
+   * From now on each answer is the last one on its connection, and idle connections are closed soon. New connections
+   * are still accepted. Resolves when all that are open now have had time for a request.
    */
   retire(): Promise<void> {
     this.#retiring ??= this.#retire();
     return this.#retiring;
   }
 
-  /** Closes the port, lets the requests under way end, and closes what is still open after `timeoutMs`. */
+  /** Closes the port, lets the requests under way finish, and closes what is still open after `timeoutMs`. */
   async stop(timeoutMs: number): Promise<void> {
     void this.retire();
     const closed = new Promise((resolve) => {
@@ -84,39 +84,39 @@ export class HttpServer extends Server {
     clearTimeout(forced);
   }
 
-  /** Node asks for it when the port closes. A sender that has just connected would lose its request to Node's own. */
+  /** Node calls it when the port closes. Its own version would also close a connection that has just been opened. */
   override closeIdleConnections(): void {
     this.#connections.closeIdle(this.#patienceMs);
   }
 
   async #retire(): Promise<void> {
-    const allHadTheirTime = this.#connections.forgetIdleTime();
+    const allHadTime = this.#connections.restartIdleTime();
     const sweep = setInterval(() => this.closeIdleConnections(), sweepEveryMs);
     this.once('close', () => clearInterval(sweep));
-    while (!allHadTheirTime()) await delay(sweepEveryMs);
+    while (!allHadTime()) await delay(sweepEveryMs);
   }
 
-  #listenToIt(): void {
+  #addListeners(): void {
     this.on('connection', (socket: Socket) => {
       if (this.#connections.add(socket))
-        this.#warn('all places for connections are taken: the longest idle make room');
+        this.#warn('the limit of connections is reached: the longest idle ones are closed');
     });
     this.on('error', () => {
       if (!this.listening) return;
       this.#connections.closeSomeIdle();
       this.#warn(
-        'a connection cannot be taken, most likely for want of open files: some that are idle make room',
+        'a connection cannot be accepted, most likely for lack of open files: some idle ones are closed',
       );
     });
     const serve = (req: IncomingMessage, res: ServerResponse) => this.#serve(req, res);
     this.on('request', serve);
-    // A body is asked for where it is read; one that is refused before then need not be sent.
+    // The body is asked for where it is read. If the request is refused before, it need not be sent.
     this.on('checkContinue', serve);
     // Any other expectation may be ignored (RFC 9110, 10.1.1), and an event is worth more than a 417.
     this.on('checkExpectation', serve);
-    this.on('clientError', (error, socket) => this.#end(socket, refusalFor(error)));
+    this.on('clientError', (error, socket) => this.#refuse(socket, refusalFor(error)));
     // Node leaves CONNECT without any answer.
-    this.on('connect', (_req, socket) => this.#end(socket, nothingHere));
+    this.on('connect', (_req, socket) => this.#refuse(socket, nothingHere));
   }
 
   #serve(req: IncomingMessage, res: ServerResponse): void {
@@ -124,15 +124,15 @@ export class HttpServer extends Server {
     if (!connection || connection.ending) return;
     this.#connections.began(req.socket, connection, res);
     if (this.#retiring) res.setHeader('connection', 'close');
-    if (connection.unfinished === maxUnfinished && !this.#endsWith(res, connection)) return;
+    if (connection.unfinished === maxUnfinished && !this.#makeLast(res, connection)) return;
     const fault = hostFault(req);
     if (fault) return answerProblem(res, { status: 400, detail: fault, headers: { connection: 'close' } });
     req.url = originForm(req.url ?? '/');
     this.#listener(req, res);
   }
 
-  /** The answer becomes the connection's last. Returns false where those before it are not read: it is ended at once. */
-  #endsWith(res: ServerResponse, connection: Connection): boolean {
+  /** Makes the answer the connection's last. Returns false if earlier answers are not being read: then it is closed. */
+  #makeLast(res: ServerResponse, connection: Connection): boolean {
     const { socket } = res.req;
     connection.ending = true;
     res.setHeader('connection', 'close');
@@ -143,10 +143,10 @@ export class HttpServer extends Server {
   }
 
   /**
-   * Answers what Node could not read as a request, in the form of every other error. Node's default would answer over a
-   * request before it on the same connection that still waits for its commit, and so call an accepted event refused.
+   * Answers what Node could not parse, in the form of all other errors. Node's default would answer before an earlier
+   * request on the connection that still waits for its commit, and so report an accepted event as refused.
    */
-  #end(socket: Duplex, refusal: Refusal): void {
+  #refuse(socket: Duplex, refusal: Refusal): void {
     const connection = this.#connections.of(socket as Socket);
     if (!connection || connection.ending) return;
     connection.ending = true;
@@ -165,8 +165,8 @@ export class HttpServer extends Server {
 }
 
 /**
- * Node reads 64 KB at a time and makes requests of all of it, thousands perhaps, before anything can be done about one. The only
- * way to stop it midway is not documented, so a test holds that it works.
+ * Node reads 64 KB at a time and parses all requests in it, perhaps thousands, before the first can be handled. The
+ * only way to stop it midway is not documented; a test checks that it works.
  */
 function parseNoFurther(socket: Socket & { readonly parser?: { onIncoming?: () => number } | null }): void {
   const skipAll = 2;
@@ -190,7 +190,7 @@ function refusalFor({ code }: NodeJS.ErrnoException): Refusal {
   }
 }
 
-/** With two of them a proxy and we may take a request for different hosts (RFC 9112, 3.2). */
+/** With two of them, a proxy and we could see different hosts (RFC 9112, 3.2). */
 function hostFault({ headers, rawHeaders, httpVersion }: IncomingMessage): string | null {
   if (headers.host === undefined) return httpVersion === '1.1' ? 'The request names no Host.' : null;
   let hosts = 0;
@@ -200,7 +200,7 @@ function hostFault({ headers, rawHeaders, httpVersion }: IncomingMessage): strin
   return hosts > 1 ? 'The request names more than one Host.' : null;
 }
 
-/** A request through some proxies names the whole URL; only what comes after the host is of interest. */
+/** Some proxies send the whole URL; only what follows the host matters. */
 function originForm(url: string): string {
   if (url.startsWith('/')) return url;
   const rest = url.replace(/^https?:\/\/[^/?]*/i, '');
@@ -212,7 +212,7 @@ export function continueIfExpected({ headers }: IncomingMessage, res: ServerResp
   if (headers.expect?.toLowerCase() === '100-continue') res.writeContinue();
 }
 
-/** The address cannot be listened on. `message` says why, and what to try, in plain words. */
+/** `message` says why, and what to try. */
 export class CannotListen extends Error {
   override readonly name = 'CannotListen';
 }
@@ -220,8 +220,8 @@ export class CannotListen extends Error {
 const reasons: Partial<Record<string, string>> = {
   EADDRINUSE: 'another program uses the port. Stop it, or choose another port in the config.',
   EACCES: 'this user may not use the port. Choose one above 1023 in the config.',
-  EADDRNOTAVAIL: 'this machine has no such address. 0.0.0.0 stands for all that it has.',
-  ENOTFOUND: 'there is no host of that name.',
+  EADDRNOTAVAIL: 'this machine has no such address. 0.0.0.0 means all that it has.',
+  ENOTFOUND: 'there is no host with that name.',
 };
 
 /** Resolves when the server listens. Throws CannotListen. */
@@ -235,7 +235,7 @@ export async function listen(server: Server, { host, port }: { host: string; por
   }
 }
 
-/** `http://host:port` as really bound, which matters where the config says port 0. */
+/** `http://host:port` as really bound: the config may say port 0. */
 export function addressOf(server: Server): string {
   const bound = server.address();
   if (bound === null || typeof bound === 'string') return '';

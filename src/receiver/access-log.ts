@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 
 /**
- * How a request ended. accepted, duplicate: its event is stored. invalid: refused for its content. refused: for who sent
- * it, or where to. failed: could not be stored.
+ * How a request ended. accepted, duplicate: its event is stored. invalid: refused for its content. refused: for who
+ * sent it, or where to. failed: could not be stored.
  */
 export const requestResults = ['accepted', 'duplicate', 'invalid', 'refused', 'failed'] as const;
 export type RequestResult = (typeof requestResults)[number];

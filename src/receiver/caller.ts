@@ -85,8 +85,8 @@ export function trustOf(trustProxy: number | readonly string[]): Trust {
 }
 
 /**
- * Goes from the peer backwards through X-Forwarded-For, as long as the writer of an entry is trusted. Only the right end
- * of that header is written by our proxies; the sender may have invented everything left of it.
+ * Goes from the peer backwards through X-Forwarded-For, as long as the writer of an entry is trusted. Only the right
+ * end of that header is written by our proxies; the sender may have invented everything left of it.
  */
 export function findCaller(peer: string, header: string | undefined, isTrusted: Trust): Caller {
   const entries = header === undefined ? [] : header.split(',').map((entry) => entry.trim());
@@ -154,7 +154,7 @@ export interface Correlation {
 const genericHeaders = ['x-correlation-id', 'x-correlationid'];
 const usableId = /^[\x20-\x7e]{1,200}$/;
 
-/** `setting`: a header's name in lower case, or `auto` for any X-…-CorrelationId. The service puts its brand into the name. */
+/** `setting`: a header's name in lower case, or `auto` for any X-…-CorrelationId (… is the service's brand). */
 export function correlationOf(headers: IncomingHttpHeaders, setting: string): Correlation {
   const name = setting === 'auto' ? findHeader(headers) : setting;
   const value = name !== undefined && Object.hasOwn(headers, name) ? headers[name] : undefined;

@@ -9,7 +9,7 @@ import { gateOf } from './caller.ts';
 import { type Inbox, receiving, type RequestMetrics } from './receive.ts';
 
 export interface ReceiverOptions extends HttpServerOptions {
-  /** Called for every request, so that a reload takes effect at once. Its host and port are for the caller of `listen`. */
+  /** Called for every request, so that a reload takes effect at once. Host and port are for the caller of `listen`. */
   readonly config: () => ReceiverConfig;
   readonly inbox: Inbox;
   readonly log: Logger;

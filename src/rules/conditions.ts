@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js';
-import { memo } from '../support/memo.ts';
+import { memo } from '../support/text.ts';
 import { type Json, statuses } from '../model.ts';
 import type { Field } from './fields.ts';
 

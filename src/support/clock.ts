@@ -1,10 +1,10 @@
-/** The time and its alarms, passed in so that tests and simulations can own them. */
+/** Time and timers, passed in so that tests and simulations can control them. */
 export interface Clock {
-  /** Milliseconds since the epoch, as the machine's clock shows them: it can be set, forth and back. */
+  /** Milliseconds since the epoch. The machine's clock can be set, forward and back. */
   now(): number;
-  /** Milliseconds that have passed since some fixed moment. Never set, so it is what to measure waiting with. */
+  /** Milliseconds since some fixed moment, monotonic: for measuring durations. */
   elapsed(): number;
-  /** Calls `run` once after `delayMs`; the returned function calls it off. */
+  /** Calls `run` once after `delayMs`; the returned function cancels it. */
   after(delayMs: number, run: () => void): () => void;
 }
 

@@ -8,21 +8,20 @@ export function deliveryId(plannedFor: string, n: number): string {
   return `dlv_${plannedFor.slice('evt_'.length)}_${n}`;
 }
 
-/** What a delivery's id says: the id of what it was planned for, as an event's and as a notice's, since it does not say which. Null if it is none. */
+/** Null if it is not a delivery's id. The id does not say whether it was planned for an event or a notice. */
 export function parseDeliveryId(id: string): { eventId: string; noticeId: string; n: number } | null {
   const parts = /^dlv_(.+)_([1-9]\d{0,4})$/.exec(id);
   return parts ? { eventId: `evt_${parts[1]}`, noticeId: `ntc_${parts[1]}`, n: Number(parts[2]) } : null;
 }
 
-/** What a source of ids starts from. */
 export interface IdsFrom {
-  /** The newest id that was given before this process: the next ones are greater, whatever the clock says. */
+  /** The newest id from before this process. All new ones are greater, whatever the clock says. */
   readonly after?: string | undefined;
   readonly random?: (bytes: number) => Uint8Array;
 }
 
 /**
- * A source of event ids: `evt_` and 26 characters, a ULID in lower case, so that ids sort by time. They only ever grow,
+ * A source of event ids: `evt_` and 26 characters, a ULID in lower case, so that ids sort by time. They always grow,
  * also within a millisecond and when the clock is set back.
  */
 export function eventIds(from: IdsFrom = {}): (now: number) => string {
@@ -37,12 +36,12 @@ export function noticeIds(from: IdsFrom = {}): (now: number) => string {
 }
 
 function ulids({ after, random = randomBytes }: IdsFrom): (now: number) => string {
-  let [lastMs, entropy] = parsed(after ?? '') ?? [-1, new Uint8Array(entropyBytes)];
+  let [lastMs, entropy] = parseUlid(after ?? '') ?? [-1, new Uint8Array(entropyBytes)];
   return (now) => {
     if (now > lastMs) {
       lastMs = now;
       entropy = random(entropyBytes);
-      // Room to count up in: without it a draw close to the end could overflow within its millisecond.
+      // Leaves room to count up: a value close to the end could overflow within its millisecond.
       entropy[0] = entropy[0]! & 0x7f;
     } else {
       increment(entropy);
@@ -72,8 +71,8 @@ function timePart(now: number): string {
   return text;
 }
 
-/** The time and the entropy of an id. Null where it is none of ours. */
-function parsed(id: string): [number, Uint8Array] | null {
+/** The time and the entropy of an id; null if it is not one of ours. */
+function parseUlid(id: string): [number, Uint8Array] | null {
   const text = /^[a-z]{3}_([0-9a-hjkmnp-tv-z]{26})$/.exec(id)?.[1];
   if (text === undefined) return null;
   const bits = text.split('').reduce((sum, letter) => sum * 32n + BigInt(alphabet.indexOf(letter)), 0n);
@@ -103,8 +102,8 @@ function twentyBits(bits: number): string {
 export const maxCandidateIdLength = 256;
 
 /**
- * A candidate id as it is kept, wherever it was written (by the sender, in a rule, in a scenario), or what was expected
- * instead. Runs for every request.
+ * A candidate id as it is kept, whether it came from the sender, a rule or a scenario; or what was expected instead.
+ * Runs for every request.
  */
 export function readCandidateId(text: string): { readonly value: string } | { readonly fault: string } {
   const id = text.trim();
@@ -112,14 +111,14 @@ export function readCandidateId(text: string): { readonly value: string } | { re
   if (id.length > maxCandidateIdLength && Array.from(id).length > maxCandidateIdLength) {
     return { fault: `at most ${maxCandidateIdLength} characters` };
   }
-  // They would end a line in a log, an email header or a terminal; text in any script, marks included, is let through.
+  // They would end a line in a log, an email header or a terminal. Text in any script is allowed.
   if (/\p{Cc}/u.test(id)) return { fault: 'no control characters' };
   if (!id.isWellFormed()) return { fault: 'no half of a surrogate pair' };
-  return { value: withoutGuidDress(id) };
+  return { value: normalizeGuid(id) };
 }
 
 /** A GUID in any of its usual spellings becomes 32 lowercase hex digits; any other id stays as it is. */
-function withoutGuidDress(id: string): string {
+function normalizeGuid(id: string): string {
   if (id.length < 32 || id.length > 45) return id;
   const bare = /^(?:urn:uuid:(.+)|\{(.+)\}|\((.+)\)|(.+))$/i.exec(id)?.slice(1).find(Boolean) ?? id;
   const isGuid = /^[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}$/i.test(bare);

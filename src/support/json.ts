@@ -1,15 +1,15 @@
 import type { Json } from '../model.ts';
 
 /**
- * Walks through JSON that do not recurse: what strangers send, and what a store has kept, may be nested deeper than
- * the stack reaches.
+ * Walks through JSON without recursion: what strangers send, and what the store has kept, may be nested deeper than the
+ * stack allows.
  */
 
 export type Path = readonly (string | number)[];
 
 const isTree = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-/** Whether maps and lists are nested in each other more than so many levels deep. */
+/** Whether maps and lists are nested more than `levels` deep. */
 export function nestsDeeper(value: Json, levels: number): boolean {
   let trees: object[] = isTree(value) ? [value] : [];
   for (let level = 1; trees.length > 0; level += 1) {
@@ -19,7 +19,7 @@ export function nestsDeeper(value: Json, levels: number): boolean {
   return false;
 }
 
-/** A value inside of another one, and the keys that lead there. */
+/** A value inside another one, and the keys that lead to it. */
 class Step {
   readonly #key: string | number;
   readonly #above: Step | null;
@@ -38,7 +38,7 @@ class Step {
   }
 }
 
-/** JSON text of so many levels is longer than any that we keep: what is deeper contains itself. */
+/** No JSON that we keep has so many levels: what is deeper contains itself. */
 const deepest = 100_000;
 
 interface Open {
@@ -70,7 +70,7 @@ function fill({ tree, copy, step }: Open, copyOf: (inner: unknown, step: Step) =
   }
   for (const [key, inner] of Object.entries(tree)) {
     const made = copyOf(inner, new Step(key, step));
-    // Assigned, `__proto__` would become no key but the prototype.
+    // Assigning `__proto__` would set the prototype instead of a key.
     if (key === '__proto__')
       Object.defineProperty(copy, key, { value: made, enumerable: true, configurable: true, writable: true });
     else copy[key] = made;

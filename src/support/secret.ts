@@ -28,7 +28,7 @@ export class Secret {
   }
 }
 
-/** Compares in a time that tells nothing of where two texts differ. Digests, as those have one length. */
+/** Compares in constant time. Digests, because both sides need the same length. */
 export function sameText(one: string, other: string): boolean {
   return timingSafeEqual(hash('sha256', one, 'buffer'), hash('sha256', other, 'buffer'));
 }
@@ -40,36 +40,36 @@ export function maskTexts(value: Json, mask: Mask): Json {
   return mapLeaves(value, (leaf) => (typeof leaf === 'string' ? mask(leaf) : (leaf as Json)));
 }
 
-/** Shorter values would star out ordinary words. */
+/** Masking shorter values would hide ordinary words. */
 const shortestSecret = 4;
-/** Values of switches, which a variable with AUTH or KEY in its name may hold too. */
+/** A variable with AUTH or KEY in its name may also be a switch. */
 const switches = new Set(['true', 'false', 'null', 'none']);
 
 /**
- * A function that replaces each of these secrets by `***`, however it is written: plain, in base64 or hex, in capitals,
- * with the escapes of JSON, URLs or HTML. It goes through a text once, however many secrets there are.
+ * A function that replaces each of these secrets by `***`, however it is written: plain, in base64 or hex, in upper
+ * case, with the escapes of JSON, URLs or HTML. It reads a text once, however many secrets there are.
  */
 export function masker(secrets: Iterable<string>): (text: string) => string {
   const forms = new Forms([...secrets].flatMap(formsOf));
   if (forms.isEmpty) return (text) => text;
   return (text) => {
     const found = forms.findIn(text);
-    if (/[\\%&]/.test(text)) found.push(...foundBehindEscapes(text, forms));
-    return found.length === 0 ? text : starred(text, found);
+    if (/[\\%&]/.test(text)) found.push(...findEscaped(text, forms));
+    return found.length === 0 ? text : maskRanges(text, found);
   };
 }
 
-/** From the first character to before the last one. */
+/** `end` is exclusive. */
 type Range = readonly [start: number, end: number];
 
 /** One way in which a secret may be written. */
 interface Form {
   readonly text: string;
-  /** It counts in capitals as well, `text` being without any. */
+  /** Case is ignored; `text` is in lower case. */
   readonly anyCase: boolean;
-  /** It only counts where no character of this kind touches it. */
+  /** Matches only where no character of this kind is next to it. */
   readonly alone: RegExp | null;
-  /** In base64: how many characters before and after it hold bits of it, too. */
+  /** In base64: how many characters before and after it also hold bits of the secret. */
   readonly around: Range;
 }
 
@@ -82,20 +82,20 @@ function formsOf(secret: string): Form[] {
     JSON.stringify(secret).slice(1, -1),
     encodeURIComponent(secret.toWellFormed()),
   ];
-  const spelled = [...written, ...written.map((one) => withoutEscapes(one).text), text.replaceAll(' ', '+')];
+  const spelled = [...written, ...written.map((one) => decodeEscapes(one).text), text.replaceAll(' ', '+')];
   const plain = spelled.filter(({ length }) => length >= shortestSecret).map(plainForm);
   return [...plain, ...hexForms(text), ...[0, 1, 2].flatMap((shift) => base64Forms(text, shift))];
 }
 
 function plainForm(text: string): Form {
-  // Ids and times have every short number somewhere inside, and so have words every short word.
+  // Short numbers occur inside ids and times, and short words inside other words.
   const alone = /^\d+$/.test(text)
     ? /\d/
     : text.length < 8 && /^[\p{L}\p{N}]+$/u.test(text)
       ? /[\p{L}\p{N}]/u
       : null;
   const anyCase = text.length >= 16 || (text.length >= 8 && /[^a-z]/i.test(text));
-  return { text: anyCase ? withoutCapitals(text) : text, anyCase, alone, around: [0, 0] };
+  return { text: anyCase ? toLowerAscii(text) : text, anyCase, alone, around: [0, 0] };
 }
 
 function hexForms(secret: string): Form[] {
@@ -103,7 +103,7 @@ function hexForms(secret: string): Form[] {
   return text.length < 16 ? [] : [{ text, anyCase: true, alone: null, around: [0, 0] }];
 }
 
-/** What a secret always is within the base64 of more text. `shift`: how many bytes it begins after a whole group of three. */
+/** The part of a longer text's base64 that the secret alone decides. `shift`: its offset in a group of 3 bytes. */
 function base64Forms(secret: string, shift: number): Form[] {
   const bytes = Buffer.concat([Buffer.alloc(shift), Buffer.from(secret)]);
   const whole = Math.floor((bytes.length * 8) / 6);
@@ -115,30 +115,29 @@ function base64Forms(secret: string, shift: number): Form[] {
   });
 }
 
-/** Only those of ASCII: a text keeps its length. */
-const withoutCapitals = (text: string): string =>
-  text.replaceAll(/[A-Z]+/g, (capitals) => capitals.toLowerCase());
+/** Only ASCII, so that the text keeps its length. */
+const toLowerAscii = (text: string): string => text.replaceAll(/[A-Z]+/g, (upper) => upper.toLowerCase());
 
-/** Forms of at least so many characters are found by so many, the others by four. */
+/** Longer forms are indexed by their first eight characters, the others by four. */
 const longWindow = 8;
 const shortWindow = 4;
 
-/** Finds forms by a number that is made of their first characters. */
+/** Finds forms by a rolling hash of their first characters. */
 class Forms {
   readonly #long = new Map<number, Form[]>();
   readonly #short = new Map<number, Form[]>();
-  /** 1 where a number may be one of those, by its lowest bits: most places in a text are done with by one look. */
+  /** By the lowest bits of the hash: 1 where a form may begin. Rules out most positions with one lookup. */
   readonly #mayBegin = new Uint8Array(0x10000);
 
   constructor(forms: readonly Form[]) {
-    const unlike = new Map(
+    const unique = new Map(
       forms.map((form) => [JSON.stringify([form.text, form.anyCase, form.around]), form]),
     );
-    for (const form of unlike.values()) {
+    for (const form of unique.values()) {
       const [index, size] =
         form.text.length >= longWindow ? [this.#long, longWindow] : [this.#short, shortWindow];
       let window = 0;
-      for (let at = 0; at < size; at += 1) window = moved(window, form.text.charCodeAt(at));
+      for (let at = 0; at < size; at += 1) window = rolled(window, form.text.charCodeAt(at));
       index.getOrInsertComputed(size === longWindow ? window : window & 0xffff, () => []).push(form);
       this.#mayBegin[window & 0xffff] = 1;
     }
@@ -150,7 +149,7 @@ class Forms {
 
   findIn(text: string): Range[] {
     const found: Range[] = [];
-    const lower = lazily(() => withoutCapitals(text));
+    const lower = lazily(() => toLowerAscii(text));
     const look = (forms: readonly Form[] | undefined, start: number) => {
       for (const form of forms ?? [])
         if (isAt(form, start, text, lower)) found.push(rangeOf(form, start, text));
@@ -158,7 +157,7 @@ class Forms {
     const mayBegin = this.#mayBegin;
     let window = 0;
     for (let at = 0; at < text.length; at += 1) {
-      window = moved(window, text.charCodeAt(at));
+      window = rolled(window, text.charCodeAt(at));
       if (mayBegin[window & 0xffff] === 0) continue;
       look(this.#long.get(window), at - longWindow + 1);
       look(this.#short.get(window & 0xffff), at - shortWindow + 1);
@@ -167,8 +166,8 @@ class Forms {
   }
 }
 
-/** Each character moves by four bits, so that 32 bits know of the last eight and 16 of the last four; capitals do not count. */
-const moved = (window: number, code: number): number =>
+/** Shifts by four bits a character: 32 bits cover the last eight, the lower 16 the last four. Ignores case. */
+const rolled = (window: number, code: number): number =>
   (window << 4) ^ (code >= 65 && code <= 90 ? code | 32 : code);
 
 function lazily<T>(make: () => T): () => T {
@@ -196,7 +195,7 @@ function rangeOf({ text: { length }, around: [before, after] }: Form, start: num
   return [Math.max(0, start - before), Math.min(start + length + rest, text.length)];
 }
 
-/** A run of backslashes, as JSON in JSON has it, is one; so is a percent sign, or an ampersand, that is itself escaped. */
+/** A run of backslashes (JSON in JSON) counts as one. So does a percent sign or ampersand that is itself escaped. */
 const escapes =
   /\\+(?:u([\da-f]{4})|x([\da-f]{2})|([^]))?|((?:%(?:25)*[89a-f][\da-f])+)|%(?:25)*([0-7][\da-f])|&(?:amp;)*(?:#(\d{1,7})|#x([\da-f]{1,6})|(amp|lt|gt|quot|apos|sol));/gi;
 const controls: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' };
@@ -211,17 +210,17 @@ const named: Readonly<Record<string, string>> = {
 
 interface Unescaped {
   readonly text: string;
-  /** Where each of its characters begins in what it was made of, and where that ends. */
+  /** Where each of its characters begins in the original text; the last entry is where that text ends. */
   readonly starts: readonly number[];
 }
 
-/** A text with what its escapes stand for. */
-function withoutEscapes(text: string): Unescaped {
+/** A text with its escapes decoded. */
+function decodeEscapes(text: string): Unescaped {
   const pieces: string[] = [];
   const starts: number[] = [];
   let end = 0;
   for (const match of text.matchAll(escapes)) {
-    pieces.push(text.slice(end, match.index), meant(match));
+    pieces.push(text.slice(end, match.index), meaningOf(match));
     for (let at = end; at < match.index; at += 1) starts.push(at);
     for (let count = pieces.at(-1)!.length; count > 0; count -= 1) starts.push(match.index);
     end = match.index + match[0].length;
@@ -231,7 +230,7 @@ function withoutEscapes(text: string): Unescaped {
   return { text: pieces.join(''), starts };
 }
 
-function meant([, unicode, byte, escaped, bytes, percent, decimal, hex, name]: RegExpMatchArray): string {
+function meaningOf([, unicode, byte, escaped, bytes, percent, decimal, hex, name]: RegExpMatchArray): string {
   const code = unicode ?? byte ?? percent ?? hex;
   if (code !== undefined || decimal !== undefined)
     return character(code === undefined ? Number(decimal) : parseInt(code, 16));
@@ -242,37 +241,37 @@ function meant([, unicode, byte, escaped, bytes, percent, decimal, hex, name]: R
 
 const character = (code: number): string => (code > 0x10ffff ? '' : String.fromCodePoint(code));
 
-function foundBehindEscapes(text: string, forms: Forms): Range[] {
-  const plain = withoutEscapes(text);
+function findEscaped(text: string, forms: Forms): Range[] {
+  const plain = decodeEscapes(text);
   return forms.findIn(plain.text).map(([start, end]) => {
     const from = plain.starts[start] ?? 0;
-    // Several characters may come of one escape: it goes as a whole.
+    // One escape may stand for several characters: all of it is masked.
     let after = end;
     while (after < plain.text.length && plain.starts[after] === plain.starts[end - 1]) after += 1;
     return [from, plain.starts[after] ?? text.length];
   });
 }
 
-function starred(text: string, found: readonly Range[]): string {
+function maskRanges(text: string, found: readonly Range[]): string {
   const shown: string[] = [];
   let end = 0;
   for (const [from, to] of found.toSorted(([a], [b]) => a - b)) {
-    // What overlaps goes together, so that no secret stays half visible.
+    // Overlapping ranges become one, so that no secret stays half visible.
     if (from >= end) shown.push(text.slice(end, from), '***');
     end = Math.max(end, to);
   }
   return shown.join('') + text.slice(end);
 }
 
-/** Words that a credential is called by, wherever they are in its name. */
+/** Words that mark a credential, anywhere in its name. */
 const secretWords = /token|secret|pass|pwd|key|cred|auth|cookie|session|signature|bearer|jwt/i;
-/** Those that are too short for that. */
+/** Short ones count only as a separate part of the name. */
 const secretParts = /(?:^|[^a-z])(?:pw|pin|otp|sig|dsn|sas|salt|hmac)(?:[^a-z]|$)/i;
 
-/** Whether what has this name is a credential: a variable, a header, a key of a body or of a URL's query. */
+/** Whether a variable, header, body key or query parameter of this name holds a credential. */
 export const namesSecret = (name: string): boolean => secretWords.test(name) || secretParts.test(name);
 
-/** What is secret in a URL that is not so as a whole: its password, what is named like a secret, and what nobody would call anything. */
+/** The secret parts of any URL: its password, parameters named like secrets, and random-looking parts. */
 export function secretsOfUrl(text: string): string[] {
   const url = URL.parse(text);
   if (!url) return [];
@@ -280,7 +279,7 @@ export function secretsOfUrl(text: string): string[] {
   return [...urlPasswords(text), ...values, ...partsOf(url).filter(looksRandom)];
 }
 
-/** What is secret by itself of a URL that is a secret: who knows the end of a webhook's can call it. */
+/** The parts of a secret URL that are secret by themselves: the end of a webhook's URL is enough to call it. */
 export function partsOfUrl(text: string): string[] {
   const url = URL.parse(text);
   if (!url) return [];
@@ -295,7 +294,7 @@ export function partsOfUrl(text: string): string[] {
   ];
 }
 
-/** The password inside of a URL, as written and decoded. */
+/** The password in a URL, as written and decoded. */
 export function urlPasswords(text: string): string[] {
   const password = URL.parse(text)?.password ?? '';
   const written = /:\/\/[^/@:]*:([^/]*)@/.exec(text)?.[1] ?? '';
@@ -315,10 +314,10 @@ function decoded(text: string): string {
   }
 }
 
-/** A shorter part of an address is as likely a word of any text. */
+/** A shorter part of a URL is likely an ordinary word. */
 const shortestPart = 8;
 
-/** Letters with digits among them, capitals here and there, or without an end: no word of a language. */
+/** Letters mixed with digits, mixed case, or very long: not a word of a language. */
 function looksRandom(part: string): boolean {
   if (part.length < shortestPart) return false;
   return part.split(/[^A-Za-z0-9]+/).some((word) => {

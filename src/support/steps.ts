@@ -1,6 +1,6 @@
 import { setImmediate as otherWork } from 'node:timers/promises';
 
-/** Work that can be left for a while after each of its steps. */
+/** Work that can pause after each of its steps. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
 /** Does all of it at once. */
@@ -11,11 +11,11 @@ export function runThrough<T>(steps: Steps<T>): T {
   }
 }
 
-/** How long others wait at most, unless one step takes longer. */
+/** How long other work waits at most, unless one step takes longer. */
 const sliceMs = 10;
 
-/** Does it beside other work of this thread. */
-export async function runBesides<T>(steps: Steps<T>): Promise<T> {
+/** Does it in slices, so that other work of this thread gets its turn. */
+export async function runInSlices<T>(steps: Steps<T>): Promise<T> {
   for (;;) {
     const until = performance.now() + sliceMs;
     while (performance.now() < until) {
@@ -26,7 +26,7 @@ export async function runBesides<T>(steps: Steps<T>): Promise<T> {
   }
 }
 
-/** Does all of it at once, and says how long this thread computed at its longest step. Not what it waited: for a processor, say. */
+/** Does all of it at once. Returns how long its longest step computed, without waiting for a processor. */
 export function longestStepMs(steps: Steps<unknown>): number {
   let longestMs = 0;
   for (let before = computedMs(); ;) {

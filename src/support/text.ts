@@ -12,13 +12,13 @@ export function closest(word: string, candidates: Iterable<string>): string | nu
   return best;
 }
 
-/** `; did you mean "x"?`, or nothing where no candidate is near. */
+/** `; did you mean "x"?`, or nothing where no candidate is close. */
 export function didYouMean(word: string, candidates: Iterable<string>): string {
   const meant = closest(word, candidates);
   return meant === null ? '' : `; did you mean "${meant}"?`;
 }
 
-/** `; did you mean "x"?`, or else what there is to choose from. */
+/** `; did you mean "x"?`, or else all candidates. */
 export function didYouMeanOneOf(word: string, candidates: readonly string[], none: string): string {
   if (candidates.length === 0) return `; ${none}`;
   return didYouMean(word, candidates) || `; expected ${orList(candidates)}`;
@@ -30,14 +30,14 @@ export function orList(words: readonly string[]): string {
   return `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 }
 
-/** A name is at no distance from its last part: `Europe/Zagreb` from `Zagreb`, `event.testId` from `testId`. */
+/** A name has distance 0 from its last part: `Europe/Zagreb` from `Zagreb`, `event.testId` from `testId`. */
 const distanceOf = (a: string, b: string): number =>
   endsWithPart(a, b) || endsWithPart(b, a) ? 0 : editDistance(a, b);
 
 const endsWithPart = (name: string, part: string): boolean =>
   part !== '' && (name.endsWith(`/${part}`) || name.endsWith(`.${part}`));
 
-/** Insertions, deletions, replacements and swaps of neighbours: the ways in which people mistype. */
+/** Counts insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);
@@ -62,45 +62,48 @@ const cell = (row: readonly number[], index: number): number => row[index] ?? In
 /** `1 error`, `2 errors`; for words whose plural ends in s. */
 export const count = (many: number, word: string): string => `${many} ${word}${many === 1 ? '' : 's'}`;
 
-// What nobody sees: controls, line separators, marks that turn writing around, and all that Unicode lets a font leave
-// out. With one of them a candidate id looks like another one, and a terminal may be made to do something.
-const ignorable = String.raw`\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800\ufff9-\ufffb`;
-const unseen = new RegExp(`[\\p{Cc}${ignorable}]`, 'gu');
-/** JSON has an escape for the other controls already, and only whitespace of its own is left of them. */
-const unseenInJson = new RegExp(`[\\u007f-\\u009f${ignorable}]`, 'gu');
+// Characters that cannot be seen: controls, line separators, marks that reverse the direction of text, and all that
+// Unicode lets a font leave out. With them one candidate id can look like another, or a terminal can be made to act.
+const invisible = String.raw`\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800\ufff9-\ufffb`;
+const invisibleOrControl = new RegExp(`[\\p{Cc}${invisible}]`, 'gu');
+/** JSON escapes the other controls itself; only its own whitespace is left. */
+const invisibleInJson = new RegExp(`[\\u007f-\\u009f${invisible}]`, 'gu');
 /**
- * In a message, where many scripts and emoji need such characters: only those that stand at the beginning or after ASCII, where
- * nothing needs them but the keys of a phone (`1`, a selector, a frame).
+ * In messages, where many scripts and emoji need such characters: only those at the beginning or after ASCII. There
+ * only keycap emoji need them (`1`, a variation selector, U+20E3).
  */
-const unseenInMessage = new RegExp(`(?<=^|[\\0-\\x7f])[${ignorable}]+(?!\\u20e3)|[^\\P{Cc}\\t\\n\\r]`, 'gu');
+const invisibleInMessage = new RegExp(
+  `(?<=^|[\\0-\\x7f])[${invisible}]+(?!\\u20e3)|[^\\P{Cc}\\t\\n\\r]`,
+  'gu',
+);
 const plainLine = /^[ -~]*\n?$/;
 
 const shown = (character: string): string => `\\u{${character.codePointAt(0)?.toString(16) ?? ''}}`;
 
-/** Text from outside made safe for a terminal: what cannot be seen in it is shown as \u{…}. */
-export const printable = (text: string): string => text.replaceAll(unseen, shown);
+/** Text from outside made safe for a terminal: invisible characters are shown as \u{…}. */
+export const printable = (text: string): string => text.replaceAll(invisibleOrControl, shown);
 
-/** The same for a message that people read; its scripts and emoji stay whole. */
+/** The same for a message that people read; scripts and emoji stay whole. */
 export const visible = (text: string): string =>
-  text.replaceAll(unseenInMessage, (run) => Array.from(run, shown).join(''));
+  text.replaceAll(invisibleInMessage, (run) => Array.from(run, shown).join(''));
 
-/** The same for finished JSON: the value stays what it was. */
+/** The same for JSON text: the value stays the same. */
 export function visibleJson(json: string): string {
   if (plainLine.test(json)) return json;
-  return json.replaceAll(unseenInJson, (character) =>
+  return json.replaceAll(invisibleInJson, (character) =>
     Array.from({ length: character.length }, (_, at) => escapeUnit(character.charCodeAt(at))).join(''),
   );
 }
 
 export const jsonLine = (value: unknown): string => visibleJson(JSON.stringify(value));
 
-/** Line breaks and tabs may stay: they are in stacks. */
+/** Line breaks and tabs stay: stacks have them. */
 const shortEscapes: Partial<Record<string, string>> = { '\\b': '8', '\\f': 'c', '\\r': 'd' };
 
-/** Finished JSON whose texts say `\u{…}` where something unseen was, for whoever prints them as they are. */
+/** JSON text in which strings show invisible characters as `\u{…}`, for a reader that prints strings as they are. */
 export function printableJson(json: string): string {
   return json
-    .replaceAll(unseenInJson, (character) => `\\${shown(character)}`)
+    .replaceAll(invisibleInJson, (character) => `\\${shown(character)}`)
     .replaceAll(/\\(?:u(00[01][\da-f])|[^u])/g, (escape, code?: string) => {
       const control = code === undefined ? shortEscapes[escape] : Number.parseInt(code, 16).toString(16);
       return control === undefined ? escape : `\\\\u{${control}}`;
@@ -108,3 +111,14 @@ export function printableJson(json: string): string {
 }
 
 const escapeUnit = (unit: number): string => `\\u${unit.toString(16).padStart(4, '0')}`;
+
+/** Caches the results of the newest `most` texts. For pure functions whose results are costly or large. */
+export function memo<Value>(most: number, make: (key: string) => Value): (key: string) => Value {
+  const known = new Map<string, Value>();
+  return (key) => {
+    const value = known.getOrInsertComputed(key, make);
+    const oldest = known.keys().next();
+    if (known.size > most && !oldest.done) known.delete(oldest.value);
+    return value;
+  };
+}

@@ -1,7 +1,7 @@
 import { LiquidError, Output, type Template, toValue, toValueSync } from 'liquidjs';
 import type { Medium } from '../connector.ts';
 import { mapLeaves } from '../support/json.ts';
-import { memo } from '../support/memo.ts';
+import { memo } from '../support/text.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import { check, type PlacedFault } from './check.ts';
 import type { AnyTemplateData } from './data.ts';

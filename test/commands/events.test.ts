@@ -437,6 +437,6 @@ describe('a list that is longer than its reader takes', () => {
     closeSync(full);
     const [err, ended] = await Promise.all([wholeText(child.stderr!), once(child, 'exit')]);
     expect(ended).toEqual([1, null]);
-    expect(err).toMatch(/^candidate-connector: not all could be printed: ENOSPC.*\n$/);
+    expect(err).toMatch(/^candidate-connector: not all output could be written: ENOSPC.*\n$/);
   });
 });

@@ -5,7 +5,7 @@ import { connectors } from '../../connectors/index.ts';
 import { ConfigError } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { reloadConfig, type ReloadOptions } from '../../src/reload.ts';
-import { longestStepMs, runBesides, runThrough, type Steps } from '../../src/support/steps.ts';
+import { longestStepMs, runInSlices, runThrough, type Steps } from '../../src/support/steps.ts';
 import { workplace } from '../commands/tools.ts';
 
 const thread = new URL('../../src/reload-worker.ts', import.meta.url);
@@ -103,7 +103,7 @@ describe('work in steps', () => {
     let others = 0;
     const count = (): void => void setImmediate(() => ((others += 1) < 3 ? count() : undefined));
     count();
-    expect(await runBesides(until(() => others === 3))).toBe('done');
+    expect(await runInSlices(until(() => others === 3))).toBe('done');
   });
 
   test('can be done at once, and the longest step is found', () => {
