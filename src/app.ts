@@ -22,27 +22,27 @@ import { keepRetention } from './retention.ts';
 import { openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 
-/** A connector that is up. The addresses are the ones really bound, which matters where the config says port 0. */
+/** A running connector. The addresses are the ones really bound: the config may say port 0. */
 export interface App {
   readonly receiverUrl: string;
   readonly adminUrl: string;
-  /** Goes on accepting while it ends what is under way, within the grace; closes the port after that, and the store last. */
+  /** Goes on accepting events while attempts under way finish. Then closes the port, and the store last. */
   stop(): Promise<void>;
 }
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Docker waits 10 s after SIGTERM before it kills: first the attempts under way have to fit in, then the requests. */
+/** Docker kills 10 s after SIGTERM. First the attempts under way have to finish in that time, then the requests. */
 const requestsGraceMs = 2000;
 const attemptsGraceMs = 5000;
-/** Whoever reads the log may have stopped to read. */
+/** The reader of stdout may have stopped reading. */
 const logGraceMs = 500;
 
 const reloadThread = new URL('./reload-worker.ts', import.meta.url);
 
 /** Joins the parts and starts them. Throws ConfigError, StoreUnavailable or CannotListen when it cannot. */
 export async function startApp(file: string, env: Env): Promise<App> {
-  // Ends what was started, the last first: where a step fails, and when the app stops.
+  // Stops what was started in reverse order, when a step fails and when the app stops.
   await using starting = new AsyncDisposableStack();
   const read = await readText(file, { onlyRegular: true });
   const live = new LiveConfig(parseConfig(textOf(read, file), file, { env, connectors }));
@@ -71,7 +71,10 @@ export async function startApp(file: string, env: Env): Promise<App> {
     metrics.sinksKnown(next.sinks.keys());
     for (const { line, column, message } of next.warnings) log.warn({ file, line, column }, message);
     if (live.waiting.length > 0)
-      log.warn({ file, keys: live.waiting }, 'these keys wait for a restart: until then the old values hold');
+      log.warn(
+        { file, keys: live.waiting },
+        'these keys wait for a restart; until then the old values stay in force',
+      );
   };
   await adopt(config());
 
@@ -88,9 +91,9 @@ export async function startApp(file: string, env: Env): Promise<App> {
     await receiver.retire();
     await receiver.stop(requestsGraceMs);
   });
-  // Before an event can come: one that came by a wrong clock would speak for it.
-  starting.defer(forgetTheOld({ store, config, log }));
-  // As early as an event can be stored, since nobody accepts events until then. What comes waits for the worker.
+  // Before any event can come: one stored with a wrong clock would make that clock look right.
+  starting.defer(startRetention({ store, config, log }));
+  // As soon as events can be stored: nobody accepts them before. They wait for the worker.
   await listen(receiver, config().receiver);
   await listen(admin, config().admin);
 
@@ -112,8 +115,8 @@ export async function startApp(file: string, env: Env): Promise<App> {
     },
   });
   starting.defer(() => watch.close());
-  starting.defer(await tellTroubles({ store, config, worker, log }));
-  // Senders begin to leave while the attempts end; the port stays open for what they have yet to send.
+  starting.defer(await startAlerts({ store, config, worker, log }));
+  // Connections begin to close while the attempts finish; the port stays open for further events.
   starting.defer(() => void receiver.retire());
   log.info({ receiver: addressOf(receiver), admin: addressOf(admin), rescued }, 'ready');
 
@@ -147,16 +150,16 @@ function createWorker({ log, metrics, ...parts }: WorkerNeeds): Worker {
     sinkChanged(sink, change, because) {
       metrics.sinkPaused(sink, change === 'paused');
       if (change === 'resumed') log.info({ sink }, 'sink resumed');
-      else if (because) log.warn({ sink, because }, 'sink paused: it fails for everyone, and is probed');
-      else log.warn({ sink }, 'sink still paused from before the start: it is probed');
+      else if (because) log.warn({ sink, because }, 'sink paused: it fails for all deliveries; it is probed');
+      else log.warn({ sink }, 'sink still paused from before the start; it is probed');
     },
     storeFailed: (error) => log.error({ err: error }, 'the store cannot be used; trying again'),
-    callFailed: (error) => log.error({ err: error }, 'an attempt met a fault of the connector itself'),
+    callFailed: (error) => log.error({ err: error }, 'an attempt failed because of a bug in the connector'),
   });
 }
 
 /** Returns how to stop it. */
-async function tellTroubles(parts: Shared & { readonly worker: Worker }): Promise<() => void> {
+async function startAlerts(parts: Shared & { readonly worker: Worker }): Promise<() => void> {
   const { store, config, worker, log } = parts;
   const [newest] = await store.notices({ limit: 1 });
   return watchTroubles({
@@ -166,24 +169,25 @@ async function tellTroubles(parts: Shared & { readonly worker: Worker }): Promis
     config,
     paused: () => worker.paused,
     wake: () => worker.wake(),
-    raised: (notice) => log.warn({ notice }, 'an alert goes out'),
+    raised: (notice) => log.warn({ notice }, 'alert raised'),
     untold: (notice) =>
-      log.error({ notice }, 'an alert that cannot go out: every action goes through the sink in trouble'),
-    failed: (error) => log.error({ err: error }, 'what alerts tell of could not be looked for; trying again'),
+      log.error({ notice }, 'alert cannot be sent: all its actions use the sink in trouble'),
+    failed: (error) =>
+      log.error({ err: error }, 'the conditions for alerts could not be checked; trying again'),
   });
 }
 
 /** Returns how to stop it. */
-function forgetTheOld({ store, config, log }: Shared): () => void {
+function startRetention({ store, config, log }: Shared): () => void {
   return keepRetention({
     store,
     clock: systemClock,
     retentionMs: () => config().store.retentionMs,
-    pruned: (events) => log.info({ events }, 'events beyond the retention deleted'),
+    pruned: (events) => log.info({ events }, 'events older than the retention deleted'),
     doubted: (aheadMs) =>
       log.warn(
         { aheadHours: Math.round(aheadMs / 3_600_000) },
-        'the clock is more than a day away from when the store was last in use: nothing is deleted by it until it has gone on for 24 hours',
+        'the clock is more than a day off from when the store was last used: nothing is deleted until it has run on for 24 hours',
       ),
     failed: (error) => log.error({ err: error }, 'retention could not be applied; trying again later'),
   });
