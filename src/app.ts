@@ -20,6 +20,7 @@ import { createLogger } from './log.ts';
 import { createReceiver } from './receiver/server.ts';
 import { keepRetention } from './retention.ts';
 import { openStore } from './store/open.ts';
+import { wantsColor } from './support/text.ts';
 import type { Store } from './store/store.ts';
 
 /** A running connector. The addresses are the ones really bound: the config may say port 0. */
@@ -47,7 +48,11 @@ export async function startApp(file: string, env: Env): Promise<App> {
   const read = await readText(file, { onlyRegular: true });
   const live = new LiveConfig(parseConfig(textOf(read, file), file, { env, connectors }));
   const config = () => live.config;
-  const output = await createLogger({ ...config().log, mask: (line) => config().mask(line) });
+  const output = createLogger({
+    ...config().log,
+    color: wantsColor(process.stdout, env),
+    mask: (line) => config().mask(line),
+  });
   const { log } = output;
   starting.defer(() => output.end(logGraceMs));
   const store = starting.adopt(
@@ -118,7 +123,8 @@ export async function startApp(file: string, env: Env): Promise<App> {
   starting.defer(await startAlerts({ store, config, worker, log }));
   // Connections begin to close while the attempts finish; the port stays open for further events.
   starting.defer(() => void receiver.retire());
-  log.info({ receiver: addressOf(receiver), admin: addressOf(admin), rescued }, 'ready');
+  const addresses = { receiver: addressOf(receiver), admin: addressOf(admin) };
+  log.info({ ...addresses, ...summaryOf(config()), rescued }, 'ready');
 
   const started = starting.move();
   return {
@@ -132,6 +138,20 @@ export async function startApp(file: string, env: Env): Promise<App> {
     },
   };
 }
+
+/** Of what a config says, the part that tells a person at a glance whether it is the one that was meant. */
+function summaryOf({ file, store, plan, sinks }: Config) {
+  const rules = plan.rules.names.slice(0, mostNamedRules);
+  const more = plan.rules.names.length - rules.length;
+  return {
+    file,
+    store: store.url,
+    rules: more > 0 ? [...rules, `and ${more} more`] : rules,
+    sinks: Array.from(sinks.values(), ({ name, connector }) => `${name} (${connector.name})`),
+  };
+}
+
+const mostNamedRules = 10;
 
 interface Shared {
   readonly store: Store;

@@ -1,12 +1,16 @@
 import { fstatSync, write, writeSync } from 'node:fs';
+import { styleText } from 'node:util';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { ConfigError } from './config/config.ts';
 import { StoreUnavailable } from './store/store.ts';
-import { printableJson, visibleJson } from './support/text.ts';
+import { printable, visibleJson } from './support/text.ts';
 
 export interface LogOptions {
   readonly level: string;
-  readonly format: 'json' | 'pretty';
+  /** auto: `pretty` on a terminal, `json` elsewhere. */
+  readonly format: 'auto' | 'json' | 'pretty';
+  /** Of the pretty format. */
+  readonly color: boolean;
   /** Replaces secrets in a finished line. */
   readonly mask: (line: string) => string;
 }
@@ -20,21 +24,20 @@ export interface Log {
 }
 
 /** The process's logger, to stdout. Secrets are masked in every finished line, and invisible characters are shown. */
-export async function createLogger(options: LogOptions): Promise<Log> {
+export function createLogger(options: LogOptions): Log {
   const { level, mask } = options;
-  const show = options.format === 'pretty' ? printableJson : visibleJson;
-  const format = options.format === 'pretty' ? await prettyLine() : (line: string) => line;
+  const isPretty = options.format === 'auto' ? process.stdout.isTTY : options.format === 'pretty';
+  const format = isPretty ? prettyLine(options.color) : visibleJson;
   const lines = new Lines(stdoutPrinter(), (dropped) =>
     log.warn({ dropped }, 'stdout did not accept all lines of the log'),
   );
-  const destination: DestinationStream = { write: (line) => lines.add(format(line)) };
+  const destination: DestinationStream = { write: (line) => lines.add(format(mask(line))) };
   const settings = {
     level,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: serializeError },
-    hooks: { streamWrite: (line: string) => show(mask(line)) },
   };
   const log: Logger = pino(settings, destination);
   return { log, dropped: () => lines.dropped, end: (withinMs) => lines.end(withinMs) };
@@ -50,10 +53,43 @@ function serializeError(error: unknown): unknown {
   return error instanceof Error ? pino.stdSerializers.err(error) : error;
 }
 
-async function prettyLine(): Promise<(line: string) => string> {
-  const { prettyFactory } = await import('pino-pretty');
-  const pretty = prettyFactory({ colorize: process.stdout.isTTY });
-  return (line) => pretty(line);
+interface LogLine {
+  readonly level: keyof typeof levelStyles;
+  readonly time: string;
+  readonly msg: string;
+  readonly err?: { readonly stack?: string };
+  readonly [field: string]: unknown;
+}
+
+const levelStyles = {
+  trace: 'gray',
+  debug: 'gray',
+  info: 'green',
+  warn: 'yellow',
+  error: 'red',
+  fatal: 'red',
+} as const;
+
+/** One line for people: `2026-11-21 08:00:00.000Z INFO request outcome=accepted status=202`. Only a stack adds lines. */
+function prettyLine(color: boolean): (line: string) => string {
+  const paint = (style: Parameters<typeof styleText>[0], text: string) =>
+    color ? styleText(style, text, { validateStream: false }) : text;
+  return (line) => {
+    const { time, level, msg, err, ...fields } = JSON.parse(line) as LogLine;
+    const { stack, ...rest } = err ?? {};
+    const shown = Object.entries(err ? { ...fields, err: rest } : fields)
+      .filter(([, value]) => value !== null)
+      .map(([name, value]) => `${paint('dim', `${name}=`)}${fieldText(value)}`);
+    const head = [paint('dim', time.replace('T', ' ')), paint(levelStyles[level], level.toUpperCase())];
+    const frames = stack === undefined ? [] : stack.split('\n').map((frame) => `    ${printable(frame)}`);
+    return `${[[...head, printable(msg), ...shown].join(' '), ...frames].join('\n')}\n`;
+  };
+}
+
+/** In quotes where its end could not be told without. */
+function fieldText(value: unknown): string {
+  const isPlain = typeof value === 'string' && /^[^\s"]+$/.test(value);
+  return printable(isPlain ? value : JSON.stringify(value));
 }
 
 interface Printer {

@@ -1,5 +1,6 @@
 const { run } = await import('./commands/program.ts');
-const { exit, printer, wantsColor } = await import('./commands/output.ts');
+const { exit, printer } = await import('./commands/output.ts');
+const { wantsColor } = await import('./support/text.ts');
 
 const stdout = printer(process.stdout);
 process.stderr.on('error', () => {});

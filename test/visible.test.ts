@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { jsonLine, printable, printableJson, visible, visibleJson } from '../src/support/text.ts';
+import { jsonLine, visible, visibleJson } from '../src/support/text.ts';
 
 const unseen = /\p{Cc}|\p{Default_Ignorable_Code_Point}/u;
 const text = fc.oneof(
@@ -22,16 +22,6 @@ test('JSON has nothing in it that cannot be seen, and says the same as before', 
 test('a line of the log keeps its end', () => {
   expect(visibleJson('{"a":"b"}\n')).toBe('{"a":"b"}\n');
   expect(visibleJson('{"a":"\u200B"}\n')).toBe('{"a":"\\u200b"}\n');
-});
-
-test('printed as it is after parsing, JSON for people has nothing in it that cannot be seen but line breaks and tabs', () => {
-  fc.assert(
-    fc.property(text, (value) => {
-      const parsed = JSON.parse(printableJson(JSON.stringify({ value }))) as { value: string };
-      expect(parsed.value.replaceAll(/[\n\t]/g, '')).not.toMatch(unseen);
-      expect(printable(parsed.value)).toBe(printable(value));
-    }),
-  );
 });
 
 test('two ids of ASCII letters that differ in what cannot be seen differ in a message', () => {

@@ -31,7 +31,7 @@ rules:
 `,
 );
 const config = await loadConfig(file, { env: {}, connectors });
-const { log } = await createLogger({ ...config.log, mask: (line) => config.mask(line) });
+const { log } = createLogger({ ...config.log, color: false, mask: (line) => config.mask(line) });
 const store = await openStore(config.store.url, { serve: true });
 await store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: Date.now() });
 const receiver = createReceiver({

@@ -20,7 +20,7 @@ process.send?.({ port: Number(new URL(app.receiverUrl).port), metrics: `${app.ad
 /** As when all of them had come in an outage of the endpoint. */
 async function fill(count: number): Promise<void> {
   const config = await loadConfig(file, { env: webhookEnv, connectors });
-  const { log } = await createLogger({ ...config.log, mask: (line) => config.mask(line) });
+  const { log } = createLogger({ ...config.log, color: false, mask: (line) => config.mask(line) });
   const store = await openStore(config.store.url, { serve: true });
   await store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: Date.now() });
   const inbox = createIntake({ store, config: () => config, wake: () => {}, log });

@@ -66,13 +66,6 @@ const stateStyles: Record<DeliveryState, Style> = {
   discarded: 'gray',
 };
 
-/** Colours are for a terminal, unless `NO_COLOR` or `FORCE_COLOR` says otherwise. */
-export function wantsColor(stream: { readonly isTTY?: boolean }, env: Io['env']): boolean {
-  if (env['NO_COLOR']) return false;
-  const forced = env['FORCE_COLOR'];
-  return forced === undefined ? stream.isTTY === true : forced !== '0' && forced !== 'false';
-}
-
 /** Colours text on a terminal, and leaves it alone elsewhere. */
 export function paint(io: Io, style: Style, text: string): string {
   return io.color ? styleText(style, text, { validateStream: false }) : text;

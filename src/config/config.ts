@@ -10,7 +10,7 @@ export interface Config {
   readonly store: { readonly url: string; readonly retentionMs: number };
   readonly idempotency: { readonly windowMs: number };
   readonly admin: { readonly host: string; readonly port: number; readonly password: Secret | null };
-  readonly log: { readonly level: string; readonly format: 'json' | 'pretty' };
+  readonly log: { readonly level: string; readonly format: 'auto' | 'json' | 'pretty' };
   readonly sinks: ReadonlyMap<string, SinkConfig>;
   readonly plan: Plan;
   /** What `plan` was compiled from, as kept in the store: `${…}` unresolved, so that no secret is in it. */

@@ -142,9 +142,9 @@ const log = z.strictObject({
     .default('info')
     .describe('The least severe lines to write.'),
   format: z
-    .enum(['json', 'pretty'])
-    .default('json')
-    .describe('`json` for machines, `pretty` for a terminal.'),
+    .enum(['auto', 'json', 'pretty'])
+    .default('auto')
+    .describe('`json` for machines, `pretty` for people. `auto`: `pretty` on a terminal, `json` elsewhere.'),
 });
 
 export const settingSchemas = {

@@ -28,6 +28,7 @@ interface CompiledRule extends Rule {
 }
 
 class IndexedRules implements RuleSet {
+  readonly names: readonly string[];
   readonly #rules: readonly CompiledRule[];
   readonly #index: RuleIndex;
   /** For each rule: 1 where the index alone tells that it matches. */
@@ -37,6 +38,7 @@ class IndexedRules implements RuleSet {
 
   constructor(rules: readonly Rule[]) {
     const constraints = rules.map(({ when }) => constraintOf(when));
+    this.names = rules.map(({ name }) => name);
     this.#rules = rules.map((rule) => ({ ...rule, test: compileWhen(rule.when) }));
     this.#index = new RuleIndex(constraints);
     this.#exact = Uint8Array.from(constraints, ({ exact }) => Number(exact));

@@ -13,6 +13,7 @@ export interface Verdict {
 
 /** The `when`s of a config, compiled. Pure. */
 export interface RuleSet {
+  readonly names: readonly string[];
   /** Indexes of the rules that apply, in order, ending at a `final` one. */
   match(subject: Subject): number[];
   /** One verdict for each rule, in order; a rule after a matching `final` one says that it was not reached. */

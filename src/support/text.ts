@@ -97,19 +97,6 @@ export function visibleJson(json: string): string {
 
 export const jsonLine = (value: unknown): string => visibleJson(JSON.stringify(value));
 
-/** Line breaks and tabs stay: stacks have them. */
-const shortEscapes: Partial<Record<string, string>> = { '\\b': '8', '\\f': 'c', '\\r': 'd' };
-
-/** JSON text in which strings show invisible characters as `\u{…}`, for a reader that prints strings as they are. */
-export function printableJson(json: string): string {
-  return json
-    .replaceAll(invisibleInJson, (character) => `\\${shown(character)}`)
-    .replaceAll(/\\(?:u(00[01][\da-f])|[^u])/g, (escape, code?: string) => {
-      const control = code === undefined ? shortEscapes[escape] : Number.parseInt(code, 16).toString(16);
-      return control === undefined ? escape : `\\\\u{${control}}`;
-    });
-}
-
 const escapeUnit = (unit: number): string => `\\u${unit.toString(16).padStart(4, '0')}`;
 
 /** Caches the results of the newest `most` texts. For pure functions whose results are costly or large. */
@@ -121,4 +108,14 @@ export function memo<Value>(most: number, make: (key: string) => Value): (key: s
     if (known.size > most && !oldest.done) known.delete(oldest.value);
     return value;
   };
+}
+
+/** Colours are for a terminal, unless `NO_COLOR` or `FORCE_COLOR` says otherwise. */
+export function wantsColor(
+  stream: { readonly isTTY?: boolean },
+  env: { readonly [name: string]: string | undefined },
+): boolean {
+  if (env['NO_COLOR']) return false;
+  const forced = env['FORCE_COLOR'];
+  return forced === undefined ? stream.isTTY === true : forced !== '0' && forced !== 'false';
 }

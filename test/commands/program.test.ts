@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { wantsColor } from '../../src/commands/output.ts';
+import { wantsColor } from '../../src/support/text.ts';
 import { base, run, stack, workplace } from './tools.ts';
 
 const commands = [

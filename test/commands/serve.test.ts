@@ -5,6 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { ConnectorProcess } from '../faults/connector-process.ts';
@@ -61,6 +62,26 @@ describe('serve', () => {
     const { connector, lines } = await serve(await write('config.yaml', loud(folder) + nothing));
     expect(await connector.stop(signal)).toBe(0);
     expect(lines().map(({ msg }) => msg)).toEqual(['ready', 'stopping', 'stopped']);
+  });
+
+  test.each([
+    [2, ['rule-1', 'rule-2']],
+    [12, [...Array.from({ length: 10 }, (_, index) => `rule-${index + 1}`), 'and 2 more']],
+  ])('says what it serves when it is ready, with %i rules', async (count, rules) => {
+    const { folder, write } = await workplace();
+    const written = Array.from(
+      { length: count },
+      (_, index) => `{ name: rule-${index + 1}, when: {}, then: [] }`,
+    );
+    const sinks = 'sinks: { ats: { connector: webhook, url: https://ats.example.com } }';
+    const file = await write('config.yaml', `${loud(folder)}${sinks}\nrules: [${written.join(', ')}]\n`);
+    const { lines } = await serve(file);
+    expect(lines().find(({ msg }) => msg === 'ready')).toMatchObject({
+      file,
+      store: `sqlite:${folder}/connector.db`,
+      rules,
+      sinks: ['ats (webhook)'],
+    });
   });
 
   test('does not begin with a config that has problems: it lists them and exits 1', async () => {
@@ -248,14 +269,14 @@ alerts: { dead: { then: [ { sink: ops } ] } }
     onTestFinished(() => void child.kill('SIGKILL'));
     let out = '';
     child.stdout.setEncoding('utf8').on('data', (data: string) => (out += data));
-    await vi.waitFor(() => expect(out).toMatch(/receiver"?: ?"http:.*\n[^]*rescued|"rescued"/), 15_000);
-    const [, port] = /receiver"?: ?"http:\/\/127\.0\.0\.1:(\d+)/.exec(out) ?? [];
+    await vi.waitFor(() => expect(out).toMatch(/\brescued\b.*\n/), 15_000);
+    const [, port] = /receiver(?:":"|=)http:\/\/127\.0\.0\.1:(\d+)/.exec(out) ?? [];
     const wire = await Wire.open(Number(port));
     const sent = head('/hook', { 'content-length': 2, 'x-forwarded-for': 'a\u009B2J\u00AD' });
     wire.send(Buffer.from(`${sent}{}`, 'latin1'));
     await wire.answer();
-    await vi.waitFor(() => expect(out).toContain('"a\\'), 15_000);
-    expect(out).toContain(format === 'json' ? '"a\\u009b2J\\u00ad"' : '"a\\u{9b}2J\\u{ad}"');
+    await vi.waitFor(() => expect(out).toContain('2J'), 15_000);
+    expect(out).toContain(format === 'json' ? '"a\\u009b2J\\u00ad"' : 'a\\u{9b}2J\\u{ad}');
     expect(out).not.toMatch(/[^\P{Cc}\n]|\p{Default_Ignorable_Code_Point}/u);
   });
 
@@ -363,24 +384,49 @@ describe('a stdout', () => {
 
   /** Of util-linux: a real terminal. */
   const script = '/usr/bin/script';
-  test.runIf(existsSync(script))('that is a terminal may close', async () => {
-    const { folder, write } = await workplace();
-    const file = await write('config.yaml', config(folder));
+
+  async function onTerminal(folder: string, file: string, env: Record<string, string> = {}) {
     const command = `sh -c 'echo $$ > ${folder}/pid; exec ${process.execPath} ${main} serve --config ${file}'`;
+    const { NO_COLOR, FORCE_COLOR, ...inherited } = process.env;
     const terminal = spawn(script, ['-qfec', command, '/dev/null'], {
+      env: { ...inherited, ...env },
       stdio: ['ignore', 'pipe', 'ignore'],
     });
     onTestFinished(() => void terminal.kill('SIGKILL'));
     let shown = '';
     terminal.stdout.on('data', (data: Buffer) => (shown += data.toString()));
-    await vi.waitFor(() => expect(shown).toContain('"msg":"ready"'), { timeout: 10_000 });
-    const ready = JSON.parse(shown.slice(shown.indexOf('{'))) as Line;
+    await vi.waitFor(() => expect(shown).toMatch(/ready[^\n]*\n/), { timeout: 10_000 });
     const pid = Number(readFileSync(`${folder}/pid`, 'utf8'));
     onTestFinished(() => void (isThere(pid) && process.kill(pid, 'SIGKILL')));
+    const [, receiver = '', admin = ''] =
+      /receiver=(\S+) admin=(\S+)/.exec(stripVTControlCharacters(shown)) ?? [];
+    return { terminal, pid, ready: { receiver, admin }, shown: () => shown };
+  }
+
+  test.runIf(existsSync(script)).each([
+    ['in colour', {}, true],
+    ['without colour where NO_COLOR says so', { NO_COLOR: '1' }, false],
+  ])('that is a terminal gets one readable line an event, %s', async (_how, env, colored) => {
+    const { folder, write } = await workplace();
+    const { ready, shown } = await onTerminal(folder, await write('config.yaml', config(folder)), env);
+    await accepts({ receiverUrl: `${ready.receiver}/hook` }, 1);
+    await vi.waitFor(() => expect(shown()).toMatch(/request[^\n]*\n/), patient);
+    const lines = stripVTControlCharacters(shown()).trimEnd().split(/\r?\n/);
+    expect(lines).toEqual([
+      expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z INFO ready receiver=http:/),
+      expect.stringMatching(/Z INFO request outcome=accepted status=202 eventId=evt_/),
+    ]);
+    expect(shown() !== stripVTControlCharacters(shown())).toBe(colored);
+  });
+
+  test.runIf(existsSync(script))('that is a terminal may close', async () => {
+    const { folder, write } = await workplace();
+    const file = await write('config.yaml', config(folder));
+    const { terminal, ready, pid } = await onTerminal(folder, file);
     terminal.kill('SIGKILL');
     await once(terminal, 'exit');
-    await accepts({ receiverUrl: `${String(ready['receiver'])}/hook` }, 50);
-    await vi.waitFor(async () => expect(await dropped(String(ready['admin']))).toBeGreaterThan(0), patient);
+    await accepts({ receiverUrl: `${ready.receiver}/hook` }, 50);
+    await vi.waitFor(async () => expect(await dropped(ready.admin)).toBeGreaterThan(0), patient);
     process.kill(pid, 'SIGTERM');
     await vi.waitFor(() => expect(isThere(pid)).toBe(false), { timeout: 10_000 });
   });

@@ -25,7 +25,7 @@ describe('a config that says only what it must', () => {
     expect(config.store).toEqual({ url: 'sqlite:./data/connector.db', retentionMs: 365 * 86_400_000 });
     expect(config.idempotency).toEqual({ windowMs: 86_400_000 });
     expect(config.admin).toEqual({ host: '127.0.0.1', port: 8081, password: null });
-    expect(config.log).toEqual({ level: 'info', format: 'json' });
+    expect(config.log).toEqual({ level: 'info', format: 'auto' });
     expect(config.scenarios).toEqual([]);
     expect(config.warnings).toEqual([]);
   });
