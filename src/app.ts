@@ -10,7 +10,7 @@ import { parseConfig, textOf } from './config/load.ts';
 import { compilePlan, Plans } from './config/stored-plans.ts';
 import { readText } from './config/files.ts';
 import { ConnectedSinks } from './deliveries/sinks.ts';
-import { observeAttempts } from './deliveries/observe.ts';
+import { observeAttempts } from './deliveries/call.ts';
 import { Worker, type WorkerParts } from './deliveries/worker.ts';
 import type { ReadinessPart } from './http/health.ts';
 import { eventIds, noticeIds } from './support/ids.ts';

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import { deliveryStates } from '../model.ts';
-import { type RequestResult, requestResults } from '../receiver/access-log.ts';
+import { type RequestResult, requestResults } from '../receiver/receive.ts';
 import type { SinkCount } from '../store/store.ts';
 
 /** What the connector counts, under the names of its documentation. */

@@ -1,7 +1,7 @@
 import type { Clock } from '../support/clock.ts';
 import type { RetryPolicy } from '../config/config.ts';
 import type { Store } from '../store/store.ts';
-import { backoffMs } from './backoff.ts';
+import { backoffMs } from './settle.ts';
 
 /** Failures that concern the sink, since it last worked, before it is paused. */
 const failuresToPause = 5;

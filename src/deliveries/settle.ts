@@ -1,6 +1,5 @@
 import type { RetryPolicy } from '../config/config.ts';
 import type { Delivery, DeliveryState, Json, Outcome, Retry, Unknown } from '../model.ts';
-import { backoffMs } from './backoff.ts';
 
 /** How an attempt ended, with what only its execution knows. */
 export interface Ending {
@@ -86,4 +85,18 @@ function delayMs(
 
 function isStated(outcome: Retry | Unknown): outcome is Retry & { readonly retryAfterMs: number } {
   return outcome.outcome === 'retry' && outcome.retryAfterMs !== undefined;
+}
+
+/**
+ * How long to wait after the given attempt (from 1): exponential with full jitter, so that deliveries which failed
+ * together do not come back together. Never below minDelay nor above maxDelay. `random` gives [0, 1).
+ */
+export function backoffMs(
+  attempt: number,
+  policy: Pick<RetryPolicy, 'minDelayMs' | 'maxDelayMs'>,
+  random: () => number,
+): number {
+  const { minDelayMs, maxDelayMs } = policy;
+  const ceilingMs = Math.min(maxDelayMs, minDelayMs * 2 ** Math.min(attempt, 40));
+  return Math.round(minDelayMs + random() * (ceilingMs - minDelayMs));
 }

@@ -4,9 +4,8 @@ import type { ReceiverConfig } from '../config/config.ts';
 import { health, type Readiness } from '../http/health.ts';
 import { HttpServer, nothingHere, type HttpServerOptions } from '../http/server.ts';
 import { answerProblem } from '../http/problem.ts';
-import { AccessLog } from './access-log.ts';
+import { AccessLog, type Inbox, receiving, type RequestMetrics } from './receive.ts';
 import { gateOf } from './caller.ts';
-import { type Inbox, receiving, type RequestMetrics } from './receive.ts';
 
 export interface ReceiverOptions extends HttpServerOptions {
   /** Called for every request, so that a reload takes effect at once. Host and port are for the caller of `listen`. */

@@ -1,5 +1,6 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { settle, type Ending } from '../../src/deliveries/settle.ts';
+import { backoffMs, type Ending, settle } from '../../src/deliveries/settle.ts';
 import type { Outcome } from '../../src/model.ts';
 
 const now = 1_800_000_000_000;
@@ -121,5 +122,34 @@ describe('giving up', () => {
       firstAttemptAt: now - policy.giveUpAfterMs,
     };
     expect(settled(ended(unknown), old)).toMatchObject({ state: 'dead', uncertain: true });
+  });
+});
+
+describe('the backoff', () => {
+  const delays = { minDelayMs: 2000, maxDelayMs: 600_000 };
+
+  test('the longest wait doubles with each attempt up to maxDelay', () => {
+    const longest = (attempt: number) => backoffMs(attempt, delays, () => 1);
+    expect([1, 2, 3, 4].map(longest)).toEqual([4000, 8000, 16_000, 32_000]);
+    expect(longest(9)).toBe(600_000);
+    expect(longest(5000)).toBe(600_000);
+  });
+
+  test('jitter spreads over the whole span from minDelay on', () => {
+    expect(backoffMs(3, delays, () => 0)).toBe(2000);
+    expect(backoffMs(3, delays, () => 0.5)).toBe(9000);
+  });
+
+  test('a wait is never outside of minDelay and maxDelay', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 10_000 }),
+        fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+        (attempt, random) => {
+          const delayMs = backoffMs(attempt, delays, () => random);
+          return delayMs >= delays.minDelayMs && delayMs <= delays.maxDelayMs;
+        },
+      ),
+    );
   });
 });
