@@ -153,10 +153,11 @@ function trying(add: Add, io: Io, done: Done): void {
     .action(async (file, options) => done(await (await import('./backtest.ts')).backtest(file, options, io)));
 
   add('send', 'play the testing service: post events and show the answers', [
-    'send --url http://localhost:8080/webhooks/candidates',
-    'send --url http://localhost:8080/webhooks/candidates --status DidNotTake --test 7654321 --count 5 --duplicate',
+    'send   # to the connector that runs here with ./config.yaml',
+    'send --status DidNotTake --test 7654321 --count 5 --duplicate',
+    'send --url https://hooks.example.com/webhooks/candidates?token=…',
   ])
-    .requiredOption('--url <url>', 'the webhook URL')
+    .option('--url <url>', "the webhook URL; on this machine, by the config's receiver, if not given")
     .addOption(statusOption().default('Completed'))
     .option('--test <id>', 'the test id', integer, 1234567)
     .option('--candidate <id>', 'the candidate id; random if not given')

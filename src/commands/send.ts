@@ -4,7 +4,9 @@ import { printable } from '../support/text.ts';
 import { CommandError, exit, type Io } from './output.ts';
 
 export interface SendOptions {
-  readonly url: string;
+  /** From the config if not given. */
+  readonly url?: string;
+  readonly config: string;
   readonly status: string;
   readonly test: number;
   /** Random for each event if not given. */
@@ -23,10 +25,10 @@ const maxShownBody = 500;
  */
 export async function send(
   options: SendOptions,
-  io: Pick<Io, 'out'>,
+  io: Pick<Io, 'out' | 'env'>,
   timeoutMs: number = patienceMs,
 ): Promise<number> {
-  const url = checkedUrl(options.url);
+  const url = options.url === undefined ? await configuredUrl(options.config, io) : checkedUrl(options.url);
   const rounds = Array.from({ length: options.count }, (_, index) => index + 1);
   let failed = 0;
   for (const round of rounds) {
@@ -82,11 +84,31 @@ function withoutQuery(url: string): string {
   return query.length > 0 ? `${start}?…` : start;
 }
 
+/** The webhook URL of the connector that runs on this machine with this config, with its token. */
+async function configuredUrl(config: string, io: Pick<Io, 'out' | 'env'>): Promise<string> {
+  const { sectionOf } = await import('./with-store.ts');
+  const receiver = await sectionOf('receiver', { config }, io, `use --url, as in --url ${exampleUrl}`);
+  const { port, path, token } = receiver;
+  if (port === 0) {
+    const detail = 'the config says port 0, which is any free one: use --url with the one that the log shows';
+    throw new CommandError(detail, exit.usage);
+  }
+  const host = everyAddress[receiver.host] ?? receiver.host;
+  const url = new URL(`http://${host.includes(':') ? `[${host}]` : host}:${port}${path}`);
+  io.out(`to ${url.href}${token === null ? '' : ' with the token'} (from ${printable(config)})`);
+  if (token !== null) url.searchParams.set('token', token.reveal());
+  return url.href;
+}
+
+/** Where to call a receiver that listens on all addresses. */
+const everyAddress: Partial<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+
+const exampleUrl = 'http://localhost:8080/webhooks/candidates';
+
 function checkedUrl(text: string): string {
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol)) {
-    const example = 'http://localhost:8080/webhooks/candidates';
-    throw new CommandError(`--url: expected an http:// or https:// URL such as ${example}`, exit.usage);
+    throw new CommandError(`--url: expected an http:// or https:// URL such as ${exampleUrl}`, exit.usage);
   }
   if (url.username !== '' || url.password !== '') {
     throw new CommandError('--url: a user name or password cannot stand in it', exit.usage);

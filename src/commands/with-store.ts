@@ -1,6 +1,7 @@
 import { connectors } from '../../connectors/index.ts';
 import { type CheckedConfig, ConfigError } from '../config/config.ts';
-import { loadConfig, loadStoreUrl, loadToPlan, type PlanningConfig, sinkNames } from '../config/load.ts';
+import { loadConfig, loadSection, loadToPlan, type PlanningConfig, sinkNames } from '../config/load.ts';
+import type { Settings } from '../config/settings.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { compilePlan, Plans } from '../config/stored-plans.ts';
@@ -62,7 +63,7 @@ export async function withStoreAndToday<T>(
   });
 }
 
-const sources = ({ env }: Io) => ({ env, connectors });
+const sources = ({ env }: Pick<Io, 'env'>) => ({ env, connectors });
 
 function broken(error: unknown): ConfigError {
   if (error instanceof ConfigError) return error;
@@ -76,17 +77,31 @@ async function inForce(store: Store, io: Io): Promise<Today> {
   return { plan: await compilePlan(latest.source, sources(io)), planSource: latest.source };
 }
 
-async function storeUrl({ config }: ConfigOption, io: Io): Promise<string> {
-  try {
-    return await loadStoreUrl(config, sources(io));
-  } catch (error) {
-    const { file, problems, message, mayPass } = broken(error);
-    throw new ConfigError(file, problems, `${message}\n\n${otherWay}`, mayPass);
-  }
+async function storeUrl(options: ConfigOption, io: Io): Promise<string> {
+  const { url } = await sectionOf(
+    'store',
+    options,
+    io,
+    'name the store itself, as in --store sqlite:./data/connector.db',
+  );
+  return url;
 }
 
-const otherWay =
-  'To go on without this file, name the store itself, as in --store sqlite:./data/connector.db';
+/** A section of the config, whatever the other ones are like. Where it cannot be read, `otherWay` says how to go on. */
+export async function sectionOf<Key extends 'store' | 'receiver'>(
+  key: Key,
+  { config }: ConfigOption,
+  io: Pick<Io, 'env'>,
+  otherWay: string,
+): Promise<Settings[Key]> {
+  try {
+    return await loadSection(config, key, sources(io));
+  } catch (error) {
+    const { file, problems, message, mayPass } = broken(error);
+    const report = `${message}\n\nTo go on without this file, ${otherWay}`;
+    throw new ConfigError(file, problems, report, mayPass);
+  }
+}
 
 async function withStoreAt<T>(url: string, use: (store: Store) => Promise<T>): Promise<T> {
   const store = await openStore(url, { serve: false, mustExist: true });

@@ -47,18 +47,22 @@ export function textOf(read: ReadText, file: string): string {
 }
 
 /**
- * Where a config's store is, though other parts of the file may be at fault: what came must be there to look at just
- * then. Throws a ConfigError where the store's own part, or the YAML, cannot be read.
+ * One section, though other parts of the file may be at fault: what came must be there to look at just then. Throws a
+ * ConfigError where the section itself, or the YAML, cannot be read.
  */
-export async function loadStoreUrl(file: string, options: LoadOptions): Promise<string> {
+export async function loadSection<Key extends keyof Settings>(
+  file: string,
+  key: Key,
+  options: LoadOptions,
+): Promise<Settings[Key]> {
   const read = await readText(file);
   const parsed = 'text' in read ? parseYaml(new Source(read.text)) : null;
-  if (!parsed?.tree || parsed.faults.length > 0) return (await loadConfig(file, options)).store.url;
+  if (!parsed?.tree || parsed.faults.length > 0) return (await loadConfig(file, options))[key];
   const { settings, faults } = compose(parsed.tree.value, options);
   const errors = faults.filter(({ severity }) => severity === 'error');
   // A misspelt `store` is a fault at the top, and its default would be another store.
-  const isSound = errors.every(({ path }) => path[0] !== 'store' && path.length > 1);
-  return settings.store && isSound ? settings.store.url : (await loadConfig(file, options)).store.url;
+  const isSound = errors.every(({ path }) => path[0] !== key && path.length > 1);
+  return (isSound && settings[key]) || (await loadConfig(file, options))[key];
 }
 
 /** The sinks that a file names, whatever else is wrong with it; none where it cannot be read. */

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { send, type SendOptions } from '../../src/commands/send.ts';
 import { startReceiver } from '../receiver/receiver.ts';
+import { base, run as runProgram, serving, workplace } from './tools.ts';
 
 interface Call {
   readonly method: string | undefined;
@@ -49,8 +50,9 @@ const status =
 
 async function run(options: Partial<SendOptions> & { url: string }, timeoutMs?: number) {
   const lines: string[] = [];
-  const defaults = { status: 'Completed', test: 1234567, count: 1 };
-  const code = await send({ ...defaults, ...options }, { out: (text) => void lines.push(text) }, timeoutMs);
+  const defaults = { config: 'config.yaml', status: 'Completed', test: 1234567, count: 1 };
+  const io = { out: (text: string) => void lines.push(text), env: {} };
+  const code = await send({ ...defaults, ...options }, io, timeoutMs);
   return { code, text: lines.join('\n') };
 }
 
@@ -106,6 +108,54 @@ describe('an event', () => {
     expect(bodies[1]).toBe(bodies[0]);
     expect(bodies[3]).toBe(bodies[2]);
     expect(new Set(calls.map(correlationOf)).size).toBe(4);
+  });
+});
+
+describe('without --url', () => {
+  async function running() {
+    const { folder, write } = await workplace();
+    const config = base(folder).replace('allowFrom: any', "allowFrom: any, token: '${TOKEN}'");
+    const rest = 'sinks: {}\nrules: []\n';
+    const { receiverUrl } = await serving(await write('running.yaml', config + rest), { TOKEN: 'a-token' });
+    const atPort = config.replace(
+      'host: 127.0.0.1, port: 0',
+      `host: 0.0.0.0, port: ${new URL(receiverUrl).port}`,
+    );
+    return { write, atPort, rest, receiverUrl };
+  }
+
+  test("the event goes to the config's receiver, with its token", async () => {
+    const { write, atPort, rest, receiverUrl } = await running();
+    const file = await write('config.yaml', atPort + rest);
+    const { code, out } = await runProgram(['send', '--config', file], { TOKEN: 'a-token' });
+    expect(out).toContain(`to ${receiverUrl} with the token (from ${file})`);
+    expect(out).toContain('202 Accepted');
+    expect(out).not.toContain('a-token');
+    expect(code).toBe(0);
+  });
+
+  test('faults elsewhere in the config do not matter', async () => {
+    const { write, atPort } = await running();
+    const file = await write('config.yaml', `${atPort}sinks: { a: { connector: slak } }\nrules: []\n`);
+    expect((await runProgram(['send', '--config', file], { TOKEN: 'a-token' })).code).toBe(0);
+  });
+
+  test('a config that is of no use is an error that names the other way', async () => {
+    const { write, atPort, rest } = await running();
+    const file = await write('config.yaml', atPort + rest);
+    const missing = await runProgram(['send', '--config', `${file}.gone`]);
+    const withoutToken = await runProgram(['send', '--config', file]);
+    for (const { code, err } of [missing, withoutToken]) {
+      expect(code).toBe(1);
+      expect(err).toContain('To go on without this file, use --url, as in --url http://localhost:8080/');
+    }
+    expect(withoutToken.err).toContain('TOKEN');
+    const { code, err } = await runProgram([
+      'send',
+      '--config',
+      await write('zero.yaml', rest + 'receiver: { port: 0 }'),
+    ]);
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('use --url') });
   });
 });
 

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { stripVTControlCharacters } from 'node:util';
@@ -119,12 +120,14 @@ describe('serve', () => {
       'config.yaml',
       base(folder) + nothing.replace('[]', '[{ name: a, when: {}, then: [] }]'),
     );
-    const { app } = await serve(await write('first.yaml', loud(folder) + nothing));
+    const { app, connector } = await serve(await write('first.yaml', loud(folder) + nothing));
     const { code, err } = await program(['serve', '--config', file]);
     expect(code).toBe(1);
     expect(err).toMatch(
-      /^candidate-connector: the store cannot be used: Another connector serves this store/,
+      /^candidate-connector: the store cannot be used: Another connector serves this store \(.*connector\.db\)/,
     );
+    expect(err).toContain(`: process ${connector.pid} on ${hostname()}, since 20`);
+    expect(err).toContain('UTC. Stop it first, or give this one another store.url.');
     expect(err).not.toMatch(stack);
     expect(await post(app, { candidateId: 'Dana' })).toMatchObject({ status: 202 });
   });

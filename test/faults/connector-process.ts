@@ -66,6 +66,10 @@ export class ConnectorProcess {
     throw new Error(`It never logged "${text}".`);
   }
 
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
   /** Whoever read its log is gone. */
   closeStdout(): void {
     this.#child?.stdout?.destroy();

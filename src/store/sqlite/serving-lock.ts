@@ -1,3 +1,6 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { printable } from '../../support/text.ts';
 import { StoreUnavailable } from '../store.ts';
 import { Database } from './database.ts';
 import { failureKind, unavailable } from './failures.ts';
@@ -48,6 +51,7 @@ export class ServingLock {
     }
     try {
       db.exec('begin exclusive');
+      this.#sayWho();
       return { db, inode: inodeOf(this.#path) };
     } catch (error) {
       db.close();
@@ -55,10 +59,34 @@ export class ServingLock {
     }
   }
 
+  /** In a file of its own: a lock that is held cannot be read, and one that is read as a file is lost. */
+  #sayWho(): void {
+    const since = new Date().toISOString().slice(0, 19).replace('T', ' ');
+    try {
+      writeFileSync(this.#holderPath, `process ${process.pid} on ${hostname()}, since ${since} UTC`, {
+        mode: 0o600,
+      });
+    } catch {
+      // It only helps to find this process.
+    }
+  }
+
   #alreadyServed(cause: unknown): StoreUnavailable {
     return new StoreUnavailable(
-      `Another connector serves this store (${this.#storePath}). Stop it first, or give this one a store of its own.`,
+      `Another connector serves this store (${this.#storePath})${this.#holder()}. Stop it first, or give this one another store.url.`,
       { cause },
     );
+  }
+
+  #holder(): string {
+    try {
+      return `: ${printable(readFileSync(this.#holderPath, 'utf8'))}`;
+    } catch {
+      return '';
+    }
+  }
+
+  get #holderPath(): string {
+    return `${this.#path}-by`;
   }
 }
