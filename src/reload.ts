@@ -3,10 +3,17 @@ import { type FSWatcher, unwatchFile, watch, watchFile } from 'node:fs';
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type Config, ConfigError } from './config/config.ts';
-import { readFrom, readText, type ReadText } from './config/files.ts';
-import { composeChecked, type LoadOptions, textOf, toConfig } from './config/load.ts';
+import {
+  composeChecked,
+  type LoadOptions,
+  readText,
+  type ReadText,
+  textOf,
+  toConfig,
+} from './config/load.ts';
 import { findSecrets, masker } from './config/mask.ts';
 import { wholeFileError } from './config/problems.ts';
+import { readFrom } from './config/references.ts';
 import type { ReadinessPart } from './http/health.ts';
 import type { ReloadAnswer, ReloadQuestion } from './reload-worker.ts';
 import { Secret } from './support/secret.ts';

@@ -3,19 +3,13 @@ import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import type { Hours } from '../rules/calendar.ts';
 import type { Action, Digest } from '../rules/plan.ts';
+import { type Path, strings, valueAt } from '../support/json.ts';
 import { didYouMeanOneOf } from '../support/text.ts';
-import { type CompiledFields, compileFields } from '../templates/template.ts';
-import { contentId } from './plan-source.ts';
+import { type CompiledFields, compileFields, type TemplateFault } from '../templates/template.ts';
 import { checkDigestTimes, digestSchema, listOf, type ReadDigest, toDigest } from './hours.ts';
-import { error, type Fault, type Path } from './faults.ts';
-import { interpolateText } from './references.ts';
-import {
-  bareReferences,
-  firstEventOnly,
-  interpolateTemplate,
-  templateFaults,
-  type Vocabulary,
-} from './templates.ts';
+import { contentId } from './plan-source.ts';
+import { error, type Fault, warning } from './problems.ts';
+import { bareReference, interpolateTemplate, interpolateText } from './references.ts';
 import { type Reading, validate, withoutOwnKeys } from './validate.ts';
 
 export interface ActionReading extends Reading {
@@ -240,4 +234,57 @@ function cached(cache: WeakMap<AnyConnector, z.ZodObject>, connector: AnyConnect
   const known = cache.get(connector) ?? make();
   cache.set(connector, known);
   return known;
+}
+
+/** What an action's templates may name. */
+export type Vocabulary = Parameters<typeof compileFields>[2];
+
+type Media = AnyConnector['templates'];
+
+/**
+ * What is wrong with the templates of an action as written. There the places are exact; in what is compiled in the
+ * end, values stand in the place of references. Paths lead from the action.
+ */
+const templateFaults = (action: JsonMap, media: Media, words: Vocabulary): Fault[] =>
+  faultsOf(action, media, words, ({ path, message }) => error(path, message));
+
+/**
+ * Where a digest's message says something of its first event in which the others may differ. `words` are those of the
+ * digest, with only what all of its events agree in. For templates that have no faults.
+ */
+const firstEventOnly = (action: JsonMap, media: Media, words: Vocabulary): Fault[] =>
+  faultsOf(action, media, words, ({ path }) => warning(path, ofFirstEvent));
+
+const ofFirstEvent =
+  'this is of the first event of the digest, and others may differ; go through `events`, or name it in `by`';
+
+/** References inside of tags without quotes, where they could not be literal text. */
+function bareReferences(action: JsonMap, media: Media): Fault[] {
+  return [...strings(templatesOf(action, media))].flatMap(({ text, path }) => {
+    const inside = bareReference(text);
+    return inside ? [{ ...error(path, 'inside of a tag, ${…} has to be in quotes'), inside }] : [];
+  });
+}
+
+function templatesOf(action: JsonMap, media: Media): JsonMap {
+  return Object.fromEntries(Object.entries(action).filter(([key]) => key in media));
+}
+
+function faultsOf(
+  action: JsonMap,
+  media: Media,
+  words: Vocabulary,
+  toFault: (fault: TemplateFault) => Fault,
+): Fault[] {
+  const templates = templatesOf(action, media);
+  const placed = (fault: TemplateFault): Fault => {
+    const index = indexOf(fault, valueAt(templates, fault.path));
+    return { ...toFault(fault), inside: { index, length: 1 } };
+  };
+  return compileFields(templates, media, words).faults.map(placed);
+}
+
+function indexOf({ line, column }: TemplateFault, written: Json | undefined): number {
+  const linesBefore = typeof written === 'string' ? written.split('\n').slice(0, line - 1) : [];
+  return linesBefore.reduce((length, text) => length + text.length + 1, column - 1);
 }

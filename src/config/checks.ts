@@ -2,9 +2,9 @@ import { isLoopback, sameHost } from '../http/addresses.ts';
 import { type AlertKind, isMap, type Json, type JsonMap } from '../model.ts';
 import { testKeys } from '../rules/fields.ts';
 import type { Plan } from '../rules/plan.ts';
+import { type Path, strings, valueAt } from '../support/json.ts';
 import { didYouMean, didYouMeanOneOf } from '../support/text.ts';
 import type { SinkConfig } from './config.ts';
-import { error, type Fault, type Path, strings, valueAt, warning } from './faults.ts';
 import { type FoundSecret, looksLikePath } from './mask.ts';
 import {
   actionsOf,
@@ -14,6 +14,7 @@ import {
   ruleActions,
   type WrittenAction,
 } from './plan-source.ts';
+import { error, type Fault, warning } from './problems.ts';
 import { hasReference } from './references.ts';
 import type { Settings } from './settings.ts';
 import { durationText, parseDuration } from './units.ts';

@@ -3,7 +3,8 @@ import { isMap, type Json } from '../model.ts';
 import { type Hours, nextOpen, type Windows } from '../rules/calendar.ts';
 import { eventFieldNames, fieldOf, testKeyPattern } from '../rules/fields.ts';
 import type { Digest } from '../rules/plan.ts';
-import { error, type Fault, type Path, strings, warning } from './faults.ts';
+import { type Path, strings } from '../support/json.ts';
+import { error, type Fault, warning } from './problems.ts';
 import { duration } from './units.ts';
 import { type Reading, validate } from './validate.ts';
 

@@ -1,20 +1,31 @@
+import { open } from 'node:fs/promises';
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
+import { type Path, pathText, strings } from '../support/json.ts';
+import { runThrough, type Steps } from '../support/steps.ts';
 import { closest } from '../support/text.ts';
 import { checkNoConnector, checkUnused, crossChecks, type Parts } from './checks.ts';
 import type { CheckedConfig, Config, Place, Problem, Scenario } from './config.ts';
-import { error, type Fault, type Path, pathText, type Report, strings, warning } from './faults.ts';
 import { findSecrets, type FoundSecret, lateMasker } from './mask.ts';
 import { actionsOf, entries, planKeys, type PlanSource, toPlanSource, ruleActions } from './plan-source.ts';
 import { buildingPlan } from './plan.ts';
-import { configError, inOrder, maskProblem, problemOf, Source, wholeFileError } from './problems.ts';
-import { partsOf, type Surroundings, Values } from './references.ts';
+import {
+  configError,
+  error,
+  type Fault,
+  inOrder,
+  maskProblem,
+  problemOf,
+  type Report,
+  Source,
+  warning,
+  wholeFileError,
+} from './problems.ts';
+import { noRegularFile, partsOf, type Surroundings, Values, withoutBlocking } from './references.ts';
 import { type ReadScenario, scenarioSchema } from './scenarios.ts';
 import { type Settings, settingSchemas } from './settings.ts';
 import { connectorOfSink, readSinks } from './sinks.ts';
-import { runThrough, type Steps } from '../support/steps.ts';
 import { type Reading, unknownKey, validate } from './validate.ts';
-import { readText, type ReadText } from './files.ts';
 import { parseYaml } from './yaml.ts';
 
 /** Reads, checks and compiles a config file. Throws a ConfigError with everything that is wrong with it. */
@@ -296,4 +307,43 @@ function readScenarios(raw: Json | undefined, reading: Reading): Composed['scena
     const scenario = validate({ schema: scenarioSchema, raw: rawScenario, path }, reading);
     return scenario ? [{ path, scenario }] : [];
   });
+}
+
+const largestFileBytes = 16 * 1024 ** 2;
+
+const refusals: Record<string, string> = {
+  ENOENT: 'there is no such file; --config FILE or CONNECTOR_CONFIG names another one',
+  EACCES: 'the file may not be read by this user',
+  EPERM: 'the file may not be read by this user',
+  EISDIR: 'this is a folder; the config is one YAML file',
+  ENOTDIR: 'there is no such file: a part of its path is not a folder',
+};
+
+/** A file's text, or why it has none. */
+export type ReadText = { readonly text: string } | { readonly fault: string };
+
+/** `onlyRegular`: for a process that goes on, which a pipe would block and a device would fill. */
+export async function readText(file: string, { onlyRegular = false } = {}): Promise<ReadText> {
+  try {
+    await using handle = await open(file, onlyRegular ? withoutBlocking : 'r');
+    const stat = await handle.stat();
+    if (onlyRegular && !stat.isFile() && !stat.isDirectory())
+      return { fault: `${noRegularFile}; save it as one` };
+    const chunks = await Array.fromAsync(
+      handle.createReadStream({ end: largestFileBytes, autoClose: false }),
+    );
+    return decode(Buffer.concat(chunks as Buffer[]));
+  } catch (thrown) {
+    const { code = '', message } = thrown as NodeJS.ErrnoException;
+    return { fault: refusals[code] ?? `the file cannot be read: ${message}` };
+  }
+}
+
+function decode(bytes: Buffer): ReadText {
+  if (bytes.length > largestFileBytes) return { fault: 'the file is larger than 16 MB' };
+  try {
+    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
+  } catch {
+    return { fault: 'the file is not UTF-8 text; save it as UTF-8' };
+  }
 }

@@ -1,7 +1,7 @@
 import { Secret } from '../connector.ts';
-import { masker as maskerOf, namesSecret, partsOfUrl, urlPasswords } from '../support/secret.ts';
 import { isMap, type Json } from '../model.ts';
-import type { Path } from './faults.ts';
+import type { Path } from '../support/json.ts';
+import { masker as maskerOf, namesSecret, partsOfUrl, urlPasswords } from '../support/secret.ts';
 
 /** A function that replaces each of these secrets, and what is secret inside of them, by `***`. */
 export const masker = (secrets: Iterable<string>): ((text: string) => string) =>

@@ -4,7 +4,7 @@ import { alertKinds, type AlertKind, isMap, type Json, type JsonMap } from '../m
 import type { testKeys } from '../rules/fields.ts';
 import { unmatchedRule } from '../rules/plan.ts';
 import { whenSchema } from '../rules/when.ts';
-import type { Path } from './faults.ts';
+import type { Path } from '../support/json.ts';
 import { duration } from './units.ts';
 
 /** The part of a config that a plan is compiled from, references unresolved. Plain JSON, so that a store can keep it. */

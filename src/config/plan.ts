@@ -1,11 +1,14 @@
 import { alertKinds, isMap, type Json, type JsonMap } from '../model.ts';
-import { compileRules, unreachable } from '../rules/match.ts';
-import { testKeys } from '../rules/fields.ts';
 import type { Hours } from '../rules/calendar.ts';
+import type { When } from '../rules/conditions.ts';
+import { testKeys } from '../rules/fields.ts';
+import { compileRules, unreachable } from '../rules/match.ts';
 import type { Action, Alert, Plan } from '../rules/plan.ts';
 import { alertRule, unmatchedRule } from '../rules/plan.ts';
-import type { When } from '../rules/conditions.ts';
+import type { Path } from '../support/json.ts';
+import type { Steps } from '../support/steps.ts';
 import { type ActionPlace, type ActionReading, compileAction } from './actions.ts';
+import { compileHours } from './hours.ts';
 import {
   uncheckedAlerts,
   catalogEntry,
@@ -15,10 +18,8 @@ import {
   ruleSchema,
   testIdKey,
 } from './plan-source.ts';
-import { error, type Path, warning } from './faults.ts';
-import { compileHours } from './hours.ts';
+import { error, warning } from './problems.ts';
 import { type Reading, validate } from './validate.ts';
-import type { Steps } from '../support/steps.ts';
 
 /** Reading a part of a plan, with what is wrong in it. */
 export interface PartReading extends Reading {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { maxCandidateIdLength, readCandidateId } from '../support/ids.ts';
 import { type Event, isMap, type Json, type JsonMap, statuses } from '../model.ts';
 import { explain } from '../rules/decide.ts';
 import type { Action, Plan } from '../rules/plan.ts';
+import { maxCandidateIdLength, readCandidateId } from '../support/ids.ts';
 import { digestData, templateData } from '../templates/data.ts';
 import type { CheckedConfig, Config, Problem, Scenario } from './config.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { parseRange, publishedAddresses } from '../http/addresses.ts';
 import { secret } from '../connector.ts';
+import { parseRange, publishedAddresses } from '../http/addresses.ts';
 import type { Config } from './config.ts';
 import { duration, size } from './units.ts';
 

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json } from '../model.ts';
+import { type Path, valueAt } from '../support/json.ts';
 import { didYouMeanOneOf, orList } from '../support/text.ts';
 import type { RetryPolicy, SinkConfig } from './config.ts';
-import { error, type Fault, type Path, valueAt } from './faults.ts';
+import { error, type Fault } from './problems.ts';
 import { interpolate, interpolateText } from './references.ts';
 import { duration, durationText, rate } from './units.ts';
 import { type Reading, validate, withoutOwnKeys } from './validate.ts';

@@ -1,7 +1,7 @@
 import type { Json } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
+import { pathText } from '../support/json.ts';
 import { runInSlices } from '../support/steps.ts';
-import { pathText } from './faults.ts';
 import type { LoadOptions } from './load.ts';
 import { lateMasker } from './mask.ts';
 import type { PlanSource } from './plan-source.ts';
