@@ -84,7 +84,7 @@ export interface AttemptRequest<Message> {
   readonly now: number;
   /** The receipt of the first delivered message with the same thread key on this sink. */
   readonly threadOf: Receipt | null;
-  /** What earlier attempts achieved in part. */
+  /** What earlier attempts kept for this one: what they achieved in part, or what they wrote over. */
   readonly progress: Json | null;
   /** Aborts at the sink's time-out and on shutdown. An abort after the request may have left is `unknown`. */
   readonly signal: AbortSignal;

@@ -165,6 +165,8 @@ export interface Unknown {
   readonly outcome: 'unknown';
   readonly reason: Reason;
   readonly detail: string;
+  /** What the next attempt needs to know of this one; handed to it. */
+  readonly progress?: Json;
 }
 
 export type Outcome = Delivered | Retry | Rejected | Unknown;

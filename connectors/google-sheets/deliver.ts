@@ -1,7 +1,7 @@
 import { delivered } from '../../src/connector.ts';
 import type { Json, Outcome, Retry } from '../../src/model.ts';
 import type { Failure } from './client.ts';
-import { deliveryHeader, merged, overtakenAt, planRows } from './message.ts';
+import { deliveryHeader, overtakenAt, planRows } from './message.ts';
 import type { KeyColumns, PlannedRow, RowRequest, SheetMessage } from './message.ts';
 import {
   askedInVain,
@@ -10,8 +10,10 @@ import {
   endRefused,
   endTogether,
   goneSince,
+  keptOf,
   notesOf,
   notPutRight,
+  notReadBack,
 } from './outcomes.ts';
 import type { Ending, Write } from './outcomes.ts';
 import { isMisplaced, judge, placesOf } from './repair.ts';
@@ -82,9 +84,9 @@ async function oneCall(sheet: Spreadsheet, requests: readonly RowRequest[]): Pro
   const { signal } = requests[0]!;
   const begun = resumed(
     sheet,
-    requests.filter((request) => writtenBefore(request) !== null),
+    requests.filter((request) => keptOf(request, 'written') !== null),
   );
-  const fresh = requests.filter((request) => writtenBefore(request) === null);
+  const fresh = requests.filter((request) => keptOf(request, 'written') === null);
   const views = await look(sheet, wantedOf(fresh), signal);
   if (!views.ok) {
     const unread = begun.flatMap(({ sent }) => putOff(sheet, sent, views.failure));
@@ -98,7 +100,8 @@ async function oneCall(sheet: Spreadsheet, requests: readonly RowRequest[]): Pro
   const unread = begun.flatMap(({ sent }) => putOff(sheet, sent, failure));
   const unwritten = plans.flatMap(({ sent }) => sent.flatMap((row) => row.requests));
   const writes = plans.flatMap((plan) => plan.writes);
-  return [...endings, ...unread, ...endRefused(sheet, failure, unwritten, writes)];
+  const refused = endRefused(sheet, failure, unwritten, writes);
+  return [...endings, ...unread, ...refused.map((ending) => withTried(ending, plans))];
 }
 
 async function write(
@@ -123,74 +126,114 @@ function wantedOf(requests: readonly RowRequest[]): Wanted[] {
   });
 }
 
-function planTab(sheet: Spreadsheet, { tab, grid }: View, all: readonly RowRequest[]): TabPlan {
+function planTab(sheet: Spreadsheet, { tab, grid: read }: View, all: readonly RowRequest[]): TabPlan {
   const requests = all.filter(({ message }) => message.tab.toLowerCase() === tab.title.toLowerCase());
+  const earlier = whatIsThere(sheet, { tab, grid: read }, requests);
+  const { grid } = earlier;
   const keys = keyColumns(requests, grid);
-  const there = whatIsThere(sheet, { tab, grid }, requests, keys);
+  const late = requests.flatMap((request): Ending[] => {
+    const row = earlier.done.has(request) ? null : overtakenAt(request, grid, keys);
+    const notes = [newerThere, ...(earlier.notes.get(request) ?? [])].join(' ');
+    return row === null ? [] : [[request, delivered(grid.receiptOf(sheet, tab, row), notes)]];
+  });
+  const done = new Set([...earlier.done, ...late.map(([request]) => request)]);
   const planned = planRows(
-    requests.filter((request) => !there.requests.has(request)),
+    requests.filter((request) => !done.has(request)),
     keys,
   );
-  const updated = planned.flatMap(({ row, requests: of, rowIndex }) =>
-    rowIndex === null ? [] : [sentOf(tab, row, of, rowIndex, grid.header, grid.rows[rowIndex] ?? [])],
-  );
+  const notesFor = (of: readonly RowRequest[]) => [
+    ...new Set(of.flatMap((one) => earlier.notes.get(one) ?? [])),
+  ];
+  const updated = planned.flatMap(({ row, requests: of, rowIndex }): Sent[] => {
+    if (rowIndex === null) return [];
+    const before = grid.rows[rowIndex] ?? [];
+    return [{ ...sentOf(tab, row, of, rowIndex, grid.header, before), notes: notesFor(of) }];
+  });
   const added = planned.filter(({ rowIndex }) => rowIndex === null);
-  const end = endOf(tab, grid, added);
+  const end = endOf(grid, added);
   const inserted = added.map(({ row, requests: of }, index) =>
     sentOf(tab, row, of, end + index, grid.header, null),
   );
   // Inserted rows move what is below them, so those that are there come first.
   const writes = [
-    ...there.moves,
+    ...earlier.moves,
     ...writesOf(tab, grid, updated),
     ...(added.length === 0 ? [] : [insertion(tab, end, added)]),
     ...writesOf(tab, grid, inserted),
   ];
-  const sent = [...there.astray, ...updated, ...inserted];
-  return { tab, before: keys.size > 0 ? grid : null, sent, writes, endings: there.endings };
+  const sent = [...earlier.astray, ...updated, ...inserted];
+  return { tab, before: keys.size > 0 ? grid : null, sent, writes, endings: [...earlier.endings, ...late] };
 }
 
-/** What earlier attempts or newer deliveries have written: that is not written again. */
-function whatIsThere(
-  sheet: Spreadsheet,
-  { tab, grid }: View,
-  requests: readonly RowRequest[],
-  keys: KeyColumns,
-) {
-  const tried = requests.filter(({ attempt }) => attempt > 1);
-  const places = placesOf(
-    tried.map(({ deliveryId }) => deliveryId),
-    grid,
-  );
-  const home = grid.column(deliveryHeader);
-  const endings = requests.flatMap((request): Ending[] => {
-    const late = overtakenAt(request, grid, keys);
-    const place = places.get(request.deliveryId);
-    const isRight = place?.column === home && !isWrong(request, place.row, grid);
-    const row = late ?? (isRight ? place.row : null);
-    if (row === null) return [];
-    const note = late === null ? alreadyThere : newerThere;
-    return [[request, delivered(grid.receiptOf(sheet, tab, row), note)]];
-  });
-  const done = new Set(endings.map(([request]) => request));
+/**
+ * What earlier attempts have written, which is not written again. What of it stands in wrong places is put right first: a
+ * row with a key is then written as if it were not there, as others may be about the same row.
+ */
+function whatIsThere(sheet: Spreadsheet, { tab, grid }: View, requests: readonly RowRequest[]) {
+  const found = earlierRows(tab, grid, requests);
+  const judged = judge(found.earlier, null, grid);
+  const endings: Ending[] = found.right.map(([request, row]) => [
+    request,
+    delivered(grid.receiptOf(sheet, tab, row), alreadyThere),
+  ]);
+  const notes = new Map(found.late.map((request) => [request, [notReadBack]]));
+  const moves: Write[] = [];
+  for (const [index, one] of judged.entries()) {
+    const { requests: of, before } = found.earlier[index]!;
+    for (const { row, column, value } of one.fixes) {
+      moves.push({ request: writeCells(tab.sheetId, row, column, [value]), requests: of, isNew: false });
+    }
+    if (before === null) continue;
+    const said = [
+      ...notesOf({ ...one, isRepaired: one.fixes.length > 0 }),
+      ...(one.isSure ? [] : [notReadBack]),
+    ];
+    for (const request of of) {
+      if (one.fixes.length > 0 || one.row === null) notes.set(request, said);
+      else
+        endings.push([
+          request,
+          delivered(grid.receiptOf(sheet, tab, one.row), [alreadyThere, ...said].join(' ')),
+        ]);
+    }
+  }
   // Only of a row of its own all cells are known to be ours.
-  const astray = tried.flatMap((request) => {
-    const place = request.message.key === undefined ? places.get(request.deliveryId) : undefined;
-    const isAstray = place && !done.has(request);
-    return isAstray ? [sentOf(tab, request.message.row, [request], place.row, null, null)] : [];
-  });
-  const moves = judge(astray, null, grid).flatMap(({ fixes }, index) =>
-    fixes.map(({ row, column, value }): Write => ({
-      request: writeCells(tab.sheetId, row, column, [value]),
-      requests: astray[index]!.requests,
-      isNew: false,
-    })),
-  );
-  return { endings, astray, moves, requests: new Set([...done, ...astray.flatMap((one) => one.requests)]) };
+  const astray = found.earlier.filter(({ before }) => before === null);
+  const done = new Set([...endings.map(([request]) => request), ...astray.flatMap(({ requests: of }) => of)]);
+  return { endings, astray, moves, notes, done, grid: grid.with(judged.flatMap(({ fixes }) => fixes)) };
 }
 
-const isWrong = ({ message: { key, row } }: RowRequest, at: number, grid: Grid) =>
-  key === undefined && isMisplaced(row, at, grid);
+/** Rows that earlier attempts wrote: those that are `right`, those to look at, and those that a newer delivery updated. */
+function earlierRows(tab: Tab, grid: Grid, requests: readonly RowRequest[]) {
+  const tried = requests.filter(({ attempt }) => attempt > 1);
+  const ids = new Map(tried.map((request) => [request, triedBefore(request)?.id ?? request.deliveryId]));
+  const places = placesOf([...ids.values()], grid);
+  const keys = keyColumns(tried, grid);
+  const home = grid.column(deliveryHeader);
+  const right: (readonly [RowRequest, number])[] = [];
+  const late: RowRequest[] = [];
+  const earlier = new Map<string, Sent>();
+  for (const [request, id] of ids) {
+    const place = places.get(id);
+    if (!place) continue;
+    const { key, row } = request.message;
+    const kept = triedBefore(request);
+    const newer = overtakenAt(request, grid, keys);
+    if (newer !== null && grid.cell(newer, deliveryHeader) !== id) late.push(request);
+    else if (
+      kept === null &&
+      place.column === home &&
+      (key !== undefined || !isMisplaced(row, place.row, grid))
+    ) {
+      right.push([request, place.row]);
+    } else {
+      const before = key === undefined ? null : [];
+      const sent = kept ?? sentOf(tab, row, [], place.row, null, before);
+      earlier.set(id, { ...sent, requests: [...(earlier.get(id)?.requests ?? []), request] });
+    }
+  }
+  return { right, late, earlier: [...earlier.values()] };
+}
 
 const newerThere = 'A newer update of this row was there already, so the row was left as it is.';
 const alreadyThere = 'The row was there already.';
@@ -212,7 +255,7 @@ function writesOf(tab: Tab, grid: Grid, sent: readonly Sent[]): Write[] {
   );
 }
 
-function insertion(tab: Tab, at: number, added: readonly PlannedRow[]): Write {
+function insertion(tab: Tab, at: number, added: readonly Pick<PlannedRow, 'requests'>[]): Write {
   // Right below the header they would look like it. At the end of the grid nothing else is there to be like.
   const inheritFromBefore = at > 1 || (tab.rowCount ?? 0) <= at;
   return {
@@ -232,12 +275,17 @@ function keyColumns(requests: readonly RowRequest[], grid: Grid): KeyColumns {
  * Where the table ends: below the last row with a delivery's id, and what follows it without a gap. Columns that are not
  * written to do not count, nor do unticked boxes: people fill them down in advance.
  */
-function endOf(tab: Tab, grid: Grid, added: readonly PlannedRow[]): number {
+function endOf(grid: Grid, added: readonly Pick<PlannedRow, 'row'>[]): number {
   const names = new Set(added.flatMap(({ row }) => Object.keys(row)));
   const columns = [...names].map((name) => grid.column(name));
   const isFilled = (row: number) =>
     columns.some((column) => grid.at(row, column) !== '' && grid.at(row, column) !== false);
-  let end = (tab.lastRow ?? 0) + 1;
+  const home = grid.column(deliveryHeader);
+  let end =
+    Math.max(
+      0,
+      grid.rows.findLastIndex((_, row) => grid.at(row, home) !== ''),
+    ) + 1;
   while (isFilled(end)) end += 1;
   return end;
 }
@@ -312,22 +360,39 @@ async function settle(
     const judged = judge(sent, plan.before, grid);
     sent = judged.map((one, index) => withNotes(sent[index]!, one));
     const fixes = judged.flatMap((one) => one.fixes);
-    if (fixes.length === 0 || repairs === maxRepairs) {
+    if ((fixes.length === 0 && !judged.some(({ isDeleted }) => isDeleted)) || repairs === maxRepairs) {
       remember(tab, judged);
       return judged.flatMap((one, index) => endSettled(sheet, { tab, grid }, sent[index]!, one));
     }
     const requests = fixes.map(({ row, column, value }) => writeCells(tab.sheetId, row, column, [value]));
-    const fixed = await batchUpdate(sheet, requests, signal);
+    const anew = addAnew({ tab, grid }, sent, judged);
+    const fixed = await batchUpdate(sheet, [...requests, ...anew.requests], signal);
     if (!fixed.ok && !isRefusal(fixed.failure)) return putOff(sheet, sent, fixed.failure);
-    if (!fixed.ok) repairs = maxRepairs - 1;
+    if (fixed.ok) sent = anew.sent;
+    else repairs = maxRepairs - 1;
     view = null;
   }
 }
 
+/** Rows that somebody deleted just before they were updated go below the table, as if they had not been there. */
+function addAnew({ tab, grid }: View, sent: readonly Sent[], judged: readonly Judged[]) {
+  const deleted = sent.filter((_, index) => judged[index]!.isDeleted);
+  const end = endOf(grid, deleted);
+  const added = deleted.map(({ row, requests }, index) =>
+    sentOf(tab, row, requests, end + index, grid.header, null),
+  );
+  const writes = added.length === 0 ? [] : [insertion(tab, end, added), ...writesOf(tab, grid, added)];
+  return {
+    requests: writes.map(({ request }) => request),
+    sent: sent.map((one) => ({ ...one, ...added[deleted.indexOf(one)], notes: one.notes })),
+  };
+}
+
 const isRefusal = (failure: Failure) => failure.kind === 'http' && failure.status === 400;
 
-function withNotes(sent: Sent, { fixes, lost, missing, gone }: Judged): Sent {
-  const notes = new Set([...sent.notes, ...notesOf({ isRepaired: fixes.length > 0, lost, missing, gone })]);
+function withNotes(sent: Sent, { fixes, isDeleted, lost, missing, gone }: Judged): Sent {
+  const isRepaired = fixes.length > 0 || isDeleted;
+  const notes = new Set([...sent.notes, ...notesOf({ isRepaired, lost, missing, gone })]);
   return { ...sent, notes: [...notes] };
 }
 
@@ -355,40 +420,41 @@ function putOff(sheet: Spreadsheet, sent: readonly Sent[], failure: Failure): En
   const outcome = askedInVain(failure, sheet);
   const detail = `The row was written and has still to be read back. ${outcome.detail}`;
   return sent.flatMap((row) =>
-    row.requests.map((request): Ending => [request, { ...outcome, detail, progress: progressOf(row) }]),
+    row.requests.map((request): Ending => [
+      request,
+      { ...outcome, detail, progress: { written: progressOf(row) } },
+    ]),
   );
 }
 
-function progressOf({ id, sheetId, at, header, before, notes }: Sent): Json {
-  return { written: { id, sheetId, at, header, before, notes } };
+function progressOf({ id, sheetId, row, at, header, before, notes }: Sent): Json {
+  return { id, sheetId, row, at, header, before, notes };
 }
 
-/** What `progressOf` kept; null for a delivery that was not written yet. */
-function writtenBefore({ progress }: RowRequest): Omit<Sent, 'row' | 'requests'> | null {
-  const isWritten = typeof progress === 'object' && progress !== null && 'written' in progress;
-  return isWritten ? (progress.written as never) : null;
+/** What is written over is known only to the attempt that read it, so it is kept where nobody knows whether it was. */
+function withTried([request, outcome]: Ending, plans: readonly TabPlan[]): Ending {
+  const row = plans.flatMap(({ sent }) => sent).find(({ requests }) => requests.includes(request));
+  const isKept = row && outcome.outcome === 'unknown' && request.message.key !== undefined;
+  return isKept ? [request, { ...outcome, progress: { tried: progressOf(row) } }] : [request, outcome];
+}
+
+function triedBefore(request: RowRequest): Omit<Sent, 'requests'> | null {
+  return keptOf(request, 'tried') as never;
 }
 
 /** Rows that earlier attempts wrote, by their tabs. */
 function resumed(sheet: Spreadsheet, requests: readonly RowRequest[]): Plan[] {
-  const rows = Map.groupBy(requests, (request) => {
-    const { sheetId, id } = writtenBefore(request)!;
-    return `${sheetId} ${id}`;
-  });
-  const sent = [...rows.values()].map(resumedRow);
-  return [...Map.groupBy(sent, ({ sheetId }) => sheetId)].map(([sheetId, all]) => ({
-    tab: tabWith(sheet, sheetId, all[0]!.requests[0]!.message.tab),
+  const written = new Map<string, Sent>();
+  for (const request of requests) {
+    const sent = keptOf(request, 'written') as unknown as Sent;
+    const name = `${sent.sheetId} ${sent.id}`;
+    written.set(name, { ...sent, requests: [...(written.get(name)?.requests ?? []), request] });
+  }
+  return [...Map.groupBy(written.values(), ({ sheetId }) => sheetId)].map(([sheetId, sent]) => ({
+    tab: tabWith(sheet, sheetId, sent[0]!.requests[0]!.message.tab),
     before: null,
-    sent: all,
+    sent,
   }));
-}
-
-function resumedRow(requests: readonly RowRequest[]): Sent {
-  const [first, ...others] = requests.map((request): PlannedRow => {
-    return { rowIndex: null, row: request.message.row, requests: [request] };
-  });
-  const { row } = others.reduce((all, { requests: [one] }) => merged(all, one!), first!);
-  return { ...writtenBefore(requests[0]!)!, row, requests };
 }
 
 function tabWith({ tabs }: Spreadsheet, sheetId: number, title: string): Tab {

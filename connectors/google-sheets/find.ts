@@ -2,7 +2,7 @@ import type { Finding } from '../../src/connector.ts';
 import type { Answer } from './client.ts';
 import { deliveryHeader } from './message.ts';
 import type { RowRequest } from './message.ts';
-import { askedInVain } from './outcomes.ts';
+import { askedInVain, keptOf, notReadBack } from './outcomes.ts';
 import { isMisplaced } from './repair.ts';
 import {
   changedMeanwhile,
@@ -34,22 +34,17 @@ export async function findRows(sheet: Spreadsheet, requests: readonly RowRequest
 
 const absent: Finding = { found: null };
 
-function find(
-  sheet: Spreadsheet,
-  tabs: ReadonlyMap<string, Deliveries>,
-  { deliveryId, message }: RowRequest,
-): Finding {
+function find(sheet: Spreadsheet, tabs: ReadonlyMap<string, Deliveries>, request: RowRequest): Finding {
+  const { deliveryId, message } = request;
   const there = tabs.get(message.tab.toLowerCase());
   if (!there || there.header.header.every((name) => name === '')) return absent;
   if (there.rows === null) return { found: 'impossible', detail: noColumn(message.tab) };
   const row = there.rows.get(deliveryId);
-  if (row === undefined) return absent;
+  // What it wrote over is known, so the next attempt reads it back and puts that right.
+  if (row === undefined || keptOf(request, 'tried') !== null) return absent;
   const found = there.header.receiptOf(sheet, there.tab, row);
-  return message.key === undefined ? { found } : { found, note: unread };
+  return message.key === undefined ? { found } : { found, note: notReadBack };
 }
-
-const unread =
-  'It could not be read back at once: if people edited the sheet at that moment, look at its row and at those beside it.';
 
 /** So many rows of a tab at most are read to see whether they stand under their headers. */
 const maxRows = 5000;

@@ -150,7 +150,7 @@ function valueIn({ row }: PlannedRow, header: string): string | undefined {
  * The newer values win, under the newer id. If the answer is lost, the newest is found by it, and the others leave the row
  * alone when they see it there.
  */
-export function merged({ rowIndex, row, requests }: PlannedRow, request: RowRequest): PlannedRow {
+function merged({ rowIndex, row, requests }: PlannedRow, request: RowRequest): PlannedRow {
   const isLate = isNewer(row[deliveryHeader], request.deliveryId);
   const values = isLate ? { ...request.message.row, ...row } : { ...row, ...request.message.row };
   return { rowIndex, row: values, requests: [...requests, request] };

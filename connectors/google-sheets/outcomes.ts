@@ -8,7 +8,8 @@ import {
   unknown,
   withoutEffect,
 } from '../../src/connector.ts';
-import type { Outcome, Rejected, Retry, Unknown } from '../../src/model.ts';
+import { isMap } from '../../src/model.ts';
+import type { Json, JsonMap, Outcome, Rejected, Retry, Unknown } from '../../src/model.ts';
 import type { ApiError, Failure } from './client.ts';
 import type { RowRequest } from './message.ts';
 
@@ -50,6 +51,9 @@ function columns(names: readonly string[]): string {
 
 export const notPutRight =
   'Somebody goes on changing the sheet, or it may not be edited there: look whether the row stands under its headers.';
+
+export const notReadBack =
+  'It could not be read back at once: if people edited the sheet at that moment, look at its row and at those beside it.';
 
 export const goneSince =
   'The row was written, but is not there any more: somebody removed or changed it right after that.';
@@ -143,6 +147,14 @@ function saidBy({ message }: ApiError): string {
   return line === '' ? '' : ` It said: ${/[.!?]$/.test(line) ? line : `${line}.`}`;
 }
 
+/**
+ * What an attempt keeps of a row for the next one: `written` where it is there for certain, `tried` where it may be,
+ * `company` for what no refusal has parted.
+ */
+export function keptOf({ progress }: RowRequest, kind: 'written' | 'tried' | 'company'): Json | null {
+  return isMap(progress ?? undefined) ? ((progress as JsonMap)[kind] ?? null) : null;
+}
+
 /** A delivery and how its attempt ended. */
 export type Ending = readonly [RowRequest, Outcome];
 
@@ -195,13 +207,14 @@ export function endTogether(requests: readonly RowRequest[], outcome: Outcome): 
   return [requests.slice(0, middle), requests.slice(middle)].flatMap((half) => {
     const detail = `${outcome.detail} It was said of ${requests.length} rows at once, so they go in smaller calls next.`;
     // The same delay for all of them, so that the halves stay together.
-    const apart = { ...retry(outcome.reason, detail, 0), progress: { company: half[0]!.deliveryId } };
-    return half.map((request): Ending => [request, apart]);
+    const apart = retry(outcome.reason, detail, 0);
+    return half.map((request): Ending => {
+      const tried = keptOf(request, 'tried');
+      const progress = { company: half[0]!.deliveryId, ...(tried !== null && { tried }) };
+      return [request, { ...apart, progress }];
+    });
   });
 }
 
 /** Equal for rows that may share a call: those that no refusal has parted. */
-export function companyOf({ progress }: RowRequest): string | null {
-  const isParted = typeof progress === 'object' && progress !== null && 'company' in progress;
-  return isParted ? JSON.stringify(progress.company) : null;
-}
+export const companyOf = (request: RowRequest): string => JSON.stringify(keptOf(request, 'company'));

@@ -1,6 +1,6 @@
 import { deliveryHeader } from './message.ts';
 import type { Cell, SheetMessage } from './message.ts';
-import type { Grid, Row } from './table.ts';
+import type { Fix, Grid, Row } from './table.ts';
 
 /** A row as it was written. */
 export interface Written {
@@ -11,21 +11,18 @@ export interface Written {
   readonly at: number;
   /** The header that it was written by; null where that is not known any more. */
   readonly header: readonly string[] | null;
-  /** What stood in that row; null for a row of its own, which was inserted. */
+  /** What stood in that row, empty where that is not known; null for a row of its own, which was inserted. */
   readonly before: Row | null;
-}
-
-/** A cell to set right. */
-interface Fix {
-  readonly row: number;
-  readonly column: number;
-  readonly value: Cell;
 }
 
 /** What became of a written row. */
 export interface Judged {
   /** Where it has to be; null where it is not there any more. */
   readonly row: number | null;
+  /** Its row was deleted before the write, which landed in another one: it has to be added anew. */
+  readonly isDeleted: boolean;
+  /** Its other cells show that it is the row that was meant. */
+  readonly isSure: boolean;
   readonly fixes: readonly Fix[];
   /** Names of columns in which somebody's values were written over that are known from nowhere. */
   readonly lost: readonly string[];
@@ -45,11 +42,13 @@ export function judge(all: readonly Written[], before: Grid | null, after: Grid)
     all.map(({ id }) => id),
     after,
   );
-  const targets = new Map(all.map((written) => [written, targetOf(written, all, places, before, after)]));
-  const claimed = new Set([...targets.values()].filter((row) => row !== null));
-  const astray = all.flatMap((written) => {
-    const [place, target] = [places.get(written.id), targets.get(written)];
-    return place && target !== place.row && !claimed.has(place.row) ? [{ written, row: place.row }] : [];
+  const found = all.filter(({ id }) => places.has(id));
+  const meant = new Map(found.map((written) => [written, targetOf(written, all, places, before, after)]));
+  const owners = new Map<number | null, Written>(found.map((one) => [meant.get(one) ?? null, one]));
+  owners.delete(null);
+  const astray = found.flatMap((written) => {
+    const { row } = places.get(written.id)!;
+    return meant.get(written) !== row && !owners.has(row) ? [{ written, row }] : [];
   });
   const absent = before === null ? [] : absentRows(before, after, all);
   const displaced = before === null ? new Map<number, number>() : displacedBy(astray, absent, before, after);
@@ -57,24 +56,38 @@ export function judge(all: readonly Written[], before: Grid | null, after: Grid)
   const gone = unaccounted.map((row) => String(before!.cell(row, deliveryHeader) || before!.at(row, 0)));
   return all.map((written) => {
     const place = places.get(written.id);
-    const target = targets.get(written) ?? null;
-    if (!place || target === null) {
-      return { row: null, fixes: [], lost: [], missing: [], gone: written.before === null ? [] : gone };
+    if (!place) {
+      return { ...nowhere, gone: written.before === null ? [] : gone };
     }
-    const missing = Object.keys(written.row).filter((name) => after.column(name) === -1);
+    const isDeleted = meant.get(written) === null && (owners.has(place.row) || displaced.has(place.row));
+    const target = isDeleted ? null : (meant.get(written) ?? place.row);
+    const owner = target === place.row ? written : owners.get(place.row);
     const from = displaced.get(place.row);
-    const cells = target === place.row ? written.before : from === undefined ? null : before!.rows[from]!;
-    const header = target === place.row ? written.header : before?.header;
-    const source = written.before === null ? () => '' : (name: string) => valueIn(cells, header ?? [], name);
+    const source = (name: string) => {
+      if (owner) return owner.before === null ? '' : valueIn(owner.before, owner.header ?? [], name);
+      return from === undefined ? null : valueIn(before!.rows[from]!, before!.header, name);
+    };
     const isSure = written.before === null || target !== place.row || isKnownAgain(written, place.row, after);
     return {
       row: target,
-      missing,
+      isDeleted,
+      isSure,
+      missing: Object.keys(written.row).filter((name) => after.column(name) === -1),
       gone: isSure ? [] : gone,
-      ...putRight(written, place, target, { after, claimed, source }),
+      ...putRight(written, place, target, { after, owner, source }),
     };
   });
 }
+
+const nowhere: Judged = {
+  row: null,
+  isDeleted: false,
+  isSure: true,
+  fixes: [],
+  lost: [],
+  missing: [],
+  gone: [],
+};
 
 interface Place {
   readonly row: number;
@@ -96,7 +109,7 @@ export function placesOf(ids: readonly string[], after: Grid): Map<string, Place
   return found;
 }
 
-/** The row that was meant: somebody may have moved another one to where it was. */
+/** The row that was meant: somebody may have moved another one to where it was. Null where nothing tells. */
 function targetOf(
   written: Written,
   all: readonly Written[],
@@ -104,8 +117,7 @@ function targetOf(
   before: Grid | null,
   after: Grid,
 ): number | null {
-  const place = places.get(written.id);
-  if (!place) return null;
+  const place = places.get(written.id)!;
   if (written.before === null || written.header === null) return place.row;
   const meant = intactRow(written.before, written.header, place.row, before, after);
   if (meant !== null) return meant;
@@ -115,7 +127,7 @@ function targetOf(
     (one) =>
       one !== written && one.before !== null && places.has(one.id) && company.at(places.get(one.id)!.row),
   );
-  return other ? places.get(other.id)!.row : place.row;
+  return other ? places.get(other.id)!.row : null;
 }
 
 /** Where the row that was meant still stands as it was read, so that another one was written over. */
@@ -153,7 +165,8 @@ function shared(header: readonly string[], { header: now }: Grid): string[] {
 
 /** Whether a row is by its other cells the one that was meant. */
 function isKnownAgain(written: Written, row: number, after: Grid): boolean {
-  const company = companyOf(written, written.before!, written.header!, after);
+  if (written.header === null) return false;
+  const company = companyOf(written, written.before!, written.header, after);
   return !company.isEmpty && company.at(row);
 }
 
@@ -202,8 +215,8 @@ function displacedBy(
 
 interface Context {
   readonly after: Grid;
-  /** Rows whose cells belong to what was written: nothing is put back there. */
-  readonly claimed: ReadonlySet<number>;
+  /** What the row that was written to belongs to, where that was written, too: its own values go there. */
+  readonly owner: Written | undefined;
   /** By the name of a column, what stood in the row that was written to; null where that is not known. */
   readonly source: (name: string) => Cell | null;
 }
@@ -211,18 +224,17 @@ interface Context {
 function putRight(
   written: Written,
   place: Place,
-  target: number,
-  { after, claimed, source }: Context,
+  target: number | null,
+  { after, owner, source }: Context,
 ): Pick<Judged, 'fixes' | 'lost'> {
   const { isAstray, columns } = landing(written, place, after);
   if (target === place.row && !isAstray) return { fixes: [], lost: [] };
   const own = Object.entries(written.row).flatMap(([name, value]) => {
     const column = after.column(name);
-    return column === -1 ? [] : [{ row: target, column, value }];
+    return column === -1 || target === null ? [] : [{ row: target, column, value }];
   });
   const astray = columns.filter((column) => {
-    const isOwn = Object.hasOwn(written.row, after.header[column] ?? '');
-    return column !== -1 && !(isOwn && claimed.has(place.row));
+    return column !== -1 && !(owner && Object.hasOwn(owner.row, after.header[column] ?? ''));
   });
   const displaced = astray.map((column) => {
     const name = after.header[column] ?? '';

@@ -29,6 +29,14 @@ export interface Tab {
 }
 
 export type Row = readonly Cell[];
+
+/** A cell to set right. */
+export interface Fix {
+  readonly row: number;
+  readonly column: number;
+  readonly value: Cell;
+}
+
 export type Request = sheets_v4.Schema$Request;
 
 /** The cells of a tab as they were at one moment, its header on top. What was not read looks empty. */
@@ -79,6 +87,16 @@ export class Grid {
       this.#indexes.set(columns, index);
     }
     return index.get(JSON.stringify(values)) ?? [];
+  }
+
+  /** The same with some cells changed. */
+  with(cells: readonly Fix[]): Grid {
+    const rows = this.rows.map((row) => [...row]);
+    for (const { row, column, value } of cells) {
+      while (rows[row]!.length < column) rows[row]!.push('');
+      rows[row]![column] = value;
+    }
+    return new Grid(rows);
   }
 
   /** What proves a row: its place under the header. */

@@ -39,7 +39,7 @@ export function settle(
   const { outcome } = ending;
   const uncertain = outcome.outcome === 'unknown' || (delivery.uncertain && !ending.askedAbsent);
   const progress =
-    outcome.outcome === 'retry' && outcome.progress !== undefined ? outcome.progress : delivery.progress;
+    'progress' in outcome && outcome.progress !== undefined ? outcome.progress : delivery.progress;
   const rest = { uncertain, progress, dueAt: null };
   if (outcome.outcome === 'delivered') {
     return { ...rest, state: 'delivered', uncertain: false, lastError: null };

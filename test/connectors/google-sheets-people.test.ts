@@ -242,6 +242,92 @@ describe('a row that is updated', () => {
     });
   });
 
+  /** Updates b, with an answer that is lost, where somebody edits the tab just before. */
+  async function loseAnswer(edit: (tab: Grid) => void) {
+    const { sandbox, sink, tab, byName } = await inUse();
+    sandbox.person.before('a write', () => edit(tab));
+    sandbox.faults.only = ['spreadsheets.batchUpdate'];
+    sandbox.faults.once({ kind: 'drop', commit: true });
+    const request = update('b', 'new');
+    const outcome = await sink.deliver(request);
+    if (outcome.outcome !== 'unknown') throw new Error(JSON.stringify(outcome));
+    const progress = JSON.parse(JSON.stringify(outcome.progress)) as RowRequest['progress'];
+    return { sandbox, sink, tab, byName, request: { ...request, attempt: 2 }, progress };
+  }
+
+  test.for<[string, (tab: Grid) => void, string]>([
+    ['moves the columns', (tab) => tab.moveColumn(3, 0), ''],
+    ['moves a column of their own between', (tab) => tab.moveColumn(2, 1), ''],
+    ['swaps columns of ours', (tab) => tab.moveColumn(1, 0), ''],
+    ['inserts a column', (tab) => insertColumn(tab, 1, scores), 'Score'],
+  ])(
+    'and whose answer was lost is put right at the next attempt, with what it wrote over, where somebody %s meanwhile',
+    async ([, edit, lost]) => {
+      const { sink, byName, request, progress } = await loseAnswer(edit);
+      expect(await sink.find!({ ...request, progress })).toEqual({ found: null });
+      const note = noteOf(await sink.deliver({ ...request, progress })) ?? '';
+      expect(note).toContain('put where it belongs');
+      expect(/the column (\w+) of the row.* may be lost/.exec(note)?.[1] ?? '').toBe(lost);
+      expect(byName()).toMatchObject({ ...unharmed, b: { ...unharmed.b, Delivery: request.deliveryId } });
+    },
+  );
+
+  test('and whose answer was lost is written once more only where it did not arrive', async () => {
+    const { sandbox, sink, tab, byName, request, progress } = await loseAnswer(() => {});
+    calls(sandbox);
+    expect(noteOf(await sink.deliver({ ...request, progress }))).toBe('The row was there already.');
+    expect(calls(sandbox)).not.toContain('batchUpdate');
+    tab.write(2, 1, [['old', 'about b', 'd-0']]);
+    expect(noteOf(await sink.deliver({ ...request, progress }))).toBeUndefined();
+    expect(byName()).toMatchObject({ b: { Status: 'new', Delivery: request.deliveryId } });
+  });
+
+  test('and whose answer was lost leaves a newer update alone', async () => {
+    const { sink, byName, request, progress } = await loseAnswer((tab) => insertColumn(tab, 1, scores));
+    const newer = update('b', 'newer');
+    await sink.deliver(newer);
+    const note = noteOf(await sink.deliver({ ...request, progress }));
+    expect(note).toMatch(/newer update.*could not be read back/);
+    expect(byName()).toMatchObject({ b: { Status: 'newer', Delivery: newer.deliveryId } });
+  });
+
+  test('and that a crash kept from being read back says which values it wrote over', async () => {
+    const { sandbox, byName, request } = await loseAnswer((tab) => insertColumn(tab, 1, scores));
+    const restarted = await connect(sandbox);
+    expect(await restarted.find!(request)).toEqual({ found: null });
+    const note = noteOf(await restarted.deliver(request));
+    expect(note).toMatch(/columns Score, Notes .* may be lost.*version history/);
+    expect(byName()).toMatchObject({
+      a: { Score: '97', Notes: 'about a' },
+      b: { Score: '', Status: 'new', Notes: '', Delivery: request.deliveryId },
+    });
+  });
+
+  test.for<[string, readonly string[], number]>([
+    ['one row', ['b'], 2],
+    ['the first of two', ['b', 'c'], 2],
+    ['the last of two', ['a', 'b'], 2],
+  ])(
+    'and that somebody deletes just before is added anew, and what it wrote over is put back: %s',
+    async ([, names, row]) => {
+      const { sandbox, sink, tab, byName } = await inUse();
+      sandbox.person.before('a write', () => tab.deleteRow(row));
+      const requests = names.map((name) => update(name, 'new'));
+      const outcomes = await sink.deliverMany!(requests);
+      for (const outcome of outcomes) expect(outcome).toMatchObject({ outcome: 'delivered' });
+      expect(outcomes.map(noteOf).join()).toContain('put where it belongs');
+      expect(outcomes.map(noteOf).join()).not.toMatch(/lost|gone/);
+      const rows = sandbox.rows('Results');
+      expect(rows.map(({ Candidate }) => Candidate)).toEqual(['a', 'c', 'first', 'b']);
+      const updated = requests.map(({ deliveryId }, index) => [
+        names[index],
+        { ...unharmed[names[index] as 'a'], Status: 'new', Delivery: deliveryId },
+      ]);
+      const expected = { ...unharmed, ...Object.fromEntries(updated) } as typeof unharmed;
+      expect(byName()).toMatchObject({ ...expected, b: { ...expected.b, Notes: '' } });
+    },
+  );
+
   test('keeps what somebody typed into it right after', async () => {
     const { sandbox, sink, tab, byName } = await inUse();
     sandbox.person.before('a write', () => {});

@@ -62,6 +62,10 @@ test('what was achieved in part goes to the next attempt, and stays when a later
   expect(settled(ended(retry), { progress: { accepted: ['a'] } }).progress).toEqual({ accepted: ['a'] });
 });
 
+test('what an attempt of unknown end kept goes to the next one', () => {
+  expect(settled(ended({ ...unknown, progress: { at: 3 } })).progress).toEqual({ at: 3 });
+});
+
 describe('doubt', () => {
   test('unknown makes a delivery uncertain, and it is tried again', () => {
     expect(settled(ended(unknown))).toMatchObject({ state: 'pending', uncertain: true });
