@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import { ConfigError } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import { reloadConfig, type ReloadOptions } from '../../src/reload.ts';
+import { LiveConfig, reloadConfig, type ReloadOptions } from '../../src/reload.ts';
 import { longestStepMs, runInSlices, runThrough, type Steps } from '../../src/support/steps.ts';
 import { workplace } from '../commands/tools.ts';
 
@@ -119,3 +120,49 @@ describe('work in steps', () => {
     expect(longestStepMs(spin())).toBeGreaterThan(0);
   });
 });
+
+test('every key that takes effect at the next start is named when it changes, and in the docs', async () => {
+  const settings = (port: number, other: boolean) => `
+receiver: { host: ${other ? '127.0.0.1' : '0.0.0.0'}, port: ${port}, path: /${port}, allowFrom: ${other ? 'any' : 'published'},
+  trustProxy: ${port}, token: token-${port}, correlationHeader: x-${port}, maxBody: ${port}kb }
+store: { url: "sqlite:${port}.db", retention: ${port}d }
+idempotency: { window: ${port}h }
+admin: { host: ${other ? '::1' : 'localhost'}, port: 808${port}, password: password-${port} }
+log: { level: ${other ? 'warn' : 'info'}, format: ${other ? 'json' : 'auto'} }
+sinks: {}
+rules: []
+`;
+  const [first, next] = [settings(1, false), settings(2, true)].map((text) =>
+    parseConfig(text, 'config.yaml', { env, connectors }),
+  );
+  const live = new LiveConfig(first!);
+  live.adopt(next!);
+  const { receiver, store, idempotency, admin, log } = first!;
+  expect(live.config).toMatchObject({
+    receiver: { ...next!.receiver, ...pick(receiver, 'host', 'port', 'allowFrom', 'trustProxy', 'token') },
+    store,
+    idempotency,
+    admin,
+    log: { level: 'warn', format: log.format },
+  });
+  expect(live.waiting).toEqual([
+    'receiver.host',
+    'receiver.port',
+    'receiver.allowFrom',
+    'receiver.trustProxy',
+    'receiver.token',
+    'admin.host',
+    'admin.port',
+    'admin.password',
+    'store.url',
+    'store.retention',
+    'idempotency.window',
+    'log.format',
+  ]);
+  const docs = await readFile(join(import.meta.dirname, '../../docs/configuration.md'), 'utf8');
+  const [, paragraph = ''] = /\n(`receiver\.host`.*take effect at the next start.*)\n/.exec(docs) ?? [];
+  for (const key of live.waiting) expect(paragraph).toMatch(new RegExp(`\`(${key}|${key.split('.')[1]})\``));
+});
+
+const pick = <Key extends string>(from: Record<Key, unknown>, ...keys: Key[]) =>
+  Object.fromEntries(keys.map((key) => [key, from[key]]));
