@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -158,6 +159,47 @@ describe('strangers', () => {
     expect(receiver.lines).toContainEqual(
       expect.objectContaining({ level: 'warn', msg: expect.stringContaining('the limit of connections') }),
     );
+  });
+});
+
+describe('senders of slow bodies', () => {
+  const start = () => startReceiver({ allowFrom: 'any' }, { mostConnections: 3 });
+  const slow = event.slice(0, -1);
+
+  /** Resolves when the server has begun to serve it. */
+  async function send({ server }: Started, wire: Wire | undefined, bytes: string): Promise<void> {
+    const begun = once(server, 'request');
+    wire?.send(bytes);
+    await begun;
+  }
+
+  test('make room for another connection, the one that began first', async () => {
+    const receiver = await start();
+    // The request on the oldest connection is the youngest.
+    const [third, first, second] = await open(receiver, 3);
+    for (const wire of [first, second, third]) await send(receiver, wire, slow);
+    const [late] = await open(receiver, 1);
+    late?.send(event);
+    expect([await late?.answer(), await first?.answer()]).toMatchObject([{ status: 202 }, null]);
+    for (const wire of [second, third])
+      expect(await wire?.send(event.slice(-1)).answer()).toMatchObject({ status: 202 });
+  });
+
+  test('are the only ones: an event that is being stored keeps its connection', async () => {
+    const receiver = await start();
+    const commit = Promise.withResolvers<void>();
+    receiver.inbox.answer = async () => {
+      await commit.promise;
+      return { eventId: 'evt_1', duplicate: false, correlationReused: false };
+    };
+    const storing = await open(receiver, 3);
+    // What follows on the last connection is not whole, but the event before it is.
+    for (const [index, wire] of storing.entries()) wire.send(index < 2 ? event : event + slow);
+    await expect.poll(() => receiver.inbox.received.length).toBe(3);
+    const [late] = await open(receiver, 1);
+    expect(await late?.answer()).toBeNull();
+    commit.resolve();
+    for (const wire of storing) expect(await wire.answer()).toMatchObject({ status: 202 });
   });
 });
 

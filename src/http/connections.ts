@@ -13,13 +13,18 @@ export interface Connection {
   unfinished: number;
   /** The newest of them. They end in order. */
   newest: ServerResponse | null;
+  /** Higher for a connection whose newest request came later. */
+  turn: number;
   /** No further request is served on it. */
   ending: boolean;
+  /** Made once, for all its answers. */
+  readonly onAnswered: () => void;
 }
 
 /**
  * The open connections of a server, at most `most`. When the limit is reached, the one that has been idle longest is
- * closed. Strangers (all that are not welcome) get at most half of the places, and are closed first.
+ * closed. Strangers (all that are not welcome) get at most half of the places, and are closed first. Where nobody is
+ * idle, the request goes whose body has been awaited longest; never one that is being stored.
  */
 export class Connections {
   readonly #options: ConnectionsOptions;
@@ -28,6 +33,7 @@ export class Connections {
   readonly #idle = new Map<Socket, number>();
   /** The oldest is first. */
   readonly #strangers = new Set<Socket>();
+  #turns = 0;
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
@@ -43,7 +49,8 @@ export class Connections {
     const crowded = this.#isCrowded(isStranger);
     if (crowded) this.#makeRoom(socket, isStranger).destroy();
     if (socket.destroyed) return crowded;
-    this.#open.set(socket, { unfinished: 0, newest: null, ending: false });
+    const onAnswered = () => this.#answered(socket);
+    this.#open.set(socket, { unfinished: 0, newest: null, turn: 0, ending: false, onAnswered });
     this.#idle.set(socket, performance.now());
     if (isStranger) this.#strangers.add(socket);
     socket.once('close', () => this.#remove(socket));
@@ -59,10 +66,15 @@ export class Connections {
     this.#idle.delete(socket);
     connection.unfinished += 1;
     connection.newest = res;
-    res.once('close', () => {
-      connection.unfinished -= 1;
-      if (connection.unfinished === 0 && this.#open.has(socket)) this.#idle.set(socket, performance.now());
-    });
+    connection.turn = this.#turns += 1;
+    res.on('close', connection.onAnswered);
+  }
+
+  #answered(socket: Socket): void {
+    const connection = this.#open.get(socket);
+    if (!connection) return;
+    connection.unfinished -= 1;
+    if (connection.unfinished === 0) this.#idle.set(socket, performance.now());
   }
 
   /** Restarts the time of all idle ones. The result says whether each has had a request since, or is gone. */
@@ -108,8 +120,16 @@ export class Connections {
     const strangersAreFull = isStranger && this.#strangers.size >= this.#placesForStrangers;
     const idle = strangersAreFull ? undefined : this.#idle.keys().next().value;
     const [oldest] = this.#strangers;
-    const leaving = idle ?? oldest;
+    const leaving = idle ?? oldest ?? this.#longestAwaited();
     return leaving ? this.#remove(leaving) : newcomer;
+  }
+
+  /** The connection whose only request began first, of those whose body is not whole. */
+  #longestAwaited(): Socket | undefined {
+    const awaited = [...this.#open].filter(
+      ([, { unfinished, newest }]) => unfinished === 1 && !newest?.req.complete,
+    );
+    return awaited.toSorted(([, a], [, b]) => a.turn - b.turn)[0]?.[0];
   }
 
   #remove(socket: Socket): Socket {

@@ -99,7 +99,7 @@ export class HttpServer extends Server {
   #addListeners(): void {
     this.on('connection', (socket: Socket) => {
       if (this.#connections.add(socket))
-        this.#warn('the limit of connections is reached: the longest idle ones are closed');
+        this.#warn('the limit of connections is reached: some are closed to make room');
     });
     this.on('error', () => {
       if (!this.listening) return;
