@@ -11,7 +11,7 @@ export interface AttemptParts {
   readonly clock: Clock;
 }
 
-/** One attempt at each delivery of a call, within the sink's time-out. Never throws. */
+/** Makes one attempt at each delivery of a call, within the sink's time-out. Never throws. */
 export async function attemptAll(
   parts: AttemptParts,
   ready: readonly Ready[],
@@ -23,11 +23,11 @@ export async function attemptAll(
   return ready.map(({ claimed, prepared }, index) => ({
     claimed,
     prepared,
-    ending: noted(endings[index]!, prepared.note),
+    ending: withNote(endings[index]!, prepared.note),
   }));
 }
 
-/** An ending for each, in their order. */
+/** Endings in the order of `ready`. */
 async function endingsOf(
   parts: AttemptParts,
   ready: readonly Ready[],
@@ -39,13 +39,13 @@ async function endingsOf(
       clock: parts.clock,
       timeoutMs: config.timeoutMs,
       shutdown,
-      writtenOff: (ending: Ending) => ready.map(() => ending),
+      abandoned: (ending: Ending) => ready.map(() => ending),
     };
     return await withDeadline(deadline, (signal) =>
       parts.sinks.use(config, (sink) => attempt(sink, asParts(ready, config, signal))),
     );
   } catch (error) {
-    return ready.map(() => ({ outcome: cannotConnect(error), askedAbsent: false, hold: false }));
+    return ready.map(() => ({ outcome: cannotConnect(error) }));
   }
 }
 
@@ -53,7 +53,7 @@ function asParts(ready: readonly Ready[], { onUnknown }: SinkConfig, signal: Abo
   return ready.map(({ claimed: { delivery }, request }) => ({
     request: { ...request, signal },
     uncertain: delivery.uncertain,
-    // Who replayed it was told that it may have arrived: where the tool cannot be asked, their word is enough.
+    // Whoever replayed it knew that it may have arrived.
     onUnknown: delivery.replayed ? 'resend' : onUnknown,
   }));
 }
@@ -63,25 +63,26 @@ function cannotConnect(error: unknown): Outcome {
   return { outcome: 'retry', reason: 'unexpected', detail, sinkWide: true };
 }
 
-function noted(ending: Ending, note: string | undefined): Ending {
+function withNote(ending: Ending, note: string | undefined): Ending {
   if (note === undefined || ending.outcome.outcome !== 'delivered') return ending;
-  const both = [note, ending.outcome.note].filter(Boolean).join(' ');
-  return { ...ending, outcome: { ...ending.outcome, note: both } };
+  return { ...ending, outcome: { ...ending.outcome, note: sentences(note, ending.outcome.note) } };
 }
 
-/** A delivery's part in a call. */
-export interface Part {
+const sentences = (...texts: (string | undefined)[]): string => texts.filter(Boolean).join(' ');
+
+/** One delivery of a call. */
+interface Part {
   readonly request: AttemptRequest<Json>;
   /** An earlier attempt may have arrived. */
   readonly uncertain: boolean;
-  /** What to do where nobody can tell. */
+  /** What to do if it cannot be known. */
   readonly onUnknown: SinkConfig['onUnknown'];
 }
 
 /**
- * One attempt at each delivery of a call: asks the tool first where an earlier attempt may have arrived, then sends the
- * others, once. Endings come in the order of the parts. Never throws: a throw is a bug of ours, kept as `unknown` where
- * something may have been sent.
+ * Asks the tool about deliveries that an earlier attempt may have sent, then sends those that have not arrived, once.
+ * Endings come in the order of the parts. Never throws: after a bug the outcome is `unknown`, because something may have
+ * been sent.
  */
 async function attempt(sink: Sink<Json>, parts: readonly Part[]): Promise<Ending[]> {
   try {
@@ -107,12 +108,12 @@ async function askAndSend(sink: Sink<Json>, parts: readonly Part[]): Promise<End
   });
 }
 
-/** What the tool says of an earlier attempt. */
+/** What is known about an earlier attempt. */
 type Answer =
   | { readonly kind: 'absent' }
-  /** Nobody can tell. */
+  /** The tool cannot say. */
   | { readonly kind: 'unsure'; readonly detail: string }
-  /** It is there; or asking failed for now. */
+  /** It has arrived, or asking has to be tried again. */
   | { readonly kind: 'known'; readonly outcome: Delivered | Retry };
 
 const absent = { kind: 'absent' } as const;
@@ -123,10 +124,10 @@ async function ask(sink: Sink<Json>, parts: readonly Part[]): Promise<Map<Part, 
     sink,
     parts.map(({ request }) => request),
   );
-  return new Map(parts.map((part, index) => [part, understand(findings[index])]));
+  return new Map(parts.map((part, index) => [part, answerOf(findings[index])]));
 }
 
-function understand(finding: Finding | undefined): Answer {
+function answerOf(finding: Finding | undefined): Answer {
   if (finding === undefined) {
     return { kind: 'unsure', detail: 'An earlier attempt may have arrived, and this tool cannot be asked.' };
   }
@@ -135,12 +136,11 @@ function understand(finding: Finding | undefined): Answer {
   if (finding.found === 'impossible') {
     return { kind: 'unsure', detail: `An earlier attempt may have arrived. ${finding.detail}` };
   }
-  const note = 'An earlier attempt had arrived; nothing was sent again.';
-  const all = [note, finding.note].filter(Boolean).join(' ');
-  return { kind: 'known', outcome: { outcome: 'delivered', receipt: finding.found, note: all } };
+  const note = sentences('An earlier attempt had arrived; nothing was sent again.', finding.note);
+  return { kind: 'known', outcome: { outcome: 'delivered', receipt: finding.found, note } };
 }
 
-/** Findings in the order of the requests; none where the tool cannot be asked. */
+/** Findings in the order of the requests; none if the tool cannot be asked. */
 async function find(sink: Sink<Json>, requests: readonly AttemptRequest<Json>[]): Promise<Finding[]> {
   try {
     if (sink.findMany) return await sink.findMany(requests);
@@ -193,22 +193,20 @@ function failed(error: string): Outcome {
 }
 
 function notSent(answer: Answer): Ending {
-  if (answer.kind === 'known') return { outcome: answer.outcome, askedAbsent: false, hold: false };
+  if (answer.kind === 'known') return { outcome: answer.outcome };
   const detail = answer.kind === 'unsure' ? answer.detail : '';
-  const outcome: Outcome = { outcome: 'unknown', reason: 'unexpected', detail };
-  return { outcome, askedAbsent: false, hold: true, unsent: true };
+  return { outcome: { outcome: 'unknown', reason: 'unexpected', detail }, hold: true, unsent: true };
 }
 
 function sent(sink: Sink<Json>, { onUnknown }: Part, outcome: Outcome, answer: Answer): Ending {
   if (outcome.outcome === 'delivered' && answer.kind === 'unsure') {
-    return { outcome: maybeRepeated(outcome, answer.detail), askedAbsent: false, hold: false };
+    return { outcome: maybeRepeated(outcome, answer.detail) };
   }
   const hold = outcome.outcome === 'unknown' && !sink.find && onUnknown === 'hold';
-  return { outcome, askedAbsent: answer.kind === 'absent', hold };
+  return { outcome, confirmedAbsent: answer.kind === 'absent', hold };
 }
 
 function maybeRepeated(outcome: Delivered, detail: string): Delivered {
   const receipt: Receipt = { ...outcome.receipt, mayBeRepeat: true };
-  const note = [outcome.note, `This may be a repeat. ${detail}`].filter(Boolean).join(' ');
-  return { outcome: 'delivered', receipt, note };
+  return { outcome: 'delivered', receipt, note: sentences(outcome.note, `This may be a repeat. ${detail}`) };
 }

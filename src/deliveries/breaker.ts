@@ -3,21 +3,21 @@ import type { RetryPolicy } from '../config/config.ts';
 import type { Store } from '../store/store.ts';
 import { backoffMs } from './settle.ts';
 
-/** Failures that concern the sink, since it last worked, before it is paused. */
+/** Failures of the sink since its last success that pause it. */
 const failuresToPause = 5;
-/** Messages that failed each for itself since then, before that is taken for a failure of the sink, too. */
+/** Different messages failed since the last success, perhaps each by its own fault, that pause it. */
 const messagesToPause = 20;
-/** A sink that worked so lately is not paused for these: it may just be one that fails often. */
+/** A sink that worked this recently is not paused by these: it may fail often. */
 const workedLatelyMs = 20_000;
-/** It is paused all the same when nine of ten of its last attempts failed. */
-const lastAttempts = 50;
+/** It is paused anyway if this many of its last attempts failed. */
 const failedToPause = 45;
-/** After an outage, nothing waits longer than this for somebody to notice that it is over. */
+const lastAttempts = 50;
+/** After an outage, deliveries wait no longer than this for a probe. */
 export const longestBetweenProbesMs = 5 * 60_000;
-/** The calls at once after a probe that worked. Each success doubles them, up to as many as ever; each failure halves them. */
-const firstWidth = 2;
-const fullWidth = 64;
-/** A sink that is seldom called may not get there. It has recovered all the same when it was not paused again by then. */
+/** The concurrency after a successful probe. Each success doubles it, until the limit is lifted; each failure halves it. */
+const firstConcurrency = 2;
+const fullConcurrency = 64;
+/** A sink called rarely may not get there. Its recovery ends after this time. */
 const recoveryMs = 60_000;
 
 export type SinkChange = 'paused' | 'resumed';
@@ -25,69 +25,67 @@ export type SinkChange = 'paused' | 'resumed';
 type ProbePolicy = Pick<RetryPolicy, 'minDelayMs' | 'maxDelayMs'>;
 
 /**
- * What an attempt says of its sink: it works, it fails for everyone, perhaps only for this message, or nothing (the
- * message was at fault).
+ * What an attempt says about its sink. fails: for every message. fails perhaps: maybe only for this one. inconclusive:
+ * the message was at fault.
  */
-export type SinkHealth = 'works' | 'fails' | 'fails perhaps' | 'unsaid';
+export type SinkHealth = 'works' | 'fails' | 'fails perhaps' | 'inconclusive';
 
 export interface EndedAttempt {
-  /** Which message it was about. */
   readonly deliveryId: string;
   readonly probe: boolean;
   readonly now: number;
-  /** Probes are spaced by the sink's own. */
+  /** The backoff between probes. */
   readonly policy: ProbePolicy;
   readonly random: () => number;
 }
 
-/** What outlives a restart. Never changed: another state is another object. */
+/** Survives a restart. Immutable: a change makes a new object. */
 export interface Pause {
   /** When the sink was paused (ms). */
   readonly since: number;
-  /** When it is probed next (ms). */
+  /** When the next probe may start (ms). */
   readonly probeAt: number;
-  /** How often the time until the next probe was set. */
+  /** How many probes were scheduled. */
   readonly probes: number;
 }
 
 interface Result {
-  readonly health: Exclude<SinkHealth, 'unsaid'>;
+  readonly health: Exclude<SinkHealth, 'inconclusive'>;
   readonly deliveryId: string;
   readonly at: number;
 }
 
 /**
- * Pauses a sink that fails for everyone and probes it, one attempt at a time, so that an outage costs few calls. One
- * that works most of the time goes on. What waits meanwhile is not attempted, so nothing is counted against it. Times
- * are Clock.elapsed's.
+ * A circuit breaker. It pauses a sink that fails for every message, and probes it with one attempt at a time (half-open),
+ * so that an outage costs few calls. A sink that works most of the time is not paused. Deliveries that wait are not
+ * attempted, so they do not run out of time. Times are on the scale of Clock.elapsed.
  */
 export class Breaker {
-  /** How the last attempts ended that said something of the sink. */
+  /** The last conclusive attempts. */
   readonly #last: Result[] = [];
   #pause: Pause | null;
   #probing = false;
-  /** How many calls may be under way. */
-  #width = Infinity;
-  /** What the sink recovers from: since when it was paused, and until when this counts (ms). */
+  #concurrency = Infinity;
+  /** While the sink recovers: when its pause began, and when the recovery ends (ms). */
   #recovery: { readonly since: number; readonly until: number } | null = null;
 
-  /** `pause`: kept from an earlier life of the process. */
+  /** `pause`: from before a restart. */
   constructor(pause: Pause | null = null) {
     this.#pause = pause;
   }
 
-  /** Null while the sink is not paused. */
+  /** Null if the sink is not paused. */
   get pause(): Pause | null {
     return this.#pause;
   }
 
-  /** How many calls to the sink may be under way; fewer for a while after a pause. */
-  get width(): number {
-    return this.#width;
+  /** The most calls in flight; limited for a while after a pause. */
+  get concurrency(): number {
+    return this.#concurrency;
   }
 
-  /** When asking for allowance is worth it again (ms); Infinity where the probe under way has to end first. */
-  waitsUntil(now: number): number {
+  /** When the next attempt may start (ms); Infinity if a probe has to end first. */
+  allowsAt(now: number): number {
     if (this.#pause === null) return now;
     return this.#probing ? Infinity : Math.max(now, this.#pause.probeAt);
   }
@@ -98,33 +96,33 @@ export class Breaker {
     return this.#probing || now < this.#pause.probeAt ? 0 : 1;
   }
 
-  /** Takes what `allowance` gave; true if it is the probe, which has to end or be given back before there is another. */
+  /** Uses the allowance. True if the attempt is a probe, which has to end or be given back before the next one. */
   take(): boolean {
     this.#probing = this.#pause !== null;
     return this.#probing;
   }
 
-  /** The probe found nothing to attempt. */
+  /** There was nothing to probe with. */
   giveBackProbe(): void {
     this.#probing = false;
   }
 
-  /** Tells how an attempt ended; returns what changed by it. */
+  /** Notes how an attempt ended. Returns the change it made. */
   ended(health: SinkHealth, ended: EndedAttempt): SinkChange | null {
     if (ended.probe) this.#probing = false;
-    // Nothing was learnt of the sink, so another message may try at once.
-    if (health === 'unsaid') return null;
+    // Another message may probe at once.
+    if (health === 'inconclusive') return null;
     if (this.#recovery && ended.now >= this.#recovery.until) this.#endRecovery();
     if (health === 'works') return this.#works(ended);
     if (this.#pause) {
-      // One that began before the pause says nothing new.
+      // Attempts from before the pause say nothing new.
       if (ended.probe) this.#pause = nextProbe(this.#pause, ended);
       return null;
     }
     this.#note(health, ended);
-    if (health === 'fails') this.#width /= 2;
-    if (this.#width >= 1 && !this.#isDown(ended.now)) return null;
-    // As long as it did not recover, the pause goes on that it had before.
+    if (health === 'fails') this.#concurrency /= 2;
+    if (this.#concurrency >= 1 && !this.#isDown(ended.now)) return null;
+    // Until the sink has recovered, this is still the same outage.
     this.#pause = nextProbe({ since: this.#recovery?.since ?? ended.now, probes: 0 }, ended);
     this.#endRecovery();
     return 'paused';
@@ -135,23 +133,23 @@ export class Breaker {
       this.#recovery = { since: this.#pause.since, until: ended.now + recoveryMs };
       this.#pause = null;
       this.#last.length = 0;
-      this.#width = firstWidth;
+      this.#concurrency = firstConcurrency;
       this.#note('works', ended);
       return 'resumed';
     }
     this.#note('works', ended);
-    this.#width *= 2;
-    if (this.#width >= fullWidth) this.#endRecovery();
+    this.#concurrency *= 2;
+    if (this.#concurrency >= fullConcurrency) this.#endRecovery();
     return null;
   }
 
   #endRecovery(): void {
-    this.#width = Infinity;
+    this.#concurrency = Infinity;
     this.#recovery = null;
   }
 
   #note(health: Result['health'], { deliveryId, now }: EndedAttempt): void {
-    // One message that fails again and again says nothing of the others.
+    // Repeated failures of one message say nothing about others.
     const isRepeat = (result: Result) => result.health === health && result.deliveryId === deliveryId;
     if (health === 'fails perhaps' && this.#last.some(isRepeat)) return;
     this.#last.push({ health, deliveryId, at: now });
@@ -178,49 +176,50 @@ function nextProbe(
 }
 
 /**
- * The pauses of sinks in the store, where they outlast the process: a restart in an outage must not begin to call a
- * dead tool anew. The store has the time of the clock, a pause that of Clock.elapsed.
+ * Pauses in the store: after a restart during an outage the tool must not be called as if it worked. Times in the store
+ * are on the scale of Clock.now, those of a pause on that of Clock.elapsed.
  */
-export class KeptPauses {
+export class StoredPauses {
   readonly #store: Pick<Store, 'pauses' | 'keepPause' | 'endPause'>;
   readonly #clock: Clock;
-  /** What the store has, by sink. */
-  readonly #kept = new Map<string, Pause>();
+  /** What is in the store, by sink. */
+  readonly #stored = new Map<string, Pause>();
 
   constructor({ store, clock }: { readonly store: Store; readonly clock: Clock }) {
     this.#store = store;
     this.#clock = clock;
   }
 
-  /** What an earlier life of the process left, by sink. */
+  /** The pauses from before a restart, by sink. */
   async load(): Promise<ReadonlyMap<string, Pause>> {
     const now = this.#clock.now();
     const offsetMs = now - this.#clock.elapsed();
     for (const { sink, since, probeAt, probes } of await this.#store.pauses()) {
-      // The clock may have been set back in between.
+      // The clock may have been set back meanwhile.
       const inTime = {
         since: Math.min(since, now),
         probeAt: Math.min(probeAt, now + longestBetweenProbesMs),
       };
       const pause = { since: inTime.since - offsetMs, probeAt: inTime.probeAt - offsetMs, probes };
-      this.#kept.set(sink, pause);
+      this.#stored.set(sink, pause);
     }
-    return this.#kept;
+    return this.#stored;
   }
 
-  /** Brings the store up to date. */
-  async keep(pauses: ReadonlyMap<string, Pause>): Promise<void> {
+  /** Writes what has changed. */
+  async save(pauses: ReadonlyMap<string, Pause>): Promise<void> {
     const offsetMs = this.#clock.now() - this.#clock.elapsed();
     for (const [sink, pause] of pauses) {
-      if (this.#kept.get(sink) === pause) continue;
+      if (this.#stored.get(sink) === pause) continue;
       const since = Math.round(offsetMs + pause.since);
       const probeAt = Math.round(offsetMs + pause.probeAt);
       await this.#store.keepPause({ sink, since, probeAt, probes: pause.probes });
-      this.#kept.set(sink, pause);
+      this.#stored.set(sink, pause);
     }
-    for (const sink of [...this.#kept.keys()].filter((one) => !pauses.has(one))) {
+    for (const sink of this.#stored.keys()) {
+      if (pauses.has(sink)) continue;
       await this.#store.endPause(sink);
-      this.#kept.delete(sink);
+      this.#stored.delete(sink);
     }
   }
 }

@@ -3,8 +3,8 @@ import type { SinkConfig } from '../config/config.ts';
 import type { Delivery, Event, Outcome, RaisedNotice } from '../model.ts';
 import type { Claimed } from '../store/store.ts';
 import { attemptAll, type AttemptParts } from './attempt.ts';
-import { makeReady, nothingSent, type PrepareParts, sinkGone } from './prepare.ts';
-import { defer, recordAll, type RecordParts, type Settled, withoutSecrets } from './record.ts';
+import { nothingSent, prepareAttempt, type PrepareParts, sinkMissing } from './prepare.ts';
+import { defer, recordAll, type RecordParts, type Settled, maskAttempt } from './record.ts';
 import type { Settlement } from './settle.ts';
 import type { Ended } from './traffic.ts';
 
@@ -12,7 +12,7 @@ export interface CallParts extends PrepareParts, AttemptParts, RecordParts {
   readonly observe: (report: AttemptReport) => void;
 }
 
-/** What happened to one delivery in one attempt: for the log line and the metrics. */
+/** One attempt at one delivery, for the log and the metrics. */
 export interface AttemptReport {
   readonly delivery: Delivery;
   /** See Claimed. */
@@ -26,8 +26,8 @@ export interface AttemptReport {
 }
 
 /**
- * The way of what was claimed for one call: prepare, ask and send, mask, settle and record, observe. Returns what became of
- * the deliveries that the tool was called for. Never throws.
+ * Carries out one call for claimed deliveries: prepare, ask and send, mask, record, report. Returns the outcomes of those
+ * for which the tool was called. Never throws.
  */
 export async function makeCall(
   parts: CallParts,
@@ -39,8 +39,8 @@ export async function makeCall(
   const prepared = await Promise.all(
     call.map(async (claimed) =>
       sink
-        ? makeReady(parts, claimed, sink, startedAt)
-        : nothingSent(claimed, sinkGone(claimed.delivery.sink)),
+        ? prepareAttempt(parts, claimed, sink, startedAt)
+        : nothingSent(claimed, sinkMissing(claimed.delivery.sink)),
     ),
   );
   const ready = prepared.filter((one) => 'request' in one);
@@ -49,7 +49,7 @@ export async function makeCall(
 
   await defer(parts, outsideHours, startedAt, shutdown);
   const ended = [...unsent, ...(sink ? await attemptAll(parts, ready, sink, shutdown) : [])];
-  const attempted = await Promise.all(ended.map((one) => withoutSecrets(parts, one)));
+  const attempted = await Promise.all(ended.map((one) => maskAttempt(parts, one)));
   const endedAt = parts.clock.now();
   const settled = await recordAll(parts, attempted, { sink, startedAt, endedAt, shutdown });
   for (const one of settled) observe(parts, one);
@@ -68,14 +68,14 @@ function observe(parts: CallParts, { claimed, result: { state, dueAt, attempt } 
   }
 }
 
-/** What the metrics have to be told of attempts. */
+/** The metrics of attempts. */
 export interface AttemptMetrics {
   attempts(sink: string, outcome: string): void;
   /** `delayS`: from acceptance to delivered, in seconds. */
   delivered(sink: string, delayS: number): void;
 }
 
-/** One wide log line and the counters for each attempt. */
+/** Logs and counts each attempt. */
 export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: AttemptReport) => void {
   return ({ delivery, events, notice, outcome, state, dueAt, startedAt, endedAt }) => {
     metrics.attempts(delivery.sink, outcome.outcome);
@@ -99,7 +99,7 @@ export function observeAttempts(log: Logger, metrics: AttemptMetrics): (report: 
       ...(dueAt !== null && { dueAt: new Date(dueAt).toISOString() }),
       durationMs: endedAt - startedAt,
     };
-    // No alert tells of its own failure, so the log is the last to say it.
+    // No further alert is sent about this: only the log has it.
     if (notice && state === 'dead') log.error({ ...line, notice }, 'an alert could not be delivered');
     else if (failed) log.warn(line, 'attempt');
     else log.info(line, 'attempt');

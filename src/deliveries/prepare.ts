@@ -19,26 +19,26 @@ export interface PrepareParts {
   readonly store: Store;
   /** Today's config: sinks, credentials, retry policies. */
   readonly config: () => Config;
-  /** The plan that a delivery was decided by, or why it cannot be had any more. */
+  /** The plan that a delivery was made by, or why it is lost. */
   readonly plan: (configId: string) => Promise<Plan | { readonly lost: string }>;
 }
 
-/** An attempt that has ended, or that came to nothing before anything was sent. */
+/** An attempt that has ended, perhaps before anything was sent. */
 export interface Attempted {
   readonly claimed: Claimed;
-  /** Null where there was nothing to send: the reason is in the outcome. */
+  /** Null if there is no message; the outcome says why. */
   readonly prepared: Prepared | null;
   readonly ending: Ending;
 }
 
-/** A claimed delivery that came outside of its action's hours: nothing was done about it. */
+/** A delivery claimed outside its action's hours. Nothing was attempted. */
 export interface Deferred {
   readonly claimed: Claimed;
   /** When they open (ms). */
   readonly until: number;
 }
 
-/** A claimed delivery that only has to be handed to its connector. */
+/** A delivery whose message can go to the connector. */
 export interface Ready {
   readonly claimed: Claimed;
   readonly prepared: Prepared;
@@ -47,8 +47,8 @@ export interface Ready {
 
 type Request = Omit<AttemptRequest<Json>, 'signal'>;
 
-/** From a claimed delivery to its message, by the plan that decided it. `config`: its sink, today. Never throws. */
-export async function makeReady(
+/** Composes the message of a claimed delivery by the plan it was made by. `config`: its sink, today. Never throws. */
+export async function prepareAttempt(
   parts: PrepareParts,
   claimed: Claimed,
   config: SinkConfig,
@@ -87,12 +87,12 @@ async function prepareClaimed(
     const detail = `Sink ${config.name} was a ${action.connector} sink and is a ${config.connector.name} sink now.`;
     return rejected('invalid', detail, byTodaysConfig);
   }
-  // Planned for open hours, it may come later: after a retry, a pause or a burst. A person who replays means now.
+  // A retry, a pause or a rate limit may have delayed it past closing time. A replay means now.
   const until = delivery.replayed ? now : openFrom(action, now);
   if (until > now) return { until };
   const prepared = prepare(action, claimed, delivery.id, plan, config, now);
   if ('outcome' in prepared || prepared.thread === null) return prepared;
-  // A thread is looked up by its key as it is kept, which is without secrets.
+  // Threads are stored, and so looked up, by their masked key.
   return { ...prepared, thread: parts.config().mask(prepared.thread) };
 }
 
@@ -113,14 +113,14 @@ async function requestFor(
   };
 }
 
-/** A delivery's message as its connector will send it. */
+/** A message as the connector will send it. */
 export interface Prepared {
   readonly message: Json;
   readonly thread: string | null;
   readonly note: string | undefined;
 }
 
-/** What a message is about: see Claimed. */
+/** See Claimed. */
 export interface About {
   readonly events: readonly Event[];
   readonly notice: RaisedNotice | null;
@@ -170,7 +170,7 @@ function subjectOf({ digest }: Action, { events, notice }: About): Subject {
 
 const indexes = new WeakMap<Plan, ReadonlyMap<string, Action>>();
 
-/** An action of a plan by its rule's name and its place in the rule's `then`; alerts' are found too. Looked up once per delivery, so indexed. */
+/** An action of a plan, those of alerts included. Indexed, because every delivery looks one up. */
 export function actionOf(plan: Plan, ref: ActionRef): Action | undefined {
   let index = indexes.get(plan);
   if (!index) {
@@ -185,15 +185,15 @@ const keyOf = (ref: ActionRef): string => `${ref.action} ${ref.rule}`;
 const byTodaysConfig = "Replay it to send it by today's config.";
 
 export function nothingSent(claimed: Claimed, outcome: Outcome): Attempted {
-  return { claimed, prepared: null, ending: { outcome, askedAbsent: false, hold: false, unsent: true } };
+  return { claimed, prepared: null, ending: { outcome, unsent: true } };
 }
 
-export function sinkGone(sink: string): Outcome {
+export function sinkMissing(sink: string): Outcome {
   const advice = 'Put it back into the config, then replay this delivery.';
   return rejected('not_found', `The config has no sink ${sink} any more.`, advice);
 }
 
-/** The store could not be read, or there is a bug on the way to the message. */
+/** The store could not be read, or composing the message hit a bug. */
 function cannotBegin(error: unknown): Outcome {
   return {
     outcome: 'retry',

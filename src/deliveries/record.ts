@@ -1,35 +1,25 @@
 import type { Clock } from '../support/clock.ts';
-import type { Config, SinkConfig } from '../config/config.ts';
+import type { SinkConfig } from '../config/config.ts';
 import { maskTexts, type Mask } from '../support/secret.ts';
 import type { Delivery, Outcome, Receipt } from '../model.ts';
-import type { Plan } from '../rules/plan.ts';
-import {
-  StoreUnavailable,
-  type AttemptResult,
-  type Claimed,
-  type Deferral,
-  type Store,
-} from '../store/store.ts';
-import type { Attempted, Deferred } from './prepare.ts';
+import { StoreUnavailable, type AttemptResult, type Claimed, type Deferral } from '../store/store.ts';
+import type { Attempted, Deferred, PrepareParts } from './prepare.ts';
 import { settle } from './settle.ts';
 
-export interface RecordParts {
-  readonly store: Store;
+export interface RecordParts extends PrepareParts {
   readonly clock: Clock;
   /** Gives [0, 1). */
   readonly random: () => number;
-  readonly config: () => Config;
-  readonly plan: (configId: string) => Promise<Plan | { readonly lost: string }>;
-  /** Told when the store could not be used; it is tried again. */
+  /** Called when the store is unavailable. The write is tried again. */
   readonly storeFailed: (error: unknown) => void;
-  /** Told of a bug around an attempt. How it ended is recorded all the same, where the store takes that. */
+  /** Called when a bug disturbed an attempt. Its outcome is still recorded if the store accepts it. */
   readonly callFailed: (error: unknown) => void;
 }
 
-/** How long to leave a store alone that could not be used. */
+/** How long to wait after the store was unavailable. */
 export const storeRetryMs = 1000;
 
-/** An attempt, and what becomes of its delivery. */
+/** An attempt as it was recorded. */
 export interface Settled {
   readonly claimed: Claimed;
   readonly result: Omit<AttemptResult, 'settledAt'>;
@@ -43,8 +33,8 @@ export interface Circumstances {
 }
 
 /**
- * Settles and records what was attempted, in one transaction. Where a bug prevents that, each is recorded alone;
- * a bug costs words, not outcomes.
+ * Settles and records attempts in one transaction. If a bug prevents that, records each alone, without details if need
+ * be: the outcome must not be lost.
  */
 export async function recordAll(
   parts: RecordParts,
@@ -69,10 +59,10 @@ async function recordAlone(
 ): Promise<Settled[]> {
   try {
     return await record(parts, [one], circumstances).catch(() =>
-      record(parts, [withoutWords(one)], circumstances),
+      record(parts, [withoutDetails(one)], circumstances),
     );
   } catch (error) {
-    // It stays `sending`, of which an alert tells: to try it again could send it again and again.
+    // It stays `sending`, and an alert says so. Another attempt could send it again and again.
     parts.callFailed(error);
     return [];
   }
@@ -94,7 +84,7 @@ async function record(
   return settled;
 }
 
-/** Puts off deliveries that came outside their hours. */
+/** Returns deliveries to the queue until their hours begin. */
 export async function defer(
   parts: RecordParts,
   deferred: readonly Deferred[],
@@ -133,10 +123,10 @@ function resultOf(
   };
 }
 
-/** For a sink that the config lacks: what is meant for it is rejected, and so never waits. */
+/** For a sink missing from the config, whose deliveries are all rejected. */
 const noRetry = { minDelayMs: 0, maxDelayMs: 0, giveUpAfterMs: 0 };
 
-/** Tries until the store can be used: to lose an outcome would mean sending again. */
+/** Retries while the store is unavailable: a lost outcome would mean sending again. */
 async function retryStore(
   parts: RecordParts,
   shutdown: AbortSignal,
@@ -146,28 +136,28 @@ async function retryStore(
     try {
       return await write();
     } catch (error) {
-      // A bug would fail for ever, and hold the sink's place.
+      // Anything else is a bug, which would fail for ever and hold the sink's slot.
       if (!(error instanceof StoreUnavailable)) throw error;
       parts.storeFailed(error);
-      // After a shutdown's grace the outcome stays unrecorded, and the next start takes it for unknown.
+      // Left unrecorded at shutdown, the attempt is unknown at the next start.
       if (shutdown.aborted) return;
       await new Promise<void>((resolve) => parts.clock.after(storeRetryMs, resolve));
     }
   }
 }
 
-/** What is kept and shown of an attempt, with every secret masked. */
-export async function withoutSecrets(parts: RecordParts, attempted: Attempted): Promise<Attempted> {
+/** Masks every secret in what is stored and shown of an attempt. */
+export async function maskAttempt(parts: RecordParts, attempted: Attempted): Promise<Attempted> {
   try {
     const mask = await maskFor(parts, attempted.claimed.delivery);
     return masked(attempted, mask);
   } catch (error) {
     parts.callFailed(error);
-    return withoutWords(attempted);
+    return withoutDetails(attempted);
   }
 }
 
-/** By an older plan a message may hold what is no secret of today's config. */
+/** An older plan may have put secrets into the message that today's config does not know. */
 async function maskFor(parts: RecordParts, { configId }: Delivery): Promise<Mask> {
   const config = parts.config();
   const plan = configId === config.plan.id ? config.plan : await parts.plan(configId);
@@ -177,21 +167,18 @@ async function maskFor(parts: RecordParts, { configId }: Delivery): Promise<Mask
 }
 
 /**
- * What is kept and shown never has a secret in it, whatever a template or a tool put there. Masked text by text, and
- * never a word of ours: a secret may look like a number, like `false`, or like the name of an outcome.
+ * Masks only texts from templates and tools, one by one: a secret may look like a number, like `false`, or like the name
+ * of an outcome.
  */
 function masked({ claimed, prepared, ending }: Attempted, mask: Mask): Attempted {
   return {
     claimed,
-    prepared: prepared && {
-      ...prepared,
-      message: maskTexts(prepared.message, mask),
-    },
+    prepared: prepared && { ...prepared, message: maskTexts(prepared.message, mask) },
     ending: { ...ending, outcome: maskOutcome(ending.outcome, mask) },
   };
 }
 
-/** `progress` stays as it is: it is handed back to the connector, which would do again what it does not find there. */
+/** `progress` is not masked: the connector needs it unchanged, or it would repeat what is already done. */
 function maskOutcome(outcome: Outcome, mask: Mask): Outcome {
   if (outcome.outcome === 'delivered') {
     const { note } = outcome;
@@ -204,22 +191,17 @@ function maskOutcome(outcome: Outcome, mask: Mask): Outcome {
     : { ...outcome, detail };
 }
 
-const wordless = "The details could not be kept, by a fault of the connector's own; its log has it.";
+const detailsLost = 'The details could not be kept because of a bug in the connector; its log has them.';
 
-/** Only how it ended, where the rest cannot be masked or stored: a message that went out must not go out again. */
-function withoutWords({ claimed, ending }: Attempted): Attempted {
+/** Keeps only the outcome, if the rest cannot be masked or stored: what was sent must not be sent again. */
+function withoutDetails({ claimed, ending }: Attempted): Attempted {
   return { claimed, prepared: null, ending: { ...ending, outcome: outcomeAlone(ending.outcome) } };
 }
 
 function outcomeAlone(outcome: Outcome): Outcome {
-  if (outcome.outcome === 'delivered') return { outcome: 'delivered', receipt: {}, note: wordless };
-  if (outcome.outcome === 'rejected')
-    return {
-      outcome: 'rejected',
-      reason: 'unexpected',
-      detail: wordless,
-      advice: 'Replay it when that is put right.',
-    };
-  if (outcome.outcome === 'retry') return { outcome: 'retry', reason: 'unexpected', detail: wordless };
-  return { outcome: 'unknown', reason: 'unexpected', detail: wordless };
+  if (outcome.outcome === 'delivered') return { outcome: 'delivered', receipt: {}, note: detailsLost };
+  const failure = { reason: 'unexpected', detail: detailsLost } as const;
+  return outcome.outcome === 'rejected'
+    ? { outcome: 'rejected', ...failure, advice: 'Replay it when the bug is fixed.' }
+    : { outcome: outcome.outcome, ...failure };
 }

@@ -1,14 +1,14 @@
 import type { RetryPolicy } from '../config/config.ts';
 import type { Delivery, DeliveryState, Json, Outcome, Retry, Unknown } from '../model.ts';
 
-/** How an attempt ended, with what only its execution knows. */
+/** How an attempt ended. */
 export interface Ending {
   readonly outcome: Outcome;
-  /** The tool was asked before sending and had nothing of an earlier attempt. */
-  readonly askedAbsent: boolean;
-  /** A person has to decide: it may have arrived, the tool cannot be asked and the sink says `onUnknown: hold`. */
-  readonly hold: boolean;
-  /** Nothing was sent, and nothing learnt of the sink: a fault of our own, or nobody can tell what became of an earlier attempt. */
+  /** The tool was asked first, and no earlier attempt had arrived. */
+  readonly confirmedAbsent?: boolean;
+  /** A person has to decide: it may have arrived, the tool cannot be asked, and the sink has `onUnknown: hold`. */
+  readonly hold?: boolean;
+  /** Nothing was sent, and the outcome says nothing about the sink. */
   readonly unsent?: true;
 }
 
@@ -24,7 +24,7 @@ export interface Settlement {
 export interface Circumstances {
   readonly policy: RetryPolicy;
   readonly now: number;
-  /** When the tool is done with the attempt for certain (ms): before that it could say "not here" of what it still works on. */
+  /** When the tool has certainly finished with the attempt (ms). Asked earlier, it may not have the message yet. */
   readonly quietAt: number;
   /** Gives [0, 1). */
   readonly random: () => number;
@@ -37,7 +37,7 @@ export function settle(
   { policy, now, quietAt, random }: Circumstances,
 ): Settlement {
   const { outcome } = ending;
-  const uncertain = outcome.outcome === 'unknown' || (delivery.uncertain && !ending.askedAbsent);
+  const uncertain = outcome.outcome === 'unknown' || (delivery.uncertain && !ending.confirmedAbsent);
   const progress =
     'progress' in outcome && outcome.progress !== undefined ? outcome.progress : delivery.progress;
   const rest = { uncertain, progress, dueAt: null };
@@ -56,10 +56,10 @@ export function settle(
   }
   const waited = now + delayMs(delivery.attempts, outcome, policy, random);
   const dueAt = Math.ceil(outcome.outcome === 'unknown' ? Math.max(waited, quietAt) : waited);
-  // A connector that was itself down for days still gives a delivery its whole time from the first attempt on.
+  // Time when the connector itself was down does not count.
   const giveUpAt = Math.max(delivery.since, delivery.firstAttemptAt ?? now) + policy.giveUpAfterMs;
   if (dueAt > giveUpAt && isStated(outcome) && now < giveUpAt) {
-    // The tool asked for more time than there is: it gets what there is, and one more attempt.
+    // The tool asked for a longer delay than is left: make one last attempt at the deadline.
     return { ...rest, state: 'pending', dueAt: giveUpAt, lastError: outcome.detail };
   }
   if (dueAt > giveUpAt) {
@@ -72,7 +72,7 @@ export function settle(
   return { ...rest, state: 'pending', dueAt, lastError: outcome.detail };
 }
 
-/** What the tool asked for wins over the backoff, but never calls it again sooner than `minDelay`. */
+/** A delay that the tool asked for replaces the backoff, but is never shorter than `minDelay`. */
 function delayMs(
   attempt: number,
   outcome: Retry | Unknown,
@@ -88,8 +88,8 @@ function isStated(outcome: Retry | Unknown): outcome is Retry & { readonly retry
 }
 
 /**
- * How long to wait after the given attempt (from 1): exponential with full jitter, so that deliveries which failed
- * together do not come back together. Never below minDelay nor above maxDelay. `random` gives [0, 1).
+ * The delay after the given attempt (from 1): exponential backoff with full jitter between minDelay and maxDelay.
+ * `random` gives [0, 1).
  */
 export function backoffMs(
   attempt: number,

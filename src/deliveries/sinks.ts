@@ -14,14 +14,14 @@ interface Connection {
 }
 
 /**
- * The sinks as connected with today's credentials. A sink connects when it is first used, since its client library
- * costs memory and start-up time; one whose config changed is closed when the attempts that use it have ended.
+ * The connected sinks, with today's credentials. A sink connects on first use, because its client library costs memory
+ * and start-up time. After a change of its config, the old connection closes when the attempts that use it have ended.
  */
 export class ConnectedSinks {
   readonly #connections = new Map<string, Connection>();
   readonly #closing = new Set<Promise<void>>();
 
-  /** Runs `use` with the sink connected. Rejects if connecting fails; the next use tries again. */
+  /** Runs `use` with the connected sink. Rejects if connecting fails; the next call tries again. */
   async use<T>(config: SinkConfig, use: (sink: AnySink) => Promise<T>): Promise<T> {
     const connection = this.#connection(config);
     connection.users += 1;
@@ -33,7 +33,7 @@ export class ConnectedSinks {
     }
   }
 
-  /** Closes every sink. To be called when no attempt is under way. */
+  /** Closes every sink. Call it when no attempt is in flight. */
   async close(): Promise<void> {
     for (const connection of this.#connections.values()) this.#retire(connection);
     await Promise.all(this.#closing);
@@ -75,25 +75,25 @@ export class ConnectedSinks {
   }
 }
 
-/** How long an attempt that timed out may take to say how it ended before it is written off. */
-const settlingMs = 5000;
-/** The same at the shutdown, where the process is killed soon. */
-const settlingAtShutdownMs = 1000;
+/** How long an attempt may take to end after its time-out before it is abandoned. */
+const abortGraceMs = 5000;
+/** The same at shutdown, where the process will be killed soon. */
+const shutdownAbortGraceMs = 1000;
 
 export interface Deadline<T> {
   readonly clock: Clock;
   readonly timeoutMs: number;
   readonly shutdown: AbortSignal;
-  /** What a written-off attempt comes to, from its ending. */
-  readonly writtenOff: (ending: Ending) => T;
+  /** The result of an abandoned attempt. */
+  readonly abandoned: (ending: Ending) => T;
 }
 
 /**
- * Runs an attempt with a signal that aborts at its time-out or at the shutdown. An attempt that ignores its signal is
- * written off as unknown, since a stuck one must never hold its place for ever.
+ * Runs an attempt with a signal that aborts at its time-out or at shutdown. An attempt that ignores the signal is
+ * abandoned as unknown: otherwise it would hold its slot for ever.
  */
 export async function withDeadline<T>(
-  { clock, timeoutMs, shutdown, writtenOff }: Deadline<T>,
+  { clock, timeoutMs, shutdown, abandoned }: Deadline<T>,
   run: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const abort = new AbortController();
@@ -101,12 +101,12 @@ export async function withDeadline<T>(
   const cancels: (() => void)[] = [];
   const abortAndSettle = (withinMs: number, detail: string) => {
     abort.abort();
-    // A time-out and the shutdown may both come: the earlier end counts.
-    cancels.push(clock.after(withinMs, () => stuck.resolve(writtenOff(noAnswer(detail)))));
+    // Both a time-out and the shutdown may call this: the earlier deadline counts.
+    cancels.push(clock.after(withinMs, () => stuck.resolve(abandoned(noAnswer(detail)))));
   };
-  const onTimeout = () => abortAndSettle(settlingMs, `No answer within ${timeoutMs / 1000} s.`);
+  const onTimeout = () => abortAndSettle(abortGraceMs, `No answer within ${timeoutMs / 1000} s.`);
   const onShutdown = () =>
-    abortAndSettle(settlingAtShutdownMs, 'The connector stopped before there was an answer.');
+    abortAndSettle(shutdownAbortGraceMs, 'The connector stopped before there was an answer.');
   cancels.push(clock.after(timeoutMs, onTimeout));
   if (shutdown.aborted) onShutdown();
   shutdown.addEventListener('abort', onShutdown, { once: true });
@@ -119,5 +119,5 @@ export async function withDeadline<T>(
 }
 
 function noAnswer(detail: string): Ending {
-  return { outcome: { outcome: 'unknown', reason: 'timeout', detail }, askedAbsent: false, hold: false };
+  return { outcome: { outcome: 'unknown', reason: 'timeout', detail } };
 }

@@ -3,37 +3,37 @@ import type { PaceLimit } from '../connector.ts';
 import type { Outcome } from '../model.ts';
 import { Breaker, longestBetweenProbesMs, type Pause, type SinkChange, type SinkHealth } from './breaker.ts';
 
-/** Permission to start calls, each of which has to be started or given back. */
+/** Permission to start calls. Each has to be started or given back. */
 export interface Permit {
-  /** How many calls may start now; 0 if none. */
+  /** How many calls may start now. */
   readonly calls: number;
-  /** The one call is there to find out whether a paused sink works again. */
+  /** The call tests whether a paused sink works again. */
   readonly probe: boolean;
-  /** It had better try what was never attempted: what has failed before may itself be at fault. */
+  /** The call should take a delivery never attempted before: one that has failed may itself be at fault. */
   readonly untriedFirst: boolean;
 }
 
-/** A call under way. */
+/** A call in flight. */
 export interface Ticket {
-  readonly place: Place;
+  readonly key: LaneKey;
   readonly probe: boolean;
-  /** What it took of its lane's allowance; null where there is no pace. */
+  /** What it took from its lane's rate limit; null if there is none. */
   readonly spent: Spent | null;
 }
 
-/** What became of one delivery of a call. */
+/** The outcome of one delivery of a call. */
 export interface Ended {
   readonly deliveryId: string;
   readonly outcome: Outcome;
 }
 
 /**
- * Decides how many calls may start: within each sink's places, each lane's pace, and nothing but a probe while a sink
- * is paused. In memory; time (Clock.elapsed's) and randomness are parameters.
+ * Decides how many calls may start: within the concurrency of each sink and the rate of each lane, and only a probe
+ * while a sink is paused. Kept in memory. Times are on the scale of Clock.elapsed.
  */
 export class Traffic {
-  readonly #occupancy = new Occupancy();
-  readonly #pace = new Pace();
+  readonly #slots = new Slots();
+  readonly #rates = new RateLimiter();
   readonly #breakers = new Map<string, Breaker>();
   readonly #random: () => number;
 
@@ -41,49 +41,49 @@ export class Traffic {
     this.#random = random;
   }
 
-  /** Takes places for calls in a lane. */
-  permit(place: Place, sink: SinkConfig | undefined, now: number): Permit {
-    const breaker = this.#breaker(place.sink);
-    const inPace = this.#pace.allowance(place.lane, sink?.pace ?? null, now);
-    const wanted = Math.min(breaker.allowance(now), inPace);
-    const calls = this.#occupancy.take(place, limitsOf(sink, breaker.width), wanted);
+  /** Takes slots for calls in a lane. */
+  permit(key: LaneKey, sink: SinkConfig | undefined, now: number): Permit {
+    const breaker = this.#breaker(key.sink);
+    const inRate = this.#rates.allowance(key.lane, sink?.pace ?? null, now);
+    const wanted = Math.min(breaker.allowance(now), inRate);
+    const calls = this.#slots.take(key, limitsOf(sink, breaker.concurrency), wanted);
     const probe = calls > 0 && breaker.take();
     return { calls, probe, untriedFirst: probe && !isOrdered(sink) };
   }
 
-  /** When it is worth asking again (ms), where time alone will help; Infinity where a call has to end first. */
-  askAgainAt(place: Place, sink: SinkConfig | undefined, now: number): number {
-    const breaker = this.#breaker(place.sink);
-    if (this.#occupancy.isFull(place, limitsOf(sink, breaker.width))) return Infinity;
-    const readyAt = this.#pace.readyAt(place.lane, sink?.pace ?? null, now);
-    return Math.max(breaker.waitsUntil(now), readyAt);
+  /** When to ask for a permit again (ms); Infinity if a call has to end first. */
+  askAgainAt(key: LaneKey, sink: SinkConfig | undefined, now: number): number {
+    const breaker = this.#breaker(key.sink);
+    if (this.#slots.isFull(key, limitsOf(sink, breaker.concurrency))) return Infinity;
+    const readyAt = this.#rates.readyAt(key.lane, sink?.pace ?? null, now);
+    return Math.max(breaker.allowsAt(now), readyAt);
   }
 
-  /** Gives back permits that found nothing to do. */
-  giveBack(place: Place, calls: number, probe: boolean): void {
-    this.#occupancy.free(place, calls);
-    if (probe && calls > 0) this.#breaker(place.sink).giveBackProbe();
+  /** Gives back permits that were not used. */
+  giveBack(key: LaneKey, calls: number, probe: boolean): void {
+    this.#slots.free(key, calls);
+    if (probe && calls > 0) this.#breaker(key.sink).giveBackProbe();
   }
 
-  started(place: Place, sink: SinkConfig | undefined, now: number, probe: boolean): Ticket {
-    const spent = sink?.pace ? this.#pace.spend(place.lane, sink.pace, now, 1) : null;
-    return { place, probe, spent };
+  started(key: LaneKey, sink: SinkConfig | undefined, now: number, probe: boolean): Ticket {
+    const spent = sink?.pace ? this.#rates.spend(key.lane, sink.pace, now, 1) : null;
+    return { key, probe, spent };
   }
 
   /**
-   * Frees the call's place and learns from its outcomes; tells if its sink was paused or resumed by them. `ended`: what
-   * the tool was asked about; nothing of a call that came to nothing.
+   * Frees the call's slot and learns from its outcomes. Returns whether they paused or resumed the sink. `ended` has the
+   * deliveries for which the tool was called; it may be empty.
    */
   ended(
-    { place, probe, spent }: Ticket,
+    { key, probe, spent }: Ticket,
     ended: readonly Ended[],
     sink: SinkConfig | undefined,
     now: number,
   ): SinkChange | null {
-    this.#occupancy.free(place, 1);
-    if (ended.length === 0 && spent) this.#pace.giveBack(place.lane, spent);
-    for (const { outcome } of ended) this.#obey(outcome, place.lane, sink, now);
-    return this.#breaker(place.sink).ended(healthOf(ended.map(({ outcome }) => outcome)), {
+    this.#slots.free(key, 1);
+    if (ended.length === 0 && spent) this.#rates.refund(key.lane, spent);
+    for (const { outcome } of ended) this.#holdLane(outcome, key.lane, sink, now);
+    return this.#breaker(key.sink).ended(healthOf(ended.map(({ outcome }) => outcome)), {
       deliveryId: ended[0]?.deliveryId ?? '',
       probe,
       now,
@@ -92,30 +92,30 @@ export class Traffic {
     });
   }
 
-  /** The sinks that are paused. */
+  /** Paused sinks. */
   pauses(): Map<string, Pause> {
     return new Map([...this.#breakers].flatMap(([sink, { pause }]) => (pause ? [[sink, pause]] : [])));
   }
 
-  /** Goes on with a pause from an earlier life of the process. */
+  /** Restores a pause from before a restart. */
   restore(sink: string, pause: Pause): void {
     this.#breakers.set(sink, new Breaker(pause));
   }
 
-  /** Drops what is not needed any more: channels come and go, and what waits for a sink that went has nothing to wait for. */
+  /** Forgets idle lanes, and sinks that left the config. */
   tidy(sinks: ReadonlyMap<string, SinkConfig>, now: number): void {
-    this.#pace.forget(now);
+    this.#rates.forget(now);
     for (const sink of this.#breakers.keys()) if (!sinks.has(sink)) this.#breakers.delete(sink);
   }
 
   /**
-   * A tool that says "not before" means the lane and not only this message. The message obeys it to the letter; of the
-   * lane another one asks again when a pause would have probed, so that one odd answer cannot silence it for a day.
+   * A tool that asks for a delay means the whole lane. The message itself waits for all of it. The lane waits no longer
+   * than between two probes, so that one odd answer cannot silence it for a day.
    */
-  #obey(outcome: Outcome, lane: string, sink: SinkConfig | undefined, now: number): void {
+  #holdLane(outcome: Outcome, lane: string, sink: SinkConfig | undefined, now: number): void {
     if (outcome.outcome !== 'retry' || outcome.reason !== 'rate_limited' || !sink) return;
-    const statedMs = outcome.retryAfterMs ?? sink.pace?.perMs ?? sink.retry.minDelayMs;
-    this.#pace.hold(lane, sink.pace, now + Math.min(statedMs, longestBetweenProbesMs));
+    const requestedMs = outcome.retryAfterMs ?? sink.pace?.perMs ?? sink.retry.minDelayMs;
+    this.#rates.hold(lane, sink.pace, now + Math.min(requestedMs, longestBetweenProbesMs));
   }
 
   #breaker(sink: string): Breaker {
@@ -129,11 +129,11 @@ export class Traffic {
 }
 
 /**
- * Deliveries to one place (a Slack channel, say) go one after the other, so that people read them in order; so do
- * batches, which would otherwise overtake each other.
+ * Calls in one lane (a Slack channel, say) go one after the other, so that people read messages in order. So do batches,
+ * which would otherwise overtake each other.
  */
-function limitsOf(sink: SinkConfig | undefined, width: number): Limits {
-  const concurrency = Math.min(sink?.concurrency ?? 1, width);
+function limitsOf(sink: SinkConfig | undefined, mostCalls: number): Limits {
+  const concurrency = Math.min(sink?.concurrency ?? 1, mostCalls);
   return { sink: concurrency, lane: isOrdered(sink) ? 1 : concurrency };
 }
 
@@ -141,11 +141,11 @@ function isOrdered(sink: SinkConfig | undefined): boolean {
   return sink?.connector.lane !== undefined || sink?.connector.batch !== undefined;
 }
 
-/** What a call's outcomes say of its sink. One success says that it works, whatever became of the others. */
+/** What a call's outcomes say about its sink. One success proves that it works. */
 function healthOf(outcomes: readonly Outcome[]): SinkHealth {
   if (outcomes.some(({ outcome }) => outcome === 'delivered')) return 'works';
   if (outcomes.some(concernsSink)) return 'fails';
-  return outcomes.some(mayConcernSink) ? 'fails perhaps' : 'unsaid';
+  return outcomes.some(mayConcernSink) ? 'fails perhaps' : 'inconclusive';
 }
 
 function concernsSink(outcome: Outcome): boolean {
@@ -158,43 +158,43 @@ function mayConcernSink(outcome: Outcome): boolean {
 }
 
 /**
- * Counts the attempts under way, in each sink and in each lane. Takes places before a claim and gives back what the
- * claim did not fill, so that two claims at once cannot overfill a sink.
+ * Counts the calls in flight, by sink and by lane. Slots are taken before a claim, and unused ones given back after it,
+ * so that concurrent claims cannot exceed a limit.
  */
-export class Occupancy {
+export class Slots {
   readonly #sinks = new Map<string, number>();
   readonly #lanes = new Map<string, number>();
 
-  /** Takes up to `wanted` of the places that both limits leave; returns how many. */
-  take(place: Place, limits: Limits, wanted: number): number {
-    const room = Math.min(wanted, this.#room(place, limits));
-    if (room <= 0) return 0;
-    add(this.#sinks, place.sink, room);
-    add(this.#lanes, place.lane, room);
-    return room;
+  /** Takes up to `wanted` slots within both limits. Returns how many. */
+  take(key: LaneKey, limits: Limits, wanted: number): number {
+    const count = Math.min(wanted, this.#left(key, limits));
+    if (count <= 0) return 0;
+    add(this.#sinks, key.sink, count);
+    add(this.#lanes, key.lane, count);
+    return count;
   }
 
-  isFull(place: Place, limits: Limits): boolean {
-    return this.#room(place, limits) <= 0;
+  isFull(key: LaneKey, limits: Limits): boolean {
+    return this.#left(key, limits) <= 0;
   }
 
-  free(place: Place, count: number): void {
+  free(key: LaneKey, count: number): void {
     if (count === 0) return;
-    add(this.#sinks, place.sink, -count);
-    add(this.#lanes, place.lane, -count);
+    add(this.#sinks, key.sink, -count);
+    add(this.#lanes, key.lane, -count);
   }
 
-  #room({ sink, lane }: Place, limits: Limits): number {
+  #left({ sink, lane }: LaneKey, limits: Limits): number {
     return Math.min(limits.sink - (this.#sinks.get(sink) ?? 0), limits.lane - (this.#lanes.get(lane) ?? 0));
   }
 }
 
-export interface Place {
+export interface LaneKey {
   readonly sink: string;
   readonly lane: string;
 }
 
-/** How many may be under way at once. */
+/** The most calls in flight. */
 export interface Limits {
   readonly sink: number;
   readonly lane: number;
@@ -202,61 +202,60 @@ export interface Limits {
 
 function add(counts: Map<string, number>, key: string, change: number): void {
   const count = (counts.get(key) ?? 0) + change;
-  // Lanes come and go with channels, so an empty one must not stay in memory.
+  // Channels come and go: an unused lane must not stay in memory.
   if (count === 0) counts.delete(key);
   else counts.set(key, count);
 }
 
 /**
- * Keeps lanes to their rates, in memory (the generic cell rate algorithm: one number per lane), and holds them where the
- * tool asks for it. After a restart they begin anew: each may start with its burst, and the tool says again when it is
- * too fast. Times are Clock.elapsed's.
+ * A token bucket for each lane, as the generic cell rate algorithm: one number per lane. It also holds a lane back when
+ * the tool asks for it. After a restart each bucket is full again. Times are on the scale of Clock.elapsed.
  */
-export class Pace {
-  /** When a lane's allowance would be whole again, by lane (ms). */
-  readonly #wholeAt = new Map<string, number>();
-  /** Until when the tool wants nothing, by lane (ms). */
+export class RateLimiter {
+  /** When a lane's bucket would be full again (ms). */
+  readonly #fullAt = new Map<string, number>();
+  /** Until when the tool wants no calls in a lane (ms). */
   readonly #heldUntil = new Map<string, number>();
 
-  /** How many may start now. */
+  /** How many calls may start now. */
   allowance(lane: string, limit: PaceLimit | null, now: number): number {
     if (this.#heldMs(lane, now) > 0) return 0;
     if (!limit) return Infinity;
     return Math.max(0, Math.floor(limit.burst - this.#owedMs(lane, limit, now) / intervalMs(limit)));
   }
 
-  /** When the next one may start (ms). */
+  /** When the next call may start (ms). */
   readyAt(lane: string, limit: PaceLimit | null, now: number): number {
     const heldUntil = now + this.#heldMs(lane, now);
     if (!limit) return heldUntil;
-    return Math.max(heldUntil, Math.ceil(now + this.#owedMs(lane, limit, now) - spareMs(limit)));
+    return Math.max(heldUntil, Math.ceil(now + this.#owedMs(lane, limit, now) - burstMs(limit)));
   }
 
-  /** Counts `count` as started now. */
+  /** Takes `count` tokens. */
   spend(lane: string, limit: PaceLimit, now: number, count: number): Spent {
     const before = now + this.#owedMs(lane, limit, now);
     const after = before + count * intervalMs(limit);
-    this.#wholeAt.set(lane, after);
+    this.#fullAt.set(lane, after);
     return { before, after };
   }
 
-  /** Takes back what asked nothing of the tool, unless something else was counted or held in the lane since. */
-  giveBack(lane: string, { before, after }: Spent): void {
-    if (this.#wholeAt.get(lane) === after) this.#wholeAt.set(lane, before);
+  /** Returns tokens, unless others were taken or the lane was held since. */
+  refund(lane: string, { before, after }: Spent): void {
+    if (this.#fullAt.get(lane) === after) this.#fullAt.set(lane, before);
   }
 
-  /** Lets nothing start before `time`, as the tool asked, and no burst then. */
+  /** Lets nothing start before `time`, and then no burst. */
   hold(lane: string, limit: PaceLimit | null, time: number): void {
     raise(this.#heldUntil, lane, time);
-    if (limit) raise(this.#wholeAt, lane, time + spareMs(limit));
+    if (limit) raise(this.#fullAt, lane, time + burstMs(limit));
   }
 
-  /** How long until the allowance is whole. Where a slower limit held before, from now on no longer than for an empty one. */
+  /** How long until the bucket is full. A slower limit from before a reload counts for no more than an empty bucket. */
   #owedMs(lane: string, limit: PaceLimit, now: number): number {
-    const owedMs = Math.max(0, (this.#wholeAt.get(lane) ?? 0) - now);
+    const owedMs = Math.max(0, (this.#fullAt.get(lane) ?? 0) - now);
     const mostMs = this.#heldMs(lane, now) + limit.burst * intervalMs(limit);
     if (owedMs <= mostMs) return owedMs;
-    this.#wholeAt.set(lane, now + mostMs);
+    this.#fullAt.set(lane, now + mostMs);
     return mostMs;
   }
 
@@ -264,15 +263,15 @@ export class Pace {
     return Math.max(0, (this.#heldUntil.get(lane) ?? 0) - now);
   }
 
-  /** Drops lanes whose allowance is whole; channels come and go. */
+  /** Forgets lanes whose bucket is full. */
   forget(now: number): void {
-    for (const times of [this.#wholeAt, this.#heldUntil]) {
+    for (const times of [this.#fullAt, this.#heldUntil]) {
       for (const [lane, time] of times) if (time <= now) times.delete(lane);
     }
   }
 }
 
-/** When the allowance would be whole (ms), before and after something was counted. */
+/** When the bucket would be full (ms), before and after tokens were taken. */
 export interface Spent {
   readonly before: number;
   readonly after: number;
@@ -280,8 +279,8 @@ export interface Spent {
 
 const intervalMs = ({ count, perMs }: PaceLimit): number => perMs / count;
 
-/** How far from whole an allowance may be for one to start. */
-const spareMs = (limit: PaceLimit): number => (limit.burst - 1) * intervalMs(limit);
+/** How far from full the bucket may be for a call to start. */
+const burstMs = (limit: PaceLimit): number => (limit.burst - 1) * intervalMs(limit);
 
 function raise(times: Map<string, number>, lane: string, time: number): void {
   times.set(lane, Math.max(times.get(lane) ?? 0, time));

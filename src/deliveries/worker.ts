@@ -1,37 +1,37 @@
 import type { SinkConfig } from '../config/config.ts';
 import type { Outcome } from '../model.ts';
 import type { Claimed, LaneHead } from '../store/store.ts';
-import { KeptPauses, type SinkChange } from './breaker.ts';
+import { StoredPauses, type SinkChange } from './breaker.ts';
 import { type CallParts, makeCall } from './call.ts';
 import { storeRetryMs } from './record.ts';
 import { type Ticket, Traffic } from './traffic.ts';
 
 export interface WorkerParts extends CallParts {
-  /** A sink was paused or resumed, by the outcome of an attempt; by none where it was paused before the start. */
+  /** A sink was paused or resumed. `because` is the outcome that did it; undefined for a pause from before the start. */
   readonly sinkChanged: (sink: string, change: SinkChange, because: Outcome | undefined) => void;
   readonly pollMs?: number;
 }
 
-/** Another process may have replayed something, so the store is looked at this often unless told otherwise. */
+/** Another process may replay a delivery, so the store is polled. */
 const defaultPollMs = 1000;
-/** What a failure put off is due again by then, mostly. */
+/** Covers the backoff of most retries. */
 const soonMs = 10 * 60_000;
 
 /**
- * Carries out what is due: claims it (which puts the intent to send on disk), attempts it once, records the outcome.
+ * Claims deliveries that are due (which puts the intent to send on disk), attempts each once, and records the outcome.
  * All waiting, retrying, giving up and resuming is here and in the store.
  */
 export class Worker {
   readonly #parts: WorkerParts;
   readonly #traffic: Traffic;
-  readonly #keptPauses: KeptPauses;
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #storedPauses: StoredPauses;
+  readonly #inFlight = new Set<Promise<void>>();
   readonly #aborted = new AbortController();
-  #pump: Promise<void> | null = null;
-  #again = false;
-  readonly #turns = new Turns();
-  /** The sinks that something waits for, or will soon. */
-  #waitedFor: ReadonlySet<string> = new Set();
+  readonly #roundRobin = new RoundRobin();
+  #running: Promise<void> | null = null;
+  #runAgain = false;
+  /** The sinks with deliveries due now or soon. */
+  #sinksWithWork: ReadonlySet<string> = new Set();
   #started = false;
   #stopping = false;
   #cancelAlarm: () => void = () => {};
@@ -39,20 +39,18 @@ export class Worker {
   constructor(parts: WorkerParts) {
     this.#parts = parts;
     this.#traffic = new Traffic(parts.random);
-    this.#keptPauses = new KeptPauses(parts);
+    this.#storedPauses = new StoredPauses(parts);
   }
 
-  /** The sinks that are paused while something waits for them, and since when (ms). */
+  /** The paused sinks with deliveries due now or soon, and since when they are paused (ms). */
   get paused(): readonly { readonly sink: string; readonly since: number }[] {
     const { now, elapsed } = this.#moment();
-    const waitedFor = [...this.#traffic.pauses()].filter(([sink]) => this.#waitedFor.has(sink));
-    return waitedFor.map(([sink, { since }]) => ({ sink, since: Math.round(now - elapsed + since) }));
+    return [...this.#traffic.pauses()]
+      .filter(([sink]) => this.#sinksWithWork.has(sink))
+      .map(([sink, { since }]) => ({ sink, since: Math.round(now - elapsed + since) }));
   }
 
-  /**
-   * Takes up what a process that is gone left under way, and the pauses that it knew of, then begins. Returns how many
-   * deliveries it took up.
-   */
+  /** Restores pauses, rescues deliveries that an earlier process left in `sending`, and begins. Returns how many. */
   async start(): Promise<number> {
     await this.#restorePauses();
     const timeouts = [...this.#parts.config().sinks.values()].map(({ timeoutMs }) => timeoutMs);
@@ -62,44 +60,45 @@ export class Worker {
     return rescued;
   }
 
-  /** Looks for what is due now. Cheap, and safe to call at any time: what is under way before the start would be taken for left over. */
+  /** Looks for due deliveries. Cheap, and safe to call at any time. */
   wake(): void {
+    // Deliveries claimed before the start would be rescued by it.
     if (!this.#started || this.#stopping) return;
-    this.#again = true;
-    this.#pump ??= this.#run().finally(() => {
-      this.#pump = null;
-      if (this.#again) this.wake();
+    this.#runAgain = true;
+    this.#running ??= this.#run().finally(() => {
+      this.#running = null;
+      if (this.#runAgain) this.wake();
     });
   }
 
-  /** Claims nothing more, waits up to `graceMs` for the attempts under way, then aborts them and records how they ended. */
+  /** Stops claiming, waits up to `graceMs` for the attempts in flight, then aborts them and records the outcomes. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
     this.#cancelAlarm();
-    await this.#pump;
+    await this.#running;
     const cancel = this.#parts.clock.after(graceMs, () => this.#aborted.abort());
-    await Promise.all(this.#underWay);
+    await Promise.all(this.#inFlight);
     cancel();
-    await this.#keptPauses.keep(this.#traffic.pauses()).catch(this.#parts.storeFailed);
+    await this.#storedPauses.save(this.#traffic.pauses()).catch(this.#parts.storeFailed);
   }
 
   async #restorePauses(): Promise<void> {
-    for (const [sink, pause] of await this.#keptPauses.load()) {
+    for (const [sink, pause] of await this.#storedPauses.load()) {
       this.#traffic.restore(sink, pause);
       if (this.#parts.config().sinks.has(sink)) this.#parts.sinkChanged(sink, 'paused', undefined);
     }
   }
 
   async #run(): Promise<void> {
-    let lookAgainAt = 0;
-    while (this.#again && !this.#stopping) {
-      this.#again = false;
-      lookAgainAt = await this.#claimDue();
+    let wakeAt = 0;
+    while (this.#runAgain && !this.#stopping) {
+      this.#runAgain = false;
+      wakeAt = await this.#claimDue();
     }
-    this.#sleepUntil(lookAgainAt);
+    this.#sleepUntil(wakeAt);
   }
 
-  /** `time` as Clock.elapsed's. */
+  /** `time` is on the scale of Clock.elapsed. */
   #sleepUntil(time: number): void {
     this.#cancelAlarm();
     if (this.#stopping) return;
@@ -107,20 +106,24 @@ export class Worker {
     this.#cancelAlarm = clock.after(Math.max(0, time - clock.elapsed()), () => this.wake());
   }
 
-  /** Starts whatever is due and may start; returns when to look again, as Clock.elapsed's. */
+  /** Starts what is due and permitted. Returns when to look again, on the scale of Clock.elapsed. */
   async #claimDue(): Promise<number> {
     const moment = this.#moment();
     const { now, elapsed } = moment;
     this.#traffic.tidy(this.#parts.config().sinks, elapsed);
     try {
-      await this.#keptPauses.keep(this.#traffic.pauses());
+      await this.#storedPauses.save(this.#traffic.pauses());
       const heads = await this.#parts.store.lanes();
-      this.#waitedFor = new Set(heads.filter(({ dueAt }) => dueAt <= now + soonMs).map(({ sink }) => sink));
+      this.#sinksWithWork = new Set(
+        heads.filter(({ dueAt }) => dueAt <= now + soonMs).map(({ sink }) => sink),
+      );
       const due = heads.filter(({ dueAt }) => dueAt <= now);
-      const looks = await Promise.all(this.#turns.inTurn(due).map((head) => this.#claimLane(head, moment)));
+      const lookAgainAt = await Promise.all(
+        this.#roundRobin.order(due).map((head) => this.#claimLane(head, moment)),
+      );
       const { pollMs = defaultPollMs } = this.#parts;
       const nextDueAt = Math.min(...heads.map(({ dueAt }) => (dueAt > now ? dueAt : Infinity)));
-      return Math.min(elapsed + pollMs, elapsed + (nextDueAt - now), ...looks);
+      return Math.min(elapsed + pollMs, elapsed + (nextDueAt - now), ...lookAgainAt);
     } catch (error) {
       this.#parts.storeFailed(error);
       return elapsed + storeRetryMs;
@@ -132,56 +135,55 @@ export class Worker {
     return { now: clock.now(), elapsed: clock.elapsed() };
   }
 
-  /** Starts as many calls as the lane may; returns when to look at it again. */
+  /** Starts as many calls as the lane permits. Returns when to look at it again. */
   async #claimLane(head: LaneHead, { now, elapsed }: Moment): Promise<number> {
     const sink = this.#parts.config().sinks.get(head.sink);
     const { calls, probe, untriedFirst } = this.#traffic.permit(head, sink, elapsed);
     if (calls === 0) return this.#traffic.askAgainAt(head, sink, elapsed);
-    this.#turns.served(head);
+    this.#roundRobin.served(head);
     const batch = sink?.connector.batch?.max ?? 1;
     let started = 0;
     try {
-      // A probe carries one delivery: a whole batch would be written down at each probe of an outage.
+      // A probe takes one delivery: otherwise each probe of an outage would rewrite a whole batch.
       const limit = probe ? 1 : calls * batch;
       const claimed = await this.#parts.store.claim({ lane: head.lane, now, limit, untriedFirst });
       for (const call of chunks(claimed, batch)) {
-        this.#begin(call, sink, this.#traffic.started(head, sink, this.#parts.clock.elapsed(), probe));
+        this.#startCall(call, sink, this.#traffic.started(head, sink, this.#parts.clock.elapsed(), probe));
         started += 1;
       }
     } finally {
       this.#traffic.giveBack(head, calls - started, probe);
     }
-    // Where less was due than might have started, whatever comes next wakes us.
+    // If fewer were due than permitted, the next delivery will wake the worker.
     return started < calls ? Infinity : this.#traffic.askAgainAt(head, sink, elapsed);
   }
 
-  #begin(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket): void {
-    const done = this.#make(call, sink, ticket).finally(() => {
-      this.#underWay.delete(done);
+  #startCall(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket): void {
+    const done = this.#carryOut(call, sink, ticket).finally(() => {
+      this.#inFlight.delete(done);
       this.wake();
     });
-    this.#underWay.add(done);
+    this.#inFlight.add(done);
   }
 
   /**
-   * One call, from its start to what is learnt from it. Should a bug keep its outcome from being recorded, it stays
-   * `sending`, and the next start takes it up as unknown: that is safer than to end the process with the attempts of others
-   * under way.
+   * Carries out one call and learns from its outcomes. If a bug keeps an outcome from being recorded, the delivery stays
+   * `sending` until the next start rescues it. Ending the process instead would disturb all other attempts.
    */
-  async #make(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket): Promise<void> {
+  async #carryOut(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket): Promise<void> {
     const { clock, callFailed, sinkChanged } = this.#parts;
     const ended = await makeCall(this.#parts, call, sink, this.#aborted.signal).catch((error: unknown) => {
       callFailed(error);
       return [];
     });
-    // What the shutdown broke off says nothing of the sink.
-    const learnt = this.#aborted.signal.aborted ? [] : ended;
-    const change = this.#traffic.ended(ticket, learnt, sink, clock.elapsed());
-    if (change) sinkChanged(ticket.place.sink, change, learnt[0]?.outcome);
+    // Outcomes of aborted attempts say nothing about the sink.
+    const conclusive = this.#aborted.signal.aborted ? [] : ended;
+    const change = this.#traffic.ended(ticket, conclusive, sink, clock.elapsed());
+    if (change) sinkChanged(ticket.key.sink, change, conclusive[0]?.outcome);
   }
 }
 
-/** The same instant on both of Clock's scales (ms). */
+/** One instant on both scales of Clock (ms). */
 interface Moment {
   readonly now: number;
   readonly elapsed: number;
@@ -191,17 +193,17 @@ function* chunks<T>(items: readonly T[], size: number): Generator<readonly T[]> 
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
 }
 
-/** Whose turn it is among the lanes of each sink, so that none waits for ever for its sink's places. */
-class Turns {
-  /** The lane that was last served, by sink. */
+/** Serves the lanes of each sink in turn, so that none starves. */
+class RoundRobin {
+  /** The last lane served, by sink. */
   readonly #last = new Map<string, string>();
 
   served({ sink, lane }: LaneHead): void {
     this.#last.set(sink, lane);
   }
 
-  /** Each sink's lanes, from the one on that follows the last one served. */
-  inTurn(heads: readonly LaneHead[]): LaneHead[] {
+  /** Each sink's lanes, beginning after the last one served. */
+  order(heads: readonly LaneHead[]): LaneHead[] {
     const bySink = Map.groupBy(heads, ({ sink }) => sink);
     return [...bySink].flatMap(([sink, own]) => startingAfter(this.#last.get(sink) ?? '', own));
   }

@@ -37,7 +37,7 @@ test('five failures without a success pause the sink', () => {
   expect(breaker.allowance(7000)).toBe(0);
 });
 
-test('a success between failures starts the count anew', () => {
+test('a success between failures resets the count', () => {
   const breaker = new Breaker();
   tell(breaker, 'fails', 4);
   tell(breaker, 'works', 1);
@@ -74,7 +74,7 @@ test('a sink that works seven times of ten is never paused, be it asked often or
 test('what says nothing of the sink neither pauses it nor clears it', () => {
   const breaker = new Breaker();
   tell(breaker, 'fails', 4);
-  expect(tell(breaker, 'unsaid', 1)).toEqual([]);
+  expect(tell(breaker, 'inconclusive', 1)).toEqual([]);
   expect(tell(breaker, 'fails', 1)).toEqual(['paused']);
 });
 
@@ -96,13 +96,13 @@ test('one message that fails again and again is no outage, also where others wor
 
 test('one probe at a time goes out when it is due', () => {
   const breaker = broken();
-  const dueAt = breaker.waitsUntil(0);
+  const dueAt = breaker.allowsAt(0);
   expect(dueAt).toBeGreaterThanOrEqual(5000);
   expect(breaker.allowance(dueAt - 1)).toBe(0);
   expect(breaker.allowance(dueAt)).toBe(1);
   expect(breaker.take()).toBe(true);
   expect(breaker.allowance(dueAt)).toBe(0);
-  expect(breaker.waitsUntil(dueAt)).toBe(Infinity);
+  expect(breaker.allowsAt(dueAt)).toBe(Infinity);
 });
 
 test('a probe that fails waits longer for the next, up to five minutes', () => {
@@ -110,7 +110,7 @@ test('a probe that fails waits longer for the next, up to five minutes', () => {
   const waits: number[] = [];
   let now = 0;
   for (let probe = 0; probe < 12; probe += 1) {
-    const dueAt = breaker.waitsUntil(now);
+    const dueAt = breaker.allowsAt(now);
     waits.push(dueAt - now);
     now = dueAt;
     breaker.take();
@@ -133,12 +133,12 @@ test('a probe that works resumes the sink with two calls at once, and each succe
   const breaker = resumed();
   expect(breaker.pause).toBeNull();
   expect(breaker.allowance(9000)).toBe(Infinity);
-  const widths = [breaker.width];
+  const limits = [breaker.concurrency];
   for (let success = 0; success < 5; success += 1) {
     tell(breaker, 'works', 1, 9000);
-    widths.push(breaker.width);
+    limits.push(breaker.concurrency);
   }
-  expect(widths).toEqual([2, 4, 8, 16, 32, Infinity]);
+  expect(limits).toEqual([2, 4, 8, 16, 32, Infinity]);
 });
 
 test('a sink that fails again while it recovers is paused at once, as one outage', () => {
@@ -146,7 +146,7 @@ test('a sink that fails again while it recovers is paused at once, as one outage
   tell(breaker, 'works', 1, 9000);
   expect(tell(breaker, 'fails', 3, 9000)).toEqual(['paused']);
   expect(breaker.pause).toMatchObject({ since: 0, probes: 1 });
-  expect(breaker.width).toBe(Infinity);
+  expect(breaker.concurrency).toBe(Infinity);
 });
 
 test('a sink that has recovered is as good as any', () => {
@@ -160,7 +160,7 @@ test('a sink that has recovered is as good as any', () => {
 test('a sink that is seldom called has recovered after a minute', () => {
   const breaker = resumed();
   tell(breaker, 'works', 1, 69_000);
-  expect(breaker.width).toBe(Infinity);
+  expect(breaker.concurrency).toBe(Infinity);
   expect(tell(breaker, 'fails', 3, 70_000)).toEqual([]);
   expect(tell(breaker, 'fails', 2, 90_000)).toEqual(['paused']);
   expect(breaker.pause).toMatchObject({ since: 90_000 });
@@ -170,7 +170,7 @@ test('single messages that fail while a sink recovers do not pause it', () => {
   expect(tell(resumed(), 'fails perhaps', 19, 9000)).toEqual([]);
 });
 
-test('a pause from an earlier life of the process goes on, with its probes', () => {
+test('a pause from before a restart goes on, with its probes', () => {
   const breaker = new Breaker({ since: -1000, probeAt: 500, probes: 3 });
   expect(breaker.allowance(499)).toBe(0);
   expect(breaker.allowance(500)).toBe(1);
@@ -181,16 +181,16 @@ test('a pause from an earlier life of the process goes on, with its probes', () 
 
 test('a probe whose message was at fault lets another one try at once, and one only', () => {
   const breaker = broken();
-  const dueAt = breaker.waitsUntil(0);
+  const dueAt = breaker.allowsAt(0);
   breaker.take();
-  expect(breaker.ended('unsaid', ended(dueAt, true))).toBeNull();
-  expect(breaker.waitsUntil(dueAt)).toBe(dueAt);
+  expect(breaker.ended('inconclusive', ended(dueAt, true))).toBeNull();
+  expect(breaker.allowsAt(dueAt)).toBe(dueAt);
   expect(breaker.allowance(dueAt)).toBe(1);
 });
 
 test('a late failure of before the pause is no probe', () => {
   const breaker = broken();
-  const dueAt = breaker.waitsUntil(0);
+  const dueAt = breaker.allowsAt(0);
   breaker.ended('fails', ended(1000));
-  expect(breaker.waitsUntil(0)).toBe(dueAt);
+  expect(breaker.allowsAt(0)).toBe(dueAt);
 });

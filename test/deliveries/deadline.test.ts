@@ -30,10 +30,10 @@ class HandClock implements Clock {
   }
 }
 
-const done: Ending = { outcome: { outcome: 'delivered', receipt: {} }, askedAbsent: false, hold: false };
+const done: Ending = { outcome: { outcome: 'delivered', receipt: {} } };
 
 function deadline(clock: Clock, shutdown: AbortSignal = new AbortController().signal) {
-  return { clock, timeoutMs: 1000, shutdown, writtenOff: (ending: Ending) => ending };
+  return { clock, timeoutMs: 1000, shutdown, abandoned: (ending: Ending) => ending };
 }
 
 const onceAborted = (signal: AbortSignal, run: () => void = () => {}) =>
@@ -61,7 +61,7 @@ test('the signal aborts at the time-out and not before', async () => {
   expect(clock.alarms).toBe(0);
 });
 
-test('an attempt that ignores its signal is written off as unknown', async () => {
+test('an attempt that ignores its signal is abandoned as unknown', async () => {
   const clock = new HandClock();
   const run = withDeadline(deadline(clock), () => new Promise<Ending>(() => undefined));
   clock.to(1000);
@@ -73,7 +73,7 @@ test('an attempt that ignores its signal is written off as unknown', async () =>
   });
 });
 
-test('a shutdown aborts it, and writes it off within a second if it ignores that', async () => {
+test('a shutdown aborts it, and it is abandoned within a second if it ignores that', async () => {
   const shutdown = new AbortController();
   const clock = new HandClock();
   const run = withDeadline(deadline(clock, shutdown.signal), (signal) => onceAborted(signal));
@@ -85,7 +85,7 @@ test('a shutdown aborts it, and writes it off within a second if it ignores that
   expect(clock.alarms).toBe(0);
 });
 
-test('a time-out and a shutdown after it write it off at the earlier end of the two, and leave no alarm behind', async () => {
+test('after a time-out and then a shutdown it is abandoned at the earlier of the two deadlines, and no alarm is left', async () => {
   const clock = new HandClock();
   const early = new AbortController();
   const first = withDeadline(deadline(clock, early.signal), () => new Promise<Ending>(() => undefined));

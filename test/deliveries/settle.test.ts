@@ -19,8 +19,6 @@ const arrived: Outcome = { outcome: 'delivered', receipt: { ts: '1' } };
 
 const ended = (outcome: Outcome, more: Partial<Ending> = {}): Ending => ({
   outcome,
-  askedAbsent: false,
-  hold: false,
   ...more,
 });
 
@@ -49,7 +47,7 @@ test('retry waits by the backoff', () => {
   });
 });
 
-test("the tool's own delay wins over the backoff", () => {
+test("the tool's own delay replaces the backoff", () => {
   expect(settled(ended({ ...retry, retryAfterMs: 30_000 })).dueAt).toBe(now + 30_000);
 });
 
@@ -79,7 +77,7 @@ describe('doubt', () => {
     expect(settled(ended(retry), { uncertain: true }).uncertain).toBe(true);
   });
   test('a tool that was asked and had nothing clears it', () => {
-    expect(settled(ended(retry, { askedAbsent: true }), { uncertain: true }).uncertain).toBe(false);
+    expect(settled(ended(retry, { confirmedAbsent: true }), { uncertain: true }).uncertain).toBe(false);
   });
   test('an attempt that a person has to judge is held', () => {
     expect(settled(ended(unknown, { hold: true }))).toMatchObject({
@@ -105,7 +103,7 @@ describe('giving up', () => {
   test('is counted from the first attempt where that came late, as after days without the connector', () => {
     expect(settled(ended(retry), { since: now - 10 * policy.giveUpAfterMs }).state).toBe('pending');
   });
-  test('is counted anew after a replay', () => {
+  test('starts again after a replay', () => {
     expect(settled(ended(retry), { firstAttemptAt: now - 10 * policy.giveUpAfterMs }).state).toBe('pending');
   });
   test('comes after one more attempt where the tool asked for more time than there is', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Occupancy, Pace, Traffic } from '../../src/deliveries/traffic.ts';
+import { Slots, RateLimiter, Traffic } from '../../src/deliveries/traffic.ts';
 import type { Outcome } from '../../src/model.ts';
 import { configFor, ScriptedTool } from './scripted.ts';
 
@@ -122,7 +122,7 @@ describe('a tool that says "not before"', () => {
   });
 });
 
-test('with a pace, asking again is worth it when the next one may start, and not before a place is free', () => {
+test('with a rate, it asks again when the next call may start, and not before a slot is free', () => {
   const paced = { ...sink, concurrency: 2, pace: { count: 1, perMs: 1000, burst: 1 } };
   const traffic = new Traffic(() => 0.5);
   const start = (now: number) => {
@@ -136,7 +136,7 @@ test('with a pace, asking again is worth it when the next one may start, and not
   expect(traffic.askAgainAt(one, paced, 1000)).toBe(Infinity);
 });
 
-test('a call that asked nothing of the tool costs no allowance', () => {
+test('a call that never reached the tool takes nothing from the rate', () => {
   const paced = { ...sink, pace: { count: 1, perMs: 60_000, burst: 1 } };
   const traffic = new Traffic(() => 0.5);
   const { probe } = traffic.permit(one, paced, 0);
@@ -177,7 +177,7 @@ test('what fails for its own message alone never pauses the sink, and lets anoth
   expect(outage.permit(other, sink, later)).toMatchObject({ calls: 1, probe: true });
 });
 
-test('allowance is given back only where nothing else was counted or held since', () => {
+test('tokens are returned only if no others were taken since', () => {
   const paced = { ...sink, concurrency: 4, pace: { count: 2, perMs: 1000, burst: 1 } };
   const traffic = new Traffic(() => 0.5);
   const start = (now: number) => {
@@ -195,77 +195,77 @@ describe('slots', () => {
   const hiring = { sink: 'slack', lane: 'slack #hiring' };
 
   test('a lane takes no more than its own limit, and leaves the rest of the sink to others', () => {
-    const occupancy = new Occupancy();
-    expect(occupancy.take(general, { sink: 3, lane: 1 }, Infinity)).toBe(1);
-    expect(occupancy.take(general, { sink: 3, lane: 1 }, Infinity)).toBe(0);
-    expect(occupancy.take(hiring, { sink: 3, lane: 1 }, Infinity)).toBe(1);
+    const slots = new Slots();
+    expect(slots.take(general, { sink: 3, lane: 1 }, Infinity)).toBe(1);
+    expect(slots.take(general, { sink: 3, lane: 1 }, Infinity)).toBe(0);
+    expect(slots.take(hiring, { sink: 3, lane: 1 }, Infinity)).toBe(1);
   });
 
-  test('a full sink has no place for another lane until one is freed', () => {
-    const occupancy = new Occupancy();
-    expect(occupancy.take(general, { sink: 2, lane: 2 }, Infinity)).toBe(2);
-    expect(occupancy.take(hiring, { sink: 2, lane: 2 }, Infinity)).toBe(0);
-    occupancy.free(general, 1);
-    expect(occupancy.take(hiring, { sink: 2, lane: 2 }, Infinity)).toBe(1);
+  test('a full sink has no slot for another lane until one is freed', () => {
+    const slots = new Slots();
+    expect(slots.take(general, { sink: 2, lane: 2 }, Infinity)).toBe(2);
+    expect(slots.take(hiring, { sink: 2, lane: 2 }, Infinity)).toBe(0);
+    slots.free(general, 1);
+    expect(slots.take(hiring, { sink: 2, lane: 2 }, Infinity)).toBe(1);
   });
 
-  test('a limit that a reload made smaller than what is under way gives no place', () => {
-    const occupancy = new Occupancy();
-    occupancy.take(general, { sink: 5, lane: 5 }, Infinity);
-    expect(occupancy.take(general, { sink: 2, lane: 2 }, Infinity)).toBe(0);
-    occupancy.free(general, 4);
-    expect(occupancy.take(general, { sink: 2, lane: 2 }, Infinity)).toBe(1);
+  test('a limit that a reload made smaller than what is in flight gives no slot', () => {
+    const slots = new Slots();
+    slots.take(general, { sink: 5, lane: 5 }, Infinity);
+    expect(slots.take(general, { sink: 2, lane: 2 }, Infinity)).toBe(0);
+    slots.free(general, 4);
+    expect(slots.take(general, { sink: 2, lane: 2 }, Infinity)).toBe(1);
   });
 
   test('no more is taken than wanted', () => {
-    const occupancy = new Occupancy();
-    expect(occupancy.take(general, { sink: 5, lane: 5 }, 2)).toBe(2);
-    expect(occupancy.take(general, { sink: 5, lane: 5 }, 0)).toBe(0);
+    const slots = new Slots();
+    expect(slots.take(general, { sink: 5, lane: 5 }, 2)).toBe(2);
+    expect(slots.take(general, { sink: 5, lane: 5 }, 0)).toBe(0);
   });
 });
 
 describe('a rate limit', () => {
   const perSecond = { count: 1, perMs: 1000, burst: 3 };
 
-  test('after a quiet time a burst may go, and then one in each interval', () => {
-    const pace = new Pace();
-    expect(pace.allowance('a', perSecond, 0)).toBe(3);
-    pace.spend('a', perSecond, 0, 3);
-    expect(pace.allowance('a', perSecond, 999)).toBe(0);
-    expect(pace.readyAt('a', perSecond, 0)).toBe(1000);
-    expect(pace.allowance('a', perSecond, 1000)).toBe(1);
+  test('after a quiet time a burst may start, and then one in each interval', () => {
+    const rates = new RateLimiter();
+    expect(rates.allowance('a', perSecond, 0)).toBe(3);
+    rates.spend('a', perSecond, 0, 3);
+    expect(rates.allowance('a', perSecond, 999)).toBe(0);
+    expect(rates.readyAt('a', perSecond, 0)).toBe(1000);
+    expect(rates.allowance('a', perSecond, 1000)).toBe(1);
   });
 
   test('lanes do not slow each other', () => {
-    const pace = new Pace();
-    pace.spend('a', perSecond, 0, 3);
-    expect(pace.allowance('b', perSecond, 0)).toBe(3);
+    const rates = new RateLimiter();
+    rates.spend('a', perSecond, 0, 3);
+    expect(rates.allowance('b', perSecond, 0)).toBe(3);
   });
 
   test('a hold lets nothing start before its time, and one then', () => {
-    const pace = new Pace();
-    pace.hold('a', perSecond, 30_000);
-    expect(pace.allowance('a', perSecond, 29_999)).toBe(0);
-    expect(pace.readyAt('a', perSecond, 0)).toBe(30_000);
-    expect(pace.allowance('a', perSecond, 30_000)).toBe(1);
+    const rates = new RateLimiter();
+    rates.hold('a', perSecond, 30_000);
+    expect(rates.allowance('a', perSecond, 29_999)).toBe(0);
+    expect(rates.readyAt('a', perSecond, 0)).toBe(30_000);
+    expect(rates.allowance('a', perSecond, 30_000)).toBe(1);
   });
 
-  test('another rate holds from its first moment: what an old one owed is owed no longer than an empty allowance', () => {
-    const pace = new Pace();
-    pace.spend('a', { count: 1, perMs: 3_600_000, burst: 1 }, 0, 1);
+  test('a new rate applies at once: what the old one owed counts for no more than an empty bucket', () => {
+    const rates = new RateLimiter();
+    rates.spend('a', { count: 1, perMs: 3_600_000, burst: 1 }, 0, 1);
     const faster = { count: 60, perMs: 60_000, burst: 1 };
-    expect(pace.readyAt('a', faster, 20_000)).toBe(21_000);
-    expect(pace.allowance('a', faster, 20_999)).toBe(0);
-    expect(pace.allowance('a', faster, 21_000)).toBe(1);
+    expect(rates.readyAt('a', faster, 20_000)).toBe(21_000);
+    expect(rates.allowance('a', faster, 20_999)).toBe(0);
+    expect(rates.allowance('a', faster, 21_000)).toBe(1);
   });
 
-  test('what is whole again is forgotten without a difference', () => {
-    const pace = new Pace();
-    pace.spend('a', perSecond, 0, 2);
-    pace.forget(1999);
-    expect(pace.allowance('a', perSecond, 0)).toBe(1);
-    pace.forget(2000);
-    expect(pace.allowance('a', perSecond, 2000)).toBe(3);
+  test('forgetting full buckets changes nothing', () => {
+    const rates = new RateLimiter();
+    rates.spend('a', perSecond, 0, 2);
+    rates.forget(1999);
+    expect(rates.allowance('a', perSecond, 0)).toBe(1);
+    rates.forget(2000);
+    expect(rates.allowance('a', perSecond, 2000)).toBe(3);
   });
 
   test('in no window are there more than the rate and the burst allow, however it is asked', () => {
@@ -276,13 +276,13 @@ describe('a rate limit', () => {
     });
     fc.assert(
       fc.property(limits, fc.array(fc.nat({ max: 5000 }), { maxLength: 200 }), (limit, gaps) => {
-        const pace = new Pace();
+        const rates = new RateLimiter();
         const starts: number[] = [];
         let now = 0;
         for (const gap of gaps) {
           now += gap;
-          const allowed = pace.allowance('a', limit, now);
-          pace.spend('a', limit, now, allowed);
+          const allowed = rates.allowance('a', limit, now);
+          rates.spend('a', limit, now, allowed);
           for (let start = 0; start < allowed; start += 1) starts.push(now);
         }
         return starts.every((from, index) => {

@@ -244,7 +244,7 @@ describe('after an unknown outcome', () => {
   });
 });
 
-test('what a process that died left under way is asked for before anything is sent', async () => {
+test('after a crash the tool is asked about deliveries in flight before anything is sent', async () => {
   const tool = new ScriptedTool();
   tool.find = () => ({ found: { place: 'there' } });
   const on = await bench(configFor(tool));
@@ -259,7 +259,7 @@ test('what a process that died left under way is asked for before anything is se
   expect(tool.sent).toEqual([]);
 });
 
-test('a sink that hangs does not hold up another event beyond its places', async () => {
+test('a sink that hangs does not hold up another event beyond its concurrency', async () => {
   const tool = new ScriptedTool();
   const deliver = tool.deliver;
   tool.deliver = (request) => (request.message.text === 'slow' ? untilAborted(request) : deliver(request));
@@ -268,7 +268,7 @@ test('a sink that hangs does not hold up another event beyond its places', async
   await reaches(on, await on.accept('quick'), 'delivered');
 });
 
-test('an attempt that runs into its time-out is told to stop', async () => {
+test('an attempt that runs into its time-out is aborted', async () => {
   const tool = new ScriptedTool();
   const deliver = tool.deliver;
   tool.deliver = (request) => {
@@ -331,7 +331,7 @@ describe('a sink is paused', () => {
     expect(first?.outcome).toMatchObject({ detail: 'The sink could not be connected: The key is no key.' });
   });
 
-  test('only as long as something waits for it: nobody has to be told of one that nobody misses', async () => {
+  test('and reported only while something waits for it', async () => {
     const tool = answering(unclear, unclear, unclear, unclear, unclear);
     const on = await bench(configFor(tool, 'onUnknown: hold'));
     for (const candidate of ['ann', 'bob', 'cid', 'dan', 'eve']) {
@@ -546,7 +546,7 @@ describe('outside of its hours', () => {
 
   test('a message goes at once when a person replays it', async () => {
     const { clock, set } = clockAt();
-    const tool = answering({ outcome: 'rejected', reason: 'invalid', detail: 'No.', advice: 'Mend it.' });
+    const tool = answering({ outcome: 'rejected', reason: 'invalid', detail: 'No.', advice: 'Fix it.' });
     const on = await bench(configFor(tool, '', inOffice, office), { clock });
     const eventId = await on.accept();
     await reaches(on, eventId, 'dead');
@@ -582,7 +582,7 @@ test('a rate is reached also where each call takes long', async () => {
   await vi.waitFor(() => expect(tool.sent).toHaveLength(8), { timeout: 5000, interval: 5 });
 });
 
-describe('a bug around an attempt costs words and no outcome', () => {
+describe('a bug around an attempt loses details, but no outcome', () => {
   const failing = async (tool: ScriptedTool, config = configFor(tool)) => {
     const failures: unknown[] = [];
     const on = await bench(config, { callFailed: (error) => void failures.push(error) });
@@ -635,7 +635,7 @@ describe('a bug around an attempt costs words and no outcome', () => {
     expect(on.failures).toHaveLength(failures);
   });
 
-  test('where the one who is told of it fails', async () => {
+  test('where reporting it fails', async () => {
     const tool = new ScriptedTool();
     const failures: unknown[] = [];
     const on = await bench(configFor(tool), {
@@ -740,7 +740,7 @@ describe('what is kept', () => {
   });
 });
 
-test('before the start nothing is claimed: it would be taken for what a process that is gone left behind', async () => {
+test('before the start nothing is claimed: it would be rescued as if left by an earlier process', async () => {
   const tool = new ScriptedTool();
   const on = await bench(configFor(tool));
   await on.worker.stop(0);
