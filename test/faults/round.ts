@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -115,8 +115,9 @@ function jump(connector: ConnectorProcess, tools: Tools): void {
 
 /** A person tidies up beside a running connector. What it answered from then on has to be there as well. */
 async function vanish(connector: ConnectorProcess, path: string, random: () => number): Promise<void> {
-  const names = [['-wal'], ['-shm'], ['-wal', '-shm']][Math.floor(random() * 3)] ?? [];
-  const noticed = connector.logs('was removed or replaced while in use');
+  const names = [['-wal'], ['-shm'], ['-wal', '-shm'], []][Math.floor(random() * 4)] ?? [];
+  const noticed = connector.logs('while in use');
+  if (names.length === 0) await truncate(`${path}-wal`);
   await Promise.all([noticed, ...names.map((name) => rm(`${path}${name}`))]);
   await sleep(random() * 200);
 }

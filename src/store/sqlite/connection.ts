@@ -5,6 +5,7 @@ import { failureKind, unavailable } from './failures.ts';
 import { inodeOf } from './files.ts';
 import { refuseForeign } from './migrate.ts';
 import type { ServingLock } from './serving-lock.ts';
+import { type PutBack, WalCopy, type WalExtent } from './wal-copy.ts';
 
 /** What stands beside the file under the two names that SQLite gives them; numbers of inodes. */
 interface Beside {
@@ -12,17 +13,18 @@ interface Beside {
   readonly shm: number | undefined;
 }
 
-const checkpoint = query<{ readonly log: number; readonly checkpointed: number }>(
-  'pragma wal_checkpoint(passive)',
-);
+const checkpoint = query<WalExtent>('pragma wal_checkpoint(passive)');
+const extentOfWal = query<WalExtent>('pragma wal_checkpoint(noop)');
+/** They come seldom (16 MB), since pages that were written several times in between are then copied once. */
+const checkpointFromPages = 4000;
 
 /**
  * The connection to the store's file. After a failure of the disk it is given up and opened again at the next use,
  * so that a store recovers by itself when the cause is gone.
  *
  * SQLite goes on writing to a WAL that somebody removed, and all that is in it is gone with the process. So whoever
- * writes asks before and after whether the files are in their place. The process that serves the store brings it in
- * order; all others give way to it.
+ * writes asks before and after whether the files are in their place, and has in them what SQLite wrote. The process that
+ * serves the store brings it in order; all others give way to it.
  */
 export class Connection {
   readonly path: string;
@@ -31,6 +33,8 @@ export class Connection {
   #db: Database | null = null;
   #inode: number | undefined;
   #beside: Beside = { wal: undefined, shm: undefined };
+  /** Only where it serves. */
+  #walCopy: WalCopy | null = null;
   #closed: StoreUnavailable | null = null;
 
   constructor(path: string, warn: (message: string) => void = () => {}) {
@@ -63,21 +67,35 @@ export class Connection {
     const db = this.open();
     this.#refuseMoved();
     this.#lock?.hold();
-    return this.#walInPlace() ? db : this.#putInOrder(db);
+    return this.#walInPlace() ? this.#keepWal(db) : this.#putInOrder(db);
   }
 
   /** To be called after a commit, before anybody hears of it. Throws where it is in no file that stays. */
   confirm(): void {
     this.#refuseMoved();
-    if (this.#walInPlace()) return;
+    const db = this.#db;
+    if (db === null) return;
+    if (this.#walInPlace()) {
+      if (this.#keepWal(db) !== db)
+        throw new StoreUnavailable(`${this.#walWrittenOver} That took this write.`);
+      // Not within the commit, since it would bring whatever stands in the WAL by now into the file.
+      const pages = this.#walCopy?.frames ?? db.get(extentOfWal)?.log ?? 0;
+      if (pages >= checkpointFromPages) intoTheFileIfItCan(db);
+      return;
+    }
     if (this.#lock === null) throw this.#giveWay();
     // The next write goes on from there.
-    if (this.#db === null || !intoTheFile(this.#db)) throw this.#walRemoved();
+    if (!intoTheFile(db)) throw this.#walRemoved();
   }
 
   /** Whether a write would find all as it was left. */
   get inPlace(): boolean {
-    return this.#db === null || (this.#walInPlace() && (this.#lock?.inPlace ?? true));
+    if (this.#db === null) return true;
+    try {
+      return this.#walInPlace() && (this.#lock?.inPlace ?? true) && this.#follow(this.#db) === null;
+    } catch {
+      return false;
+    }
   }
 
   /** Gives up the connection, unless only another process keeps it waiting. Returns the failure in plain words. */
@@ -85,6 +103,11 @@ export class Connection {
     if (error instanceof StoreUnavailable) return error;
     // A WAL that was removed can be read through this connection only.
     if (!this.#walInPlace()) return this.#walRemoved(error);
+    try {
+      if (this.#db !== null) this.#keepWal(this.#db);
+    } catch (damage) {
+      return damage instanceof StoreUnavailable ? damage : unavailable(damage, this.path);
+    }
     if (failureKind(error) === 'unavailable') this.#disconnect();
     return unavailable(error, this.path);
   }
@@ -92,8 +115,10 @@ export class Connection {
   /** Every later use fails with this error. */
   close(error: StoreUnavailable): void {
     this.#closed ??= error;
-    if (this.#db !== null && !this.#walInPlace()) intoTheFileIfItCan(this.#db);
+    if (this.#db !== null) this.#keepBeforeClose(this.#db);
     this.#disconnect();
+    this.#walCopy?.close();
+    this.#walCopy = null;
     this.#lock?.release();
   }
 
@@ -125,6 +150,78 @@ export class Connection {
       `${this.path}-wal or -shm was removed or replaced while in use. Nothing was lost, and they are made anew.`,
     );
     return this.open();
+  }
+
+  /**
+   * Puts back what somebody took out of the WAL. Gives another connection where this one takes more to be in it than
+   * could be put back. Throws where nobody can rely on it.
+   */
+  #keepWal(db: Database): Database {
+    const damaged = this.#follow(db);
+    if (damaged === null) return db;
+    const putBack = this.#putBack(damaged);
+    if (putBack === 'whole') return db;
+    this.#disconnect();
+    const reopened = this.open();
+    if (this.#follow(reopened) !== null) throw this.#walRemoved();
+    return reopened;
+  }
+
+  /** Null where all that SQLite takes to be in the WAL is there, else what it takes to be there. */
+  #follow(db: Database): WalExtent | null {
+    if (this.#lock === null) return null;
+    const copy = this.#copyOfWal();
+    let extent = db.get(extentOfWal)!;
+    while (!copy.follow(extent)) {
+      // Another process may have written in between.
+      const before = extent;
+      extent = db.get(extentOfWal)!;
+      if (extent.log === before.log) return extent;
+    }
+    return null;
+  }
+
+  #copyOfWal(): WalCopy {
+    if (this.#walCopy !== null && this.#walCopy.inode === this.#beside.wal) return this.#walCopy;
+    this.#walCopy?.close();
+    this.#walCopy = null;
+    try {
+      this.#walCopy = new WalCopy(`${this.path}-wal`);
+    } catch (cause) {
+      throw new StoreUnavailable(`${this.path}-wal cannot be opened.`, { cause });
+    }
+    return this.#walCopy;
+  }
+
+  #putBack(extent: WalExtent): PutBack {
+    let putBack: PutBack;
+    try {
+      putBack = this.#walCopy!.putBack(extent);
+    } catch (cause) {
+      throw new StoreUnavailable(`${this.#walWrittenOver} It cannot be put back just now.`, { cause });
+    }
+    if (putBack === 'lost') {
+      throw new StoreUnavailable(
+        `${this.#walWrittenOver} It was too large to be put back, so what was not yet in ${this.path} is lost, ` +
+          'events that were answered for among it. Start the connector again to go on without that.',
+      );
+    }
+    this.#warn(`${this.#walWrittenOver} Nothing that was answered for is lost: it is put back.`);
+    return putBack;
+  }
+
+  get #walWrittenOver(): string {
+    return `${this.path}-wal was emptied or written over while in use.`;
+  }
+
+  /** Closing brings what is in the WAL into the file. */
+  #keepBeforeClose(db: Database): void {
+    if (!this.#walInPlace()) return intoTheFileIfItCan(db);
+    try {
+      this.#keepWal(db);
+    } catch (error) {
+      if (error instanceof StoreUnavailable) this.#warn(error.message);
+    }
   }
 
   #giveWay(): StoreUnavailable {
@@ -172,12 +269,11 @@ function openDatabase(path: string): Database {
   try {
     // First, since another program's file would stay in WAL mode.
     refuseForeign(db, path);
-    // The WAL lets other processes read during a write. FULL: a commit is on disk before it is answered. Checkpoints
-    // come seldom (16 MB), since pages that were written several times in between are then copied once.
+    // The WAL lets other processes read during a write. FULL: a commit is on disk before it is answered.
     db.exec(`
       pragma journal_mode = wal;
       pragma synchronous = full;
-      pragma wal_autocheckpoint = 4000;
+      pragma wal_autocheckpoint = 0;
       pragma cache_size = -16000;
       pragma journal_size_limit = 67108864;
     `);

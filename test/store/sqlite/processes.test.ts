@@ -1,11 +1,11 @@
 import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, mkdtemp, rm, symlink } from 'node:fs/promises';
+import { chmod, copyFile, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { openSqlite } from '../../../src/store/sqlite.ts';
+import { openSqlite, type SqliteStore } from '../../../src/store/sqlite.ts';
 import { StoreUnavailable, type Store } from '../../../src/store/store.ts';
 import { arrival, configId, t0 } from '../../contract/store-fixtures.ts';
 
@@ -208,6 +208,67 @@ describe('a WAL or its index that is removed while the store is served', () => {
     await store.close();
     expect(await kept([first.eventId, second.eventId])).toHaveLength(2);
   });
+});
+
+describe('a WAL that is emptied or written over while the store is served', () => {
+  let warnings: string[];
+  let store: SqliteStore;
+
+  beforeEach(async () => {
+    warnings = [];
+    store = await openSqlite(path, { serve: true, warn: (message) => void warnings.push(message) });
+    opened.push(store);
+    await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  });
+
+  /** What a process that is killed would leave, as the next one finds it. */
+  const leftBehind = async () => {
+    const left = join(folder, 'left.db');
+    for (const name of ['', '-wal']) await copyFile(`${path}${name}`, `${left}${name}`);
+    const next = await openSqlite(left, { serve: true });
+    const ids = (await next.events({ limit: 1000 })).map(({ event }) => event.id);
+    await next.close();
+    return ids.toReversed();
+  };
+  const accept = async (count = 1) => {
+    const accepted = await Promise.all(Array.from({ length: count }, () => store.accept(arrival())));
+    return accepted.map(({ eventId }) => eventId);
+  };
+  const damages: readonly (readonly [string, (wal: string) => Promise<void>])[] = [
+    ['emptied', (wal) => truncate(wal)],
+    ['cut off', (wal) => truncate(wal, 30_000)],
+    ['filled with zeros', async (wal) => writeFile(wal, Buffer.alloc(200_000))],
+    ['an older one', (wal) => copyFile(`${wal}.older`, wal)],
+  ];
+
+  test.each(damages)('loses nothing that was answered for (%s)', async (_name, damage) => {
+    const first = await accept();
+    await copyFile(`${path}-wal`, `${path}-wal.older`);
+    const more = await accept(20);
+    await damage(`${path}-wal`);
+    const last = await accept();
+    expect(await leftBehind()).toEqual([...first, ...more, ...last]);
+    expect(warnings).toEqual([expect.stringMatching(/connector\.db-wal was emptied or written over/)]);
+    await expect(store.probe()).resolves.toBeUndefined();
+  });
+
+  test.each(damages)(
+    'is put back though no event comes, and when the store is closed (%s)',
+    async (_, damage) => {
+      const ids = await accept();
+      await copyFile(`${path}-wal`, `${path}-wal.older`);
+      ids.push(...(await accept(20)));
+      await damage(`${path}-wal`);
+      await vi.waitFor(() => expect(warnings).toHaveLength(1), { timeout: 10_000 });
+      expect(await leftBehind()).toEqual(ids);
+      await damage(`${path}-wal`);
+      await store.close();
+      await rm(`${path}-wal`, { force: true });
+      const next = await openSqlite(path, { serve: true });
+      expect(await next.events({})).toHaveLength(21);
+      await next.close();
+    },
+  );
 });
 
 test('says that it cannot write when the disk takes no more, and recovers when it does again', async () => {
