@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { connectors } from '../connectors/index.ts';
-import { watchTroubles } from './alerts/watch.ts';
+import { watchAlerts } from './alerts/watch.ts';
 import { createMetrics, type Metrics } from './admin/metrics.ts';
 import { createAdmin } from './admin/server.ts';
 import { systemClock } from './support/clock.ts';
@@ -181,7 +181,7 @@ function createWorker({ log, metrics, ...parts }: WorkerNeeds): Worker {
 async function startAlerts(parts: Shared & { readonly worker: Worker }): Promise<() => void> {
   const { store, config, worker, log } = parts;
   const [newest] = await store.notices({ limit: 1 });
-  return watchTroubles({
+  return watchAlerts({
     nextId: noticeIds({ after: newest?.notice.id }),
     store,
     clock: systemClock,
@@ -189,7 +189,7 @@ async function startAlerts(parts: Shared & { readonly worker: Worker }): Promise
     paused: () => worker.paused,
     wake: () => worker.wake(),
     raised: (notice) => log.warn({ notice }, 'alert raised'),
-    untold: (notice) =>
+    cannotSend: (notice) =>
       log.error({ notice }, 'alert cannot be sent: all its actions use the sink in trouble'),
     failed: (error) =>
       log.error({ err: error }, 'the conditions for alerts could not be checked; trying again'),

@@ -5,34 +5,41 @@ import type { Notice, RaisedNotice } from '../model.ts';
 import type { Action } from '../rules/plan.ts';
 import { planNotice } from '../rules/decide.ts';
 import type { Store } from '../store/store.ts';
-import { mayTell, quietMs, type Situation, Stuck, troubles, Unrecorded } from './troubles.ts';
+import {
+  mayNotify,
+  noticesFor,
+  quietMs,
+  type Situation,
+  StuckDeliveries,
+  UnrecordedAttempts,
+} from './conditions.ts';
 
 export interface AlertParts {
-  /** Makes notice ids; a process goes on after those in its store. */
+  /** Makes notice ids. They continue after those in the store. */
   readonly nextId?: (now: number) => string;
   readonly store: Store;
   readonly clock: Clock;
   readonly config: () => Config;
   readonly paused: () => readonly { readonly sink: string; readonly since: number }[];
-  /** Called when a notice has deliveries to carry out. */
+  /** Called when a notice has been stored with its deliveries. */
   readonly wake: () => void;
   readonly raised: (notice: RaisedNotice) => void;
-  /** Nobody can be told: every action of the alert goes through the sink in trouble. */
-  readonly untold: (notice: Notice) => void;
+  /** Every action of the alert uses the sink that the notice is about. */
+  readonly cannotSend: (notice: Notice) => void;
   readonly failed: (error: unknown) => void;
 }
 
-const betweenLooksMs = 10_000;
+const checkEveryMs = 10_000;
 
-/** Tells people when the connector itself needs a person, for as long as the process lives. Returns how to stop it. */
-export function watchTroubles(parts: AlertParts): () => void {
-  const watch = new TroubleWatch(parts);
+/** Sends alerts when the connector itself needs a person. Returns how to stop it. */
+export function watchAlerts(parts: AlertParts): () => void {
+  const watch = new AlertWatch(parts);
   let stopped = false;
-  let cancel = parts.clock.after(betweenLooksMs, () => void look());
+  let cancel = parts.clock.after(checkEveryMs, () => void check());
 
-  async function look(): Promise<void> {
-    await watch.look().catch(parts.failed);
-    if (!stopped) cancel = parts.clock.after(betweenLooksMs, () => void look());
+  async function check(): Promise<void> {
+    await watch.check().catch(parts.failed);
+    if (!stopped) cancel = parts.clock.after(checkEveryMs, () => void check());
   }
 
   return () => {
@@ -41,43 +48,42 @@ export function watchTroubles(parts: AlertParts): () => void {
   };
 }
 
-class TroubleWatch {
+class AlertWatch {
   readonly #parts: AlertParts;
   readonly #nextId: (now: number) => string;
   readonly #startedAt: number;
-  /** When people were last told, by cause (ms); null where the store has to be asked. */
-  #told: Map<string, number> | null = null;
-  /** When it was last logged that nobody can be told, by cause (ms). */
-  readonly #untold = new Map<string, number>();
-  readonly #dead: Stuck;
-  readonly #held: Stuck;
-  readonly #unrecorded = new Unrecorded();
+  /** When the last notice of each cause was raised (ms); null until loaded from the store. */
+  #notified: Map<string, number> | null = null;
+  /** When `cannotSend` was last called for each cause (ms). */
+  readonly #couldNotSend = new Map<string, number>();
+  readonly #dead: StuckDeliveries;
+  readonly #held: StuckDeliveries;
+  readonly #unrecorded = new UnrecordedAttempts();
 
   constructor(parts: AlertParts) {
     this.#parts = parts;
     this.#nextId = parts.nextId ?? noticeIds();
-    this.#dead = new Stuck('dead', (time) => parts.store.deadSince(time));
-    this.#held = new Stuck('held', (time) => parts.store.heldSince(time));
+    this.#dead = new StuckDeliveries('dead', (time) => parts.store.deadSince(time));
+    this.#held = new StuckDeliveries('held', (time) => parts.store.heldSince(time));
     this.#startedAt = parts.clock.now();
   }
 
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     const { clock, config, store } = this.#parts;
     const { alerts } = config().plan;
     if (alerts.length === 0) return;
     const now = clock.now();
-    // A restart must not tell again what was told before it.
-    const told = (this.#told ??= await store.lastRaised());
-    // The clock was set back: what was told later than now would keep people from hearing of anything until then.
-    for (const times of [told, this.#untold]) {
-      for (const [cause, toldAt] of times) times.set(cause, Math.min(toldAt, now));
+    const notified = (this.#notified ??= await store.lastRaised());
+    // If the clock was set back, times in the future would suppress notices until then.
+    for (const times of [notified, this.#couldNotSend]) {
+      for (const [cause, time] of times) times.set(cause, Math.min(time, now));
     }
     const isWanted = (wanted: Notice['alert']) => alerts.some(({ kind }) => kind === wanted);
     const situation: Situation = {
       now,
       paused: this.#paused(),
-      dead: isWanted('dead') ? await this.#dead.look(now, told) : [],
-      held: isWanted('held') ? await this.#held.look(now, told) : [],
+      dead: isWanted('dead') ? await this.#dead.look(now, notified) : [],
+      held: isWanted('held') ? await this.#held.look(now, notified) : [],
       unrecorded: {
         alert: isWanted('held') ? 'held' : 'dead',
         stuck: this.#unrecorded.look(await store.deliveries({ states: ['sending'] }), now, clock.elapsed()),
@@ -85,9 +91,9 @@ class TroubleWatch {
       lastEventAt: (await store.lastEventAt()) ?? this.#startedAt,
     };
     for (const { kind, afterMs, actions } of alerts) {
-      for (const notice of troubles(kind, afterMs, situation)) {
-        if (!isNew(notice, told.get(notice.cause), now)) continue;
-        await this.#tell(notice, actions, now, told).catch(this.#parts.failed);
+      for (const notice of noticesFor(kind, afterMs, situation)) {
+        if (!isNew(notice, notified.get(notice.cause), now)) continue;
+        await this.#notify(notice, actions, now, notified).catch(this.#parts.failed);
       }
     }
   }
@@ -97,34 +103,34 @@ class TroubleWatch {
     return paused().filter(({ sink }) => config().sinks.has(sink));
   }
 
-  async #tell(
+  async #notify(
     notice: Notice,
     actions: readonly Action[],
     now: number,
-    told: Map<string, number>,
+    notified: Map<string, number>,
   ): Promise<void> {
-    const { store, config, wake, raised, untold } = this.#parts;
-    const ways = actions.filter(({ sink }) => sink !== notice.sink);
-    if (ways.length === 0) {
-      // Not told: a config to come may have a way.
-      if (!mayTell(this.#untold.get(notice.cause), now)) return;
-      this.#untold.set(notice.cause, now);
-      return untold(notice);
+    const { store, config, wake, raised, cannotSend } = this.#parts;
+    const usable = actions.filter(({ sink }) => sink !== notice.sink);
+    if (usable.length === 0) {
+      // Not stored as notified: after a reload there may be a usable action.
+      if (!mayNotify(this.#couldNotSend.get(notice.cause), now)) return;
+      this.#couldNotSend.set(notice.cause, now);
+      return cannotSend(notice);
     }
     const { plan } = config();
     const raisedNotice: RaisedNotice = { ...notice, id: this.#nextId(now), raisedAt: now };
-    const deliveries = ways.map((action) => planNotice(action, raisedNotice, now));
-    const isNews = await store.raise({ notice: raisedNotice, configId: plan.id, deliveries, quietMs });
-    // Where the clock was set back, the store knows of a notice that was raised within the hour: it is tried again.
-    if (!isNews) return;
-    // Only now: a notice that could not be stored is tried again at the next look.
-    told.set(notice.cause, now);
+    const deliveries = usable.map((action) => planNotice(action, raisedNotice, now));
+    const isKept = await store.raise({ notice: raisedNotice, configId: plan.id, deliveries, quietMs });
+    // If the clock was set back, the store may have a notice within the hour. The next check tries again.
+    if (!isKept) return;
+    // Only now: after a failure the next check tries again.
+    notified.set(notice.cause, now);
     raised(raisedNotice);
     wake();
   }
 }
 
-/** Told once for each time that something goes wrong, and not again within the quiet time. */
-function isNew({ since }: Notice, toldAt: number | undefined, now: number): boolean {
-  return mayTell(toldAt, now) && (toldAt === undefined || since > toldAt);
+/** One notice each time that a condition begins, and none within the quiet time. */
+function isNew({ since }: Notice, notifiedAt: number | undefined, now: number): boolean {
+  return mayNotify(notifiedAt, now) && (notifiedAt === undefined || since > notifiedAt);
 }

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { watchTroubles } from '../../src/alerts/watch.ts';
+import { watchAlerts } from '../../src/alerts/watch.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import type { Outcome } from '../../src/model.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -26,7 +26,7 @@ alerts:
   { env: {}, connectors: new Map([['scripted', new ScriptedTool().connector]]) },
 );
 
-const withAnotherWay = {
+const withAnotherSink = {
   ...config,
   plan: {
     ...config.plan,
@@ -47,7 +47,7 @@ async function watching({ storeFails = 0, paused = [] as string[] } = {}) {
   const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
   const configId = config.plan.id;
   await store.saveConfig({ id: configId, source: config.planSource, savedAt: start });
-  const untold: string[] = [];
+  const notSent: string[] = [];
   let now = start;
   let inForce = config;
   let failures = 0;
@@ -55,7 +55,7 @@ async function watching({ storeFails = 0, paused = [] as string[] } = {}) {
   let alarm: (() => void) | null = null;
   const begin = () => {
     alarm = null;
-    return watchTroubles({
+    return watchAlerts({
       store: {
         ...store,
         raise: (raise) =>
@@ -74,7 +74,7 @@ async function watching({ storeFails = 0, paused = [] as string[] } = {}) {
       paused: () => paused.map((sink) => ({ sink, since: start })),
       wake: () => (wakes += 1),
       raised: () => {},
-      untold: ({ cause }) => untold.push(cause),
+      cannotSend: ({ cause }) => notSent.push(cause),
       failed: () => (failures += 1),
     });
   };
@@ -86,7 +86,7 @@ async function watching({ storeFails = 0, paused = [] as string[] } = {}) {
   });
   return {
     store,
-    untold,
+    notSent,
     get wakes() {
       return wakes;
     },
@@ -98,7 +98,7 @@ async function watching({ storeFails = 0, paused = [] as string[] } = {}) {
       await vi.waitFor(() => expect(alarm).not.toBeNull());
     },
     goOn: () => {},
-    /** As a process that starts anew. */
+    /** As after a restart of the process. */
     restart() {
       stop();
       stop = begin();
@@ -116,7 +116,7 @@ async function watching({ storeFails = 0, paused = [] as string[] } = {}) {
   };
 }
 
-test('a trouble is told once, however long it lasts', async () => {
+test('an alert is sent once, however long its condition lasts', async () => {
   const watch = await watching({ paused: ['tool'] });
   await watch.look(minute);
   await watch.look(minute);
@@ -124,7 +124,7 @@ test('a trouble is told once, however long it lasts', async () => {
   expect(await watch.causes()).toEqual(['paused tool']);
 });
 
-test('what stays sending for longer than any attempt takes is told, once for each that does', async () => {
+test('a delivery that stays sending for longer than any attempt takes is reported, and each further one too', async () => {
   const watch = await watching();
   const begin = async () => {
     await watch.store.accept(
@@ -149,7 +149,7 @@ test('what stays sending for longer than any attempt takes is told, once for eac
       cause: 'unrecorded tool',
       sink: null,
       count: 1,
-      detail: expect.stringContaining('a delivery to tool ended could not be recorded'),
+      detail: expect.stringContaining('a delivery to tool could not be recorded'),
       advice: expect.stringContaining('events --state sending'),
     },
   ]);
@@ -158,7 +158,7 @@ test('what stays sending for longer than any attempt takes is told, once for eac
   expect(await watch.causes()).toEqual(['unrecorded tool', 'unrecorded tool']);
 });
 
-test('an attempt that ends in time is nothing to tell of, though the next one begins at once', async () => {
+test('an attempt that ends in time is not reported, though the next one begins at once', async () => {
   const watch = await watching();
   await watch.store.accept(
     arrival(
@@ -176,7 +176,7 @@ test('an attempt that ends in time is nothing to tell of, though the next one be
   expect(await watch.causes()).toEqual([]);
 });
 
-test('a notice that could not be stored is told at the next look', async () => {
+test('a notice that could not be stored is raised at the next check', async () => {
   const watch = await watching({ storeFails: 1, paused: ['tool'] });
   await watch.look(minute);
   expect(await watch.causes()).toEqual([]);
@@ -184,13 +184,13 @@ test('a notice that could not be stored is told at the next look', async () => {
   expect(await watch.causes()).toEqual(['paused tool']);
 });
 
-test('nobody is told of a sink that the config has no more', async () => {
+test('a sink that left the config is not reported', async () => {
   const watch = await watching({ paused: ['removed'] });
   await watch.look(minute);
   expect(await watch.causes()).toEqual([]);
 });
 
-test('a sink is told of when it has been down for as long as the alert says, with what to do', async () => {
+test('a sink is reported when it has been down for as long as the alert says, with what to do', async () => {
   const watch = await watching({ paused: ['tool'] });
   await watch.look(minute - 1);
   expect(await watch.causes()).toEqual([]);
@@ -200,28 +200,28 @@ test('a sink is told of when it has been down for as long as the alert says, wit
       alert: 'paused',
       sink: 'tool',
       since: start,
-      detail: expect.stringContaining('tool has failed for 60 seconds. What is meant for it waits.'),
+      detail: expect.stringContaining('tool has failed for 60 seconds. Its deliveries wait.'),
       advice: expect.stringContaining('candidate-connector check --live'),
     },
   ]);
   expect(watch.wakes).toBe(1);
 });
 
-test('where every way leads through the sink in trouble nobody is told, which is said once an hour, until there is another', async () => {
+test('if every action uses the sink in trouble nothing is sent, and that is logged once an hour until there is another sink', async () => {
   const watch = await watching({ paused: ['other'] });
   await watch.look(minute);
   await watch.look(minute);
-  expect(watch.untold).toEqual(['paused other']);
+  expect(watch.notSent).toEqual(['paused other']);
   await watch.look(hour);
-  expect(watch.untold).toEqual(['paused other', 'paused other']);
+  expect(watch.notSent).toEqual(['paused other', 'paused other']);
   expect(await watch.causes()).toEqual([]);
-  watch.adopt(withAnotherWay);
+  watch.adopt(withAnotherSink);
   await watch.look(minute);
   expect(await watch.causes()).toEqual(['paused other']);
 });
 
-describe('what went dead', () => {
-  test('is told with its number and how to send it again, never through its own sink', async () => {
+describe('a dead delivery', () => {
+  test('is reported with their number and how to replay them, never through its own sink', async () => {
     const watch = await watching();
     await watch.event('tool');
     await watch.event('tool');
@@ -238,7 +238,7 @@ describe('what went dead', () => {
     });
   });
 
-  test('again is told at most once an hour for each cause, and then with all that came since', async () => {
+  test('is reported at most once an hour for each cause, and then with all that came since', async () => {
     const watch = await watching();
     await watch.event('tool');
     await watch.look(minute);
@@ -257,7 +257,7 @@ describe('what went dead', () => {
     ]);
   });
 
-  test('for another reason is told at once, and each of the two once an hour', async () => {
+  test('for another reason is reported at once, and each of the two once an hour', async () => {
     const watch = await watching();
     const auth: Outcome = {
       outcome: 'rejected',
@@ -272,27 +272,27 @@ describe('what went dead', () => {
     await watch.look(minute);
     await watch.event('tool', auth);
     await watch.look(minute);
-    const told = async () =>
+    const sent = async () =>
       (await watch.notices()).map(({ cause, count, detail }) => [cause, count, detail]);
     const authTool = 'dead tool: auth in completed 0';
     const first = [
       [deadTool, 1, 'A delivery to tool had to be given up. No such channel.'],
       [authTool, 1, 'A delivery to tool had to be given up. Not allowed.'],
     ];
-    expect(await told()).toEqual(first);
+    expect(await sent()).toEqual(first);
     await watch.look(hour);
-    expect((await told()).slice(2)).toEqual(expect.arrayContaining(first));
-    expect(await told()).toHaveLength(4);
+    expect((await sent()).slice(2)).toEqual(expect.arrayContaining(first));
+    expect(await sent()).toHaveLength(4);
   });
 
-  test('is told also where no config has its sink any more', async () => {
+  test('is reported even if no config has its sink any more', async () => {
     const watch = await watching();
     await watch.event('renamed');
     await watch.look(minute);
     expect(await watch.causes()).toEqual(['dead renamed: not_found in completed 0']);
   });
 
-  test('is told when it was recorded late, and only then looked for', async () => {
+  test('is reported even if it was recorded late', async () => {
     const watch = await watching();
     await watch.look(minute);
     await watch.event('tool', rejected, start + 30_000);
@@ -300,7 +300,7 @@ describe('what went dead', () => {
     expect(await watch.causes()).toEqual([deadTool]);
   });
 
-  test('is told no second time when the clock is set by a few seconds', async () => {
+  test('is not reported twice when the clock is set by a few seconds', async () => {
     const watch = await watching();
     await watch.event('tool');
     await watch.look(minute);
@@ -310,7 +310,7 @@ describe('what went dead', () => {
     expect(await watch.causes()).toEqual([deadTool]);
   });
 
-  test('is told in the end also where the clock went back between two notices', async () => {
+  test('is still reported after the clock went back between two notices', async () => {
     const watch = await watching();
     await watch.event('tool');
     await watch.look(minute);
@@ -326,7 +326,7 @@ describe('what went dead', () => {
   });
 
   test.each(['restart', 'goOn'] as const)(
-    'is told an hour after the clock was set back: %s',
+    'is reported an hour after the clock was set back: %s',
     async (then) => {
       const watch = await watching();
       await watch.event('tool');
@@ -342,7 +342,7 @@ describe('what went dead', () => {
     },
   );
 
-  test('is not told again by a process that starts anew', async () => {
+  test('is not reported again after a restart', async () => {
     const watch = await watching();
     await watch.event('tool');
     await watch.look(minute);
@@ -352,7 +352,7 @@ describe('what went dead', () => {
   });
 });
 
-test('what is held for a person is told, with what to look at, apart from what went dead', async () => {
+test('held deliveries are reported with what to look at, apart from dead ones', async () => {
   const watch = await watching();
   await watch.event('tool', unknown);
   await watch.event('tool', unknown);
@@ -375,7 +375,7 @@ test('what is held for a person is told, with what to look at, apart from what w
 });
 
 describe('silence', () => {
-  test('is counted from the newest event, and told once until there is another', async () => {
+  test('is counted from the newest event, and reported once until there is another', async () => {
     const watch = await watching();
     await watch.look(6 * day);
     await watch.event('tool', delivered);

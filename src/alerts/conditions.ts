@@ -1,34 +1,33 @@
 import type { Delivery, Notice } from '../model.ts';
 import type { StuckCount } from '../store/store.ts';
 
-/** What is wrong with the connector's work, in so far as people may have to be told. */
+/** What the conditions of alerts are evaluated on. */
 export interface Situation {
   readonly now: number;
   readonly paused: readonly { readonly sink: string; readonly since: number }[];
-  /** What went dead since people were last told of that sink and cause. */
+  /** Deliveries that went dead since the last notice with the same cause. */
   readonly dead: readonly StuckCount[];
-  /** What was held since. */
+  /** The same for held ones. */
   readonly held: readonly StuckCount[];
-  /** What stays `sending`, and the alert that tells of it. */
+  /** Deliveries that stay `sending`, and the alert that reports them. */
   readonly unrecorded: { readonly alert: 'dead' | 'held'; readonly stuck: readonly StuckCount[] };
-  /** When the newest event came, or when the connector started if none did (ms). */
+  /** When the newest event came; without any, when the connector started (ms). */
   readonly lastEventAt: number;
 }
 
-/** What a notice is about: the same for every one of the same trouble. */
 function causeOf(alert: 'dead' | 'held' | 'paused' | 'unrecorded', sink: string, cause = ''): string {
   return cause === '' ? `${alert} ${sink}` : `${alert} ${sink}: ${cause}`;
 }
 
-/** At most one notice in this time for each cause. */
+/** The shortest time between two notices with the same cause. */
 export const quietMs = 3_600_000;
 
-export function mayTell(toldAt: number | undefined, now: number): boolean {
-  return toldAt === undefined || now - toldAt >= quietMs;
+export function mayNotify(notifiedAt: number | undefined, now: number): boolean {
+  return notifiedAt === undefined || now - notifiedAt >= quietMs;
 }
 
-/** The troubles of one kind that have lasted for `afterMs`, in words. Pure. */
-export function troubles(kind: Notice['alert'], afterMs: number, situation: Situation): Notice[] {
+/** The notices of one kind of alert whose condition has lasted for `afterMs`. Pure. */
+export function noticesFor(kind: Notice['alert'], afterMs: number, situation: Situation): Notice[] {
   return describe[kind](situation).filter(({ since }) => since + afterMs <= situation.now);
 }
 
@@ -37,17 +36,17 @@ const describe: { readonly [kind in Notice['alert']]: (situation: Situation) => 
     ...dead.map((stuck) => ({
       ...about('dead', stuck),
       detail: `${deliveriesOf(stuck)} had to be given up. ${stuck.reason}`,
-      advice: `Mend the cause, then send again what was given up: candidate-connector replay --dead --sink ${stuck.sink}`,
+      advice: `Fix the cause, then replay them: candidate-connector replay --dead --sink ${stuck.sink}`,
     })),
-    ...toldBy('dead', unrecorded),
+    ...unrecordedNotices('dead', unrecorded),
   ],
   held: ({ held, unrecorded }) => [
     ...held.map((stuck) => ({
       ...about('held', stuck),
       detail: `${deliveriesOf(stuck)} may have arrived or not, and only a person can tell. ${stuck.reason}`,
-      advice: `Look there, then replay or discard what this lists: candidate-connector events --state held --sink ${stuck.sink}`,
+      advice: `Look there, then replay or discard those listed by: candidate-connector events --state held --sink ${stuck.sink}`,
     })),
-    ...toldBy('held', unrecorded),
+    ...unrecordedNotices('held', unrecorded),
   ],
   paused: ({ paused, now }) =>
     paused.map(({ sink, since }) => ({
@@ -56,9 +55,9 @@ const describe: { readonly [kind in Notice['alert']]: (situation: Situation) => 
       sink,
       count: 0,
       since,
-      detail: `${sink} has failed for ${inWords(now - since)}. What is meant for it waits. What was attempted before is given up if its retry.giveUpAfter passes, and can be replayed then.`,
+      detail: `${sink} has failed for ${inWords(now - since)}. Its deliveries wait. Those attempted before are given up after retry.giveUpAfter; they can be replayed then.`,
       advice:
-        'See what is wrong with it: candidate-connector check --live. It goes on by itself when it works again.',
+        'To see what is wrong, run: candidate-connector check --live. Deliveries resume by themselves when it works again.',
     })),
   silence: ({ lastEventAt, now }) => [
     {
@@ -69,7 +68,7 @@ const describe: { readonly [kind in Notice['alert']]: (situation: Situation) => 
       since: lastEventAt,
       detail: `No event has come for ${inWords(now - lastEventAt)}.`,
       advice:
-        "If candidates have taken tests since, see whether the Webhook URL in the testing service's account still leads here.",
+        "If candidates have taken tests since, check that the Webhook URL in the testing service's account still leads here.",
     },
   ],
 };
@@ -78,18 +77,18 @@ function about(alert: 'dead' | 'held', { sink, cause, count, firstAt }: StuckCou
   return { alert, cause: causeOf(alert, sink, cause), sink, count, since: firstAt };
 }
 
-function toldBy(kind: 'dead' | 'held', { alert, stuck }: Situation['unrecorded']): Notice[] {
+function unrecordedNotices(kind: 'dead' | 'held', { alert, stuck }: Situation['unrecorded']): Notice[] {
   if (alert !== kind) return [];
   return stuck.map((one) => ({
     alert,
     cause: causeOf('unrecorded', one.sink),
-    // It is not what failed.
+    // The sink is not at fault.
     sink: null,
     count: one.count,
     since: one.firstAt,
-    detail: `How the last attempt at ${one.count === 1 ? 'a delivery' : `${one.count} deliveries`} to ${one.sink} ended could not be recorded, by a fault of the connector itself. It may have arrived or not.`,
+    detail: `The last attempt at ${one.count === 1 ? 'a delivery' : `${one.count} deliveries`} to ${one.sink} could not be recorded because of a bug in the connector. It may have arrived or not.`,
     advice:
-      'See what the log says. At its next start the connector takes up what candidate-connector events --state sending lists: it asks the tool where that can be asked.',
+      'See the log. At its next start the connector resumes those listed by: candidate-connector events --state sending. It asks the tool first where it can.',
   }));
 }
 
@@ -104,23 +103,23 @@ const units = [
   { name: 'second', ms: 1000 },
 ];
 
-/** The largest unit that there are two of, as people say it: `90 minutes`, `3 days`. */
+/** In the largest unit of which there are two: `90 minutes`, `3 days`. */
 function inWords(durationMs: number): string {
   const unit = units.find(({ ms }) => durationMs >= 2 * ms) ?? { name: 'second', ms: 1000 };
   const count = Math.max(1, Math.floor(durationMs / unit.ms));
   return `${count} ${unit.name}${count === 1 ? '' : 's'}`;
 }
 
-/** An outcome may be on disk so much later than it says that it ended. */
+/** How much later than its end an attempt may be recorded. */
 const recordedLateMs = 60_000;
 
-/** Why deliveries got stuck since people were last told of it, by sink and cause. Looking costs little while none does. */
-export class Stuck {
+/** Deliveries that went dead, or were held, since the last notice of each cause. Costs little while there are none. */
+export class StuckDeliveries {
   readonly #kind: 'dead' | 'held';
   readonly #stuckSince: (time: number) => Promise<StuckCount[]>;
-  /** Causes that people may not have been told of, as notices name them. */
-  readonly #suspects = new Set<string>();
-  /** What got stuck until then has made its cause a suspect (ms). */
+  /** Causes that may need a notice. */
+  readonly #open = new Set<string>();
+  /** The causes of all deliveries stuck until then have been added to `#open` (ms). */
   #lookedUntil = 0;
 
   constructor(kind: 'dead' | 'held', stuckSince: (time: number) => Promise<StuckCount[]>) {
@@ -128,37 +127,38 @@ export class Stuck {
     this.#stuckSince = stuckSince;
   }
 
-  /** What people may be told of by now. `told`: when they last were, by cause (ms). */
-  async look(now: number, told: ReadonlyMap<string, number>): Promise<StuckCount[]> {
+  /** Those that a notice may report now. `notified`: when each cause last had one (ms). */
+  async look(now: number, notified: ReadonlyMap<string, number>): Promise<StuckCount[]> {
     const fresh = await this.#stuckSince(Math.min(this.#lookedUntil, now) - recordedLateMs);
-    for (const count of fresh) this.#suspects.add(this.#nameOf(count));
+    for (const count of fresh) this.#open.add(this.#causeOf(count));
     this.#lookedUntil = now;
-    const due = [...this.#suspects].filter((suspect) => mayTell(told.get(suspect), now));
+    const due = [...this.#open].filter((cause) => mayNotify(notified.get(cause), now));
     const stuck: StuckCount[] = [];
-    for (const [toldAt, suspects] of Map.groupBy(due, (suspect) => told.get(suspect) ?? 0)) {
-      const since = await this.#stuckSince(toldAt);
-      const found = since.filter((count) => suspects.includes(this.#nameOf(count)));
-      stuck.push(...found);
-      const names = new Set(found.map((count) => this.#nameOf(count)));
-      for (const suspect of suspects) if (!names.has(suspect)) this.#suspects.delete(suspect);
+    for (const [notifiedAt, causes] of Map.groupBy(due, (cause) => notified.get(cause) ?? 0)) {
+      const found = Map.groupBy(await this.#stuckSince(notifiedAt), (count) => this.#causeOf(count));
+      for (const cause of causes) {
+        const counts = found.get(cause);
+        if (counts) stuck.push(...counts);
+        else this.#open.delete(cause);
+      }
     }
     return stuck;
   }
 
-  #nameOf({ sink, cause }: StuckCount): string {
+  #causeOf({ sink, cause }: StuckCount): string {
     return causeOf(this.#kind, sink, cause);
   }
 }
 
-/** Longer than any attempt takes, with the time that it has to end after its time-out. */
+/** Longer than any attempt takes, time-out and abort included. */
 const longestAttemptMs = 15 * 60_000;
 
 /**
- * Deliveries that stay `sending` though no attempt takes so long: a fault of the connector itself kept the outcome from
- * being recorded. Counted by the clock that nobody sets.
+ * Deliveries that stay `sending` for longer than any attempt takes: a bug kept the outcome from being recorded. Measured
+ * on the scale of Clock.elapsed.
  */
-export class Unrecorded {
-  /** When each attempt under way was first seen, by its delivery and number. */
+export class UnrecordedAttempts {
+  /** When each attempt in flight was first seen. */
   #seenAt = new Map<string, number>();
 
   look(sending: readonly Delivery[], now: number, elapsed: number): StuckCount[] {
@@ -174,7 +174,7 @@ export class Unrecorded {
         sink,
         cause: '',
         count: all.length,
-        // The last one's: people who were told of the others hear of it, too.
+        // The newest counts, or a notice about older ones would hide it.
         firstAt: now - elapsed + Math.max(...all.map(dueAt)),
         reason: '',
       }),
