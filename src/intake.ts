@@ -6,8 +6,8 @@ import type { Inbox } from './receiver/receive.ts';
 import { decide } from './rules/decide.ts';
 import type { RejectedRequest, Store } from './store/store.ts';
 
-/** How many refused requests are kept to look at. */
-const rejectedKept = 1000;
+/** How many rejected requests are kept for people to look at. */
+const keptRejected = 1000;
 const keptBodyLength = 2048;
 
 export interface IntakeParts {
@@ -16,16 +16,16 @@ export interface IntakeParts {
   /** Called when there is something new to deliver. */
   readonly wake: () => void;
   readonly log: Logger;
-  /** Makes event ids; a simulation has its own, and a process goes on after those in its store. */
+  /** Makes event ids. They continue after those in the store. */
   readonly nextId?: (now: number) => string;
 }
 
-/** The way in: an event that the receiver took is decided by today's rules and kept with its deliveries, in one commit. */
+/** Decides the deliveries of an event by today's rules, and stores it with them in one commit. */
 export function createIntake({ store, config, wake, log, nextId = eventIds() }: IntakeParts): Inbox {
   return {
     async accept({ event: received, raw, correlationId: given, receivedAt }) {
       const { plan, idempotency } = config();
-      // Some senders put their token into every header; it would be kept, shown and rendered.
+      // Some senders put their token into every header. It must not be stored or shown.
       const correlationId = given && config().mask(given);
       const event: Event = { id: nextId(receivedAt), ...received, raw, correlationId, receivedAt };
       const deliveries = decide(plan, event, receivedAt);
@@ -35,8 +35,8 @@ export function createIntake({ store, config, wake, log, nextId = eventIds() }: 
       return acceptance;
     },
     keepRejected(request) {
-      store.keepRejected(masked(request, config()), rejectedKept).catch((error: unknown) => {
-        log.error({ err: error, status: request.status }, 'a refused request could not be kept');
+      store.keepRejected(masked(request, config()), keptRejected).catch((error: unknown) => {
+        log.error({ err: error, status: request.status }, 'a rejected request could not be stored');
       });
     },
   };

@@ -1,6 +1,6 @@
-/** The words of the project as types. This file imports nothing; everything else may import it. */
+/** The types that all parts share. This file imports nothing. */
 
-/** The final states that the service tells of. */
+/** The final states that the service reports. */
 export const statuses = ['Completed', 'DidNotTake', 'Canceled'] as const;
 export type Status = (typeof statuses)[number];
 
@@ -10,25 +10,25 @@ export type JsonMap = { readonly [key: string]: Json };
 export const isMap = (value: Json | undefined): value is JsonMap =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** What the sender told, normalized: a GUID is 32 lowercase hex digits, numbers are safe integers. */
+/** The payload, normalized: a GUID is 32 lowercase hex digits, numbers are safe integers. */
 export interface CandidateEvent {
   readonly candidateId: string;
-  /** Sent in one variant of the payload only. */
+  /** Only one variant of the payload has it. */
   readonly candidateNumericalId: number | null;
   readonly testId: number;
   readonly status: Status;
 }
 
-/** A CandidateEvent with what its arrival added. Times are milliseconds since the epoch, everywhere in the code. */
+/** A CandidateEvent as received. Times are milliseconds since the epoch, everywhere in the code. */
 export interface Event extends CandidateEvent {
   readonly id: string;
-  /** The parsed request body as it came, unknown fields included. */
+  /** The parsed request body, unknown fields included. */
   readonly raw: { readonly [key: string]: Json };
   readonly correlationId: string | null;
   readonly receivedAt: number;
 }
 
-/** A notice with its deliveries' common id, `ntc_…`. */
+/** A notice as stored. Its id is `ntc_…`. */
 export interface RaisedNotice extends Notice {
   readonly id: string;
   readonly raisedAt: number;
@@ -38,39 +38,40 @@ export interface RaisedNotice extends Notice {
 export const alertKinds = ['dead', 'held', 'paused', 'silence'] as const;
 export type AlertKind = (typeof alertKinds)[number];
 
-/** What the connector has to tell people of itself. */
+/** What an alert says about the connector. */
 export interface Notice {
   readonly alert: AlertKind;
-  /** What it is about, the same for every notice of the same trouble: at most one an hour goes out for each cause. */
+  /** The same for each notice about the same trouble. At most one an hour is raised for each cause. */
   readonly cause: string;
-  /** The sink in trouble; null where none is. */
+  /** The sink in trouble, if it is about one. */
   readonly sink: string | null;
-  /** How many deliveries are concerned; 0 where none is. */
+  /** How many deliveries it is about. */
   readonly count: number;
   /** When it began (ms). */
   readonly since: number;
-  /** In plain words: what is wrong, and what to do next. */
+  /** What is wrong. */
   readonly detail: string;
+  /** What to do about it. */
   readonly advice: string;
 }
 
-/** Says which action of a config an item came from: the rule's name and the action's index in its `then`. */
+/** An action of a config: the rule's name and the action's index in its `then`. */
 export interface ActionRef {
   readonly rule: string;
   readonly action: number;
 }
 
-/** One action to carry out for one event, as the rules decided it and before it has an id. */
+/** One action to carry out for one event, before it has an id. */
 export interface PlannedDelivery extends ActionRef {
   readonly sink: string;
-  /** The connector's name: kept so that an old delivery is still understood after its sink was changed. */
+  /** The connector's name, so that an old delivery can still be read after its sink has changed. */
   readonly connector: string;
   /** Deliveries of one lane share a rate and an order, for example one Slack channel. Starts with the sink's name. */
   readonly lane: string;
   readonly dueAt: number;
   /** Deliveries with the same group become one message (a digest). */
   readonly group: string | null;
-  /** How many deliveries one message of the group may carry; what is beyond it goes into a further one. */
+  /** How many deliveries of the group one message may carry. */
   readonly groupMax: number | null;
 }
 
@@ -91,24 +92,24 @@ export interface Delivery extends PlannedDelivery {
   readonly configId: string;
   readonly state: DeliveryState;
   /**
-   * In a digest whose message was begun: the id of the delivery that it goes out under, which is this one's own id for
-   * the first of them. Fixed from then on, so that every attempt carries the same events. Null otherwise.
+   * In a digest that has been attempted: the id of the delivery that carries its message, which may be this one. It never
+   * changes, so every attempt has the same events. Null otherwise.
    */
   readonly carrier: string | null;
   readonly createdAt: number;
-  /** When giving up is counted from: the first due time, or the last replay. */
+  /** `giveUpAfter` counts from here: the first due time, or the last replay. */
   readonly since: number;
-  /** Attempts begun, the one under way included. */
+  /** Attempts begun, including the one in flight. */
   readonly attempts: number;
   readonly firstAttemptAt: number | null;
-  /** An earlier attempt ended unknown, so the tool may have this already. */
+  /** An earlier attempt ended unknown: the tool may have the message already. */
   readonly uncertain: boolean;
-  /** A person sent it on its way again since the last attempt, in spite of what that said. */
+  /** A person has replayed it since the last attempt. */
   readonly replayed: boolean;
-  /** What earlier attempts achieved in part, in the connector's own form. */
+  /** What earlier attempts did in part, in the connector's own format. */
   readonly progress: Json | null;
   readonly receipt: Receipt | null;
-  /** The last failure in plain words, with what to try. */
+  /** The last failure, with what to try. */
   readonly lastError: string | null;
 }
 
@@ -125,13 +126,13 @@ export const reasons = [
 ] as const;
 export type Reason = (typeof reasons)[number];
 
-/** The tool's own proof of a delivery: Slack's channel and ts, the Sheet's range, the SMTP reply, the HTTP status. */
+/** The tool's proof of a delivery: Slack's channel and ts, the Sheet's range, the SMTP reply, the HTTP status. */
 export type Receipt = { readonly [key: string]: Json };
 
 export interface Delivered {
   readonly outcome: 'delivered';
   readonly receipt: Receipt;
-  /** Said to people where the success has a flaw: a refused recipient, a shortened text. */
+  /** What people should know about a flawed success: a refused recipient, a shortened text. */
   readonly note?: string;
 }
 
@@ -140,14 +141,14 @@ export interface Retry {
   readonly outcome: 'retry';
   readonly reason: Reason;
   readonly detail: string;
-  /** The delay that the tool asked for, or the connector for reasons of its own. It wins over the backoff. */
+  /** The delay that the tool or the connector asks for. It replaces the backoff. */
   readonly retryAfterMs?: number;
   /**
-   * True when the fault concerns the sink and not this message: others would fare the same. `perhaps` where it cannot be
-   * told: many such ones in a row are taken for it.
+   * True if every message to the sink would fail. `perhaps` if that is not known: many such failures in a row count as
+   * one of the sink.
    */
   readonly sinkWide?: boolean | 'perhaps';
-  /** What this attempt achieved in part; handed to the next one. */
+  /** What this attempt did in part, for the next one. */
   readonly progress?: Json;
 }
 
@@ -156,7 +157,7 @@ export interface Rejected {
   readonly outcome: 'rejected';
   readonly reason: Reason;
   readonly detail: string;
-  /** The fix to try, in plain words. */
+  /** The fix to try. */
   readonly advice: string;
 }
 
@@ -171,7 +172,7 @@ export interface Unknown {
 
 export type Outcome = Delivered | Retry | Rejected | Unknown;
 
-/** One try at a delivery, as it is kept. */
+/** One try at a delivery, as stored. */
 export interface Attempt {
   readonly number: number;
   readonly startedAt: number;

@@ -3,13 +3,13 @@ import type { PruneMark, SignOfLife, Store } from './store/store.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
-/** The first answers after a start come first. */
+/** The first requests after a start take precedence. */
 const firstRoundAfterMs = 60_000;
 const betweenRoundsMs = 10 * 60_000;
-/** No request waits for longer than one step takes. */
-const eventsAStep = 25;
+/** A request waits no longer than one step takes. */
+const eventsPerStep = 25;
 const betweenStepsMs = 10;
-/** While events come. Still faster than these can come for long. */
+/** While events arrive. Deletes faster than they arrive in the long run. */
 const betweenStepsWhenBusyMs = 100;
 const busyForMs = 1000;
 
@@ -17,14 +17,14 @@ export interface Retention {
   readonly store: Store;
   readonly clock: Clock;
   readonly retentionMs: () => number;
-  /** Called once for each round that deleted any. */
+  /** Called after each round that deleted any. */
   readonly pruned: (events: number) => void;
   /** The clock is so far from when the store was last in use (ms) that nothing is deleted by it for now. */
   readonly doubted: (aheadMs: number) => void;
   readonly failed: (error: unknown) => void;
 }
 
-/** Deletes what is older than the retention, a little at a time, for as long as the process lives. Returns how to stop it. */
+/** Deletes what is older than the retention, in small steps. Returns how to stop it. */
 export function keepRetention(parts: Retention): () => void {
   const { clock, pruned, failed } = parts;
   const believed = new BelievedClock(parts);
@@ -36,7 +36,7 @@ export function keepRetention(parts: Retention): () => void {
 
   async function run(step: () => Promise<number>): Promise<void> {
     const delayMs = await step().catch((error: unknown) => {
-      // The store may be closed under the last step, which is then no news.
+      // At a stop the store may close during the last step.
       if (!stopped) failed(error);
       endRound();
       return betweenRoundsMs;
@@ -50,7 +50,7 @@ export function keepRetention(parts: Retention): () => void {
     const current = round;
     if (current === null) return betweenRoundsMs;
     const { before, after } = current;
-    const step = await parts.store.prune({ before, limit: eventsAStep, ...(after && { after }) });
+    const step = await parts.store.prune({ before, limit: eventsPerStep, ...(after && { after }) });
     current.count += step.count;
     current.after = step.after;
     if (step.after !== null) return restMs(parts);

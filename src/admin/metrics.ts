@@ -3,7 +3,6 @@ import { deliveryStates } from '../model.ts';
 import { type RequestResult, requestResults } from '../receiver/receive.ts';
 import type { SinkCount } from '../store/store.ts';
 
-/** What the connector counts, under the names of its documentation. */
 export interface Metrics {
   /** `durationS`: from the end of the headers to the answer. The histogram has only events that were stored. */
   requests(result: RequestResult, durationS: number): void;
@@ -11,18 +10,18 @@ export interface Metrics {
   /** `delayS`: from the event's acceptance to its delivery. */
   delivered(sink: string, delayS: number): void;
   sinkPaused(sink: string, paused: boolean): void;
-  /** The sinks of the config in force: each is shown as paused or not, and no other one is. */
+  /** The sinks of the config in force. Only these are exported as paused or not. */
   sinksKnown(sinks: Iterable<string>): void;
-  /** `atMs`: since the epoch. Also clears the failure of an earlier reload. */
+  /** `atMs`: since the epoch. Also clears a failed reload. */
   configLoaded(atMs: number): void;
   configReloadFailed(): void;
-  /** Prometheus' text format, with its content type. */
+  /** In Prometheus's text format. */
   scrape(): Promise<{ text: string; contentType: string }>;
 }
 
 /**
- * `counts` is called at each scrape; if it fails, the scrape has no deliveries by state. `linesDropped`: lines of the
- * log that were dropped since the start.
+ * `counts` is called at each scrape. If it fails, the scrape has no deliveries by state. `linesDropped`: lines of the log
+ * dropped since the start.
  */
 export function createMetrics(
   counts: () => Promise<readonly SinkCount[]>,
@@ -49,7 +48,7 @@ export function createMetrics(
 function requestMetrics(registry: Registry): Pick<Metrics, 'requests'> {
   const total = new Counter({
     name: 'candidate_connector_requests_total',
-    help: 'Requests to the receiver, health checks apart, by how they ended.',
+    help: 'Requests to the receiver without health checks, by result.',
     labelNames: ['result'],
     registers: [registry],
   });
@@ -59,7 +58,7 @@ function requestMetrics(registry: Registry): Pick<Metrics, 'requests'> {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [registry],
   });
-  // Bound once: counting is cheap, and every result is shown from the start.
+  // Every result is exported from the start.
   const byResult = new Map(requestResults.map((result) => [result, total.labels(result)]));
   for (const counter of byResult.values()) counter.inc(0);
   return {
@@ -75,7 +74,7 @@ function sinkMetrics(
 ): Pick<Metrics, 'attempts' | 'delivered' | 'sinkPaused' | 'sinksKnown'> {
   const attempts = new Counter({
     name: 'candidate_connector_attempts_total',
-    help: 'Attempts at deliveries, by how they ended.',
+    help: 'Attempts at deliveries, by outcome.',
     labelNames: ['sink', 'outcome'],
     registers: [registry],
   });
@@ -88,7 +87,7 @@ function sinkMetrics(
   });
   const paused = new Gauge({
     name: 'candidate_connector_sink_paused',
-    help: '1 while a sink is paused because it fails for everyone.',
+    help: '1 while a sink is paused because it fails for all deliveries.',
     labelNames: ['sink'],
     registers: [registry],
   });
@@ -114,7 +113,7 @@ function configMetrics(registry: Registry): Pick<Metrics, 'configLoaded' | 'conf
   });
   const failed = new Gauge({
     name: 'candidate_connector_config_reload_failed',
-    help: '1 while the config file has problems and an older config stays in force.',
+    help: '1 while the config file has errors and an older config is in force.',
     registers: [registry],
   });
   return {
@@ -130,7 +129,7 @@ function logMetrics(registry: Registry, linesDropped: () => number): void {
   let counted = 0;
   const dropped = new Counter({
     name: 'candidate_connector_log_lines_dropped_total',
-    help: 'Lines of the log that stdout did not take.',
+    help: 'Log lines dropped because stdout was blocked.',
     registers: [],
     collect() {
       this.inc(linesDropped() - counted);
@@ -140,17 +139,14 @@ function logMetrics(registry: Registry, linesDropped: () => number): void {
   registry.registerMetric(dropped);
 }
 
-/**
- * Both gauges come from one read of the store, so that their sums can be compared: a planned delivery that is in no
- * state has been lost.
- */
+/** Both gauges come from one read of the store, so that their sums can be compared. A difference means a lost delivery. */
 function deliveryGauges(
   registry: Registry,
   counts: () => Promise<readonly SinkCount[]>,
 ): () => Promise<void> {
   const planned = new Gauge({
     name: 'candidate_connector_deliveries_planned',
-    help: 'Stored deliveries as counted when they were planned: the sum of their states, unless one got lost.',
+    help: 'Stored deliveries, counted when planned. Equals the sum over all states unless one is lost.',
     labelNames: ['sink'],
     registers: [registry],
   });

@@ -8,7 +8,7 @@ import { sameText } from '../support/secret.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface AdminOptions extends HttpServerOptions {
-  /** Called for every request, so that a new password holds at once. */
+  /** Called for every request, so that a new password takes effect at once. */
   readonly config: () => Config['admin'];
   readonly metrics: Pick<Metrics, 'scrape'>;
   readonly log: Logger;
@@ -20,7 +20,7 @@ export interface AdminOptions extends HttpServerOptions {
 
 const defaultMostConnections = 64;
 
-/** The server for operators; it does not listen yet. Everything but health needs the password. */
+/** The server for operators. It does not listen yet. Everything but health checks needs the password. */
 export function createAdmin(options: AdminOptions): HttpServer {
   const { metrics, log, readiness, mostConnections: most = defaultMostConnections } = options;
   const app = express().disable('x-powered-by');
@@ -39,7 +39,7 @@ export function createAdmin(options: AdminOptions): HttpServer {
   return new HttpServer(options, { most, share: 1 / 4 }, app);
 }
 
-/** A bug. Express would show its stack. */
+/** Answers after a bug. Express would show the stack. */
 function unexpected(log: Logger): ErrorRequestHandler {
   return (error, _req, res, _next) => {
     log.error({ err: error }, 'an admin request failed');
@@ -48,7 +48,7 @@ function unexpected(log: Logger): ErrorRequestHandler {
   };
 }
 
-/** HTTP Basic with any user name; open where no password is set. The right one is never delayed. */
+/** HTTP Basic with any user name. Open if no password is set. The right password is never delayed. */
 function requirePassword({ config, log, wrongPasswordDelayMs = 1000 }: AdminOptions): RequestHandler {
   const refusals = new DelayedRefusals(wrongPasswordDelayMs);
   const failures = new FailureLog(log);
@@ -67,7 +67,7 @@ function refuse(res: Response): void {
   answerProblem(res, { status: 401, detail: 'The password is missing or wrong.', headers });
 }
 
-/** Null where none is given: browsers send one only after a 401. */
+/** Null if there is none: browsers send one only after a 401. */
 function givenPassword(authorization = ''): string | null {
   const encoded = /^basic +(\S+)$/i.exec(authorization)?.[1];
   if (encoded === undefined) return null;
@@ -76,8 +76,8 @@ function givenPassword(authorization = ''): string | null {
 }
 
 /**
- * Delays the answers to wrong passwords, to make guessing slow. At most so many wait; the oldest is dropped with its
- * connection, so that guesses fill neither the memory nor all connections.
+ * Delays the answers to wrong passwords, to make guessing slow. Their number is limited, and the oldest is dropped with
+ * its connection, so that guesses cannot fill the memory or use up all connections.
  */
 class DelayedRefusals {
   readonly #waiting = new Map<Response, NodeJS.Timeout>();
@@ -109,7 +109,7 @@ class DelayedRefusals {
 
 const logEveryMs = 60_000;
 
-/** Logs the first failure at once and further ones once a minute: guesses must not fill the disk. */
+/** Logs the first failure at once and further ones once a minute, so that guesses do not fill the disk. */
 class FailureLog {
   readonly #log: Pick<Logger, 'warn'>;
   #failures = 0;
@@ -131,7 +131,7 @@ class FailureLog {
     if (this.#failures === 0) return;
     this.#log.warn(
       { address: this.#address, failures: this.#failures },
-      'a wrong password was given on the admin port; the address is that of the last time',
+      'wrong password on the admin port; the address is the last one',
     );
     this.#failures = 0;
     this.#timer = setTimeout(() => this.#write(), logEveryMs).unref();

@@ -1,27 +1,24 @@
-/** What a call of a tool's API gave, or why it gave nothing. */
+/** The result of a call of a tool's API. */
 export type CallResult<Data, Failure> =
   | { readonly ok: true; readonly data: Data }
   | { readonly ok: false; readonly failure: Failure };
 
-/** Why a call got no answer of the tool's own. Has nothing of a client library's errors, which carry headers. */
+/** Why a call got no answer from the tool. Never has a client library's error, which may hold headers. */
 export type CallFailure =
   /** The attempt's signal ended it. */
   | { readonly kind: 'stopped'; readonly sent: boolean }
   | { readonly kind: 'network'; readonly sent: boolean; readonly words: string }
-  /** A success whose body is not the tool's, such as a proxy's page, or is too long. */
+  /** A success whose body is too long or not from the tool, such as a proxy's page. */
   | { readonly kind: 'foreign' };
 
-/** An answer whose status is a failure. */
+/** An answer with a failing status. */
 export interface HttpFailure {
   readonly kind: 'http';
   readonly status: number;
   readonly retryAfterMs: number | null;
 }
 
-/**
- * A `fetch` for one call of a client library. It records whether a request was begun and how it was answered, which
- * libraries hide.
- */
+/** A `fetch` for one call of a client library. It records what libraries hide: whether a request began, and its answer. */
 export class WatchedFetch {
   readonly #maxAnswerBytes: number;
   readonly #signal: AbortSignal;
@@ -34,15 +31,15 @@ export class WatchedFetch {
     this.#signal = signal;
   }
 
-  /** Node's own `fetch`, so that failures look alike in all connectors. */
+  /** Uses Node's `fetch`, so that failures look alike in all connectors. */
   readonly fetch = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
     this.began = true;
-    // A redirect would turn a POST into a GET, so it counts as the answer.
+    // Not followed: a redirect would turn a POST into a GET.
     this.answered = await fetch(url, { ...init, redirect: 'manual', signal: this.#signal });
     return boundedAnswer(this.answered, this.#maxAnswerBytes, () => (this.#tooLong = true));
   };
 
-  /** Why the call failed. `error`: what the library threw. Not for an answer whose status is a failure. */
+  /** Why the call failed. `error` is what the library threw. Not for an answer with a failing status. */
   failureOf(error: unknown): CallFailure {
     if (this.#tooLong) return { kind: 'foreign' };
     if (this.#signal.aborted) return { kind: 'stopped', sent: true };
@@ -55,8 +52,8 @@ export function httpFailure({ status, headers }: Response): HttpFailure {
 }
 
 /**
- * The answer, with a body that fails after so many (decoded) bytes: client libraries read it whole, and an endless one
- * would fill the memory. `onTooLong` is called then, whatever the library does with the error.
+ * Limits the decoded body of an answer: client libraries read all of it, and an endless one would fill the memory.
+ * `onTooLong` is called even if the library swallows the error.
  */
 function boundedAnswer(answer: Response, maxBodyBytes: number, onTooLong: () => void): Response {
   if (answer.body === null) return answer;
@@ -69,39 +66,38 @@ function boundedAnswer(answer: Response, maxBodyBytes: number, onTooLong: () => 
       controller.error(new Error('the answer is too long'));
     },
   });
-  // Some servers answer with a status that `Response` does not take.
+  // `Response` rejects higher statuses, which some servers send.
   const status = Math.min(answer.status, 599);
   const { headers, statusText } = answer;
   return new Response(answer.body.pipeThrough(counted), { status, statusText, headers });
 }
 
-/** What is known of a `fetch` that failed without an answer. */
+/** A `fetch` that failed without an answer. */
 export interface FetchFailure {
-  /** False only where it is certain that the tool never saw the request. */
+  /** False only if the tool certainly never saw the request. */
   readonly sent: boolean;
-  /** In plain words, with the system's code. Names no host, path or header, so no secret either. */
+  /** What went wrong, with the system's code. Has no host, path or header, and so no secret. */
   readonly words: string;
 }
 
-/** Faults of opening a connection: at that point nothing of the request was written. */
+/** Errors of connecting, before anything of the request was written. */
 const connectErrors: { readonly [code: string]: string } = {
   ECONNREFUSED: 'nothing listens there',
   ENOTFOUND: 'its name does not resolve',
   EAI_AGAIN: 'its name cannot be resolved just now',
-  EHOSTUNREACH: 'there is no way to its host',
-  ENETUNREACH: 'there is no way to its network',
+  EHOSTUNREACH: 'its host is unreachable',
+  ENETUNREACH: 'its network is unreachable',
   ETIMEDOUT: 'connecting took too long',
   UND_ERR_CONNECT_TIMEOUT: 'connecting took too long',
 };
 
-/** These can also end open connections. Only the system call tells which it was. */
+/** These can also end an open connection. The system call shows which it was. */
 const alsoWhileOpen = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH']);
 
-/** TLS errors of the handshake. Other TLS errors may come after a request was sent. */
+/** TLS errors of the handshake. Others may come after a request was sent. */
 const handshakeFailed =
   /CERT|SELF_SIGNED|UNABLE_TO_|^ERR_TLS_|^ERR_SSL_(WRONG_VERSION|UNSUPPORTED_PROTOCOL|.*(HANDSHAKE_FAILURE|PROTOCOL_VERSION))/;
 
-/** Whether the request of a rejected `fetch` may have reached the tool, and why it failed. */
 export function fetchFailure(error: unknown): FetchFailure {
   const causes = causesOf(error);
   const known = causes.map(connectFailure).find((words) => words !== null);
@@ -126,7 +122,7 @@ interface Fault {
   readonly errors?: unknown;
 }
 
-/** The error and its causes; several where a host has several addresses. */
+/** The error and its causes. A host with several addresses has several. */
 function causesOf(error: unknown, depth = 0): Fault[] {
   if (typeof error !== 'object' || error === null || depth > 5) return [];
   const fault: Fault = error;
@@ -142,8 +138,8 @@ function codeOf({ code }: Fault): string | null {
 const longestMs = 24 * 3_600_000;
 
 /**
- * The delay of a Retry-After header (RFC 9110, 10.2.3), at most a day; null where it has none. `now` (ms) is what a date in
- * it is measured from; without it only seconds are understood.
+ * The delay of a Retry-After header (RFC 9110, 10.2.3), at most a day; null if it has none. A date is measured from `now`
+ * (ms), and ignored without it.
  */
 export function statedDelayMs(header: string | null | undefined, now?: number): number | null {
   if (header === null || header === undefined) return null;
@@ -152,6 +148,6 @@ export function statedDelayMs(header: string | null | undefined, now?: number): 
 }
 
 function untilDate(header: string, now = Number.NaN): number {
-  // Date.parse takes even `-5` for a date.
+  // Date.parse accepts even `-5`.
   return /^\s*[a-z]/i.test(header) ? Date.parse(header) - now : Number.NaN;
 }

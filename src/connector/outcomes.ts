@@ -1,12 +1,10 @@
 import type { Delivered, Reason, Receipt, Rejected, Retry, Unknown } from '../model.ts';
 import type { CallFailure } from './calls.ts';
 
-/** The ways in which an attempt ends; see Outcome. */
-
 export const delivered = (receipt: Receipt, note?: string): Delivered =>
   note === undefined ? { outcome: 'delivered', receipt } : { outcome: 'delivered', receipt, note };
 
-/** `retryAfterMs`: the delay that the tool asked for, null where it asked for none. */
+/** `retryAfterMs`: the delay that the tool asked for, if any. */
 export const retry = (reason: Reason, detail: string, retryAfterMs: number | null = null): Retry => ({
   outcome: 'retry',
   reason,
@@ -14,10 +12,10 @@ export const retry = (reason: Reason, detail: string, retryAfterMs: number | nul
   ...(retryAfterMs !== null && { retryAfterMs }),
 });
 
-/** A retry for a fault of the sink: other messages would fail too. */
+/** A retry for a failure of the whole sink. */
 export const sinkWide: typeof retry = (...given) => ({ ...retry(...given), sinkWide: true });
 
-/** A retry for a fault that may be the sink's, or this message's. */
+/** A retry for a failure of the sink or of this message only. */
 export const perhapsSinkWide: typeof retry = (...given) => ({ ...retry(...given), sinkWide: 'perhaps' });
 
 export const rejected = (reason: Reason, detail: string, advice: string): Rejected => ({
@@ -29,16 +27,16 @@ export const rejected = (reason: Reason, detail: string, advice: string): Reject
 
 export const unknown = (reason: Reason, detail: string): Unknown => ({ outcome: 'unknown', reason, detail });
 
-/** What the outcome of a failed call names. */
+/** The words for a tool in the outcome of a failed call. */
 export interface CalledTool {
   readonly name: string;
   /** What a delivery sends there: a message, a row. */
   readonly item: string;
-  /** What an answer that is not the tool's may mean, with the fix to try. */
+  /** What an answer from something else may mean, with the fix to try. */
   readonly foreignAdvice: string;
 }
 
-/** The outcome of a call that got no answer of the tool's own. */
+/** The outcome of a call that got no answer from the tool. */
 export function unansweredOutcome(failure: CallFailure, tool: CalledTool): Retry | Unknown {
   if (failure.kind === 'foreign') {
     return unknown('server', `Something other than ${tool.name} answered, ${tool.foreignAdvice}`);
@@ -53,12 +51,12 @@ export function unansweredOutcome(failure: CallFailure, tool: CalledTool): Retry
     : sinkWide('network', `${tool.name} could not be reached: ${failure.words}.`);
 }
 
-/** The same outcome for a call that changes nothing which people see: it may be made again. */
+/** The outcome of a call that changes nothing people see, and so may be repeated. */
 export function withoutEffect(outcome: Retry | Rejected | Unknown): Retry | Rejected {
   return outcome.outcome === 'unknown' ? sinkWide(outcome.reason, outcome.detail) : outcome;
 }
 
-/** The same outcome for a call that only asks: it may be made again, whatever the answer was. */
+/** The outcome of a call that only asks, and so may be repeated after any answer. */
 export function askAgain(outcome: Retry | Rejected | Unknown): Retry {
   const again = withoutEffect(outcome);
   return again.outcome === 'retry' ? again : retry(again.reason, `${again.detail} ${again.advice}`);
@@ -67,16 +65,15 @@ export function askAgain(outcome: Retry | Rejected | Unknown): Retry {
 /** One line of `check --live`. */
 export interface LiveCheck {
   readonly ok: boolean;
-  /** What was asked: "token valid", "may write to the sheet". */
+  /** What was checked: "token valid", "may write to the sheet". */
   readonly what: string;
   readonly detail: string;
-  /** The fix to try; only where ok is false. */
+  /** The fix to try; only if `ok` is false. */
   readonly advice?: string;
 }
 
 export const passed = (what: string, detail: string): LiveCheck => ({ ok: true, what, detail });
 
-/** The line of a check whose call failed with this outcome. */
 export function failedCheck(what: string, outcome: Retry | Rejected | Unknown): LiveCheck {
   const advice = outcome.outcome === 'rejected' ? outcome.advice : 'Fix that, then check again.';
   return { ok: false, what, detail: outcome.detail, advice };

@@ -1,21 +1,21 @@
-/** Without line breaks and other control characters, which could start another header. */
+/** Removes line breaks and other control characters, which could start another header. */
 export const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim();
 
 /**
- * A rendered template before its values are filled in. `text` is the template's own, with a `slot` for each value;
- * `values` are escaped, in order. So a value that somebody sent is never taken for the template's own text.
+ * A rendered template before its values are filled in: `text` has a `slot` for each of the escaped `values`. A value can
+ * so never be mistaken for the template's own text.
  */
 export interface Outline {
   readonly text: string;
   readonly values: readonly string[];
 }
 
-/** Unicode reserves this character for use within programs. */
+/** A noncharacter: Unicode reserves it for internal use. */
 export const slot = '\uFDD0';
 
 type Fill = (text: string, change?: (value: string) => string) => string;
 
-/** Fills the slots of an outline, one part of its text after the other; `change` is applied to the values of that part. */
+/** Fills the slots of an outline's text, part by part. `change` is applied to the values of that part. */
 export function filler(values: readonly string[]): Fill {
   let next = 0;
   return (text, change = (value) => value) =>
@@ -25,9 +25,7 @@ export function filler(values: readonly string[]): Fill {
     });
 }
 
-/**
- * Templates of what a digest or a notice says by default: single lines, for any medium.
- */
+// The default texts of digests and notices: templates of one line, for any medium.
 
 const statusWords = (status: string): string =>
   `{% case ${status} %}{% when "Completed" %}completed{% when "DidNotTake" %}did not take it{% else %}canceled{% endcase %}`;

@@ -11,19 +11,16 @@ interface BodyLimits {
   readonly timeoutMs: number;
 }
 
-/** `gone`: the connection ended first, so there is nobody to answer. */
+/** `gone`: the connection ended, so nobody can be answered. */
 type BodyFault = 'too large' | 'too slow' | 'gone';
 
 interface Body {
-  /** All of the body, or only its start if there is a fault. */
+  /** The body, or only its start if there is a fault. */
   readonly bytes: Buffer;
   readonly fault: BodyFault | null;
 }
 
-/**
- * Does not use a body parser: those do not answer a slow sender, and the way they stop reading a large body can lose
- * the answer.
- */
+/** Not a body parser: those leave a slow sender unanswered, and can lose the answer to a body that is too large. */
 export function readBody(req: IncomingMessage, res: ServerResponse, limits: BodyLimits): Promise<Body> {
   if (Number(req.headers['content-length'] ?? 0) > limits.maxBytes) {
     return Promise.resolve({ bytes: Buffer.alloc(0), fault: 'too large' });
@@ -38,7 +35,7 @@ export function readBody(req: IncomingMessage, res: ServerResponse, limits: Body
     };
     const timer = setTimeout(settle, limits.timeoutMs, 'too slow');
     req.on('data', (chunk: Buffer) => {
-      // What exceeds the limit is read and dropped, so that the sender gets the answer.
+      // Beyond the limit, read and drop: only a sender that has finished gets the answer.
       if (length > limits.maxBytes) return;
       length += chunk.length;
       chunks.push(chunk);
@@ -51,7 +48,7 @@ export function readBody(req: IncomingMessage, res: ServerResponse, limits: Body
 
 type Content = Exclude<ParsedEvent, { faults: unknown }> | { readonly refusal: Refusal };
 
-/** What a body holds, or the first thing that is wrong with it: its type, its size, its JSON, its shape. */
+/** The event in a body, or why it is refused. */
 export function readContent(headers: IncomingHttpHeaders, body: Body, maxBytes: number): Content {
   const refusal = refuseType(headers) ?? refuseIncomplete(body, maxBytes);
   if (refusal) return { refusal };
@@ -88,10 +85,7 @@ type ParsedJson = { readonly json: Json } | { readonly fault: string };
 
 const byteOrderMark = '\uFEFF';
 
-/**
- * Only the bytes decide whether they are UTF-8. JSON has no other encoding, and a `charset` has no meaning for it
- * (RFC 8259, section 11).
- */
+/** JSON is always UTF-8, and a `charset` has no meaning for it (RFC 8259, section 11). */
 function parseJson(bytes: Buffer): ParsedJson {
   if (bytes.length === 0) return { fault: 'The body is empty; expected a JSON object.' };
   if (!isUtf8(bytes)) return { fault: 'The body is not UTF-8, the only encoding that JSON has.' };
@@ -103,7 +97,7 @@ function parseJson(bytes: Buffer): ParsedJson {
   }
 }
 
-/** The parser's message quotes the body, so only the position is taken from it. */
+/** The parser's message quotes the body, so only its position is used. */
 function reason(error: unknown): string {
   const message = error instanceof Error ? error.message : '';
   const position = /at position (\d+)/.exec(message)?.[1];

@@ -9,15 +9,15 @@ import { sameText } from '../support/secret.ts';
 export interface Gate {
   callerOf(req: IncomingMessage): Caller;
   allows(address: string | null): boolean;
-  /** Whether a connection from there may bring events: from a sender, or from a proxy of ours. */
+  /** Whether the peer of a connection is an allowed sender or a trusted proxy. */
   knows(peer: string): boolean;
-  /** True where no token is configured. */
+  /** Always true if no token is configured. */
   hasToken(req: IncomingMessage): boolean;
 }
 
 const gates = new WeakMap<ReceiverConfig, Gate>();
 
-/** A reload brings a new config object, so each gate is cached by its config. */
+/** Cached by the config, which is a new object after each reload. */
 export function gateOf(config: ReceiverConfig): Gate {
   const known = gates.get(config);
   if (known) return known;
@@ -50,7 +50,7 @@ function tokensOf(req: IncomingMessage): string[] {
   return [...new URLSearchParams(query).getAll('token'), ...(bearer === undefined ? [] : [bearer])];
 }
 
-/** Why this caller may not send events at all; null if it may. */
+/** Why this caller may not send events, if so. */
 export function refuseCaller(req: IncomingMessage, gate: Gate, caller: Caller): Refusal | null {
   if (req.method !== 'POST') {
     return { status: 405, detail: 'Events are sent with POST.', headers: { allow: 'POST' } };
@@ -65,17 +65,16 @@ export function refuseCaller(req: IncomingMessage, gate: Gate, caller: Caller): 
   return null;
 }
 
-/** Where a request came from. */
 export interface Caller {
-  /** The address that stands for the sender; null where a trusted proxy named something that is no address. */
+  /** The sender's address; null if a trusted proxy did not write a valid one. */
   readonly address: string | null;
-  /** From the peer to the caller, as they were written. */
+  /** From the peer to the caller, as written. */
   readonly hops: readonly string[];
-  /** What X-Forwarded-For names beyond the caller. No trusted proxy wrote it. */
+  /** The entries of X-Forwarded-For beyond the caller, which no trusted proxy wrote. */
   readonly untrusted: readonly string[];
 }
 
-/** Whether the address that is `hop` steps away from us (0: the peer itself) is a proxy of ours. */
+/** Whether an address is a trusted proxy. `hop` is its distance; the peer has 0. */
 export type Trust = (address: string, hop: number) => boolean;
 
 export function trustOf(trustProxy: number | readonly string[]): Trust {
@@ -85,8 +84,8 @@ export function trustOf(trustProxy: number | readonly string[]): Trust {
 }
 
 /**
- * Goes from the peer backwards through X-Forwarded-For, as long as the writer of an entry is trusted. Only the right
- * end of that header is written by our proxies; the sender may have invented everything left of it.
+ * Goes through X-Forwarded-For from its end, as long as the writer of an entry is a trusted proxy. The sender may have
+ * invented everything left of that.
  */
 export function findCaller(peer: string, header: string | undefined, isTrusted: Trust): Caller {
   const entries = header === undefined ? [] : header.split(',').map((entry) => entry.trim());
@@ -115,7 +114,7 @@ function addressIn(entry: string): string | null {
 
 const maxLoggedEntries = 10;
 
-/** For the log: what a person needs to know to let a refused address in. Never sent to the caller. */
+/** For the log only: what a person needs to allow a refused address. */
 export function explainAddress(caller: Caller, { trustProxy }: ReceiverConfig): Record<string, unknown> {
   return {
     judged: caller.address,
@@ -129,7 +128,7 @@ export function explainAddress(caller: Caller, { trustProxy }: ReceiverConfig): 
 function adviceOn({ address, hops, untrusted }: Caller, trustProxy: ReceiverConfig['trustProxy']): string {
   if (address === null) {
     const entry = shorten(hops.at(-1) ?? '');
-    return `"${entry}" in X-Forwarded-For is not an address; make the proxies in receiver.trustProxy write one`;
+    return `"${entry}" in X-Forwarded-For is not an address; configure the proxies in receiver.trustProxy to write one`;
   }
   const add = `if ${address} is the sender, add it to receiver.allowFrom`;
   if (untrusted.length === 0) return add;
@@ -140,21 +139,21 @@ function adviceOn({ address, hops, untrusted }: Caller, trustProxy: ReceiverConf
   return `${add}; if it is a proxy of yours, ${trust}`;
 }
 
-/** The caller writes X-Forwarded-For as long as it likes. */
+/** A caller can send an X-Forwarded-For of any length. */
 function shorten(entry: string): string {
   return entry.length > 60 ? `${entry.slice(0, 60)}…` : entry;
 }
 
 export interface Correlation {
   readonly id: string | null;
-  /** Why a header that was there is not used. */
+  /** Why the header's value is not used. */
   readonly unusable: string | null;
 }
 
 const genericHeaders = ['x-correlation-id', 'x-correlationid'];
 const usableId = /^[\x20-\x7e]{1,200}$/;
 
-/** `setting`: a header's name in lower case, or `auto` for any X-…-CorrelationId (… is the service's brand). */
+/** `setting`: a header's name in lower case, or `auto` for any X-…-CorrelationId, where … is the service's brand. */
 export function correlationOf(headers: IncomingHttpHeaders, setting: string): Correlation {
   const name = setting === 'auto' ? findHeader(headers) : setting;
   const value = name !== undefined && Object.hasOwn(headers, name) ? headers[name] : undefined;

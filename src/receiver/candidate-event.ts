@@ -11,12 +11,12 @@ export type ParsedEvent =
 type Field<Value> = { readonly value: Value } | { readonly fault: string };
 
 const maxQuotedLength = 60;
-/** What is kept is rendered, masked, stored and shown later, in part by libraries that may recurse. */
+/** The payload is rendered, stored and shown later, in part by libraries that recurse. */
 const maxLevels = 100;
 
 /**
- * Reads the payload as section 2 of the specification describes it. Written by hand because it runs for every request
- * and has to say what came in each field; a schema library costs more and says less.
+ * Reads the payload as section 2 of the specification describes it. Without a schema library, which would be slower and
+ * could not say what each field held.
  */
 export function parseCandidateEvent(body: Json): ParsedEvent {
   if (nestsDeeper(body, maxLevels)) {
@@ -77,10 +77,10 @@ function expected(what: string, came: Json | undefined): { fault: string } {
   return { fault: `Expected ${what}, came ${quote(came)}.` };
 }
 
-/** A value as JSON, shortened, with nothing in it that a terminal or a log acts on. */
+/** A value as short JSON that is safe in a terminal and a log. */
 function quote(value: Json | undefined): string {
   if (value === undefined) return 'nothing';
-  // A number too large becomes Infinity, which JSON cannot show.
+  // A huge number is parsed as Infinity, which JSON.stringify turns into null.
   const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
   const short = text.length > maxQuotedLength ? `${text.slice(0, maxQuotedLength)}…` : text;
   return visibleJson(short.toWellFormed());

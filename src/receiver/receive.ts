@@ -15,17 +15,17 @@ import {
   refuseCaller,
 } from './caller.ts';
 
-/** Where the receiver hands events over. It knows nothing of what happens behind. */
+/** Takes events from the receiver. */
 export interface Inbox {
   /** Resolves when the event is on disk. Throws StoreUnavailable when it cannot be stored. */
   accept(received: Received): Promise<Acceptance>;
-  /** Keeps a request that was refused for its content, if it can. Must not throw; nobody waits for it. */
+  /** Stores a request that was refused for its content, if possible. Must not throw. Nobody waits for it. */
   keepRejected(request: RejectedRequest): void;
 }
 
 export interface Received {
   readonly event: CandidateEvent;
-  /** The parsed body as it came. */
+  /** The parsed body. */
   readonly raw: JsonMap;
   readonly correlationId: string | null;
   readonly receivedAt: number;
@@ -36,7 +36,7 @@ export interface ReceiveParts {
   readonly accessLog: AccessLog;
   readonly metrics: RequestMetrics;
   readonly now: () => number;
-  /** What a sender is told to wait when its event could not be stored. */
+  /** `Retry-After` when an event could not be stored. */
   readonly retryAfterS: number;
   readonly bodyTimeoutMs: number;
 }
@@ -47,7 +47,7 @@ export interface RequestMetrics {
 
 export type Receive = (req: IncomingMessage, res: ServerResponse, config: ReceiverConfig) => Promise<void>;
 
-/** From a request to its answer: who may call, how large, what shape, then into the inbox. */
+/** Handles a request: checks caller, size and content, hands the event to the inbox, answers. */
 export function receiving(parts: ReceiveParts): Receive {
   return async (req, res, config) => {
     const request = readHead(req, res, config, parts.now());
@@ -61,14 +61,14 @@ export function receiving(parts: ReceiveParts): Receive {
   };
 }
 
-/** A request to the receiver's path, and what its head says. */
+/** A request to the receiver's path, with what is known from its head. */
 interface Request {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly config: ReceiverConfig;
   readonly gate: Gate;
   readonly caller: Caller;
-  /** The caller's address as text, whatever it is. */
+  /** For the log: the caller's address, or what a proxy wrote instead. */
   readonly address: string;
   readonly correlation: Correlation;
   readonly receivedAt: number;
@@ -84,9 +84,9 @@ interface Accepted {
 
 interface Refused {
   readonly refusal: Refusal;
-  /** What was read of the body. Absent where it was not looked at. */
+  /** What was read of the body. Absent if it was not read. */
   readonly body?: Buffer;
-  /** Why the event could not be stored. Logged, but not told to the sender. */
+  /** Why the event could not be stored. Logged, but not sent. */
   readonly error?: Error;
 }
 
@@ -99,7 +99,7 @@ function readHead(
   const startedMs = performance.now();
   const gate = gateOf(config);
   const caller = gate.callerOf(req);
-  // A proxy may write something of any length where an address belongs.
+  // A proxy may write anything, of any length, in place of an address.
   const address = caller.address ?? (caller.hops.at(-1) ?? '').slice(0, 60);
   const correlation = correlationOf(req.headers, config.correlationHeader);
   return { req, res, config, gate, caller, address, correlation, receivedAt, startedMs };
@@ -121,7 +121,7 @@ async function accept({ inbox, retryAfterS }: ReceiveParts, received: Received):
   try {
     return { acceptance: await inbox.accept(received) };
   } catch (error) {
-    // Whatever went wrong, even a bug: the event is not stored, so the sender has to send it again.
+    // After any error, even a bug, the event is not stored and the sender has to try again.
     const detail = 'The event could not be stored just now; send it again.';
     const refusal = { status: 503, detail, headers: { 'retry-after': String(retryAfterS) } };
     return { refusal, error: error instanceof Error ? error : new Error(String(error)) };
@@ -136,12 +136,12 @@ function sendAcceptance({ res }: Request, { acceptance: { eventId, duplicate } }
 }
 
 function sendRefusal({ req, res }: Request, { refusal, body }: Refused): void {
-  // A body that nobody looked at is read by Node, and the connection can be used again.
+  // If the body was not read, Node reads and drops it, and the connection can be reused.
   if (body !== undefined && !req.complete) hangUp(req, res, refusal);
   else answerProblem(res, refusal);
 }
 
-/** What the log says of a request: never its query, which may hold the token, and never its whole body. */
+/** Never has the query, which may hold the token, or the whole body. */
 function requestLine(request: Request, answer: Answer): RequestLine {
   const warning = warningFor(request, answer);
   return {
@@ -173,7 +173,7 @@ function warningFor({ correlation }: Request, answer: Answer): string | null {
     if (answer.error) return answer.error.message;
     if (answer.refusal.status === 403) return 'this address is not allowed to send events';
   } else if (answer.acceptance.correlationReused) {
-    return 'the same correlation id came before, with another content';
+    return 'this correlation id was used before with other content';
   }
   return correlation.unusable;
 }
@@ -183,14 +183,14 @@ function refusalDetails({ caller, config }: Request, { refusal, error }: Refused
     detail: refusal.detail,
     ...(refusal.faults && { faults: faultLines(refusal.faults) }),
     ...(refusal.status === 403 && explainAddress(caller, config)),
-    // The stack of an expected failure tells nothing.
+    // An expected failure needs no stack.
     ...(error && !(error instanceof StoreUnavailable) && { err: error }),
   };
 }
 
 const keptStatuses = new Set([400, 413, 415, 422]);
-/** More than the store keeps: a secret must not be cut in two before it is masked. */
-const handedBodyBytes = 4_096;
+/** More than is stored: a secret must not be cut in two before it is masked. */
+const rejectedBodyBytes = 4_096;
 
 function keepRejected(inbox: Inbox, request: Request, { refusal, body }: Refused): void {
   if (body === undefined || !keptStatuses.has(refusal.status)) return;
@@ -200,18 +200,18 @@ function keepRejected(inbox: Inbox, request: Request, { refusal, body }: Refused
     correlationId: request.correlation.id,
     status: refusal.status,
     faults: refusal.faults ? faultLines(refusal.faults) : [refusal.detail],
-    body: body.subarray(0, handedBodyBytes).toString('utf8'),
+    body: body.subarray(0, rejectedBodyBytes).toString('utf8'),
   });
 }
 
 /**
- * How a request ended. accepted, duplicate: its event is stored. invalid: refused for its content. refused: for who
- * sent it, or where to. failed: could not be stored.
+ * How a request ended. accepted, duplicate: the event is stored. invalid: refused for its content. refused: for its
+ * sender, method or path. failed: the event could not be stored.
  */
 export const requestResults = ['accepted', 'duplicate', 'invalid', 'refused', 'failed'] as const;
 export type RequestResult = (typeof requestResults)[number];
 
-/** The log's line for one request. */
+/** A line of the access log. */
 export interface RequestLine {
   readonly outcome: RequestResult;
   readonly status: number;
@@ -219,7 +219,7 @@ export interface RequestLine {
   readonly correlationId: string | null;
   readonly address: string;
   readonly durationMs: number;
-  /** What a person should look at; a line with it is a warning. */
+  /** What a person should look at. Raises the level to warn. */
   readonly warning?: string;
   readonly [more: string]: unknown;
 }
@@ -227,13 +227,13 @@ export interface RequestLine {
 const refusedLinesPerMinute = 20;
 
 /**
- * One line for each request. Of refused ones only some a minute: anyone can make as many as they like, and a scan must
- * not flood the log. The next line written says how many were suppressed.
+ * Logs one line for each request. Lines for refused ones are limited, because a scan must not flood the log. The next
+ * line says how many were suppressed.
  */
 export class AccessLog {
   readonly #log: Logger;
   readonly #now: () => number;
-  /** By status: a scan for paths must not hide the first refused address. */
+  /** By status, so that a scan for paths does not hide a refused address. */
   readonly #budgets = new Map<number, { minute: number; left: number; suppressed: number }>();
 
   constructor(log: Logger, now: () => number) {
@@ -250,7 +250,7 @@ export class AccessLog {
     else this.#log.warn(whole, 'request');
   }
 
-  /** How many lines with this status were suppressed since the last one; null if this one is suppressed, too. */
+  /** How many lines with this status were suppressed since the last one; null if this one is too. */
   #admit(status: number): number | null {
     const minute = Math.floor(this.#now() / 60_000);
     const budget = this.#budgets.get(status) ?? { minute, left: refusedLinesPerMinute, suppressed: 0 };

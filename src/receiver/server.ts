@@ -8,13 +8,13 @@ import { AccessLog, type Inbox, receiving, type RequestMetrics } from './receive
 import { gateOf } from './caller.ts';
 
 export interface ReceiverOptions extends HttpServerOptions {
-  /** Called for every request, so that a reload takes effect at once. Host and port are for the caller of `listen`. */
+  /** Called for every request, so that a reload takes effect at once. Host and port are not used here. */
   readonly config: () => ReceiverConfig;
   readonly inbox: Inbox;
   readonly log: Logger;
   readonly metrics: RequestMetrics;
   readonly readiness: Readiness;
-  /** What a sender is told to wait when its event could not be stored. */
+  /** `Retry-After` when an event could not be stored. */
   readonly retryAfterS?: number;
   readonly now?: () => number;
   /** For the head of a request, and again for its body. */
@@ -22,10 +22,10 @@ export interface ReceiverOptions extends HttpServerOptions {
   readonly mostConnections?: number;
 }
 
-/** Far more than one sender and its proxies need. */
+/** Far more than the service and its proxies need. */
 const defaultMostConnections = 512;
 
-/** The server that the testing service calls; it does not listen yet. */
+/** The server that the testing service calls. It does not listen yet. */
 export function createReceiver(options: ReceiverOptions): HttpServer {
   const { config, timeoutMs = 10_000, mostConnections: most = defaultMostConnections } = options;
   const isWelcome = (address: string) => gateOf(config()).knows(address);
@@ -47,7 +47,7 @@ function receiverApp(options: ReceiverOptions, bodyTimeoutMs: number): express.E
   return app;
 }
 
-/** A path that is not ours: most likely a scan, or a wrong webhook URL at the service. */
+/** Answers other paths: most likely a scan, or a wrong webhook URL at the service. */
 function unknownPath(accessLog: AccessLog, metrics: RequestMetrics): RequestHandler {
   return (req, res) => {
     answerProblem(res, nothingHere);
@@ -65,7 +65,7 @@ function unknownPath(accessLog: AccessLog, metrics: RequestMetrics): RequestHand
   };
 }
 
-/** A bug. Express would show its stack. The event is not stored, so the sender has to send it again. */
+/** Answers after a bug. Express would show the stack. The event is not stored, so the sender has to try again. */
 function unexpected(log: Logger, retryAfterS: number): ErrorRequestHandler {
   return (error, _req, res, _next) => {
     log.error({ err: error }, 'a request failed');
