@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { connectors } from '../connectors/index.ts';
 import { ConfigError, type Problem } from './config/config.ts';
-import { checkText, composeChecked, type LoadOptions } from './config/load.ts';
+import { checkText, compileConfig, type LoadOptions } from './config/load.ts';
 import { wholeFileError } from './config/problems.ts';
 import { readFrom, readSecretFile } from './config/references.ts';
 import { longestStepMs } from './support/steps.ts';
@@ -38,7 +38,7 @@ function check({ text, file, env }: ReloadQuestion): ReloadAnswer {
   try {
     const { value, warnings } = checkText(text, file, { env, connectors, readFile });
     const stallMs = longestStepMs(
-      composeChecked(value, { env, connectors, readFile: readFrom(secretFiles) }),
+      compileConfig(value, file, warnings, { env, connectors, readFile: readFrom(secretFiles) }),
     );
     if (stallMs > longestStallMs) throw wholeFileError(file, tooLarge, false);
     return { value: JSON.stringify(value), secretFiles, warnings };

@@ -3,14 +3,7 @@ import { type FSWatcher, unwatchFile, watch, watchFile } from 'node:fs';
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type Config, ConfigError } from './config/config.ts';
-import {
-  composeChecked,
-  type LoadOptions,
-  readText,
-  type ReadText,
-  textOf,
-  toConfig,
-} from './config/load.ts';
+import { compileConfig, type LoadOptions, readText, type ReadText, textOf } from './config/load.ts';
 import { findSecrets, masker } from './config/mask.ts';
 import { wholeFileError } from './config/problems.ts';
 import { readFrom } from './config/references.ts';
@@ -183,8 +176,8 @@ export async function reloadConfig(text: string, file: string, options: ReloadOp
   if ('problems' in answer) throw new ConfigError(file, answer.problems, answer.report, answer.mayPass);
   const { value, secretFiles, warnings } = answer;
   const { env, connectors } = options;
-  const steps = composeChecked(JSON.parse(value), { env, connectors, readFile: readFrom(secretFiles) });
-  return toConfig(file, await runInSlices(steps), warnings);
+  const readFile = readFrom(secretFiles);
+  return runInSlices(compileConfig(JSON.parse(value), file, warnings, { env, connectors, readFile }));
 }
 
 async function ask(

@@ -2,7 +2,7 @@ import { actionOf, dataOf } from '../deliveries/prepare.ts';
 import { type ActionRef, type Event, isMap, type Json, type PlannedDelivery } from '../model.ts';
 import { decide } from '../rules/decide.ts';
 import { allActions, type Plan } from '../rules/plan.ts';
-import { cannotBeUsed, type Lost } from '../config/stored-plans.ts';
+import { cannotBeUsed, type PlanFault } from '../config/stored-plans.ts';
 import { type Mask, maskTexts } from '../support/secret.ts';
 import { jsonLine, printable } from '../support/text.ts';
 import { storiesOf } from './events.ts';
@@ -25,8 +25,8 @@ export async function backtest(file: string, options: BacktestOptions, io: Io): 
     const summary = new BacktestSummary();
     for await (const { event, configId } of storiesOf(store, sinceOf(options))) {
       const then = wholly(await plans.get(configId));
-      if ('lost' in then) {
-        summary.couldNotCompare(then.lost);
+      if ('fault' in then) {
+        summary.couldNotCompare(then.fault);
         continue;
       }
       const difference = compare(plannedFor(then, event), plannedFor(next.plan, event));
@@ -42,11 +42,12 @@ export async function backtest(file: string, options: BacktestOptions, io: Io): 
   });
 }
 
-/** A plan of which nothing is lost: what could not be decided or said by it cannot be compared. */
-function wholly(plan: Plan | Lost): Plan | Lost {
-  if ('lost' in plan) return plan;
-  const why = plan.unusable?.deciding ?? allActions(plan).find(({ lost }) => lost !== undefined)?.lost;
-  return why === undefined || why === null ? plan : { lost: cannotBeUsed(why) };
+/** Only a plan that can be used as a whole can be compared. */
+function wholly(plan: Plan | PlanFault): Plan | PlanFault {
+  if ('fault' in plan) return plan;
+  const why =
+    plan.unusable?.deciding ?? allActions(plan).find(({ unusable }) => unusable !== undefined)?.unusable;
+  return why === undefined || why === null ? plan : { fault: cannotBeUsed(why) };
 }
 
 const sinceOf = ({ since }: BacktestOptions) => (since === undefined ? {} : { since });

@@ -44,16 +44,16 @@ async function eventStory(id: string, json: boolean, store: Store, io: Io): Prom
 }
 
 /** Why each rule matched or not by the config that was in force, or why that cannot be told any more. */
-type Verdicts = readonly Verdict[] | { readonly lost: string };
+type Verdicts = readonly Verdict[] | { readonly fault: string };
 
 /** Decides again: a plan and an event give the same verdicts at any time. */
 async function verdictsThen(story: EventDetail, store: Store, io: Io): Promise<Verdicts> {
   const plan = await storedPlans(store, io).get(story.configId);
-  if ('lost' in plan) return plan;
+  if ('fault' in plan) return plan;
   const why = plan.unusable?.deciding ?? null;
   return why === null
     ? explain(plan, story.event, story.event.receivedAt).rules
-    : { lost: cannotBeUsed(why) };
+    : { fault: cannotBeUsed(why) };
 }
 
 function text(story: EventDetail, rules: Verdicts, io: Io): string {
@@ -67,7 +67,9 @@ function text(story: EventDetail, rules: Verdicts, io: Io): string {
       (one) => `  repeated ${when(one.receivedAt)}, correlation id ${printable(one.correlationId ?? 'none')}`,
     ),
     heading('Rules, by the config that was in force'),
-    ...('lost' in rules ? [`  ${printable(rules.lost)}`] : rules.map((verdict) => verdictText(verdict, io))),
+    ...('fault' in rules
+      ? [`  ${printable(rules.fault)}`]
+      : rules.map((verdict) => verdictText(verdict, io))),
     heading('Deliveries'),
     ...(deliveries.length === 0
       ? ['  none: no rule asked for anything']

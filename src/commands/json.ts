@@ -51,15 +51,15 @@ export function storyJson(story: EventStory) {
 /** The story of `event ID`: what `events` prints, with everything that is known besides. */
 export function detailJson(
   story: { event: Event; duplicates: readonly Duplicate[]; deliveries: readonly DeliveryStory[] },
-  rules: readonly Verdict[] | { readonly lost: string },
+  rules: readonly Verdict[] | { readonly fault: string },
 ) {
   return {
     ...eventFields(story.event),
     duplicates: story.duplicates.length,
     repeats: story.duplicates.map((repeat) => ({ ...repeat, receivedAt: iso(repeat.receivedAt) })),
     raw: story.event.raw,
-    rules: 'lost' in rules ? null : rules,
-    ...('lost' in rules && { rulesLost: rules.lost }),
+    rules: 'fault' in rules ? null : rules,
+    ...('fault' in rules && { rulesLost: rules.fault }),
     deliveries: story.deliveries.map(deliveryDetailFields),
   };
 }

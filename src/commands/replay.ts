@@ -1,6 +1,6 @@
 import { type About, dataOf } from '../deliveries/prepare.ts';
 import type { Delivery, PlannedDelivery } from '../model.ts';
-import { type Action, allActions, type Plan, whyLost } from '../rules/plan.ts';
+import { type Action, allActions, type Plan, whyUnusable } from '../rules/plan.ts';
 import type { ManualResult, Replay, Store } from '../store/store.ts';
 import { printable } from '../support/text.ts';
 import type { AnyTemplateData } from '../templates/data.ts';
@@ -84,8 +84,9 @@ async function planToday(store: Store, { plan }: Today, delivery: Delivery): Pro
   }
   const about = await aboutOf(store, delivery);
   if (!about) return `${id}: the event it is about is no longer stored`;
-  const lost = whyLost(plan, action, about.events);
-  if (lost !== undefined) return `${id}: the config in force cannot be used for it here: ${printable(lost)}`;
+  const unusable = whyUnusable(plan, action, about.events);
+  if (unusable !== undefined)
+    return `${id}: the config in force cannot be used for it here: ${printable(unusable)}`;
   const now = Date.now();
   return {
     deliveryId: id,

@@ -2,13 +2,14 @@ import { open } from 'node:fs/promises';
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import { type Path, pathText, strings } from '../support/json.ts';
+import type { Mask } from '../support/secret.ts';
 import { runThrough, type Steps } from '../support/steps.ts';
 import { closest } from '../support/text.ts';
 import { checkNoConnector, checkUnused, crossChecks, type Parts } from './checks.ts';
 import type { CheckedConfig, Config, Place, Problem, Scenario } from './config.ts';
-import { findSecrets, type FoundSecret, lateMasker } from './mask.ts';
+import { findSecrets, type FoundSecret } from './mask.ts';
 import { actionsOf, entries, planKeys, type PlanSource, toPlanSource, ruleActions } from './plan-source.ts';
-import { buildingPlan } from './plan.ts';
+import { buildPlan } from './plan.ts';
 import {
   configError,
   error,
@@ -34,32 +35,26 @@ export async function loadConfig(file: string, options: LoadOptions): Promise<Ch
 }
 
 /**
- * What shows what would be sent needs no credentials, nor any other value from outside: what is missing stands as it is
- * written. Throws a ConfigError for what is wrong otherwise.
+ * For commands that only show what would be sent: they need no credentials or other values from outside. A reference
+ * without a value stays as it is written.
  */
 export async function loadToShow(
   file: string,
   options: LoadOptions,
 ): Promise<Pick<Config, 'plan' | 'sinks' | 'mask'>> {
-  return loadConfig(file, { ...options, mayLack: topKeys });
+  return loadConfig(file, { ...options, lenientKeys: topKeys });
 }
 
-/** What plans deliveries, or judges them, needs no credentials, but all that its rules say. */
+/** For commands that plan deliveries or compare plans: they need every value of the rules, but no credentials. */
 export async function loadToPlan(file: string, options: LoadOptions): Promise<PlanningConfig> {
-  return loadConfig(file, { ...options, mayLack: ['sinks', 'receiver', 'admin'] });
+  return loadConfig(file, { ...options, lenientKeys: ['sinks', 'receiver', 'admin'] });
 }
 
 export type PlanningConfig = Pick<Config, 'store' | 'plan' | 'planSource' | 'mask'>;
 
-/** Throws a ConfigError where there is no text. */
-export function textOf(read: ReadText, file: string): string {
-  if ('text' in read) return read.text;
-  throw wholeFileError(file, read.fault, true);
-}
-
 /**
- * One section, though other parts of the file may be at fault: what came must be there to look at just then. Throws a
- * ConfigError where the section itself, or the YAML, cannot be read.
+ * One section. Faults in other sections do not matter: stored events must stay readable while the config is broken.
+ * Throws a ConfigError if the YAML or the section itself has faults.
  */
 export async function loadSection<Key extends keyof Settings>(
   file: string,
@@ -69,14 +64,14 @@ export async function loadSection<Key extends keyof Settings>(
   const read = await readText(file);
   const parsed = 'text' in read ? parseYaml(new Source(read.text)) : null;
   if (!parsed?.tree || parsed.faults.length > 0) return (await loadConfig(file, options))[key];
-  const { settings, faults } = compose(parsed.tree.value, options);
+  const { parts, faults } = checkValue(parsed.tree.value, options);
   const errors = faults.filter(({ severity }) => severity === 'error');
-  // A misspelt `store` is a fault at the top, and its default would be another store.
+  // An unknown top key may be a misspelt `store`. Its default would open another store.
   const isSound = errors.every(({ path }) => path[0] !== key && path.length > 1);
-  return (isSound && settings[key]) || (await loadConfig(file, options))[key];
+  return (isSound && parts.settings[key]) || (await loadConfig(file, options))[key];
 }
 
-/** The sinks that a file names, whatever else is wrong with it; none where it cannot be read. */
+/** The names of a file's sinks, even if the config has faults. Empty if the file cannot be read. */
 export async function sinkNames(file: string): Promise<string[]> {
   const read = await readText(file);
   const tree = 'text' in read ? parseYaml(new Source(read.text)).tree : null;
@@ -84,182 +79,225 @@ export async function sinkNames(file: string): Promise<string[]> {
   return isMap(sinks) ? Object.keys(sinks) : [];
 }
 
-/** loadConfig without the reading; `file` is for messages only. */
-export function parseConfig(text: string, file: string, options: LoadOptions): CheckedConfig {
-  const { composed, warnings, at } = checkText(text, file, options);
-  const config = toConfig(file, composed, warnings);
-  const [places, scenarios] = [placedActions(composed, at), placedScenarios(composed, at)];
-  return Object.freeze({ ...config, places, scenarios });
+const largestFileBytes = 16 * 1024 ** 2;
+
+const refusals: Record<string, string> = {
+  ENOENT: 'there is no such file; --config FILE or CONNECTOR_CONFIG names another one',
+  EACCES: 'the file may not be read by this user',
+  EPERM: 'the file may not be read by this user',
+  EISDIR: 'this is a folder; the config is one YAML file',
+  ENOTDIR: 'there is no such file: a part of its path is not a folder',
+};
+
+/** A file's text, or why it cannot be read. */
+export type ReadText = { readonly text: string } | { readonly fault: string };
+
+/** `onlyRegular`: refuses pipes and devices, which could block a running service or fill its memory. */
+export async function readText(file: string, { onlyRegular = false } = {}): Promise<ReadText> {
+  try {
+    await using handle = await open(file, onlyRegular ? withoutBlocking : 'r');
+    const stat = await handle.stat();
+    if (onlyRegular && !stat.isFile() && !stat.isDirectory())
+      return { fault: `${noRegularFile}; save it as one` };
+    const chunks = await Array.fromAsync(
+      handle.createReadStream({ end: largestFileBytes, autoClose: false }),
+    );
+    return decode(Buffer.concat(chunks as Buffer[]));
+  } catch (thrown) {
+    const { code = '', message } = thrown as NodeJS.ErrnoException;
+    return { fault: refusals[code] ?? `the file cannot be read: ${message}` };
+  }
 }
 
-interface Checked {
-  /** What the text says. */
-  readonly value: Json;
-  readonly composed: Composed;
-  readonly warnings: readonly Problem[];
-  readonly at: At;
+function decode(bytes: Buffer): ReadText {
+  if (bytes.length > largestFileBytes) return { fault: 'the file is larger than 16 MB' };
+  try {
+    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
+  } catch {
+    return { fault: 'the file is not UTF-8 text; save it as UTF-8' };
+  }
 }
 
-/** Throws a ConfigError with everything that is wrong with a text. */
-export function checkText(text: string, file: string, options: LoadOptions): Checked {
-  const source = new Source(text);
-  const { tree, faults } = parseYaml(source);
-  const broken = faults.map(({ range, message }) => source.problem('error', ...range, message));
-  if (!tree) throw configError(file, broken);
-  const composed = compose(tree.value, options);
-  const { mask, isFileMissing: mayPass } = composed;
-  const place = (fault: Fault): Problem => problemOf(fault, tree, source);
-  const problems = [...broken, ...elsewhere(composed.faults.map(place), broken)];
-  if (problems.some(({ severity }) => severity === 'error'))
-    throw configError(file, problems, { mask, mayPass });
-  const at = (path: Path): Place => {
-    const { line, column, excerpt } = place(error(path, ''));
-    return { line, column, excerpt: mask(excerpt) };
-  };
-  const warnings = inOrder([...problems, ...composed.unused.map(place)]);
-  return { value: tree.value, composed, warnings: warnings.map((one) => maskProblem(one, mask)), at };
-}
-
-/** What is said about a line that is broken as YAML follows from that. */
-function elsewhere(problems: readonly Problem[], broken: readonly Problem[]): Problem[] {
-  const lines = new Set(broken.map(({ line }) => line));
-  return problems.filter(({ line }) => !lines.has(line));
-}
-
-type At = (path: Path) => Place;
-
-function placedActions({ plan, source }: Composed, at: At): CheckedConfig['places'] {
-  const actions = [...(plan?.then.flat() ?? []), ...(plan?.unmatched ?? [])];
-  // Without errors, each action that was written became one of the plan.
-  const written = ruleActions(source);
-  return new Map(actions.map((action, index) => [action, at(written[index]?.path ?? [])]));
-}
-
-function placedScenarios({ scenarios }: Composed, at: At): Scenario[] {
-  return scenarios.map(({ path, scenario }) => ({
-    ...(scenario as Pick<Scenario, 'event' | 'expect'>),
-    ...at(path),
-  }));
-}
-
-export function toConfig(
-  file: string,
-  { settings, sinks, source, plan, mask }: Running,
-  warnings: readonly Problem[],
-): Config {
-  if (plan === null) throw new Error('a config without faults has a plan');
-  const planSource = source as Json;
-  return Object.freeze({ file, ...(settings as Settings), sinks, plan, planSource, warnings, mask });
+/** The text that was read. Throws a ConfigError if there is none. */
+export function textOf(read: ReadText, file: string): string {
+  if ('text' in read) return read.text;
+  throw wholeFileError(file, read.fault, true);
 }
 
 export interface LoadOptions extends Surroundings {
   readonly connectors: ReadonlyMap<string, AnyConnector>;
-  /** The top keys where `${…}` may have no value: it stands as it is written, with a warning. For who sends nothing. */
-  readonly mayLack?: readonly string[];
+  /** Top keys under which a `${…}` without a value is only a warning. It stays as it is written. */
+  readonly lenientKeys?: readonly string[];
 }
 
-/** What a config's values come to. Without an error among `faults` it is complete. */
-export interface Composed extends Running {
+/** loadConfig without reading the file; `file` is only for messages. */
+export function parseConfig(text: string, file: string, options: LoadOptions): CheckedConfig {
+  const { checked, warnings, at } = checkText(text, file, options);
+  const { parts, scenarios, values } = checked;
+  return Object.freeze({
+    ...toConfig(file, parts, warnings, values.mask),
+    places: placesOfActions(parts, at),
+    scenarios: scenarios.map(({ path, scenario: { event, expect } }): Scenario => {
+      const { line, column, excerpt } = at(path);
+      return { event, expect, line, column, excerpt };
+    }),
+  });
+}
+
+interface CheckedText {
+  /** The YAML's value. */
+  readonly value: Json;
+  readonly checked: CheckedValue;
+  readonly warnings: readonly Problem[];
+  readonly at: At;
+}
+
+/** The place of a path in the file. */
+type At = (path: Path) => Place;
+
+/** Throws a ConfigError with everything that is wrong with a text. */
+export function checkText(text: string, file: string, options: LoadOptions): CheckedText {
+  const source = new Source(text);
+  const { tree, faults } = parseYaml(source);
+  const broken = faults.map(({ range, message }) => source.problem('error', ...range, message));
+  if (!tree) throw configError(file, broken);
+  const checked = checkValue(tree.value, options);
+  const { mask, isFileMissing } = checked.values;
+  const place = (fault: Fault): Problem => problemOf(fault, tree, source);
+  // Other faults of a line that is broken as YAML are consequences.
+  const brokenLines = new Set(broken.map(({ line }) => line));
+  const problems = [...broken, ...checked.faults.map(place).filter(({ line }) => !brokenLines.has(line))];
+  if (problems.some(({ severity }) => severity === 'error'))
+    throw configError(file, problems, { mask, mayPass: isFileMissing });
+  const warnings = inOrder([...problems, ...checked.unused.map(place)]);
+  const at: At = (path) => {
+    const { line, column, excerpt } = place(error(path, ''));
+    return { line, column, excerpt: mask(excerpt) };
+  };
+  return { value: tree.value, checked, warnings: warnings.map((one) => maskProblem(one, mask)), at };
+}
+
+function placesOfActions({ plan, source }: Parts, at: At): CheckedConfig['places'] {
+  const actions = [...(plan?.then.flat() ?? []), ...(plan?.unmatched ?? [])];
+  // In a config without errors, every written action is in the plan.
+  const written = ruleActions(source);
+  return new Map(actions.map((action, index) => [action, at(written[index]?.path ?? [])]));
+}
+
+/** Complete if there is no error among `faults`. */
+interface CheckedValue {
+  readonly parts: Parts;
   readonly scenarios: readonly { readonly path: Path; readonly scenario: ReadScenario }[];
   readonly faults: readonly Fault[];
-  /** What nothing uses; not of interest where there are errors. */
+  /** Warnings about what nothing uses. Only for a config without errors. */
   readonly unused: readonly Fault[];
-  /** See Values. */
-  readonly isFileMissing: boolean;
+  readonly values: Values;
 }
 
-/** What a process needs of it. */
-interface Running extends Parts {
-  readonly mask: (text: string) => string;
+/** Reads a config part by part, so that a fault in one part hides none in another. */
+function checkValue(value: Json, options: LoadOptions): CheckedValue {
+  const values = new Values(options);
+  const { faults, report } = collector(referenceFaults(value, values, options.lenientKeys));
+  const config = readTop(value, report);
+  const reading = configReading(values, report, options);
+  const parts = runThrough(readParts(config, reading));
+  const secrets = secretsOf(parts);
+  values.learnSecrets(value, secrets);
+  const scenarios = readScenarios(config['scenarios'], reading);
+  for (const fault of crossChecks(config, parts, secrets)) report(fault);
+  return { parts, scenarios, faults, unused: checkUnused(parts.source, parts.sinks.keys()), values };
 }
 
-interface ConfigReading extends Reading, Pick<LoadOptions, 'connectors' | 'mayLack'> {
-  readonly mask: (text: string) => string;
+/** Compiles a value that checkText found to be without errors. */
+export function* compileConfig(
+  value: Json,
+  file: string,
+  warnings: readonly Problem[],
+  options: LoadOptions,
+): Steps<Config> {
+  const values = new Values(options);
+  const report: Report = ({ severity, path, message }) => {
+    if (severity === 'error') throw new Error(`${pathText(path)}: ${message}`);
+  };
+  const config = readTop(value, report);
+  yield;
+  const parts = yield* readParts(config, configReading(values, report, options));
+  yield;
+  values.learnSecrets(value, secretsOf(parts));
+  return toConfig(file, parts, warnings, values.mask);
+}
+
+function toConfig(
+  file: string,
+  { settings, sinks, source, plan }: Parts,
+  warnings: readonly Problem[],
+  mask: Mask,
+): Config {
+  if (plan === null) throw new Error('a config without errors has a plan');
+  const planSource = source as Json;
+  return Object.freeze({ file, ...(settings as Settings), sinks, plan, planSource, warnings, mask });
 }
 
 /** The keys that a config may have at its top. */
 const topKeys = [...Object.keys(settingSchemas), 'sinks', ...planKeys, 'scenarios', '$schema'];
 
-/** Reads a config's values part by part, so that a fault in one of them hides no fault in another. */
-function compose(value: Json, options: LoadOptions): Composed {
-  const values = new Values(options);
-  const { faults, report } = collector(referenceFaults(value, values, options.mayLack));
-  const { config, reading, secrets, ...running } = runThrough(readingParts(value, values, report, options));
-  const scenarios = readScenarios(config['scenarios'], reading);
-  for (const fault of crossChecks(config, running, secrets)) report(fault);
-  const unused = checkUnused(running.source, running.sinks.keys());
-  return { ...running, scenarios, faults, unused, isFileMissing: values.isFileMissing };
+interface ConfigReading extends Reading {
+  readonly mask: Mask;
+  readonly connectors: LoadOptions['connectors'];
+  readonly keepPartialSinks: boolean;
 }
 
-/** What a process runs by, of values that were found to be without faults; nothing is checked but what reading takes. */
-export function composeChecked(value: Json, options: LoadOptions): Steps<Running> {
-  const report: Report = (fault) => {
-    if (fault.severity === 'error') throw new Error(`${pathText(fault.path)}: ${fault.message}`);
-  };
-  return readingParts(value, new Values(options), report, options);
-}
-
-interface ReadParts extends Running {
-  /** The top keys, as written. */
-  readonly config: JsonMap;
-  readonly reading: ConfigReading;
-  readonly secrets: readonly FoundSecret[];
-}
-
-function* readingParts(
-  value: Json,
+function configReading(
   values: Values,
   report: Report,
-  { connectors, mayLack = [] }: LoadOptions,
-): Steps<ReadParts> {
-  const config = readTop(value, report);
-  yield;
-  const { mask, learn } = lateMasker();
-  const reading = { resolve: resolveOrKeep(values), report, mask, connectors, mayLack };
+  { connectors, lenientKeys = [] }: LoadOptions,
+): ConfigReading {
+  return {
+    // A missing value has been reported. The reference stays as it is written.
+    resolve(reference) {
+      const resolved = values.resolve(reference);
+      return 'value' in resolved ? resolved.value : reference.text;
+    },
+    report,
+    mask: values.mask,
+    connectors,
+    keepPartialSinks: lenientKeys.includes('sinks'),
+  };
+}
+
+function* readParts(config: JsonMap, reading: ConfigReading): Steps<Parts> {
   const source = readSource(config, reading);
   yield;
   const settings = readSettings(config, reading);
   const sinks = readSinks(config['sinks'], reading);
   yield;
-  const plan = config['rules'] === undefined ? null : yield* buildingPlan(source, reading);
-  yield;
-  const secrets = secretsOf(settings, sinks);
-  values.keepNamed(value);
-  learn(values.secretsAmong(secrets.map((secret) => secret.value)));
-  return { config, reading, secrets, settings, sinks, source, plan, mask };
+  const plan = config['rules'] === undefined ? null : yield* buildPlan(source, reading);
+  return { settings, sinks, source, plan };
 }
 
-function secretsOf(settings: Parts['settings'], sinks: Parts['sinks']): FoundSecret[] {
+function secretsOf({ settings, sinks }: Parts): FoundSecret[] {
   const options = [...sinks].map(([name, sink]) => [name, sink.options] as const);
   return [...findSecrets({ ...settings, sinks: Object.fromEntries(options) })];
 }
 
-/** Collects faults. A value whose reference is at fault is not judged any further. */
+/** Collects faults. Other faults of a value whose reference is at fault are consequences. */
 function collector(first: readonly Fault[]): { faults: Fault[]; report: Report } {
   const faults = [...first];
   const unresolved = new Set(first.map(({ path }) => path.join('\0')));
   return { faults, report: (fault) => void (unresolved.has(fault.path.join('\0')) || faults.push(fault)) };
 }
 
-function referenceFaults(value: Json, values: Values, mayLack: readonly string[] = []): Fault[] {
+function referenceFaults(value: Json, values: Values, lenientKeys: readonly string[] = []): Fault[] {
   return [...strings(value)].flatMap(({ text, path }) =>
     partsOf(text).flatMap((part) => {
       const resolved = part.kind === 'reference' ? values.resolve(part.reference) : part;
       const message = 'missing' in resolved ? resolved.missing : part.kind === 'fault' ? part.message : null;
       if (message === null) return [];
-      const mayPass = 'missing' in resolved && mayLack.includes(String(path[0]));
-      const fault = mayPass ? warning(path, message) : error(path, message);
+      const isLenient = 'missing' in resolved && lenientKeys.includes(String(path[0]));
+      const fault = isLenient ? warning(path, message) : error(path, message);
       return [{ ...fault, inside: { index: part.index, length: part.length } }];
     }),
   );
-}
-
-/** What is missing has been reported; its own text stands in for it. */
-function resolveOrKeep(values: Values): Reading['resolve'] {
-  return (reference) => {
-    const resolved = values.resolve(reference);
-    return 'value' in resolved ? resolved.value : reference.text;
-  };
 }
 
 const missingTop: Record<string, string> = {
@@ -267,7 +305,7 @@ const missingTop: Record<string, string> = {
   rules: 'expected a list of rules',
 };
 
-/** The top keys that have a value; a section whose keys are all commented out counts as not given. */
+/** The top keys that have a value. A section whose keys are all commented out is null, and counts as not given. */
 function readTop(value: Json, report: Report): JsonMap {
   if (!isMap(value)) {
     const got = value === null ? 'the file is empty' : 'expected a map at the top';
@@ -299,7 +337,7 @@ function readSource(config: JsonMap, reading: ConfigReading): PlanSource {
   });
 }
 
-function readScenarios(raw: Json | undefined, reading: Reading): Composed['scenarios'] {
+function readScenarios(raw: Json | undefined, reading: Reading): CheckedValue['scenarios'] {
   if (raw !== undefined && !Array.isArray(raw))
     reading.report(error(['scenarios'], 'expected a list of scenarios'));
   return entries(raw).flatMap(([index, rawScenario]) => {
@@ -307,43 +345,4 @@ function readScenarios(raw: Json | undefined, reading: Reading): Composed['scena
     const scenario = validate({ schema: scenarioSchema, raw: rawScenario, path }, reading);
     return scenario ? [{ path, scenario }] : [];
   });
-}
-
-const largestFileBytes = 16 * 1024 ** 2;
-
-const refusals: Record<string, string> = {
-  ENOENT: 'there is no such file; --config FILE or CONNECTOR_CONFIG names another one',
-  EACCES: 'the file may not be read by this user',
-  EPERM: 'the file may not be read by this user',
-  EISDIR: 'this is a folder; the config is one YAML file',
-  ENOTDIR: 'there is no such file: a part of its path is not a folder',
-};
-
-/** A file's text, or why it has none. */
-export type ReadText = { readonly text: string } | { readonly fault: string };
-
-/** `onlyRegular`: for a process that goes on, which a pipe would block and a device would fill. */
-export async function readText(file: string, { onlyRegular = false } = {}): Promise<ReadText> {
-  try {
-    await using handle = await open(file, onlyRegular ? withoutBlocking : 'r');
-    const stat = await handle.stat();
-    if (onlyRegular && !stat.isFile() && !stat.isDirectory())
-      return { fault: `${noRegularFile}; save it as one` };
-    const chunks = await Array.fromAsync(
-      handle.createReadStream({ end: largestFileBytes, autoClose: false }),
-    );
-    return decode(Buffer.concat(chunks as Buffer[]));
-  } catch (thrown) {
-    const { code = '', message } = thrown as NodeJS.ErrnoException;
-    return { fault: refusals[code] ?? `the file cannot be read: ${message}` };
-  }
-}
-
-function decode(bytes: Buffer): ReadText {
-  if (bytes.length > largestFileBytes) return { fault: 'the file is larger than 16 MB' };
-  try {
-    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
-  } catch {
-    return { fault: 'the file is not UTF-8 text; save it as UTF-8' };
-  }
 }

@@ -7,20 +7,6 @@ import { masker as maskerOf, namesSecret, partsOfUrl, urlPasswords } from '../su
 export const masker = (secrets: Iterable<string>): ((text: string) => string) =>
   maskerOf([...secrets].flatMap((secret) => within(secret)));
 
-/** A masker for what is compiled before all secrets are known. Until then it lets everything pass. */
-export function lateMasker(): {
-  readonly mask: (text: string) => string;
-  readonly learn: (secrets: Iterable<string>) => void;
-} {
-  let known = masker([]);
-  return {
-    mask: (text) => known(text),
-    learn: (secrets) => {
-      known = masker(secrets);
-    },
-  };
-}
-
 /** A secret and what else is secret in it: the parts of a URL, the keys of a service account's JSON. */
 const within = (secret: string): string[] => [secret, ...partsOfUrl(secret), ...credentialsIn(secret)];
 

@@ -21,39 +21,39 @@ import {
 import { error, warning } from './problems.ts';
 import { type Reading, validate } from './validate.ts';
 
-/** Reading a part of a plan, with what is wrong in it. */
+/** Reads one part of a plan. */
 export interface PartReading extends Reading {
-  /** In one line; null where nothing is wrong. */
-  why(): string | null;
+  /** The part's faults in one line, or null. */
+  fault(): string | null;
 }
 
 interface PlanReading extends Reading, Pick<ActionReading, 'connectors' | 'mask'> {
-  /** For a plan from a store, each of whose parts has faults of its own. Those of a config are reported together. */
-  readonly ofPart?: () => PartReading;
+  /** Only for a stored plan: a fault makes just its own part unusable. The faults of a config are reported together. */
+  readonly forPart?: () => PartReading;
 }
 
-/** The reading of one part; `why` tells of it only where it has faults of its own. */
-function partOf<R extends PlanReading>(reading: R): R & PartReading {
-  return { ...reading, ...(reading.ofPart?.() ?? { why: () => null }) };
+function partReading<R extends PlanReading>(reading: R): R & PartReading {
+  return { ...reading, ...(reading.forPart?.() ?? { fault: () => null }) };
 }
 
-/** Compiles a plan, a step for each action, and reports its faults; it is of use only if no error was among them. */
-export function* buildingPlan(source: PlanSource, reading: PlanReading): Steps<Plan> {
+/** Compiles a plan, with a step for each action. Not for use if an error was reported. */
+export function* buildPlan(source: PlanSource, planReading: PlanReading): Steps<Plan> {
+  const reading = partReading(planReading);
   const catalog = readCatalog(source.catalog, reading);
   const keys = new Set<string>([...testKeys, ...[...catalog.entries.values()].flatMap(Object.keys)]);
   const hours = readHours(source.hours, reading);
-  const actionReading: ActionsReading = {
+  const actionsReading: ActionsReading = {
     ...reading,
     testKeys: keys,
     hours: hours.compiled,
-    lostHours: hours.lost,
+    unusableHours: hours.unusable,
     catalogId: contentId(source.catalog ?? null),
   };
-  const { rules, lost } = yield* readRules(source.rules, actionReading);
-  const unmatched = yield* readUnmatched(source.unmatched, actionReading);
-  const alerts = yield* readAlerts(source.alerts, actionReading);
+  const { rules, unusable } = yield* readRules(source.rules, actionsReading);
+  const unmatched = yield* readUnmatched(source.unmatched, actionsReading);
+  const alerts = yield* readAlerts(source.alerts, actionsReading);
   reportUnreachable(rules, reading);
-  const deciding = [...new Set([...catalog.lost.values(), ...lost])].join('; ') || null;
+  const why = [...catalog.unusable.values(), ...unusable, reading.fault()].filter((fault) => fault !== null);
   return {
     id: contentId(source as Json),
     rules: compileRules(rules),
@@ -63,32 +63,32 @@ export function* buildingPlan(source: PlanSource, reading: PlanReading): Steps<P
     test: testLookup(catalog.entries, keys),
     testIds: [...catalog.entries.keys()].map(Number),
     mask: reading.mask,
-    ...(deciding !== null && { unusable: { deciding, tests: catalog.lost } }),
+    ...(why.length > 0 && { unusable: { deciding: [...new Set(why)].join('; '), tests: catalog.unusable } }),
   };
 }
 
 interface Catalog {
   readonly entries: ReadonlyMap<string, JsonMap>;
-  /** Why an entry cannot be used, by the test's id. */
-  readonly lost: ReadonlyMap<number, string>;
+  /** Why an entry cannot be used, by its test's id. */
+  readonly unusable: ReadonlyMap<number, string>;
 }
 
 function readCatalog(raw: Json | undefined, reading: PlanReading): Catalog {
   const catalog = new Map<string, JsonMap>();
-  const lost = new Map<number, string>();
+  const unusable = new Map<number, string>();
   for (const [id, rawEntry] of maps(raw, ['catalog'], 'a map from test ids to what they mean', reading)) {
     const path = ['catalog', id];
-    const part = partOf(reading);
+    const part = partReading(reading);
     const key = testIdKey.safeParse(id);
     if (!key.success) part.report(error(path, `${key.error.issues[0]?.message}, got "${id}"`, 'key'));
     const entry = validate({ schema: catalogEntry, raw: rawEntry, path }, part);
-    const why = part.why();
-    if (why !== null) lost.set(Number(id), why);
-    // Of what cannot be used the keys are known still, which templates name.
+    const fault = part.fault();
+    if (fault !== null) unusable.set(Number(id), fault);
+    // The keys of an unusable entry stay known, because templates may name them.
     if (entry) catalog.set(id, entry as JsonMap);
-    else if (why !== null && isMap(rawEntry)) catalog.set(id, rawEntry);
+    else if (fault !== null && isMap(rawEntry)) catalog.set(id, rawEntry);
   }
-  return { entries: catalog, lost };
+  return { entries: catalog, unusable };
 }
 
 function testLookup(catalog: ReadonlyMap<string, JsonMap>, keys: ReadonlySet<string>): Plan['test'] {
@@ -101,19 +101,19 @@ function testLookup(catalog: ReadonlyMap<string, JsonMap>, keys: ReadonlySet<str
 
 function readHours(raw: Json | undefined, reading: PlanReading) {
   const compiled = new Map<string, Hours | null>();
-  const lost = new Map<string, string>();
+  const unusable = new Map<string, string>();
   for (const [name, hours] of maps(raw, ['hours'], 'a map from names to opening hours', reading)) {
-    const part = partOf(reading);
+    const part = partReading(reading);
     compiled.set(name, compileHours(name, hours, part));
-    const why = part.why();
-    if (why !== null) lost.set(name, why);
+    const fault = part.fault();
+    if (fault !== null) unusable.set(name, fault);
   }
-  return { compiled, lost };
+  return { compiled, unusable };
 }
 
 interface ActionsReading extends ActionReading, PlanReading {
   /** Why hours cannot be used, by their name. */
-  readonly lostHours: ReadonlyMap<string, string>;
+  readonly unusableHours: ReadonlyMap<string, string>;
 }
 
 interface CompiledRule {
@@ -126,30 +126,37 @@ interface CompiledRule {
 
 interface ReadRules {
   readonly rules: CompiledRule[];
-  /** Why rules cannot decide any more; their actions may be sound. */
-  readonly lost: string[];
+  /** Why rules can no longer decide. Their actions may still be usable. */
+  readonly unusable: string[];
 }
 
 function* readRules(raw: Json | undefined, reading: ActionsReading): Steps<ReadRules> {
   if (raw !== undefined && !Array.isArray(raw)) reading.report(error(['rules'], 'expected a list of rules'));
-  const names = new Map<string, number>();
+  const names = new Set<string>();
   const rules: CompiledRule[] = [];
-  const lost: string[] = [];
+  const unusable: string[] = [];
   for (const [index, rawRule] of entries(raw)) {
-    const part = partOf(reading);
+    const part = partReading(reading);
     const rule = validate({ schema: ruleSchema, raw: withoutActions(rawRule), path: ['rules', index] }, part);
     const name = rule?.name ?? nameAsWritten(rawRule) ?? `rule ${index + 1}`;
-    reportTaken(name, index, names, part);
+    if (names.has(name))
+      part.report(
+        error(
+          ['rules', index, 'name'],
+          `the name "${name}" is taken by an earlier rule; names tell deliveries apart`,
+        ),
+      );
+    names.add(name);
     const written = isMap(rawRule) ? rawRule : {};
-    const place = { rule: name, path: ['rules', index, 'then'], fixed: fixedBy(written['when']) };
-    const then = yield* readActions(written['then'], place, reading);
-    const why = part.why();
-    if (why !== null) lost.push(why);
+    const list = { rule: name, path: ['rules', index, 'then'], fixed: fixedBy(written['when']) };
+    const then = yield* readActions(written['then'], list, reading);
+    const fault = part.fault();
+    if (fault !== null) unusable.push(fault);
     if (rule) rules.push({ ...rule, index, then });
-    else if (why !== null) rules.push({ index, name, when: {}, final: false, then });
+    else if (fault !== null) rules.push({ index, name, when: {}, final: false, then });
     yield;
   }
-  return { rules, lost };
+  return { rules, unusable };
 }
 
 /** Actions are read one by one. */
@@ -157,20 +164,12 @@ function withoutActions(rule: Json): Json {
   return isMap(rule) && Array.isArray(rule['then']) ? { ...rule, then: [] } : rule;
 }
 
-function reportTaken(name: string, index: number, names: Map<string, number>, { report }: Reading): void {
-  if (names.has(name)) {
-    const message = `the name "${name}" is taken by an earlier rule; names tell deliveries apart`;
-    report(error(['rules', index, 'name'], message));
-  }
-  names.set(name, index);
-}
-
 /** The name of a rule that has faults elsewhere. */
 function nameAsWritten(rule: Json): string | undefined {
   return isMap(rule) && typeof rule['name'] === 'string' ? rule['name'] : undefined;
 }
 
-/** The fields of which a `when` takes one value only. */
+/** The fields for which a `when` allows only one value. */
 function fixedBy(when: Json | undefined): string[] {
   const conditions = isMap(when) ? Object.entries(when) : [];
   return conditions.filter(([, condition]) => typeof condition !== 'object').map(([key]) => key);
@@ -185,21 +184,21 @@ function* readActions(
   kind: 'rule' | 'alert' = 'rule',
 ): Steps<Action[]> {
   const actions: Action[] = [];
-  for (const [index, action] of entries(raw)) {
+  for (const [index, entry] of entries(raw)) {
     const place = { ...list, index, path: [...list.path, index] };
-    const part = partOf(reading);
-    const compiled = compileAction(action, place, kind, part);
-    const written = isMap(action) ? action : {};
-    const why = part.why() ?? reading.lostHours.get(textAt(written, 'hours'));
-    const made = why === undefined ? compiled : lostAction(written, place, why);
-    if (made) actions.push(made);
+    const part = partReading(reading);
+    const compiled = compileAction(entry, place, kind, part);
+    const written = isMap(entry) ? entry : {};
+    const fault = part.fault() ?? reading.unusableHours.get(textAt(written, 'hours'));
+    const action = fault === undefined ? compiled : unusableAction(written, place, fault);
+    if (action) actions.push(action);
     yield;
   }
   return actions;
 }
 
 /** Stands in for an action of which only the place and the sink are known. */
-function lostAction(written: JsonMap, { rule, index }: ActionPlace, why: string): Action {
+function unusableAction(written: JsonMap, { rule, index }: ActionPlace, fault: string): Action {
   const sink = textAt(written, 'sink');
   return {
     rule,
@@ -208,9 +207,9 @@ function lostAction(written: JsonMap, { rule, index }: ActionPlace, why: string)
     connector: textAt(written, 'connector'),
     hours: null,
     digest: null,
-    render: () => ({ fault: why }),
+    render: () => ({ fault }),
     lane: () => sink,
-    lost: why,
+    unusable: fault,
   };
 }
 
@@ -226,7 +225,7 @@ function readUnmatched(raw: Json | undefined, reading: ActionsReading): Steps<Ac
 }
 
 function* readAlerts(raw: Json | undefined, reading: ActionsReading): Steps<Alert[]> {
-  const part = partOf(reading);
+  const part = partReading(reading);
   const read = validate({ schema: uncheckedAlerts, raw: raw ?? {}, path: ['alerts'] }, part);
   const alerts: Alert[] = [];
   for (const kind of alertKinds) {
@@ -236,26 +235,20 @@ function* readAlerts(raw: Json | undefined, reading: ActionsReading): Steps<Aler
     const actions = yield* readActions(then, list, reading, 'alert');
     const alert = read?.[kind];
     if (alert) alerts.push({ kind, afterMs: alert.after, actions });
-    else if (part.why() !== null) alerts.push({ kind, afterMs: 0, actions });
+    else if (part.fault() !== null) alerts.push({ kind, afterMs: 0, actions });
   }
   return alerts;
 }
 
 function reportUnreachable(rules: readonly CompiledRule[], { report }: Reading): void {
-  for (const index of unreachable(rules)) {
-    const rule = rules[index];
-    if (rule)
-      report(
-        warning(
-          ['rules', rule.index],
-          `the rule "${rule.name}" is never reached: earlier final rules match every event that it could`,
-          'key',
-        ),
-      );
+  for (const at of unreachable(rules)) {
+    const { index, name } = rules[at]!;
+    const message = `the rule "${name}" is never reached: earlier final rules match every event that it could`;
+    report(warning(['rules', index], message, 'key'));
   }
 }
 
-/** The entries of a map; reports what is no map. */
+/** The entries of a map. Reports any other value. */
 function maps(raw: Json | undefined, path: Path, expected: string, { report }: Reading): [string, Json][] {
   if (raw !== undefined && !isMap(raw)) report(error(path, `expected ${expected}`));
   return isMap(raw) ? Object.entries(raw) : [];

@@ -1,9 +1,9 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import type { Json } from '../model.ts';
 import { type Path, strings } from '../support/json.ts';
-import { namesSecret, secretsOfUrl } from '../support/secret.ts';
+import { type Mask, namesSecret, secretsOfUrl } from '../support/secret.ts';
 import { didYouMean } from '../support/text.ts';
-import { looksLikePath } from './mask.ts';
+import { looksLikePath, masker } from './mask.ts';
 
 /** A `${…}` in a string of the config. */
 export interface Reference {
@@ -80,18 +80,22 @@ export interface Surroundings {
 
 export type Resolved = { readonly value: string } | { readonly missing: string };
 
-/** Gives references their values and remembers which of these are secret. */
+/** The values of a config's references, and its secrets. */
 export class Values {
-  readonly #secrets = new Set<string>();
   readonly #env: Surroundings['env'];
   readonly #readFile: (path: string) => string;
   readonly #files = new Map<string, Resolved>();
+  readonly #secrets = new Set<string>();
   #isFileMissing = false;
+  #mask: Mask = (text) => text;
 
   constructor({ env, readFile = readSecretFile }: Surroundings) {
     this.#env = env;
     this.#readFile = readFile;
   }
+
+  /** Replaces secrets by `***`. Masks nothing before learnSecrets, but can be passed on earlier. */
+  readonly mask: Mask = (text) => this.#mask(text);
 
   resolve(reference: Reference): Resolved {
     const resolved = reference.from === 'file' ? this.#file(reference.name) : this.#variable(reference);
@@ -100,37 +104,41 @@ export class Values {
     return resolved;
   }
 
-  /** True if a file that a reference names could not be read: it may be there in a moment. */
+  /** True if a referenced file could not be read. It may be there in a moment. */
   get isFileMissing(): boolean {
     return this.#isFileMissing;
   }
 
-  /** These secrets and those that references gave; also what is in a file that a secret is the path of. */
-  secretsAmong(values: readonly string[]): string[] {
-    const secrets = [...this.#secrets, ...values].filter((text) => !hasReference(text));
+  /** `config`: as written. `found`: the secrets among its values once read. */
+  learnSecrets(config: Json, found: readonly { readonly value: string }[] = []): void {
+    this.#keepNamed(config);
+    const secrets = [...this.#secrets, ...found.map(({ value }) => value)].filter(
+      (text) => !hasReference(text),
+    );
+    // A secret may be the path of a file, with the real secret in it.
     const inFiles = secrets.filter(looksLikePath).map((path) => this.#file(path));
-    return [...secrets, ...inFiles.flatMap((read) => ('value' in read ? [read.value] : []))];
+    this.#mask = masker([...secrets, ...inFiles.flatMap((read) => ('value' in read ? [read.value] : []))]);
   }
 
-  /** Keeps what a value takes from outside as secrets where it stands under a name of one, whatever the variable is called. */
-  keepNamed(value: Json): void {
-    for (const { text, path } of strings(value)) {
+  /** A reference under a secret's key, such as `token`, gives a secret, whatever the variable's name is. */
+  #keepNamed(config: Json): void {
+    for (const { text, path } of strings(config)) {
       if (!text.includes('${') || !isSecretPlace(path)) continue;
       for (const part of partsOf(text)) {
         const resolved = part.kind === 'reference' ? this.resolve(part.reference) : part;
-        if (part.kind === 'reference' && 'value' in resolved) this.#secrets.add(resolved.value);
+        if ('value' in resolved) this.#secrets.add(resolved.value);
       }
     }
   }
 
-  /** What comes from a file, or from a variable that is named like a credential, is secret, and so is what in a URL is. */
+  /** Files and variables named like credentials hold secrets. In other values, parts of a URL may be secret. */
   #keep(value: string, { from, name }: Reference): void {
     const isSecret = from === 'file' || namesSecret(name);
     for (const secret of isSecret ? [value] : secretsOfUrl(value)) this.#secrets.add(secret);
   }
 
   #variable({ name, fallback }: Reference): Resolved {
-    // What is asked for comes from the file, and every object has a `constructor`.
+    // The name comes from the config, and every object has a `constructor`.
     const value = Object.hasOwn(this.#env, name) ? this.#env[name] : undefined;
     if (value !== undefined && value !== '') return { value };
     if (fallback !== null) return { value: fallback };
@@ -147,7 +155,7 @@ export class Values {
     );
   }
 
-  /** Read once for each config, so that all of its uses agree. One line break at the end is not part of the value. */
+  /** Each file is read once, so that all uses agree. One line break at the end is not part of the value. */
   #file(path: string): Resolved {
     const known = this.#files.get(path) ?? this.#read(path);
     this.#files.set(path, known);
@@ -165,7 +173,7 @@ export class Values {
   }
 }
 
-/** A row's keys are the names of columns. */
+/** The keys of a `row` are names of columns, which say nothing about secrets. */
 function isSecretPlace(path: Path): boolean {
   const keys = path.filter((step) => typeof step === 'string');
   return !keys.includes('row') && (keys.at(-2) === 'headers' || namesSecret(keys.at(-1) ?? ''));
@@ -179,7 +187,7 @@ const reasons: Record<string, string> = {
 
 export type Resolve = (reference: Reference) => string;
 
-/** A string with its references replaced by what they stand for. */
+/** A string with its references replaced by their values. */
 export function interpolateText(text: string, resolve: Resolve): string {
   if (!text.includes('${')) return text;
   return partsOf(text)
@@ -190,8 +198,8 @@ export function interpolateText(text: string, resolve: Resolve): string {
 }
 
 /**
- * A value with the references of all its strings replaced. A key whose value is only references and comes out empty
- * counts as not given: that is what `${NAME:-}` is for.
+ * A value with the references in all its strings replaced. A key whose value has references and becomes empty is left
+ * out: that is what `${NAME:-}` is for.
  */
 export function interpolate(value: Json, resolve: Resolve, text = interpolateText): Json {
   if (typeof value === 'string') return text(value, resolve);
@@ -206,7 +214,7 @@ export function interpolate(value: Json, resolve: Resolve, text = interpolateTex
 
 const largestSecretBytes = 1024 ** 2;
 
-/** What `${file:…}` names, as small as secrets are. Throws where it is none, like a pipe, which could block. */
+/** Reads a file for `${file:…}`. Throws if it is large or not a regular file: a pipe could block. */
 export function readSecretFile(path: string): string {
   const fd = openSync(path, withoutBlocking);
   try {
@@ -219,7 +227,7 @@ export function readSecretFile(path: string): string {
   }
 }
 
-/** The contents of files that were read before, so that nothing changes between a check and what was checked. */
+/** Reads from contents that were read before, so that a config is compiled from the files that were checked. */
 export const readFrom = (files: ReadonlyMap<string, string>) => (path: string) => {
   const content = files.get(path);
   if (content === undefined) throw new Error('it could not be read');
@@ -231,15 +239,15 @@ export const noRegularFile = 'it is not a regular file';
 /** A pipe would otherwise block until somebody writes into it. */
 export const withoutBlocking = constants.O_RDONLY | constants.O_NONBLOCK;
 
-/** Where in a Liquid template a piece of text stands. */
+/** Where in a Liquid template a piece of text is. */
 type Mode = 'text' | 'raw' | 'output' | 'tag' | 'quoted';
 
-/** A brace that Liquid leaves alone, wherever it meets the next one. */
+/** A brace that never starts a tag, whatever follows it. */
 const bareBrace = '{% raw %}{{% endraw %}';
 
 /**
- * A template with its references replaced by their values as literal text, which Liquid never parses: outside of tags
- * as it is, inside of a quoted string of a tag escaped.
+ * A template with its references replaced by their values as literal text, which Liquid never parses: as it is outside
+ * tags, and escaped inside quoted strings of tags.
  */
 export function interpolateTemplate(template: string, resolve: Resolve): string {
   if (!template.includes('${')) return template;
@@ -251,7 +259,7 @@ export function interpolateTemplate(template: string, resolve: Resolve): string 
       result += part.text;
     } else if (part.kind === 'reference') {
       const literal = literals[scanner.mode](resolve(part.reference));
-      // A brace of the template and one of the value must not become a tag together.
+      // A brace of the template and one of the value must not form a tag.
       result =
         (scanner.mode === 'text' && result.endsWith('{') ? result.slice(0, -1) + bareBrace : result) +
         literal;
@@ -260,7 +268,7 @@ export function interpolateTemplate(template: string, resolve: Resolve): string 
   return result;
 }
 
-/** The index of the first reference that stands inside of a tag without quotes, where it could not be literal text. */
+/** The first reference inside a tag but outside quotes, where it cannot be literal text. */
 export function bareReference(template: string): { index: number; length: number } | null {
   if (!template.includes('${')) return null;
   const scanner = new Scanner();
@@ -280,18 +288,18 @@ const literals: Record<Mode, (value: string) => string> = {
   tag: (value) => value,
 };
 
-/** Follows a template piece by piece and knows in which mode the next piece begins. */
+/** Reads a template piece by piece, and knows the mode at the start of the next piece. */
 class Scanner {
   mode: Mode = 'text';
   #quote = '';
-  /** The mode that a quoted string ends in. */
+  /** The mode after the quoted string. */
   #around: Mode = 'output';
 
   read(text: string): void {
     for (let at = 0; at < text.length;) at += this.#step(text.slice(at));
   }
 
-  /** Reads one token at the start of `rest` and says how long it is. */
+  /** Reads one token at the start of `rest`, and returns its length. */
   #step(rest: string): number {
     const token = tokens[this.mode].exec(rest)?.[0];
     if (token === undefined) return this.mode === 'quoted' ? this.#inQuotes(rest) : 1;

@@ -11,8 +11,8 @@ import { type Reading, validate, withoutOwnKeys } from './validate.ts';
 
 interface SinkReading extends Reading {
   readonly connectors: ReadonlyMap<string, AnyConnector>;
-  /** See LoadOptions. */
-  readonly mayLack?: readonly string[];
+  /** Whether a sink with faults is kept with the options that can be read; see readPartial. */
+  readonly keepPartialSinks?: boolean;
 }
 
 /** Reads the sinks one by one, each by its connector's schema; those with faults are left out. */
@@ -48,15 +48,14 @@ function readSink(name: string, raw: Json, path: Path, reading: SinkReading): Si
     return undefined;
   }
   const sink = validate({ schema: sinkSchema(connector), raw, path }, reading);
-  if (!sink)
-    return reading.mayLack?.includes('sinks') ? withReadable(name, connector, raw, reading) : undefined;
+  if (!sink) return reading.keepPartialSinks ? readPartial(name, connector, raw, reading) : undefined;
   const config = toSink(name, connector, sink as ReadSink);
   for (const fault of checkRetry(config, raw, path)) reading.report(fault);
   return config;
 }
 
-/** A sink that lacks a value, with those of its connector's options that can be read: enough to make most messages. */
-function withReadable(name: string, connector: AnyConnector, raw: Json, { resolve }: Reading): SinkConfig {
+/** A sink with only the options that can be read, because values are missing. Enough to make most messages. */
+function readPartial(name: string, connector: AnyConnector, raw: Json, { resolve }: Reading): SinkConfig {
   const shape = connector.options.shape as Record<string, z.ZodType>;
   const options = Object.entries(isMap(raw) ? raw : {}).flatMap(([key, written]) => {
     const read = shape[key]?.safeParse(interpolate(written, resolve));

@@ -2,9 +2,9 @@ import { rejected, type AttemptRequest, type Subject } from '../connector.ts';
 import type { Config, SinkConfig } from '../config/config.ts';
 import type { ActionRef, Event, Json, Outcome, RaisedNotice } from '../model.ts';
 import { openFrom } from '../rules/decide.ts';
-import { type Action, allActions, type Plan, whyLost } from '../rules/plan.ts';
+import { type Action, allActions, type Plan, whyUnusable } from '../rules/plan.ts';
 import type { Claimed, Store } from '../store/store.ts';
-import { cannotBeUsed } from '../config/stored-plans.ts';
+import { cannotBeUsed, type PlanFault } from '../config/stored-plans.ts';
 import {
   type AnyTemplateData,
   digestData,
@@ -19,8 +19,8 @@ export interface PrepareParts {
   readonly store: Store;
   /** Today's config: sinks, credentials, retry policies. */
   readonly config: () => Config;
-  /** The plan that a delivery was made by, or why it is lost. */
-  readonly plan: (configId: string) => Promise<Plan | { readonly lost: string }>;
+  /** The plan that decided a delivery, or why it cannot be used. */
+  readonly plan: (configId: string) => Promise<Plan | PlanFault>;
 }
 
 /** An attempt that has ended, perhaps before anything was sent. */
@@ -72,7 +72,7 @@ async function prepareClaimed(
 ): Promise<Prepared | Outcome | { readonly until: number }> {
   const { delivery } = claimed;
   const plan = await parts.plan(delivery.configId);
-  if ('lost' in plan) return rejected('unexpected', plan.lost, byTodaysConfig);
+  if ('fault' in plan) return rejected('unexpected', plan.fault, byTodaysConfig);
   const action = actionOf(plan, delivery);
   if (!action) {
     return rejected(
@@ -81,8 +81,8 @@ async function prepareClaimed(
       byTodaysConfig,
     );
   }
-  const lost = whyLost(plan, action, claimed.events);
-  if (lost !== undefined) return rejected('unexpected', cannotBeUsed(lost), byTodaysConfig);
+  const unusable = whyUnusable(plan, action, claimed.events);
+  if (unusable !== undefined) return rejected('unexpected', cannotBeUsed(unusable), byTodaysConfig);
   if (action.connector !== config.connector.name) {
     const detail = `Sink ${config.name} was a ${action.connector} sink and is a ${config.connector.name} sink now.`;
     return rejected('invalid', detail, byTodaysConfig);

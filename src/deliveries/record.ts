@@ -161,7 +161,7 @@ export async function maskAttempt(parts: RecordParts, attempted: Attempted): Pro
 async function maskFor(parts: RecordParts, { configId }: Delivery): Promise<Mask> {
   const config = parts.config();
   const plan = configId === config.plan.id ? config.plan : await parts.plan(configId);
-  return 'lost' in plan || plan === config.plan
+  return 'fault' in plan || plan === config.plan
     ? (text) => config.mask(text)
     : (text) => config.mask(plan.mask(text));
 }

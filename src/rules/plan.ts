@@ -32,8 +32,8 @@ export interface Action extends ActionRef {
   lane(data: AnyTemplateData): string;
   /** Every key of the action with its templates rendered, or why one failed. */
   render(data: AnyTemplateData): Rendered;
-  /** For an action from the store: why it can no longer be carried out. */
-  readonly lost?: string;
+  /** Only for an action of a stored plan: why it can no longer be carried out. */
+  readonly unusable?: string;
 }
 
 /** How the events of an action are collected into one message. */
@@ -76,13 +76,13 @@ export interface Plan {
   readonly testIds: readonly number[];
   /** Replaces the plan's secrets in a text with `***`. */
   mask(text: string): string;
-  /** For a plan from the store: what of it can no longer be used, besides its actions. */
+  /** Only for a stored plan: which of its parts, besides actions, can no longer be used. */
   readonly unusable?: Unusable;
 }
 
 export interface Unusable {
-  /** Why it can no longer decide events; null where it can. */
-  readonly deciding: string | null;
+  /** Why it can no longer decide events. */
+  readonly deciding: string;
   /** The tests whose catalog entries can no longer be used, and why. */
   readonly tests: ReadonlyMap<number, string>;
 }
@@ -103,8 +103,12 @@ export interface Explanation {
   readonly actions: readonly { readonly action: Action; readonly planned: PlannedDelivery }[];
 }
 
-/** Why an action can no longer be carried out for these events: because of itself, or of the test of one of them. */
-export function whyLost({ unusable }: Plan, action: Action, events: readonly Event[]): string | undefined {
+/** Why an action cannot be carried out for these events: the action itself, or the catalog entry of one of their tests. */
+export function whyUnusable(
+  { unusable }: Plan,
+  action: Action,
+  events: readonly Event[],
+): string | undefined {
   const ofTests = events.map(({ testId }) => unusable?.tests.get(testId));
-  return action.lost ?? ofTests.find((why) => why !== undefined);
+  return action.unusable ?? ofTests.find((why) => why !== undefined);
 }

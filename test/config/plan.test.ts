@@ -112,7 +112,7 @@ describe('the source of a plan', () => {
 
   test('says in one line of each action why it cannot be carried out any more', async () => {
     const again = await compilePlan(planSource, { env: { EIGHT: 'x' }, connectors: new Map() });
-    expect(again.then[0]?.map(({ lost }) => lost)).toEqual([
+    expect(again.then[0]?.map(({ unusable }) => unusable)).toEqual([
       expect.stringMatching(
         /^the environment variable GREETING is not set[^;]*; [^;]*; .*rules\[0\]\.then\[0\]: there is no connector "pager"/,
       ),
@@ -126,17 +126,17 @@ describe('of a plan that cannot be used as a whole any more', () => {
   const compiled = (env: Record<string, string>, source: Json = planSource) =>
     compilePlan(source, { env, connectors: pagers });
 
-  test('the actions that name the missing variable are lost, and no other', async () => {
+  test('only the actions that name the missing variable are unusable', async () => {
     const plan = await compiled({ EIGHT: 'Eight' });
-    const [lost, sound] = plan.then[0] ?? [];
-    expect(lost).toMatchObject({ rule: 'first', action: 0, sink: 'page', connector: 'pager' });
-    expect(lost?.lost).toMatch(/^the environment variable GREETING is not set/);
-    expect(sound).not.toHaveProperty('lost');
+    const [broken, sound] = plan.then[0] ?? [];
+    expect(broken).toMatchObject({ rule: 'first', action: 0, sink: 'page', connector: 'pager' });
+    expect(broken?.unusable).toMatch(/^the environment variable GREETING is not set/);
+    expect(sound).not.toHaveProperty('unusable');
     expect(sound?.render(dataOf({ plan }, 'first'))).toMatchObject({ fields: { urgency: 'high' } });
     expect(plan.unusable).toBeUndefined();
   });
 
-  test('an entry of the catalog is lost for its test, and the others are known', async () => {
+  test('an entry of the catalog is unusable for its test, and the others are known', async () => {
     const plan = await compiled({ GREETING: 'hello' });
     expect([...(plan.unusable?.tests ?? [])]).toEqual([[8, expect.stringMatching(/EIGHT is not set/)]]);
     expect(plan.unusable?.deciding).toMatch(/EIGHT is not set/);
@@ -155,7 +155,7 @@ rules:
       { ZONE: 'Nowhere' },
       JSON.parse(JSON.stringify(source).replace('"testId"', '"testID"')),
     );
-    expect(plan.then[0]?.map(({ lost }) => lost)).toEqual([
+    expect(plan.then[0]?.map(({ unusable }) => unusable)).toEqual([
       expect.stringMatching(/^hours\.office\.timezone: /),
       undefined,
     ]);

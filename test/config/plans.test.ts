@@ -49,7 +49,7 @@ test('what cannot be compiled is not tried for each delivery, but again when a c
     if (!isSet) throw new Error('the environment variable GREETING is not set');
     return called(source as string);
   });
-  for (let delivery = 0; delivery < 3; delivery += 1) expect(await plans.get('old')).toHaveProperty('lost');
+  for (let delivery = 0; delivery < 3; delivery += 1) expect(await plans.get('old')).toHaveProperty('fault');
   expect(compiled).toHaveLength(1);
   isSet = true;
   plans.adopt(called('next'));
@@ -70,15 +70,15 @@ test('a plan that was being read when another config came into force is not kept
   expect(await plans.get('old')).not.toBe(await before);
 });
 
-test('one that is gone, or cannot be used any more, is lost in plain words', async () => {
+test('one that is gone, or cannot be used any more, gives the fault', async () => {
   const { plans } = plansFrom({ odd: 'odd' }, () => {
     throw new Error('the connector "fax" is unknown');
   });
   expect(await plans.get('gone')).toEqual({
-    lost: 'The config that decided this delivery is not in the store any more.',
+    fault: 'The config that decided this delivery is not in the store any more.',
   });
   expect(await plans.get('odd')).toEqual({
-    lost: 'The config that decided this delivery cannot be used any more: the connector "fax" is unknown',
+    fault: 'The config that decided this delivery cannot be used any more: the connector "fax" is unknown',
   });
 });
 

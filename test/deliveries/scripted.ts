@@ -149,7 +149,7 @@ export async function bench(first: Config, parts: Partial<WorkerParts> = {}): Pr
       clock,
       random: () => 0.5,
       config: () => config,
-      plan: async (id) => plans.get(id) ?? { lost: 'The config is lost.' },
+      plan: async (id) => plans.get(id) ?? { fault: 'The config is lost.' },
       observe: (report) => reports.push(report),
       sinkChanged: (sink, change) => changes.push(`${sink} ${change}`),
       storeFailed: (error) => {
