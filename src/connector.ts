@@ -82,6 +82,8 @@ export interface AttemptRequest<Message> {
   readonly now: number;
   /** The receipt of the first delivered message with the same thread key on this sink. */
   readonly threadOf: Receipt | null;
+  /** Looks up the receipt of the newest delivered message in the same lane. */
+  readonly earlier: () => Promise<Receipt | null>;
   /** What earlier attempts kept for this one: what they achieved in part, or what they wrote over. */
   readonly progress: Json | null;
   /** Aborts at the sink's time-out and at shutdown. If the request may have been sent by then, the outcome is `unknown`. */

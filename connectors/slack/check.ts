@@ -1,6 +1,6 @@
 import { failedCheck, passed } from '../../src/connector.ts';
 import type { LiveCheck } from '../../src/connector.ts';
-import { type Call, type ChannelIds, type Failure, noChannelId } from './client.ts';
+import { type Call, type Failure, isPerson, noChannelId, type Places } from './client.ts';
 import type { SlackMessage } from './message.ts';
 import { outcomeOf } from './outcomes.ts';
 
@@ -18,7 +18,7 @@ interface ConversationInfo {
 /** Checks that the token is valid, has the scopes that the messages need, and reaches each of their channels. */
 export async function checkSlack(
   call: Call,
-  channels: ChannelIds,
+  places: Places,
   messages: readonly SlackMessage[],
   signal: AbortSignal,
 ): Promise<LiveCheck[]> {
@@ -28,24 +28,31 @@ export async function checkSlack(
   const scopes = response_metadata?.scopes ?? [];
   const lines = [passed('token valid', `${user} in ${team}`), ...checkScopes(scopes, messages)];
   for (const channel of new Set(messages.map((message) => message.channel))) {
-    lines.push(await checkChannel(call, channels, channel, scopes, signal));
+    lines.push(await checkPlace(call, places, channel, scopes, signal));
   }
   return lines;
 }
 
 function checkScopes(scopes: readonly string[], messages: readonly SlackMessage[]): LiveCheck[] {
   const custom = messages.some(({ username, icon_emoji, icon_url }) => username ?? icon_emoji ?? icon_url);
-  const reads = scopes.find((scope) => /^(channels|groups):history$/.test(scope));
+  const places = messages.map(({ channel }) => channel);
   return [
     checkScope('may post', scopes, 'chat:write', ''),
     ...(custom ? [checkScope('may post under another name', scopes, 'chat:write.customize', '')] : []),
-    checkScope(
-      'may look for earlier messages',
-      scopes,
-      reads ?? 'channels:history',
-      ' Without it, a message whose answer was lost is sent again or held, as onUnknown says.',
-    ),
+    ...(places.every(isPerson)
+      ? []
+      : [checkHistory('may look for earlier messages', scopes, 'channels:history', 'groups:history')]),
+    ...(places.some(isPerson)
+      ? [checkHistory('may look for earlier direct messages', scopes, 'im:history')]
+      : []),
   ];
+}
+
+/** One of the scopes is enough. */
+function checkHistory(what: string, scopes: readonly string[], ...oneOf: readonly string[]): LiveCheck {
+  const scope = oneOf.find((each) => scopes.includes(each)) ?? oneOf[0]!;
+  const otherwise = ' Without it, a message whose answer was lost is sent again or held, as onUnknown says.';
+  return checkScope(what, scopes, scope, otherwise);
 }
 
 function checkScope(what: string, scopes: readonly string[], scope: string, otherwise: string): LiveCheck {
@@ -58,17 +65,18 @@ function checkScope(what: string, scopes: readonly string[], scope: string, othe
   };
 }
 
-async function checkChannel(
+async function checkPlace(
   call: Call,
-  channels: ChannelIds,
+  places: Places,
   channel: string,
   scopes: readonly string[],
   signal: AbortSignal,
 ): Promise<LiveCheck> {
   const what = `reaches ${channel}`;
-  const resolved = await channels.resolve(channel, signal);
+  const resolved = await places.resolve(channel, signal);
   if (!resolved.ok) return failed(what, resolved.failure, channel);
   const { data } = resolved;
+  if (isPerson(channel)) return passed(what, 'a direct message');
   if (data.id === null) {
     return { ok: false, what, detail: noChannelId(channel, data.searchedAll), advice: channelAdvice };
   }

@@ -73,7 +73,7 @@ export function webApi({ WebClient }: Library, token: Secret, apiUrl: string): C
 function failureOf(error: unknown, watched: WatchedFetch): Failure {
   const { answered } = watched;
   if (answered !== null && answered.status !== 200) return httpFailure(answered);
-  const data = refusal(error);
+  const data = platformError(error);
   if (data !== null) {
     const code = data.error;
     return isCode(code) ? { kind: 'refused', error: code, data } : { kind: 'foreign' };
@@ -81,7 +81,7 @@ function failureOf(error: unknown, watched: WatchedFetch): Failure {
   return watched.failureOf(error);
 }
 
-function refusal(error: unknown): (RefusalData & { readonly error?: unknown }) | null {
+function platformError(error: unknown): (RefusalData & { readonly error?: unknown }) | null {
   const { code, data } = error as { code?: unknown; data?: RefusalData };
   return code === 'slack_webapi_platform_error' ? (data ?? {}) : null;
 }
@@ -108,29 +108,97 @@ export type Resolved =
   | { readonly id: null; readonly searchedAll: boolean; readonly scopes: readonly string[] };
 
 /**
- * The ids of channels. `chat.postMessage` takes a name; every method that reads needs an id. The answer to a post has
- * it. Lists of channels are slow and tightly limited, so they are read only before the first post: the bot's own
- * first, which are few; all public ones only where the app may post without being in them.
+ * Finds the channels and people that an action names. `chat.postMessage` takes a channel's name and a person's id; every
+ * method that reads needs the id of a channel. The answer to a post has it. Otherwise an earlier receipt names it, and
+ * lists of channels come last, since they are slow and tightly limited: the bot's own first, which are few; all public
+ * ones only where the app may post without being in them.
  */
-export class ChannelIds {
+export class Places {
   readonly #call: Call;
-  readonly #known = new Map<string, string>();
+  readonly #teamId: string | undefined;
+  readonly #channels = new Map<string, string>();
+  readonly #people = new Map<string, string>();
 
-  constructor(call: Call) {
+  constructor(call: Call, teamId?: string) {
     this.#call = call;
+    this.#teamId = teamId;
   }
 
+  /** `channel` as an action names it, `id` as a post's answer did. */
   learn(channel: string, id: string): void {
-    this.#known.set(channelName(channel), id);
+    this.#channels.set(channelName(channel), id);
   }
 
-  async resolve(channel: string, signal: AbortSignal): Promise<Answer<Resolved>> {
-    const known = this.#known.get(channelName(channel)) ?? (isId(channel) ? channel : undefined);
+  /** What `chat.postMessage` takes for this channel. */
+  async address(channel: string, signal: AbortSignal): Promise<Answer<string>> {
+    if (isEmail(channel)) return this.#personWith(channel, signal);
+    // A token of an organization takes ids only.
+    if (this.#teamId === undefined || isId(channel)) return { ok: true, data: channel };
+    const resolved = await this.resolve(channel, signal);
+    if (!resolved.ok) return resolved;
+    return resolved.data.id === null ? refusal('channel_not_found') : { ok: true, data: resolved.data.id };
+  }
+
+  /** `earlier`: the channel's id by the newest receipt of a message there, if there is one. */
+  async resolve(
+    channel: string,
+    signal: AbortSignal,
+    earlier: () => Promise<string | null> = async () => null,
+  ): Promise<Answer<Resolved>> {
+    const known = this.#channels.get(channelName(channel)) ?? (isChannelId(channel) ? channel : undefined);
     if (known !== undefined) return { ok: true, data: { id: known } };
+    const hint = await earlier();
+    if (isEmail(channel) || isPersonId(channel)) return this.#directMessages(channel, hint, signal);
+    const confirmed = hint === null ? null : await this.#confirm(hint, channel, signal);
+    if (confirmed !== null) return confirmed;
     const joined = await this.#joined(channel, signal);
     if (!joined.ok || joined.data.id !== null) return joined;
     if (!joined.data.scopes.includes('chat:write.public')) return joined;
     return this.#search('conversations.list', 'public_channel', channel, signal);
+  }
+
+  async #personWith(email: string, signal: AbortSignal): Promise<Answer<string>> {
+    const known = this.#people.get(email);
+    if (known !== undefined) return { ok: true, data: known };
+    const answer = await this.#call<{ user?: { id?: string } }>('users.lookupByEmail', { email }, signal);
+    if (!answer.ok) return answer;
+    const id = answer.data.user?.id;
+    if (id === undefined) return { ok: false, failure: { kind: 'foreign' } };
+    this.#people.set(email, id);
+    return { ok: true, data: id };
+  }
+
+  /** The conversation of the app with one person. It has no name that could change, so an earlier one is still right. */
+  async #directMessages(
+    person: string,
+    earlier: string | null,
+    signal: AbortSignal,
+  ): Promise<Answer<Resolved>> {
+    if (earlier?.startsWith('D')) return { ok: true, data: { id: earlier } };
+    const user = isEmail(person)
+      ? await this.#personWith(person, signal)
+      : ({ ok: true, data: person } as const);
+    if (!user.ok) return user;
+    const args = { users: user.data };
+    const answer = await this.#call<{ channel?: { id?: string } }>('conversations.open', args, signal);
+    if (!answer.ok) return answer;
+    const id = answer.data.channel?.id;
+    if (id === undefined) return { ok: false, failure: { kind: 'foreign' } };
+    this.learn(person, id);
+    return { ok: true, data: { id } };
+  }
+
+  /** Null where the channel with this id is not called so any more, or Slack does not tell. */
+  async #confirm(id: string, channel: string, signal: AbortSignal): Promise<Answer<Resolved> | null> {
+    const answer = await this.#call<{ channel?: { name?: string } }>(
+      'conversations.info',
+      { channel: id },
+      signal,
+    );
+    if (!answer.ok) return answer.failure.kind === 'refused' ? null : answer;
+    if (answer.data.channel?.name !== channelName(channel)) return null;
+    this.learn(channel, id);
+    return { ok: true, data: { id } };
   }
 
   async #joined(channel: string, signal: AbortSignal): Promise<Answer<Resolved>> {
@@ -145,15 +213,16 @@ export class ChannelIds {
     channel: string,
     signal: AbortSignal,
   ): Promise<Answer<Resolved>> {
+    const team = this.#teamId === undefined ? {} : { team_id: this.#teamId };
     let cursor = '';
     let scopes: readonly string[] = [];
     for (let page = 0; page < maxPages; page += 1) {
-      const args = { types, exclude_archived: true, limit: pageSize, ...(cursor && { cursor }) };
+      const args = { types, exclude_archived: true, limit: pageSize, ...team, ...(cursor && { cursor }) };
       const answer = await this.#call<ChannelPage>(method, args, signal);
       if (!answer.ok) return answer;
       const { channels = [], response_metadata = {} } = answer.data;
       for (const { id, name } of channels) this.learn(name, id);
-      const id = this.#known.get(channelName(channel));
+      const id = this.#channels.get(channelName(channel));
       if (id !== undefined) return { ok: true, data: { id } };
       scopes = response_metadata.scopes ?? scopes;
       cursor = response_metadata.next_cursor ?? '';
@@ -174,7 +243,17 @@ function lacksScope(answer: Answer<unknown>): boolean {
   return !answer.ok && answer.failure.kind === 'refused' && answer.failure.error === 'missing_scope';
 }
 
+/** As if Slack had refused the call. */
+const refusal = (error: string): Answer<never> => ({
+  ok: false,
+  failure: { kind: 'refused', error, data: {} },
+});
+
 /** Ids are in upper case, names never are. */
-function isId(channel: string): boolean {
-  return /^[CDGUW][A-Z0-9]{7,}$/.test(channel);
-}
+const isChannelId = (channel: string): boolean => /^[CDG][A-Z0-9]{7,}$/.test(channel);
+const isPersonId = (channel: string): boolean => /^[UW][A-Z0-9]{7,}$/.test(channel);
+const isId = (channel: string): boolean => isChannelId(channel) || isPersonId(channel);
+const isEmail = (channel: string): boolean => /^[^\s@<>#]{1,64}@[^\s@<>]{1,255}$/.test(channel);
+
+/** A person, by id or by email address: the message goes to them directly. */
+export const isPerson = (channel: string): boolean => isPersonId(channel) || isEmail(channel);

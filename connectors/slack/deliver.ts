@@ -1,7 +1,7 @@
-import { delivered } from '../../src/connector.ts';
+import { delivered, retry, withoutEffect } from '../../src/connector.ts';
 import type { AttemptRequest } from '../../src/connector.ts';
 import type { Outcome, Receipt } from '../../src/model.ts';
-import type { Call, ChannelIds } from './client.ts';
+import type { Call, Failure, Places } from './client.ts';
 import type { SlackMessage } from './message.ts';
 import { outcomeOf } from './outcomes.ts';
 
@@ -15,17 +15,27 @@ export interface Post {
 /** Posts with one call of `chat.postMessage`. */
 export async function postMessage(
   call: Call,
-  channels: ChannelIds,
+  places: Places,
   { message, threadOf, signal }: AttemptRequest<SlackMessage>,
 ): Promise<Outcome> {
-  const { threadBy: _, ...args } = message;
+  const { threadBy: _, ...rest } = message;
+  const address = await places.address(rest.channel, signal);
+  if (!address.ok) return noAddress(address.failure, rest.channel);
   const thread = threadOf && { thread_ts: rootOf(postOf(threadOf)) };
-  const answer = await call<Partial<Post>>('chat.postMessage', { ...args, ...thread }, signal);
-  if (!answer.ok) return outcomeOf(answer.failure, args.channel);
+  const args = { ...rest, channel: address.data, ...thread };
+  const answer = await call<Partial<Post>>('chat.postMessage', args, signal);
+  if (!answer.ok) return outcomeOf(answer.failure, rest.channel);
   const { channel, ts } = answer.data;
-  if (channel === undefined || ts === undefined) return outcomeOf({ kind: 'foreign' }, args.channel);
-  channels.learn(args.channel, channel);
+  if (channel === undefined || ts === undefined) return outcomeOf({ kind: 'foreign' }, rest.channel);
+  places.learn(rest.channel, channel);
   return delivered(receiptOf({ channel, ts, ...thread }));
+}
+
+/** Nothing was sent. A scope that is missing to look somebody up concerns no message to a channel. */
+function noAddress(failure: Failure, channel: string): Outcome {
+  const outcome = withoutEffect(outcomeOf(failure, channel));
+  const isMissingScope = failure.kind === 'refused' && failure.error === 'missing_scope';
+  return isMissingScope ? retry(outcome.reason, outcome.detail) : outcome;
 }
 
 /** What proves a post. */

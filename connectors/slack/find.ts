@@ -1,5 +1,5 @@
 import type { AttemptRequest, Finding } from '../../src/connector.ts';
-import { type Call, type ChannelIds, type Failure, noChannelId } from './client.ts';
+import { type Answer, type Call, type Failure, noChannelId, type Places } from './client.ts';
 import { eventType } from './message.ts';
 import type { SlackMessage } from './message.ts';
 import { findFailure, refusals } from './outcomes.ts';
@@ -8,6 +8,8 @@ import { type Post, postOf, receiptOf, rootOf } from './deliver.ts';
 /** Slack's clock and ours may differ by this much. Looking back too far costs a page or two. */
 const clockSkewMs = 15 * 60_000;
 const pageSize = 200;
+/** What an app gets that is distributed outside of Slack's Marketplace, and that once a minute. */
+const limitedPageSize = 15;
 /** More messages than these since the first attempt are not searched. */
 const maxPages = 20;
 
@@ -23,13 +25,16 @@ interface PostedMessage extends Omit<Post, 'channel'> {
 /** Looks for the delivery's message by its metadata, among what was posted since shortly before the first attempt. */
 export async function findMessage(
   call: Call,
-  channels: ChannelIds,
+  places: Places,
   request: AttemptRequest<SlackMessage>,
 ): Promise<Finding> {
   const { message, threadOf, signal } = request;
   const channel = threadOf
     ? ({ ok: true, data: { id: postOf(threadOf).channel } } as const)
-    : await channels.resolve(message.channel, signal);
+    : await places.resolve(message.channel, signal, async () => {
+        const receipt: Partial<Post> | null = await request.earlier();
+        return receipt?.channel ?? null;
+      });
   if (!channel.ok) return cannotAsk(channel.failure, message.channel);
   if (channel.data.id === null) return impossible(noChannelId(message.channel, channel.data.searchedAll));
   for (const place of placesOf(request, channel.data.id)) {
@@ -60,13 +65,17 @@ async function searchPlace(
   // ahead of its own it would leave out the message. So the newest page is always searched.
   const oldest = (Math.min(firstAttemptAt, now) - clockSkewMs) / 1000;
   let cursor = '';
+  let length = pageSize;
   for (let page = 0; page < maxPages; page += 1) {
     const paging = { limit: pageSize, include_all_metadata: true, ...(cursor && { cursor }) };
     const answer = await call<HistoryPage>(method, { ...args, ...paging }, signal);
-    if (!answer.ok) return cannotAsk(answer.failure, message.channel);
+    // Asked again later, it would get no further.
+    if (isRateLimit(answer) && length <= limitedPageSize) return impossible(limitedApp);
+    if (!answer.ok) return cannotSearch(method, answer.failure, message.channel);
     if (!answer.data.messages) return cannotAsk({ kind: 'foreign' }, message.channel);
     const posted = answer.data.messages.find((candidate) => hasDeliveryId(candidate, deliveryId));
     if (posted) return { found: receiptOf({ ...posted, channel: args.channel }) };
+    length = answer.data.messages.length;
     cursor = answer.data.response_metadata?.next_cursor ?? '';
     // History comes newest first; replies come in the order of the thread, so they are searched to the end.
     const isPast = method === 'conversations.history' && Number(answer.data.messages.at(-1)?.ts) < oldest;
@@ -77,6 +86,18 @@ async function searchPlace(
 
 function hasDeliveryId({ metadata }: PostedMessage, deliveryId: string): boolean {
   return metadata?.event_type === eventType && metadata.event_payload?.delivery_id === deliveryId;
+}
+
+const limitedApp = `Slack shows this app ${limitedPageSize} messages a minute, which is too few to look through: it is not an internal app.`;
+
+const isRateLimit = (answer: Answer<unknown>): boolean =>
+  !answer.ok && answer.failure.kind === 'http' && answer.failure.status === 429;
+
+/** Some tokens may not read threads. That concerns this thread only, whatever the code means for a post. */
+function cannotSearch(method: Place['method'], failure: Failure, channel: string): Finding {
+  if (method === 'conversations.history' || failure.kind !== 'refused') return cannotAsk(failure, channel);
+  if (refusals.get(failure.error)?.means === 'again') return cannotAsk(failure, channel);
+  return impossible(`Slack cannot be asked about the thread in ${channel} (${failure.error}).`);
 }
 
 /** After a refusal that waiting does not change, asking is impossible; after other failures it is asked again. */

@@ -9,7 +9,7 @@ import {
 } from '../../src/connector.ts';
 import type { Sink } from '../../src/connector.ts';
 import { checkSlack } from './check.ts';
-import { ChannelIds, webApi } from './client.ts';
+import { Places, webApi } from './client.ts';
 import { postMessage } from './deliver.ts';
 import { escapeValue, inBlocks, joinText } from './escape.ts';
 import { findMessage } from './find.ts';
@@ -22,6 +22,11 @@ const options = z.object({
     .url({ protocol: /^https?$/ })
     .default('https://slack.com/api/')
     .describe('The whole base of the Web API; for a proxy or a test.'),
+  teamId: z
+    .string()
+    .regex(/^[TE][A-Z0-9]{2,}$/, { error: "expected a workspace's id, such as T0123ABCD" })
+    .optional()
+    .describe('The workspace (T…) in which channels are looked up by name; for a token of an organization.'),
 });
 
 const block = z.record(z.string(), z.json()).refine((value) => typeof value['type'] === 'string', {
@@ -30,7 +35,12 @@ const block = z.record(z.string(), z.json()).refine((value) => typeof value['typ
 
 const action = z
   .object({
-    channel: z.string().min(1).describe('The name of a channel (#hiring) or its id.'),
+    channel: z
+      .string()
+      .min(1)
+      .describe(
+        "The name of a channel (#hiring) or its id. A person's id or email address sends a direct message.",
+      ),
     text: z.string().optional().describe('What to say, in mrkdwn; with blocks, the text of notifications.'),
     blocks: z.array(block).min(1).optional().describe('The message as Block Kit blocks.'),
     threadBy: z
@@ -77,13 +87,13 @@ export const slack = defineConnector({
   placeKeys: ['channel', 'threadBy'],
   thread: threadOf,
   compose: (fields, context) => compose(fields, context),
-  connect: async ({ token, apiUrl }): Promise<Sink<SlackMessage>> => {
+  connect: async ({ token, apiUrl, teamId }): Promise<Sink<SlackMessage>> => {
     const call = webApi(await import('@slack/web-api'), token, apiUrl);
-    const channels = new ChannelIds(call);
+    const places = new Places(call, teamId);
     return {
-      deliver: (request) => postMessage(call, channels, request),
-      find: (request) => findMessage(call, channels, request),
-      check: (messages, signal) => checkSlack(call, channels, messages, signal),
+      deliver: (request) => postMessage(call, places, request),
+      find: (request) => findMessage(call, places, request),
+      check: (messages, signal) => checkSlack(call, places, messages, signal),
       close: async () => {},
     };
   },

@@ -43,12 +43,13 @@ const maxUsernameLength = 80;
 
 /** Pure: what will be posted. A text or a block that is too long is shortened with a notice in its place. */
 export function compose(fields: SlackFields, context: DeliveryContext): Composed<SlackMessage> {
-  const { channel, text, threadBy, username, icon, blocks } = cleaned(fields);
+  const { channel, text, threadBy, username, icon, blocks: written } = cleaned(fields);
   if (channel === '') {
     return { rejected: rejected('invalid', 'The channel of this message is empty.', channelAdvice) };
   }
-  const fitted = blocks && fitBlocks(blocks);
-  const shown = text.trim() === '' ? fitted && fallback(fitted.blocks, context) : text;
+  const filled = written && (withoutEmpty(written) as readonly Block[] | undefined);
+  const blocks = filled && fitBlocks(filled);
+  const shown = text.trim() === '' ? blocks && fallback(blocks, context) : text;
   if (shown === undefined) {
     return { rejected: rejected('invalid', 'The text of this message is empty.', textAdvice) };
   }
@@ -56,16 +57,24 @@ export function compose(fields: SlackFields, context: DeliveryContext): Composed
   const message: SlackMessage = {
     channel,
     text: short,
-    ...(fitted && { blocks: fitted.blocks }),
+    ...(blocks && { blocks }),
     ...(username && { username: shorten(username, maxUsernameLength) }),
     ...iconArguments(icon),
     ...(fields.unfurl !== undefined && { unfurl_links: fields.unfurl, unfurl_media: fields.unfurl }),
     metadata: { event_type: eventType, event_payload: { delivery_id: context.deliveryId } },
     ...(threadBy && { threadBy }),
   };
-  const shortened = short !== shown || fitted?.shortened === true;
-  return shortened ? { message, note: 'The message was too long for Slack and was shortened.' } : { message };
+  const notes = [
+    ...(short !== shown || (filled && blocks && isShorter(blocks, filled)) ? [shortenedNote] : []),
+    ...(filled !== written && textsOf(filled ?? []).length < textsOf(written ?? []).length
+      ? [emptyNote]
+      : []),
+  ];
+  return notes.length === 0 ? { message } : { message, note: notes.join(' ') };
 }
+
+const shortenedNote = 'The message was too long for Slack and was shortened.';
+const emptyNote = 'Blocks without a text were left out.';
 
 const channelAdvice =
   'Give the action a channel for this case too (in a template: {{ test.channel | default: "#hiring" }}), then replay.';
@@ -134,22 +143,64 @@ const limits: readonly { readonly type?: string; readonly key?: string; readonly
 ];
 const defaultMaxLength = 3000;
 
+/** Of all texts in blocks together. Slack does not document its limit (`msg_blocks_too_long`). */
+const maxTotalLength = 12_000;
+
 /** Blocks that Slack takes: texts within their limits, and no more blocks than fit into a message. */
-function fitBlocks(blocks: readonly Block[]) {
-  let shortened = false;
-  const kept =
-    blocks.length > maxBlocks ? [...blocks.slice(0, maxBlocks - 1), omittedBlocks(blocks)] : blocks;
-  const fitted = mapTexts(kept, (text, maxLength) => {
-    const short = shorten(text, maxLength);
-    shortened ||= short !== text;
-    return short;
-  });
-  return { blocks: fitted as readonly Block[], shortened: shortened || kept !== blocks };
+function fitBlocks(blocks: readonly Block[]): readonly Block[] {
+  const short = blocks.map(shortenTexts);
+  let total = 0;
+  const tooMuch = short.findIndex((block) => (total += lengthOf(block)) > maxTotalLength);
+  const fit = Math.min(tooMuch === -1 ? short.length : tooMuch, maxBlocks);
+  if (fit === short.length) return short;
+  const kept = Math.max(1, Math.min(fit, maxBlocks - 1));
+  const text = `… (shortened: ${short.length - kept} more blocks)`;
+  return [...short.slice(0, kept), { type: 'context', elements: [{ type: 'plain_text', text }] }];
 }
 
-function omittedBlocks(blocks: readonly Block[]): Block {
-  const text = `… (shortened: ${blocks.length - maxBlocks + 1} more blocks)`;
-  return { type: 'context', elements: [{ type: 'plain_text', text }] };
+/** Where one block alone is too long, each of its texts gets an equal share. */
+function shortenTexts(block: Block): Block {
+  const short = mapTexts(block, shorten) as Block;
+  if (lengthOf(short) <= maxTotalLength) return short;
+  const share = Math.max(1, Math.floor(maxTotalLength / textsOf(short).length));
+  return mapTexts(short, (text) => shorten(text, share)) as Block;
+}
+
+const isShorter = (fitted: readonly Block[], blocks: readonly Block[]): boolean =>
+  fitted.length < blocks.length || lengthOf(fitted) < lengthOf(blocks);
+
+function textsOf(tree: Json): string[] {
+  const texts: string[] = [];
+  mapTexts(tree, (text) => {
+    texts.push(text);
+    return text;
+  });
+  return texts;
+}
+
+const lengthOf = (tree: Json): number => textsOf(tree).reduce((total, text) => total + text.length, 0);
+
+/** A table keeps its cells, or the columns would shift. */
+const keptWhole = 'rows';
+const textTypes = new Set<Json | undefined>(['plain_text', 'mrkdwn', 'text', 'markdown']);
+/** Keys without which what they belong to is nothing. */
+const neededKeys = ['text', 'elements', 'options'];
+
+/** Without the empty texts, for which Slack would refuse the whole message, and without what has no other text. */
+function withoutEmpty(tree: Json): Json | undefined {
+  if (Array.isArray(tree)) {
+    const kept = (tree as readonly Json[]).map(withoutEmpty).filter((item) => item !== undefined);
+    return kept.length === 0 && tree.length > 0 ? undefined : kept;
+  }
+  if (typeof tree !== 'object' || tree === null) return tree;
+  const { type, text } = tree as Block;
+  if (textTypes.has(type) && typeof text === 'string' && text.trim() === '') return undefined;
+  const entries = Object.entries(tree).map(
+    ([key, value]) => [key, key === keptWhole ? value : withoutEmpty(value)] as const,
+  );
+  const kept = Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as Block;
+  const lost = neededKeys.some((key) => key in tree && !(key in kept));
+  return lost && !('fields' in kept) ? undefined : kept;
 }
 
 /** The words of blocks as one line of mrkdwn, for notifications and screen readers. */

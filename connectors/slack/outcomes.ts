@@ -53,8 +53,8 @@ function extraDetails({ needed, provided, response_metadata }: RefusalData): str
 
 /**
  * What an error code of Slack's means for a delivery. `again`: the same message may go later. `sink`: the fault is
- * the token's or the workspace's, so deliveries wait until it is fixed. `never`: the fault is this message's.
- * `perhaps`: Slack says that part of the call may have been carried out.
+ * the token's, the app's or the workspace's, so deliveries wait until it is fixed. `never`: the fault is this message's
+ * or its channel's. `perhaps`: Slack says that part of the call may have been carried out.
  */
 export interface Refusal {
   readonly means: 'again' | 'sink' | 'never' | 'perhaps';
@@ -64,10 +64,13 @@ export interface Refusal {
   readonly advice: string;
 }
 
+const appAdvice =
+  "Look at the app's settings at api.slack.com/apps, or ask an administrator of the workspace. Messages wait until then.";
 const newToken = "Put the app's current bot token (xoxb-…) into the sink's token.";
 const later = 'Nothing to do: it will be tried again.';
 const admin = 'Ask an administrator of the workspace to allow it, or choose another channel, then replay.';
 const bot = (what: string): Refusal => ({ means: 'sink', reason: 'auth', what, advice: newToken });
+const app = (what: string): Refusal => ({ means: 'sink', reason: 'auth', what, advice: appAdvice });
 const wait = (what: string): Refusal => ({ means: 'sink', reason: 'server', what, advice: later });
 const limited = (what: string): Refusal => ({ means: 'again', reason: 'rate_limited', what, advice: later });
 const forbidden = (what: string): Refusal => ({ means: 'never', reason: 'auth', what, advice: admin });
@@ -88,7 +91,17 @@ const threadGone: Refusal = {
   advice: 'Change or remove threadBy, then replay.',
 };
 
-/** By error code, as the reference of chat.postMessage lists them. */
+const nobody: Refusal = {
+  means: 'never',
+  reason: 'not_found',
+  what: 'nobody that the app can write to is {channel}',
+  advice: "Check the address or the person's id, then replay.",
+};
+
+/**
+ * By error code, as the references of chat.postMessage, users.lookupByEmail and conversations.open list them, and those
+ * that are common to all methods.
+ */
 const byCode: { readonly [error: string]: Refusal } = {
   channel_not_found: {
     means: 'never',
@@ -121,11 +134,35 @@ const byCode: { readonly [error: string]: Refusal } = {
     what: 'the app lacks a scope',
     advice: 'Add the scope under OAuth & Permissions in the settings of the app, and install the app again.',
   },
-  team_access_not_granted: bot('the token has no access to this workspace'),
-  access_denied: bot('the app has no access'),
-  no_permission: bot('the app has no permission to post'),
-  accesslimited: bot('the workspace takes no calls from this network'),
-  ekm_access_denied: bot('administrators have suspended posting'),
+  team_access_not_granted: app('the app has no access to this workspace'),
+  access_denied: app('the app has no access'),
+  accesslimited: app('the workspace takes no calls from this network'),
+  app_access_restricted: app('the workspace restricts the app'),
+  two_factor_setup_required: app('two-factor authentication has to be set up first'),
+  enterprise_is_restricted: app('the organization does not allow this call'),
+  is_bot: app('a legacy bot may not call this'),
+  method_deprecated: app('this method is gone; a newer version of the connector is needed'),
+  deprecated_endpoint: app('this method is gone; a newer version of the connector is needed'),
+  unknown_method: app('there is no such method here; apiUrl may be wrong'),
+  team_not_found: {
+    means: 'never',
+    reason: 'invalid',
+    what: 'the token is one of an organization, with which {channel} has to be an id',
+    advice:
+      "Put the channel's id into the config, or the workspace's id into the sink's teamId, then replay.",
+  },
+
+  no_permission: forbidden('the app may not post in {channel}; is it a member?'),
+  ekm_access_denied: forbidden('administrators have suspended posting in {channel}'),
+  channel_is_limited_access: forbidden('the app has no access to {channel}'),
+  users_not_found: nobody,
+  user_not_found: nobody,
+  user_disabled: { ...nobody, what: '{channel} is deactivated' },
+  user_not_visible: { ...nobody, what: 'the app may not see {channel}' },
+  method_not_supported_for_channel_type: malformed(
+    'this cannot be done in {channel}',
+    'Choose another channel, then replay.',
+  ),
 
   ratelimited: limited('too many calls'),
   rate_limited: limited('too many messages'),
@@ -156,6 +193,7 @@ const byCode: { readonly [error: string]: Refusal } = {
   msg_too_long: malformed('the message is too long', tooLong),
   msg_blocks_too_long: malformed('the blocks are too long', tooLong),
   too_many_attachments: malformed('the message has too many parts', tooLong),
+  metadata_too_large: malformed('the metadata is too large', tooLong),
   invalid_blocks: malformed('it does not take these blocks', blocksAdvice),
   invalid_blocks_format: malformed('it does not take these blocks', blocksAdvice),
 };

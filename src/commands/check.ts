@@ -9,7 +9,7 @@ import { formatProblem, inOrder } from '../config/problems.ts';
 import { runScenarios } from '../config/scenarios.ts';
 import type { LiveCheck } from '../connector.ts';
 import { prepare } from '../deliveries/prepare.ts';
-import { type Event, type Json, type RaisedNotice, type Status, statuses } from '../model.ts';
+import { type Event, type Json, type Outcome, type RaisedNotice, type Status, statuses } from '../model.ts';
 import type { Action, Plan } from '../rules/plan.ts';
 import { count, printable } from '../support/text.ts';
 import { exit, type Io, paint } from './output.ts';
@@ -112,7 +112,7 @@ export function sampleMessages(config: Config, sinkName: string, now: number): J
   return [...messages.values()];
 }
 
-/** A warning where a message cannot be made for an event that its rule takes: at the action, with the tests. */
+/** A warning where a message cannot be made as written for an event that its rule takes: at the action, with the tests. */
 export function sampleFailures(config: CheckedConfig, now: number): Problem[] {
   const failures = Map.groupBy(failuresOf(config, now), ({ action }) => action);
   return [...config.places].flatMap(([action, place]) => {
@@ -141,11 +141,14 @@ function failuresOf({ plan, sinks }: Config, now: number): Failure[] {
     const sink = sinks.get(action.sink);
     const about = { events: [event], notice: null };
     const prepared = sink && prepare(action, about, 'dlv_sample', plan, sink, now);
-    if (prepared && 'detail' in prepared)
-      failures.push({ action, testId: event.testId, why: prepared.detail });
+    const why = prepared && ('message' in prepared ? prepared.note : whyNot(prepared));
+    if (why !== undefined) failures.push({ action, testId: event.testId, why });
   }
   return failures;
 }
+
+const whyNot = (outcome: Outcome): string | undefined =>
+  outcome.outcome === 'delivered' ? undefined : outcome.detail;
 
 /** Every action with each sample event that comes to it: of every test and status, with and without a numerical id. */
 function* due(plan: Plan, now: number) {

@@ -109,6 +109,7 @@ async function requestFor(
     firstAttemptAt: delivery.firstAttemptAt ?? now,
     now,
     threadOf: thread === null ? null : await store.threadOf(delivery.sink, thread),
+    earlier: () => store.newestReceipt(delivery.lane),
     progress: delivery.progress,
   };
 }

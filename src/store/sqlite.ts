@@ -6,7 +6,17 @@ import type { RecentCorrelations } from './recent-correlations.ts';
 import { configSource, latestConfig, saveConfig, writeProbe } from './sql/housekeeping.ts';
 import { accept, keepRejected, loadCorrelations } from './sqlite/accept.ts';
 import { discard, replay } from './sqlite/by-hand.ts';
-import { defer, endPause, keepPause, lanes, pauses, record, rescue, threadOf } from './sqlite/carry-out.ts';
+import {
+  defer,
+  endPause,
+  keepPause,
+  lanes,
+  newestReceipt,
+  pauses,
+  record,
+  rescue,
+  threadOf,
+} from './sqlite/carry-out.ts';
 import { claim } from './sqlite/claim.ts';
 import { Connection } from './sqlite/connection.ts';
 import type { Database } from './sqlite/database.ts';
@@ -94,6 +104,7 @@ function sqliteStore(connection: Connection, serve: boolean, limits: GroupCommit
     endPause: (sink) => commit.write((tx) => endPause(tx, sink)),
     pauses: () => reading(pauses),
     threadOf: (sink, thread) => reading((db) => threadOf(db, sink, thread)),
+    newestReceipt: (lane) => reading((db) => newestReceipt(db, lane)),
 
     replay: (items, now) => commit.write((tx) => replay(tx, items, now)),
     discard: (deliveryIds, now) => commit.write((tx) => discard(tx, deliveryIds, now)),

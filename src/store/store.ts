@@ -65,6 +65,8 @@ export interface Store {
   pauses(): Promise<SinkPause[]>;
   /** The receipt of the earliest delivered message with this thread key on this sink. */
   threadOf(sink: string, thread: string): Promise<Receipt | null>;
+  /** The receipt of the newest delivered message in this lane, if it is among the store's newest deliveries. */
+  newestReceipt(lane: string): Promise<Receipt | null>;
 
   /**
    * Sends again what is dead or held: pending and due at `now` as newly planned, giving up counted from then. Keeps the

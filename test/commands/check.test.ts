@@ -132,6 +132,27 @@ describe('check warns of a message that cannot be made', () => {
     ]);
   });
 
+  test('as it is written: where a block has no text for a test', async () => {
+    const { folder, write } = await workplace();
+    const text = `${base(folder)}
+sinks: { slack: { connector: slack, token: xoxb-1 } }
+catalog: { 111: { name: Backend }, 222: {} }
+rules:
+  - name: a
+    when: {}
+    then:
+      - sink: slack
+        channel: '#hiring'
+        text: done
+        blocks: [{ type: header, text: { type: plain_text, text: '{{ test.name }}' } }]
+`;
+    const { code, out } = await run(['check', '--config', await write('config.yaml', text)]);
+    expect(code).toBe(0);
+    expect(out).toContain(
+      'warning: for test 222, a test that is not in the catalog: Blocks without a text were left out.',
+    );
+  });
+
   test('a few times for an action, each with a few tests', async () => {
     const owners = ['a', 'a', 'a', 'a', 'a', 'b', 'c', 'd', 'e'].map(
       (owner, at) => `${at + 1}: { owner: ${owner} }`,

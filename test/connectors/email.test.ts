@@ -55,6 +55,7 @@ const request = (given: MailFields, progress: Json | null = null): AttemptReques
   firstAttemptAt: 0,
   now: Date.UTC(2026, 2, 1, 9, 30),
   threadOf: null,
+  earlier: async () => null,
   progress,
   signal: new AbortController().signal,
 });

@@ -52,6 +52,7 @@ export function requestFor(
     firstAttemptAt: 0,
     now: 1_000_000,
     threadOf: null,
+    earlier: async () => null,
     progress: null,
     signal: new AbortController().signal,
     ...over,

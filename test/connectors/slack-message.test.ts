@@ -102,6 +102,78 @@ describe('a composed message', () => {
   });
 });
 
+describe('blocks with an empty text', () => {
+  const mrkdwn = (text: string) => ({ type: 'mrkdwn', text });
+  const emptyNote = { note: 'Blocks without a text were left out.' };
+
+  test.for([
+    [{ type: 'section', text: mrkdwn(' ') }, null],
+    [{ type: 'header', text: { type: 'plain_text', text: '' } }, null],
+    [{ type: 'markdown', text: '' }, null],
+    [{ type: 'context', elements: [mrkdwn('')] }, null],
+    [
+      { type: 'context', elements: [mrkdwn(''), mrkdwn('a')] },
+      { type: 'context', elements: [mrkdwn('a')] },
+    ],
+    [
+      { type: 'section', text: mrkdwn(''), fields: [mrkdwn('a'), mrkdwn('')] },
+      { type: 'section', fields: [mrkdwn('a')] },
+    ],
+    [
+      { type: 'section', text: mrkdwn('a'), fields: [mrkdwn('')] },
+      { type: 'section', text: mrkdwn('a') },
+    ],
+    [
+      {
+        type: 'rich_text',
+        elements: [{ type: 'rich_text_section', elements: [{ type: 'text', text: '' }] }],
+      },
+      null,
+    ],
+  ] as const)('are left out, as Slack would refuse the message: %j', ([block, left]) => {
+    const composed = compose({ channel: '#a', text: 'Hello', blocks: [block, { type: 'divider' }] as never });
+    const blocks = [...(left === null ? [] : [left]), { type: 'divider' }];
+    expect(composed).toMatchObject({ message: { blocks }, ...emptyNote });
+  });
+
+  test('are no message at all where there is nothing else', () => {
+    const blocks = [{ type: 'section', text: mrkdwn('') }];
+    expect(compose({ channel: '#a', blocks })).toMatchObject({ rejected: { reason: 'invalid' } });
+    const composed = compose({ channel: '#a', text: 'Hello', blocks });
+    expect(composed).toMatchObject({ message: { text: 'Hello' }, ...emptyNote });
+    expect(composed).not.toHaveProperty('message.blocks');
+  });
+
+  test('stay in a table, whose columns would shift', () => {
+    const rows = [[{ type: 'raw_text', text: '' }]];
+    expect(compose({ channel: '#a', text: 'b', blocks: [{ type: 'table', rows }] })).toEqual({
+      message: expect.objectContaining({ blocks: [{ type: 'table', rows }] }),
+    });
+  });
+});
+
+describe('the texts of all blocks together', () => {
+  const section = (length: number) => ({
+    type: 'section',
+    text: { type: 'mrkdwn', text: 'x'.repeat(length) },
+  });
+
+  test('fit into a message, or the last blocks are left out', () => {
+    const blocks = [section(2900), section(2900), section(2900), section(2900), section(2900)];
+    const composed = compose({ channel: '#a', blocks });
+    const omitted = { type: 'context', elements: [{ text: '… (shortened: 1 more blocks)' }] };
+    expect(composed).toMatchObject({ message: { blocks: [...blocks.slice(0, 4), omitted] } });
+    expect(composed).toMatchObject({ note: expect.stringContaining('shortened') });
+  });
+
+  test('fit where one block alone has too many', () => {
+    const fields = Array.from({ length: 10 }, () => ({ type: 'mrkdwn', text: 'x'.repeat(2000) }));
+    const { blocks = [] } = message({ channel: '#a', blocks: [{ type: 'section', fields }] });
+    const [block] = blocks as unknown as { fields: { text: string }[] }[];
+    expect(block?.fields.map(({ text }) => text.length)).toEqual(Array.from({ length: 10 }, () => 1200));
+  });
+});
+
 describe('the text of notifications', () => {
   test('is taken from the blocks where the action has none', () => {
     const blocks = [

@@ -47,6 +47,7 @@ function requestFor(
     firstAttemptAt: Date.now(),
     now: Date.now(),
     threadOf: null,
+    earlier: async () => null,
     progress: null,
     signal: new AbortController().signal,
     ...over,
@@ -177,22 +178,22 @@ describe('a refusal by Slack', () => {
   });
 
   test('for a missing scope names it', async () => {
-    const { sink } = await connected({ scopes: ['chat:write'] });
-    expect(await sink.deliver(requestFor({ username: 'Tests' }))).toMatchObject({
+    const { sink } = await connected({ scopes: ['channels:read'] });
+    expect(await sink.deliver(requestFor())).toMatchObject({
       outcome: 'retry',
       reason: 'auth',
       sinkWide: true,
-      detail: expect.stringMatching(/needed: chat:write\.customize; granted: chat:write/),
+      detail: expect.stringMatching(/needed: chat:write; granted: channels:read/),
     });
   });
 
   test('of blocks names the place in them', async () => {
     const { sink } = await connected();
-    const blocks = [{ type: 'section', text: { type: 'mrkdwn', text: '' } }];
+    const blocks = [{ type: 'section' }];
     expect(await sink.deliver(requestFor({ blocks }))).toMatchObject({
       outcome: 'rejected',
       reason: 'invalid',
-      detail: expect.stringContaining('/blocks/0/text'),
+      detail: expect.stringContaining('/blocks/0'),
     });
   });
 
@@ -225,6 +226,22 @@ describe('a refusal by Slack', () => {
         found: 'impossible',
         detail: expect.stringContaining(code),
       });
+    },
+  );
+
+  test.for(['no_permission', 'ekm_access_denied'])('of one channel pauses no other: %s', async (code) => {
+    const { sandbox, sink } = await connected();
+    refuseWith(sandbox, code);
+    const outcome = await sink.deliver(requestFor());
+    expect(outcome).toMatchObject({ outcome: 'rejected', detail: expect.stringContaining('#hiring') });
+  });
+
+  test.for(['two_factor_setup_required', 'app_access_restricted', 'method_deprecated', 'accesslimited'])(
+    'of the app holds all deliveries back: %s',
+    async (code) => {
+      const { sandbox, sink } = await connected();
+      refuseWith(sandbox, code);
+      expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'retry', sinkWide: true });
     },
   );
 
@@ -267,6 +284,108 @@ describe('an answer that is not from Slack', () => {
     const { port } = server.address() as AddressInfo;
     const sink = await connect(`http://127.0.0.1:${port}/api/`, 'xoxb-1');
     expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'unknown', reason: 'network' });
+  });
+});
+
+describe('a direct message', () => {
+  const people = [{ id: 'U0DANA0000', email: 'dana@example.com' }];
+  const lost = { kind: 'drop', commit: true } as const;
+
+  test('goes to the person with an email address, who is looked up once', async () => {
+    const { sandbox, sink } = await connected({ people });
+    await posted(sink, requestFor({ channel: 'dana@example.com' }));
+    await posted(sink, requestFor({ channel: 'dana@example.com' }));
+    expect(sandbox.messages.map(({ channel }) => channel)).toEqual(['D00DANA0000', 'D00DANA0000']);
+    expect(sandbox.calls).toEqual(['users.lookupByEmail', 'chat.postMessage', 'chat.postMessage']);
+  });
+
+  test('to nobody whom the workspace knows is final and says so', async () => {
+    const { sandbox, sink } = await connected({ people });
+    expect(await sink.deliver(requestFor({ channel: 'robin@example.com' }))).toMatchObject({
+      outcome: 'rejected',
+      reason: 'not_found',
+      detail: expect.stringContaining('robin@example.com'),
+    });
+    expect(sandbox.messages).toEqual([]);
+  });
+
+  test('whose answer gets lost before anything was sent is only looked up again', async () => {
+    const { sandbox, sink } = await connected({ people });
+    sandbox.faults.once(lost);
+    expect(await sink.deliver(requestFor({ channel: 'dana@example.com' }))).toMatchObject({
+      outcome: 'retry',
+    });
+    expect(sandbox.messages).toEqual([]);
+  });
+
+  test('by email without the scope waits, and messages to channels do not', async () => {
+    const { sink } = await connected({ people, scopes: ['chat:write'] });
+    const outcome = await sink.deliver(requestFor({ channel: 'dana@example.com' }));
+    expect(outcome).toMatchObject({
+      outcome: 'retry',
+      detail: expect.stringContaining('users:read.email'),
+    });
+    expect(outcome).not.toHaveProperty('sinkWide');
+    await posted(sink, requestFor());
+  });
+
+  test.for(['U0DANA0000', 'dana@example.com'])('to %s is found after a lost answer', async (channel) => {
+    const { sandbox, sink } = await connected({ people });
+    sandbox.faults.only = ['chat.postMessage'];
+    sandbox.faults.once(lost);
+    const request = requestFor({ channel });
+    expect(await sink.deliver(request)).toMatchObject({ outcome: 'unknown' });
+    expect(await sink.find!(request)).toMatchObject({ found: { ts: sandbox.messages[0]!.ts } });
+    expect(sandbox.calls).toContain('conversations.open');
+  });
+
+  test('is looked for where an earlier one went, without opening anything', async () => {
+    const { sandbox, sink } = await connected({ people });
+    const earlier = await posted(sink, requestFor({ channel: 'U0DANA0000' }));
+    const again = await connect(sandbox.url, sandbox.token);
+    sandbox.calls.length = 0;
+    const request = requestFor({ channel: 'U0DANA0000' }, { earlier: async () => earlier });
+    expect(await again.find!(request)).toEqual({ found: null });
+    expect(sandbox.calls).toEqual(['conversations.history']);
+  });
+
+  test('cannot be looked for without the scope im:history, which the live check says', async () => {
+    const { sink } = await connected({ people, scopes: ['chat:write', 'im:write', 'users:read.email'] });
+    const request = requestFor({ channel: 'U0DANA0000' });
+    expect(await sink.find!(request)).toMatchObject({
+      found: 'impossible',
+      detail: expect.stringContaining('im:history'),
+    });
+    const lines = await sink.check([request.message], new AbortController().signal);
+    expect(lines.filter(({ ok }) => !ok)).toMatchObject([{ detail: expect.stringContaining('im:history') }]);
+    expect(lines.at(-1)).toMatchObject({ ok: true, what: 'reaches U0DANA0000' });
+  });
+});
+
+describe('a token of an organization', () => {
+  const orgWide = { orgWide: true } as const;
+  const withTeam = async (sandbox: SlackSandbox) =>
+    slack.connect(slack.options.parse({ token: sandbox.token, apiUrl: sandbox.url, teamId: 'T0SANDBOX' }));
+
+  test('does not know channels by name, and the refusal says what to do', async () => {
+    const { sink } = await connected(orgWide);
+    expect(await sink.deliver(requestFor())).toMatchObject({
+      outcome: 'rejected',
+      detail: expect.stringContaining('team_not_found'),
+      advice: expect.stringContaining('teamId'),
+    });
+  });
+
+  test('posts by name with teamId, and looks the name up once', async () => {
+    const { sandbox } = await connected(orgWide);
+    const sink = await withTeam(sandbox);
+    await posted(sink, requestFor());
+    await posted(sink, requestFor());
+    expect(sandbox.calls).toEqual(['users.conversations', 'chat.postMessage', 'chat.postMessage']);
+    expect(await sink.deliver(requestFor({ channel: 'nowhere' }))).toMatchObject({
+      outcome: 'rejected',
+      detail: expect.stringContaining('nowhere'),
+    });
   });
 });
 
@@ -381,6 +500,44 @@ describe('asking for an earlier message', () => {
     const finding = await sink.find!(requestFor());
     expect(finding).toMatchObject({ found: 'impossible', detail: expect.stringContaining('first 19980') });
     expect(sandbox.calls).toHaveLength(20);
+  });
+
+  test.for([
+    ['hiring', ['conversations.info', 'conversations.history']],
+    ['renamed', ['conversations.info', 'users.conversations', 'conversations.history']],
+  ] as const)('takes the id of a receipt if that channel is called as now: %s', async ([name, calls]) => {
+    const { sandbox, sink } = await connected({
+      channels: [{ name, id: 'C0EARLIER0' }, ...(name === 'hiring' ? [] : ['hiring'])],
+    });
+    const earlier = async () => ({ channel: 'C0EARLIER0', ts: '1.2' });
+    expect(await sink.find!(requestFor({}, { earlier }))).toEqual({ found: null });
+    expect(sandbox.calls).toEqual(calls);
+  });
+
+  test.for(['not_allowed_token_type', 'access_denied', 'brand_new_code'])(
+    'in a thread is impossible where the token may not read threads: %s',
+    async (code) => {
+      const { sandbox, sink } = await connected();
+      const root = await posted(sink, requestFor());
+      sandbox.faults.only = ['conversations.replies'];
+      refuseWith(sandbox, code);
+      const request = requestFor({ threadBy: 'k' }, { threadOf: root });
+      expect(await sink.find!(request)).toMatchObject({
+        found: 'impossible',
+        detail: expect.stringContaining(code),
+      });
+    },
+  );
+
+  test('ends where Slack shows this app only a few messages a minute', async () => {
+    const { sandbox, sink } = await connected({ limited: true });
+    const request = requestFor();
+    for (let index = 0; index < 16; index += 1) await posted(sink, requestFor());
+    expect(await sink.find!(request)).toMatchObject({
+      found: 'impossible',
+      detail: expect.stringContaining('15 messages a minute'),
+    });
+    expect(sandbox.calls.filter((call) => call === 'conversations.history')).toHaveLength(2);
   });
 
   test('does without the scope for private channels where the channel is public', async () => {

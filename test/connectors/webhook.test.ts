@@ -85,6 +85,7 @@ const request = (
   firstAttemptAt: 0,
   now: Date.now(),
   threadOf: null,
+  earlier: async () => null,
   progress: null,
   signal: new AbortController().signal,
   ...over,

@@ -190,6 +190,7 @@ export class ConnectorBench {
       firstAttemptAt: Date.now() - 1000,
       now: Date.now(),
       threadOf: null,
+      earlier: async () => null,
       progress: null,
       signal: new AbortController().signal,
       ...over,

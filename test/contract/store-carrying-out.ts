@@ -261,6 +261,19 @@ export function carryingOut(bench: () => Bench): void {
     expect(await store.threadOf('mail', 'candidate 1')).toBeNull();
   });
 
+  test("finds the newest receipt of a lane, and no other lane's", async () => {
+    const { store } = bench();
+    await accept({}, {}, {});
+    const [a, b, c] = await claimDue(store);
+    await store.record([
+      resultOf(a!, { outcome: 'delivered', receipt: { ts: 'older' } }),
+      resultOf(b!, { outcome: 'delivered', receipt: { ts: 'newer' } }),
+      resultOf(c!, rejected),
+    ]);
+    expect(await store.newestReceipt(a!.delivery.lane)).toEqual({ ts: 'newer' });
+    expect(await store.newestReceipt('another')).toBeNull();
+  });
+
   test('keeps the pauses of sinks for whoever serves next, the newest state of each', async () => {
     const { store, home } = bench();
     const slack = { sink: 'slack', since: t0, probeAt: t0 + minute, probes: 1 };

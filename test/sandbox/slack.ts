@@ -3,7 +3,7 @@ import type { ToolAnswer, ToolRequest } from './http-tool.ts';
 import { methods } from './slack/methods.ts';
 import { SlackRefusal } from './slack/refusal.ts';
 import { Workspace } from './slack/workspace.ts';
-import type { ChannelOptions, PostRate, PostedMessage } from './slack/workspace.ts';
+import type { ChannelOptions, Person, PostRate, PostedMessage } from './slack/workspace.ts';
 
 export type { PostedMessage } from './slack/workspace.ts';
 
@@ -14,6 +14,14 @@ export interface SlackOptions {
   readonly token?: string;
   /** Enforced for each channel as Slack does, with 429 and Retry-After. Default: no limit. */
   readonly rate?: PostRate;
+  /** Whom the app can write to directly. */
+  readonly people?: readonly Person[];
+  /** Whether each method is limited to its tier's calls a minute. Default: yes. */
+  readonly tiers?: boolean;
+  /** The app is distributed outside of the Marketplace: history has 15 messages a page, one page a minute. */
+  readonly limited?: boolean;
+  /** The token is one of an organization: channels are posted to by id. */
+  readonly orgWide?: boolean;
   /** How many items a page of a list holds at most, whatever limit is asked for. */
   readonly maxPageSize?: number;
 }
@@ -26,6 +34,9 @@ const allScopes = [
   'channels:history',
   'groups:read',
   'groups:history',
+  'im:history',
+  'im:write',
+  'users:read.email',
 ];
 
 export type SlackSandbox = Awaited<ReturnType<typeof startSlack>>;
@@ -36,7 +47,11 @@ export async function startSlack(options: SlackOptions = {}) {
     channels: options.channels ?? ['general', 'hiring'],
     scopes: options.scopes ?? allScopes,
     token: options.token ?? 'xoxb-sandbox-token',
+    people: options.people ?? [],
     rate: options.rate ?? null,
+    tiers: options.tiers ?? true,
+    limited: options.limited ?? false,
+    orgWide: options.orgWide ?? false,
     maxPageSize: options.maxPageSize ?? 1000,
   });
   const tool = new HttpTool({
@@ -62,7 +77,8 @@ export async function startSlack(options: SlackOptions = {}) {
 }
 
 function answer(workspace: Workspace, request: ToolRequest): ToolAnswer {
-  const method = methods.get(request.url.pathname.replace(/^\/api\//, ''));
+  const name = request.url.pathname.replace(/^\/api\//, '');
+  const method = methods.get(name);
   const headers = { 'x-oauth-scopes': workspace.scopes.join(',') };
   try {
     if (!method) throw new SlackRefusal('unknown_method');
@@ -70,6 +86,7 @@ function answer(workspace: Workspace, request: ToolRequest): ToolAnswer {
     const token = request.headers.authorization?.replace(/^Bearer /, '') ?? args['token'];
     if (token === undefined) throw new SlackRefusal('not_authed');
     if (token !== workspace.token) throw new SlackRefusal('invalid_auth');
+    workspace.demandTier(name);
     return { status: 200, headers, body: { ok: true, ...method(workspace, args) } };
   } catch (error) {
     if (!(error instanceof SlackRefusal)) throw error;

@@ -100,6 +100,11 @@ export const receiptOfThread = query<{ readonly receipt: string }>(`
   select receipt from deliveries where sink = $1 and thread = $2 and state = 'delivered'
   order by ended_at, seq limit 1`);
 
+/** No index serves this, so only the newest $2 deliveries are looked at. */
+export const newestReceipt = query<{ readonly receipt: string }>(`
+  select receipt from (select lane, state, receipt from deliveries order by seq desc limit $2) as newest
+  where lane = $1 and state = 'delivered' limit 1`);
+
 export interface PauseRow {
   readonly sink: string;
   readonly since: number;

@@ -50,6 +50,9 @@ function insertAttempt(
   db.run(sql.insertAttempt, carrier ?? seq, attempts, startedAt, endedAt, JSON.stringify(outcome));
 }
 
+/** Reading them takes a few ms. */
+const receiptsSearched = 2000;
+
 const interrupted = {
   outcome: 'unknown',
   reason: 'unexpected',
@@ -83,6 +86,11 @@ export function defer({ db, tallies }: Transaction, items: readonly Deferral[], 
 
 export function threadOf(db: Database, sink: string, thread: string): Receipt | null {
   const row = db.get(sql.receiptOfThread, sink, thread);
+  return row ? (JSON.parse(row.receipt) as Receipt) : null;
+}
+
+export function newestReceipt(db: Database, lane: string): Receipt | null {
+  const row = db.get(sql.newestReceipt, lane, receiptsSearched);
   return row ? (JSON.parse(row.receipt) as Receipt) : null;
 }
 

@@ -1,34 +1,73 @@
 import { SlackRefusal } from './refusal.ts';
 
+/** Limits of https://docs.slack.dev/reference/block-kit/blocks, unless another source is named. */
 const maxBlocks = 50;
-const textObjects = new Set(['plain_text', 'mrkdwn']);
+const maxElements: { readonly [type: string]: number } = { actions: 25, context: 10 };
+const maxFields = 10;
+/** Of all texts together. Not documented: people who ran into it name figures from 12,000 to 13,200. */
+const maxTotal = 12_500;
+const maxMarkdown = 12_000;
+const textObjects = new Set(['plain_text', 'mrkdwn', 'text', 'markdown']);
 
-/** Refuses blocks that Slack refuses: too many, of no type, or with a text that is empty or too long. */
+/** Refuses blocks that Slack refuses: too many, of no type, or with a text that is missing, empty or too long. */
 export function checkBlocks(blocks: readonly unknown[]): void {
   if (blocks.length > maxBlocks) refuse(`no more than ${maxBlocks} items allowed`, '/blocks');
-  blocks.forEach((block, index) => {
-    const { type } = block as { type?: unknown };
-    if (typeof type !== 'string') refuse('missing required field: type', `/blocks/${index}`);
-    checkTexts(block, `/blocks/${index}`, [type]);
-  });
+  const total = blocks.reduce<number>(
+    (sum, block, index) => sum + checkBlock(block as Block, `/blocks/${index}`),
+    0,
+  );
+  if (total > maxTotal) throw new SlackRefusal('msg_blocks_too_long');
 }
 
-function checkTexts(tree: unknown, pointer: string, within: readonly string[]): void {
-  if (typeof tree !== 'object' || tree === null) return;
+type Block = { readonly [key: string]: unknown };
+
+/** Returns the length of its texts. */
+function checkBlock(block: Block, pointer: string): number {
+  const { type, elements, fields } = block;
+  if (typeof type !== 'string') refuse('missing required field: type', pointer);
+  for (const key of requiredOf(block, type))
+    if (block[key] === undefined) refuse(`missing required field: ${key}`, pointer);
+  checkList(elements, maxElements[type] ?? Infinity, `${pointer}/elements`);
+  checkList(fields, maxFields, `${pointer}/fields`);
+  return checkTexts(block, pointer, [type]);
+}
+
+function requiredOf({ fields }: Block, type: string): readonly string[] {
+  if (type === 'section') return fields === undefined ? ['text'] : [];
+  if (type === 'header' || type === 'markdown') return ['text'];
+  return type === 'actions' || type === 'context' || type === 'rich_text' ? ['elements'] : [];
+}
+
+function checkList(list: unknown, max: number, pointer: string): void {
+  if (list === undefined) return;
+  if (!Array.isArray(list) || list.length === 0) refuse('no fewer than 1 items allowed', pointer);
+  if (list.length > max) refuse(`no more than ${max} items allowed`, pointer);
+}
+
+function checkTexts(tree: unknown, pointer: string, within: readonly string[]): number {
+  if (typeof tree !== 'object' || tree === null) return 0;
   const { type, text } = tree as { type?: unknown; text?: unknown };
-  if (typeof text === 'string' && textObjects.has(String(type))) checkText(text, pointer, within);
-  for (const [key, value] of Object.entries(tree)) {
-    checkTexts(value, `${pointer}/${key}`, [...within, key, ...(typeof type === 'string' ? [type] : [])]);
+  let total = 0;
+  if (typeof text === 'string' && textObjects.has(String(type))) {
+    checkText(text, pointer, within);
+    total += text.length;
   }
+  if (type === 'button' && text === undefined) refuse('missing required field: text', pointer);
+  for (const [key, value] of Object.entries(tree)) {
+    const inside = [...within, key, ...(typeof type === 'string' ? [type] : [])];
+    total += checkTexts(value, `${pointer}/${key}`, inside);
+  }
+  return total;
 }
 
 function checkText(text: string, pointer: string, within: readonly string[]): void {
   const maxLength = maxLengthOf(within);
-  if (text === '') refuse('must be more than 0 characters', `${pointer}/text`);
+  if (text.trim() === '') refuse('must be more than 0 characters', `${pointer}/text`);
   if (text.length > maxLength) refuse(`must be less than ${maxLength + 1} characters`, `${pointer}/text`);
 }
 
 function maxLengthOf(within: readonly string[]): number {
+  if (within[0] === 'markdown') return maxMarkdown;
   if (within.includes('header')) return 150;
   if (within.includes('button')) return 75;
   return within.includes('fields') ? 2000 : 3000;

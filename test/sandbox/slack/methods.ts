@@ -7,7 +7,10 @@ import type { Channel, PostedMessage, Workspace } from './workspace.ts';
 type Args = { readonly [name: string]: string | undefined };
 type Method = (workspace: Workspace, args: Args) => { [key: string]: unknown };
 
+/** https://docs.slack.dev/reference/methods/chat.postMessage#truncating: what is longer is cut off. */
 const maxTextLength = 40_000;
+/** A longer text becomes several messages, the metadata with each. */
+const maxPartLength = 4000;
 
 /** The methods that the sandbox has, as Slack's reference describes them. */
 const byName: { readonly [name: string]: Method } = {
@@ -25,11 +28,10 @@ const byName: { readonly [name: string]: Method } = {
     workspace.demandScope('chat:write');
     const channel = workspace.channel(args['channel'], 'id or name');
     demandMayPost(workspace, channel);
-    if (args['username'] || args['icon_emoji'] || args['icon_url']) {
-      workspace.demandScope('chat:write.customize');
-    }
     workspace.demandRate(channel.id);
-    const posted = workspace.post(messageOf(args, channel));
+    const message = messageOf(workspace, args, channel);
+    const [posted] = partsOf(message.text).map((text) => workspace.post({ ...message, text }));
+    if (!posted) throw new Error('a message has one part at least');
     return {
       channel: channel.id,
       ts: posted.ts,
@@ -46,7 +48,7 @@ const byName: { readonly [name: string]: Method } = {
     // Newest first. With `oldest` alone the pages begin at that end, each of them newest first:
     // https://docs.slack.dev/reference/methods/conversations.history
     const fromOldest = args['oldest'] !== undefined && args['latest'] === undefined;
-    const { items, rest } = page(fromOldest ? all : all.toReversed(), args, 100, workspace.maxPageSize);
+    const { items, rest } = page(fromOldest ? all : all.toReversed(), args, 100, workspace.maxHistoryPage);
     const messages = fromOldest ? items.toReversed() : items;
     return { messages: messages.map((message) => shown(message, args)), ...rest };
   },
@@ -62,15 +64,29 @@ const byName: { readonly [name: string]: Method } = {
       thread.filter((message) => message.ts === args['ts'] || isSince(message, args)),
       args,
       1000,
-      workspace.maxPageSize,
+      workspace.maxHistoryPage,
     );
     return { messages: items.map((message) => shown(message, args)), ...rest };
   },
 
   'conversations.info': (workspace, args) => {
     const channel = workspace.channel(args['channel'], 'id');
-    workspace.demandScope(channel.is_private ? 'groups:read' : 'channels:read');
+    workspace.demandScope(readScope(channel));
     return { channel };
+  },
+
+  'conversations.open': (workspace, args) => {
+    workspace.demandScope('im:write');
+    const user = workspace.people.find(({ id }) => id === args['users']);
+    if (!user) throw new SlackRefusal('user_not_found');
+    return { channel: { id: workspace.directMessages(user.id).id } };
+  },
+
+  'users.lookupByEmail': (workspace, args) => {
+    workspace.demandScope('users:read.email');
+    const user = workspace.people.find(({ email }) => email === args['email']?.toLowerCase());
+    if (!user) throw new SlackRefusal('users_not_found');
+    return { user: { id: user.id } };
   },
 
   'conversations.list': (workspace, args) =>
@@ -97,8 +113,10 @@ function channelPage(workspace: Workspace, args: Args, visible: readonly Channel
   if (types.includes('public_channel')) workspace.demandScope('channels:read');
   if (types.includes('private_channel')) workspace.demandScope('groups:read');
   if (Number(args['limit'] ?? 100) > 999) throw new SlackRefusal('invalid_limit');
-  const ofTypes = visible.filter(({ is_private }) =>
-    types.includes(is_private ? 'private_channel' : 'public_channel'),
+  // https://docs.slack.dev/reference/methods/conversations.list: an org-wide token has to say which workspace it means.
+  if (workspace.orgWide && args['team_id'] === undefined) throw new SlackRefusal('missing_argument');
+  const ofTypes = visible.filter(
+    ({ is_private, is_im }) => !is_im && types.includes(is_private ? 'private_channel' : 'public_channel'),
   );
   const { items, rest } = page(ofTypes, args, 100, workspace.maxPageSize);
   const listed = items.filter(({ is_archived }) => !(is_archived && args['exclude_archived'] === 'true'));
@@ -111,9 +129,14 @@ function demandMayPost(workspace: Workspace, channel: Channel): void {
   if (!channel.is_member && !open) throw new SlackRefusal('not_in_channel');
 }
 
+function readScope({ is_im, is_private }: Channel): string {
+  if (is_im) return 'im:read';
+  return is_private ? 'groups:read' : 'channels:read';
+}
+
 function readableChannel(workspace: Workspace, args: Args): Channel {
   const channel = workspace.channel(args['channel'], 'id');
-  workspace.demandScope(channel.is_private ? 'groups:history' : 'channels:history');
+  workspace.demandScope(readScope(channel).replace('read', 'history'));
   if (!channel.is_member) throw new SlackRefusal('not_in_channel');
   return channel;
 }
@@ -128,7 +151,12 @@ const postArguments = new Set(
   ).split(' '),
 );
 
-function messageOf(args: Args, channel: Channel): Omit<PostedMessage, 'ts'> {
+function partsOf(text: string): string[] {
+  const parts = text.slice(0, maxTextLength).match(new RegExp(`[^]{1,${maxPartLength}}`, 'g'));
+  return parts ?? [''];
+}
+
+function messageOf(workspace: Workspace, args: Args, channel: Channel): Omit<PostedMessage, 'ts'> {
   const unknown = Object.keys(args).filter((name) => !postArguments.has(name));
   if (unknown.length > 0)
     throw new SlackRefusal('invalid_arguments', { response_metadata: { messages: unknown } });
@@ -136,12 +164,14 @@ function messageOf(args: Args, channel: Channel): Omit<PostedMessage, 'ts'> {
   const blocks = nested(args['blocks'], 'invalid_blocks_format') as readonly unknown[] | undefined;
   const metadata = nested(args['metadata'], 'invalid_metadata_format') as PostedMessage['metadata'];
   if (text.trim() === '' && !blocks?.length) throw new SlackRefusal('no_text');
-  if (text.length > maxTextLength) throw new SlackRefusal('msg_too_long');
   if (blocks) checkBlocks(blocks);
   if (metadata && !(metadata.event_type && metadata.event_payload)) {
     throw new SlackRefusal('invalid_metadata_format');
   }
-  const { thread_ts, username, icon_emoji, icon_url } = args;
+  const { thread_ts } = args;
+  // Without the scope these are ignored.
+  const custom = workspace.scopes.includes('chat:write.customize') ? args : {};
+  const { username, icon_emoji, icon_url } = custom;
   return {
     channel: channel.id,
     channelName: channel.name,

@@ -15,6 +15,14 @@ export interface Channel {
   readonly is_private: boolean;
   readonly is_archived: boolean;
   readonly is_member: boolean;
+  readonly is_im?: boolean;
+  /** The person of direct messages. */
+  readonly user?: string;
+}
+
+export interface Person {
+  readonly id: string;
+  readonly email: string;
 }
 
 export interface PostRate {
@@ -41,15 +49,37 @@ export interface PostedMessage {
 
 interface WorkspaceOptions {
   readonly channels: readonly (string | ChannelOptions)[];
+  readonly people: readonly Person[];
   readonly scopes: readonly string[];
   readonly token: string;
   readonly rate: PostRate | null;
+  readonly tiers: boolean;
+  readonly limited: boolean;
+  readonly orgWide: boolean;
   readonly maxPageSize: number;
 }
 
-/** What Slack keeps: channels, messages, and how fast each channel was posted to. */
+/** Calls a minute: https://docs.slack.dev/apis/web-api/rate-limits, and the reference of each method. */
+const callsPerMinute: { readonly [method: string]: number } = {
+  'conversations.list': 20,
+  'users.conversations': 50,
+  'conversations.info': 50,
+  'conversations.history': 50,
+  'conversations.replies': 50,
+  'conversations.open': 50,
+  'users.lookupByEmail': 50,
+};
+/** Of an app that is distributed outside of the Marketplace, for history and replies: the same page. */
+const limitedPerMinute = 1;
+const limitedPageSize = 15;
+
+/** What Slack keeps: channels, people, messages, and how often it was called. */
 export class Workspace {
-  readonly channels: readonly Channel[];
+  readonly channels: Channel[];
+  readonly people: readonly Person[];
+  readonly orgWide: boolean;
+  readonly #limited: boolean;
+  readonly #tiers: boolean;
   readonly scopes: readonly string[];
   readonly token: string;
   readonly maxPageSize: number;
@@ -58,22 +88,45 @@ export class Workspace {
   readonly #spent = new Map<string, { tokens: number; at: number }>();
   #lastTs = 0;
 
-  constructor({ channels, scopes, token, rate, maxPageSize }: WorkspaceOptions) {
-    this.channels = channels.map((channel, index) =>
+  constructor(options: WorkspaceOptions) {
+    this.channels = options.channels.map((channel, index) =>
       channelOf(typeof channel === 'string' ? { name: channel } : channel, index),
     );
-    this.scopes = scopes;
-    this.token = token;
-    this.maxPageSize = maxPageSize;
-    this.#rate = rate;
+    this.people = options.people;
+    this.scopes = options.scopes;
+    this.token = options.token;
+    this.maxPageSize = options.maxPageSize;
+    this.orgWide = options.orgWide;
+    this.#rate = options.rate;
+    this.#tiers = options.tiers;
+    this.#limited = options.limited;
   }
 
-  /** By id, and for posting by name too. Private channels without the bot do not exist for it. */
+  /**
+   * By id. For posting also by name, except with an org-wide token, and by a person's id. Private channels without the
+   * bot do not exist for it.
+   */
   channel(reference: unknown, by: 'id' | 'id or name'): Channel {
     const name = by === 'id' ? null : String(reference).replace(/^#/, '');
+    if (name !== null && this.people.some(({ id }) => id === name)) return this.directMessages(name);
     const found = this.channels.find((channel) => channel.id === reference || channel.name === name);
+    if (found && this.orgWide && found.id !== reference) throw new SlackRefusal('team_not_found');
     if (!found || (found.is_private && !found.is_member)) throw new SlackRefusal('channel_not_found');
     return found;
+  }
+
+  /** The app's conversation with a person, opened where there is none yet. */
+  directMessages(user: string): Channel {
+    const known = this.channels.find((channel) => channel.user === user);
+    if (known) return known;
+    const opened = { ...channelOf({ name: '', id: `D0${user.slice(1)}` }, 0), is_im: true, user };
+    this.channels.push(opened);
+    return opened;
+  }
+
+  /** Page sizes of history and replies. */
+  get maxHistoryPage(): number {
+    return this.#limited ? limitedPageSize : this.maxPageSize;
   }
 
   demandScope(...anyOf: string[]): void {
@@ -81,14 +134,25 @@ export class Workspace {
     throw new SlackRefusal('missing_scope', { needed: anyOf.join(','), provided: this.scopes.join(',') });
   }
 
-  /** A token bucket for each channel. */
+  /** Posting to one channel. */
   demandRate(channelId: string): void {
-    if (this.#rate === null) return;
-    const { perSecond, burst } = this.#rate;
+    if (this.#rate !== null) this.#spend(channelId, this.#rate);
+  }
+
+  /** The tier of a method. */
+  demandTier(method: string): void {
+    const reads = method === 'conversations.history' || method === 'conversations.replies';
+    const perMinute = this.#limited && reads ? limitedPerMinute : callsPerMinute[method];
+    if (perMinute === undefined || !(this.#tiers || this.#limited)) return;
+    this.#spend(method, { perSecond: perMinute / 60, burst: perMinute });
+  }
+
+  /** A token bucket for each key. */
+  #spend(key: string, { perSecond, burst }: PostRate): void {
     const now = Date.now();
-    const { tokens, at } = this.#spent.get(channelId) ?? { tokens: burst, at: now };
+    const { tokens, at } = this.#spent.get(key) ?? { tokens: burst, at: now };
     const left = Math.min(burst, tokens + ((now - at) / 1000) * perSecond);
-    this.#spent.set(channelId, { tokens: left < 1 ? left : left - 1, at: now });
+    this.#spent.set(key, { tokens: left < 1 ? left : left - 1, at: now });
     if (left < 1) throw new SlackRefusal('ratelimited', {}, Math.ceil((1 - left) / perSecond));
   }
 
