@@ -86,7 +86,7 @@ function unrecordedNotices(kind: 'dead' | 'held', { alert, stuck }: Situation['u
     sink: null,
     count: one.count,
     since: one.firstAt,
-    detail: `The last attempt at ${one.count === 1 ? 'a delivery' : `${one.count} deliveries`} to ${one.sink} could not be recorded because of a bug in the connector. It may have arrived or not.`,
+    detail: `${deliveriesOf(one)} may have arrived or not: the attempt could not be recorded because of a bug in the connector.`,
     advice:
       'See the log. At its next start the connector resumes those listed by: candidate-connector events --state sending. It asks the tool first where it can.',
   }));

@@ -69,7 +69,7 @@ class AlertWatch {
   }
 
   async check(): Promise<void> {
-    const { clock, config, store } = this.#parts;
+    const { clock, config, paused, store } = this.#parts;
     const { alerts } = config().plan;
     if (alerts.length === 0) return;
     const now = clock.now();
@@ -81,7 +81,7 @@ class AlertWatch {
     const isWanted = (wanted: Notice['alert']) => alerts.some(({ kind }) => kind === wanted);
     const situation: Situation = {
       now,
-      paused: this.#paused(),
+      paused: paused().filter(({ sink }) => config().sinks.has(sink)),
       dead: isWanted('dead') ? await this.#dead.look(now, notified) : [],
       held: isWanted('held') ? await this.#held.look(now, notified) : [],
       unrecorded: {
@@ -96,11 +96,6 @@ class AlertWatch {
         await this.#notify(notice, actions, now, notified).catch(this.#parts.failed);
       }
     }
-  }
-
-  #paused(): Situation['paused'] {
-    const { config, paused } = this.#parts;
-    return paused().filter(({ sink }) => config().sinks.has(sink));
   }
 
   async #notify(

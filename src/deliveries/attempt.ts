@@ -1,7 +1,15 @@
 import type { Clock } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
-import type { AttemptRequest, Finding, Sink } from '../connector.ts';
-import type { Delivered, Json, Outcome, Receipt, Retry } from '../model.ts';
+import {
+  type AttemptRequest,
+  delivered,
+  type Finding,
+  retry,
+  type Sink,
+  sinkWide,
+  unknown,
+} from '../connector.ts';
+import type { Delivered, Json, Outcome, Retry } from '../model.ts';
 import { type Attempted, messageOf, type Ready } from './prepare.ts';
 import type { Ending } from './settle.ts';
 import { type ConnectedSinks, withDeadline } from './sinks.ts';
@@ -45,7 +53,8 @@ async function endingsOf(
       parts.sinks.use(config, (sink) => attempt(sink, asParts(ready, config, signal))),
     );
   } catch (error) {
-    return ready.map(() => ({ outcome: cannotConnect(error) }));
+    const outcome = sinkWide('unexpected', `The sink could not be connected: ${messageOf(error)}`);
+    return ready.map(() => ({ outcome }));
   }
 }
 
@@ -56,11 +65,6 @@ function asParts(ready: readonly Ready[], { onUnknown }: SinkConfig, signal: Abo
     // Whoever replayed it knew that it may have arrived.
     onUnknown: delivery.replayed ? 'resend' : onUnknown,
   }));
-}
-
-function cannotConnect(error: unknown): Outcome {
-  const detail = `The sink could not be connected: ${messageOf(error)}`;
-  return { outcome: 'retry', reason: 'unexpected', detail, sinkWide: true };
 }
 
 function withNote(ending: Ending, note: string | undefined): Ending {
@@ -137,7 +141,7 @@ function answerOf(finding: Finding | undefined): Answer {
     return { kind: 'unsure', detail: `An earlier attempt may have arrived. ${finding.detail}` };
   }
   const note = sentences('An earlier attempt had arrived; nothing was sent again.', finding.note);
-  return { kind: 'known', outcome: { outcome: 'delivered', receipt: finding.found, note } };
+  return { kind: 'known', outcome: delivered(finding.found, note) };
 }
 
 /** Findings in the order of the requests; none if the tool cannot be asked. */
@@ -148,10 +152,7 @@ async function find(sink: Sink<Json>, requests: readonly AttemptRequest<Json>[])
     return sink.find && first ? [await sink.find(first)] : [];
   } catch (error) {
     const detail = `The connector failed while asking for an earlier attempt: ${String(error)}`;
-    return requests.map(() => ({
-      found: 'failed',
-      failure: { outcome: 'retry', reason: 'unexpected', detail },
-    }));
+    return requests.map(() => ({ found: 'failed', failure: retry('unexpected', detail) }));
   }
 }
 
@@ -188,25 +189,20 @@ async function deliver(sink: Sink<Json>, requests: readonly AttemptRequest<Json>
   }
 }
 
-function failed(error: string): Outcome {
-  return { outcome: 'unknown', reason: 'unexpected', detail: `The connector failed: ${error}` };
-}
+const failed = (error: string): Outcome => unknown('unexpected', `The connector failed: ${error}`);
 
 function notSent(answer: Answer): Ending {
   if (answer.kind === 'known') return { outcome: answer.outcome };
   const detail = answer.kind === 'unsure' ? answer.detail : '';
-  return { outcome: { outcome: 'unknown', reason: 'unexpected', detail }, hold: true, unsent: true };
+  return { outcome: unknown('unexpected', detail), hold: true, unsent: true };
 }
 
 function sent(sink: Sink<Json>, { onUnknown }: Part, outcome: Outcome, answer: Answer): Ending {
   if (outcome.outcome === 'delivered' && answer.kind === 'unsure') {
-    return { outcome: maybeRepeated(outcome, answer.detail) };
+    const receipt = { ...outcome.receipt, mayBeRepeat: true };
+    const note = sentences(outcome.note, `This may be a repeat. ${answer.detail}`);
+    return { outcome: delivered(receipt, note) };
   }
   const hold = outcome.outcome === 'unknown' && !sink.find && onUnknown === 'hold';
   return { outcome, confirmedAbsent: answer.kind === 'absent', hold };
-}
-
-function maybeRepeated(outcome: Delivered, detail: string): Delivered {
-  const receipt: Receipt = { ...outcome.receipt, mayBeRepeat: true };
-  return { outcome: 'delivered', receipt, note: sentences(outcome.note, `This may be a repeat. ${detail}`) };
 }

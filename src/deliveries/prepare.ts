@@ -1,4 +1,4 @@
-import { rejected, type AttemptRequest, type Subject } from '../connector.ts';
+import { rejected, retry, type AttemptRequest, type Subject } from '../connector.ts';
 import type { Config, SinkConfig } from '../config/config.ts';
 import type { ActionRef, Event, Json, Outcome, RaisedNotice } from '../model.ts';
 import { openFrom } from '../rules/decide.ts';
@@ -60,7 +60,8 @@ export async function prepareAttempt(
     if ('outcome' in prepared) return nothingSent(claimed, prepared);
     return { claimed, prepared, request: await requestFor(parts.store, claimed, prepared, now) };
   } catch (error) {
-    return nothingSent(claimed, cannotBegin(error));
+    // The store could not be read, or composing the message hit a bug.
+    return nothingSent(claimed, retry('unexpected', `The attempt could not begin: ${messageOf(error)}`));
   }
 }
 
@@ -140,11 +141,8 @@ export function prepare(
   if ('fault' in rendered) {
     return rejected('invalid', rendered.fault, 'Fix the template in the config, then replay this delivery.');
   }
-  const composed = connector.compose(
-    rendered.fields,
-    { deliveryId, subject: subjectOf(action, about) },
-    options,
-  );
+  const context = { deliveryId, subject: subjectOf(action, about) };
+  const composed = connector.compose(rendered.fields, context, options);
   if ('rejected' in composed) return composed.rejected;
   return {
     message: composed.message,
@@ -192,15 +190,6 @@ export function nothingSent(claimed: Claimed, outcome: Outcome): Attempted {
 export function sinkMissing(sink: string): Outcome {
   const advice = 'Put it back into the config, then replay this delivery.';
   return rejected('not_found', `The config has no sink ${sink} any more.`, advice);
-}
-
-/** The store could not be read, or composing the message hit a bug. */
-function cannotBegin(error: unknown): Outcome {
-  return {
-    outcome: 'retry',
-    reason: 'unexpected',
-    detail: `The attempt could not begin: ${messageOf(error)}`,
-  };
 }
 
 export function messageOf(error: unknown): string {

@@ -25,7 +25,7 @@ export interface Settled {
   readonly result: Omit<AttemptResult, 'settledAt'>;
 }
 
-export interface Circumstances {
+interface CallContext {
   readonly sink: SinkConfig | undefined;
   readonly startedAt: number;
   readonly endedAt: number;
@@ -39,28 +39,22 @@ export interface Circumstances {
 export async function recordAll(
   parts: RecordParts,
   attempted: readonly Attempted[],
-  circumstances: Circumstances,
+  context: CallContext,
 ): Promise<Settled[]> {
   if (attempted.length === 0) return [];
   try {
-    return await record(parts, attempted, circumstances);
+    return await record(parts, attempted, context);
   } catch (error) {
     parts.callFailed(error);
   }
   const settled: Settled[] = [];
-  for (const one of attempted) settled.push(...(await recordAlone(parts, one, circumstances)));
+  for (const one of attempted) settled.push(...(await recordAlone(parts, one, context)));
   return settled;
 }
 
-async function recordAlone(
-  parts: RecordParts,
-  one: Attempted,
-  circumstances: Circumstances,
-): Promise<Settled[]> {
+async function recordAlone(parts: RecordParts, one: Attempted, context: CallContext): Promise<Settled[]> {
   try {
-    return await record(parts, [one], circumstances).catch(() =>
-      record(parts, [withoutDetails(one)], circumstances),
-    );
+    return await record(parts, [one], context).catch(() => record(parts, [withoutDetails(one)], context));
   } catch (error) {
     // It stays `sending`, and an alert says so. Another attempt could send it again and again.
     parts.callFailed(error);
@@ -71,13 +65,13 @@ async function recordAlone(
 async function record(
   parts: RecordParts,
   attempted: readonly Attempted[],
-  circumstances: Circumstances,
+  context: CallContext,
 ): Promise<Settled[]> {
   const settled = attempted.map((one) => ({
     claimed: one.claimed,
-    result: resultOf(one, circumstances, parts.random),
+    result: resultOf(one, context, parts.random),
   }));
-  await retryStore(parts, circumstances.shutdown, () => {
+  await retryStore(parts, context.shutdown, () => {
     const settledAt = parts.clock.now();
     return parts.store.record(settled.map(({ result }) => ({ ...result, settledAt })));
   });
@@ -105,7 +99,7 @@ export async function defer(
 
 function resultOf(
   { claimed: { delivery }, prepared, ending }: Attempted,
-  { sink, startedAt, endedAt }: Circumstances,
+  { sink, startedAt, endedAt }: CallContext,
   random: () => number,
 ): Settled['result'] {
   const settlement = settle(delivery, ending, {
@@ -146,11 +140,19 @@ async function retryStore(
   }
 }
 
-/** Masks every secret in what is stored and shown of an attempt. */
+/**
+ * Masks every secret in what is stored and shown of an attempt. Only texts from templates and tools are masked, one by
+ * one: a secret may look like a number, like `false`, or like the name of an outcome.
+ */
 export async function maskAttempt(parts: RecordParts, attempted: Attempted): Promise<Attempted> {
   try {
-    const mask = await maskFor(parts, attempted.claimed.delivery);
-    return masked(attempted, mask);
+    const { claimed, prepared, ending } = attempted;
+    const mask = await maskFor(parts, claimed.delivery);
+    return {
+      claimed,
+      prepared: prepared && { ...prepared, message: maskTexts(prepared.message, mask) },
+      ending: { ...ending, outcome: maskOutcome(ending.outcome, mask) },
+    };
   } catch (error) {
     parts.callFailed(error);
     return withoutDetails(attempted);
@@ -164,18 +166,6 @@ async function maskFor(parts: RecordParts, { configId }: Delivery): Promise<Mask
   return 'fault' in plan || plan === config.plan
     ? (text) => config.mask(text)
     : (text) => config.mask(plan.mask(text));
-}
-
-/**
- * Masks only texts from templates and tools, one by one: a secret may look like a number, like `false`, or like the name
- * of an outcome.
- */
-function masked({ claimed, prepared, ending }: Attempted, mask: Mask): Attempted {
-  return {
-    claimed,
-    prepared: prepared && { ...prepared, message: maskTexts(prepared.message, mask) },
-    ending: { ...ending, outcome: maskOutcome(ending.outcome, mask) },
-  };
 }
 
 /** `progress` is not masked: the connector needs it unchanged, or it would repeat what is already done. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
-import type { Sink } from '../connector.ts';
+import { type Sink, unknown } from '../connector.ts';
 import type { Ending } from './settle.ts';
 
 // oxlint-disable-next-line no-explicit-any -- sinks of every connector's message pass through here
@@ -102,7 +102,9 @@ export async function withDeadline<T>(
   const abortAndSettle = (withinMs: number, detail: string) => {
     abort.abort();
     // Both a time-out and the shutdown may call this: the earlier deadline counts.
-    cancels.push(clock.after(withinMs, () => stuck.resolve(abandoned(noAnswer(detail)))));
+    cancels.push(
+      clock.after(withinMs, () => stuck.resolve(abandoned({ outcome: unknown('timeout', detail) }))),
+    );
   };
   const onTimeout = () => abortAndSettle(abortGraceMs, `No answer within ${timeoutMs / 1000} s.`);
   const onShutdown = () =>
@@ -116,8 +118,4 @@ export async function withDeadline<T>(
     for (const cancel of cancels) cancel();
     shutdown.removeEventListener('abort', onShutdown);
   }
-}
-
-function noAnswer(detail: string): Ending {
-  return { outcome: { outcome: 'unknown', reason: 'timeout', detail } };
 }

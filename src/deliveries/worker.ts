@@ -95,15 +95,10 @@ export class Worker {
       this.#runAgain = false;
       wakeAt = await this.#claimDue();
     }
-    this.#sleepUntil(wakeAt);
-  }
-
-  /** `time` is on the scale of Clock.elapsed. */
-  #sleepUntil(time: number): void {
     this.#cancelAlarm();
     if (this.#stopping) return;
     const { clock } = this.#parts;
-    this.#cancelAlarm = clock.after(Math.max(0, time - clock.elapsed()), () => this.wake());
+    this.#cancelAlarm = clock.after(Math.max(0, wakeAt - clock.elapsed()), () => this.wake());
   }
 
   /** Starts what is due and permitted. Returns when to look again, on the scale of Clock.elapsed. */
