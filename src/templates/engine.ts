@@ -1,4 +1,4 @@
-import { CaptureTag, Context, Drop, filters as builtInFilters, Liquid, toValue } from 'liquidjs';
+import { CaptureTag, Context, Drop, filters as builtInFilters, Liquid, TablerowTag, toValue } from 'liquidjs';
 import { slot } from '../connector.ts';
 import type { Medium, Outline } from '../connector.ts';
 import type { JsonMap } from '../model.ts';
@@ -155,6 +155,18 @@ class MarkupCapture extends CaptureTag {
   }
 }
 
+/** LiquidJS reads a number of columns that is text, or a list, anew for each cell. */
+class NumberedTablerow extends TablerowTag {
+  constructor(...args: ConstructorParameters<typeof TablerowTag>) {
+    super(...args);
+    const render = this.args.render.bind(this.args);
+    this.args.render = function* (context) {
+      const { cols, ...more } = yield* render(context);
+      return cols === undefined ? more : { ...more, cols: Number(toValue(cols)) };
+    };
+  }
+}
+
 const builtIn = (name: string): Filter => (builtInFilters as Record<string, Filter>)[name] as Filter;
 
 /** For a built-in filter that throws on lone surrogates: such text in an event must not make a message fail. */
@@ -195,6 +207,11 @@ const slice: Filter = function (value, begin, length = 1) {
   );
 };
 
+/** LiquidJS reads a length that is text anew for each character. */
+const truncate: Filter = function (value, length = 50, ...ellipsis) {
+  return builtIn('truncate').call(this, value, Number(toValue(length)), ...ellipsis);
+};
+
 /** Escapes the lines here, because the `<br />` between them must not be escaped. */
 const newlineToBr: Filter = function (value) {
   if (value instanceof Markup) return new Markup(value.marked.replaceAll(/\r?\n/g, '<br />'));
@@ -216,6 +233,7 @@ const ownFilters: { readonly [name: string]: Filter } = {
   squish: keepingMarkup('squish'),
   strip_newlines: keepingMarkup('strip_newlines'),
   slice,
+  truncate,
   newline_to_br: newlineToBr,
 };
 
@@ -242,6 +260,7 @@ function createEngine(options: { outputEscape?: typeof print }): Liquid {
   const basics = { templates: {}, ownPropertyOnly: true, lenientIf: true, operators: meteredOperators };
   const liquid = new Liquid({ ...basics, ...options });
   liquid.registerTag('capture', MarkupCapture);
+  liquid.registerTag('tablerow', NumberedTablerow);
   for (const name of disabledTags.keys()) delete liquid.tags[name];
   for (const [name, filter] of Object.entries(ownFilters)) liquid.registerFilter(name, filter);
   for (const name of disabledFilters.keys()) liquid.unregisterFilter(name);

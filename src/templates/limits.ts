@@ -1,4 +1,4 @@
-import { defaultOperators } from 'liquidjs';
+import { defaultOperators, toValue } from 'liquidjs';
 import type { Context, Liquid, Template } from 'liquidjs';
 
 /** How large a template may be. A part is a tag or an output. */
@@ -51,29 +51,53 @@ const costs = { copy: 1, compare: 4, search: 30 };
 /** Reading a character takes much less time than making one. */
 const readCharacterCost = 1 / 64;
 
-/** The least that reading some values costs. A filter reads its arguments again for every entry. */
-function costOf(values: readonly unknown[], entryCost: number): number {
-  let entries = 0;
-  let characters = 0;
-  for (const value of values) {
-    if (Array.isArray(value)) entries += value.length;
-    else if (typeof value === 'string') characters += value.length;
+/** The cost of reading a value once as text, which lists inside a list are a part of. */
+function sizeOf(value: unknown, entryCost = costs.copy): number {
+  const plain: unknown = toValue(value);
+  if (typeof plain === 'string') return plain.length * readCharacterCost;
+  if (!Array.isArray(plain)) return 0;
+  let size = plain.length * entryCost;
+  for (const entry of plain) {
+    // Lists that contain one list many times may take for ever to walk through.
+    if (size > maxMemory) break;
+    if (typeof entry === 'string' || Array.isArray(entry)) size += sizeOf(entry, entryCost);
   }
-  return 1 + (1 + entries * entryCost) * (1 + characters * readCharacterCost);
+  return size;
 }
+
+const sizeOfAll = (values: readonly unknown[], entryCost = costs.copy): number =>
+  values.reduce((sum: number, value) => sum + sizeOf(value, entryCost), 0);
 
 export type Filter = Extract<Parameters<Liquid['registerFilter']>[1], (...args: never[]) => unknown>;
 
+/** These look a property up in each entry. */
 const searchFilters = new Set(
   'where reject find find_index has group_by map sum sort sort_natural'.split(' '),
 );
 
+/** LiquidJS makes the property a text again for each entry, follows its steps, and compares with what is expected. */
+function costOfSearch(list: unknown, args: readonly unknown[]): number {
+  const entries = Array.isArray(list) ? list.length : 1;
+  const property: unknown = toValue(args[0]);
+  const steps = typeof property === 'string' ? property.split(/[.[]/).length - 1 : 0;
+  return entries * (costs.search + steps * costs.compare + sizeOfAll(args, costs.compare));
+}
+
+/** These look for one text in another. At worst that takes as long as both lengths multiplied. */
+const textFilters = new Set(
+  'split remove remove_first remove_last replace replace_first replace_last'.split(' '),
+);
+
+const costOfTextSearch = (text: unknown, wanted: unknown): number =>
+  (sizeOf(text) * sizeOf(wanted)) / readCharacterCost;
+
 /** A filter that counts what it reads, and the text that it makes unless LiquidJS has counted that. */
 export function meteredFilter(name: string, filter: Filter): Filter {
-  const entryCost = searchFilters.has(name) ? costs.search : costs.copy;
   return function (value, ...args: unknown[]) {
     const limit = this.context.memoryLimit as unknown as MemoryLimit;
-    limit.use(costOf([value, ...args], entryCost));
+    limit.use(1 + sizeOfAll([value, ...args]));
+    if (searchFilters.has(name)) limit.use(costOfSearch(toValue(value), args));
+    if (textFilters.has(name)) limit.use(costOfTextSearch(value, args[0]));
     const before = limit.used;
     const result: unknown = filter.call(this, value, ...args);
     if (typeof result === 'string') limit.use(result.length - (limit.used - before));
@@ -88,16 +112,22 @@ export const meteredOperators: Operators = Object.fromEntries(
     name,
     (...operands: [unknown, unknown, Context]) => {
       // `not` takes one operand, so its context is the second argument.
-      (operands.at(-1) as Context).memoryLimit.use(costOf(operands, costs.compare));
+      (operands.at(-1) as Context).memoryLimit.use(costOfOperator(name, operands));
       return operator(...operands);
     },
   ]),
 );
 
-/** The cost of reading a variable: a loop may copy a list, or turn a map into a list of pairs. */
+function costOfOperator(name: string, [left, right]: readonly unknown[]): number {
+  const cost = 1 + sizeOfAll([left, right], costs.compare);
+  const isText = name === 'contains' && typeof toValue(left) === 'string';
+  return isText ? cost + costOfTextSearch(left, right) : cost;
+}
+
+/** The cost of reading a variable: a tag may copy a list, take it for a number, or turn a map into a list of pairs. */
 export function costOfRead(value: unknown): number {
-  if (Array.isArray(value)) return value.length * costs.copy;
-  return typeof value === 'object' && value !== null ? Object.keys(value).length * costs.compare : 0;
+  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isMap ? Object.keys(value).length * costs.compare : sizeOf(value);
 }
 
 const blockCosts = new WeakMap<readonly Template[], number>();

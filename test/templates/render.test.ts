@@ -202,10 +202,47 @@ describe('templates that fail for an event', () => {
 describe('what an event gives a filter to work with', () => {
   const digits = '1'.repeat(62_000);
 
-  it('is not read anew for each character', () => {
-    expect(fault('{{ event.raw.title | slice: event.raw.from }}', { title: digits, from: digits })).toEqual({
-      fields: { text: '' },
-    });
+  const list = Array.from({ length: 10_000 }, (_, index) => index);
+  const zeros = '0'.repeat(30_000);
+  const raw = {
+    title: digits,
+    from: digits,
+    length: `${zeros}9999`,
+    columns: `${zeros}5`,
+    list,
+    nested: [list],
+    path: 'a.'.repeat(15_000),
+    longer: 'a'.repeat(40_000),
+    wanted: `${'a'.repeat(20_000)}b`,
+  };
+
+  it.each([
+    ['{{ event.raw.title | slice: event.raw.from }}', ''],
+    [
+      '{% for i in (1..20) %}{{ event.raw.title | truncate: event.raw.length, "" | size }} {% endfor %}',
+      '9999 '.repeat(20),
+    ],
+    [
+      '{% tablerow x in event.raw.list cols: event.raw.columns %}{% if tablerowloop.last %}{{ tablerowloop.col }}{% endif %}{% endtablerow %}',
+      '>5<',
+    ],
+  ])('is read once: %s', (template, printed) => {
+    expect(fault(template, raw)).toEqual({ fields: { text: expect.stringContaining(printed) } });
+  });
+
+  it.each([
+    ...['map', 'sum', 'sort', 'sort_natural', 'where', 'find', 'group_by'].flatMap((name) => [
+      [`{{ event.raw.list | ${name}: event.raw.list }}`],
+      [`{{ event.raw.list | ${name}: event.raw.path }}`],
+    ]),
+    ['{{ event.raw.list | where: "a", event.raw.list }}'],
+    ['{{ event.raw.longer | remove_last: event.raw.wanted }}'],
+    ['{% if event.raw.longer contains event.raw.wanted %}{% endif %}'],
+    ['{% for x in event.raw.list %}{{ x | plus: event.raw.nested }}{% endfor %}'],
+    ['{% for x in event.raw.list %}{% if x > event.raw.nested %}{% endif %}{% endfor %}'],
+    ['{% for x in event.raw.list %}{% for y in (1..1) limit: event.raw.nested %}{% endfor %}{% endfor %}'],
+  ])('is refused where it is read again and again: %s', (template) => {
+    expect(fault(template, raw)).toEqual({ fault: expect.stringContaining('reads or makes more than') });
   });
 });
 
