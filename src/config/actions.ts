@@ -6,6 +6,7 @@ import type { Action, Digest } from '../rules/plan.ts';
 import { type Path, strings, valueAt } from '../support/json.ts';
 import { didYouMeanOneOf } from '../support/text.ts';
 import { type CompiledFields, compileFields, type TemplateFault } from '../templates/template.ts';
+import type { Vocabulary } from '../templates/vocabulary.ts';
 import { checkDigestTimes, digestSchema, listOf, type ReadDigest, toDigest } from './hours.ts';
 import { contentId } from './plan-source.ts';
 import { error, type Fault, warning } from './problems.ts';
@@ -14,13 +15,13 @@ import { type Reading, validate, withoutOwnKeys } from './validate.ts';
 
 export interface ActionReading extends Reading {
   readonly connectors: ReadonlyMap<string, AnyConnector>;
-  /** The catalog's keys, which templates may name. */
+  /** The keys of catalog entries, which templates may name. */
   readonly testKeys: ReadonlySet<string>;
-  /** By name; null where it has faults. */
+  /** By name; null for hours with faults. */
   readonly hours: ReadonlyMap<string, Hours | null>;
   /** Changes with the catalog. */
   readonly catalogId: string;
-  /** Stars secrets out; it knows them when all has been read. */
+  /** Replaces secrets by `***`, once the whole config has been read. */
   readonly mask: (text: string) => string;
 }
 
@@ -28,24 +29,24 @@ export interface ActionPlace {
   readonly rule: string;
   readonly index: number;
   readonly path: Path;
-  /** Fields that are the same in every event of the rule. */
+  /** Fields that have the same value in every event of the rule. */
   readonly fixed?: readonly string[];
 }
 
-/** An action that its connector's schema was applied to. */
+/** An action, read by its connector's schema. */
 interface ReadAction {
   readonly place: ActionPlace;
   readonly connector: AnyConnector;
-  /** What its messages tell of. */
-  readonly tells: 'event' | 'digest' | 'notice';
-  /** As in the source; what its message says by default is not in it. */
+  /** What its messages are about. */
+  readonly about: 'event' | 'digest' | 'notice';
+  /** As in the source, without default fields. */
   readonly written: JsonMap;
-  /** Undefined where the schema was not met. */
+  /** Undefined if the schema refused it. */
   readonly value: (JsonMap & { readonly sink: string; readonly hours?: string }) | undefined;
   readonly digest: ReadDigest | null;
 }
 
-/** Compiles one entry of a `then` as it is in a plan's source; reports what is wrong with it and returns null. */
+/** Compiles one entry of a `then` in a plan's source. If it has faults, reports them and returns null. */
 export function compileAction(
   raw: Json,
   place: ActionPlace,
@@ -53,20 +54,20 @@ export function compileAction(
   reading: ActionReading,
 ): Action | null {
   const hasDigest = isMap(raw) && raw['digest'] !== undefined;
-  const tells = of === 'alert' ? 'notice' : hasDigest ? 'digest' : 'event';
+  const about = of === 'alert' ? 'notice' : hasDigest ? 'digest' : 'event';
   const { connector, written } = checkCommon(raw, place.path, reading);
   if (!connector) return null;
-  const value = validateAction(connector, written, tells, place.path, reading);
+  const value = validateAction(connector, written, about, place.path, reading);
   const digest = (value?.['digest'] ?? null) as ReadAction['digest'];
   const hours = reading.hours.get(value?.hours ?? '');
   const late = digest && hours ? checkDigestTimes(digest, hours, [...place.path, 'digest']) : [];
-  const action: ReadAction = { place, connector, tells, written, value, digest };
+  const action: ReadAction = { place, connector, about, written, value, digest };
   const { fields, faults } = compileTemplates(action, reading.testKeys);
   for (const fault of [...late, ...faults]) reading.report(fault);
   return value && fields ? toAction({ ...action, value }, fields, reading) : null;
 }
 
-/** Without a connector only the keys that all actions have can be checked. */
+/** Without a connector, only the common keys can be checked. */
 function checkCommon(
   raw: Json,
   path: Path,
@@ -90,21 +91,21 @@ function checkHours({ hours: name }: JsonMap, path: Path, { hours, report }: Act
   report(error([...path, 'hours'], `there are no hours "${name}"${instead}`));
 }
 
-/** What a digest or a notice says by default is checked along, as if it had been written. */
+/** The default fields of a digest or notice are checked as if they were written. */
 function validateAction(
   connector: AnyConnector,
   written: JsonMap,
-  tells: ReadAction['tells'],
+  about: ReadAction['about'],
   path: Path,
   reading: Reading,
 ): ReadAction['value'] {
-  const raw = tells === 'event' ? written : { ...connector.defaultFields?.[tells], ...written };
-  const schema = tells === 'notice' ? alertActionSchema(connector) : actionSchema(connector);
+  const raw = about === 'event' ? written : { ...connector.defaultFields?.[about], ...written };
+  const schema = about === 'notice' ? alertActionSchema(connector) : actionSchema(connector);
   const textOf = (key: string) => (key in connector.templates ? interpolateTemplate : interpolateText);
   return validate({ schema, raw, path, textOf }, reading) as ReadAction['value'];
 }
 
-/** An action's own keys, compiled as far as the action could be read, and what is wrong with its templates as written. */
+/** Compiles the connector's keys if the action could be read, and checks the templates as written in any case. */
 function compileTemplates(
   action: ReadAction,
   testKeys: ReadonlySet<string>,
@@ -112,12 +113,12 @@ function compileTemplates(
   const { place, connector, written, value } = action;
   const words = vocabularyOf(action, testKeys);
   const placed = (fault: Fault): Fault => ({ ...fault, path: [...place.path, ...fault.path] });
-  const compiled = value && compileFields(own(value), connector.templates, words);
+  const compiled = value && compileFields(ownFields(value), connector.templates, words);
   const bare = bareReferences(written, connector.templates);
   if (compiled?.faults.length === 0 && bare.length === 0)
-    return { fields: compiled.fields, faults: differences(action, words).map(placed) };
+    return { fields: compiled.fields, faults: digestWarnings(action, words).map(placed) };
   const asWritten = bare.length > 0 ? bare : templateFaults(written, connector.templates, words);
-  // Where the text as written is right, what a reference stands for is wrong: a time zone, for instance.
+  // If the text as written is right, the value of a reference is wrong: a time zone, for instance.
   const faults =
     asWritten.length > 0
       ? asWritten
@@ -125,23 +126,27 @@ function compileTemplates(
   return { fields: null, faults: faults.map(placed) };
 }
 
-function vocabularyOf({ tells, connector, digest }: ReadAction, test: ReadonlySet<string>): Vocabulary {
-  if (tells !== 'digest') return { test, subject: tells };
+function vocabularyOf({ about, connector, digest }: ReadAction, test: ReadonlySet<string>): Vocabulary {
+  if (about !== 'digest') return { test, subject: about };
   return { test, subject: { digestOf: digest?.max ?? 1, placeKeys: placeKeysOf(connector) } };
 }
 
-/** Where a digest's message speaks of one event as if it spoke of all. */
-function differences(
+const ofFirstEvent =
+  'this is of the first event of the digest, and others may differ; go through `events`, or name it in `by`';
+
+/** Warns if a digest's message shows a value of its first event that may differ in the others. */
+function digestWarnings(
   { place, connector, written, digest }: ReadAction,
   { test, subject }: Vocabulary,
 ): Fault[] {
   if (!digest || typeof subject !== 'object') return [];
   const agreed = new Set([...listOf(digest.by), ...(place.fixed ?? [])]);
-  return firstEventOnly(written, connector.templates, { test, subject: { ...subject, agreed } });
+  const words = { test, subject: { ...subject, agreed } };
+  return templateFaults(written, connector.templates, words, ({ path }) => warning(path, ofFirstEvent));
 }
 
-/** The connector's own keys of an action. */
-function own(action: JsonMap): Record<string, Json> {
+/** The connector's keys of an action. */
+function ownFields(action: JsonMap): Record<string, Json> {
   return Object.fromEntries(Object.entries(action).filter(([key]) => !(key in commonActionKeys)));
 }
 
@@ -157,7 +162,7 @@ function toAction(
   const { place, connector, value, digest } = action;
   const { sink } = value;
   const hours = reading.hours.get(value.hours ?? '') ?? null;
-  const fixed = own(value);
+  const fixed = ownFields(value);
   return {
     rule: place.rule,
     action: place.index,
@@ -176,7 +181,7 @@ function toAction(
   };
 }
 
-/** What keeps digests of an action apart besides time and `by`. */
+/** What separates digests of one action, besides time and `by`. */
 function digestIdentity(
   { connector, written }: ReadAction,
   fields: CompiledFields,
@@ -193,12 +198,12 @@ function digestIdentity(
   };
 }
 
-/** Kept in the store: a text with a secret in it only tells whether it is the same as another one. */
+/** For the store. A text with a secret becomes a hash, which is enough to compare it. */
 function concealed(text: string, { mask }: ActionReading): string {
   return mask(text) === text ? text : `*** ${contentId(text).slice(0, 16)}`;
 }
 
-/** The keys that every action has, whatever its connector. */
+/** The keys that every action has. */
 const commonActionKeys = {
   sink: z.string().min(1).describe('The sink to send to, by its name under `sinks`.'),
   hours: z
@@ -211,54 +216,22 @@ const commonActionKeys = {
   digest: digestSchema.optional().describe('One message for all events of a time.'),
 };
 
-/** The keys that every action of an alert has: a notice does not wait for others. */
+/** The keys that every action of an alert has. Notices are not collected. */
 const { digest: _digest, ...alertActionKeys } = commonActionKeys;
 
-/** An action of one connector: the common keys and the connector's own. Built once for each connector. */
-export function actionSchema(connector: AnyConnector): z.ZodObject {
-  return cached(schemas, connector, () => withKeys(connector, commonActionKeys));
+/** Builds the schema of a connector's actions from the common keys and its own, once for each connector. */
+function schemaWith(keys: z.ZodRawShape): (connector: AnyConnector) => z.ZodObject {
+  const schemas = new WeakMap<AnyConnector, z.ZodObject>();
+  return (connector) =>
+    schemas.getOrInsertComputed(connector, ({ action }) => (action as z.ZodObject).safeExtend(keys).strict());
 }
 
-/** An action of an alert. */
-export function alertActionSchema(connector: AnyConnector): z.ZodObject {
-  return cached(alertSchemas, connector, () => withKeys(connector, alertActionKeys));
-}
-
-const withKeys = ({ action }: AnyConnector, keys: z.ZodRawShape): z.ZodObject =>
-  (action as z.ZodObject).safeExtend(keys).strict();
-
-const schemas = new WeakMap<AnyConnector, z.ZodObject>();
-const alertSchemas = new WeakMap<AnyConnector, z.ZodObject>();
-
-function cached(cache: WeakMap<AnyConnector, z.ZodObject>, connector: AnyConnector, make: () => z.ZodObject) {
-  const known = cache.get(connector) ?? make();
-  cache.set(connector, known);
-  return known;
-}
-
-/** What an action's templates may name. */
-export type Vocabulary = Parameters<typeof compileFields>[2];
+export const actionSchema = schemaWith(commonActionKeys);
+export const alertActionSchema = schemaWith(alertActionKeys);
 
 type Media = AnyConnector['templates'];
 
-/**
- * What is wrong with the templates of an action as written. There the places are exact; in what is compiled in the
- * end, values stand in the place of references. Paths lead from the action.
- */
-const templateFaults = (action: JsonMap, media: Media, words: Vocabulary): Fault[] =>
-  faultsOf(action, media, words, ({ path, message }) => error(path, message));
-
-/**
- * Where a digest's message says something of its first event in which the others may differ. `words` are those of the
- * digest, with only what all of its events agree in. For templates that have no faults.
- */
-const firstEventOnly = (action: JsonMap, media: Media, words: Vocabulary): Fault[] =>
-  faultsOf(action, media, words, ({ path }) => warning(path, ofFirstEvent));
-
-const ofFirstEvent =
-  'this is of the first event of the digest, and others may differ; go through `events`, or name it in `by`';
-
-/** References inside of tags without quotes, where they could not be literal text. */
+/** References inside tags but outside quotes, where they cannot be literal text. */
 function bareReferences(action: JsonMap, media: Media): Fault[] {
   return [...strings(templatesOf(action, media))].flatMap(({ text, path }) => {
     const inside = bareReference(text);
@@ -270,11 +243,15 @@ function templatesOf(action: JsonMap, media: Media): JsonMap {
   return Object.fromEntries(Object.entries(action).filter(([key]) => key in media));
 }
 
-function faultsOf(
+/**
+ * The faults in the templates of an action as written, where places are exact: in the compiled text, references are
+ * replaced by values. Paths start at the action.
+ */
+function templateFaults(
   action: JsonMap,
   media: Media,
   words: Vocabulary,
-  toFault: (fault: TemplateFault) => Fault,
+  toFault = ({ path, message }: TemplateFault): Fault => error(path, message),
 ): Fault[] {
   const templates = templatesOf(action, media);
   const placed = (fault: TemplateFault): Fault => {

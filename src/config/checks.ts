@@ -20,7 +20,7 @@ import type { Settings } from './settings.ts';
 import { durationText, parseDuration } from './units.ts';
 import { unknownKey } from './validate.ts';
 
-/** The parts of a config that could be read. */
+/** The parts of a config, as far as they could be read. */
 export interface Parts {
   readonly settings: Partial<Settings>;
   readonly sinks: ReadonlyMap<string, SinkConfig>;
@@ -28,7 +28,7 @@ export interface Parts {
   readonly plan: Plan | null;
 }
 
-/** Everything that parts of a config say of each other. `config` is what was written. */
+/** Checks parts of a config against each other. `config` is as written. */
 export function crossChecks(
   config: JsonMap,
   { settings, sinks, source, plan }: Parts,
@@ -49,8 +49,6 @@ export function crossChecks(
     ...checkLiteralSecrets(config, secrets),
   ];
 }
-
-/** Checks that look at several parts of a config together. Each gives its faults; none needs a part to be right. */
 
 function checkSettings({ receiver, admin, store, idempotency }: Partial<Settings>): Fault[] {
   const faults: Fault[] = [];
@@ -78,7 +76,7 @@ function checkSettings({ receiver, admin, store, idempotency }: Partial<Settings
   return faults;
 }
 
-/** Digests that collect for longer than anybody could look up what was in them. */
+/** Digests that collect for longer than their events are kept. */
 function checkDigests(source: PlanSource, { store }: Partial<Settings>): Fault[] {
   return ruleActions(source).flatMap(({ action, path }) => {
     const every = valueAt(action, ['digest', 'every']);
@@ -89,7 +87,7 @@ function checkDigests(source: PlanSource, { store }: Partial<Settings>): Fault[]
   });
 }
 
-/** Silence that is counted from an event which may be deleted before. */
+/** A silence alert counts from the newest event, which must not be deleted before. */
 function checkSilence(plan: Plan | null, { store }: Partial<Settings>): Fault[] {
   const silence = plan?.alerts.find(({ kind }) => kind === 'silence');
   if (!silence || !store || silence.afterMs < store.retentionMs) return [];
@@ -97,7 +95,7 @@ function checkSilence(plan: Plan | null, { store }: Partial<Settings>): Fault[] 
   return [error(['alerts', 'silence', 'after'], message)];
 }
 
-/** An action that names no sink of this config. */
+/** Actions with an unknown sink. */
 function checkSinkNames(actions: readonly WrittenAction[], sinkNames: readonly string[]): Fault[] {
   return actions.flatMap(({ action, path }) => {
     if (!isMap(action) || typeof action['sink'] !== 'string' || sinkNames.includes(action['sink'])) return [];
@@ -106,7 +104,7 @@ function checkSinkNames(actions: readonly WrittenAction[], sinkNames: readonly s
   });
 }
 
-/** A sink says what its connector is; an action that said it too could contradict it. */
+/** The sink names the connector. An action that named it too could contradict the sink. */
 export function checkNoConnector(actions: readonly WrittenAction[]): Fault[] {
   return actions.flatMap(({ action, path }) =>
     isMap(action) && action['connector'] !== undefined
@@ -115,7 +113,7 @@ export function checkNoConnector(actions: readonly WrittenAction[]): Fault[] {
   );
 }
 
-/** Sinks and hours that no action names. Only of a config without errors: in one with errors, they may be what was meant. */
+/** Sinks and hours that no action names. Only for a config without errors: otherwise they may be what was meant. */
 export function checkUnused(source: PlanSource, sinkNames: Iterable<string>): Fault[] {
   const unused = (section: 'sinks' | 'hours', key: 'sink' | 'hours', names: readonly string[]): Fault[] => {
     const used = new Set(actionsOf(source).map(({ action }) => valueAt(action, [key])));
@@ -127,7 +125,7 @@ export function checkUnused(source: PlanSource, sinkNames: Iterable<string>): Fa
   return [...unused('sinks', 'sink', [...sinkNames]), ...unused('hours', 'hours', hoursNames)];
 }
 
-/** Credentials that stand in the file itself, where they end up in backups and version control. */
+/** Credentials in the file itself, which end up in backups and version control. */
 function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[]): Fault[] {
   const found = secrets.filter(({ path }) => !isHarmlessHeader(path));
   return found.flatMap(({ path, inUrl }) => {
@@ -143,11 +141,11 @@ function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[]): Fau
   });
 }
 
-/** Any header of a sink may hold a credential, so all are masked; only those named like one are worth a warning. */
+/** Any header of a sink may hold a credential, so all are masked. Only those named like one deserve a warning. */
 const isHarmlessHeader = (path: Path): boolean =>
   path.at(-2) === 'headers' && !/token|secret|key|auth|cookie/i.test(String(path.at(-1)));
 
-/** The text that a parsed value came from: a schema may have made parts of it. */
+/** The text that a parsed value came from. A schema may have split it into parts. */
 function writtenText(config: Json, path: Path): { text: string; path: Path } | null {
   for (let length = path.length; length > 0; length -= 1) {
     const text = valueAt(config, path.slice(0, length));
@@ -156,7 +154,7 @@ function writtenText(config: Json, path: Path): { text: string; path: Path } | n
   return null;
 }
 
-/** What a scenario expects of an action that no such action has. */
+/** Sinks that scenarios expect and the config does not have, and keys that the sinks' actions do not have. */
 function checkExpectations(
   scenarios: Json | undefined,
   sinkNames: readonly string[],
@@ -179,7 +177,7 @@ function checkExpectations(
   return [...checkSinkNames(expectations, sinkNames), ...unknownKeys];
 }
 
-/** Conditions that can never hold, and digests that nothing tells apart, because the catalog lacks what they ask for. */
+/** Conditions that never hold, and digest fields without effect, because the catalog has no such test or key. */
 function checkCatalogUse(source: PlanSource): Fault[] {
   const { catalog, rules } = source;
   if (!isMap(catalog) || Object.keys(catalog).length === 0) return digestFields(source).flatMap(ofNoCatalog);
@@ -200,7 +198,7 @@ function checkCatalogUse(source: PlanSource): Fault[] {
   ];
 }
 
-/** A field by which digests are told apart. */
+/** A field of a digest's `by`. */
 interface DigestField {
   readonly field: string;
   readonly path: Path;
@@ -208,7 +206,7 @@ interface DigestField {
 
 function ofNoCatalog({ field, path }: DigestField): Fault[] {
   if (!field.startsWith('test.') || field === 'test.id') return [];
-  return [warning(path, `there is no catalog, so "${field}" tells nothing apart`)];
+  return [warning(path, `there is no catalog, so "${field}" has no values`)];
 }
 
 function digestFields(source: PlanSource): DigestField[] {
@@ -249,7 +247,7 @@ interface Condition {
   readonly path: Path;
 }
 
-/** The conditions of a `when`, those inside of `all`, `any` and `not` included. */
+/** The conditions of a `when`, including those inside `all`, `any` and `not`. */
 function* conditionsOf(when: Json, path: Path): Generator<Condition> {
   if (Array.isArray(when))
     for (const [index, inner] of entries(when)) yield* conditionsOf(inner, [...path, index]);
@@ -260,9 +258,7 @@ function* conditionsOf(when: Json, path: Path): Generator<Condition> {
   }
 }
 
-/**
- * Alerts that would tell of a sink in trouble through that same sink. Where another one of theirs is left, it is taken.
- */
+/** Alerts about a sink that are sent only through that same sink. */
 function checkAlertSinks(
   source: PlanSource,
   sinks: ReadonlyMap<string, Pick<SinkConfig, 'onUnknown'>>,

@@ -2,7 +2,7 @@ import type { AnyConnector, PaceLimit, Secret } from '../connector.ts';
 import type { Json, Status } from '../model.ts';
 import type { Action, Plan } from '../rules/plan.ts';
 
-/** A config file, read, checked and compiled: what a process runs by. Immutable; a reload makes another one. */
+/** A config file, checked and compiled. Immutable; a reload makes a new one. */
 export interface Config {
   /** As named on the command line. */
   readonly file: string;
@@ -13,16 +13,16 @@ export interface Config {
   readonly log: { readonly level: string; readonly format: 'auto' | 'json' | 'pretty' };
   readonly sinks: ReadonlyMap<string, SinkConfig>;
   readonly plan: Plan;
-  /** What `plan` was compiled from, as kept in the store: `${…}` unresolved, so that no secret is in it. */
+  /** What `plan` was compiled from, as the store keeps it: with `${…}` unresolved, so that it has no secrets. */
   readonly planSource: Json;
   readonly warnings: readonly Problem[];
   /** Replaces every secret of this config in a text by `***`. */
   mask(text: string): string;
 }
 
-/** With what is for those who write it. */
+/** A config with what only its authors need. */
 export interface CheckedConfig extends Config {
-  /** Where the actions of `rules` and of `unmatched` stand in the file. */
+  /** Where the actions of `rules` and `unmatched` are in the file. */
   readonly places: ReadonlyMap<Action, Place>;
   readonly scenarios: readonly Scenario[];
 }
@@ -33,7 +33,7 @@ export interface ReceiverConfig {
   readonly path: string;
   /** 'any', or addresses and CIDRs with `published` already expanded. */
   readonly allowFrom: 'any' | readonly string[];
-  /** How many proxies stand in front, or their addresses and CIDRs. */
+  /** How many proxies are in front, or their addresses and CIDRs. */
   readonly trustProxy: number | readonly string[];
   readonly token: Secret | null;
   /** 'auto', or a header's name in lower case. */
@@ -47,12 +47,12 @@ export interface SinkConfig {
   /** Validated by the connector's own schema. */
   readonly options: { readonly [key: string]: unknown };
   readonly retry: RetryPolicy;
-  /** The pace of each lane; null where nothing but the tool itself limits it. */
+  /** The pace of each lane; null if only the tool itself limits it. */
   readonly pace: PaceLimit | null;
   readonly concurrency: number;
   readonly timeoutMs: number;
   readonly onUnknown: 'resend' | 'hold';
-  /** Some options are not there, because values for them were missing and might be. */
+  /** Some options are missing, because their values are. See loadToShow. */
   readonly isPartial?: boolean;
 }
 
@@ -82,23 +82,23 @@ export interface Scenario extends Place {
 export interface Place {
   readonly line: number;
   readonly column: number;
-  /** The line and a caret under what is meant, two lines; credentials written into the file are starred out. */
+  /** Two lines: the line, and a caret under the place. Credentials in the file are replaced by stars. */
   readonly excerpt: string;
 }
 
 /** A fault in the config file, at its place. */
 export interface Problem extends Place {
   readonly severity: 'error' | 'warning';
-  /** What is wrong, what was expected, and where it helps a suggestion. */
+  /** What is wrong, what was expected, and perhaps a suggestion. */
   readonly message: string;
 }
 
-/** All that is wrong with a config file, at once. `message` is the whole report, ready to print. */
+/** Everything that is wrong with a config file. `message` is the whole report, ready to print. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly file: string;
   readonly problems: readonly Problem[];
-  /** A file was not there or could not be read: it may be good a moment later, though nothing else changes. */
+  /** A file could not be read. It may be readable in a moment, without any other change. */
   readonly mayPass: boolean;
 
   constructor(file: string, problems: readonly Problem[], report: string, mayPass: boolean) {

@@ -24,7 +24,7 @@ const zoneExpected = 'expected a time zone such as Europe/Zagreb';
 
 const timeZoneName = z.string({ error: zoneExpected }).superRefine((name, context) => {
   if (isTimeZone(name) && !isOffset(name)) return;
-  const message = isOffset(name) ? `${zoneExpected}: an offset knows no summer time` : zoneExpected;
+  const message = isOffset(name) ? `${zoneExpected}: an offset has no summer time` : zoneExpected;
   const params = { candidates: Intl.supportedValuesOf('timeZone') };
   context.addIssue({ code: 'custom', message, params });
 });
@@ -39,7 +39,7 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** In the order of ISO weekdays, which begin at 1. */
+/** In the order of ISO weekdays, which start at 1. */
 const dayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 const dayName = z.enum(dayNames);
 
@@ -66,7 +66,7 @@ export const hoursSchema = z
     error: 'it closes when it opens; for the whole day, write from "00:00" to "24:00"',
   });
 
-/** Compiles one entry of `hours`; reports what is wrong with it and returns null. */
+/** Compiles one entry of `hours`. If it has faults, reports them and returns null. */
 export function compileHours(name: string, raw: Json, reading: Reading): Hours | null {
   const path = ['hours', name];
   const read = validate({ schema: hoursSchema, raw, path }, reading);
@@ -90,7 +90,7 @@ function toHours(name: string, { timezone, days, from, to, closed }: z.output<ty
   };
 }
 
-/** The closed date from which on it stays closed, or null if it opens again after each. What is over does not count. */
+/** The closed date after which it never opens again, or null. Past dates do not count. */
 function firstDayOfNoOpening(hours: Hours): string | null {
   const today = Temporal.Now.plainDateISO(hours.timeZone).toString();
   const coming = [...hours.closed].filter((date) => date >= today).toSorted();
@@ -166,7 +166,7 @@ export function toDigest(
 export const listOf = (value: string | readonly string[] = []): readonly string[] =>
   typeof value === 'string' ? [value] : value;
 
-/** Times at which a digest never goes, because its hours are closed then. Other time zones than theirs are not judged. */
+/** Times at which a digest never goes, because its hours are closed then. Only if both have the same time zone. */
 export function checkDigestTimes({ at, timezone }: ReadDigest, hours: Hours, path: Path): Fault[] {
   if (timezone !== undefined && timezone !== hours.timeZone) return [];
   const times = [...strings(at ?? null, [...path, 'at'])];

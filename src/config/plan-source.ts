@@ -7,7 +7,7 @@ import { whenSchema } from '../rules/when.ts';
 import type { Path } from '../support/json.ts';
 import { duration } from './units.ts';
 
-/** The part of a config that a plan is compiled from, references unresolved. Plain JSON, so that a store can keep it. */
+/** The part of a config that a plan is compiled from, with unresolved references. Plain JSON, so that a store can keep it. */
 export interface PlanSource {
   readonly catalog?: Json;
   readonly hours?: Json;
@@ -18,15 +18,15 @@ export interface PlanSource {
 
 export const planKeys = ['catalog', 'hours', 'rules', 'unmatched', 'alerts'] as const;
 
-/** An action as written, and where. */
+/** An action as written, and its path. */
 export interface WrittenAction {
   readonly action: Json;
   readonly path: Path;
 }
 
 /**
- * Takes the plan's part out of a config as written. Each action gets its sink's `connector` written in: the plan can
- * then be compiled without the sinks, which may be others by then.
+ * The plan's part of a config as written. Each action also gets its sink's `connector`, so that the plan can be compiled
+ * without the sinks, which may change later.
  */
 export function toPlanSource(config: JsonMap, connectorOf: (sink: string) => string | undefined): PlanSource {
   const named = (action: Json): Json => {
@@ -79,12 +79,10 @@ function mapActions(source: PlanSource, change: (action: Json) => Json): PlanSou
   };
 }
 
-/** The entries of a list with their indexes; none where it is no list. */
+/** The entries of a list with their indexes. None if it is not a list. */
 export function entries(value: Json | undefined): [number, Json][] {
   return Array.isArray(value) ? [...(value as Json[]).entries()] : [];
 }
-
-/** The shapes of what a plan is compiled from. Actions are checked one by one: each connector has its own. */
 
 const isTestId = (key: string): boolean => /^(0|-?[1-9]\d*)$/.test(key) && Number.isSafeInteger(Number(key));
 
@@ -116,7 +114,7 @@ export const ruleShape = {
   final: z.boolean().default(false).describe('Rules after this one are not looked at when it matched.'),
 };
 
-/** A rule with its actions left unchecked. */
+/** A rule without its actions, which are checked one by one by their connectors' schemas. */
 export const ruleSchema = z.strictObject({ ...ruleShape, then: z.array(z.unknown()) });
 
 /** What each alert tells of, and how long that has to last. */
@@ -144,7 +142,7 @@ interface Alert {
   readonly after: z.ZodType<number, string | undefined>;
 }
 
-/** With `then` as the schema of its actions. */
+/** `then`: the schema of an alert's actions. */
 export function alertsSchema(then: z.ZodType) {
   const ofKind = ({ after, description }: Alert) =>
     z.strictObject({ after, then }).optional().describe(description);
@@ -152,10 +150,10 @@ export function alertsSchema(then: z.ZodType) {
   return z.strictObject(Object.fromEntries(alertKinds.map((kind) => [kind, ofKind(alerts[kind])])) as Shape);
 }
 
-/** With its actions left unchecked. */
+/** Alerts without their actions. */
 export const uncheckedAlerts = alertsSchema(z.array(z.unknown()).min(1));
 
-/** The same for values that differ in the order of their keys only: SHA-256 in hex over JSON with sorted keys. */
+/** SHA-256 in hex of the value's JSON with sorted keys, so the order of keys does not matter. */
 export function contentId(value: Json): string {
   return createHash('sha256').update(canonicalJson(value)).digest('hex');
 }

@@ -4,14 +4,14 @@ import { count } from '../support/text.ts';
 import { ConfigError, type Problem } from './config.ts';
 import { hashHint, hashWordLength, type NodePlace, type Range, scalarOffset, type Tree } from './yaml.ts';
 
-/** Something wrong at a path of the config. Where that is in the file is found out later, by Source. */
+/** Something wrong at a path of the config. problemOf finds the place in the file. */
 export interface Fault {
   readonly severity: 'error' | 'warning';
   readonly path: Path;
-  /** What to point at: the value, or the key that it stands under. */
+  /** What to point at: the value or its key. */
   readonly at: 'value' | 'key';
   readonly message: string;
-  /** Points into the string at the path: the index of its first wrong character, and how many are wrong. */
+  /** The wrong part of the string at the path. */
   readonly inside?: { readonly index: number; readonly length: number };
 }
 
@@ -31,14 +31,14 @@ export const warning = (path: Path, message: string, at: Fault['at'] = 'value'):
   message,
 });
 
-/** One problem as a person reads it: the place, what is wrong, the line with a caret. */
+/** A problem as text: its place, the message, the line with a caret. */
 export function formatProblem(file: string, problem: Problem): string {
   const { severity, line, column, message, excerpt } = problem;
   const shown = excerpt === '' ? '' : `\n${indent(excerpt)}`;
   return `${file}:${line}:${column}: ${severity}: ${message}${shown}`;
 }
 
-/** The error that carries every problem, in the order of the file. `mask` keeps secrets out of its text. */
+/** An error with all problems, in the order of the file. */
 export function configError(
   file: string,
   problems: readonly Problem[],
@@ -49,12 +49,12 @@ export function configError(
   return new ConfigError(file, masked, report, mayPass);
 }
 
-/** For what is wrong with a file as a whole. */
+/** For a problem of the file as a whole. */
 export function wholeFileError(file: string, message: string, mayPass: boolean): ConfigError {
   return configError(file, [{ severity: 'error', line: 1, column: 1, message, excerpt: '' }], { mayPass });
 }
 
-/** Sorted by place, each said once: what an alias repeats is one mistake. */
+/** Sorted by place, without duplicates: an alias repeats the same mistake. */
 export function inOrder(problems: readonly Problem[]): Problem[] {
   const unique = new Map(problems.map((problem) => [keyOf(problem), problem]));
   return [...unique.values()].toSorted((a, b) => a.line - b.line || a.column - b.column);
@@ -74,7 +74,7 @@ function countLine(problems: readonly Problem[]): string {
 const indent = (text: string): string => text.replaceAll(/^/gm, '  ');
 const keyOf = ({ line, column, message }: Problem): string => `${line}:${column}:${message}`;
 
-/** Finds where in the file a fault is. */
+/** A fault with its place in the file. */
 export function problemOf(fault: Fault, tree: Tree, source: Source): Problem {
   const node = tree.placeOf(fault.path);
   const hidden = hiddenLength(fault, node, source.text);
@@ -84,7 +84,7 @@ export function problemOf(fault: Fault, tree: Tree, source: Source): Problem {
   return source.problem(fault.severity, start, start + hidden, fault.message + hashHint);
 }
 
-/** How long the comment is that is meant as the value. */
+/** The length of a comment that is meant as the value. */
 function hiddenLength({ path, at }: Fault, node: NodePlace, text: string): number {
   return path.length > 0 && at === 'value' && isNothing(node) ? hashWordLength(text, node.range[0]) : 0;
 }
@@ -102,7 +102,7 @@ const isNothing = ({ range: [start, end] }: NodePlace): boolean => start === end
 
 const widestLine = 160;
 
-/** A config file's text: turns offsets into problems with a line, a column and the line itself. */
+/** A config file's text. Turns offsets into places. */
 export class Source {
   readonly text: string;
   readonly lines = new LineCounter();
@@ -118,7 +118,7 @@ export class Source {
     return { severity, line, column, message, excerpt: this.#excerpt(line, column, end - start) };
   }
 
-  /** The line with a caret under what is wrong; a long line, as in JSON, is cut around it. */
+  /** The line, and a caret under the wrong part. A long line, as in JSON, is cut around it. */
   #excerpt(line: number, column: number, length: number): string {
     const whole = hideCredentials(this.#line(line));
     const cut = Math.max(0, Math.min(column - widestLine / 2, whole.length - widestLine));
@@ -135,16 +135,16 @@ export class Source {
   }
 }
 
-/** Credentials written into the file stay out of what is printed; the line keeps its length for the caret's sake. */
+/** Hides credentials that are written in the file. The line keeps its length, so that the caret fits. */
 function hideCredentials(line: string): string {
   return line.replaceAll(underCredentialKey, hide).replaceAll(/[^\s"']+/g, hideInUrls);
 }
 
-/** A line may be a whole file of JSON: nothing here may look to its end again and again. */
+/** Bounded, because a line may be a whole file of JSON: nothing may scan to its end repeatedly. */
 const underCredentialKey =
   /((?:token|secret|passw|credential|auth(?!or)|private_?key|api_?key)\w{0,99}["']?\s*:\s*)("[^"]*"?|'[^']*'?|\[[^\]]*\]?|[^\s,{}[\]"']+)/gi;
 
-/** In a word; a password is what stands before an `@`. */
+/** A password is before an `@`. */
 function hideInUrls(word: string): string {
   const parts = word.split('@');
   const last = parts.pop() ?? '';
@@ -153,7 +153,7 @@ function hideInUrls(word: string): string {
 
 const hide = (_all: string, before: string, value: string): string => before + stars(value);
 
-/** A star for each character; references, punctuation and templates say nothing secret. */
+/** A star for each character. References, punctuation and templates are not secret. */
 function stars(value: string): string {
   if (value.includes('{{')) return value;
   return value.replaceAll(/\$\{[^}]*\}?|[^\s,[\]{}"']/g, (part) => (part.startsWith('$') ? part : '*'));

@@ -6,14 +6,14 @@ import { maxCandidateIdLength, readCandidateId } from '../support/ids.ts';
 import { digestData, templateData } from '../templates/data.ts';
 import type { CheckedConfig, Config, Problem, Scenario } from './config.ts';
 
-/** An action as it would be sent: its sink and its rendered keys, or why a template failed. */
+/** An action as it would be sent, or why a template failed. */
 interface Sent {
   readonly sink: string;
   readonly fields: JsonMap;
   readonly fault: string | null;
 }
 
-/** Decides every scenario of a config; each that comes out otherwise than expected is a problem at its place. */
+/** Decides every scenario of a config. Each with another result than expected is a problem. */
 export function runScenarios(config: CheckedConfig, now = Date.now()): Problem[] {
   return config.scenarios.flatMap((scenario) => {
     const message = mismatch(scenario, config, now);
@@ -37,7 +37,7 @@ function mismatch(scenario: Scenario, { plan }: Config, now: number): string | n
   return different.length === 0 ? null : `${name}: ${different.join('; ')}`;
 }
 
-/** An action with a digest is rendered as one of this event only. */
+/** A digest is rendered as if this were its only event. */
 function rendered(action: Action, event: Event, { test }: Plan, now: number): Sent {
   const data = action.digest
     ? digestData([event], test, action.rule, now)
@@ -51,7 +51,7 @@ function sinksOf(actions: readonly { readonly sink: string }[]): string {
   return actions.length === 0 ? 'nothing' : actions.map(({ sink }) => sink).join(', ');
 }
 
-/** The expected keys of one action that would be sent otherwise. */
+/** The keys of one action that differ from what is expected. */
 function differences(expected: Scenario['expect'][number], sent: Sent | undefined, index: number): string[] {
   return Object.entries(expected)
     .filter(([key, value]) => key !== 'sink' && !matches(value, sent?.fields[key]))
@@ -61,7 +61,7 @@ function differences(expected: Scenario['expect'][number], sent: Sent | undefine
     });
 }
 
-/** Maps need only have what is expected of them; a number is equal to its text, because templates print text. */
+/** Maps may have more keys than expected. A number equals its text, because templates print text. */
 function matches(expected: Json, sent: Json | undefined): boolean {
   if (sent === undefined) return false;
   if (isMap(expected))
@@ -104,7 +104,7 @@ const expected = z
   .object({ sink: z.string().min(1).describe('The sink that is expected to get a message.') })
   .catchall(z.json());
 
-/** An event to decide and what is to become of it; `check` compares. */
+/** An event to decide, and the expected actions. `check` compares. */
 export const scenarioSchema = z.strictObject({
   event: event.describe('The event to decide.'),
   expect: z

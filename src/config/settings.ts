@@ -17,7 +17,7 @@ const proxiesExpected =
 const isSender = (text: string): boolean => text === 'published' || isAddress(text);
 const split = (text: string): string[] => text.split(',').map((part) => part.trim());
 
-/** Addresses in one text with commas, which is how a variable can hold several. */
+/** Addresses separated by commas, so that a variable can hold several. */
 const commaSeparated = (isOne: (text: string) => boolean, expected: string, words: readonly string[] = []) =>
   z
     .string()
@@ -55,8 +55,6 @@ const trustProxy = z.union(
   ],
   { error: proxiesExpected },
 );
-
-/** The sections that configure the connector itself. Every key says what it does: the JSON Schema shows it in editors. */
 
 const port = z.int().min(0).max(65_535);
 const hostName = z.string().regex(/^[\w.:-]+$/, { error: 'expected a host name or an address to listen on' });

@@ -15,7 +15,7 @@ interface SinkReading extends Reading {
   readonly keepPartialSinks?: boolean;
 }
 
-/** Reads the sinks one by one, each by its connector's schema; those with faults are left out. */
+/** Reads each sink by its connector's schema. Leaves out sinks with faults. */
 export function readSinks(raw: Json | undefined, reading: SinkReading): Map<string, SinkConfig> {
   const sinks = new Map<string, SinkConfig>();
   if (raw !== undefined && !isMap(raw))
@@ -32,7 +32,7 @@ export function readSinks(raw: Json | undefined, reading: SinkReading): Map<stri
   return sinks;
 }
 
-/** The connector that a sink as written names, if there is one of that name. */
+/** The connector that a sink names, if it exists. */
 export function connectorOfSink(
   sink: Json | undefined,
   { resolve, connectors }: Pick<SinkReading, 'resolve' | 'connectors'>,
@@ -65,7 +65,7 @@ function readPartial(name: string, connector: AnyConnector, raw: Json, { resolve
   return { ...toSink(name, connector, { ...common, ...Object.fromEntries(options) }), isPartial: true };
 }
 
-/** Without a connector only the keys that all sinks have can be checked. */
+/** Without a connector, only the common keys can be checked. */
 function reportNoConnector(raw: Json, path: Path, reading: SinkReading): void {
   const names = [...reading.connectors.keys()];
   const name = isMap(raw) ? raw['connector'] : undefined;
@@ -115,7 +115,7 @@ const retrySchema = z.strictObject({
     ),
 });
 
-/** The keys that every sink has, whatever its connector. */
+/** The keys that every sink has. */
 const commonSinkKeys = {
   retry: retrySchema.prefault({}).describe('When a failed attempt is made again.'),
   rate: rate()
@@ -133,7 +133,7 @@ const commonSinkKeys = {
     ),
 };
 
-/** A sink of one connector: the common keys and the connector's own options. */
+/** The schema of a connector's sinks: the common keys and its own options. */
 export function sinkSchema(connector: AnyConnector) {
   const own = connector.options as z.ZodObject;
   return own
@@ -148,7 +148,7 @@ export const sinkName = z
   .string()
   .regex(/^[A-Za-z0-9][\w.-]{0,63}$/, { error: 'expected a name of letters, digits, "-", "_" and "."' });
 
-/** Times of a sink that contradict each other. `raw` is the sink as written, `path` where it stands. */
+/** Times of a sink that contradict each other. `raw` is the sink as written. */
 function checkRetry(
   { retry, timeoutMs }: Pick<SinkConfig, 'retry' | 'timeoutMs'>,
   raw: Json,
@@ -169,7 +169,7 @@ function checkRetry(
 }
 
 interface Time {
-  /** With what it comes to. */
+  /** With its value. */
   readonly name: string;
   readonly ms: number;
   readonly isGiven: boolean;

@@ -10,7 +10,7 @@ const durationExamples = ['30s', '10m', '24h', '30d'];
 const rateExpected = 'expected a rate such as 5/s, 60/min or 300/h';
 const sizeExpected = 'expected a size such as 64kb or 1mb';
 
-/** `200ms 2s 10m 24h 30d` in milliseconds; null if the text is no duration. */
+/** Parses `200ms`, `2s`, `10m`, `24h` or `30d` to milliseconds; null if the text is not a duration. */
 export function parseDuration(text: string): number | null {
   const [, amount = '', unit = ''] = /^(\d+)(ms|s|m|h|d)$/.exec(text) ?? [];
   return amount === '' ? null : Number(amount) * (msPer[unit] ?? Number.NaN);
@@ -22,7 +22,7 @@ export function durationText(ms: number): string {
   return `${ms / unitMs}${unit}`;
 }
 
-/** A duration's text in the YAML, milliseconds once parsed. The bounds are durations themselves and are shown as such. */
+/** The schema of a duration, which becomes milliseconds. Messages show the bounds as they are written here. */
 export function duration(bounds: { readonly min?: string; readonly max?: string } = {}) {
   const minMs = parseDuration(bounds.min ?? '0s') ?? 0;
   const maxMs = parseDuration(bounds.max ?? '36500d') ?? Infinity;
@@ -42,7 +42,7 @@ export function duration(bounds: { readonly min?: string; readonly max?: string 
     });
 }
 
-/** `5/s 60/min 300/h`. */
+/** The schema of a rate: `5/s`, `60/min`, `300/h`. */
 export function rate() {
   return z
     .string({ error: rateExpected })
@@ -53,7 +53,7 @@ export function rate() {
     });
 }
 
-/** `64kb` in bytes, up to 16mb: bodies are held in memory. A kb has 1024 bytes. */
+/** The schema of a size such as `64kb`, which becomes bytes. At most 16mb, because bodies are held in memory. */
 export function size() {
   return z
     .string({ error: sizeExpected })

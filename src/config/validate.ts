@@ -9,7 +9,7 @@ import { hasReference, interpolate, interpolateText, type Resolve } from './refe
 type Issue = z.core.$ZodIssue;
 type RawIssue = z.core.$ZodRawIssue;
 
-/** What reading a part of the config needs: values for its references, and where its faults go. */
+/** What it takes to read a part of the config. */
 export interface Reading {
   readonly resolve: Resolve;
   readonly report: Report;
@@ -17,11 +17,11 @@ export interface Reading {
 
 interface Part {
   readonly schema: z.ZodType;
-  /** As written, references unresolved. */
+  /** As written, with references. */
   readonly raw: Json;
-  /** Where it stands in the config. */
+  /** Where it is in the config. */
   readonly path: Path;
-  /** How the strings of a top key are interpolated; plain text unless said otherwise. */
+  /** How to interpolate the strings of one of the part's keys. Default: as plain text. */
   readonly textOf?: (key: string) => typeof interpolateText;
 }
 
@@ -35,7 +35,7 @@ export function validate<S extends z.ZodType>(
   if (first.success) return first.data as z.output<S>;
   const second = attempt(part, withTypes(part.raw, value, first.issues));
   if (second.success) return second.data as z.output<S>;
-  for (const fault of issueFaults(second.issues, part)) reading.report(fault);
+  for (const finding of withoutConsequences(second.issues)) reading.report(toFault(finding, part));
   return undefined;
 }
 
@@ -59,8 +59,8 @@ function attempt({ schema }: Part, value: Json): Attempt {
 }
 
 /**
- * A reference gives text. Where a number or true/false is expected instead, the text is read as YAML would read it,
- * so that `port: ${PORT}` works and a token of digits stays a token.
+ * A reference gives text. If that was refused, the text is read as YAML reads numbers and true/false, so that
+ * `port: ${PORT}` works and a token of digits stays text.
  */
 function withTypes(raw: Json, value: Json, issues: readonly Issue[]): Json {
   let result = value;
@@ -74,12 +74,7 @@ function withTypes(raw: Json, value: Json, issues: readonly Issue[]): Json {
   return result;
 }
 
-/** Zod's issues as faults of the config, one for each mistake. */
-function issueFaults(issues: readonly Issue[], part: Part): Fault[] {
-  return withoutConsequences(issues).map((finding) => toFault(finding, part));
-}
-
-/** The issues that say what is wrong, not around what: those of the union's alternative that was meant, those of a key. */
+/** Replaces issues of unions and keys by the issues inside: of the union's alternative that was meant, and of the key. */
 function mainIssues(result: z.ZodError): Issue[] {
   return result.issues.flatMap((issue) => innermost(issue));
 }
@@ -97,7 +92,7 @@ function innermost(issue: Issue): Issue[] {
 
 const moved = (issue: Issue, path: PropertyKey[]): Issue => ({ ...issue, path });
 
-/** True if the value is another kind of thing than this alternative of a union wants. */
+/** True if the value has another type than this alternative of a union expects. */
 const isOtherShape = ({ code, path }: Issue): boolean =>
   path.length === 0 && (code === 'invalid_type' || code === 'invalid_value' || code === 'invalid_union');
 
@@ -108,7 +103,7 @@ interface Finding {
   readonly known?: readonly string[];
 }
 
-/** A misspelt key does not count again as the missing of the right one, nor as what a map lacks without it. */
+/** A misspelt key is reported once: not again as a missing key, or as a failed check of the whole map. */
 function withoutConsequences(issues: readonly Issue[]): Finding[] {
   const unknown = issues.flatMap((issue): Finding[] => {
     if (issue.code !== 'unrecognized_keys') return [];
@@ -141,14 +136,14 @@ function toFault({ issue, key, known = [] }: Finding, { raw, path: base, schema 
   return error(path, issue.message + got + suggestion(issue, written));
 }
 
-/** Says of an unknown key where it belongs, or what was probably meant, or what there is. */
+/** The message for an unknown key: where it belongs, or what was probably meant, or which keys there are. */
 export function unknownKey(key: string, known: readonly string[], path: Path): string {
   const elsewhere = misplaced(path, key);
   const meant = elsewhere === null ? didYouMeanOneOf(key, known, 'there are no keys here') : `: ${elsewhere}`;
   return `unknown key "${key}"${meant}`;
 }
 
-/** A map or list of the right kind with something wrong in it is not shown as what is there instead. */
+/** The map or list has the right type, but something in it is wrong. So "got a map" would not help. */
 const isAboutInside = ({ code }: Issue, written: Json | undefined): boolean =>
   typeof written === 'object' &&
   written !== null &&
@@ -156,7 +151,7 @@ const isAboutInside = ({ code }: Issue, written: Json | undefined): boolean =>
   code !== 'invalid_union' &&
   code !== 'invalid_value';
 
-/** What is there instead of what was expected; what a reference stands for is not shown. */
+/** What the config has instead. The value of a reference is not shown. */
 function instead(issue: Issue, written: Json | undefined): string {
   if (!issue.message.startsWith('expected ') || isAboutInside(issue, written)) return '';
   if (typeof written === 'string' && hasReference(written)) return `, which ${written} does not give`;
@@ -183,7 +178,7 @@ function show(value: Json | undefined): string {
   return text.length > 60 ? `${text.slice(0, 57)}…"` : text;
 }
 
-/** Where a key that nothing is known of here belongs, as the end of a sentence; null where nobody could tell. */
+/** Where an unknown key belongs, as the end of a sentence, or null. */
 function misplaced(path: Path, key: string): string | null {
   const place = path.join('/');
   const found = misplacedKeys.find(({ in: where, keys }) => where.test(place) && keys.includes(key));
@@ -216,8 +211,8 @@ const misplacedKeys = [
 ];
 
 /**
- * The schema of the keys that sinks or actions have whatever their connector, for one whose connector is unknown: its
- * own keys cannot be judged, unless one of them is the misspelt key that would name the connector.
+ * The schema of a sink or action whose connector is unknown. Only the common keys can be checked, and whether another
+ * key is a misspelling of the one that names the connector.
  */
 export function withoutOwnKeys(common: z.ZodRawShape, naming: string, written: Json): z.ZodType {
   const keys = isMap(written) ? Object.keys(written) : [];
@@ -232,7 +227,7 @@ export function withoutOwnKeys(common: z.ZodRawShape, naming: string, written: J
   return z.strictObject({ ...common, ...Object.fromEntries(others.map((key) => [key, z.unknown()])) });
 }
 
-/** Zod's issues in the words of this project. Text that begins with "expected" is later told what was there instead. */
+/** Zod's issues in our words. toFault adds what was there instead to messages that start with "expected". */
 function wording(issue: RawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
@@ -248,7 +243,7 @@ function wording(issue: RawIssue): string | undefined {
     case 'invalid_format':
       return `expected ${formats[issue.format] ?? `text that matches ${issue.pattern ?? issue.format}`}`;
     case 'unrecognized_keys':
-      // Zod keeps what is put on the issue; the converter suggests from it.
+      // Zod keeps what is added to the issue. withoutConsequences reads it.
       (issue as { known?: string[] }).known = Object.keys(definitionOf(issue.inst)?.shape ?? {});
       return undefined;
     default:
@@ -330,7 +325,7 @@ function amount(count: number, unit: string): string {
   return `${count} ${unit === 'entry' ? 'entries' : `${unit}s`}`;
 }
 
-/** What is looked at of a schema; zod's own types do not say which kinds have which of these. */
+/** The parts of a schema that are read here. Zod's own types do not say which kinds have which. */
 interface Definition {
   readonly type: string;
   readonly format?: string;
@@ -350,7 +345,7 @@ interface Definition {
 const definitionOf = (schema: unknown): Definition | undefined =>
   (schema as { def?: Definition } | undefined)?.def;
 
-/** True if a credential belongs at this path of what the schema describes; its value must not be shown. */
+/** True if the schema has a credential at this path. Its value must not be shown. */
 function isSecretAt(schema: z.core.$ZodType | undefined, path: readonly PropertyKey[]): boolean {
   const def = definitionOf(schema);
   if (!schema || !def) return false;

@@ -27,10 +27,10 @@ export interface TextFault {
   readonly message: string;
 }
 
-/** Where a value stands in the text. */
+/** Where a value is in the text. */
 export interface NodePlace {
   readonly range: Range;
-  /** Where its key stands; null for the top and for a list's entries. */
+  /** Where its key is; null for the top and for a list's entries. */
   readonly key: Range | null;
   readonly scalar: Scalar | null;
 }
@@ -41,7 +41,7 @@ export interface Parsed {
   readonly faults: readonly TextFault[];
 }
 
-/** Text to values with their places. YAML's own faults come one to a line: further ones of a line follow from it. */
+/** Parses text to values with their places. Reports YAML's faults once a line: further ones are consequences. */
 export function parseYaml({ text, lines }: { readonly text: string; readonly lines: LineCounter }): Parsed {
   const control = unprintable(text);
   if (control) return { tree: null, faults: [control] };
@@ -53,11 +53,11 @@ export function parseYaml({ text, lines }: { readonly text: string; readonly lin
   return { tree: tree.isWhole ? tree : null, faults: [...faults, ...tree.faults] };
 }
 
-/** Text that is nested too deeply exhausts the parser's stack; mostly it says so itself. */
+/** Text that is nested too deeply exhausts the parser's stack. Usually the parser reports that itself. */
 function documentOf(text: string): Document.Parsed | TextFault {
   const message = 'nested too deeply to be read';
   try {
-    // The tree looks for doubled keys: YAML compares each key of a map with each, which takes long for a large catalog.
+    // Tree finds duplicate keys. The library compares every two keys of a map, which is slow for a large catalog.
     const document = parseDocument(text, { schema: 'core', prettyErrors: false, uniqueKeys: false });
     const exhausted = document.errors.find(({ code }) => code === 'RESOURCE_EXHAUSTION');
     return exhausted ? { range: exhausted.pos, message } : document;
@@ -67,7 +67,7 @@ function documentOf(text: string): Document.Parsed | TextFault {
   }
 }
 
-/** YAML forbids control characters; a NUL usually means that the file is no text at all. */
+/** YAML forbids control characters. A NUL usually means that the file is not text. */
 function unprintable(text: string): TextFault | null {
   // oxlint-disable-next-line no-control-regex -- they are what is looked for
   const found = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffe\uffff]/.exec(text);
@@ -82,25 +82,25 @@ function unprintable(text: string): TextFault | null {
 type KeyedPair = Pair<Node, Node | null>;
 
 const deepest = 100;
-/** What aliases may blow a file up to; ten thousand rules have about 200,000. */
+/** Limits how much aliases can multiply a file. Ten thousand rules have about 200,000 nodes. */
 const mostNodes = 500_000;
 
-/** The values of a document, with aliases resolved and doubled keys reported; knows where each value stands. */
+/** The values of a document and their places. Resolves aliases and reports duplicate keys. */
 export class Tree {
   readonly value: Json;
   readonly faults: TextFault[] = [];
-  /** False where something had to be left out. */
+  /** False if something had to be left out. */
   isWhole = true;
   readonly #root: Node | null;
   readonly #lines: LineCounter;
-  /** The newest node of each anchor, which is the one that an alias after it means. */
+  /** The last node with each anchor: an alias means the last one before it. */
   readonly #anchors = new Map<string, Node>();
   readonly #targets = new Map<Alias, Node>();
   readonly #pairs = new Map<YAMLMap, ReadonlyMap<string, KeyedPair>>();
-  /** The nodes that are being read: an alias to one of them would never end. */
+  /** The nodes around the current one. An alias to one of them would never end. */
   readonly #open = new Set<Node>();
   #nodes = 0;
-  /** The outermost alias that is being resolved: what makes a file too large stands there. */
+  /** The outermost alias being resolved. If the file becomes too large, this is where to point. */
   #through: Range | null = null;
 
   constructor(document: Document, lines: LineCounter) {
@@ -109,7 +109,7 @@ export class Tree {
     this.value = this.#read(document.contents, [0, 0], 0);
   }
 
-  /** Where the value at a path stands, or the deepest one on the way to it. */
+  /** Where the value at a path is, or the deepest existing one on the way to it. */
   placeOf(path: Path): NodePlace {
     let node = this.#target(this.#root);
     let place: NodePlace = { range: rangeOf(node, [0, 0]), key: null, scalar: null };
@@ -124,12 +124,12 @@ export class Tree {
     return isScalar(node) ? { ...place, scalar: node } : place;
   }
 
-  /** Faults inside of what an alias names are shown where the anchor is; the alias keeps its own key. */
+  /** Faults in an aliased value point to its anchor, but the alias keeps its own key. */
   #target(node: Node | null): Node | null {
     return isAlias(node) ? (this.#targets.get(node) ?? node) : node;
   }
 
-  /** `empty` is the place of a value that is not there. */
+  /** `empty` is the place of a missing value. */
   #read(node: Node | null, empty: Range, depth: number): Json {
     const range = rangeOf(node, empty);
     if (node === null || !this.#mayGoOn(range, depth)) return null;
@@ -223,7 +223,7 @@ export class Tree {
 const rangeOf = (node: Node | null, empty: Range): Range =>
   node?.range ? [node.range[0], node.range[1]] : empty;
 
-/** An entry of a list. Those of !!omap and !!pairs are pairs; both tags are refused. */
+/** An entry of a list. Entries of !!omap and !!pairs are pairs, and both tags are refused. */
 const nodeOf = (item: unknown): Node | null => (isPair(item) ? null : (item as Node | null));
 
 /** `{{ … }}` is a map with a map as its key, which nobody means. */
@@ -237,7 +237,7 @@ function keyFault(name: string | null): string | null {
   return name.includes('${') ? '${…} works in values, not in keys' : null;
 }
 
-/** Faults that leave the shape of the rest as it was meant, so that the rest can be checked as well. */
+/** Faults that do not change the structure of the rest, so the rest can be checked too. */
 const harmless = new Set<ErrorCode>([
   'TAB_AS_INDENT',
   'BAD_DQ_ESCAPE',
@@ -247,7 +247,7 @@ const harmless = new Set<ErrorCode>([
   'MULTIPLE_DOCS',
 ]);
 
-/** YAML's messages are written for people who know its grammar. `at` is the text from the fault on. */
+/** The library's messages need knowledge of YAML's grammar. `at` is the text from the fault on. */
 const wordings: { readonly [code in ErrorCode]?: (at: string) => string } = {
   TAB_AS_INDENT: () => 'a tab is used as indentation; YAML needs spaces',
   BAD_SCALAR_START: ([first]) => `text that begins with ${first} has to be in quotes`,
@@ -257,7 +257,7 @@ const wordings: { readonly [code in ErrorCode]?: (at: string) => string } = {
   BLOCK_IN_FLOW: () => 'inside of { } or [ ] this needs brackets of its own; or is a "}" or "]" missing?',
 };
 
-/** The same where one code stands for several faults, which only YAML's own words tell apart. */
+/** For codes that stand for several faults, which only the library's messages tell apart. */
 const ambiguous: readonly (readonly [RegExp, string])[] = [
   [/^Nested mappings are not allowed/, 'a second ": " on one line; put text that holds ": " in quotes'],
   [/^A block sequence may not be used/, 'this list stands where a key is expected'],
@@ -291,7 +291,7 @@ function firstOfEachLine(errors: readonly YAMLParseError[], lines: LineCounter):
     });
 }
 
-/** Once a value has ended too early, YAML reports each line after it. */
+/** After a value that ended too early, the library reports every further line. */
 const isConsequence = ({ message }: YAMLParseError): boolean => /token in YAML stream/.test(message);
 
 function toFault({ code, pos, message }: YAMLParseError, text: string): TextFault {
@@ -301,31 +301,31 @@ function toFault({ code, pos, message }: YAMLParseError, text: string): TextFaul
   return { range: pos, message: braceHint(text, pos[0]) ?? (worded ?? other) + hint };
 }
 
-/** The commonest slip: `${NAME}` or `{{ … }}` without quotes, where a brace begins a map. */
+/** The most common mistake: `${NAME}` or `{{ … }}` without quotes, where a brace starts a map. */
 function braceHint(text: string, offset: number): string | null {
   const line = text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset + 2);
   if (/\$\{?[^"']?$/.test(line) && line.includes('${')) return '${…} has to be in quotes inside of { }';
   return /(:|-|,|\[)\s+\{\{/.test(line) ? templateHint : null;
 }
 
-/** Said where a comment seems to be meant as a value. What it holds is not repeated: it may be a credential. */
+/** For a comment that seems to be meant as a value. It is not quoted, because it may be a credential. */
 export const hashHint =
   "; what follows # is a comment in YAML: text with # in it has to be in quotes, as in '#hiring'";
 
-/** How long the word is that begins with `#` here, as the names of channels do; 0 where none does. */
+/** The length of a word that starts with `#` here, as the names of channels do, or 0. */
 export const hashWordLength = (text: string, at: number): number =>
   /^#[^\s#,\]}]+/.exec(text.slice(at, at + 80))?.[0].length ?? 0;
 
-/** Whether such a word stands at a value's place on the last line before `end`. */
+/** Whether the last line before `end` has such a word in the place of a value. */
 function hasHashWordBefore(text: string, end: number): boolean {
   const line = text.slice(0, end).trimEnd().split('\n').at(-1) ?? '';
   return /[:,[]\s+#[^\s#]/.test(line);
 }
 
 /**
- * Where in the text the character at `index` of a scalar's value stands. However a scalar is written (plain, quoted,
- * as a block, over several lines), its value has the same characters in the same order as its text, white space apart:
- * so these are counted, with an escape sequence as one.
+ * Where in the text the character at `index` of a scalar's value is. However a scalar is written (plain, quoted, as a
+ * block, over several lines), its value and its text have the same characters in the same order, except for white
+ * space. So the other characters are counted, with an escape sequence as one.
  */
 export function scalarOffset(text: string, scalar: Scalar, index: number): number {
   const value = String(scalar.value);
@@ -342,7 +342,7 @@ export function scalarOffset(text: string, scalar: Scalar, index: number): numbe
   return last;
 }
 
-/** How many spaces of the same line stand between the last visible character and `index`. */
+/** How many spaces of the same line are between the last visible character and `index`. */
 function trailing(value: string, index: number): number {
   const end = Math.min(index, value.length);
   let start = end;
@@ -353,7 +353,7 @@ function trailing(value: string, index: number): number {
 interface Unit {
   readonly start: number;
   readonly end: number;
-  /** How many characters of the value it stands for. */
+  /** How many characters of the value it represents. */
   readonly width: number;
 }
 
@@ -381,7 +381,7 @@ const escapes: Record<string, RegExp> = {
   QUOTE_DOUBLE: /^\\(x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|\r\n|[^])/,
 };
 
-/** An escape sequence for white space, or for a line break in the text only, does not count. */
+/** Escape sequences for white space, and escaped line breaks, do not count. */
 function visibleWidth(sequence: string): number {
   const code = /^\\[xuU]([\da-f]+)$/i.exec(sequence)?.[1];
   if (code === undefined) return /^\\[ntrvf_ LP\t\r\n]/.test(sequence) ? 0 : 1;

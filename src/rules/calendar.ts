@@ -7,18 +7,18 @@ export interface Hours {
   /** ISO weekdays (1 is Monday) on which an opening starts. */
   readonly days: ReadonlySet<number>;
   readonly fromMinute: number;
-  /** Up to 1440. Where it is not after fromMinute, the opening ends on the next day. */
+  /** Up to 1440. If it is not after fromMinute, the opening ends on the next day. */
   readonly toMinute: number;
   /** Dates (`2026-12-25`) on which no opening starts. */
   readonly closed: ReadonlySet<string>;
 }
 
-/** Enough for any hours that open at all. `check` refuses the others. */
+/** Enough for any hours that open at all. Loading a config refuses others. */
 const daysAhead = 400;
 
 /**
- * The first moment from `now` on (ms) at which the wall clock shows an open time, or null if there is none. Exact when
- * the clocks change: a skipped time opens when the clock jumps over it, and a time that comes twice is open twice.
+ * The first moment from `now` on (ms) at which the wall clock shows an open time, or null. Exact when the clocks change:
+ * a skipped time opens when the clock jumps over it, and a repeated time is open twice.
  */
 export function nextOpen(hours: Hours, now: number): number | null {
   const start = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(hours.timeZone);
@@ -41,7 +41,7 @@ function openingOn(hours: Hours, day: Temporal.PlainDate, start: Temporal.ZonedD
   return opening.length === 0 ? null : Math.min(...opening);
 }
 
-/** When an opening can start on a day: at `from`, twice if that time comes twice, or when the clock jumps. */
+/** When an opening can start on a day: at `from`, twice if that time is repeated, or when the clock jumps. */
 function openingTimes({ timeZone, fromMinute }: Hours, day: Temporal.PlainDate): Temporal.ZonedDateTime[] {
   const wall = day.toPlainDateTime({ hour: Math.floor(fromMinute / 60), minute: fromMinute % 60 });
   const dayBefore = day.toZonedDateTime(timeZone).subtract({ nanoseconds: 1 });

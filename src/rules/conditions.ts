@@ -5,7 +5,7 @@ import type { Field } from './fields.ts';
 
 export type Scalar = string | number | boolean;
 
-/** All that are given have to hold. */
+/** All that are given must hold. */
 export interface Operators {
   readonly in?: readonly Scalar[];
   readonly not?: Scalar | readonly Scalar[] | Omit<Operators, 'not'>;
@@ -18,10 +18,10 @@ export interface Operators {
   readonly lte?: number | string;
 }
 
-/** A value, a list of which any may be, or operators. */
+/** A value, a list of possible values, or operators. */
 export type Condition = Scalar | readonly Scalar[] | Operators;
 
-/** Which events a rule is for: all of its keys have to hold; without any it is for every event. */
+/** Which events a rule is for. All keys must hold; without keys, it is for every event. */
 export interface When {
   readonly status?: Condition;
   readonly testId?: Condition;
@@ -36,13 +36,13 @@ export interface When {
 /** One requirement on a field's value. A missing value is null. */
 export interface Clause {
   holds(value: Json): boolean;
-  /** What is required: continues "the rule wants". */
+  /** What is required. Continues "the rule wants". */
   readonly wants: string;
-  /** What is true where it holds: continues the field and its value. */
+  /** What is true if it holds. Continues the field and its value. */
   readonly says: string;
 }
 
-/** The clauses of a condition; all have to hold. */
+/** The clauses of a condition. All must hold. */
 export function clausesOf(condition: Condition): Clause[] {
   if (isList(condition)) return [oneOf(condition)];
   if (typeof condition !== 'object') return [equal(condition)];
@@ -64,7 +64,7 @@ const builders: {
   lte: (bound) => compared('at most', bound, (value) => value <= bound),
 };
 
-/** Where the catalog has a list, one entry that fits is enough. */
+/** A list in the catalog fits if one of its entries does. */
 const some = (fits: (value: Json) => boolean) => (value: Json) =>
   isList(value) ? value.some((entry) => fits(entry)) : fits(value);
 
@@ -127,7 +127,7 @@ export interface Pattern {
   found(text: string): boolean;
 }
 
-/** Compiled once for all rules that share it, because a pattern's cache of states is large. */
+/** Rules share compiled patterns, because a pattern's cache of states is large. */
 export const compilePattern = memo(1000, (source): Pattern | { readonly fault: string } => {
   const tooLarge = patternExcess(source);
   if (tooLarge !== null) return { fault: tooLarge };
@@ -142,7 +142,7 @@ export const compilePattern = memo(1000, (source): Pattern | { readonly fault: s
 const maxPatternLength = 1000;
 const maxRepeats = 1000;
 
-/** RE2 copies what `{…}` repeats, so its time is linear in the number of repeats, too. */
+/** RE2 copies what `{…}` repeats, so its time is also linear in the number of repeats. */
 function patternExcess(source: string): string | null {
   if (source.length > maxPatternLength) return `it is longer than ${maxPatternLength} characters`;
   const counts = source.matchAll(/\{(\d+)(?:,(\d*))?\}/g);
@@ -155,13 +155,13 @@ function reasonOf(error: unknown): string {
   return message.replace(/^error parsing regexp: /, '');
 }
 
-/** What `status` and `testId` restrict a `when` to: it matches only events with one of these statuses and tests. */
+/** The statuses and tests that a `when` can match. */
 export interface Constraint {
-  /** For each of `statuses`, in order: whether it is possible. */
+  /** Whether each status is possible, in the order of the model's `statuses`. */
   readonly statuses: readonly boolean[];
   /** null: any. */
   readonly testIds: ReadonlySet<number> | null;
-  /** True where it matches all of those events, so that the `when` need not be evaluated. */
+  /** True if it matches all events with these, so that the `when` need not be evaluated. */
   readonly exact: boolean;
 }
 
@@ -175,7 +175,7 @@ export function constraintOf(when: When): Constraint {
     .reduce(both, everything);
 }
 
-/** True where no status or no test is left. */
+/** True if no status or no test is possible. */
 export function isImpossible(when: When): boolean {
   const { statuses: possible, testIds } = constraintOf(when);
   return !possible.includes(true) || testIds?.size === 0;
@@ -216,7 +216,7 @@ function both(a: Constraint, b: Constraint): Constraint {
   return { statuses: possible, testIds, exact: a.exact && b.exact };
 }
 
-/** What any of them allows. Not exact: an event may have the status of one and the test of another. */
+/** What any of them allows. Not exact, because an event may have the status of one and the test of another. */
 function either(constraints: readonly Constraint[]): Constraint {
   const possible = statuses.map((_, place) => constraints.some((constraint) => constraint.statuses[place]));
   const sets = constraints.map(({ testIds }) => testIds);
@@ -224,7 +224,7 @@ function either(constraints: readonly Constraint[]): Constraint {
   return { statuses: possible, testIds, exact: false };
 }
 
-/** Why no event can meet a condition, or null where no reason is found. */
+/** Why no event can meet a condition, or null if no reason is found. */
 export function neverReason(field: Field, condition: Condition): string | null {
   const { in: list, exists, ...rest } = operatorsOf(condition);
   if (exists === false) return absenceReason(field, list !== undefined || Object.keys(rest).length > 0);

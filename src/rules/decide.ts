@@ -4,13 +4,13 @@ import { nextOpen, windowEnd } from './calendar.ts';
 import type { Subject } from './fields.ts';
 import type { Action, Digest, Explanation, Plan } from './plan.ts';
 
-/** The deliveries that an event causes, in the order of the rules and their actions. Pure; called for every event. */
+/** The deliveries of an event, in the order of the rules and their actions. Pure. Called for every event. */
 export function decide(plan: Plan, event: Event, now: number): PlannedDelivery[] {
   const subject = subjectOf(plan, event);
   return actionsFor(plan, subject).map((action) => planned(action, event, subject, now));
 }
 
-/** Decides, and says why. */
+/** Decides, and explains why. */
 export function explain(plan: Plan, event: Event, now: number): Explanation {
   const subject = subjectOf(plan, event);
   const actions = actionsFor(plan, subject).map((action) => ({
@@ -39,7 +39,7 @@ function planned(action: Action, event: Event, { test }: Subject, now: number): 
   return { rule, action: index, sink, connector, lane, dueAt, group, groupMax };
 }
 
-/** The delivery of an alert's action: never part of a digest, and due at once or when its hours open. */
+/** The delivery of an alert's action. Never part of a digest; due now or when its hours open. */
 export function planNotice(action: Action, notice: RaisedNotice, now: number): PlannedDelivery {
   const { rule, action: index, sink, connector } = action;
   const lane = action.lane(noticeData(notice, rule, now));
@@ -47,10 +47,10 @@ export function planNotice(action: Action, notice: RaisedNotice, now: number): P
   return { rule, action: index, sink, connector, lane, dueAt, group: null, groupMax: null };
 }
 
-/** When a delivery is due, and which deliveries become one message with it. */
+/** When a delivery is due, and which other deliveries share its message. */
 export type Schedule = Pick<PlannedDelivery, 'dueAt' | 'group' | 'groupMax'>;
 
-/** Without hours and digest, a delivery is due at once and alone. Hours move `dueAt`; a digest also sets a group. */
+/** Without hours and digest, a delivery is due now and has its own message. Hours move `dueAt`; a digest also sets a group. */
 export function schedule(action: Action, event: Event, test: Subject['test'], now: number): Schedule {
   const { digest } = action;
   const dueAt = openFrom(action, digest ? windowEnd(digest.windows, now) : now);
@@ -60,13 +60,13 @@ export function schedule(action: Action, event: Event, test: Subject['test'], no
 
 /** The first moment from `time` on (ms) at which the action's hours are open. */
 export function openFrom({ hours }: Pick<Action, 'hours'>, time: number): number {
-  // `check` refuses hours that never open. If a stored config has such hours, send the message all the same.
+  // Loading a config refuses hours that never open. If a stored config has such hours, send anyway.
   return hours ? (nextOpen(hours, time) ?? time) : time;
 }
 
 /**
- * Deliveries with the same group become one message. It has the due time and not the window's end, so that windows
- * that ended outside the opening hours go together.
+ * Deliveries with the same group become one message. The group has the due time, not the window's end, so that windows
+ * that ended outside opening hours share one message.
  */
 function groupOf(
   { rule, action }: Action,

@@ -16,13 +16,13 @@ export interface Field {
   readonly label: string;
   /** The schema of one value in a condition. */
   readonly value: z.ZodType<string | number | boolean>;
-  /** The schema of what `gt`, `gte`, `lt` and `lte` compare with; null where values have no order. */
+  /** The schema of what `gt`, `gte`, `lt` and `lte` compare with; null if values have no order. */
   readonly bound: z.ZodType<string | number> | null;
-  /** All possible values, where they can be listed. */
+  /** All possible values, if they can be listed. */
   readonly all: readonly string[] | null;
-  /** True where all of its values are whole numbers. */
+  /** True if all values are whole numbers. */
   readonly whole: boolean;
-  /** False where every event has it. */
+  /** False if every event has it. */
   readonly optional: boolean;
   read(subject: Subject): Json;
 }
@@ -109,7 +109,7 @@ export const eventFieldNames: readonly string[] = [...byName.keys()];
 
 export const testKeyPattern = /^test\.([\w-]+)$/;
 
-/** The field of that name. The config's check has made sure that there is one. */
+/** The field with that name. The schema has made sure that it exists. */
 export function fieldOf(name: string): Field {
   const [, key] = testKeyPattern.exec(name) ?? [];
   const field = key === undefined ? byName.get(name) : testField(key);

@@ -14,11 +14,11 @@ import type { RuleSet, Verdict } from './plan.ts';
 export interface Rule {
   readonly name: string;
   readonly when: When;
-  /** Where it matches, the rules after it are not tried. */
+  /** If it matches, the rules after it are not tried. */
   readonly final: boolean;
 }
 
-/** Rules for other tests and statuses than the event's cost next to nothing. */
+/** Rules for other tests and statuses than the event's cost almost nothing. */
 export function compileRules(rules: readonly Rule[]): RuleSet {
   return new IndexedRules(rules);
 }
@@ -31,9 +31,9 @@ class IndexedRules implements RuleSet {
   readonly names: readonly string[];
   readonly #rules: readonly CompiledRule[];
   readonly #index: RuleIndex;
-  /** For each rule: 1 where the index alone tells that it matches. */
+  /** For each rule: 1 if the index alone decides that it matches. */
   readonly #exact: Uint8Array;
-  /** For each rule: 1 where it is final. */
+  /** For each rule: 1 if it is final. */
   readonly #final: Uint8Array;
 
   constructor(rules: readonly Rule[]) {
@@ -78,7 +78,7 @@ function notReached(rule: string, ended: string): Verdict {
   return { rule, matched: false, because: `not reached: rule \`${ended}\` before it is final and matched` };
 }
 
-/** Indexes of the rules that no event reaches, because final rules before them match all events of their statuses. */
+/** Indexes of the rules that no event reaches, because earlier final rules match every event with their statuses. */
 export function unreachable(rules: readonly Rule[]): number[] {
   const ended = statuses.map(() => false);
   return rules.flatMap(({ when, final }, index) => {
@@ -92,8 +92,8 @@ export function unreachable(rules: readonly Rule[]): number[] {
 }
 
 /**
- * Finds the rules that an event can match: by status, those that name its test and those that name no test. A rule is
- * its place in the config; every list is ascending.
+ * Finds the rules that an event can match: by status, the rules that name its test, and the rules that name no test.
+ * Rules are indexes, in ascending order.
  */
 class RuleIndex {
   readonly #byTest = new Map<Status, Map<number, number[]>>();
@@ -130,13 +130,12 @@ const none: readonly number[] = [];
 /** A condition, compiled. */
 export interface Test {
   holds(subject: Subject): boolean;
-  /** Why it holds, or why it does not. `who` is the subject of "wants": the rule, or an exception. */
+  /** Why it holds or does not. `who` is the subject of "wants": the rule or an exception. */
   because(subject: Subject, who: string): string;
 }
 
 const theRule = 'the rule';
 const theException = 'the exception';
-/** Nobody reads more reasons than this. */
 const maxReasons = 3;
 
 function compileWhen(when: When): Test {
@@ -175,7 +174,7 @@ function fieldReason(field: Field, clauses: readonly Clause[], subject: Subject,
 
 function allOf(tests: readonly Test[]): Test {
   return {
-    // A loop, because this runs for every event and `every` would allocate a function.
+    // A loop, because this runs for every event, and `every` would allocate a function.
     holds(subject) {
       for (const test of tests) if (!test.holds(subject)) return false;
       return true;
@@ -214,7 +213,7 @@ function reasons(tests: readonly Test[], subject: Subject, who: string): string[
   return tests.length > maxReasons ? [...shown, `${tests.length - maxReasons} more`] : shown;
 }
 
-/** Why a rule matches an event, or why it does not. */
+/** Whether a rule matches an event, and why. */
 function verdictOf(test: Test, when: When, subject: Subject): { matched: boolean; because: string } {
   if (Object.keys(when).length === 0) return { matched: true, because: 'the rule applies to every event' };
   const matched = test.holds(subject);

@@ -16,7 +16,7 @@ export interface RuleSet {
   readonly names: readonly string[];
   /** Indexes of the rules that apply, in order, ending at a `final` one. */
   match(subject: Subject): number[];
-  /** One verdict for each rule, in order; a rule after a matching `final` one says that it was not reached. */
+  /** One verdict for each rule, in order. Rules after a matching `final` one were not reached. */
   explain(subject: Subject): Verdict[];
 }
 
@@ -24,11 +24,11 @@ export interface RuleSet {
 export interface Action extends ActionRef {
   readonly sink: string;
   readonly connector: string;
-  /** The opening hours that its messages wait for; null: none. */
+  /** The opening hours that its messages wait for, or null. */
   readonly hours: Hours | null;
-  /** Null where each event gets its own message. */
+  /** Null if each event gets its own message. */
   readonly digest: Digest | null;
-  /** The lane of a delivery: the sink's name where the connector has no lanes, or where the lane's template fails. */
+  /** The lane of a delivery. The sink's name if the connector has no lanes or the lane's template fails. */
   lane(data: AnyTemplateData): string;
   /** Every key of the action with its templates rendered, or why one failed. */
   render(data: AnyTemplateData): Rendered;
@@ -41,11 +41,11 @@ export interface Digest {
   readonly windows: Windows;
   /** The most events of one message. */
   readonly max: number;
-  /** The events of one message have the same values of these. */
+  /** The events of one message have the same values in these fields. */
   readonly by: readonly Field[];
   /** Where the message goes, rendered. Events that go elsewhere get a message of their own. */
   place(data: TemplateData): Json;
-  /** The group, made unreadable where it has a secret in it. */
+  /** The group, or a hash of it if it has a secret. */
   conceal(group: string): string;
   /** Changes with the message's templates, so that no digest mixes those from before and after a reload. */
   readonly contentId: string;
@@ -54,7 +54,7 @@ export interface Digest {
 /** Actions for when the connector itself needs a person. */
 export interface Alert {
   readonly kind: Notice['alert'];
-  /** How long its cause has to last; 0: alert at once. */
+  /** How long the cause must last; 0: alert at once. */
   readonly afterMs: number;
   /** They have no digests. Their rule is `alerts.dead` and so on. */
   readonly actions: readonly Action[];
@@ -87,10 +87,10 @@ export interface Unusable {
   readonly tests: ReadonlyMap<number, string>;
 }
 
-/** What the actions of `unmatched:` have as their rule's name. */
+/** The rule name of the actions of `unmatched:`. */
 export const unmatchedRule = 'unmatched';
 
-/** What the actions of an alert have as their rule's name. */
+/** The rule name of an alert's actions. */
 export const alertRule = (kind: Alert['kind']): string => `alerts.${kind}`;
 
 /** All actions of a plan: of rules, of `unmatched` and of alerts. */

@@ -45,8 +45,8 @@ const pattern = z
   });
 
 /**
- * A union that reports only the faults of the alternative that was meant: a map, a list or a single value. The JSON
- * Schema for editors has all alternatives.
+ * A union that reports only the faults of the alternative that was meant: a map, a list or a value. The JSON Schema for
+ * editors has all alternatives.
  */
 function anyOf(field: Field, map: z.ZodObject): z.ZodType<Condition> {
   const list = listOf(field.value);
@@ -66,7 +66,7 @@ const emptyMap = 'expected a value, a list of values, or operators such as { not
 
 type NewIssue = Parameters<z.RefinementCtx['addIssue']>[0];
 
-/** The issue, unchanged but for unknown keys, to which the known ones are added. */
+/** The same issue. For unknown keys, with the known ones added. */
 function forwarded(issue: z.core.$ZodIssue, known: readonly string[]): NewIssue {
   const { path, message } = issue;
   if (issue.code !== 'unrecognized_keys') return { code: 'custom', path, message };
@@ -74,7 +74,7 @@ function forwarded(issue: z.core.$ZodIssue, known: readonly string[]): NewIssue 
   return unknownKeys(issue.keys, closer, path);
 }
 
-/** `known` is what suggestions are taken from. */
+/** `known`: the keys to suggest. */
 function unknownKeys(keys: string[], known: readonly string[], path: PropertyKey[] = []): NewIssue {
   const message = keys.map((key) => `unknown key "${key}"${didYouMean(key, known)}`).join(', ');
   return { code: 'unrecognized_keys', keys, known, path, message };
@@ -106,10 +106,10 @@ const shape = {
     "The candidate's number; the service does not always send it.",
   ),
   get all() {
-    return listOfWhens('All of these have to hold.');
+    return listOfWhens('All of these must hold.');
   },
   get any() {
-    return listOfWhens('One of these has to hold.');
+    return listOfWhens('One of these must hold.');
   },
   get not(): z.ZodOptional<z.ZodType<When>> {
     return whenSchema.optional().describe('This must not hold.');
@@ -133,7 +133,7 @@ export const whenSchema: z.ZodType<When> = z
     additionalProperties: false,
   }) as unknown as z.ZodType<When>;
 
-/** A catalog entry may have any key; other keys than those and the fields are mistakes. */
+/** Checks a key that is not an event's field. Only `test.` and a key of the catalog are allowed. */
 function checkTestKey(key: string, value: unknown, context: z.RefinementCtx): void {
   if (!testKeyPattern.test(key)) return context.addIssue(unknownKeys([key], [...whenKeys, 'test.<key>']));
   for (const issue of testCondition.safeParse(value).error?.issues ?? []) {

@@ -25,8 +25,8 @@ export interface PlacedFault {
 }
 
 /**
- * Finds what can be found in a template before any event comes: what cannot be parsed, and variables and filters that
- * do not exist. `isStrict` is for rendering it: only what is inside `event.raw` may turn out to be missing.
+ * Finds faults in a template before any event arrives: syntax errors, and unknown variables and filters. `isStrict` is
+ * for rendering: only values inside `event.raw` may be missing.
  *
  * LiquidJS's own `analyze` lists variables without shapes, filters or operators, so it is not enough here.
  */
@@ -51,7 +51,7 @@ function withPosition({ offset, message }: Fault, source: string): PlacedFault {
   return { line: before.split('\n').length, column: offset - lineStart + 1, message };
 }
 
-/** What happens to special characters where a template prints: percent-encoded, escaped in another way, or nothing. */
+/** How special characters are escaped where a template prints: percent-encoded, in another way, or not at all. */
 type Escaping = 'percent' | 'signs' | null;
 
 function escapingAt(place: Place): Escaping {
@@ -65,7 +65,7 @@ type Argument = Arguments extends Iterable<infer One> ? One : never;
 type Operand = Exclude<Argument, Value>;
 type Path = Extract<Operand, { props: unknown }>;
 
-/** Visits a parsed template in the order in which it renders, and knows which names there are at each place. */
+/** Visits a parsed template in the order of rendering, and knows the names that exist at each place. */
 class Checker {
   readonly faults: Fault[] = [];
   readonly scope: Scope;
@@ -89,7 +89,7 @@ class Checker {
     for (const { content } of template.localScope?.() ?? []) this.scope.assign(content, assigned);
   }
 
-  /** Reports what is wrong with an expression, and returns what is known of its value. */
+  /** Reports the faults of an expression, and returns what is known about its value. */
   #read(argument: Argument): Known {
     if ('filters' in argument) return this.#readFiltered(argument);
     if ('props' in argument) return this.#readPath(argument);
@@ -102,7 +102,7 @@ class Checker {
     return TypeGuards.isNumberToken(argument) ? { ...unknown, shape: number } : unknown;
   }
 
-  /** Only a value that stands alone keeps its shape; operators and filters make another one. */
+  /** A value without operators and filters keeps its shape. */
   #readFiltered({
     initial,
     filters,
@@ -117,7 +117,7 @@ class Checker {
     return { ...unknown, untrusted };
   }
 
-  /** LiquidJS ignores a second value without an operator before it, and takes nothing for a missing one. */
+  /** LiquidJS ignores a second value without an operator before it, and reads a missing operand as nothing. */
   #checkOperators(postfix: readonly Token[]): void {
     let depth = 0;
     for (const token of postfix) {
@@ -136,7 +136,7 @@ class Checker {
 
   /** Returns whether the filter's result is untrusted. */
   #readFilter(filter: unknown, untrusted: boolean): boolean {
-    // In the entries of a list a filter is a token; elsewhere it is an object with a private token.
+    // In list entries a filter is a token. Elsewhere it is an object with a private token.
     const token = ((filter as { token?: unknown }).token ?? filter) as FilterToken;
     const args = token.args
       .map((arg) => (Array.isArray(arg) ? arg[1] : arg))
@@ -186,10 +186,10 @@ class Checker {
   }
 }
 
-/** Untrusted although it was escaped, because a filter may undo that. */
+/** Untrusted although it is escaped, because a filter may undo the escaping. */
 const captured: Known = { shape: text, untrusted: true, raw: false };
 
-/** `offset: continue` is not a variable, and LiquidJS yields undefined for words such as `reversed`. */
+/** Without `offset: continue`, which is not a variable, and without words such as `reversed`, which are undefined here. */
 function argumentsOf(template: Template, isLoop: boolean): Argument[] {
   const all = [...(template.arguments?.() ?? [])] as (Argument | undefined)[];
   return all
@@ -197,7 +197,7 @@ function argumentsOf(template: Template, isLoop: boolean): Argument[] {
     .filter((one, index) => !(isLoop && index > 0 && 'props' in one && one.getText() === 'continue'));
 }
 
-/** The generator ends at once: only tags that read files, which are disabled, would wait. */
+/** The generator ends at once: only tags that read files would wait, and they are disabled. */
 function childrenOf(template: Template): Template[] {
   const children = template.children?.(false, true).next();
   return children?.done ? children.value : [];
@@ -215,7 +215,7 @@ type FilterToken = Token & {
   readonly args: readonly (Operand | readonly [name?: string, value?: Operand])[];
 };
 
-/** One filter as it stands in a template. */
+/** One use of a filter in a template. */
 interface FilterUse {
   readonly token: FilterToken;
   /** Its arguments, without the names of named ones. */
@@ -246,7 +246,7 @@ function missingFilter(name: string): string | null {
   return `unknown filter \`${name}\`${meant === null ? '' : `, did you mean \`${meant}\`?`}`;
 }
 
-/** Without an argument LiquidJS throws for some of these when an event comes, and does something odd for the others. */
+/** Without an argument, LiquidJS throws at rendering for some of these, and gives odd results for the others. */
 const needsArgument = new Set(
   [
     'append prepend remove remove_first remove_last replace replace_first replace_last split slice hmac_sha256',

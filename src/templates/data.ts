@@ -3,10 +3,10 @@ import type { Event, JsonMap, Notice } from '../model.ts';
 
 export type { EventData, NoticeData };
 
-/** What the templates of an action can use. Missing values are null, which prints nothing. */
+/** The data that an action's templates can use. Missing values are null and print nothing. */
 export interface TemplateData {
   readonly event: EventData;
-  /** The catalog's entry for the event's test, with `id`; a key that only other entries have is null. */
+  /** The catalog's entry for the event's test, with `id`. Keys that only other entries have are null. */
   readonly test: JsonMap;
   readonly rule: { readonly name: string };
   /** ISO 8601 in UTC. */
@@ -66,8 +66,8 @@ export function noticeData(notice: Notice, rule: string, now: number): NoticeTem
 }
 
 /**
- * The same as templateData, but computed only when it is read: deciding passes it to every lane, and most lanes are
- * constant. Its getters are not copied by a spread.
+ * Like templateData, but computed when it is read: deciding passes it to every lane, and most lanes are constant. A
+ * spread does not copy its getters.
  */
 export class LazyTemplateData implements TemplateData {
   readonly #source: Event;

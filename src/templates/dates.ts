@@ -8,7 +8,7 @@ interface Call {
 
 const defaultFormat = '%A, %B %-e, %Y at %-l:%M %P %z';
 
-/** Replace LiquidJS's own, which compute in the machine's time zone and are an hour off when its clock changes. */
+/** Replace LiquidJS's filters, which use the machine's time zone and are an hour off when its clock changes. */
 export const dateFilters = {
   date(this: Call, value: unknown, format?: unknown, zone?: unknown): unknown {
     return formatDate(this, value, String(toValue(format) ?? defaultFormat), zone);
@@ -30,7 +30,7 @@ function dateInWords(month: string) {
   };
 }
 
-/** What is not a date stays as it is. */
+/** A value that is not a date is returned unchanged. */
 function formatDate(call: Call, value: unknown, format: string, zone?: unknown): unknown {
   const input = toValue(value);
   const { now } = call.context.environments as { now: string };
@@ -39,20 +39,20 @@ function formatDate(call: Call, value: unknown, format: string, zone?: unknown):
   const timeZone = timeZoneOf(toValue(zone));
   const moment = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(timeZone ?? 'UTC');
   const text = strftime(moment, format);
-  // The check knows only zones that the template spells out. A wrong one in an event must not keep a message back.
+  // Only literal zones are checked in advance. A wrong zone in an event must not make the message fail.
   return timeZone === null ? `${text} UTC` : text;
 }
 
-/** The first and last moment of JavaScript's dates. */
+/** The range of JavaScript's dates. */
 const maxTimeMs = 8.64e15;
 
-/** Milliseconds since the epoch, or null for what is not a date. Numbers and digits are seconds, as in Liquid. */
+/** Milliseconds since the epoch, or null if it is not a date. Numbers and digits are seconds, as in Liquid. */
 function parseDate(value: unknown, now: string): number | null {
   const timeMs = Math.trunc(timeOf(value, now));
   return Math.abs(timeMs) <= maxTimeMs ? timeMs : null;
 }
 
-/** Longer text, which an event may bring, is not parsed. */
+/** Longer text is not parsed. It may come from an event. */
 const maxDateLength = 64;
 
 function timeOf(value: unknown, now: string): number {
@@ -71,7 +71,7 @@ function inUtc(value: string): string {
   return /^\d{4}-\d{2}-\d{2}[T ]\d/.test(value) ? `${value}Z` : `${value} UTC`;
 }
 
-/** The zone as Temporal names it: UTC if none is given, null if there is no such zone. */
+/** The zone's name in Temporal. UTC if none is given; null if it does not exist. */
 export function timeZoneOf(zone: unknown): string | null {
   if (zone === null || zone === undefined || zone === '') return 'UTC';
   if (typeof zone !== 'string' && typeof zone !== 'number') return null;
@@ -91,7 +91,7 @@ function offsetName(minutesBehind: number): string {
   return `${minutesBehind > 0 ? '-' : '+'}${hour}:${minute}`;
 }
 
-/** English whatever the machine's language is. */
+/** English, whatever the machine's language is. */
 const days = 'Monday Tuesday Wednesday Thursday Friday Saturday Sunday'.split(' ');
 const months = 'January February March April May June July August September October November December'.split(
   ' ',
@@ -167,7 +167,7 @@ const codes: { readonly [letter: string]: Code } = {
 
 const pattern = /%([-_0^#:]*)(\d{0,3})[EO]?(.)/gs;
 
-/** The codes of a format that do not exist, with their `%`. */
+/** The unknown codes of a format, with their `%`. */
 export function unknownCodes(format: string): string[] {
   return [...format.matchAll(pattern)]
     .filter(([, , , letter = '']) => !(letter in codes))

@@ -26,10 +26,10 @@ export interface Place {
 export const escapeAt = ({ medium, path, action }: Place, value: string): string =>
   medium.escape(value, path, action);
 
-/** Says whether a variable's path has to lead to a value. */
+/** Whether a variable's path must lead to a value. */
 export type IsStrict = (path: readonly unknown[]) => boolean;
 
-/** The context of rendering one template once: its data, its place and its limits. */
+/** The context of one rendering of one template: data, place and limits. */
 export class Rendering extends Context {
   readonly #place: Place;
   readonly #isStrict: IsStrict;
@@ -42,7 +42,7 @@ export class Rendering extends Context {
     this.#isStrict = isStrict;
   }
 
-  /** LiquidJS reads variables by this. By itself it is strict or lenient for a whole template. */
+  /** LiquidJS reads variables with this. Its own strictness is for a whole template. */
   override *_get(path: Parameters<Context['_get']>[0]): Generator<unknown, unknown, unknown> {
     this.memoryLimit.use(path.length);
     this.strictVariables = this.#isStrict(path);
@@ -56,7 +56,7 @@ export class Rendering extends Context {
     }
   }
 
-  /** LiquidJS counts a map's keys to tell its size. */
+  /** LiquidJS counts a map's keys to get its size. */
   override readProperty(from: unknown, key: unknown): unknown {
     if (key === 'size' && !Array.isArray(from)) this.memoryLimit.use(costOfRead(from));
     return super.readProperty(from as never, key as never);
@@ -90,7 +90,7 @@ function textOf(value: unknown): string {
   const plain: unknown = toValue(value);
   if (plain === null || plain === undefined) return '';
   if (typeof plain === 'string') return plain;
-  // As JSON, what is infinite would be null.
+  // In JSON, infinite numbers would become null.
   return typeof plain === 'number' ? String(plain) : JSON.stringify(plain);
 }
 
@@ -101,8 +101,8 @@ const markedValue = new RegExp(`${valueStart}([^${valueEnd}]*)${valueEnd}`, 'g')
 const unmarked = (text: string): string => text.replaceAll(marks, '');
 
 /**
- * Puts marks around a printed value, which tell it from the template's own text. An empty value has them too: whether an
- * output stands alone is a matter of the template, and not of what the others happen to print.
+ * Puts marks around a printed value, to distinguish it from the template's own text. An empty value gets them too:
+ * whether an output is alone depends on the template, not on what other outputs print.
  */
 const marked = (value: string): string => `${valueStart}${unmarked(value)}${valueEnd}`;
 
@@ -113,9 +113,9 @@ export function outlineOf(printed: string): Outline {
   return { text: parts.filter((_, index) => index % 2 === 0).join(slot), values };
 }
 
-/** Text that is escaped already, so it is printed as it is. Most filters turn it into plain text again. */
+/** Text that is already escaped and is printed as it is. Most filters turn it into plain text again. */
 class Markup extends Drop {
-  /** The text, with marks around the values in it where the medium tells them apart. */
+  /** The text, with marks around its values if the medium needs them. */
   readonly marked: string;
   readonly #text: string;
 
@@ -193,8 +193,8 @@ const keepingMarkup = (name: string): Filter =>
   };
 
 /**
- * LiquidJS counts the requested length as used, however short the text is, and reads a begin that is text anew for each
- * character.
+ * LiquidJS counts the requested length as used, however short the text is. If the begin is text, it is parsed again for
+ * each character.
  */
 const slice: Filter = function (value, begin, length = 1) {
   const plain: unknown = toValue(value);
@@ -219,7 +219,7 @@ const newlineToBr: Filter = function (value) {
   return new Markup(lines.map((line) => (this.context as Rendering).escape(line)).join('<br />'));
 };
 
-/** Added to LiquidJS's filters, or in place of them. */
+/** Added to LiquidJS's filters, or replacing them. */
 const ownFilters: { readonly [name: string]: Filter } = {
   ...dateFilters,
   url_encode: onWellFormed('url_encode'),
@@ -256,7 +256,7 @@ export const disabledTags: ReadonlyMap<string, string> = new Map([
 ]);
 
 function createEngine(options: { outputEscape?: typeof print }): Liquid {
-  // With `templates`, a tag that names a file would not look on the disk. Those tags are disabled as well.
+  // With `templates`, tags that name files do not read the disk. These tags are disabled, too.
   const basics = { templates: {}, ownPropertyOnly: true, lenientIf: true, operators: meteredOperators };
   const liquid = new Liquid({ ...basics, ...options });
   liquid.registerTag('capture', MarkupCapture);
@@ -284,5 +284,5 @@ function print(this: { context: Context }, value: unknown): string {
 
 /** Parses templates to print them. */
 export const printing = createEngine({ outputEscape: print });
-/** Parses templates to check them or to get a value from them, so without printing. */
+/** Parses templates to check them, or to get a value without printing it. */
 export const checking = createEngine({});

@@ -11,7 +11,7 @@ import { closest } from '../support/text.ts';
 import { checking, disabledTags } from './engine.ts';
 import { formatCount, sizes } from './limits.ts';
 
-/** A fault in a template, where it begins: an offset into its text. */
+/** A fault in a template. `offset`: where it starts in the text. */
 export interface Fault {
   readonly offset: number;
   readonly message: string;
@@ -20,11 +20,11 @@ export interface Fault {
 export interface Parsed {
   readonly templates: readonly Template[];
   readonly faults: readonly Fault[];
-  /** False where a tag that may define a name could not be parsed. */
+  /** False if a tag that may define a name could not be parsed. */
   readonly namesAreComplete: boolean;
 }
 
-/** Parses as LiquidJS does, but goes on after a fault and keeps what could be parsed. */
+/** Parses as LiquidJS does, but continues after a fault and keeps what could be parsed. */
 export function parse(source: string): Parsed {
   const excess = excessOf(source);
   if (excess) return { templates: [], faults: [excess], namesAreComplete: false };
@@ -45,7 +45,7 @@ export function parse(source: string): Parsed {
   return { templates, faults, namesAreComplete: !failed.some(isKnownTag) };
 }
 
-/** Finds what would take long to parse, or overflow the stack, before LiquidJS tries. */
+/** Finds what would take LiquidJS long to parse or overflow its stack. */
 function excessOf(source: string): Fault | null {
   if (source.length > sizes.characters) {
     const message = `the template is longer than ${formatCount(sizes.characters)} characters`;
@@ -149,7 +149,7 @@ function faultOf(error: LiquidError): Fault {
   return { offset: token.begin, message };
 }
 
-/** How we say what LiquidJS says. It has no codes, so its sentences are matched. */
+/** Our words for a message of LiquidJS. It has no error codes, so its sentences are matched. */
 interface Wording {
   readonly pattern: RegExp;
   readonly words: (match: RegExpExecArray, text: string) => string;

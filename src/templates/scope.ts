@@ -2,7 +2,7 @@ import { type Status, statuses } from '../model.ts';
 import { closest } from '../support/text.ts';
 import type { IsStrict } from './engine.ts';
 
-/** What is known of a value before any event comes. */
+/** What is known about a value before any event arrives. */
 export type Shape =
   | { readonly kind: 'map'; readonly keys: ReadonlyMap<string, Shape> }
   | { readonly kind: 'list'; readonly entry: Shape }
@@ -33,10 +33,10 @@ export const loopShapes: { readonly [name: string]: Shape } = {
   tablerowloop: map({ ...loopKeys, row: number, col: number, col0: number, col_first: any, col_last: any }),
 };
 
-/** One step of a path: a key, an index, or null where it is known only when an event comes. */
+/** One step of a path: a key, an index, or null if only an event decides it. */
 export type Step = string | number | null;
 
-/** What a step leads to, or null if it leads nowhere. */
+/** The shape that a step leads to, or null. */
 export function stepInto(shape: Shape, step: Step): Shape | null {
   if (shape.kind === 'any' || step === null) return any;
   if (step === 'size' && shape.kind !== 'number')
@@ -46,18 +46,18 @@ export function stepInto(shape: Shape, step: Step): Shape | null {
   return step === 'first' || step === 'last' || /^-?\d+$/.test(String(step)) ? shape.entry : null;
 }
 
-/** What a loop over a value goes through: the entries of a list, pairs of a map, a text as a whole. */
+/** What a loop over a value yields: the entries of a list, the pairs of a map, or the whole text. */
 export function entryOf(shape: Shape): Shape {
   if (shape.kind === 'list') return shape.entry;
   return shape.kind === 'text' ? text : any;
 }
 
-/** What is known of a value: its shape, and where it comes from. */
+/** What is known about a value: its shape and its origin. */
 export interface Known {
   readonly shape: Shape;
-  /** People elsewhere may have written it: it comes with the event, or a notice quotes it from a tool's answer. */
+  /** Outsiders may have written it: it comes from an event, or from a tool's answer that a notice quotes. */
   readonly untrusted: boolean;
-  /** It is, or is part of, `event.raw`, where anything may be missing. */
+  /** It is `event.raw` or inside it, where anything may be missing. */
   readonly raw: boolean;
 }
 
@@ -67,12 +67,12 @@ export const unknown: Known = { shape: any, untrusted: false, raw: false };
 
 export const neverStrict: IsStrict = () => false;
 
-/** The names that a template can use at one place. A loop's names end with it; assigned ones stay. */
+/** The names that a template can use at one place. A loop's names end with the loop; assigned names stay. */
 export class Scope {
   readonly #roots: ReadonlyMap<string, Shape>;
   readonly #assigned = new Map<string, Known>();
   readonly #loops: ReadonlyMap<string, Known>[] = [];
-  /** Every name that ever stood for a value of `event.raw`, or for one that may have a `raw`. */
+  /** Every name that was ever given to a value inside `event.raw`. */
   readonly #rawNames = new Set<unknown>();
   readonly #untrustedNames = new Set<unknown>(['event', 'events']);
   #readsRaw = false;
@@ -118,8 +118,8 @@ export class Scope {
   }
 
   /**
-   * How to render the template, once all of it was visited: only what is inside `event.raw` may turn out to be
-   * missing. Most templates read nothing of that and share one answer, which keeps large configs small.
+   * To be called when the whole template was visited. Only values inside `event.raw` may be missing. Most templates do
+   * not read it and share one function, which keeps large configs small.
    */
   isStrict(): IsStrict {
     if (!this.#readsRaw) return neverStrict;
@@ -131,8 +131,8 @@ export class Scope {
 }
 
 /**
- * Says that the step `at` of a path leads nowhere, and what was probably meant. `within` is what the steps before it
- * lead to, null where the first name itself is unknown.
+ * The message for a path whose step `at` does not exist, with what was probably meant. `within`: what the steps before
+ * it lead to; null if the first name is unknown.
  */
 export function unknownVariable(
   path: readonly Step[],

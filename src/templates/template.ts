@@ -15,8 +15,8 @@ export interface TemplateFault extends PlacedFault {
 }
 
 /**
- * Compiles every string under a key that has a medium, however deep, as a Liquid template. Other keys stay as they
- * are. `fields` is null where there are faults.
+ * Compiles every string under a key with a medium, at any depth, as a Liquid template. Other keys stay as they are.
+ * `fields` is null if there are faults.
  */
 export function compileFields(
   fields: JsonMap,
@@ -45,7 +45,7 @@ export class CompiledFields {
     this.#parts = parts;
   }
 
-  /** Renders all keys, or only some. A key that the action does not have is left out. */
+  /** Renders all keys, or only the given ones. Leaves out keys that the action does not have. */
   render(data: AnyTemplateData, keys: readonly string[] = Object.keys(this.#parts)): Rendered {
     const fields: Record<string, Json> = {};
     for (const key of keys) {
@@ -62,7 +62,7 @@ export class CompiledFields {
 
 /** A value of an action, compiled. */
 interface Part {
-  /** It has no templates inside, so it always renders to the same value. */
+  /** It has no templates, so it always renders to the same value. */
   readonly constant: boolean;
   /** Throws errors for explainRenderError. */
   render(data: AnyTemplateData): Json;
@@ -103,7 +103,7 @@ function compileMap(map: JsonMap, source: Source): Part {
   };
 }
 
-/** A string with templates in it. Where there are faults, the part is never rendered; see compileFields. */
+/** Compiles a string. A part with faults is never rendered; see compileFields. */
 function compileTemplate(text: string, { medium, path, action, names, report }: Source): Part {
   const place: Place = { medium, path, action };
   const { faults, isStrict } = check(text, place, names.roots);
@@ -118,13 +118,13 @@ function compileTemplate(text: string, { medium, path, action, names, report }: 
   return template;
 }
 
-/** The one `{{ … }}` that a string consists of, or null where there is anything else. */
+/** The one `{{ … }}` that a string consists of, or null. */
 function soleOutput(text: string): Output | null {
   const [template, ...more] = checking.parse(text);
   return template instanceof Output && more.length === 0 ? template : null;
 }
 
-/** Rules often share a template. Sharing what was parsed keeps a large config small, and deciding fast. */
+/** Rules often share a template. Sharing the parsed template keeps a large config small and deciding fast. */
 const parse = memo(1000, (text) => printing.parse(text));
 
 class TextTemplate implements Part {
@@ -147,7 +147,7 @@ class TextTemplate implements Part {
   }
 }
 
-/** Renders to a value as data. Text in it is escaped all the same, because it may come with the event. */
+/** Renders to a value as data. Its text is still escaped, because it may come from the event. */
 class ValueTemplate implements Part {
   readonly constant = false;
   readonly #output: Output;
@@ -171,7 +171,7 @@ class ValueTemplate implements Part {
   }
 }
 
-/** Renders sample data, lenient about what is missing, to find now what would fail for any event: long loops, say. */
+/** Renders sample data, ignoring missing values, to find now what would fail for any event: loops that are too long, say. */
 function sampleFault(template: TextTemplate | ValueTemplate, sample: AnyTemplateData): PlacedFault | null {
   try {
     template.render(sample, neverStrict);

@@ -12,16 +12,16 @@ export interface Vocabulary {
 export interface DigestSubject {
   /** The most events of one message. */
   readonly digestOf: number;
-  /** The keys that say where the message goes. They are rendered as each event comes, so they know only that event. */
+  /** The keys that say where the message goes. They are rendered when an event arrives, so they know only that event. */
   readonly placeKeys: ReadonlySet<string>;
-  /** If given, the only keys of `event` and `test` that are known, such as `status` and `test.team`. */
+  /** If given, the only known keys of `event` and `test`, such as `status` and `test.team`. */
   readonly agreed?: ReadonlySet<string>;
 }
 
 /** The names that a template may use from its start. */
 export interface Names {
   readonly roots: ReadonlyMap<string, Shape>;
-  /** Data in which everything that may be missing is missing. */
+  /** Sample data without anything that may be missing. */
   readonly sample: AnyTemplateData;
 }
 
@@ -93,7 +93,7 @@ function eventNames({ test: keys }: Vocabulary): EventNames {
   };
 }
 
-/** The sample has as many events as there can be, so that loops that are too long for them are found. */
+/** The sample has as many events as there can be, to find loops that are too long. */
 function digestNames({ roots, sample }: EventNames, { digestOf, agreed }: DigestSubject): Names {
   const test = roots.get('test') ?? any;
   const events: Shape = { kind: 'list', entry: map({ ...eventKeys, test }) };

@@ -94,9 +94,7 @@ rules: [ { name: a, when: {}, then: [ { sink: page, ${written} } ] } ]`;
   test('is warned of where there is no catalog to tell events apart', () => {
     const text = (by: string, more = '') =>
       `${more}rules: [ { name: a, when: {}, then: [ { sink: page, digest: { every: 1h, by: ${by} } } ] } ]`;
-    expect(warnings(text('test.team'))).toEqual([
-      '1:78 there is no catalog, so "test.team" tells nothing apart',
-    ]);
+    expect(warnings(text('test.team'))).toEqual(['1:78 there is no catalog, so "test.team" has no values']);
     expect(warnings(text('[testId, test.id]'))).toEqual([]);
     expect(warnings(text('test.team', 'catalog: { 7: { team: core } }\n'))).toEqual([]);
   });
