@@ -72,7 +72,7 @@ function retention(store: Store, startsAt: number) {
 const finished = (receivedAt: number) => arrival({ receivedAt }, { deliveries: [] });
 const countOf = async (store: Store) => (await store.events({ limit: 1000 })).length;
 
-test('what is older than the retention goes, in small steps, and the rest stays', async () => {
+test('events older than the retention are deleted in small steps', async () => {
   const store = await openTemporary();
   await store.keepSignOfLife({ seenAt: t0 + 10 * day, doubt: null });
   const old = Array.from({ length: 60 }, () => finished(t0));
@@ -95,7 +95,7 @@ test('what is older than the retention goes, in small steps, and the rest stays'
   expect(clock.alarms).toEqual([]);
 });
 
-test('while events come it rests for longer between its steps', async () => {
+test('while events arrive it waits longer between its steps', async () => {
   const store = await openTemporary();
   await store.keepSignOfLife({ seenAt: t0 + 10 * day, doubt: null });
   await Promise.all(Array.from({ length: 60 }, () => store.accept(finished(t0))));
@@ -108,7 +108,7 @@ test('while events come it rests for longer between its steps', async () => {
   stop();
 });
 
-test('a round that is stopped tells what it deleted', async () => {
+test('a round that is stopped reports what it deleted', async () => {
   const store = await openTemporary();
   await store.keepSignOfLife({ seenAt: t0 + 10 * day, doubt: null });
   await Promise.all(Array.from({ length: 60 }, () => store.accept(finished(t0))));

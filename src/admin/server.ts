@@ -44,7 +44,7 @@ function unexpected(log: Logger): ErrorRequestHandler {
   return (error, _req, res, _next) => {
     log.error({ err: error }, 'an admin request failed');
     if (res.headersSent) res.destroy();
-    else answerProblem(res, { status: 500, detail: 'This failed here; the log says why.' });
+    else answerProblem(res, { status: 500, detail: 'Internal error. See the log.' });
   };
 }
 

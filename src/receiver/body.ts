@@ -66,7 +66,7 @@ const jsonType = /^(?:application|text)\/(?:[^\s;/]+\+)?json\s*(?:;|$)/i;
 function refuseType(headers: IncomingHttpHeaders): Refusal | null {
   const encoding = headers['content-encoding'] ?? 'identity';
   if (encoding.toLowerCase() !== 'identity') {
-    const detail = 'The body has a Content-Encoding; send it as it is.';
+    const detail = 'A body with a Content-Encoding is not supported; send it uncompressed.';
     return { status: 415, detail, headers: { 'accept-encoding': 'identity' } };
   }
   if (jsonType.test(headers['content-type'] ?? '')) return null;
@@ -77,7 +77,9 @@ function refuseIncomplete({ fault }: Body, maxBytes: number): Refusal | null {
   if (fault === null) return null;
   if (fault === 'too large') return { status: 413, detail: `The body is larger than ${maxBytes} bytes.` };
   const what =
-    fault === 'too slow' ? 'The body did not arrive in time.' : 'The connection ended within the body.';
+    fault === 'too slow'
+      ? 'The body did not arrive in time.'
+      : 'The connection ended before the end of the body.';
   return { status: 408, detail: what };
 }
 

@@ -20,11 +20,11 @@ const maxLevels = 100;
  */
 export function parseCandidateEvent(body: Json): ParsedEvent {
   if (nestsDeeper(body, maxLevels)) {
-    const detail = `Expected at most ${maxLevels} nested levels of objects and lists, came more.`;
+    const detail = `Expected at most ${maxLevels} nested levels of objects and lists, got more.`;
     return { faults: [{ field: 'body', detail }] };
   }
   if (!isMap(body)) {
-    return { faults: [{ field: 'body', detail: `Expected a JSON object, came ${quote(body)}.` }] };
+    return { faults: [{ field: 'body', detail: `Expected a JSON object, got ${quote(body)}.` }] };
   }
   const candidateId = readId(body['candidateId']);
   const candidateNumericalId = readOptionalInteger(body['candidateNumericalId']);
@@ -73,8 +73,8 @@ function readStatus(value: Json | undefined): Field<Status> {
   return status === undefined ? expected(`one of ${statuses.join(', ')}`, value) : { value: status };
 }
 
-function expected(what: string, came: Json | undefined): { fault: string } {
-  return { fault: `Expected ${what}, came ${quote(came)}.` };
+function expected(what: string, got: Json | undefined): { fault: string } {
+  return { fault: `Expected ${what}, got ${quote(got)}.` };
 }
 
 /** A value as short JSON that is safe in a terminal and a log. */

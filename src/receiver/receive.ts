@@ -122,7 +122,7 @@ async function accept({ inbox, retryAfterS }: ReceiveParts, received: Received):
     return { acceptance: await inbox.accept(received) };
   } catch (error) {
     // After any error, even a bug, the event is not stored and the sender has to try again.
-    const detail = 'The event could not be stored just now; send it again.';
+    const detail = 'The event could not be stored. Send it again.';
     const refusal = { status: 503, detail, headers: { 'retry-after': String(retryAfterS) } };
     return { refusal, error: error instanceof Error ? error : new Error(String(error)) };
   }

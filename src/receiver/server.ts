@@ -71,7 +71,7 @@ function unexpected(log: Logger, retryAfterS: number): ErrorRequestHandler {
     log.error({ err: error }, 'a request failed');
     const headers = { 'retry-after': String(retryAfterS) };
     if (res.headersSent) res.destroy();
-    else answerProblem(res, { status: 503, detail: 'This failed here; send it again.', headers });
+    else answerProblem(res, { status: 503, detail: 'Internal error. Send the event again.', headers });
   };
 }
 

@@ -16,7 +16,7 @@ async function samplesOf(metrics: ReturnType<typeof createMetrics>): Promise<Rec
   );
 }
 
-test('shows a sink before anything happened to it, and leaves a paused one paused', async () => {
+test('shows a sink from the start, and leaves a paused one paused', async () => {
   const metrics = createMetrics(async () => []);
   metrics.sinkPaused('mail', true);
   metrics.sinksKnown(['slack', 'mail']);
@@ -25,7 +25,7 @@ test('shows a sink before anything happened to it, and leaves a paused one pause
   expect(text).toContain('candidate_connector_sink_paused{sink="mail"} 1');
 });
 
-test('does not go on calling a sink paused that left the config', async () => {
+test('a sink that left the config is no longer shown as paused', async () => {
   const metrics = createMetrics(nothing);
   metrics.sinksKnown(['slack', 'mail']);
   metrics.sinkPaused('mail', true);

@@ -45,14 +45,14 @@ test('metrics come in the format of Prometheus', async () => {
 });
 
 describe('with a password', () => {
-  test('only who has it sees the metrics, under whatever name', async () => {
+  test('only with it are the metrics shown, under any user name', async () => {
     const { get } = await startAdmin('pass:wörd');
     const logins = ['ops:pass:wörd', ':pass:wörd', 'ops:pass', 'ops:', 'pass:wörd', ''];
     const statuses = await Promise.all(logins.map(async (login) => (await get('/metrics', login)).status));
     expect(statuses).toEqual([200, 200, 401, 401, 401, 401]);
   });
 
-  test('who does not is told how to give it', async () => {
+  test('a request without it gets a challenge', async () => {
     const { get } = await startAdmin('pass');
     const response = await get('/metrics');
     expect(response.status).toBe(401);
@@ -62,7 +62,7 @@ describe('with a password', () => {
     expect((await get('/nowhere')).status).toBe(401);
   });
 
-  test('health stays open, for those who only watch', async () => {
+  test('health checks need none', async () => {
     const { get } = await startAdmin('pass');
     expect((await get('/healthz')).status).toBe(200);
     expect((await get('/readyz')).status).toBe(503);

@@ -97,7 +97,7 @@ describe('a Retry-After header', () => {
     expect(statedDelayMs(header, now)).toBeNull();
   });
 
-  test('with a date states none to whom knows no time', () => {
+  test('with a date states none if the time is unknown', () => {
     expect(statedDelayMs('Sat, 21 Nov 2026 12:00:45 GMT')).toBeNull();
   });
 });

@@ -17,8 +17,8 @@ function broken(now = 0): Breaker {
   return breaker;
 }
 
-/** Tells of that many messages' attempts, each at its own time; returns the changes. */
-function tell(breaker: Breaker, health: SinkHealth, count: number, now = 0, everyMs = 0): SinkChange[] {
+/** Ends attempts at `count` different messages. Returns the changes. */
+function endAll(breaker: Breaker, health: SinkHealth, count: number, now = 0, everyMs = 0): SinkChange[] {
   const changes = Array.from({ length: count }, (_, index) =>
     breaker.ended(health, ended(now + index * everyMs, false, `dlv_${now}_${index}`)),
   );
@@ -27,7 +27,7 @@ function tell(breaker: Breaker, health: SinkHealth, count: number, now = 0, ever
 
 test('a few failures are nothing', () => {
   const breaker = new Breaker();
-  expect(tell(breaker, 'fails', 4)).toEqual([]);
+  expect(endAll(breaker, 'fails', 4)).toEqual([]);
   expect(breaker.allowance(0)).toBe(Infinity);
 });
 
@@ -39,28 +39,28 @@ test('five failures without a success pause the sink', () => {
 
 test('a success between failures resets the count', () => {
   const breaker = new Breaker();
-  tell(breaker, 'fails', 4);
-  tell(breaker, 'works', 1);
-  expect(tell(breaker, 'fails', 4, 60_000)).toEqual([]);
-  expect(tell(breaker, 'fails', 1, 60_000)).toEqual(['paused']);
+  endAll(breaker, 'fails', 4);
+  endAll(breaker, 'works', 1);
+  expect(endAll(breaker, 'fails', 4, 60_000)).toEqual([]);
+  expect(endAll(breaker, 'fails', 1, 60_000)).toEqual(['paused']);
 });
 
 test('five failures are nothing within 20 s of a success, and a pause after that', () => {
   const breaker = new Breaker();
-  tell(breaker, 'works', 1);
-  expect(tell(breaker, 'fails', 20, 0, 1000)).toEqual([]);
+  endAll(breaker, 'works', 1);
+  expect(endAll(breaker, 'fails', 20, 0, 1000)).toEqual([]);
   expect(breaker.pause).toBeNull();
-  expect(tell(breaker, 'fails', 1, 20_000)).toEqual(['paused']);
+  expect(endAll(breaker, 'fails', 1, 20_000)).toEqual(['paused']);
 });
 
-test('where nine of ten of the last fifty attempts failed the sink is paused, however lately it worked', () => {
+test('a sink is paused if nine of ten of the last fifty attempts failed, however recently it worked', () => {
   const breaker = new Breaker();
-  tell(breaker, 'works', 50);
-  expect(tell(breaker, 'fails', 44)).toEqual([]);
-  expect(tell(breaker, 'fails', 1)).toEqual(['paused']);
+  endAll(breaker, 'works', 50);
+  expect(endAll(breaker, 'fails', 44)).toEqual([]);
+  expect(endAll(breaker, 'fails', 1)).toEqual(['paused']);
 });
 
-test('a sink that works seven times of ten is never paused, be it asked often or seldom', () => {
+test('a sink that works seven times of ten is never paused, whether called often or rarely', () => {
   const random = seeded(7);
   for (const everyMs of [7, 1000]) {
     const breaker = new Breaker();
@@ -71,30 +71,30 @@ test('a sink that works seven times of ten is never paused, be it asked often or
   }
 });
 
-test('what says nothing of the sink neither pauses it nor clears it', () => {
+test('an inconclusive attempt neither pauses the sink nor resets the count', () => {
   const breaker = new Breaker();
-  tell(breaker, 'fails', 4);
-  expect(tell(breaker, 'inconclusive', 1)).toEqual([]);
-  expect(tell(breaker, 'fails', 1)).toEqual(['paused']);
+  endAll(breaker, 'fails', 4);
+  expect(endAll(breaker, 'inconclusive', 1)).toEqual([]);
+  expect(endAll(breaker, 'fails', 1)).toEqual(['paused']);
 });
 
-test('messages that fail each for itself are no outage, until there are many without a success between', () => {
+test('different messages that fail are no outage until there are many without a success between', () => {
   const breaker = new Breaker();
-  expect(tell(breaker, 'fails perhaps', 19)).toEqual([]);
-  tell(breaker, 'works', 1);
-  expect(tell(breaker, 'fails perhaps', 19, 30_000)).toEqual([]);
-  expect(tell(breaker, 'fails perhaps', 1, 60_000)).toEqual(['paused']);
+  expect(endAll(breaker, 'fails perhaps', 19)).toEqual([]);
+  endAll(breaker, 'works', 1);
+  expect(endAll(breaker, 'fails perhaps', 19, 30_000)).toEqual([]);
+  expect(endAll(breaker, 'fails perhaps', 1, 60_000)).toEqual(['paused']);
 });
 
-test('one message that fails again and again is no outage, also where others work and fail between', () => {
+test('one message that fails again and again is no outage, even if others work and fail in between', () => {
   const breaker = new Breaker();
   for (let attempt = 0; attempt < 100; attempt += 1) {
     expect(breaker.ended('fails perhaps', ended(attempt * 1000))).toBeNull();
-    if (attempt % 10 === 0) tell(breaker, 'works', 1, attempt * 1000);
+    if (attempt % 10 === 0) endAll(breaker, 'works', 1, attempt * 1000);
   }
 });
 
-test('one probe at a time goes out when it is due', () => {
+test('a probe starts when it is due, one at a time', () => {
   const breaker = broken();
   const dueAt = breaker.allowsAt(0);
   expect(dueAt).toBeGreaterThanOrEqual(5000);
@@ -135,7 +135,7 @@ test('a probe that works resumes the sink with two calls at once, and each succe
   expect(breaker.allowance(9000)).toBe(Infinity);
   const limits = [breaker.concurrency];
   for (let success = 0; success < 5; success += 1) {
-    tell(breaker, 'works', 1, 9000);
+    endAll(breaker, 'works', 1, 9000);
     limits.push(breaker.concurrency);
   }
   expect(limits).toEqual([2, 4, 8, 16, 32, Infinity]);
@@ -143,31 +143,31 @@ test('a probe that works resumes the sink with two calls at once, and each succe
 
 test('a sink that fails again while it recovers is paused at once, as one outage', () => {
   const breaker = resumed();
-  tell(breaker, 'works', 1, 9000);
-  expect(tell(breaker, 'fails', 3, 9000)).toEqual(['paused']);
+  endAll(breaker, 'works', 1, 9000);
+  expect(endAll(breaker, 'fails', 3, 9000)).toEqual(['paused']);
   expect(breaker.pause).toMatchObject({ since: 0, probes: 1 });
   expect(breaker.concurrency).toBe(Infinity);
 });
 
-test('a sink that has recovered is as good as any', () => {
+test('a sink that has recovered is treated like any other', () => {
   const breaker = resumed();
-  tell(breaker, 'works', 5, 9000);
-  expect(tell(breaker, 'fails', 44, 9000)).toEqual([]);
-  expect(tell(breaker, 'fails', 1, 9000)).toEqual(['paused']);
+  endAll(breaker, 'works', 5, 9000);
+  expect(endAll(breaker, 'fails', 44, 9000)).toEqual([]);
+  expect(endAll(breaker, 'fails', 1, 9000)).toEqual(['paused']);
   expect(breaker.pause).toMatchObject({ since: 9000 });
 });
 
-test('a sink that is seldom called has recovered after a minute', () => {
+test('a sink that is rarely called has recovered after a minute', () => {
   const breaker = resumed();
-  tell(breaker, 'works', 1, 69_000);
+  endAll(breaker, 'works', 1, 69_000);
   expect(breaker.concurrency).toBe(Infinity);
-  expect(tell(breaker, 'fails', 3, 70_000)).toEqual([]);
-  expect(tell(breaker, 'fails', 2, 90_000)).toEqual(['paused']);
+  expect(endAll(breaker, 'fails', 3, 70_000)).toEqual([]);
+  expect(endAll(breaker, 'fails', 2, 90_000)).toEqual(['paused']);
   expect(breaker.pause).toMatchObject({ since: 90_000 });
 });
 
 test('single messages that fail while a sink recovers do not pause it', () => {
-  expect(tell(resumed(), 'fails perhaps', 19, 9000)).toEqual([]);
+  expect(endAll(resumed(), 'fails perhaps', 19, 9000)).toEqual([]);
 });
 
 test('a pause from before a restart goes on, with its probes', () => {
@@ -179,7 +179,7 @@ test('a pause from before a restart goes on, with its probes', () => {
   expect(breaker.pause).toMatchObject({ since: -1000, probes: 4 });
 });
 
-test('a probe whose message was at fault lets another one try at once, and one only', () => {
+test('after an inconclusive probe one other may start at once', () => {
   const breaker = broken();
   const dueAt = breaker.allowsAt(0);
   breaker.take();
@@ -188,7 +188,7 @@ test('a probe whose message was at fault lets another one try at once, and one o
   expect(breaker.allowance(dueAt)).toBe(1);
 });
 
-test('a late failure of before the pause is no probe', () => {
+test('a late failure from before the pause does not count as a probe', () => {
   const breaker = broken();
   const dueAt = breaker.allowsAt(0);
   breaker.ended('fails', ended(1000));

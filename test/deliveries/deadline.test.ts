@@ -3,7 +3,7 @@ import type { Clock } from '../../src/support/clock.ts';
 import { withDeadline } from '../../src/deliveries/sinks.ts';
 import type { Ending } from '../../src/deliveries/settle.ts';
 
-/** A clock that moves when it is told to. */
+/** A clock that only `to` moves. */
 class HandClock implements Clock {
   #now = 0;
   readonly #alarms = new Map<() => void, number>();
@@ -44,7 +44,7 @@ const onceAborted = (signal: AbortSignal, run: () => void = () => {}) =>
     });
   });
 
-test('an attempt that ends in time is what it was, and leaves no alarm behind', async () => {
+test('an attempt that ends in time keeps its outcome, and no alarm is left', async () => {
   const clock = new HandClock();
   expect(await withDeadline(deadline(clock), async () => done)).toBe(done);
   expect(clock.alarms).toBe(0);

@@ -28,7 +28,7 @@ export interface Message {
 }
 type Request = AttemptRequest<Message>;
 
-/** A tool whose every answer a test decides. It meets the connector contract like any other. */
+/** A tool whose answers a test decides, behind the contract of connectors. */
 export class ScriptedTool {
   /** Every call of deliver, in order. */
   readonly sent: Request[] = [];
@@ -40,9 +40,9 @@ export class ScriptedTool {
   });
   find: ((request: Request) => Finding) | null = null;
   connect: () => void | Promise<void> = () => {};
-  /** Whether each place is a lane of its own. */
+  /** Whether each place is its own lane. */
   lanes = false;
-  /** The most messages of one call, where it takes several; their numbers, call by call, are in `batches`. */
+  /** The most messages of one call, if it takes several. `batches` has the size of each call. */
   batch: number | null = null;
   readonly batches: number[] = [];
 
@@ -106,7 +106,7 @@ export interface Bench {
   readonly reports: AttemptReport[];
   /** Sinks paused and resumed. */
   readonly changes: string[];
-  /** Accepts an event and lets the worker know. Resolves to the event's id. */
+  /** Accepts an event and wakes the worker. Resolves to the event's id. */
   accept(candidateId?: string): Promise<string>;
   /** Another worker on the same store, as after a restart; not started. */
   restart(): Worker;
@@ -129,7 +129,7 @@ rules: [ { name: all, when: {}, then: [ { sink: tool, ${action} } ] } ]`,
   );
 }
 
-/** A worker on a real store in a folder of its own, with a scripted tool for a sink. */
+/** A worker on a real store in its own folder, with a scripted tool as its sink. */
 export async function bench(first: Config, parts: Partial<WorkerParts> = {}): Promise<Bench> {
   const folder = await mkdtemp(join(tmpdir(), 'worker-'));
   const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });

@@ -25,7 +25,7 @@ const ended = (outcome: Outcome, more: Partial<Ending> = {}): Ending => ({
 const settled = (ending: Ending, delivery = {}) =>
   settle({ ...fresh, ...delivery }, ending, { policy, now, quietAt: now, random: () => 0.5 });
 
-test('delivered ends it and clears every doubt', () => {
+test('delivered is final and clears uncertainty', () => {
   expect(settled(ended(arrived), { uncertain: true })).toEqual({
     state: 'delivered',
     dueAt: null,
@@ -51,29 +51,29 @@ test("the tool's own delay replaces the backoff", () => {
   expect(settled(ended({ ...retry, retryAfterMs: 30_000 })).dueAt).toBe(now + 30_000);
 });
 
-test('a tool that says to come back at once is not hammered', () => {
+test('a tool that asks for no delay is not called before minDelay', () => {
   expect(settled(ended({ ...retry, retryAfterMs: 0 })).dueAt).toBe(now + policy.minDelayMs);
 });
 
-test('what was achieved in part goes to the next attempt, and stays when a later one achieves nothing', () => {
+test('progress goes to the next attempt, and stays if that makes none', () => {
   expect(settled(ended({ ...retry, progress: { accepted: ['a'] } })).progress).toEqual({ accepted: ['a'] });
   expect(settled(ended(retry), { progress: { accepted: ['a'] } }).progress).toEqual({ accepted: ['a'] });
 });
 
-test('what an attempt of unknown end kept goes to the next one', () => {
+test('progress of an unknown attempt goes to the next one', () => {
   expect(settled(ended({ ...unknown, progress: { at: 3 } })).progress).toEqual({ at: 3 });
 });
 
-describe('doubt', () => {
+describe('uncertainty', () => {
   test('unknown makes a delivery uncertain, and it is tried again', () => {
     expect(settled(ended(unknown))).toMatchObject({ state: 'pending', uncertain: true });
   });
-  test('the tool is not asked before it is done with the attempt for certain', () => {
+  test('the tool is not asked before it has certainly finished with the attempt', () => {
     const circumstances = { policy, now, quietAt: now + 30_000, random: () => 0 };
     expect(settle(fresh, ended(unknown), circumstances).dueAt).toBe(now + 30_000);
     expect(settle(fresh, ended(retry), circumstances).dueAt).toBe(now + 1000);
   });
-  test('a certain failure does not clear the doubt of an earlier attempt', () => {
+  test('a certain failure does not clear the uncertainty of an earlier attempt', () => {
     expect(settled(ended(retry), { uncertain: true }).uncertain).toBe(true);
   });
   test('a tool that was asked and had nothing clears it', () => {
@@ -100,13 +100,13 @@ describe('giving up', () => {
       lastError: 'Given up after 30 attempts. The tool is down.',
     });
   });
-  test('is counted from the first attempt where that came late, as after days without the connector', () => {
+  test('is counted from the first attempt if that was late, as after days of downtime', () => {
     expect(settled(ended(retry), { since: now - 10 * policy.giveUpAfterMs }).state).toBe('pending');
   });
   test('starts again after a replay', () => {
     expect(settled(ended(retry), { firstAttemptAt: now - 10 * policy.giveUpAfterMs }).state).toBe('pending');
   });
-  test('comes after one more attempt where the tool asked for more time than there is', () => {
+  test('comes after one more attempt if the tool asked for more time than is left', () => {
     const stated = { ...retry, retryAfterMs: policy.giveUpAfterMs };
     const old = { since: now - 1000, firstAttemptAt: now - 1000 };
     const giveUpAt = now - 1000 + policy.giveUpAfterMs;
@@ -117,7 +117,7 @@ describe('giving up', () => {
       lastError: 'Given up after one attempt. The tool is down.',
     });
   });
-  test('keeps the doubt visible', () => {
+  test('keeps uncertainty visible', () => {
     const old = {
       attempts: 9,
       since: now - policy.giveUpAfterMs,
@@ -130,19 +130,19 @@ describe('giving up', () => {
 describe('the backoff', () => {
   const delays = { minDelayMs: 2000, maxDelayMs: 600_000 };
 
-  test('the longest wait doubles with each attempt up to maxDelay', () => {
+  test('the longest delay doubles with each attempt up to maxDelay', () => {
     const longest = (attempt: number) => backoffMs(attempt, delays, () => 1);
     expect([1, 2, 3, 4].map(longest)).toEqual([4000, 8000, 16_000, 32_000]);
     expect(longest(9)).toBe(600_000);
     expect(longest(5000)).toBe(600_000);
   });
 
-  test('jitter spreads over the whole span from minDelay on', () => {
+  test('jitter covers the whole range from minDelay on', () => {
     expect(backoffMs(3, delays, () => 0)).toBe(2000);
     expect(backoffMs(3, delays, () => 0.5)).toBe(9000);
   });
 
-  test('a wait is never outside of minDelay and maxDelay', () => {
+  test('a delay is always between minDelay and maxDelay', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 10_000 }),

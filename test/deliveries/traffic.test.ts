@@ -21,21 +21,21 @@ function paused(): Traffic {
   return traffic;
 }
 
-test('lanes that ask at the same time get one probe of their paused sink between them', () => {
+test('lanes of a paused sink that ask at the same time get one probe between them', () => {
   const traffic = paused();
   expect(traffic.permit(one, sink, later)).toMatchObject({ calls: 1, probe: true });
   expect(traffic.permit(other, sink, later)).toMatchObject({ calls: 0 });
   expect(traffic.askAgainAt(other, sink, later)).toBe(Infinity);
 });
 
-test('a probe tries what became due last, but for lanes that people read in order', () => {
+test('a probe prefers untried deliveries, except in lanes that keep an order', () => {
   expect(new Traffic(() => 0.5).permit(one, sink, 0)).toMatchObject({ untriedFirst: false });
   expect(paused().permit(one, sink, later)).toMatchObject({ probe: true, untriedFirst: true });
   const ordered = { ...sink, connector: { ...sink.connector, lane: () => 'somewhere' } };
   expect(paused().permit(one, ordered, later)).toMatchObject({ probe: true, untriedFirst: false });
 });
 
-test('a sink that was resumed is called a few times at once at first, in all of its lanes together', () => {
+test('a resumed sink gets few concurrent calls at first, in all of its lanes together', () => {
   const traffic = paused();
   const roomy = { ...sink, concurrency: 8 };
   const works: Outcome = { outcome: 'delivered', receipt: {} };
@@ -55,7 +55,7 @@ test('a sink that was resumed is called a few times at once at first, in all of 
   expect(traffic.permit(other, roomy, later)).toMatchObject({ calls: 3, probe: false });
 });
 
-test('a probe that found nothing to do leaves its turn to another lane', () => {
+test('an unused probe goes to another lane', () => {
   const traffic = paused();
   const { calls, probe } = traffic.permit(one, sink, later);
   traffic.giveBack(one, calls, probe);
@@ -73,7 +73,7 @@ test('a call permitted before the pause is no probe when it ends after it', () =
   expect(traffic.started(other, roomy, 0, early.probe)).toMatchObject({ probe: false });
 });
 
-test('a sink that left the config is not paused any more: what waits for it has nothing to wait for', () => {
+test('a sink that left the config is no longer paused, so that its deliveries do not wait', () => {
   const traffic = paused();
   traffic.tidy(new Map([['tool', sink]]), 0);
   expect(traffic.permit(one, sink, 0)).toMatchObject({ calls: 0 });
@@ -98,7 +98,7 @@ describe('a tool that says "not before"', () => {
     return traffic;
   }
 
-  test('means the lane, also where no rate is set, and no other lane', () => {
+  test('holds its lane, even without a rate, and no other lane', () => {
     const traffic = after(limited(30_000));
     expect(traffic.permit(one, sink, 29_999)).toMatchObject({ calls: 0, probe: false });
     expect(traffic.askAgainAt(one, sink, 29_999)).toBe(30_000);
@@ -108,14 +108,14 @@ describe('a tool that says "not before"', () => {
     expect(traffic.permit(one, sink, 30_000)).toMatchObject({ calls: 4 });
   });
 
-  test('without saying when means the shortest pause of the sink', () => {
+  test('without a delay holds it for minDelay', () => {
     const { minDelayMs } = sink.retry;
     const traffic = after(limited());
     expect(traffic.permit(one, sink, minDelayMs - 1)).toMatchObject({ calls: 0 });
     expect(traffic.askAgainAt(one, sink, minDelayMs - 1)).toBe(minDelayMs);
   });
 
-  test('for a day means a day for the message, and a few minutes for the lane', () => {
+  test('for a day holds the message for a day, and the lane for a few minutes', () => {
     const traffic = after(limited(86_400_000));
     expect(traffic.permit(one, sink, 299_999)).toMatchObject({ calls: 0 });
     expect(traffic.permit(one, sink, 300_000).calls).toBeGreaterThan(0);
@@ -144,7 +144,7 @@ test('a call that never reached the tool takes nothing from the rate', () => {
   expect(traffic.permit(one, paced, 0)).toMatchObject({ calls: 1 });
 });
 
-test('where the connector has lanes, one call at a time is under way in each', () => {
+test('if the connector has lanes, each has one call in flight', () => {
   const ordered = { ...sink, connector: { ...sink.connector, lane: () => 'somewhere' } };
   const traffic = new Traffic(() => 0.5);
   expect(traffic.permit(one, ordered, 0)).toMatchObject({ calls: 1 });
@@ -152,7 +152,7 @@ test('where the connector has lanes, one call at a time is under way in each', (
   expect(traffic.permit(other, ordered, 0)).toMatchObject({ calls: 1 });
 });
 
-test('what fails for its own message alone never pauses the sink, and lets another probe at once', () => {
+test('failures of single messages never pause the sink, and let another probe start at once', () => {
   const own: Outcome = { outcome: 'retry', reason: 'server', detail: '452 The mailbox is full.' };
   const perhaps: Outcome = { ...own, sinkWide: 'perhaps' };
   const fail = (traffic: Traffic, outcome: Outcome, now = 0) => {
@@ -268,7 +268,7 @@ describe('a rate limit', () => {
     expect(rates.allowance('a', perSecond, 2000)).toBe(3);
   });
 
-  test('in no window are there more than the rate and the burst allow, however it is asked', () => {
+  test('no window has more calls than the rate and the burst allow', () => {
     const limits = fc.record({
       count: fc.integer({ min: 1, max: 100 }),
       perMs: fc.constantFrom(1000, 60_000, 3_600_000),

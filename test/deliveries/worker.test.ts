@@ -33,7 +33,7 @@ function answering(...outcomes: Outcome[]): ScriptedTool {
   return tool;
 }
 
-test('what is due is delivered, and the receipt and the message are kept', async () => {
+test('a due delivery is delivered, and its receipt and message are stored', async () => {
   const tool = new ScriptedTool();
   const on = await bench(configFor(tool));
   const eventId = await on.accept('ann');
@@ -55,7 +55,7 @@ test('the intent to send is on disk before anything is sent', async () => {
   expect(states).toEqual(['sending']);
 });
 
-test('a failed attempt is made again, and each attempt is kept', async () => {
+test('a failed attempt is retried, and each attempt is stored', async () => {
   const tool = answering(failed, failed);
   const on = await bench(configFor(tool));
   const eventId = await on.accept();
@@ -68,7 +68,7 @@ test('a failed attempt is made again, and each attempt is kept', async () => {
   ]);
 });
 
-test('what is rejected is dead with its reason, and stays', async () => {
+test('a rejected delivery is dead, with its reason', async () => {
   const tool = answering({
     outcome: 'rejected',
     reason: 'not_found',
@@ -99,7 +99,7 @@ describe('after an unknown outcome', () => {
     expect(tool.sent).toHaveLength(1);
   });
 
-  test('it is sent again when the tool was asked and has nothing, and is no repeat', async () => {
+  test('it is sent again if the tool does not have it, and is not marked as a repeat', async () => {
     const tool = answering(unclear);
     tool.find = () => ({ found: null });
     const on = await bench(configFor(tool));
@@ -109,7 +109,7 @@ describe('after an unknown outcome', () => {
     expect((await on.delivery(eventId)).receipt).not.toHaveProperty('mayBeRepeat');
   });
 
-  test('the tool is asked only when the time-out of that attempt has passed, however early it ended', async () => {
+  test('the tool is asked only after the time-out of that attempt, however early it ended', async () => {
     const tool = answering(unclear);
     tool.find = () => ({ found: null });
     const on = await bench(configFor(tool, 'timeout: 400ms'));
@@ -129,7 +129,7 @@ describe('after an unknown outcome', () => {
     expect(tool.asked).toEqual([]);
   });
 
-  test('asking that fails is asked again; nothing is sent before it has an answer', async () => {
+  test('if asking fails it is repeated, and nothing is sent before there is an answer', async () => {
     const tool = answering(unclear);
     let questions = 0;
     tool.find = () => {
@@ -141,7 +141,7 @@ describe('after an unknown outcome', () => {
     expect([questions, tool.sent.length]).toEqual([3, 1]);
   });
 
-  test('a tool that cannot be asked gets it again, and the delivery says that it may be a repeat', async () => {
+  test('a tool that cannot be asked gets it again, marked as a possible repeat', async () => {
     const tool = answering(unclear);
     const on = await bench(configFor(tool));
     const eventId = await on.accept();
@@ -153,7 +153,7 @@ describe('after an unknown outcome', () => {
     ]);
   });
 
-  test('with onUnknown: hold a tool that cannot be asked gets nothing more, and a person decides', async () => {
+  test('with onUnknown: hold it is held if the tool cannot be asked', async () => {
     const tool = answering(unclear);
     const on = await bench(configFor(tool, 'onUnknown: hold'));
     const eventId = await on.accept();
@@ -161,7 +161,7 @@ describe('after an unknown outcome', () => {
     expect(tool.sent).toHaveLength(1);
   });
 
-  test('with onUnknown: hold a tool whose answer is impossible to get holds it, too', async () => {
+  test('with onUnknown: hold it is held if asking is impossible', async () => {
     const tool = answering(unclear);
     tool.find = () => ({ found: 'impossible', detail: 'A scope is missing.' });
     const on = await bench(configFor(tool, 'onUnknown: hold'));
@@ -177,7 +177,7 @@ describe('after an unknown outcome', () => {
     on.worker.wake();
   };
 
-  test('what is held without being sent does not pause the sink', async () => {
+  test('deliveries held without being sent do not pause the sink', async () => {
     const tool = new ScriptedTool();
     tool.find = () => ({ found: 'impossible', detail: 'It was too long ago.' });
     const outcomes: Outcome[] = Array.from({ length: 4 }, () => unclear);
@@ -191,7 +191,7 @@ describe('after an unknown outcome', () => {
     expect(on.changes).toEqual([]);
   });
 
-  test('what was held goes out when a person replays it, and says that it may be a repeat', async () => {
+  test('a replayed held delivery is sent, marked as a possible repeat', async () => {
     const tool = answering(unclear);
     const on = await bench(configFor(tool, 'onUnknown: hold'));
     const eventId = await on.accept();
@@ -202,7 +202,7 @@ describe('after an unknown outcome', () => {
     expect(tool.sent).toHaveLength(2);
   });
 
-  test('a replay asks the tool as well, if it can be asked by now', async () => {
+  test('a replay asks the tool if it can be asked by now', async () => {
     const tool = answering(unclear);
     tool.find = () => ({ found: 'impossible', detail: 'A scope is missing.' });
     const on = await bench(configFor(tool, 'onUnknown: hold'));
@@ -214,7 +214,7 @@ describe('after an unknown outcome', () => {
     expect(tool.sent).toHaveLength(1);
   });
 
-  test('a replay is good for one attempt: if that ends unknown, it is held again', async () => {
+  test('a replay allows one attempt: if that ends unknown, it is held again', async () => {
     const tool = answering(unclear, unclear);
     const on = await bench(configFor(tool, 'onUnknown: hold'));
     const eventId = await on.accept();
@@ -225,7 +225,7 @@ describe('after an unknown outcome', () => {
     expect(tool.sent).toHaveLength(2);
   });
 
-  test('a connector that throws counts as unknown, since something may have been sent', async () => {
+  test('a connector that throws ends unknown, because something may have been sent', async () => {
     const tool = new ScriptedTool();
     const deliver = tool.deliver;
     tool.deliver = () => {
@@ -281,7 +281,7 @@ test('an attempt that runs into its time-out is aborted', async () => {
   expect((await on.delivery(eventId)).history[0]?.outcome).toEqual(unclear);
 });
 
-test('no more attempts are under way than the sink allows', async () => {
+test('no more attempts are in flight than the sink allows', async () => {
   const tool = new ScriptedTool();
   let underWay = 0;
   let most = 0;
@@ -298,7 +298,7 @@ test('no more attempts are under way than the sink allows', async () => {
   expect(most).toBe(3);
 });
 
-test('a sink that the config lost leaves its deliveries dead, with what to do', async () => {
+test('deliveries of a sink that left the config are dead, with what to do', async () => {
   const tool = new ScriptedTool();
   const on = await bench(configFor(tool));
   const without = configFor(tool);
@@ -344,7 +344,7 @@ describe('a sink is paused', () => {
     await vi.waitFor(() => expect(on.worker.paused).toMatchObject([{ sink: 'tool' }]), 5000);
   });
 
-  test('when connecting it never comes to an end', async () => {
+  test('when connecting never ends', async () => {
     const tool = new ScriptedTool();
     tool.connect = () => new Promise(() => {});
     const on = await bench(configFor(tool, 'timeout: 100ms'), { clock: hasty });
@@ -353,7 +353,7 @@ describe('a sink is paused', () => {
     expect((await on.delivery(eventId)).lastError).toBe('No answer within 0.1 s.');
   });
 
-  test('not by a fault on our own side, before anything is asked of the tool', async () => {
+  test('not by a bug of our own before the tool is called', async () => {
     const tool = new ScriptedTool();
     const config = configFor(tool);
     let failures = 0;
@@ -369,7 +369,7 @@ describe('a sink is paused', () => {
     expect(first?.outcome).toMatchObject({ detail: 'The attempt could not begin: The store is busy.' });
   });
 
-  test('for as long as its probes say, whatever the clock is set to', async () => {
+  test('until a probe succeeds, whatever the clock is set to', async () => {
     let setBackMs = 0;
     const clock = { ...systemClock, now: () => Date.now() - setBackMs };
     const tool = answering(down, down, down, down, down);
@@ -384,7 +384,7 @@ describe('a sink is paused', () => {
     expect(on.changes).toEqual(['tool paused', 'tool resumed']);
   });
 
-  test('never for failing three times of ten, also where five failures come one after the other', async () => {
+  test('never for failing three times of ten, even with five failures in a row', async () => {
     const tool = new ScriptedTool();
     const { deliver } = tool;
     tool.deliver = (request) => (tool.sent.length % 17 > 11 ? down : deliver(request));
@@ -398,7 +398,7 @@ describe('a sink is paused', () => {
     expect(on.changes).toEqual([]);
   });
 
-  test('with probes that carry one delivery, also where a call takes many', async () => {
+  test('with probes of one delivery, even if a call takes many', async () => {
     const tool = new ScriptedTool();
     tool.batch = 100;
     let works = false;
@@ -416,7 +416,7 @@ describe('a sink is paused', () => {
   });
 
   describe('over a restart', () => {
-    /** Goes on by itself, and faster when it is told to. */
+    /** A clock that goes on by itself; `skip` moves it forward. */
     function skipping() {
       let skippedMs = 0;
       const clock = {
@@ -457,7 +457,7 @@ describe('a sink is paused', () => {
       await vi.waitFor(async () => expect(await on.store.pauses()).toEqual([]));
     });
 
-    test('for five minutes at most where the clock was set back in between', async () => {
+    test('for five minutes at most if the clock was set back in between', async () => {
       const tool = new ScriptedTool();
       const { clock, skip } = skipping();
       const on = await bench(seldom(tool), { clock });
@@ -472,7 +472,7 @@ describe('a sink is paused', () => {
       await reaches(on, eventId, 'delivered');
     });
 
-    test('not if its sink is in the config no more', async () => {
+    test('not if the sink left the config', async () => {
       const on = await bench(configFor(new ScriptedTool()));
       await on.store.keepPause({ sink: 'gone', since: 1, probeAt: 2, probes: 1 });
       await on.worker.start();
@@ -480,7 +480,7 @@ describe('a sink is paused', () => {
       expect(on.changes).toEqual([]);
     });
 
-    test('not for attempts that the shutdown itself broke off', async () => {
+    test('not by attempts that the shutdown aborted', async () => {
       const tool = new ScriptedTool();
       tool.deliver = untilAborted;
       const on = await bench(seldom(tool, 'timeout: 1m, concurrency: 8'));
@@ -507,7 +507,7 @@ describe('outside of its hours', () => {
     return { clock, set: (time: number) => (shown = time) };
   }
 
-  test('a message that was planned within them waits for the opening, also after an attempt', async () => {
+  test('a message planned within them waits for the opening, even after an attempt', async () => {
     const { clock, set } = clockAt();
     const tool = new ScriptedTool();
     const { deliver } = tool;
@@ -527,7 +527,7 @@ describe('outside of its hours', () => {
     expect((await on.delivery(eventId)).history.map(({ number }) => number)).toEqual([1, 2]);
   });
 
-  test('a burst that does not get done waits, and what has no hours goes on', async () => {
+  test('the rest of a burst waits, and deliveries without hours go on', async () => {
     const { clock, set } = clockAt();
     const tool = new ScriptedTool();
     const on = await bench(configFor(tool, 'rate: 50/s', inOffice, office), { clock });
@@ -558,7 +558,7 @@ describe('outside of its hours', () => {
   });
 });
 
-test('no lane of a sink waits for ever behind the others, however many lanes of other sinks there are', async () => {
+test('no lane of a sink starves, however many lanes there are', async () => {
   const tool = new ScriptedTool();
   tool.lanes = true;
   tool.deliver = async ({ deliveryId }) => {
@@ -574,7 +574,7 @@ test('no lane of a sink waits for ever behind the others, however many lanes of 
   for (const [, reports] of counts) expect(reports.length).toBeLessThanOrEqual(4);
 });
 
-test('a rate is reached also where each call takes long', async () => {
+test('a rate is reached even if each call takes long', async () => {
   const tool = new ScriptedTool();
   tool.deliver = untilAborted;
   const on = await bench(configFor(tool, 'rate: 20/s, concurrency: 10, timeout: 10s'), { pollMs: 60_000 });
@@ -589,7 +589,7 @@ describe('a bug around an attempt loses details, but no outcome', () => {
     return { ...on, failures };
   };
 
-  test('where what the tool said cannot be stored, nothing is sent again, and the sink goes on', async () => {
+  test('if the receipt cannot be stored, nothing is sent again, and the sink goes on', async () => {
     const tool = answering({ outcome: 'delivered', receipt: { id: 1n as never } });
     const on = await failing(tool, configFor(tool, 'concurrency: 1'));
     const eventId = await on.accept('ann');
@@ -600,7 +600,7 @@ describe('a bug around an attempt loses details, but no outcome', () => {
     expect(on.failures).toHaveLength(1);
   });
 
-  test('where it cannot be masked', async () => {
+  test('if it cannot be masked', async () => {
     const tool = new ScriptedTool();
     const mask = () => {
       throw new RangeError('Maximum call stack size exceeded');
@@ -624,7 +624,7 @@ describe('a bug around an attempt loses details, but no outcome', () => {
       },
       0,
     ],
-  ] as const)('where what the connector says %s', async ([, answer, failures]) => {
+  ] as const)('if what the connector returns %s', async ([, answer, failures]) => {
     const tool = new ScriptedTool();
     tool.deliver = answer;
     tool.find = () => ({ found: { place: 'there' } });
@@ -635,7 +635,7 @@ describe('a bug around an attempt loses details, but no outcome', () => {
     expect(on.failures).toHaveLength(failures);
   });
 
-  test('where reporting it fails', async () => {
+  test('if reporting it fails', async () => {
     const tool = new ScriptedTool();
     const failures: unknown[] = [];
     const on = await bench(configFor(tool), {
@@ -655,7 +655,7 @@ function circular(): Outcome {
   return { outcome: 'delivered', receipt: receipt as never };
 }
 
-test('what is nested deeper than a stack reaches is masked and kept, and goes out once', async () => {
+test('a receipt nested deeper than the stack allows is masked and stored, and the message sent once', async () => {
   const tool = new ScriptedTool();
   let receipt: Json = 'a s3cret';
   for (let level = 0; level < 5_000; level += 1) receipt = { inside: receipt };
@@ -668,7 +668,7 @@ test('what is nested deeper than a stack reaches is masked and kept, and goes ou
   expect(kept).toHaveLength(JSON.stringify(receipt).length - 3);
 });
 
-test('a delivery is carried out as its own config said, also when another one came into force', async () => {
+test('a delivery is carried out by its own config, even after a reload', async () => {
   const tool = new ScriptedTool();
   const deliver = tool.deliver;
   const firstAnswer = Promise.withResolvers<Outcome>();
@@ -685,7 +685,7 @@ test('a delivery is carried out as its own config said, also when another one ca
   expect(tool.sent.map(({ message }) => message.text)).toEqual(['old words', 'old words']);
 });
 
-describe('what is kept', () => {
+describe('what is stored', () => {
   const keeping = async (tool: ScriptedTool, secrets: readonly string[], candidateId: string) => {
     const on = await bench({ ...configFor(tool), mask: masker(secrets) });
     const eventId = await on.accept(candidateId);
@@ -711,7 +711,7 @@ describe('what is kept', () => {
     expect(tool.sent.map(({ message }) => message.text)).toEqual(['ann s3cret', 'ann s3cret']);
   });
 
-  test('of a thread is the key without its secrets, and the thread is found by it', async () => {
+  test('is the masked key of a thread, by which it is found', async () => {
     const tool = new ScriptedTool();
     const config = configFor(tool, '', "text: Hello, thread: '{{ event.candidateId }} s3cret'");
     const on = await bench({ ...config, mask: masker(['s3cret']) });
@@ -724,7 +724,7 @@ describe('what is kept', () => {
     expect(await on.store.threadOf('tool', 'ann ***')).toEqual(receipt);
   });
 
-  test('survives secrets that look like a number or like words of ours', async () => {
+  test('is intact if secrets look like a number or like our own words', async () => {
     const tool = new ScriptedTool();
     tool.deliver = () => ({ outcome: 'delivered', receipt: { status: 12345, exact: false } });
     const secrets = ['12345', 'false', 'null', 'delivered', 'outcome', 'receipt', 'text'];
@@ -733,7 +733,7 @@ describe('what is kept', () => {
     expect(tool.sent).toHaveLength(1);
   });
 
-  test('of a part that is done is what the connector said, or the part would be done again', async () => {
+  test('keeps progress unmasked, or its part would be done again', async () => {
     const tool = answering({ ...failed, progress: { done: ['dana@example.com'] } });
     await keeping(tool, ['dana'], 'ann');
     expect(tool.sent[1]?.progress).toEqual({ done: ['dana@example.com'] });
@@ -753,7 +753,7 @@ test('before the start nothing is claimed: it would be rescued as if left by an 
 });
 
 describe('a clean stop', () => {
-  test('waits for the attempts under way and records them', async () => {
+  test('waits for the attempts in flight and records them', async () => {
     const tool = new ScriptedTool();
     const answer = Promise.withResolvers<Outcome>();
     tool.deliver = () => answer.promise;

@@ -35,7 +35,7 @@ test('one line for each request says how it ended', async () => {
   expect(receiver.counted).toEqual(['accepted', 'duplicate', 'invalid']);
 });
 
-test('a correlation id that came with other content before is a warning', async () => {
+test('a correlation id used before with other content is a warning', async () => {
   const receiver = await startReceiver();
   receiver.inbox.answer = () => ({ ...accepted, correlationReused: true });
   await receiver.post(json, { 'x-service-correlationid': 'c-1' });
@@ -44,14 +44,14 @@ test('a correlation id that came with other content before is a warning', async 
   ]);
 });
 
-test('a correlation id that cannot be used is a warning, and the event is taken without', async () => {
+test('an unusable correlation id is a warning, and the event is accepted without it', async () => {
   const receiver = await startReceiver();
   await receiver.post(json, { 'x-service-correlationid': 'x'.repeat(201) });
   expect(receiver.inbox.received).toMatchObject([{ correlationId: null }]);
   expect(receiver.lines).toMatchObject([{ level: 'warn', outcome: 'accepted', correlationId: null }]);
 });
 
-test('health leaves no line', async () => {
+test('health checks are not logged', async () => {
   const receiver = await startReceiver();
   await fetch(`http://127.0.0.1:${receiver.port}/healthz`);
   await fetch(`http://127.0.0.1:${receiver.port}/readyz`);

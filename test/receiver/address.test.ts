@@ -70,7 +70,7 @@ describe('a range', () => {
 });
 
 describe('the address that is judged', () => {
-  test('is the peer itself where no proxy is trusted, whatever it claims', () => {
+  test('is the peer itself if no proxy is trusted, whatever it claims', () => {
     expect(judge('203.0.113.9', '4.175.48.171', 0)).toEqual({
       address: '203.0.113.9',
       hops: ['203.0.113.9'],
@@ -90,11 +90,11 @@ describe('the address that is judged', () => {
     expect(judge('10.0.0.1', chain, 9)).toMatchObject({ address: '198.51.100.66' });
   });
 
-  test('is the peer where fewer proxies wrote than are configured', () => {
+  test('is the peer if fewer proxies wrote than are configured', () => {
     expect(judge('10.0.0.1', undefined, 2)).toMatchObject({ address: '10.0.0.1', hops: ['10.0.0.1'] });
   });
 
-  test('is the first that is no proxy of ours where their addresses are configured', () => {
+  test('is the first that is not a trusted proxy, if their addresses are configured', () => {
     const ours = ['10.0.0.0/8', '2001:db8::/32'];
     expect(judge('::ffff:10.0.0.1', '4.175.48.171, 203.0.113.9, 2001:db8::7', ours)).toMatchObject({
       address: '203.0.113.9',

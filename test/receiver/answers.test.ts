@@ -65,7 +65,7 @@ describe('an event', () => {
     });
   });
 
-  test('whose keys are repeated or named like a prototype harms nothing', async () => {
+  test('with repeated keys, or keys named like a prototype, is harmless', async () => {
     const receiver = await startReceiver();
     const body = `{"testId":1,"__proto__":{"polluted":true},"constructor":{},${json.slice(1)}`;
     expect((await receiver.post(body)).status).toBe(202);
@@ -81,16 +81,16 @@ describe('what is refused for its content', () => {
     expect(response.status).toBe(422);
     const { errors } = await problemOf(response);
     expect(errors).toEqual([
-      { field: 'candidateId', pointer: '#/candidateId', detail: expect.stringContaining('came ""') },
-      { field: 'testId', pointer: '#/testId', detail: expect.stringContaining('came "x"') },
-      { field: 'status', pointer: '#/status', detail: expect.stringContaining('came nothing') },
+      { field: 'candidateId', pointer: '#/candidateId', detail: expect.stringContaining('got ""') },
+      { field: 'testId', pointer: '#/testId', detail: expect.stringContaining('got "x"') },
+      { field: 'status', pointer: '#/status', detail: expect.stringContaining('got nothing') },
     ]);
   });
 
   test('a body that is no object is pointed at as a whole', async () => {
     const receiver = await startReceiver();
     const { errors } = await problemOf(await receiver.post('[]'));
-    expect(errors).toEqual([{ field: 'body', pointer: '#', detail: 'Expected a JSON object, came [].' }]);
+    expect(errors).toEqual([{ field: 'body', pointer: '#', detail: 'Expected a JSON object, got [].' }]);
   });
 
   test.each([
@@ -125,7 +125,7 @@ describe('what is refused for its content', () => {
     expect(await problemOf(response)).toMatchObject({ detail: expect.stringContaining(String(json.length)) });
   });
 
-  test('it is kept with the reason and the start of its body', async () => {
+  test('it is stored with the reason and the start of its body', async () => {
     const receiver = await startReceiver({}, { now: () => 42 });
     const ids = { 'x-service-correlationid': 'c-9' };
     await receiver.post('{"testId":1}', ids);
@@ -139,8 +139,8 @@ describe('what is refused for its content', () => {
         ...common,
         status: 422,
         faults: [
-          'candidateId: Expected a string, came nothing.',
-          'status: Expected one of Completed, DidNotTake, Canceled, came nothing.',
+          'candidateId: Expected a string, got nothing.',
+          'status: Expected one of Completed, DidNotTake, Canceled, got nothing.',
         ],
         body: '{"testId":1}',
       },
@@ -151,7 +151,7 @@ describe('what is refused for its content', () => {
     ]);
   });
 
-  test('keeping it failing does not reach the sender', async () => {
+  test('a failure to store it does not reach the sender', async () => {
     const receiver = await startReceiver();
     receiver.inbox.keepRejected = () => {
       throw new Error('disk full');
@@ -160,7 +160,7 @@ describe('what is refused for its content', () => {
   });
 });
 
-describe('what is refused for who sent it, or where to', () => {
+describe('what is refused for its sender, method or path', () => {
   test('another method: 405, with the one that is allowed', async () => {
     const receiver = await startReceiver();
     const answers = await Promise.all(
@@ -187,7 +187,7 @@ describe('what is refused for who sent it, or where to', () => {
     },
   );
 
-  test('it is counted, and not kept', async () => {
+  test('it is counted, and not stored', async () => {
     const receiver = await startReceiver({ token: new Secret('s3cret') });
     await receiver.post(json);
     receiver.reload({ allowFrom: ['192.0.2.1'] });
@@ -239,7 +239,7 @@ describe('what cannot be stored', () => {
     expect(receiver.counted).toEqual(['failed']);
   });
 
-  test('for a bug in us likewise, and the log has its stack', async () => {
+  test('after a bug too, and the log has its stack', async () => {
     const receiver = await startReceiver();
     receiver.inbox.answer = () => Promise.reject(new TypeError('x is not a function'));
     const response = await receiver.post(json);
@@ -252,7 +252,7 @@ describe('what cannot be stored', () => {
   });
 });
 
-test('no answer names what it runs on', async () => {
+test('no answer names the software', async () => {
   const receiver = await startReceiver();
   const answers = await Promise.all([
     receiver.post(json),

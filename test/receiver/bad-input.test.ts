@@ -113,14 +113,14 @@ describe('further fields may be nested', () => {
     const response = await receiver.post(withExtra(levels));
     expect(response.status).toBe(422);
     expect(await response.json()).toMatchObject({
-      errors: [{ detail: 'Expected at most 100 nested levels of objects and lists, came more.' }],
+      errors: [{ detail: 'Expected at most 100 nested levels of objects and lists, got more.' }],
     });
     expect(receiver.inbox.received).toEqual([]);
     expect(receiver.inbox.rejected).toMatchObject([{ status: 422 }]);
   });
 });
 
-describe('whatever comes is answered as documented, and the next event is taken', () => {
+describe('any input is answered as documented, and the next event is accepted', () => {
   const documented = [200, 202, 400, 401, 403, 404, 405, 408, 413, 415, 422, 431, 503];
   const bytes = fc.uint8Array({ maxLength: 3_000 });
   const mangled = fc

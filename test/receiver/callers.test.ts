@@ -6,7 +6,7 @@ import { sample, startReceiver } from './receiver.ts';
 const json = JSON.stringify(sample);
 
 describe('the allow-list', () => {
-  test('lets the listed in and nobody else', async () => {
+  test('allows listed addresses only', async () => {
     const receiver = await startReceiver({ allowFrom: ['192.0.2.0/24', '127.0.0.1'] });
     expect((await receiver.post(json)).status).toBe(202);
     receiver.reload({ allowFrom: ['192.0.2.0/24'] });
@@ -23,7 +23,7 @@ describe('the allow-list', () => {
     expect(receiver.lines[0]).toMatchObject({ address: '127.0.0.1' });
   });
 
-  test('judges what a trusted proxy says of the caller, and only what it says', async () => {
+  test('judges the address that a trusted proxy wrote, and no other', async () => {
     const receiver = await startReceiver({ allowFrom: ['4.175.48.171'], trustProxy: 1 });
     const from = async (chain: string) => (await receiver.post(json, { 'x-forwarded-for': chain })).status;
     expect(await from('4.175.48.171')).toBe(202);
@@ -38,7 +38,7 @@ describe('the allow-list', () => {
     expect(await from('4.175.48.171')).toBe(403);
   });
 
-  test('does not stand before the health of the service', async () => {
+  test('does not apply to health checks', async () => {
     const receiver = await startReceiver({ allowFrom: ['192.0.2.1'] });
     expect((await fetch(`http://127.0.0.1:${receiver.port}/healthz`)).status).toBe(200);
   });
@@ -89,7 +89,7 @@ describe('a refused address is explained in the log', () => {
     });
   });
 
-  test('a proxy that writes something else than an address: correct it', async () => {
+  test('a proxy that does not write an address: fix its configuration', async () => {
     expect(await refusedLine({ trustProxy: 1 }, 'unknown')).toMatchObject({
       judged: null,
       address: 'unknown',
@@ -105,7 +105,7 @@ describe('a refused address is explained in the log', () => {
     );
   });
 
-  test('a scan does not flood it, and the rest is counted', async () => {
+  test('a scan does not flood it, and suppressed lines are counted', async () => {
     const clock = { now: 1_763_713_000_000 };
     const receiver = await startReceiver({ allowFrom: ['192.0.2.1'] }, { now: () => clock.now });
     for (let request = 0; request < 50; request += 1) await receiver.post(json);
@@ -126,7 +126,7 @@ describe('a refused address is explained in the log', () => {
 });
 
 describe('the token', () => {
-  test('is taken from the query or from the Authorization header', async () => {
+  test('is accepted in the query or in the Authorization header', async () => {
     const receiver = await startReceiver({ token: new Secret('s3cret+/=') });
     const query = (text: string) =>
       fetch(`${receiver.url}?${text}`, {

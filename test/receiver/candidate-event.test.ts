@@ -24,13 +24,13 @@ describe('both variants of the payload are one event', () => {
     expect(withField('candidateNumericalId', null)).toEqual({ ...sample, candidateNumericalId: null });
   });
 
-  test('fields that nobody knows stay in the raw payload', () => {
+  test('unknown fields stay in the raw payload', () => {
     const body = { ...sample, score: 92, nested: { by: 'sender' } };
     expect(parseCandidateEvent(body)).toEqual({ event: sample, raw: body });
   });
 });
 
-describe('a GUID becomes 32 lowercase hex digits, however it is dressed', () => {
+describe('a GUID becomes 32 lowercase hex digits, in whatever form it is written', () => {
   const hyphened = '0F8FAD5B-D9CB-469F-A165-70867728950E';
   test.each([
     hyphened,
@@ -91,11 +91,11 @@ describe('hostile ids are plain text, or refused with the reason', () => {
     [' \t\n', 'at least one character that is not a space'],
   ])('refused: %j', (id, reason) => {
     expect(faultOf('candidateId', id)).toEqual([
-      expect.stringContaining(`candidateId: Expected ${reason}, came `),
+      expect.stringContaining(`candidateId: Expected ${reason}, got `),
     ]);
   });
 
-  test('a fault quotes what came with nothing in it that a terminal acts on or nobody sees', () => {
+  test('a fault quotes the value without characters that are invisible or control a terminal', () => {
     const [fault] = faultOf('candidateId', `x\u001B[2J\u009B\u007F\u200B\u{E0041}${'y'.repeat(300)}`);
     expect(fault).not.toMatch(/\p{Cc}|\p{Default_Ignorable_Code_Point}/u);
     expect(fault).toContain('\\u001b[2J\\u009b\\u007f\\u200b\\udb40\\udc41');
@@ -160,7 +160,7 @@ describe('status', () => {
     '%j is refused, and the three are named',
     (status) => {
       expect(faultOf('status', status)).toEqual([
-        `status: Expected one of Completed, DidNotTake, Canceled, came ${JSON.stringify(status)}.`,
+        `status: Expected one of Completed, DidNotTake, Canceled, got ${JSON.stringify(status)}.`,
       ]);
     },
   );
@@ -169,13 +169,13 @@ describe('status', () => {
 describe('faults', () => {
   test('every one is named at once', () => {
     expect(eventOf({ candidateId: 7, candidateNumericalId: 'x', status: 'Started' })).toEqual([
-      { field: 'candidateId', detail: 'Expected a string, came 7.' },
+      { field: 'candidateId', detail: 'Expected a string, got 7.' },
       {
         field: 'candidateNumericalId',
-        detail: 'Expected an integer within ±9007199254740991, came "x".',
+        detail: 'Expected an integer within ±9007199254740991, got "x".',
       },
-      { field: 'testId', detail: 'Expected an integer within ±9007199254740991, came nothing.' },
-      { field: 'status', detail: 'Expected one of Completed, DidNotTake, Canceled, came "Started".' },
+      { field: 'testId', detail: 'Expected an integer within ±9007199254740991, got nothing.' },
+      { field: 'status', detail: 'Expected one of Completed, DidNotTake, Canceled, got "Started".' },
     ]);
   });
 
@@ -185,14 +185,14 @@ describe('faults', () => {
     ]);
   });
 
-  test('keys that objects have by nature are not fields', () => {
+  test('inherited keys are not fields', () => {
     expect(
       eventOf(JSON.parse('{"__proto__":{"candidateId":"x","testId":1,"status":"Completed"}}') as Json),
     ).toHaveLength(3);
   });
 });
 
-test('whatever JSON comes, it is an event within the promised bounds or refused with a reason', () => {
+test('any JSON is an event within the promised bounds or is refused with a reason', () => {
   const field = fc.oneof(fc.jsonValue(), fc.string({ unit: 'binary' }), fc.uuid(), fc.integer().map(String));
   const body = fc.record({ candidateId: field, candidateNumericalId: field, testId: field, status: field });
   fc.assert(

@@ -28,7 +28,7 @@ describe('a body', () => {
     expect(await wire.answer()).toMatchObject({ status: 202 });
   });
 
-  test('may be asked for with Expect: 100-continue', async () => {
+  test('may wait for 100 Continue', async () => {
     const receiver = await startReceiver();
     const wire = await Wire.open(receiver.port);
     wire.send(head(path, { 'content-length': length, expect: '100-continue' }));
@@ -37,7 +37,7 @@ describe('a body', () => {
     expect(await wire.answer()).toMatchObject({ status: 202 });
   });
 
-  test('is not asked for when it is refused anyway', async () => {
+  test('gets no 100 Continue when it is refused anyway', async () => {
     const receiver = await startReceiver({ maxBodyBytes: 10 });
     const large = await Wire.open(receiver.port);
     large.send(head(path, { 'content-length': length, expect: '100-continue' }));
@@ -48,7 +48,7 @@ describe('a body', () => {
     expect(await stranger.answer()).toMatchObject({ status: 403, headers: { connection: 'close' } });
   });
 
-  test('is taken in spite of an expectation that nobody knows', async () => {
+  test('is accepted despite an unknown Expect', async () => {
     const receiver = await startReceiver();
     const wire = await Wire.open(receiver.port);
     wire.send(head(path, { 'content-length': length, expect: 'a-miracle' }), json);
@@ -90,7 +90,7 @@ describe('a body', () => {
     await wire.closed();
   });
 
-  test('whose sender goes away in its middle leaves nothing behind but a line', async () => {
+  test('whose sender disconnects leaves nothing but a log line', async () => {
     const receiver = await startReceiver();
     const wire = await Wire.open(receiver.port);
     wire.send(head(path, { 'content-length': length }), json.slice(0, 30));
@@ -109,7 +109,7 @@ describe('a body that is too large', () => {
     expect(await wire.answer()).toMatchObject({ status: 413, headers: { connection: 'close' } });
   });
 
-  test('is refused where its length was not said, too', async () => {
+  test('is refused even if its length was not given', async () => {
     const receiver = await startReceiver();
     const wire = await Wire.open(receiver.port);
     wire.send(head(path, { 'transfer-encoding': 'chunked' }));
@@ -206,7 +206,7 @@ describe('one connection', () => {
   });
 });
 
-describe('what is no request', () => {
+describe('what is not a valid request', () => {
   test.each([
     ['rubbish', 'RUBBISH\r\n\r\n', 400],
     ['a TLS greeting', '\u0016\u0003\u0001\u0002\u0000\u0001\u0000', 400],
@@ -231,7 +231,7 @@ describe('what is no request', () => {
     expect((await receiver.post(json)).status).toBe(202);
   });
 
-  test('a head that does not come to its end is answered 408', async () => {
+  test('an unfinished head is answered 408', async () => {
     const receiver = await startReceiver({}, { timeoutMs: 100 });
     const wire = await Wire.open(receiver.port);
     wire.send(`POST ${path} HTTP/1.1\r\nhost: localhost\r\n`);

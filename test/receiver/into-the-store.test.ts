@@ -76,7 +76,7 @@ test("a retry and a duplicate, in other spellings, get the first one's id", asyn
   ]);
 });
 
-test('of fifty twins at once one is the event', async () => {
+test('of fifty concurrent twins one is the event', async () => {
   const { post, store } = await startWithStore();
   const answers = await Promise.all(Array.from({ length: 50 }, async () => answerOf(await post(json))));
   expect(answers.filter(({ status }) => status === 202)).toHaveLength(1);
@@ -85,7 +85,7 @@ test('of fifty twins at once one is the event', async () => {
   expect(await store.events({})).toMatchObject([{ duplicates: 49, deliveries: [{ state: 'pending' }] }]);
 });
 
-test('what is refused for its content is kept, and stores no event', async () => {
+test('a request refused for its content is stored, but no event', async () => {
   const { post, store } = await startWithStore();
   await post('{"testId":1}', { 'x-service-correlationid': 'c-1' });
   await post('{');

@@ -29,7 +29,7 @@ const defaults: ReceiverConfig = {
   maxBodyBytes: 65_536,
 };
 
-/** An inbox that keeps in memory what it is given, and can be told what to answer. */
+/** An inbox in memory, whose answer a test can set. */
 class MemoryInbox implements Inbox {
   readonly received: Received[] = [];
   readonly rejected: RejectedRequest[] = [];
@@ -51,7 +51,7 @@ class MemoryInbox implements Inbox {
 
 export type LogLine = { readonly level: string; readonly [key: string]: unknown };
 
-/** A receiver on a port of its own, with what went in and what it logged. Closed at the end of the test. */
+/** A receiver on its own port, with what it accepted and logged. Closed at the end of the test. */
 export async function startReceiver(
   config: Partial<ReceiverConfig> = {},
   options: Partial<ReceiverOptions> = {},

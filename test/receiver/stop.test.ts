@@ -15,7 +15,7 @@ function holdCommits({ inbox }: TestReceiver): () => void {
 }
 
 describe('a stop', () => {
-  test('lets the requests under way end, and takes no new ones', async () => {
+  test('finishes the requests in flight, and accepts no new ones', async () => {
     const receiver = await startReceiver();
     const commit = holdCommits(receiver);
     const wire = await Wire.open(receiver.port);
@@ -51,7 +51,7 @@ describe('a stop', () => {
     await stopped;
   });
 
-  test('tells a sender that goes on sending to go', async () => {
+  test('closes the connection of a sender that goes on sending', async () => {
     const receiver = await startReceiver();
     const commit = holdCommits(receiver);
     const wire = await Wire.open(receiver.port);
@@ -66,7 +66,7 @@ describe('a stop', () => {
     await stopped;
   });
 
-  test('waits no longer than it is told to', async () => {
+  test('waits no longer than its time-out', async () => {
     const receiver = await startReceiver();
     holdCommits(receiver);
     const wire = await Wire.open(receiver.port);
