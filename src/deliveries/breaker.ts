@@ -1,7 +1,6 @@
 import type { Clock } from '../support/clock.ts';
-import type { RetryPolicy } from '../config/config.ts';
 import type { Store } from '../store/store.ts';
-import { backoffMs } from './settle.ts';
+import { backoffMs, type BackoffPolicy } from './settle.ts';
 
 /** Failures of the sink since its last success that pause it. */
 const failuresToPause = 5;
@@ -22,8 +21,6 @@ const recoveryMs = 60_000;
 
 export type SinkChange = 'paused' | 'resumed';
 
-type ProbePolicy = Pick<RetryPolicy, 'minDelayMs' | 'maxDelayMs'>;
-
 /**
  * What an attempt says about its sink. fails: for every message. fails perhaps: maybe only for this one. inconclusive:
  * the message was at fault.
@@ -35,7 +32,7 @@ export interface EndedAttempt {
   readonly probe: boolean;
   readonly now: number;
   /** The backoff between probes. */
-  readonly policy: ProbePolicy;
+  readonly policy: BackoffPolicy;
   readonly random: () => number;
 }
 
@@ -93,7 +90,7 @@ export class Breaker {
   /** How many attempts may start now. */
   allowance(now: number): number {
     if (this.#pause === null) return Infinity;
-    return this.#probing || now < this.#pause.probeAt ? 0 : 1;
+    return this.allowsAt(now) > now ? 0 : 1;
   }
 
   /** Uses the allowance. True if the attempt is a probe, which has to end or be given back before the next one. */
@@ -196,12 +193,11 @@ export class StoredPauses {
     const offsetMs = now - this.#clock.elapsed();
     for (const { sink, since, probeAt, probes } of await this.#store.pauses()) {
       // The clock may have been set back meanwhile.
-      const inTime = {
-        since: Math.min(since, now),
-        probeAt: Math.min(probeAt, now + longestBetweenProbesMs),
-      };
-      const pause = { since: inTime.since - offsetMs, probeAt: inTime.probeAt - offsetMs, probes };
-      this.#stored.set(sink, pause);
+      this.#stored.set(sink, {
+        since: Math.min(since, now) - offsetMs,
+        probeAt: Math.min(probeAt, now + longestBetweenProbesMs) - offsetMs,
+        probes,
+      });
     }
     return this.#stored;
   }

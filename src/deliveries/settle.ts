@@ -87,16 +87,17 @@ function isStated(outcome: Retry | Unknown): outcome is Retry & { readonly retry
   return outcome.outcome === 'retry' && outcome.retryAfterMs !== undefined;
 }
 
+export type BackoffPolicy = Pick<RetryPolicy, 'minDelayMs' | 'maxDelayMs'>;
+
 /**
  * The delay after the given attempt (from 1): exponential backoff with full jitter between minDelay and maxDelay.
  * `random` gives [0, 1).
  */
 export function backoffMs(
   attempt: number,
-  policy: Pick<RetryPolicy, 'minDelayMs' | 'maxDelayMs'>,
+  { minDelayMs, maxDelayMs }: BackoffPolicy,
   random: () => number,
 ): number {
-  const { minDelayMs, maxDelayMs } = policy;
   const ceilingMs = Math.min(maxDelayMs, minDelayMs * 2 ** Math.min(attempt, 40));
   return Math.round(minDelayMs + random() * (ceilingMs - minDelayMs));
 }
