@@ -7,7 +7,10 @@ import { whenSchema } from '../rules/when.ts';
 import type { Path } from '../support/json.ts';
 import { duration } from './units.ts';
 
-/** The part of a config that a plan is compiled from, with unresolved references. Plain JSON, so that a store can keep it. */
+/**
+ * The part of a config that a plan is compiled from, with unresolved references. Plain JSON, so that a store can keep
+ * it.
+ */
 export interface PlanSource {
   readonly catalog?: Json;
   readonly hours?: Json;

@@ -33,7 +33,9 @@ export class Plans {
     this.#compile = compile;
   }
 
-  /** The plan of a new config. Older plans are compiled again, because environment and secret files may have changed. */
+  /**
+   * The plan of a new config. Older plans are compiled again, because environment and secret files may have changed.
+   */
   adopt(plan: Plan): void {
     this.#plans = new Map([[plan.id, plan]]);
     this.#compiling = new Map();

@@ -74,7 +74,9 @@ function withTypes(raw: Json, value: Json, issues: readonly Issue[]): Json {
   return result;
 }
 
-/** Replaces issues of unions and keys by the issues inside: of the union's alternative that was meant, and of the key. */
+/**
+ * Replaces issues of unions and keys by the issues inside: of the union's alternative that was meant, and of the key.
+ */
 function mainIssues(result: z.ZodError): Issue[] {
   return result.issues.flatMap((issue) => innermost(issue));
 }

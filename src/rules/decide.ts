@@ -50,7 +50,10 @@ export function planNotice(action: Action, notice: RaisedNotice, now: number): P
 /** When a delivery is due, and which other deliveries share its message. */
 export type Schedule = Pick<PlannedDelivery, 'dueAt' | 'group' | 'groupMax'>;
 
-/** Without hours and digest, a delivery is due now and has its own message. Hours move `dueAt`; a digest also sets a group. */
+/**
+ * Without hours and digest, a delivery is due now and has its own message. Hours move `dueAt`; a digest also sets a
+ * group.
+ */
 export function schedule(action: Action, event: Event, test: Subject['test'], now: number): Schedule {
   const { digest } = action;
   const dueAt = openFrom(action, digest ? windowEnd(digest.windows, now) : now);

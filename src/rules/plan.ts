@@ -103,7 +103,9 @@ export interface Explanation {
   readonly actions: readonly { readonly action: Action; readonly planned: PlannedDelivery }[];
 }
 
-/** Why an action cannot be carried out for these events: the action itself, or the catalog entry of one of their tests. */
+/**
+ * Why an action cannot be carried out for these events: the action itself, or the catalog entry of one of their tests.
+ */
 export function whyUnusable(
   { unusable }: Plan,
   action: Action,

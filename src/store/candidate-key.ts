@@ -1,6 +1,6 @@
 /**
- * A candidate id as a number of 47 bits, which SQLite keeps in six bytes. Different ids may share one, so it only ever
- * narrows a search. Part of what is stored: must never change.
+ * A hash of a candidate id with 47 bits, which SQLite stores in six bytes. Different ids may share a hash, so it only
+ * narrows a search. It is stored, so this function must never change.
  */
 export function candidateKey(candidateId: string): number {
   // FNV-1a, twice: with its own prime and with another one.

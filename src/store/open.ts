@@ -1,13 +1,13 @@
 import { openSqlite } from './sqlite.ts';
 import { StoreUnavailable, type OpenOptions, type Store } from './store.ts';
 
-/** Opens the store that a config's `store.url` names: `sqlite:` and the path of a file. Throws StoreUnavailable. */
+/** Opens the store of a config's `store.url`: `sqlite:` and a file's path. Throws StoreUnavailable. */
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
   const [, scheme, path] = /^([a-z]+):(?:\/\/)?(.+)$/.exec(url) ?? [];
   if (scheme !== 'sqlite' || !path) {
-    // Not the whole URL: it may hold a password.
+    // Not the whole URL: it may have a password.
     throw new StoreUnavailable(
-      `${url.split(':')[0]}: is no kind of store. Expected sqlite:./data/connector.db.`,
+      `${url.split(':')[0]}: is not a supported store. Expected sqlite:./data/connector.db.`,
     );
   }
   if (path === ':memory:') throw new StoreUnavailable('A store must outlive the process. Name a file.');

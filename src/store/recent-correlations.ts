@@ -1,23 +1,23 @@
 import type { CandidateEvent } from '../model.ts';
 
-/** Stands for more than one content. */
+/** Stands for several contents. */
 const several = Symbol('several');
 
 /**
- * The content that came lately under each correlation id. In memory, because an index of random ids would cost more
- * than all the rest of accepting an event, and only a warning depends on it.
+ * The recent contents of each correlation id. In memory, because an index of random ids would cost more than the rest
+ * of accepting an event, and only a warning depends on it.
  */
 export class RecentCorrelations {
   readonly #generationSize: number;
   #young = new Map<string, string | typeof several>();
   #old: ReadonlyMap<string, string | typeof several> = new Map();
 
-  /** Remembers at least the last `generationSize` correlation ids, at most twice as many. */
+  /** Remembers at least the last `generationSize` correlation ids, and at most twice as many. */
   constructor(generationSize: number) {
     this.#generationSize = generationSize;
   }
 
-  /** Returns whether the id came under another content too. Noting the same again changes nothing. */
+  /** Returns whether the id was used for another content, too. Noting the same event again changes nothing. */
   note(correlationId: string, event: Pick<CandidateEvent, 'candidateId' | 'testId' | 'status'>): boolean {
     const content = `${event.testId} ${event.status} ${event.candidateId}`;
     const earlier = this.#young.get(correlationId) ?? this.#old.get(correlationId) ?? content;

@@ -11,10 +11,10 @@ import type {
 } from '../model.ts';
 import type { DeliveryStory, Duplicate, RejectedRequest } from './store.ts';
 
-/** How many deliveries an event or a notice may have. Their seqs follow from its own: its seq * 65536 + n, n from 1. */
+/** How many deliveries an event or a notice may have. Their seqs are its seq * 65536 + n, with n from 1. */
 export const seqsPerEvent = 65_536;
 
-/** Notices count from here on, so that their deliveries' seqs are none of an event's, and safe integers still. */
+/** The first seq of notices. Their deliveries' seqs differ from those of events and are still safe integers. */
 export const firstNoticeSeq = 2 ** 36;
 
 /** The columns of `eventColumns`. */
@@ -49,7 +49,7 @@ export interface DeliveryRow {
   readonly lane: string;
   readonly group_key: string | null;
   readonly group_max: number | null;
-  /** The seq of the delivery that its digest goes out under, and the id of that one's event. */
+  /** The seq of the digest's carrier, and the id of the carrier's event. */
   readonly carrier: number | null;
   readonly carrier_event_id: string | null;
   readonly state: DeliveryState;
@@ -202,7 +202,7 @@ export function jsonOrNull(value: Json | null): string | null {
   return value === null ? null : JSON.stringify(value);
 }
 
-/** Only what this store wrote is read back, so its shape is known. */
+/** The store reads only what it wrote, so the shape is known. */
 function parsedOrNull(text: string | null) {
   return text === null ? null : parsed(text);
 }

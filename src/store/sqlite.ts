@@ -31,21 +31,24 @@ import { ServingLock } from './sqlite/serving-lock.ts';
 import { StoreUnavailable, type OpenOptions, type Store } from './store.ts';
 
 export interface SqliteStore extends Store {
-  /** Transactions committed by this process: fewer than writes, since these share. */
+  /** Transactions committed by this process. Fewer than writes, which share transactions. */
   readonly commits: number;
 }
 
 const rescueBatch = 500;
 const betweenLooksMs = 1000;
 
-/** Opens the store in a file, which is made with its folder where it is missing and may be. Throws StoreUnavailable. */
+/**
+ * Opens the store in a file. Creates the file and its folder if they are missing, unless `mustExist`. Throws
+ * StoreUnavailable.
+ */
 export async function openSqlite(
   path: string,
   options: OpenOptions & { readonly limits?: Partial<GroupCommitLimits> },
 ): Promise<SqliteStore> {
   if (options.mustExist && !existsSync(path)) {
     throw new StoreUnavailable(
-      `There is no store at ${resolve(path)}. \`serve\` makes it; a relative store.url begins at the folder that a command runs in.`,
+      `There is no store at ${resolve(path)}. \`serve\` creates it. A relative store.url starts at the folder that a command runs in.`,
     );
   }
   const file = resolveLinks(path);
@@ -54,7 +57,7 @@ export async function openSqlite(
   const limits = { ...defaultLimits, ...options.limits };
   const connection = new Connection(file, options.warn);
   try {
-    // First, since nothing is to be left beside another program's file.
+    // Reads first, so that no lock file is left beside another program's file.
     await patiently(connection, limits.busyForMs, () => {});
     if (options.serve) connection.serve(new ServingLock(file));
     await patiently(connection, limits.busyForMs, (db) => migrate(db, file));
@@ -71,7 +74,7 @@ function sqliteStore(connection: Connection, serve: boolean, limits: GroupCommit
     ? setInterval(() => keepInPlace(connection, commit), betweenLooksMs).unref()
     : undefined;
   const reading = <T>(query: (db: Database) => T) => patiently(connection, limits.busyForMs, query);
-  /** In force, or just about to be, in this process: they stay even if no event came under them yet. */
+  /** Configs that this process uses or is about to use. They are kept even if no event refers to them yet. */
   const savedConfigs = new Set<string>();
   let correlations: RecentCorrelations | null = null;
 
@@ -157,7 +160,7 @@ function sqliteStore(connection: Connection, serve: boolean, limits: GroupCommit
 
 const retryMs = 20;
 
-/** Runs a query, again and again while another process has the file locked. */
+/** Runs a query, and repeats it while another process has the file locked. */
 async function patiently<T>(
   connection: Connection,
   busyForMs: number,

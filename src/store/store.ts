@@ -10,57 +10,56 @@ import type {
 } from '../model.ts';
 
 /**
- * What the connector needs of a database, in lifecycle words, so that a second backend can follow; one suite holds any.
- * Times are parameters (ms): a store has no clock. Every write resolves only after its commit is on disk.
- * A store that cannot write throws StoreUnavailable; nothing of that call was kept.
+ * What the connector needs of a database, in terms of a delivery's life, so that a second backend can follow. One test
+ * suite checks every backend. Times are parameters (ms), because a store has no clock. Every write resolves after its
+ * commit is on disk. If a store cannot write, it throws StoreUnavailable, and nothing of that call was stored.
  */
 export interface Store {
   /**
-   * Keeps the event with its deliveries, or counts it as a duplicate of an earlier one. Two levels: the same
-   * correlation id with the same content (candidateId, testId, status) is a duplicate whenever it comes, also where
-   * that correlation id was itself seen on a duplicate; the same content under another correlation id, or none, is one
-   * until `windowMs` after the last event of that content. The event, its place in the idempotency index and its
-   * deliveries land in one transaction.
+   * Stores the event with its deliveries, or counts it as a duplicate of an earlier one. The same content (candidateId,
+   * testId, status) under the same correlation id is a duplicate at any time, even if only a duplicate had that id. The
+   * same content under another correlation id, or none, is a duplicate until `windowMs` after the last event with that
+   * content. The event, its entry in the idempotency index and its deliveries are written in one transaction.
    */
   accept(arrival: Arrival): Promise<Acceptance>;
   /**
-   * Keeps a notice with its deliveries, unless one with the same cause was raised within `quietMs` before it. Resolves
-   * to whether it was kept. Its deliveries are carried out like an event's, but never in a digest, whatever their group.
+   * Stores a notice with its deliveries, unless one with the same cause was raised within `quietMs` before it. Resolves
+   * to whether it was stored. Its deliveries are carried out like an event's, but never in a digest.
    */
   raise(arrival: NoticeArrival): Promise<boolean>;
-  /** Keeps a request that was refused for its content; only the newest `keep` stay. */
+  /** Stores a request that was refused for its content. Only the newest `keep` stay. */
   keepRejected(request: RejectedRequest, keep: number): Promise<void>;
 
   /**
-   * The lanes with something pending, each with its earliest due time and sink. Costs the same however many
-   * deliveries are stored. A digest that was begun counts by the delivery that it goes out under.
+   * The lanes with pending deliveries, each with its earliest due time and sink. The cost does not depend on how many
+   * deliveries are stored. A claimed digest counts as its carrier.
    */
   lanes(): Promise<LaneHead[]>;
   /**
-   * Takes up to `limit` pending deliveries of a lane that are due into `sending`, earliest due first, then in order of
-   * acceptance: the intent to send is on disk when this resolves. Adds one to `attempts`, sets `firstAttemptAt` once.
+   * Moves up to `limit` due pending deliveries of a lane to `sending`, earliest due first, then in order of acceptance.
+   * The intent to send is on disk when this resolves. Adds one to `attempts`, and sets `firstAttemptAt` once.
    *
-   * A delivery with a group takes all others of its sink, lane and group that are due along, up to `groupMax` in all.
-   * From then on these are one digest, under the id of the first: it is claimed as one, always the same, and whatever
-   * is done to one of its deliveries is done to all.
+   * A delivery with a group brings all other due deliveries of its sink, lane and group, up to `groupMax` in all. From
+   * then on they are one digest, and the first is its carrier: the digest is claimed as a whole under the carrier's id,
+   * and every change to one of its deliveries is made to all.
    */
   claim(query: ClaimQuery): Promise<Claimed[]>;
-  /** Records how attempts ended. A delivery that is no longer in this attempt (by its number) is left as it is. */
+  /** Records how attempts ended. Does not change a delivery that is no longer in this attempt (by its number). */
   record(results: readonly AttemptResult[]): Promise<void>;
   /**
-   * Deliveries left in `sending` by a process that is gone become pending and uncertain, with an unknown attempt
-   * recorded. They are due when `settlingMs` have passed since that attempt began: the tool may still be at work on it.
-   * To be called once the caller is the only one to serve this store. Returns how many.
+   * Deliveries that an ended process left in `sending` become pending and uncertain, with an unknown attempt recorded.
+   * They are due `settlingMs` after that attempt began, because the tool may still be working on it. To be called when
+   * the caller is the only process that serves this store. Returns how many there were.
    */
   rescue(now: number, settlingMs: number): Promise<number>;
   /**
-   * Takes back claims that nothing was done about: pending again and due at `until`, the attempt not counted; a digest
-   * that was never attempted is none any more. The time until then is not counted for giving up.
+   * Undoes claims of deliveries that were not attempted: they are pending again and due at `until`, and the attempt is
+   * not counted. A digest that was never attempted is dissolved. The time until `until` does not count for giving up.
    */
   defer(items: readonly Deferral[], now: number): Promise<void>;
-  /** Keeps that a sink is paused, in place of what was kept of it before. */
+  /** Stores a sink's pause, replacing an earlier one. */
   keepPause(pause: SinkPause): Promise<void>;
-  /** Forgets a sink's pause, if there is one. */
+  /** Deletes a sink's pause, if there is one. */
   endPause(sink: string): Promise<void>;
   pauses(): Promise<SinkPause[]>;
   /** The receipt of the earliest delivered message with this thread key on this sink. */
@@ -69,12 +68,12 @@ export interface Store {
   newestReceipt(lane: string): Promise<Receipt | null>;
 
   /**
-   * Sends again what is dead or held: pending and due at `now` as newly planned, giving up counted from then. Keeps the
-   * attempts and `uncertain`; `progress` too, unless the connector is another one.
-   * What went out in a digest does so again, and nothing else joins one: `planned.group` is not looked at.
+   * Makes dead or held deliveries pending and due at `now`, as newly planned. The time for giving up starts at `now`.
+   * Keeps the attempts and `uncertain`, and `progress` if the connector is the same. Deliveries of a digest stay in it,
+   * and no other delivery joins one: `planned.group` is ignored.
    */
   replay(items: readonly Replay[], now: number): Promise<ManualResult[]>;
-  /** Gives up on purpose what is pending, dead or held. A digest that was not begun yet only loses the delivery named. */
+  /** Discards pending, dead or held deliveries. A digest that was not claimed yet only loses the given delivery. */
   discard(deliveryIds: readonly string[], now: number): Promise<ManualResult[]>;
 
   /** Newest first. */
@@ -86,43 +85,43 @@ export interface Store {
   /** When the newest notice of each cause was raised (ms). */
   lastRaised(): Promise<Map<string, number>>;
   delivery(id: string): Promise<Delivery | null>;
-  /** Deliveries in these states, oldest first, those of notices last. */
+  /** Deliveries in these states, oldest first. Those of notices come last. */
   deliveries(filter: DeliveryFilter): Promise<Delivery[]>;
   rejectedRequests(limit: number): Promise<RejectedRequest[]>;
-  /** How many stored deliveries each sink has, in each state and as planned. Kept up to date, so cheap to read. */
+  /** How many stored deliveries each sink has, in each state and as planned. Cheap: every write updates the counts. */
   counts(): Promise<SinkCount[]>;
   /**
-   * What went dead after `time`, notices apart, by sink and cause: also where no config has the sink any more. Costs as
-   * much as that is, however much is stored.
+   * The deliveries of events that went dead after `time`, by sink and cause. Includes sinks that no config has any more.
+   * The cost depends on their number, not on how much is stored.
    */
   deadSince(time: number): Promise<StuckCount[]>;
-  /** The same for what was held, by sink: its cause is always that nobody can tell. */
+  /** The same for held deliveries, by sink. They have no other cause than that nobody can tell whether they arrived. */
   heldSince(time: number): Promise<StuckCount[]>;
-  /** When the newest event came (ms), null if none did. */
+  /** When the newest event arrived (ms), or null. */
   lastEventAt(): Promise<number | null>;
 
   /**
-   * Keeps the part of a config that deliveries are carried out by; keeping it again only renews `savedAt`. To be
-   * called before the first `accept` or `replay` under it, which fail otherwise.
+   * Stores the part of a config that deliveries need. Storing it again only renews `savedAt`. To be called before the
+   * first `accept` or `replay` with it, which would fail otherwise.
    */
   saveConfig(config: SavedConfig): Promise<void>;
   config(id: string): Promise<Json | null>;
-  /** The one that was saved last, which is the one in force where a connector serves. */
+  /** The config that was saved last. While a connector serves the store, it is the one in force. */
   latestConfig(): Promise<SavedConfig | null>;
 
   /**
-   * Looks at the next `limit` events or notices, oldest first, and deletes those whose deliveries were all delivered or
-   * discarded before `before`, with all that belongs to them; one without deliveries counts from when it came. A digest
-   * that goes out under one of them is kept under the last of its others. At the end of a round, configs saved before
-   * `before` that nothing uses any more go too, except for those that this process saved.
+   * Looks at the next `limit` events or notices, oldest first. Deletes those whose deliveries were all delivered or
+   * discarded before `before`, or that have no deliveries and arrived before it. If a digest loses its carrier, its last
+   * remaining delivery becomes the carrier. At the end of a round, also deletes unused configs saved before `before`,
+   * except those that this process saved.
    */
   prune(query: Prune): Promise<Pruned>;
-  /** Null as long as none was kept and no event came before there was one. */
+  /** Null if none was stored and there is no event. */
   signOfLife(): Promise<SignOfLife | null>;
   keepSignOfLife(sign: SignOfLife): Promise<void>;
-  /** Resolves when a write can be made; throws StoreUnavailable with the reason otherwise. */
+  /** Resolves if the store can write. Otherwise throws StoreUnavailable with the reason. */
   probe(): Promise<void>;
-  /** Finishes the writes under way. Idempotent. */
+  /** Finishes the current writes. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -133,7 +132,7 @@ export interface SavedConfig {
 }
 
 export interface Arrival {
-  /** The id that the event gets unless it is a duplicate. */
+  /** Its id is used unless it is a duplicate. */
   readonly event: Event;
   readonly configId: string;
   readonly deliveries: readonly PlannedDelivery[];
@@ -148,12 +147,12 @@ export interface NoticeArrival {
 }
 
 export interface Acceptance {
-  /** The first one's id where `duplicate`. */
+  /** For a duplicate, the id of the first event. */
   readonly eventId: string;
   readonly duplicate: boolean;
   /**
-   * The event, new, came under a correlation id that another content had used lately (among the last thousands of
-   * arrivals): a sign of a fault at the sender.
+   * The event is new, but its correlation id was recently used for another content (among the last thousands of
+   * arrivals). A sign of a bug at the sender.
    */
   readonly correlationReused: boolean;
 }
@@ -162,7 +161,7 @@ export interface ClaimQuery {
   readonly lane: string;
   readonly now: number;
   readonly limit: number;
-  /** The newest that were never attempted come first, and alone: to try something else than what has failed before. */
+  /** Takes only deliveries that were never attempted, newest first: to try another one than what has failed before. */
   readonly untriedFirst?: boolean;
 }
 
@@ -173,11 +172,11 @@ export interface LaneHead {
 }
 
 export interface Claimed {
-  /** In a digest: the delivery that its message goes out under. */
+  /** In a digest: the carrier. */
   readonly delivery: Delivery;
   /**
-   * What the message tells of, in order of acceptance: one event, or all events of a digest, whose deliveries share the
-   * outcome; none where it is a notice.
+   * What the message is about, in order of acceptance: one event, or all events of a digest, whose deliveries share the
+   * outcome. Empty for a notice.
    */
   readonly events: readonly Event[];
   readonly notice: RaisedNotice | null;
@@ -188,14 +187,14 @@ export interface AttemptResult {
   readonly deliveryId: string;
   readonly attempt: Attempt;
   readonly state: Exclude<DeliveryState, 'sending' | 'discarded'>;
-  /** When this is put down: what is final is so from then on (ms). */
+  /** When this was recorded (ms). A final state counts from then. */
   readonly settledAt: number;
-  /** When to try again; only with `pending`. */
+  /** When to try again. Only if `pending`. */
   readonly dueAt: number | null;
   readonly uncertain: boolean;
   readonly progress: Json | null;
   readonly lastError: string | null;
-  /** What was sent, secrets masked. Kept when not null. */
+  /** What was sent, with secrets masked. Null: keep the earlier one. */
   readonly message: Json | null;
   readonly thread: string | null;
 }
@@ -205,12 +204,12 @@ export interface Deferral {
   readonly until: number;
 }
 
-/** A sink that fails for everyone, and so is only probed. */
+/** A sink that fails for all deliveries, and is only probed. */
 export interface SinkPause {
   readonly sink: string;
   /** When it was paused (ms). */
   readonly since: number;
-  /** When it is to be probed next (ms). */
+  /** When to probe it next (ms). */
   readonly probeAt: number;
   /** How often the time until the next probe was set. */
   readonly probes: number;
@@ -218,7 +217,7 @@ export interface SinkPause {
 
 export interface Replay {
   readonly deliveryId: string;
-  /** Where today's config has the action. */
+  /** Today's config, which has the action. */
   readonly configId: string;
   readonly planned: PlannedDelivery;
 }
@@ -235,9 +234,9 @@ export interface EventFilter {
   readonly since?: number;
   readonly status?: string;
   readonly candidateId?: string;
-  /** Only those that come after this event in the list: the last one of the page before. */
+  /** Only events after this one in the list. For paging: the last one of the page before. */
   readonly after?: string;
-  /** 100 unless told. */
+  /** Default: 100. */
   readonly limit?: number;
 }
 
@@ -259,9 +258,9 @@ export interface EventDetail extends Omit<EventStory, 'duplicates' | 'deliveries
   readonly deliveries: readonly DeliveryStory[];
 }
 
-/** In a digest: with the message and the attempts of the delivery that it goes out under. */
+/** In a digest, the message and the attempts are the carrier's. */
 export interface DeliveryStory extends Delivery {
-  /** What was sent last, secrets masked; null before the first attempt ended. */
+  /** What was sent last, with secrets masked. Null before the first attempt ended. */
   readonly message: Json | null;
   readonly history: readonly Attempt[];
 }
@@ -269,7 +268,7 @@ export interface DeliveryStory extends Delivery {
 export interface NoticeFilter {
   /** Raised at or after (ms). */
   readonly since?: number;
-  /** 100 unless told. */
+  /** Default: 100. */
   readonly limit?: number;
 }
 
@@ -288,15 +287,17 @@ export interface DeliveryFilter {
   readonly sink?: string;
   /** Created at or after (ms). */
   readonly since?: number;
-  /** Instead of oldest first; only those of events then. */
+  /** Instead of oldest first. Leaves out deliveries of notices. */
   readonly newestFirst?: boolean;
-  /** Only those after this delivery in the list: the last one of the page before. */
+  /** Only deliveries after this one in the list. For paging: the last one of the page before. */
   readonly after?: string;
-  /** 1000 unless told. */
+  /** Default: 1000. */
   readonly limit?: number;
 }
 
-/** A request refused for its content (400, 413, 415, 422), kept so that a change at the sender is seen. */
+/**
+ * A request that was refused for its content (400, 413, 415, 422). Stored so that people notice a change at the sender.
+ */
 export interface RejectedRequest {
   readonly receivedAt: number;
   readonly address: string;
@@ -304,14 +305,14 @@ export interface RejectedRequest {
   readonly status: number;
   /** One line for each fault. */
   readonly faults: readonly string[];
-  /** The start of the body, as text. */
+  /** The start of the body. */
   readonly body: string;
 }
 
 export interface Prune {
   readonly before: number;
   readonly limit: number;
-  /** Where the step before left off; a round begins without. */
+  /** Where the step before ended. A round starts without. */
   readonly after?: PruneMark;
 }
 
@@ -324,21 +325,23 @@ export interface PruneMark {
 export interface Pruned {
   /** How many events and notices were deleted. */
   readonly count: number;
-  /** Null: all that is old was looked at. */
+  /** Null at the end of a round. */
   readonly after: PruneMark | null;
 }
 
-/** What is known of the time, so that a clock that is wrong deletes nothing. */
+/** What is known about the time, so that nothing is deleted because a clock is wrong. */
 export interface SignOfLife {
-  /** When the store was last served, by a clock that was believed (ms). */
+  /** When the store was last served, by a trusted clock (ms). */
   readonly seenAt: number;
-  /** What a clock says that is far from it: when last, and for how long it has gone like a clock while it was looked at. */
+  /** A clock that is far from it: its last time, and for how long it has kept going at a clock's pace. */
   readonly doubt: { readonly seenAt: number; readonly agreedMs: number } | null;
 }
 
 export interface SinkCount {
   readonly sink: string;
-  /** The sink's stored deliveries as counted when they were planned: the sum of `states`, or something got lost. */
+  /**
+   * The sink's stored deliveries, counted when they were planned. If it is not the sum of `states`, some are missing.
+   */
   readonly planned: number;
   readonly states: Readonly<Record<DeliveryState, number>>;
 }
@@ -346,27 +349,27 @@ export interface SinkCount {
 export interface StuckCount {
   readonly sink: string;
   /**
-   * The same for all that one remedy may help: the last outcome's reason, with the rule and action where the tool
-   * refused what they send; empty for what was held.
+   * The same for all deliveries that one fix may help: the reason of the last outcome, and also rule and action if the
+   * tool rejected their message. Empty for held deliveries.
    */
   readonly cause: string;
   readonly count: number;
-  /** When the first of them got there (ms). */
+  /** When the first of them reached that state (ms). */
   readonly firstAt: number;
-  /** Why, for one of them, in plain words. */
+  /** The reason for one of them, in plain words. */
   readonly reason: string;
 }
 
 export interface OpenOptions {
-  /** Takes the right to be the only process that serves this store. Others may read and write without it. */
+  /** Takes the exclusive right to serve this store. Other processes may still read and write. */
   readonly serve: boolean;
-  /** Refuses to make a store where there is none. */
+  /** Do not create a missing store. */
   readonly mustExist?: boolean;
-  /** Told of what somebody did to the store while it was open, and it got over. */
+  /** Called when somebody damaged the store's files while it was open and the store repaired them. */
   readonly warn?: (message: string) => void;
 }
 
-/** The store cannot be written or read just now. `message` says why in plain words. */
+/** The store cannot be read or written at the moment. `message` says why in plain words. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }

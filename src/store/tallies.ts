@@ -1,11 +1,11 @@
 import type { DeliveryState } from '../model.ts';
 
-/** `planned` counts a sink's deliveries apart from their states, so that the two can be held against each other. */
+/** `planned` counts a sink's deliveries independently of their states, so that the two can be compared. */
 export type Counted = DeliveryState | 'planned';
 
 /**
- * What the writes of one transaction change in the kept counts. Gathered first and written once at its end: a row for
- * each sink and state would otherwise be rewritten for every delivery.
+ * The changes of one transaction to the stored counts. They are written once, at its end: otherwise a sink's rows would
+ * be rewritten for every delivery.
  */
 export class Tallies {
   readonly #counts = new Map<string, Map<Counted, number>>();
@@ -25,7 +25,7 @@ export class Tallies {
     this.#uses.set(configId, (this.#uses.get(configId) ?? 0) + count);
   }
 
-  /** Hands over every change that is left, and forgets it. */
+  /** Passes on every change, and clears them. */
   drain(
     count: (sink: string, state: Counted, change: number) => void,
     use: (configId: string, change: number) => void,

@@ -189,7 +189,9 @@ class Checker {
 /** Untrusted although it is escaped, because a filter may undo the escaping. */
 const captured: Known = { shape: text, untrusted: true, raw: false };
 
-/** Without `offset: continue`, which is not a variable, and without words such as `reversed`, which are undefined here. */
+/**
+ * Without `offset: continue`, which is not a variable, and without words such as `reversed`, which are undefined here.
+ */
 function argumentsOf(template: Template, isLoop: boolean): Argument[] {
   const all = [...(template.arguments?.() ?? [])] as (Argument | undefined)[];
   return all

@@ -171,7 +171,10 @@ class ValueTemplate implements Part {
   }
 }
 
-/** Renders sample data, ignoring missing values, to find now what would fail for any event: loops that are too long, say. */
+/**
+ * Renders sample data, ignoring missing values, to find now what would fail for any event: loops that are too long,
+ * say.
+ */
 function sampleFault(template: TextTemplate | ValueTemplate, sample: AnyTemplateData): PlacedFault | null {
   try {
     template.render(sample, neverStrict);

@@ -12,7 +12,9 @@ export interface Vocabulary {
 export interface DigestSubject {
   /** The most events of one message. */
   readonly digestOf: number;
-  /** The keys that say where the message goes. They are rendered when an event arrives, so they know only that event. */
+  /**
+   * The keys that say where the message goes. They are rendered when an event arrives, so they know only that event.
+   */
   readonly placeKeys: ReadonlySet<string>;
   /** If given, the only known keys of `event` and `test`, such as `status` and `test.team`. */
   readonly agreed?: ReadonlySet<string>;

@@ -8,16 +8,16 @@ export interface LaneRow {
   readonly due_at: number;
 }
 
-/** The event's columns are null where it is for a notice. */
+/** The event's columns are null for a notice's delivery. */
 export type DueRow = DeliveryRow & EventRow;
 
-/** What a change to a delivery has to know of it. */
+/** What a change to a delivery needs to know about it. */
 export interface FoundRow {
   readonly seq: number;
   readonly carrier: number | null;
   readonly sink: string;
   readonly connector: string;
-  /** null: the event's or notice's. */
+  /** Null: that of the event or notice. */
   readonly config_id: string | null;
   readonly state: DeliveryState;
   readonly attempts: number;
@@ -32,7 +32,7 @@ const foundColumns = 'd.seq, d.carrier, d.sink, d.connector, d.config_id, d.stat
 export const findDelivery = query<FoundRow>(`
   select ${foundColumns} from deliveries d where d.seq = ${seqOf('$1', '$2', '$3')}`);
 
-/** Walks from lane to lane through the index of what waits, so rows that are not a lane's first cost nothing. */
+/** Walks from lane to lane through the index of pending deliveries, so that only each lane's first row costs. */
 export const laneHeads = query<LaneRow>(`
   with recursive heads (lane) as (
     select * from (select d.lane from deliveries d where ${waits} order by d.lane limit 1) as first
@@ -52,7 +52,7 @@ const dueInLane = (rest: string) =>
 export const dueFirst = dueInLane('order by d.due_at, d.seq');
 export const untriedLast = dueInLane('and d.attempts = 0 order by d.due_at desc, d.seq desc');
 
-/** The one that a digest goes out under. */
+/** The carrier of a digest. */
 export const firstOfGroup = query<DueRow>(`
   select ${deliveryColumns}, ${eventColumns} from ${deliveries}
   where d.state = 'pending' and d.group_key is not null and d.carrier is null
@@ -63,7 +63,7 @@ const beginAttempt = `
 
 export const claim = change(beginAttempt);
 
-/** $1: the first of the group that is due, which becomes the carrier; $6: how many the digest may have. */
+/** $1: the first due delivery of the group, which becomes the carrier. $6: the digest's maximum. */
 export const beginDigest = query<{ readonly seq: number }>(`
   update deliveries set carrier = $1, ${beginAttempt} where seq in (
     select d.seq from deliveries d
@@ -75,7 +75,7 @@ export const beginDigest = query<{ readonly seq: number }>(`
 export const eventsOfDigest = query<EventRow>(`
   select ${eventColumns} from ${deliveries} where d.carrier = $1 order by d.seq`);
 
-/** The message and the thread of a digest are kept with its carrier only. */
+/** The message and the thread of a digest are stored only with its carrier. */
 export const record = change(`
   state = $2, started_at = null, due_at = coalesce($3, due_at), uncertain = $4, progress = $5, last_error = $6,
   receipt = $7, ended_at = $8, replayed = case when $11 = 'unknown' then 0 else replayed end,

@@ -20,7 +20,7 @@ export interface HeirRow {
 export interface PlannedCountRow {
   readonly sink: string;
   readonly state: DeliveryState;
-  /** null: the event's. */
+  /** Null: the event's. */
   readonly config_id: string | null;
   readonly n: number;
 }
@@ -49,12 +49,12 @@ export const unusedConfigs = query<{ readonly id: string }>(
 
 export const deleteConfig = `delete from configs where id = $1`;
 
-/** What is dead or held is a person's to decide about, however old it is. */
+/** Dead and held deliveries stay until a person decides, however old they are. */
 const stays = (seq: string) =>
   `select 1 from deliveries d where d.seq ${of(seq)} and (d.state in ('pending', 'sending', 'dead', 'held')
     or coalesce(d.ended_at, d.discarded_at) >= $1)`;
 
-/** The next ones from before $1 that come after the time $2 and the seq $3; `over` where nothing keeps it any more. */
+/** The next ones from before $1, after the time $2 and the seq $3. `over`: nothing keeps it any more. */
 export const oldEvents = query<OldEventRow>(`
   select e.seq, coalesce(e.content, e.seq) as content, e.config_id, e.received_at as at,
     case when exists (${stays('e.seq')}) then 0 else 1 end as over
@@ -66,17 +66,17 @@ export const oldNotices = query<OldRow>(`
   from notices n where n.raised_at < $1 and (n.raised_at, n.seq) > ($2, $3)
   order by n.raised_at, n.seq limit $4`);
 
-/** The deliveries for an event or a notice. */
+/** The deliveries of an event or a notice. */
 export const plannedFor = query<PlannedCountRow>(`
   select sink, state, config_id, count(*) as n from deliveries d where d.seq ${of('$1')}
   group by sink, state, config_id`);
 
-/** The digests that go out under an event's deliveries, each with the last delivery of another event in it. */
+/** The digests whose carriers are an event's deliveries, each with its last delivery of another event. */
 export const carriedForOthers = query<HeirRow>(`
   select d.seq as carrier, max(other.seq) as heir from deliveries d join deliveries other on other.carrier = d.seq
   where d.seq ${of('$1')} and d.carrier = d.seq and other.seq not ${of('$1')} group by d.seq`);
 
-// What is kept with a digest's carrier, $1, for its heir, $2.
+// Moves what is stored with a digest's carrier, $1, to its next carrier, $2.
 export const inheritMessage = `
   update deliveries set message = (select message from deliveries where seq = $1),
     thread = (select thread from deliveries where seq = $1)

@@ -35,11 +35,11 @@ export interface EventConditions {
   readonly status: boolean;
   /** Takes two values: the candidate's key and id. */
   readonly candidateId: boolean;
-  /** The id of the event that comes before. */
+  /** The id of the event before. */
   readonly after: boolean;
 }
 
-/** Values: those of the conditions, in this order, then the limit. */
+/** Values: those of the conditions in this order, then the limit. */
 export function eventsWhere(conditions: EventConditions): Query<EventRow & { readonly duplicates: number }> {
   const where = [
     conditions.since && 'e.received_at >= ?',
@@ -67,12 +67,12 @@ export const noticeById = query<NoticeRow>(`select ${noticeColumns} from notices
 export const deliveriesOf = query<DeliveryRow>(`
   select ${deliveryColumns} from ${deliveries} where d.seq ${of('$1')} order by d.seq`);
 
-/** The message of a digest is kept with its carrier. */
+/** The message of a digest is stored with its carrier. */
 export const storiesOf = query<StoryRow>(`
   select ${deliveryColumns}, (select message from deliveries c where c.seq = coalesce(d.carrier, d.seq)) as message
   from ${deliveries} where d.seq ${of('$1')} order by d.seq`);
 
-/** So are its attempts. */
+/** The attempts of a digest are stored with its carrier. */
 export const attemptsOf = query<AttemptRow>(`
   select d.seq as delivery_seq, a.number, a.started_at, a.ended_at, a.outcome
   from deliveries d join attempts a on a.delivery_seq = coalesce(d.carrier, d.seq)
@@ -88,8 +88,8 @@ const indexOf = (state: DeliveryState) =>
   state === 'pending' || state === 'delivered' ? '' : `and ${rareState}`;
 
 /**
- * $1 sink and $2 since may be null; $3: only those after this seq. What is pending is few among all and has an index of
- * its own, which the plus makes SQLite prefer over reading all in order.
+ * $1 sink and $2 since may be null; $3: only those after this seq. Few deliveries are pending, and they have their own
+ * index. The plus makes SQLite use it instead of reading all deliveries in order.
  */
 export function deliveriesIn(state: DeliveryState): Query<DeliveryRow> {
   const seq = state === 'pending' ? '+d.seq' : 'd.seq';
@@ -100,9 +100,8 @@ export function deliveriesIn(state: DeliveryState): Query<DeliveryRow> {
 }
 
 /**
- * Of events only. $1 sink may be null; $2: received since, 0 for all; $3: only those before this seq. Read from the
- * newest on, and no further back than the first event of that time: the plus keeps SQLite from looking for that one
- * from the oldest on.
+ * Only deliveries of events. $1 sink may be null; $2: received since, 0 for all; $3: only those before this seq. Reads
+ * from the newest back to the first event of that time. The plus keeps SQLite from searching for it from the oldest on.
  */
 export function newestIn(state: DeliveryState, since: boolean): Query<DeliveryRow> {
   const first = `(select min(+seq) from events where received_at >= $2) * ${seqsPerEvent}`;
@@ -120,7 +119,7 @@ export const deliveryCounts = query<CountRow>(
   `select sink, state, n from delivery_counts order by sink, state`,
 );
 
-/** `latest` stands for all of them: the seq of one, by which the reason is found. */
+/** `latest`: the seq of one of them, to find the reason. */
 const stuckOf = (causes: string) =>
   query<StuckRow>(`
   select sink, cause, stuck, first_at, (select last_error from deliveries where seq = latest) as reason
@@ -132,7 +131,7 @@ const lastAttempt = `
 
 const ofEvents = `d.seq < ${firstNoticeSeq * seqsPerEvent}`;
 
-/** What the tool refused for good is the fault of its action; the others failed as all of their sink would. */
+/** A rejection is about the action's message. Other failures are about the sink. */
 const causeOfDeath = `
   a.outcome ->> 'reason'
     || case when a.outcome ->> 'outcome' = 'rejected' then ' in ' || d.rule || ' ' || d.action else '' end`;
@@ -141,7 +140,7 @@ export const deadSince = stuckOf(`
     select d.sink, ${causeOfDeath} as cause, count(*) as stuck, min(d.ended_at) as first_at, max(d.seq) as latest
     from ${lastAttempt} where d.state = 'dead' and d.ended_at > $1 and ${ofEvents} group by d.sink, cause`);
 
-/** Those are few: a sink has to ask for it. */
+/** Held deliveries are few, because a sink must ask for it. */
 export const heldSince = stuckOf(`
     select d.sink, '' as cause, count(*) as stuck, min(a.ended_at) as first_at, max(d.seq) as latest
     from ${lastAttempt} where d.state = 'held' and ${rareState} and a.ended_at > $1 and ${ofEvents} group by d.sink`);

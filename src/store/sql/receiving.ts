@@ -24,7 +24,7 @@ export const latestWithContent = query<StoredContent>(`
   select seq, id, coalesce(content, seq) as content, received_at from events
   where candidate_key = $1 and candidate_id = $2 and test_id = $3 and status = $4 order by seq desc limit 1`);
 
-/** The event of this content that came under the correlation id, or that is repeated by one that did. */
+/** The event of this content with the correlation id, or whose duplicate had it. */
 export const eventOfCorrelation = query<StoredEvent>(`
   select seq, id from events where seq = $1 and correlation_id = $2
   union all
@@ -50,7 +50,7 @@ export const insertDelivery = `
   insert into deliveries (seq, rule, action, sink, connector, lane, group_key, group_max, due_at, since)
   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)`;
 
-/** $2: not later than this; $3: later than this. */
+/** Not later than $2 and later than $3. */
 export const noticeWithin = query<{ readonly seq: number }>(`
   select seq from notices where cause = $1 and raised_at <= $2 and raised_at > $3 limit 1`);
 

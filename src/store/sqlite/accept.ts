@@ -8,10 +8,12 @@ import { insertDeliveries } from './deliveries.ts';
 import type { Transaction } from './transaction.ts';
 
 const recentCorrelations = 10_000;
-/** Fewer than are remembered later: reading them delays the first event after a start. */
+/** Fewer than are remembered later, because reading them delays the first event after a start. */
 const loadedCorrelations = 1000;
 
-/** See Store.accept. A transaction is alone in writing, so twins in it or in another process find each other. */
+/**
+ * See Store.accept. Only one transaction writes at a time, so simultaneous duplicates are found, also across processes.
+ */
 export function accept(
   transaction: Transaction,
   arrival: Arrival,
@@ -49,7 +51,7 @@ function countDuplicate(db: Database, event: Event, repeated: sql.StoredEvent, c
   return { eventId: repeated.id, duplicate: true, correlationReused: false };
 }
 
-/** For all but the first event of a content, whose own row says it. */
+/** For all but the first event of a content, whose own row has its correlation id. */
 function insertCorrelation(db: Database, { correlationId }: Event, content: number, eventSeq: number): void {
   if (correlationId !== null) db.run(sql.insertCorrelation, content, correlationId, eventSeq);
 }
@@ -76,7 +78,7 @@ function insertEvent(
   ).seq;
 }
 
-/** What came last before this process was there. */
+/** The last arrivals before this process started. */
 export function loadCorrelations(db: Database): RecentCorrelations {
   const correlations = new RecentCorrelations(recentCorrelations);
   const rows = db.all(sql.newestCorrelations, loadedCorrelations);

@@ -53,11 +53,11 @@ export function discard(
   );
 }
 
-/** The changes that a person asked for at once, each made where the delivery is in one of the states that allow it. */
+/** The changes of one request by a person. Each is made if the delivery's state allows it. */
 class Changes {
   readonly #transaction: Transaction;
   readonly #from: readonly DeliveryState[];
-  /** Naming several deliveries of a digest asks for one change, not for a second one to what the first has made of it. */
+  /** Several deliveries of one digest get one change, not one after the other. */
   readonly #carriers = new Set<number>();
 
   constructor(transaction: Transaction, from: readonly DeliveryState[]) {

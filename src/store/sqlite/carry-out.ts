@@ -39,7 +39,7 @@ function recordOne({ db, tallies }: Transaction, result: AttemptResult): void {
   insertAttempt(db, found, attempt.startedAt, attempt.endedAt, outcome);
 }
 
-/** The attempts of a digest are kept with its carrier. */
+/** The attempts of a digest are stored with its carrier. */
 function insertAttempt(
   db: Database,
   { seq, carrier, attempts }: sql.FoundRow,
@@ -59,7 +59,7 @@ const interrupted = {
   detail: 'The connector stopped during this attempt, so it may have arrived.',
 } satisfies Outcome;
 
-/** Rescues at most `limit` messages, so that no transaction grows large. Returns how many deliveries these were for. */
+/** Rescues at most `limit` messages, to keep the transaction small. Returns the number of their deliveries. */
 export function rescue(
   { db, tallies }: Transaction,
   { now, settlingMs }: { now: number; settlingMs: number },

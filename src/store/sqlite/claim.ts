@@ -7,7 +7,7 @@ import type { Database } from './database.ts';
 import { apply } from './deliveries.ts';
 import type { Transaction } from './transaction.ts';
 
-/** A claim takes nothing further when it has so many deliveries: nobody is answered while its transaction runs. */
+/** A claim stops at this many deliveries, because no request is answered while its transaction runs. */
 const mostDeliveries = 1000;
 
 /** See Store.claim. */
@@ -18,7 +18,7 @@ export function claim(transaction: Transaction, query: ClaimQuery, most = mostDe
   const left = limit - claimed.length;
   const mostLeft = most - claimed.reduce((sum, one) => sum + deliveriesIn(one), 0);
   if (rows.length < limit || left === 0 || mostLeft <= 0) return claimed;
-  // Rows that went along in a digest leave their places to those after them.
+  // Rows that joined an earlier row's digest do not count for the limit.
   return [...claimed, ...claim(transaction, { ...query, limit: left }, mostLeft)];
 }
 
@@ -54,7 +54,7 @@ function claimRows(
   return claimed;
 }
 
-/** A notice's has no event. */
+/** A notice's delivery has no event. */
 const deliveriesIn = ({ events }: Claimed): number => Math.max(1, events.length);
 
 function beginDigest(db: Database, row: sql.DueRow, now: number): { readonly seq: number }[] {

@@ -9,12 +9,12 @@ interface Statement {
   readonly parameters: number;
 }
 
-/** How long SQLite itself may wait for a lock. It blocks the whole process meanwhile, so longer waits are ours. */
+/** How long SQLite itself may wait for a lock. It blocks the process meanwhile, so we do the longer waits. */
 const lockTimeoutMs = 5;
 
 /**
- * A connection to a SQLite file, and the one place where values are bound. Statements are written with `$1`, `$2`, …,
- * as PostgreSQL has them, and are prepared once.
+ * A connection to a SQLite file, and the only place where values are bound. Statements use `$1`, `$2`, … as in
+ * PostgreSQL, and are prepared once.
  */
 export class Database {
   readonly #db: DatabaseSync;
@@ -33,7 +33,7 @@ export class Database {
     return this.#statement(sql, values).all(...values) as Row[];
   }
 
-  /** Returns how many rows changed, and the rowid of the last one inserted. */
+  /** Returns the number of changed rows and the last inserted rowid. */
   run(sql: string, ...values: Value[]): { changes: number; seq: number } {
     const { changes, lastInsertRowid } = this.#statement(sql, values).run(...values);
     return { changes: Number(changes), seq: Number(lastInsertRowid) };
@@ -44,7 +44,7 @@ export class Database {
     this.#db.exec(sql);
   }
 
-  /** SQLite ends some failed transactions by itself. */
+  /** SQLite itself ends some failed transactions. */
   rollback(): void {
     if (this.#db.isTransaction) this.#db.exec('rollback');
   }
@@ -55,7 +55,7 @@ export class Database {
     if (this.#db.isOpen) this.#db.close();
   }
 
-  /** Bound by position: a missing value would silently be NULL, and a Date or Map would shift all the others. */
+  /** Values are bound by position: a missing value would become NULL, and a Date or Map would shift the others. */
   #statement(sql: string, values: readonly Value[]): StatementSync {
     const { prepared, parameters } = this.#statements.get(sql) ?? this.#prepare(sql);
     if (values.length !== parameters) {
@@ -68,7 +68,7 @@ export class Database {
   }
 
   #prepare(sql: string): Statement {
-    // `$1` is a name to SQLite; `?1` is the place that we mean, and binds at half the cost.
+    // For SQLite, `$1` is a name and `?1` is a position, which binds at half the cost.
     const prepared = this.#db.prepare(sql.replaceAll(/\$(?=\d)/g, '?'));
     const places = Array.from(sql.matchAll(/\$(\d+)/g), ([, place]) => Number(place));
     const statement = { prepared, parameters: Math.max(0, ...places) };
@@ -78,13 +78,13 @@ export class Database {
 }
 
 /**
- * Makes a file that only its owner may read, for candidates' data is in it; SQLite gives the files beside it the same
- * mode. One that is there is not touched: closing it would take away the locks that this process has on it.
+ * Creates the file so that only its owner can read it, because it holds candidates' data. SQLite gives the files beside
+ * it the same mode. An existing file is not opened: closing it would drop the locks that this process has on it.
  */
 function makeOwn(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600));
   } catch {
-    // It is there, or SQLite says what is wrong with its place.
+    // It exists, or SQLite will report what is wrong.
   }
 }

@@ -7,7 +7,7 @@ import { insertDelivery } from '../sql/receiving.ts';
 import type { Database, Value } from './database.ts';
 import type { Transaction } from './transaction.ts';
 
-/** `seq`: that of the event or notice that they are for. */
+/** `seq`: that of their event or notice. */
 export function insertDeliveries(
   { db, tallies }: Transaction,
   seq: number,
@@ -29,7 +29,7 @@ export function find(db: Database, deliveryId: string): FoundRow | undefined {
   return id ? db.get(findDelivery, id.eventId, id.noticeId, id.n) : undefined;
 }
 
-/** Changes a delivery, and all of its digest where it is in one. Returns how many. */
+/** Changes a delivery, or all deliveries of its digest. Returns how many. */
 export function apply(
   db: Database,
   change: Change,

@@ -1,6 +1,6 @@
 import { StoreUnavailable } from '../store.ts';
 
-/** What an error of SQLite means for the one who called: wait for another process, refuse for now, or mend a bug. */
+/** What a SQLite error means for the caller: wait for another process, refuse for now, or a bug to fix. */
 export type FailureKind = 'busy' | 'unavailable' | 'fault';
 
 // Result codes: https://www.sqlite.org/rescode.html. The low byte is the primary one.
@@ -30,7 +30,7 @@ export function failureKind(error: unknown): FailureKind {
   return explanations.has(code) ? 'unavailable' : 'fault';
 }
 
-/** The failure in plain words. To be called where failureKind says busy or unavailable. */
+/** The failure in plain words. Only if failureKind says busy or unavailable. */
 export function unavailable(error: unknown, path: string): StoreUnavailable {
   const explain = explanations.get(primaryCode(error)) ?? (() => `Another process keeps ${path} locked.`);
   return new StoreUnavailable(explain(path), { cause: error });

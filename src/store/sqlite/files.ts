@@ -3,21 +3,21 @@ import { mkdir } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { StoreUnavailable } from '../store.ts';
 
-/** Which file a path leads to; undefined if to none. A file that is open keeps its number to itself. */
+/** The identity of the file at a path, or undefined. No other file can get it while the file is open. */
 export function inodeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 
 /**
- * Where a path leads, also where its last parts are yet to be made. SQLite puts the WAL beside the file itself, whatever
- * links lead there; so everything else that stands beside it has to be there as well.
+ * Resolves the links of a path, whose last parts may not exist yet. SQLite puts the WAL beside the real file, so our
+ * other files must be there, too.
  */
 export function resolveLinks(path: string): string {
   if (path === ':memory:') return path;
   try {
     return realpathSync(path);
   } catch (error) {
-    // Opening it will say what else is wrong.
+    // Opening it reports what else is wrong.
     if (codeOf(error) !== 'ENOENT') return resolve(path);
   }
   const folder = dirname(resolve(path));
@@ -27,7 +27,7 @@ export function resolveLinks(path: string): string {
   return join(resolveLinks(folder), basename(path));
 }
 
-/** Under another name the same file gets a WAL and a lock of its own, and two programs would destroy it. */
+/** Under each of its names, a file gets its own WAL and lock, and two programs would destroy it. */
 export function refuseHardLinks(path: string): void {
   const links = statSync(path, { throwIfNoEntry: false })?.nlink ?? 1;
   if (links <= 1) return;

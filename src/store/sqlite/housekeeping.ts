@@ -5,7 +5,7 @@ import type { Transaction } from './transaction.ts';
 
 const oldest: PruneMark = { of: 'events', at: Number.MIN_SAFE_INTEGER, seq: 0 };
 
-/** See Store.prune; without the configs. */
+/** See Store.prune. Without the configs. */
 export function pruneOld(transaction: Transaction, { before, limit, after = oldest }: Prune): Pruned {
   const prune = after.of === 'events' ? pruneEvents : pruneNotices;
   const { rows, over } = prune(transaction, before, after, limit);
@@ -18,7 +18,7 @@ export function pruneOld(transaction: Transaction, { before, limit, after = olde
 
 interface Looked {
   readonly rows: readonly sql.OldRow[];
-  /** How many of them went. */
+  /** How many were deleted. */
   readonly over: number;
 }
 
@@ -41,8 +41,8 @@ function pruneEvents(
 }
 
 /**
- * Digests stay whole for the events that stay. Handed to the last of these, which is likely to stay the longest: so a
- * digest's rows are rewritten once, and not with each of its events that goes.
+ * Digests stay complete for their remaining events. The last of them becomes the carrier: it is likely to stay longest,
+ * so a digest's rows are rewritten once, and not for each deleted event.
  */
 function handOverDigests(db: Database, eventSeq: number): void {
   for (const { carrier, heir } of db.all(sql.carriedForOthers, eventSeq)) {
@@ -67,7 +67,7 @@ function pruneNotices(
   return { rows, over: over.length };
 }
 
-/** Takes an event's or notice's deliveries, and its own part, out of what is counted. */
+/** Subtracts an event's or notice's deliveries, and its use of a config, from the counts. */
 function forget({ db, tallies }: Transaction, { seq, config_id: configId }: sql.OldRow): void {
   for (const { sink, state, config_id, n } of db.all(sql.plannedFor, seq)) {
     tallies.planned(sink, state, -n);
@@ -77,7 +77,7 @@ function forget({ db, tallies }: Transaction, { seq, config_id: configId }: sql.
   db.run(sql.deleteDeliveries, seq);
 }
 
-/** Removes the configs that nothing refers to, but for those saved since `before` and those in `keep`. */
+/** Deletes the configs that nothing refers to, except those saved since `before` and those in `keep`. */
 export function pruneConfigs({ db }: Transaction, before: number, keep: ReadonlySet<string>): void {
   for (const { id } of db.all(sql.unusedConfigs, before)) {
     if (!keep.has(id)) db.run(sql.deleteConfig, id);

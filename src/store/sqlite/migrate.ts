@@ -3,19 +3,19 @@ import { query } from '../sql/query.ts';
 import type { Database } from './database.ts';
 import { migrations } from './migrations.ts';
 
-/** Marks the file as a store of ours: "cand" as a number. */
+/** Marks the file as a store of this connector: "cand" as a number. */
 const applicationId = 0x63616e64;
 
 const readVersion = query<{ readonly user_version: number }>('pragma user_version');
 const readApplicationId = query<{ readonly application_id: number }>('pragma application_id');
 const countTables = query<{ readonly n: number }>('select count(*) as n from sqlite_schema');
 
-/** Brings the schema up to date, in one transaction that no other process can be in. Throws what SQLite throws. */
+/** Brings the schema up to date in one exclusive transaction. Throws SQLite's errors. */
 export function migrate(db: Database, path: string): void {
   if (schemaVersion(db) === migrations.length) return;
   db.exec('begin immediate');
   try {
-    // Another process may have done it while this one waited for the lock.
+    // Another process may have done this while this one waited for the lock.
     refuseForeign(db, path);
     const version = schemaVersion(db);
     for (const migration of migrations.slice(version)) db.exec(migration);
@@ -26,7 +26,7 @@ export function migrate(db: Database, path: string): void {
   }
 }
 
-/** Throws StoreUnavailable where the file is another program's, or a newer version's. Only reads. */
+/** Throws StoreUnavailable if the file belongs to another program or a newer version. Only reads. */
 export function refuseForeign(db: Database, path: string): void {
   const version = schemaVersion(db);
   if (version > migrations.length) {

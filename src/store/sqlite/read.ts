@@ -28,7 +28,7 @@ import type {
 import type { Database } from './database.ts';
 import { find } from './deliveries.ts';
 
-/** Reads share the connection and the thread with the writes, so each one is bounded. */
+/** Reads share the connection and the thread with writes, so every read is bounded. */
 const defaultStories = 100;
 const defaultDeliveries = 1000;
 const maxDuplicates = 1000;
@@ -76,7 +76,7 @@ export function notice(db: Database, id: string): NoticeDetail | null {
   return { notice: toNotice(row), configId: row.config_id, deliveries: stories(db, row.notice_seq) };
 }
 
-/** Of all deliveries for the event or notice with this seq. */
+/** Of all deliveries of the event or notice with this seq. */
 function stories(db: Database, seq: number): DeliveryStory[] {
   const attempts = db.all(sql.attemptsOf, seq);
   return db.all(sql.storiesOf, seq).map((row) => toStory(row, attempts));
@@ -88,10 +88,10 @@ export function delivery(db: Database, id: string): Delivery | null {
   return row ? toDelivery(row) : null;
 }
 
-/** One query for each state, since most have an index of their own. */
+/** One query for each state, because most states have their own index. */
 export function deliveries(db: Database, filter: DeliveryFilter): Delivery[] {
   const { sink = null, since = null, limit = defaultDeliveries, newestFirst = false } = filter;
-  // Nothing follows what is gone.
+  // Nothing comes after a deleted delivery.
   const gone = newestFirst ? 0 : Infinity;
   const start = newestFirst ? firstNoticeSeq * seqsPerEvent : 0;
   const after = filter.after === undefined ? start : (find(db, filter.after)?.seq ?? gone);

@@ -7,15 +7,15 @@ import { failureKind, unavailable } from './failures.ts';
 import { inodeOf } from './files.ts';
 
 /**
- * The right to be the only process that serves a store, kept as a lock on a file beside it. The system takes it back
- * however the process ends, so nothing is left to clean up after a crash.
+ * The exclusive right to serve a store: a lock on a file beside it. The system releases it however the process ends, so
+ * a crash leaves nothing to clean up.
  */
 export class ServingLock {
   readonly #storePath: string;
   readonly #path: string;
   #held: { readonly db: Database; readonly inode: number | undefined };
 
-  /** Takes it. Throws StoreUnavailable where another process has it. */
+  /** Throws StoreUnavailable if another process has it. */
   constructor(storePath: string) {
     this.#storePath = storePath;
     this.#path = `${storePath}.serving`;
@@ -27,8 +27,8 @@ export class ServingLock {
   }
 
   /**
-   * To be called before each write: with the file gone another process could take the same right. Takes it anew where
-   * nobody else has. Throws StoreUnavailable where somebody has.
+   * To be called before each write: if the file is deleted, another process could take the same right. Takes the lock
+   * again if no other process has. Throws StoreUnavailable if one has.
    */
   hold(): void {
     if (this.inPlace) return;
@@ -59,7 +59,10 @@ export class ServingLock {
     }
   }
 
-  /** In a file of its own: a lock that is held cannot be read, and one that is read as a file is lost. */
+  /**
+   * In a separate file: others cannot read a locked file, and if this process read and closed it, the lock would be
+   * lost.
+   */
   #sayWho(): void {
     const since = new Date().toISOString().slice(0, 19).replace('T', ' ');
     try {
@@ -67,7 +70,7 @@ export class ServingLock {
         mode: 0o600,
       });
     } catch {
-      // It only helps to find this process.
+      // It only helps people to find this process.
     }
   }
 

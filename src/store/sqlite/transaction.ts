@@ -2,13 +2,13 @@ import { addToCount, addToUses } from '../sql/housekeeping.ts';
 import { Tallies } from '../tallies.ts';
 import type { Database } from './database.ts';
 
-/** What a write may use: the connection, inside of a transaction, and the counts that it changes. */
+/** What a write can use: the connection inside a transaction, and the counts to change. */
 export interface Transaction {
   readonly db: Database;
   readonly tallies: Tallies;
 }
 
-/** A write, small and synchronous. It may run again if its transaction failed, so it changes nothing but the store. */
+/** A small, synchronous write. It may run again after a failed transaction, so it changes only the store. */
 export type Write<T> = (transaction: Transaction) => T;
 
 export function beginTransaction(db: Database): Transaction {
@@ -16,7 +16,7 @@ export function beginTransaction(db: Database): Transaction {
   return { db, tallies: new Tallies() };
 }
 
-/** Writes the counts that changed so far. */
+/** Writes the changed counts. */
 export function writeTallies({ db, tallies }: Transaction): void {
   tallies.drain(
     (sink, state, change) => db.run(addToCount, sink, state, change),

@@ -161,7 +161,7 @@ test('does not keep the right to serve where opening failed', async () => {
 
 test('refuses other kinds of stores without telling their password', async () => {
   const message = await refusal('mysql://user:hunter2@host/db');
-  expect(message).toMatch(/^mysql: is no kind of store/);
+  expect(message).toMatch(/^mysql: is not a supported store/);
   expect(message).not.toContain('hunter2');
   expect(await refusal('data/connector.db')).toContain('Expected sqlite:./data/connector.db');
   expect(await refusal('sqlite::memory:')).toContain('must outlive the process');
