@@ -15,6 +15,8 @@ export { askAgain, failedCheck, passed, unansweredOutcome, withoutEffect } from 
 export type { LiveCheck };
 export { fetchFailure, httpFailure, statedDelayMs, WatchedFetch } from './connector/calls.ts';
 export type { CallFailure, CallResult, HttpFailure } from './connector/calls.ts';
+export { AccessTokens, oauth2Options, secret } from './connector/credentials.ts';
+export type { OAuth2Options, PostForm } from './connector/credentials.ts';
 export { digestInShort, eventInShort, filler, noticeInShort, oneLine, slot } from './connector/texts.ts';
 export type { Outline };
 export { isLoopback } from './http/addresses.ts';
@@ -166,14 +168,6 @@ export function defineConnector<Options extends z.ZodObject, Action extends z.Zo
 
 // oxlint-disable-next-line no-explicit-any -- the registry holds connectors of every shape; each is typed in its own file
 export type AnyConnector = Connector<any, any, any>;
-
-/** A credential in a sink's options: a non-empty string that prints masked. */
-export const secret = () =>
-  z
-    .string()
-    .min(1)
-    .transform((value) => new Secret(value))
-    .meta({ secret: true });
 
 /** Text without escaping. */
 export const plain: Medium = { escape: (value) => value };

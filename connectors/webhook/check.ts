@@ -1,15 +1,13 @@
-import type { Pool } from 'undici';
-import { fetchFailure } from '../../src/connector.ts';
 import type { LiveCheck } from '../../src/connector.ts';
 import { exchange, targetOf } from './client.ts';
-import type { Endpoint, Headers } from './client.ts';
-import { privateAddress } from './outcomes.ts';
+import type { Endpoint, Headers, Route } from './client.ts';
+import { failureWords, privateAddress } from './outcomes.ts';
 import { isPrivateLiteral, PrivateAddressError } from './public-addresses.ts';
 
-interface Receiver {
+export interface Receiver {
   readonly url: Endpoint;
   readonly allowPrivate: boolean;
-  readonly pool: Pool;
+  readonly route: Route;
   readonly headers: Headers;
 }
 
@@ -20,20 +18,20 @@ const what = 'url answers';
  * and somebody answers.
  */
 export async function checkReceiver(receiver: Receiver, signal: AbortSignal): Promise<LiveCheck> {
-  const { url, allowPrivate, pool, headers } = receiver;
+  const { url, allowPrivate, route, headers } = receiver;
   const blocked: LiveCheck = { ok: false, what, ...privateAddress };
-  if (!allowPrivate && isPrivateLiteral(url.hostname)) return blocked;
-  const result = await exchange(pool, { method: 'OPTIONS', path: targetOf(url, ''), headers }, signal);
+  const { proxy } = route;
+  if (proxy === null && !allowPrivate && isPrivateLiteral(url.hostname)) return blocked;
+  const result = await exchange(route, { method: 'OPTIONS', path: targetOf(url, ''), headers }, signal);
   if ('answer' in result) {
     const { status } = result.answer;
-    return { ok: true, what, detail: `${url.origin} answers (${status} to OPTIONS, any answer will do).` };
+    const way =
+      proxy === null ? '' : ` Through the proxy ${proxy}, which also decides which addresses may be called.`;
+    const detail = `${url.origin} answers (${status} to OPTIONS, any answer will do).${way}`;
+    return { ok: true, what, detail };
   }
   if (result.error instanceof PrivateAddressError) return blocked;
-  const words = signal.aborted ? 'no answer in time' : fetchFailure(result.error).words;
-  return {
-    ok: false,
-    what,
-    detail: `${url.origin}: ${words}.`,
-    advice: "Check the sink's url, and firewalls.",
-  };
+  const words = signal.aborted ? 'no answer in time' : failureWords(result.error, proxy);
+  const advice = `Check the sink's url, ${proxy === null ? 'and' : 'the proxy,'} firewalls.`;
+  return { ok: false, what, detail: `${url.origin}: ${words}.`, advice };
 }

@@ -1,6 +1,8 @@
-import { Pool } from 'undici';
+import { rootCertificates } from 'node:tls';
+import { Pool, ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
-import type { Secret } from '../../src/connector.ts';
+import type { OAuth2Options, Secret } from '../../src/connector.ts';
+import type { Json } from '../../src/model.ts';
 import { lookupPublic } from './public-addresses.ts';
 
 /** The parts of the sink's url. */
@@ -19,25 +21,113 @@ export interface Endpoint {
 export interface WebhookOptions {
   readonly url: Endpoint;
   readonly secret?: Secret | readonly Secret[] | undefined;
+  readonly signature?: Signature | undefined;
+  readonly auth?: Auth | undefined;
   readonly headers?: { readonly [name: string]: Secret } | undefined;
+  readonly success?: Success | undefined;
+  /** Statuses after which a delivery is dead. */
+  readonly dead?: readonly number[] | undefined;
+  /** PEM, as `cert` and `key`. */
+  readonly ca?: string | undefined;
+  readonly cert?: string | undefined;
+  readonly key?: Secret | undefined;
+  /** Absent: as the environment says. */
+  readonly proxy?: string | undefined;
   readonly allowPrivate: boolean;
+}
+
+export interface Signature {
+  readonly header: string;
+  readonly algorithm: string;
+  readonly encoding: 'hex' | 'base64';
+  readonly prefix: string;
+}
+
+/** One of these. */
+interface Auth {
+  readonly basic?: { readonly user: string; readonly password: Secret } | undefined;
+  readonly bearer?: Secret | undefined;
+  readonly oauth2?: OAuth2Options | undefined;
+}
+
+export interface Success {
+  readonly status?: readonly number[] | undefined;
+  readonly body?: { readonly [key: string]: Json } | undefined;
 }
 
 export type Headers = { readonly [name: string]: string };
 
-/** Connections that stay open between calls. Opens none yet. */
-export function openPool({ url, allowPrivate }: WebhookOptions): Pool {
-  return new Pool(url.origin, {
-    // The sink's `concurrency` decides: the pool opens no more than are in use at once.
-    connections: 100,
-    pipelining: 1,
-    // HTTP/2 would by itself send again what a server refused for now.
-    allowH2: false,
-    connect: { timeout: 10_000, ...(!allowPrivate && { lookup: lookupPublic }) },
-    // The sink's `timeout` decides how long to wait for an answer. The body matters little once the status is known.
-    headersTimeout: 0,
-    bodyTimeout: 5000,
+/** Connections to one origin that stay open between calls, through a proxy or not. Opens none yet. */
+export class Route {
+  readonly origin: string;
+  /** The proxy's host; null where calls go straight. */
+  readonly proxy: string | null;
+  readonly dispatcher: Dispatcher;
+
+  constructor(origin: string, options: WebhookOptions) {
+    const proxy = proxyFor(origin, options.proxy);
+    this.origin = origin;
+    this.proxy = proxy && new URL(proxy).host;
+    this.dispatcher = proxy === null ? openPool(origin, options) : openProxy(proxy, options);
+  }
+}
+
+const tlsOf = ({ ca, cert, key }: WebhookOptions) => ({
+  ...(ca !== undefined && { ca: [...rootCertificates, ca] }),
+  ...(cert !== undefined && { cert, key: key?.reveal() }),
+});
+
+const poolOptions = {
+  // The sink's `concurrency` decides: the pool opens no more than are in use at once.
+  connections: 100,
+  pipelining: 1,
+  // HTTP/2 would by itself send again what a server refused for now.
+  allowH2: false,
+  // The sink's `timeout` decides how long to wait for an answer. The body matters little once the status is known.
+  headersTimeout: 0,
+  bodyTimeout: 5000,
+};
+const connectTimeoutMs = 10_000;
+
+function openPool(origin: string, options: WebhookOptions): Pool {
+  const lookup = options.allowPrivate ? {} : { lookup: lookupPublic };
+  return new Pool(origin, {
+    ...poolOptions,
+    connect: { timeout: connectTimeoutMs, ...tlsOf(options), ...lookup },
   });
+}
+
+/** Which addresses may be called is the proxy's to decide: it resolves the names. */
+function openProxy(uri: string, options: WebhookOptions): ProxyAgent {
+  const requestTls = { ...tlsOf(options), timeout: connectTimeoutMs };
+  // Through a tunnel also without TLS, so that no answer of the proxy is taken for the receiver's.
+  return new ProxyAgent({
+    uri,
+    proxyTunnel: true,
+    ...poolOptions,
+    connectTimeout: connectTimeoutMs,
+    requestTls,
+  });
+}
+
+/** As curl and Node read the environment. */
+function proxyFor(origin: string, proxy: string | undefined): string | null {
+  if (proxy !== undefined) return proxy === 'none' ? null : proxy;
+  const { protocol, hostname, port } = new URL(origin);
+  const of = (name: string) => process.env[name.toLowerCase()] ?? process.env[name] ?? '';
+  const found = protocol === 'https:' ? of('HTTPS_PROXY') : of('HTTP_PROXY');
+  const isExcepted = of('NO_PROXY')
+    .split(/[\s,]+/)
+    .some((entry) => excepts(entry, hostname, port || (protocol === 'https:' ? '443' : '80')));
+  return found === '' || isExcepted ? null : found;
+}
+
+/** An entry of NO_PROXY: `*`, a host with all below it, perhaps with a port. */
+function excepts(entry: string, hostname: string, port: string): boolean {
+  if (entry === '*') return true;
+  const [, host = '', onlyPort] = /^(?:\*?\.)?([^:]*|\[.*\])(?::(\d+))?$/.exec(entry) ?? [];
+  if (host === '' || (onlyPort !== undefined && onlyPort !== port)) return false;
+  return hostname === host || hostname.endsWith(`.${host}`);
 }
 
 /** The request's target for an action's `path`, which starts with a slash, or with a question mark, or is empty. */
@@ -62,8 +152,8 @@ const maxBodyBytes = 64 * 1024;
 
 /** Makes one request. Uses undici's lowest level, as only that tells whether a request was begun. Never rejects. */
 export function exchange(
-  pool: Pool,
-  request: Dispatcher.DispatchOptions,
+  { dispatcher, origin }: Route,
+  request: Omit<Dispatcher.DispatchOptions, 'origin'>,
   signal: AbortSignal,
 ): Promise<Exchange> {
   const { promise, resolve } = Promise.withResolvers<Exchange>();
@@ -74,7 +164,7 @@ export function exchange(
   const abort = () => handler.abort();
   signal.addEventListener('abort', abort, { once: true });
   if (signal.aborted) abort();
-  else pool.dispatch(request, handler);
+  else dispatcher.dispatch({ ...request, origin }, handler);
   return promise;
 }
 

@@ -1,64 +1,121 @@
 import { createHmac } from 'node:crypto';
-import { masker, partsOfUrl } from '../../src/connector.ts';
-import type { AttemptRequest, Secret, Sink } from '../../src/connector.ts';
+import { AccessTokens, failedCheck, masker, partsOfUrl, passed, statedDelayMs } from '../../src/connector.ts';
+import type { AttemptRequest, LiveCheck, PostForm, Sink } from '../../src/connector.ts';
 import type { Outcome } from '../../src/model.ts';
 import { checkReceiver } from './check.ts';
-import { exchange, openPool, targetOf } from './client.ts';
-import type { Exchange, Headers, WebhookOptions } from './client.ts';
+import { exchange, Route, targetOf } from './client.ts';
+import type { Exchange, Headers, Signature, WebhookOptions } from './client.ts';
 import type { Call } from './message.ts';
-import { blocked, outcomeOf } from './outcomes.ts';
-import { isPrivateLiteral } from './public-addresses.ts';
+import { blocked, failureWords, outcomeOf } from './outcomes.ts';
+import { isPrivateLiteral, PrivateAddressError } from './public-addresses.ts';
 
 /** Opens no connection yet. */
 export function connectWebhook(options: WebhookOptions): Sink<Call> {
-  const { url, allowPrivate, secret = [] } = options;
-  const pool = openPool(options);
+  const { url, allowPrivate, auth } = options;
+  const route = new Route(url.origin, options);
   const fixed = fixedHeaders(options);
-  const sign = signer([secret].flat());
+  const sign = signer(options);
   const mask = secretMasker(options);
-  const isBlocked = !allowPrivate && isPrivateLiteral(url.hostname);
+  const isBlocked = route.proxy === null && !allowPrivate && isPrivateLiteral(url.hostname);
+  const tokenRoute = auth?.oauth2 && new Route(new URL(auth.oauth2.tokenUrl).origin, options);
+  const tokens = auth?.oauth2 && tokenRoute && new AccessTokens(auth.oauth2, postForm(tokenRoute));
 
   async function deliver({ deliveryId, message, now, signal }: AttemptRequest<Call>): Promise<Outcome> {
     if (isBlocked) return blocked;
+    const access = await tokens?.get(signal);
+    if (access && 'outcome' in access) return access.outcome;
     const body = Buffer.from(typeof message.body === 'string' ? message.body : JSON.stringify(message.body));
-    const headers = { ...fixed, ...utf8(message.headers), ...sign(deliveryId, Math.floor(now / 1000), body) };
+    const headers = {
+      ...fixed,
+      ...(access && { authorization: `Bearer ${access.token}` }),
+      ...utf8(message.headers),
+      ...sign(deliveryId, Math.floor(now / 1000), body),
+    };
     const path = targetOf(url, message.path);
-    const result = await exchange(pool, { method: message.method, path, headers, body }, signal);
-    return outcomeOf(mask(result), now, signal.aborted);
+    const result = await exchange(route, { method: message.method, path, headers, body }, signal);
+    // It may have been revoked before its time; the next attempt has another one.
+    if (access && 'answer' in result && result.answer.status === 401) tokens?.refused(access.token);
+    return outcomeOf(mask(result, access?.token), { ...options, proxy: route.proxy }, now, signal.aborted);
   }
 
   return {
     deliver,
     check: async (_messages, signal) => [
-      await checkReceiver({ url, allowPrivate, pool, headers: fixed }, signal),
+      await checkReceiver({ url, allowPrivate, route, headers: fixed }, signal),
+      ...(tokens ? [await checkTokens(tokens, signal)] : []),
     ],
     // No attempt is under way any more. What may be left are answers being read to their end.
-    close: async () => (pool.destroyed ? undefined : pool.destroy()),
+    close: async () => {
+      for (const each of [route, tokenRoute]) await each?.dispatcher.destroy();
+    },
   };
 }
 
-function fixedHeaders({ url, headers = {} }: WebhookOptions): Headers {
-  const login = url.login && base64(`${url.login.user}:${url.login.password.reveal()}`);
+async function checkTokens(tokens: AccessTokens, signal: AbortSignal): Promise<LiveCheck> {
+  const result = await tokens.get(signal);
+  return 'outcome' in result
+    ? failedCheck('access token', result.outcome)
+    : passed('access token', 'granted');
+}
+
+/** Asks for a token by the same way as the sink's calls. */
+function postForm(route: Route): PostForm {
+  return async (url, { headers, body }, signal) => {
+    const { pathname, search } = new URL(url);
+    const request = { method: 'POST', path: pathname + search, headers, body } as const;
+    const result = await exchange(route, request, signal);
+    if ('answer' in result) {
+      const { status, headers: given, text } = result.answer;
+      const stated = [given['retry-after']].flat()[0];
+      return { ok: true, data: { status, text, retryAfterMs: statedDelayMs(stated) } };
+    }
+    if (signal.aborted) return { ok: false, failure: { kind: 'stopped', sent: result.sent } };
+    const words =
+      result.error instanceof PrivateAddressError
+        ? 'its address is not on the internet; say allowPrivate: true in the sink if that is meant'
+        : failureWords(result.error, route.proxy);
+    return { ok: false, failure: { kind: 'network', sent: result.sent, words } };
+  };
+}
+
+function fixedHeaders({ url, headers = {}, auth = {} }: WebhookOptions): Headers {
+  const login = auth.basic ?? url.login;
   const own = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value.reveal()]);
   return {
     'user-agent': 'candidate-connector',
-    ...(login !== null && { authorization: `Basic ${login}` }),
+    ...(login && { authorization: `Basic ${base64(`${login.user}:${login.password.reveal()}`)}` }),
+    ...(auth.bearer && { authorization: `Bearer ${auth.bearer.reveal()}` }),
     ...utf8(Object.fromEntries(own)),
   };
 }
 
-/** The headers of Standard Webhooks. One signature for each secret, as a receiver may know only the old or the new one. */
-function signer(secrets: readonly Secret[]) {
-  const keys = secrets.map((secret) => Buffer.from(secret.reveal().replace(/^whsec_/, ''), 'base64'));
+/**
+ * The headers of Standard Webhooks, with one signature for each secret, as a receiver may know only the old or the new
+ * one; and those of the sink's own `signature`, by the first secret as text.
+ */
+function signer({ secret = [], signature }: WebhookOptions) {
+  const secrets = [secret].flat().map((each) => each.reveal());
+  const keys = secrets.filter((text) => signature === undefined || text.startsWith('whsec_')).map(keyOf);
   return (id: string, timestampS: number, body: Buffer): Headers => {
-    const signature = (key: Buffer): string =>
+    const standard = (key: Buffer): string =>
       `v1,${createHmac('sha256', key).update(`${id}.${timestampS}.`).update(body).digest('base64')}`;
     return {
       'webhook-id': id,
       'webhook-timestamp': String(timestampS),
-      ...(keys.length > 0 && { 'webhook-signature': keys.map(signature).join(' ') }),
+      ...(keys.length > 0 && { 'webhook-signature': keys.map(standard).join(' ') }),
+      ...(signature && ownSignature(signature, secrets[0] ?? '', body)),
     };
   };
+}
+
+const keyOf = (secret: string): Buffer => Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+
+function ownSignature(
+  { header, algorithm, encoding, prefix }: Signature,
+  secret: string,
+  body: Buffer,
+): Headers {
+  return { [header.toLowerCase()]: prefix + createHmac(algorithm, secret).update(body).digest(encoding) };
 }
 
 function utf8(headers: Headers): Headers {
@@ -70,18 +127,21 @@ const utf8Bytes = (value: string): string =>
   /^\p{ASCII}*$/u.test(value) ? value : Buffer.from(value).toString('latin1');
 
 /** A receiver may quote in its answer what it was sent, with its own address, which is often a secret in itself. */
-function secretMasker({ url, headers = {}, secret = [] }: WebhookOptions): (result: Exchange) => Exchange {
-  const password = url.login?.password.reveal() ?? '';
-  const secrets = [...Object.values(headers), ...[secret].flat()].map((each) => each.reveal());
+function secretMasker({ url, headers = {}, secret = [], auth = {} }: WebhookOptions) {
+  const login = auth.basic ?? url.login;
+  const password = login?.password.reveal() ?? '';
+  const given = [...Object.values(headers), ...[secret].flat(), auth.bearer ?? []].flat();
+  const secrets = given.map((each) => each.reveal());
   const inUrl = [
     url.path,
     ...url.query.slice(1).split(/[&=]/),
     ...partsOfUrl(url.origin + url.path + url.query),
   ];
-  const mask = masker([base64(`${url.login?.user}:${password}`), password, ...secrets, ...inUrl]);
-  return (result) => {
+  const mask = masker([base64(`${login?.user}:${password}`), password, ...secrets, ...inUrl]);
+  return (result: Exchange, token = ''): Exchange => {
     if ('error' in result) return result;
-    return { answer: { ...result.answer, text: mask(result.answer.text) } };
+    const text = token === '' ? result.answer.text : result.answer.text.replaceAll(token, '***');
+    return { answer: { ...result.answer, text: mask(text) } };
   };
 }
 

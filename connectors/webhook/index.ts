@@ -1,9 +1,10 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
-import { defineConnector, oneLine, Secret, secret } from '../../src/connector.ts';
+import { defineConnector, oauth2Options, oneLine, Secret, secret } from '../../src/connector.ts';
 import type { Escape } from '../../src/connector.ts';
 import { isMap } from '../../src/model.ts';
 import type { Endpoint } from './client.ts';
-import { compose, contentTypeOf, escapeFor } from './message.ts';
+import { canCarry, compose, contentTypeOf, escapeFor } from './message.ts';
 import { isPrivateLiteral } from './public-addresses.ts';
 
 /** The `url` option. A login in it goes out as Basic authorization. */
@@ -17,15 +18,6 @@ const endpoint = z
   })
   .describe('Where to call, as in https://ats.example.com/hooks.');
 
-/** A secret of Standard Webhooks: base64, with or without `whsec_` in front. */
-const signingSecret = z
-  .string()
-  .refine((text) => isSigningSecret(text), {
-    error: 'expected whsec_ and base64 after it; make one with: echo "whsec_$(openssl rand -base64 32)"',
-  })
-  .transform((text) => new Secret(text))
-  .meta({ secret: true });
-
 /** Headers that belong to the connection, or that the connector itself sets. */
 const ownHeaders =
   /^(host|content-length|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect|webhook-.*)$/i;
@@ -34,6 +26,56 @@ const headerName = z
   .string()
   .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, { error: 'expected the name of a header' })
   .refine((name) => !ownHeaders.test(name), { error: 'this header is set by the connector' });
+
+/** For what does not understand Standard Webhooks. */
+const signature = z.strictObject({
+  header: headerName.describe('The header that carries it, as in X-Hub-Signature-256.'),
+  algorithm: z.enum(['sha256', 'sha512', 'sha1']).default('sha256').describe('The hash of the HMAC.'),
+  encoding: z.enum(['hex', 'base64']).default('hex').describe('How its bytes are written.'),
+  prefix: z.string().default('').describe('What stands before it, as in `sha256=`.'),
+});
+
+const auth = z
+  .strictObject({
+    basic: z
+      .strictObject({ user: z.string().min(1), password: secret() })
+      .optional()
+      .describe('A login.'),
+    bearer: secret().optional().describe('A fixed token.'),
+    oauth2: oauth2Options.optional().describe('Access tokens that are fetched, and renewed as they expire.'),
+  })
+  .refine((given) => Object.values(given).filter((one) => one !== undefined).length === 1, {
+    error: 'expected one of basic, bearer and oauth2',
+  });
+
+const statuses = (from: number, to: number) => z.array(z.int().min(from).max(to)).min(1);
+
+const success = z
+  .strictObject({
+    status: statuses(200, 499).optional().describe('The statuses that mean success. Default: all of 2xx.'),
+    body: z
+      .record(z.string(), z.json())
+      .optional()
+      .describe('Values that the JSON of the answer must have, as in { success: true }.'),
+  })
+  .refine(({ status, body }) => status ?? body, { error: 'expected status or body' });
+
+const pem = (kind: string, isValid: (text: string) => boolean) =>
+  z
+    .string()
+    .refine((text) => !/^[./]/.test(text) || text.includes('-----BEGIN'), {
+      error: `expected the PEM text of a ${kind}, not a path; a file is written as \${file:/path}`,
+    })
+    .refine(isValid, { error: `expected the PEM text of a ${kind}` });
+
+const certificates = pem('certificate', holds(readCertificates));
+
+const proxy = z
+  .url({
+    protocol: /^https?$/,
+    error: 'expected the URL of a proxy, such as http://proxy.example.com:3128, or none',
+  })
+  .or(z.literal('none'));
 
 const headerValue = secret().refine((value) => oneLine(value.reveal()) === value.reveal(), {
   error: 'expected one line, without control characters',
@@ -46,10 +88,30 @@ const options = z
   .object({
     url: endpoint,
     secret: z
-      .union([signingSecret, z.array(signingSecret).min(1)])
+      .union([secret(), z.array(secret()).min(1)])
       .optional()
       .describe(
         'Signs each call as Standard Webhooks say; list the new and the old one while you change it.',
+      ),
+    signature: signature
+      .optional()
+      .describe(
+        'Signs the body with `secret` in a header of its own, for what does not know Standard Webhooks.',
+      ),
+    auth: auth.optional().describe('How calls are authorized.'),
+    success: success.optional().describe('What counts as success, for APIs whose status does not tell.'),
+    dead: statuses(400, 599)
+      .optional()
+      .describe('Statuses after which a delivery is dead at once. 410 always is.'),
+    ca: certificates
+      .optional()
+      .describe('Certificates of authorities to trust besides the known ones, as PEM.'),
+    cert: certificates.optional().describe('The certificate that this sink shows, as PEM; goes with `key`.'),
+    key: secret().optional().describe('The private key of `cert`, as PEM.'),
+    proxy: proxy
+      .optional()
+      .describe(
+        'The proxy that calls go through; `none` for none. Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY.',
       ),
     headers: z
       .record(headerName, headerValue)
@@ -69,28 +131,62 @@ const options = z
     error: 'this address is not on the internet; say allowPrivate: true if that is meant',
     // Also where another key is faulty, so that all faults are reported at once.
     when: ({ value }) => (value as { url?: { hostname?: string } } | null)?.url?.hostname !== undefined,
+  })
+  .refine(
+    ({ secret: given, signature: own }) => own !== undefined || [given ?? []].flat().every(isSigningSecret),
+    {
+      path: ['secret'],
+      error: 'expected whsec_ and base64 after it; make one with: echo "whsec_$(openssl rand -base64 32)"',
+      when: ({ value }) => secretsIn(value).every((one) => one instanceof Secret),
+    },
+  )
+  .refine(({ secret: given, signature: own }) => own === undefined || given !== undefined, {
+    path: ['signature'],
+    error: 'secret is missing, by which the signature is made',
+  })
+  .refine(
+    ({ url, auth: given, headers = {} }) =>
+      given === undefined || (url.login === null && !('authorization' in lowerKeys(headers))),
+    {
+      path: ['auth'],
+      error: 'the url or the headers have a login already; keep one of them',
+    },
+  )
+  .refine(({ cert, key }) => (cert === undefined) === (key === undefined), {
+    path: ['cert'],
+    error: 'cert and key go together',
+  })
+  .refine(({ cert, key }) => cert === undefined || key === undefined || isPair(cert, key), {
+    path: ['key'],
+    error: 'expected the PEM text of the private key that belongs to cert',
   });
 
-const action = z.object({
-  method: z.enum(['POST', 'PUT', 'PATCH', 'DELETE']).optional().describe('Default: POST.'),
-  path: z
-    .string()
-    .optional()
-    .describe("What follows the sink's url, as in /candidates/{{ event.candidateId }}."),
-  headers: z
-    .record(headerName, z.string())
-    .refine((headers) => !/\{[{%]/.test(contentTypeOf(headers)), {
-      error: 'expected a Content-Type without a template: what the body prints is escaped for it',
-    })
-    .optional()
-    .describe("Besides the sink's; these win."),
-  body: z
-    .json()
-    .optional()
-    .describe(
-      'A YAML map or list, sent as JSON, or text. Without it: type, timestamp and the event as data.',
-    ),
-});
+const action = z
+  .object({
+    method: z.enum(['POST', 'PUT', 'PATCH', 'DELETE']).optional().describe('Default: POST.'),
+    path: z
+      .string()
+      .optional()
+      .describe("What follows the sink's url, as in /candidates/{{ event.candidateId }}."),
+    headers: z
+      .record(headerName, z.string())
+      .refine((headers) => !/\{[{%]/.test(contentTypeOf(headers)), {
+        error: 'expected a Content-Type without a template: what the body prints is escaped for it',
+      })
+      .optional()
+      .describe("Besides the sink's; these win."),
+    body: z
+      .json()
+      .optional()
+      .describe(
+        'A YAML map or list, sent as JSON (a map also as a form), or text. Without it: type, timestamp and the event as data.',
+      ),
+  })
+  .refine(({ body, headers = {} }) => typeof body !== 'object' || canCarry(contentTypeOf(headers), body), {
+    path: ['body'],
+    error:
+      'only JSON is made of a map or list, or a form of a map; for this Content-Type write the body as text',
+  });
 
 /** In text the values are escaped for its content type; in a YAML tree they become data and need nothing. */
 const escapeBody: Escape = (value, path, { headers }) =>
@@ -136,7 +232,36 @@ function decoded(text: string): string {
   }
 }
 
-function isSigningSecret(text: string): boolean {
+/** As they were written where another key is faulty. */
+const secretsIn = (value: unknown): unknown[] =>
+  [(value as { secret?: unknown } | null)?.secret ?? []].flat();
+
+/** Of Standard Webhooks: base64, with or without `whsec_` in front. */
+function isSigningSecret(given: Secret): boolean {
+  const text = given.reveal();
   const base64 = text.replace(/^whsec_/, '');
   return base64.length > 0 && base64.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(base64);
 }
+
+const lowerKeys = (headers: object): object =>
+  Object.fromEntries(Object.keys(headers).map((name) => [name.toLowerCase(), true]));
+
+/** Throws where one is none. */
+function readCertificates(text: string): X509Certificate[] {
+  const found = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  if (found.length === 0) throw new Error('no certificate');
+  return found.map((one) => new X509Certificate(one));
+}
+
+function holds(read: (text: string) => unknown): (text: string) => boolean {
+  return (text) => {
+    try {
+      return read(text) !== null;
+    } catch {
+      return false;
+    }
+  };
+}
+
+const isPair = (cert: string, key: Secret): boolean =>
+  holds((text) => readCertificates(cert)[0]?.checkPrivateKey(createPrivateKey(text)) || null)(key.reveal());

@@ -6,7 +6,7 @@ import {
   rejected,
   type Subject,
 } from '../../src/connector.ts';
-import type { Json } from '../../src/model.ts';
+import { isMap, type Json } from '../../src/model.ts';
 
 /** A call without what the sink adds: its URL, its headers and the signature. */
 export interface Call {
@@ -32,8 +32,8 @@ export function compose(fields: CallFields, { subject }: DeliveryContext): Compo
   const path = pathOf(fields.path ?? '');
   if (path === null) return { rejected: leadsOutside };
   const headers = { 'content-type': json, ...lowerCased(fields.headers ?? {}) };
-  const body = fields.body ?? defaultBody(subject);
-  if (typeof body === 'string' && /[/+]json\b/i.test(headers['content-type'])) {
+  const body = encoded(fields.body ?? defaultBody(subject), headers['content-type']);
+  if (typeof body === 'string' && isJson(headers['content-type'])) {
     const fault = jsonFault(body);
     if (fault !== null) return { rejected: notJson(fault) };
   }
@@ -41,6 +41,29 @@ export function compose(fields: CallFields, { subject }: DeliveryContext): Compo
 }
 
 const json = 'application/json';
+const form = 'application/x-www-form-urlencoded';
+
+/** Whether a body of this type can be made of a map or list. */
+export const canCarry = (contentType: string, body: object | null): boolean =>
+  isJson(contentType) || (typeOf(contentType) === form && isMap(body as Json));
+
+const isJson = (contentType: string): boolean => /[/+]json$/.test(typeOf(contentType));
+
+const typeOf = (contentType: string): string => (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
+
+function encoded(body: Json, contentType: string): Json {
+  if (typeOf(contentType) !== form || !isMap(body)) return body;
+  const fields = Object.entries(body).flatMap(([name, value]) =>
+    (Array.isArray(value) ? (value as readonly Json[]) : [value]).map((one) => [name, fieldText(one)]),
+  );
+  return new URLSearchParams(fields).toString();
+}
+
+/** In a form everything is text. */
+function fieldText(value: Json): string {
+  if (value === null) return '';
+  return typeof value === 'string' ? value.toWellFormed() : JSON.stringify(value);
+}
 
 /** From an action's headers as written; JSON where they have none. */
 export function contentTypeOf(headers: { readonly [name: string]: Json }): string {
@@ -54,8 +77,8 @@ export function contentTypeOf(headers: { readonly [name: string]: Json }): strin
  * a JSON string: no quote in it ends a string, and no line break a line.
  */
 export function escapeFor(contentType: string, value: string): string {
-  const type = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
-  if (type === 'application/x-www-form-urlencoded') return encodeURIComponent(value.toWellFormed());
+  const type = typeOf(contentType);
+  if (type === form) return encodeURIComponent(value.toWellFormed());
   if (/[/+]x?html$|[/+]xml$/.test(type)) return escapeMarkup(value);
   return type === 'text/plain' ? value : JSON.stringify(value).slice(1, -1);
 }

@@ -8,24 +8,37 @@ import {
   statedDelayMs,
   unknown,
 } from '../../src/connector.ts';
-import type { Outcome, Retry } from '../../src/model.ts';
-import type { Answer, Exchange } from './client.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { isMap, type Json, type Outcome, type Retry } from '../../src/model.ts';
+import type { Answer, Exchange, Success } from './client.ts';
 import { PrivateAddressError } from './public-addresses.ts';
 
-/** How an attempt ended. `now` in ms: what a Retry-After that names a date is measured from. */
-export function outcomeOf(result: Exchange, now: number, aborted: boolean): Outcome {
-  return 'answer' in result
-    ? outcomeOfAnswer(result.answer, now)
-    : outcomeOfError(result.error, result.sent, aborted);
+/** What the sink's options say of answers, and the way they came. */
+export interface Terms {
+  readonly success?: Success | undefined;
+  readonly dead?: readonly number[] | undefined;
+  readonly proxy: string | null;
 }
 
-function outcomeOfAnswer(answer: Answer, now: number): Outcome {
+/** How an attempt ended. `now` in ms: what a Retry-After that names a date is measured from. */
+export function outcomeOf(result: Exchange, terms: Terms, now: number, aborted: boolean): Outcome {
+  return 'answer' in result
+    ? outcomeOfAnswer(result.answer, terms, now)
+    : outcomeOfError(result.error, result.sent, aborted, terms.proxy);
+}
+
+function outcomeOfAnswer(answer: Answer, { success = {}, dead = [] }: Terms, now: number): Outcome {
   const { status, headers } = answer;
   const detail = `The receiver answered ${status}${quoteOf(answer)}.`;
-  if (status < 300) {
+  const isSuccess = success.status?.includes(status) ?? (status >= 200 && status < 300);
+  if (isSuccess) {
+    const fault = bodyFault(answer, success.body ?? {});
+    if (fault !== null) return retry('invalid', `${detail} That is no success: ${fault}.`);
     const requestId = firstOf(headers['x-request-id']) ?? firstOf(headers['request-id']);
     return delivered({ status, ...(requestId !== undefined && { requestId: requestId.slice(0, 200) }) });
   }
+  if (dead.includes(status)) return rejected(status === 404 ? 'not_found' : 'invalid', detail, checkBody);
+  if (status < 300) return retry('invalid', `${detail} success.status of the sink does not name it.`);
   if (status < 400) return perhapsSinkWide('not_found', redirected(status, firstOf(headers['location'])));
   if (status === 401 || status === 403 || status === 407) {
     const advice = "Check the sink's secret and headers, and what the receiver requires.";
@@ -65,6 +78,28 @@ function retryFor(status: number, detail: string, retryAfterMs: number | null): 
   return withBreadth(status === 408 ? 'timeout' : 'server', detail, retryAfterMs);
 }
 
+/** Why the body is not what a success has. */
+function bodyFault({ text }: Answer, wanted: { readonly [key: string]: Json }): string | null {
+  if (Object.keys(wanted).length === 0) return null;
+  const body = jsonOf(text);
+  if (body === undefined) return 'its body is not JSON';
+  return has(body, wanted) ? null : `its body has not ${JSON.stringify(wanted)}`;
+}
+
+function jsonOf(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Maps may have more keys than are wanted; all else is the same. */
+function has(value: Json | undefined, wanted: Json): boolean {
+  if (!isMap(wanted)) return isDeepStrictEqual(value, wanted);
+  return isMap(value) && Object.entries(wanted).every(([key, inner]) => has(value[key], inner));
+}
+
 function redirected(status: number, location: string | undefined): string {
   const host = location === undefined ? undefined : URL.parse(location)?.host;
   const where = host ? `to ${host}` : 'to another address';
@@ -74,9 +109,18 @@ function redirected(status: number, location: string | undefined): string {
   ].join(' ');
 }
 
-function outcomeOfError(error: Error, sent: boolean, aborted: boolean): Outcome {
+/** What went wrong without an answer of the receiver. Has no secret. */
+export function failureWords(error: Error, proxy: string | null): string {
+  if (proxy === null) return fetchFailure(error).words;
+  const [, status] = /^Proxy response \((\d{3})\)/.exec(error.message) ?? [];
+  return status === undefined
+    ? `${fetchFailure(error).words}, through the proxy ${proxy}`
+    : `the proxy ${proxy} refused it with status ${status}`;
+}
+
+function outcomeOfError(error: Error, sent: boolean, aborted: boolean, proxy: string | null): Outcome {
   if (error instanceof PrivateAddressError) return blocked;
-  const { words } = fetchFailure(error);
+  const words = failureWords(error, proxy);
   if (sent) {
     return aborted
       ? unknown('timeout', 'The receiver did not answer in time.')

@@ -1,0 +1,179 @@
+import { z } from 'zod';
+import { Secret } from '../support/secret.ts';
+import type { Retry } from '../model.ts';
+import type { CallFailure, CallResult } from './calls.ts';
+import { askAgain, sinkWide, unansweredOutcome } from './outcomes.ts';
+
+/** A credential in a sink's options: a non-empty string that prints masked. */
+export const secret = () =>
+  z
+    .string()
+    .min(1)
+    .transform((text) => new Secret(text))
+    .meta({ secret: true });
+
+/** The `oauth2` option of sinks: how they get access tokens (RFC 6749, sections 4.4 and 6). */
+export const oauth2Options = z.strictObject({
+  tokenUrl: z.url({ protocol: /^https?$/ }).describe('Where access tokens are given out.'),
+  clientId: z.string().min(1).describe('The id of the application.'),
+  clientSecret: secret().optional().describe("The application's secret."),
+  scope: z.string().min(1).optional().describe('What the token is for, as the server names it.'),
+  refreshToken: secret()
+    .optional()
+    .describe('The consent of a user. Without it the application acts for itself (client credentials).'),
+});
+
+export type OAuth2Options = z.output<typeof oauth2Options>;
+
+/** The answer of a token endpoint, whatever its status. */
+export interface TokenAnswer {
+  readonly status: number;
+  readonly retryAfterMs: number | null;
+  readonly text: string;
+}
+
+/** Posts a form; each kind of sink has its own way through proxies and certificates. */
+export type PostForm = (
+  url: string,
+  form: { readonly headers: { readonly [name: string]: string }; readonly body: string },
+  signal: AbortSignal,
+) => Promise<CallResult<TokenAnswer, CallFailure>>;
+
+export type TokenResult = { readonly token: string } | { readonly outcome: Retry };
+
+/** Renewed so long before it expires (ms). */
+const marginMs = 60_000;
+/** RFC 6749 lets a server leave `expires_in` out. */
+const assumedLifeS = 300;
+
+/** Access tokens of one sink: one is used until it expires, and only one is fetched at a time. */
+export class AccessTokens {
+  readonly #options: OAuth2Options;
+  readonly #post: PostForm;
+  /** `until` on the monotonic clock (ms). */
+  #current: { readonly token: string; readonly until: number } | null = null;
+  #coming: Promise<TokenResult> | null = null;
+  #refreshToken: string | undefined;
+
+  constructor(options: OAuth2Options, post: PostForm) {
+    this.#options = options;
+    this.#post = post;
+    this.#refreshToken = options.refreshToken?.reveal();
+  }
+
+  get(signal: AbortSignal): Promise<TokenResult> {
+    if (this.#current && this.#current.until > performance.now())
+      return Promise.resolve({ token: this.#current.token });
+    this.#coming ??= this.#fetch(signal).finally(() => {
+      this.#coming = null;
+    });
+    return this.#coming;
+  }
+
+  /** The tool did not take this token; another one is fetched the next time. */
+  refused(token: string): void {
+    if (this.#current?.token === token) this.#current = null;
+  }
+
+  async #fetch(signal: AbortSignal): Promise<TokenResult> {
+    const inBody = await this.#ask('body', signal);
+    // RFC 6749, 2.3.1: each server takes Basic, and some take nothing else.
+    const isClientRefused = inBody.ok && inBody.data.status === 401;
+    const answer = isClientRefused ? await this.#ask('header', signal) : inBody;
+    if (!answer.ok) return { outcome: unanswered(answer.failure, this.#host) };
+    const token = readToken(answer.data.text);
+    if (answer.data.status !== 200 || token === null)
+      return { outcome: refusedOutcome(answer.data, this.#host) };
+    this.#refreshToken = token.refreshToken ?? this.#refreshToken;
+    this.#current = { token: token.token, until: performance.now() + token.lifeS * 1000 - marginMs };
+    return { token: token.token };
+  }
+
+  #ask(clientIn: 'body' | 'header', signal: AbortSignal): ReturnType<PostForm> {
+    const { tokenUrl, clientId, clientSecret, scope } = this.#options;
+    const id = clientId;
+    const password = clientSecret?.reveal() ?? '';
+    const grant = this.#refreshToken
+      ? { grant_type: 'refresh_token', refresh_token: this.#refreshToken }
+      : { grant_type: 'client_credentials' };
+    const client = { client_id: id, ...(password !== '' && { client_secret: password }) };
+    const form = { ...grant, ...(scope !== undefined && { scope }), ...(clientIn === 'body' && client) };
+    const login = Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(password)}`).toString('base64');
+    const headers = {
+      'content-type': 'application/x-www-form-urlencoded',
+      accept: 'application/json',
+      ...(clientIn === 'header' && { authorization: `Basic ${login}` }),
+    };
+    return this.#post(tokenUrl, { headers, body: new URLSearchParams(form).toString() }, signal);
+  }
+
+  get #host(): string {
+    return new URL(this.#options.tokenUrl).host;
+  }
+}
+
+interface Token {
+  readonly token: string;
+  readonly lifeS: number;
+  readonly refreshToken: string | undefined;
+}
+
+function readToken(text: string): Token | null {
+  const { access_token: token, expires_in: life, refresh_token: next } = jsonMap(text);
+  if (typeof token !== 'string' || !/^[\x21-\x7e]{1,8192}$/.test(token)) return null;
+  const lifeS = Number(life ?? assumedLifeS);
+  return {
+    token,
+    lifeS: lifeS > 0 ? lifeS : assumedLifeS,
+    refreshToken: typeof next === 'string' ? next : undefined,
+  };
+}
+
+function jsonMap(text: string): { readonly [key: string]: unknown } {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return typeof parsed === 'object' && parsed !== null ? { ...parsed } : {};
+  } catch {
+    return {};
+  }
+}
+
+function unanswered(failure: CallFailure, host: string): Retry {
+  const tool = {
+    name: `The token endpoint ${host}`,
+    item: 'request for a token',
+    foreignAdvice: "so check the sink's tokenUrl and any proxy on the way.",
+  };
+  const { reason, detail } = askAgain(unansweredOutcome(failure, tool));
+  return sinkWide(reason, detail);
+}
+
+/** RFC 6749, 5.2. */
+const advice: { readonly [error: string]: string } = {
+  invalid_client: 'Check clientId and clientSecret; a secret may have expired.',
+  unauthorized_client: 'Allow the application this kind of grant, or check clientId.',
+  invalid_grant: 'The refresh token was revoked or has expired: get a new one.',
+  invalid_scope: 'Check scope.',
+  unsupported_grant_type:
+    'Check with the server which grants it has; without refreshToken it is client credentials.',
+};
+
+function refusedOutcome({ status, retryAfterMs, text }: TokenAnswer, host: string): Retry {
+  const endpoint = `The token endpoint ${host}`;
+  if (status >= 300 && status < 400)
+    return sinkWide(
+      'not_found',
+      `${endpoint} answered ${status}; redirects are not followed. Put the final address into tokenUrl.`,
+    );
+  const { error, error_description: description } = jsonMap(text);
+  if (typeof error === 'string') {
+    const words =
+      typeof description === 'string' ? ` (${description.replace(/\s+/g, ' ').slice(0, 200)})` : '';
+    const hint = Object.hasOwn(advice, error) ? ` ${advice[error]}` : '';
+    return sinkWide('auth', `${endpoint} refused: ${error.slice(0, 60)}${words}.${hint}`);
+  }
+  if (status === 429 || status >= 500)
+    return sinkWide('server', `${endpoint} answered ${status}.`, retryAfterMs);
+  const what = status === 200 ? 'answered without a token' : `answered ${status}`;
+  return sinkWide('auth', `${endpoint} ${what}. Check the sink's tokenUrl.`);
+}

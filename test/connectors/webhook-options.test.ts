@@ -1,0 +1,447 @@
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { type AddressInfo, connect as connectTcp, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { webhook } from '../../connectors/webhook/index.ts';
+import type { Call, CallFields } from '../../connectors/webhook/message.ts';
+import type { AttemptRequest, Sink } from '../../src/connector.ts';
+import type { Json } from '../../src/model.ts';
+import { selfSigned } from '../sandbox/certificate.ts';
+import { serve } from './raw-server.ts';
+
+const event = {
+  id: 'ev-1',
+  candidateId: 'a',
+  candidateNumericalId: null,
+  testId: 7,
+  status: 'Completed',
+  receivedAt: '2026-03-01T09:30:00.000Z',
+  correlationId: null,
+  raw: {},
+} as const;
+
+async function connected(options: object): Promise<Sink<Call>> {
+  const sink = await webhook.connect(
+    webhook.options.parse({ allowPrivate: true, proxy: 'none', ...options }),
+  );
+  onTestFinished(() => sink.close());
+  return sink;
+}
+
+function request(fields: CallFields = {}, over: Partial<AttemptRequest<Call>> = {}): AttemptRequest<Call> {
+  const composed = webhook.compose(
+    webhook.action.parse(fields),
+    { deliveryId: 'd1', subject: { kind: 'event', event } },
+    webhook.options.parse({ url: 'https://ats.example.com/hooks' }),
+  );
+  if ('rejected' in composed) throw new Error(composed.rejected.detail);
+  return {
+    deliveryId: 'd1',
+    message: composed.message,
+    attempt: 1,
+    firstAttemptAt: 0,
+    now: Date.now(),
+    threadOf: null,
+    earlier: async () => null,
+    progress: null,
+    signal: new AbortController().signal,
+    ...over,
+  };
+}
+
+interface Taken {
+  readonly headers: IncomingMessage['headers'];
+  readonly path: string;
+  readonly body: string;
+}
+
+/** Keeps what comes, and answers as told. */
+async function receiver(
+  answer: (taken: Taken) => { status: number; body?: Json | string; headers?: object },
+) {
+  const taken: Taken[] = [];
+  const listener: RequestListener = async (incoming, response) => {
+    const one = { headers: incoming.headers, path: incoming.url ?? '', body: await text(incoming) };
+    taken.push(one);
+    const { status, body = '', headers = {} } = answer(one);
+    response.writeHead(status, { ...headers }).end(typeof body === 'string' ? body : JSON.stringify(body));
+  };
+  return { taken, ...(await serve(listener)) };
+}
+
+const ok = () => ({ status: 200, body: { success: true } });
+
+describe('what counts as success', () => {
+  const cases: readonly (readonly [object, { status: number; body?: Json | string }, string])[] = [
+    [{ status: [200, 202] }, { status: 202 }, 'delivered'],
+    [{ status: [200, 202] }, { status: 204 }, 'retry'],
+    [{ status: [200, 409] }, { status: 409 }, 'delivered'],
+    [{ body: { success: true } }, { status: 200, body: { success: true, id: 1 } }, 'delivered'],
+    [{ body: { success: true } }, { status: 200, body: { success: false } }, 'retry'],
+    [{ body: { success: true } }, { status: 200, body: '<html>' }, 'retry'],
+    [{ body: { success: true } }, { status: 200 }, 'retry'],
+    [{ body: { data: { ok: 1 } } }, { status: 200, body: { data: { ok: 1, more: 2 } } }, 'delivered'],
+    [{ body: { data: { ok: 1 } } }, { status: 200, body: { data: [] } }, 'retry'],
+  ];
+  test.for(cases)('is what the sink says: %j, %j: %s', async ([success, answer, outcome]) => {
+    const { url } = await receiver(() => answer);
+    const result = await (await connected({ url, success })).deliver(request());
+    expect(result).toMatchObject({ outcome });
+    // It concerns this message: others may succeed, so the sink is not paused.
+    expect(result).not.toHaveProperty('sinkWide');
+  });
+
+  test('names what the body lacks', async () => {
+    const { url } = await receiver(() => ({ status: 200, body: { success: false, error: 'no such job' } }));
+    const sink = await connected({ url, success: { body: { success: true } } });
+    expect(await sink.deliver(request())).toMatchObject({
+      reason: 'invalid',
+      detail: expect.stringMatching(/no such job.*its body has not \{"success":true\}/),
+    });
+  });
+});
+
+test.for([
+  [404, 'rejected'],
+  [422, 'rejected'],
+  [410, 'rejected'],
+  [400, 'retry'],
+] as const)('of %s, with dead: [404, 422], a delivery is %s', async ([status, outcome]) => {
+  const { url } = await receiver(() => ({ status }));
+  expect(await (await connected({ url, dead: [404, 422] })).deliver(request())).toMatchObject({ outcome });
+});
+
+describe('a body', () => {
+  const formType = { 'Content-Type': 'application/x-www-form-urlencoded' };
+
+  test('that is a map becomes a form, in which no value adds a field', async () => {
+    const { url, taken } = await receiver(ok);
+    const body = { id: 'a&status=hired', score: 7, tags: ['x', 'ü'], none: null };
+    await (await connected({ url })).deliver(request({ headers: formType, body }));
+    expect(taken[0]?.body).toBe('id=a%26status%3Dhired&score=7&tags=x&tags=%C3%BC&none=');
+  });
+
+  test.for([
+    [{ 'Content-Type': 'application/xml' }, { a: 1 }],
+    [{ 'content-type': 'text/plain; charset=utf-8' }, { a: 1 }],
+    [formType, [1]],
+  ] as const)('that is a map or list is refused for %j', ([headers, body]) => {
+    const { error } = webhook.action.safeParse({ headers, body });
+    expect(error?.issues).toMatchObject([{ path: ['body'], message: expect.stringContaining('as text') }]);
+  });
+
+  test.for(['application/vnd.api+json', 'application/json; charset=utf-8'])('is JSON for %s', (type) => {
+    expect(webhook.action.safeParse({ headers: { 'Content-Type': type }, body: [1] }).success).toBe(true);
+  });
+});
+
+describe('the signature of a sink', () => {
+  test.for([
+    [{ header: 'X-Hub-Signature-256', prefix: 'sha256=' }, 'sha256', 'hex', 'sha256='],
+    [{ header: 'X-Signature', algorithm: 'sha512', encoding: 'base64' }, 'sha512', 'base64', ''],
+  ] as const)('is over the bytes of the body: %j', async ([signature, algorithm, encoding, prefix]) => {
+    const { url, taken } = await receiver(ok);
+    const sink = await connected({ url, secret: 'plain words', signature });
+    await sink.deliver(request());
+    const [call] = taken;
+    const expected = createHmac(algorithm, 'plain words')
+      .update(call?.body ?? '')
+      .digest(encoding);
+    expect(call?.headers[signature.header.toLowerCase()]).toBe(prefix + expected);
+    expect(call?.headers['webhook-signature']).toBeUndefined();
+  });
+
+  test('stands beside that of Standard Webhooks where the secret is one of those', async () => {
+    const { url, taken } = await receiver(ok);
+    const secret = `whsec_${Buffer.from('key').toString('base64')}`;
+    await (await connected({ url, secret, signature: { header: 'X-Signature' } })).deliver(request());
+    expect(taken[0]?.headers).toMatchObject({
+      'webhook-signature': expect.stringMatching(/^v1,/),
+      'x-signature': expect.stringMatching(/^[0-9a-f]{64}$/),
+    });
+  });
+
+  test('needs a secret', () => {
+    const { error } = webhook.options.safeParse({ url: 'https://a.example', signature: { header: 'X' } });
+    expect(error?.issues[0]?.message).toContain('secret is missing');
+  });
+});
+
+describe('authorization', () => {
+  test.for([
+    [{ basic: { user: 'ann', password: 's3cret' } }, `Basic ${Buffer.from('ann:s3cret').toString('base64')}`],
+    [{ bearer: 'tok-1' }, 'Bearer tok-1'],
+  ] as const)('by %j', async ([auth, expected]) => {
+    const { url, taken } = await receiver(ok);
+    await (await connected({ url, auth })).deliver(request());
+    expect(taken[0]?.headers.authorization).toBe(expected);
+  });
+
+  test.for([
+    [{ auth: {} }, 'expected one of'],
+    [{ auth: { bearer: 'a', basic: { user: 'a', password: 'b' } } }, 'expected one of'],
+    [{ url: 'https://a:b@ats.example.com/', auth: { bearer: 'a' } }, 'a login already'],
+    [{ headers: { Authorization: 'x' }, auth: { bearer: 'a' } }, 'a login already'],
+  ] as const)('is refused where it is not clear: %j', ([options, message]) => {
+    const { error } = webhook.options.safeParse({ url: 'https://ats.example.com', ...options });
+    expect(error?.issues[0]?.message).toContain(message);
+  });
+});
+
+describe('access tokens', () => {
+  const oauth2 = (tokenUrl: string, over: object = {}) => ({
+    auth: { oauth2: { tokenUrl, clientId: 'app', clientSecret: 'app-secret', ...over } },
+  });
+
+  async function both(over: object = {}, life = 3600) {
+    let count = 0;
+    const endpoint = await receiver(() => ({
+      status: 200,
+      body: { access_token: `token-${(count += 1)}`, token_type: 'Bearer', expires_in: life },
+    }));
+    const api = await receiver(ok);
+    const sink = await connected({ url: api.url, ...oauth2(`${endpoint.url}/token`, over) });
+    return { endpoint, api, sink };
+  }
+
+  test('are fetched once and used until they expire', async () => {
+    const { endpoint, api, sink } = await both({ scope: 'hooks' });
+    await Promise.all([sink.deliver(request()), sink.deliver(request())]);
+    await sink.deliver(request());
+    expect(endpoint.taken.map(({ body }) => body)).toEqual([
+      'grant_type=client_credentials&scope=hooks&client_id=app&client_secret=app-secret',
+    ]);
+    expect(new Set(api.taken.map(({ headers }) => headers.authorization))).toEqual(
+      new Set(['Bearer token-1']),
+    );
+  });
+
+  test('that live a minute are fetched for each call', async () => {
+    const { endpoint, sink } = await both({}, 60);
+    await sink.deliver(request());
+    await sink.deliver(request());
+    expect(endpoint.taken).toHaveLength(2);
+  });
+
+  test('come by a refresh token where the sink has one', async () => {
+    const { endpoint, sink } = await both({ refreshToken: 'r-1' });
+    await sink.deliver(request());
+    expect(endpoint.taken[0]?.body).toContain('grant_type=refresh_token&refresh_token=r-1');
+  });
+
+  test('are fetched again after the tool did not take one', async () => {
+    const { endpoint, url, taken } = await (async () => {
+      let count = 0;
+      const given = await receiver(() => ({ status: 200, body: { access_token: `token-${(count += 1)}` } }));
+      const api = await receiver(({ headers }) => ({
+        status: headers.authorization === 'Bearer token-1' ? 401 : 200,
+      }));
+      return { endpoint: given, ...api };
+    })();
+    const sink = await connected({ url, ...oauth2(endpoint.url) });
+    expect(await sink.deliver(request())).toMatchObject({ outcome: 'retry', reason: 'auth', sinkWide: true });
+    expect(await sink.deliver(request())).toMatchObject({ outcome: 'delivered' });
+    expect(taken).toHaveLength(2);
+  });
+
+  test('come from a server that takes the login in a header only', async () => {
+    const endpoint = await receiver(({ headers }) =>
+      headers.authorization === `Basic ${Buffer.from('app:app-secret').toString('base64')}`
+        ? { status: 200, body: { access_token: 't' } }
+        : { status: 401, body: { error: 'invalid_client' } },
+    );
+    const api = await receiver(ok);
+    const sink = await connected({ url: api.url, ...oauth2(endpoint.url) });
+    expect(await sink.deliver(request())).toMatchObject({ outcome: 'delivered' });
+  });
+
+  test.for([
+    [
+      { status: 401, body: { error: 'invalid_client', error_description: 'expired' } },
+      /invalid_client \(expired\).*a secret may have expired/,
+    ],
+    [{ status: 400, body: { error: 'invalid_grant' } }, /refresh token was revoked/],
+    [{ status: 200, body: '<html>' }, /answered without a token/],
+    [{ status: 200, body: { access_token: 'a\nb' } }, /answered without a token/],
+    [{ status: 302, headers: { location: '/login' } }, /redirects are not followed/],
+    [{ status: 404 }, /answered 404. Check the sink's tokenUrl/],
+    [{ status: 503 }, /answered 503/],
+  ] as const)('that are not given hold all messages back and say why: %j', async ([answer, words]) => {
+    const endpoint = await receiver(() => answer);
+    const api = await receiver(ok);
+    const sink = await connected({ url: api.url, ...oauth2(endpoint.url) });
+    expect(await sink.deliver(request())).toMatchObject({
+      outcome: 'retry',
+      sinkWide: true,
+      detail: expect.stringMatching(words),
+    });
+    expect(api.taken).toEqual([]);
+    const lines = await sink.check([], new AbortController().signal);
+    expect(lines.find(({ what }) => what === 'access token')).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(words),
+    });
+  });
+
+  test('from a server that hangs end with the time of the attempt', async () => {
+    const controller = new AbortController();
+    const { url } = await serve(() => controller.abort());
+    const sink = await connected({ url, ...oauth2(url) });
+    expect(await sink.deliver(request({}, { signal: controller.signal }))).toMatchObject({
+      outcome: 'retry',
+      reason: 'timeout',
+      sinkWide: true,
+    });
+  });
+
+  test('are shown by no answer of the tool', async () => {
+    const endpoint = await receiver(() => ({ status: 200, body: { access_token: 'very-secret-token' } }));
+    const api = await receiver(({ headers }) => ({ status: 400, body: `bad: ${headers.authorization}` }));
+    const sink = await connected({ url: api.url, ...oauth2(endpoint.url) });
+    expect(JSON.stringify(await sink.deliver(request()))).not.toContain('very-secret-token');
+  });
+});
+
+describe('certificates', () => {
+  test('of an authority of your own, and one that the sink shows', async () => {
+    const here = selfSigned();
+    const mine = selfSigned();
+    const server = createTlsServer(
+      { ...here, ca: mine.cert, requestCert: true, rejectUnauthorized: true },
+      (_, response) => response.end(),
+    ).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const url = `https://localhost:${(server.address() as AddressInfo).port}`;
+    expect(await (await connected({ url })).deliver(request())).toMatchObject({
+      outcome: 'retry',
+      detail: expect.stringContaining('no trusted TLS connection'),
+    });
+    const sink = await connected({ url, ca: here.cert, cert: mine.cert, key: mine.key });
+    expect(await sink.deliver(request())).toMatchObject({ outcome: 'delivered' });
+  });
+
+  test.for([
+    [{ ca: '/etc/ssl/ca.pem' }, 'ca', 'not a path'],
+    [{ ca: '-----BEGIN CERTIFICATE-----\nxx\n-----END CERTIFICATE-----' }, 'ca', 'PEM text of a certificate'],
+    [{ cert: selfSigned().cert }, 'cert', 'go together'],
+    [{ cert: selfSigned().cert, key: selfSigned().key }, 'key', 'belongs to cert'],
+    [{ cert: selfSigned().cert, key: 'x' }, 'key', 'belongs to cert'],
+  ] as const)('are refused where they are none: %#', ([options, key, message]) => {
+    const { error } = webhook.options.safeParse({ url: 'https://a.example', ...options });
+    expect(error?.issues[0]).toMatchObject({ path: [key], message: expect.stringContaining(message) });
+  });
+});
+
+/** A proxy that opens tunnels, or answers with another status. */
+async function tunnels(status = 200) {
+  const asked: string[] = [];
+  const open: Socket[] = [];
+  const server = createServer().on('connect', (incoming, socket, head) => {
+    asked.push(`${incoming.url} ${incoming.headers['proxy-authorization'] ?? ''}`.trim());
+    if (status !== 200) {
+      socket.end(`HTTP/1.1 ${status} No\r\n\r\n`);
+      return;
+    }
+    const { hostname, port } = new URL(`http://${incoming.url}`);
+    const onward = connectTcp(Number(port), hostname, () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      onward.write(head);
+      onward.pipe(socket).pipe(onward);
+    });
+    onward.on('error', () => socket.destroy());
+    socket.on('error', () => onward.destroy());
+    open.push(onward);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    for (const socket of open) socket.destroy();
+    server.close();
+  });
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { asked, host, url: `http://ann:s3cret@${host}` };
+}
+
+describe('a proxy', () => {
+  afterEach(() => {
+    vi.unstubAllEnvs();
+  });
+
+  test('carries calls, with and without TLS', async () => {
+    const proxy = await tunnels();
+    const { url, taken } = await receiver(ok);
+    const sink = await connected({ url, proxy: proxy.url });
+    expect(await sink.deliver(request())).toMatchObject({ outcome: 'delivered' });
+    expect(taken).toHaveLength(1);
+    const login = Buffer.from('ann:s3cret').toString('base64');
+    expect(proxy.asked).toEqual([`${new URL(url).host} Basic ${login}`]);
+
+    const pair = selfSigned();
+    const server = createTlsServer(pair, (_, response) => response.end()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const secure = `https://localhost:${(server.address() as AddressInfo).port}`;
+    const other = await connected({ url: secure, proxy: proxy.url, ca: pair.cert });
+    expect(await other.deliver(request())).toMatchObject({ outcome: 'delivered' });
+    const wrong = await connected({ url: secure, proxy: proxy.url });
+    expect(await wrong.deliver(request())).toMatchObject({
+      outcome: 'retry',
+      detail: expect.stringContaining('no trusted TLS connection'),
+    });
+  });
+
+  test('that refuses is named, and nothing was sent', async () => {
+    const proxy = await tunnels(407);
+    const { url, taken } = await receiver(ok);
+    const sink = await connected({ url, proxy: proxy.url });
+    const words = `the proxy ${proxy.host} refused it with status 407`;
+    expect(await sink.deliver(request())).toMatchObject({
+      outcome: 'retry',
+      sinkWide: true,
+      detail: expect.stringContaining(words),
+    });
+    expect(await sink.check([], new AbortController().signal)).toMatchObject([
+      { ok: false, detail: expect.stringContaining(words) },
+    ]);
+    expect(taken).toEqual([]);
+  });
+
+  test('that is down is named', async () => {
+    const { url } = await receiver(ok);
+    const sink = await connected({ url, proxy: 'http://127.0.0.1:1' });
+    expect(await sink.deliver(request())).toMatchObject({
+      outcome: 'retry',
+      detail: expect.stringContaining('through the proxy 127.0.0.1:1'),
+    });
+  });
+
+  test('decides which addresses may be called, and the live check says so', async () => {
+    const proxy = await tunnels();
+    const { url } = await receiver(ok);
+    const options = { url, allowPrivate: true, proxy: proxy.url };
+    const [line] = await (await connected(options)).check([], new AbortController().signal);
+    expect(line).toMatchObject({ ok: true, detail: expect.stringContaining('decides which addresses') });
+  });
+
+  test.for([
+    ['', 1],
+    ['127.0.0.1', 0],
+    ['other.example,127.0.0.1', 0],
+    ['*', 0],
+    ['.0.0.1', 0],
+    ['7.0.0.1', 1],
+    ['127.0.0.1:1', 1],
+  ] as const)('is taken from the environment, NO_PROXY %j aside', async ([noProxy, through]) => {
+    const proxy = await tunnels();
+    vi.stubEnv('HTTP_PROXY', proxy.url);
+    vi.stubEnv('NO_PROXY', noProxy);
+    const { url } = await receiver(ok);
+    const sink = await connected({ url, proxy: undefined });
+    expect(await sink.deliver(request())).toMatchObject({ outcome: 'delivered' });
+    expect(proxy.asked).toHaveLength(through);
+  });
+});
