@@ -37,6 +37,8 @@ export interface RaisedNotice extends Notice {
 /** What alerts tell of: deliveries given up, or held for a person; a sink that is paused; no event for long. */
 export const alertKinds = ['dead', 'held', 'paused', 'silence'] as const;
 export type AlertKind = (typeof alertKinds)[number];
+/** The alerts of deliveries in the state of the same name. */
+export type StuckState = Extract<AlertKind, DeliveryState>;
 
 /** What an alert says about the connector. */
 export interface Notice {
@@ -77,11 +79,16 @@ export interface PlannedDelivery extends ActionRef {
 
 /**
  * pending: waits until dueAt. sending: claimed, the intent to send is on disk. dead: given up. held: it may have
- * arrived and a person has to say. Dead and held ones can be replayed; these and pending ones can be discarded, which is
- * for ever.
+ * arrived and a person has to say. discarded: for ever.
  */
 export const deliveryStates = ['pending', 'sending', 'delivered', 'dead', 'held', 'discarded'] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
+
+/** A person has to decide about these; they are kept until then. */
+export const replayableStates: readonly DeliveryState[] = ['dead', 'held'];
+export const discardableStates: readonly DeliveryState[] = ['pending', ...replayableStates];
+/** Their events are not yet over. */
+export const openStates: readonly DeliveryState[] = ['sending', ...discardableStates];
 
 export interface Delivery extends PlannedDelivery {
   /** Stable over all attempts; the tools see it (Slack metadata, Message-ID, webhook-id, the Sheet's last column). */
@@ -171,6 +178,15 @@ export interface Unknown {
 }
 
 export type Outcome = Delivered | Retry | Rejected | Unknown;
+
+/** A record, so that none can be missing. */
+const outcomes: { readonly [kind in Outcome['outcome']]: true } = {
+  delivered: true,
+  retry: true,
+  rejected: true,
+  unknown: true,
+};
+export const outcomeKinds: readonly string[] = Object.keys(outcomes);
 
 /** One try at a delivery, as stored. */
 export interface Attempt {

@@ -1,4 +1,4 @@
-import type { Delivery, Notice } from '../model.ts';
+import type { AlertKind, Delivery, Notice, StuckState } from '../model.ts';
 import type { StuckCount } from '../store/store.ts';
 
 /** What the conditions of alerts are evaluated on. */
@@ -10,12 +10,12 @@ export interface Situation {
   /** The same for held ones. */
   readonly held: readonly StuckCount[];
   /** Deliveries that stay `sending`, and the alert that reports them. */
-  readonly unrecorded: { readonly alert: 'dead' | 'held'; readonly stuck: readonly StuckCount[] };
+  readonly unrecorded: { readonly alert: StuckState; readonly stuck: readonly StuckCount[] };
   /** When the newest event came; without any, when the connector started (ms). */
   readonly lastEventAt: number;
 }
 
-function causeOf(alert: 'dead' | 'held' | 'paused' | 'unrecorded', sink: string, cause = ''): string {
+function causeOf(alert: AlertKind | 'unrecorded', sink: string, cause = ''): string {
   return cause === '' ? `${alert} ${sink}` : `${alert} ${sink}: ${cause}`;
 }
 
@@ -27,11 +27,11 @@ export function mayNotify(notifiedAt: number | undefined, now: number): boolean 
 }
 
 /** The notices of one kind of alert whose condition has lasted for `afterMs`. Pure. */
-export function noticesFor(kind: Notice['alert'], afterMs: number, situation: Situation): Notice[] {
+export function noticesFor(kind: AlertKind, afterMs: number, situation: Situation): Notice[] {
   return describe[kind](situation).filter(({ since }) => since + afterMs <= situation.now);
 }
 
-const describe: { readonly [kind in Notice['alert']]: (situation: Situation) => Notice[] } = {
+const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice[] } = {
   dead: ({ dead, unrecorded }) => [
     ...dead.map((stuck) => ({
       ...about('dead', stuck),
@@ -73,11 +73,11 @@ const describe: { readonly [kind in Notice['alert']]: (situation: Situation) => 
   ],
 };
 
-function about(alert: 'dead' | 'held', { sink, cause, count, firstAt }: StuckCount) {
+function about(alert: StuckState, { sink, cause, count, firstAt }: StuckCount) {
   return { alert, cause: causeOf(alert, sink, cause), sink, count, since: firstAt };
 }
 
-function unrecordedNotices(kind: 'dead' | 'held', { alert, stuck }: Situation['unrecorded']): Notice[] {
+function unrecordedNotices(kind: StuckState, { alert, stuck }: Situation['unrecorded']): Notice[] {
   if (alert !== kind) return [];
   return stuck.map((one) => ({
     alert,
@@ -115,14 +115,14 @@ const recordedLateMs = 60_000;
 
 /** Deliveries that went dead, or were held, since the last notice of each cause. Costs little while there are none. */
 export class StuckDeliveries {
-  readonly #kind: 'dead' | 'held';
+  readonly #kind: StuckState;
   readonly #stuckSince: (time: number) => Promise<StuckCount[]>;
   /** Causes that may need a notice. */
   readonly #open = new Set<string>();
   /** The causes of all deliveries stuck until then have been added to `#open` (ms). */
   #lookedUntil = 0;
 
-  constructor(kind: 'dead' | 'held', stuckSince: (time: number) => Promise<StuckCount[]>) {
+  constructor(kind: StuckState, stuckSince: (time: number) => Promise<StuckCount[]>) {
     this.#kind = kind;
     this.#stuckSince = stuckSince;
   }

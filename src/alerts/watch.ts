@@ -1,7 +1,7 @@
 import type { Clock } from '../support/clock.ts';
 import type { Config } from '../config/config.ts';
 import { noticeIds } from '../support/ids.ts';
-import type { Notice, RaisedNotice } from '../model.ts';
+import type { AlertKind, Notice, RaisedNotice } from '../model.ts';
 import type { Action } from '../rules/plan.ts';
 import { planNotice } from '../rules/decide.ts';
 import type { Store } from '../store/store.ts';
@@ -78,7 +78,7 @@ class AlertWatch {
     for (const times of [notified, this.#couldNotSend]) {
       for (const [cause, time] of times) times.set(cause, Math.min(time, now));
     }
-    const isWanted = (wanted: Notice['alert']) => alerts.some(({ kind }) => kind === wanted);
+    const isWanted = (wanted: AlertKind) => alerts.some(({ kind }) => kind === wanted);
     const situation: Situation = {
       now,
       paused: paused().filter(({ sink }) => config().sinks.has(sink)),

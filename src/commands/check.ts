@@ -9,8 +9,9 @@ import { formatProblem, inOrder } from '../config/problems.ts';
 import { runScenarios } from '../config/scenarios.ts';
 import type { LiveCheck } from '../connector.ts';
 import { prepare } from '../deliveries/prepare.ts';
-import { type Event, type Json, type Outcome, type RaisedNotice, type Status, statuses } from '../model.ts';
+import { type AlertKind, type Json, type Outcome, type RaisedNotice, statuses } from '../model.ts';
 import type { Action, Plan } from '../rules/plan.ts';
+import { sampleEvent } from '../templates/data.ts';
 import { count, printable } from '../support/text.ts';
 import { exit, type Io, paint } from './output.ts';
 import { configOf, type ConfigOption } from './with-store.ts';
@@ -97,7 +98,7 @@ export function sampleMessages(config: Config, sinkName: string, now: number): J
   if (!sink) return [];
   const tests = [...plan.testIds, notInCatalog];
   const ofEvents = [...plan.then.flat(), ...plan.unmatched].flatMap((action) =>
-    tests.map((testId) => ({ action, about: { events: [sampleEvent(testId, now)], notice: null } })),
+    tests.map((testId) => ({ action, about: { events: [sampleEvent({ testId }, now)], notice: null } })),
   );
   const ofAlerts = plan.alerts.flatMap(({ kind, actions }) =>
     actions.map((action) => ({ action, about: { events: [], notice: sampleNotice(kind, now) } })),
@@ -154,8 +155,8 @@ const whyNot = (outcome: Outcome): string | undefined =>
 function* due(plan: Plan, now: number) {
   for (const testId of [notInCatalog, ...plan.testIds])
     for (const status of statuses)
-      for (const numericalId of [null, 4711]) {
-        const event = sampleEvent(testId, now, status, numericalId);
+      for (const candidateNumericalId of [null, 4711]) {
+        const event = sampleEvent({ testId, status, candidateNumericalId }, now);
         const matched = plan.rules.match({ event, test: plan.test(testId) });
         const actions =
           matched.length === 0 ? plan.unmatched : matched.flatMap((index) => plan.then[index] ?? []);
@@ -175,26 +176,7 @@ function testsText(failures: readonly Failure[], known: readonly number[]): stri
   return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-function sampleEvent(
-  testId: number,
-  now: number,
-  status: Status = statuses[0],
-  candidateNumericalId: number | null = null,
-): Event {
-  const candidateId = '0123456789abcdef0123456789abcdef';
-  return {
-    id: 'evt_sample',
-    candidateId,
-    candidateNumericalId,
-    testId,
-    status,
-    raw: { candidateId, ...(candidateNumericalId !== null && { candidateNumericalId }), testId, status },
-    correlationId: null,
-    receivedAt: now,
-  };
-}
-
-function sampleNotice(alert: RaisedNotice['alert'], now: number): RaisedNotice {
+function sampleNotice(alert: AlertKind, now: number): RaisedNotice {
   const words = { detail: 'Something is wrong.', advice: 'Look at it.' };
   return { id: 'ntc_sample', raisedAt: now, alert, cause: alert, sink: null, count: 1, since: now, ...words };
 }

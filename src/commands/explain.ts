@@ -8,6 +8,7 @@ import { deliveryId } from '../support/ids.ts';
 import type { Event, Json, PlannedDelivery, Status } from '../model.ts';
 import { explain as explainEvent } from '../rules/decide.ts';
 import type { Action, Explanation } from '../rules/plan.ts';
+import { sampleEvent } from '../templates/data.ts';
 import { jsonLine, printable } from '../support/text.ts';
 import { dueText, exit, type Io, paint, when } from './output.ts';
 import { eventFields } from './json.ts';
@@ -26,7 +27,15 @@ interface ExplainOptions extends ConfigOption {
 export async function explain(options: ExplainOptions, io: Io): Promise<number> {
   const config = await loadToShow(options.config, { env: io.env, connectors });
   const now = options.at ?? Date.now();
-  const event = sampleEvent(options, now);
+  const { status, test: testId, candidate, numerical } = options;
+  const candidateNumericalId = numerical ?? null;
+  const fields = {
+    status,
+    testId,
+    candidateNumericalId,
+    ...(candidate !== undefined && { candidateId: candidate }),
+  };
+  const event = sampleEvent(fields, now);
   const explanation = explainEvent(config.plan, event, now);
   const messages = explanation.actions.map(({ action, planned }, index) => ({
     ...pick(planned),
@@ -36,21 +45,6 @@ export async function explain(options: ExplainOptions, io: Io): Promise<number> 
     io.out(jsonLine({ event: eventFields(event), rules: explanation.rules, deliveries: messages }));
   else io.out(text(event, explanation, messages, io));
   return exit.ok;
-}
-
-function sampleEvent({ status, test, candidate, numerical }: ExplainOptions, now: number): Event {
-  const candidateId = candidate ?? '0123456789abcdef0123456789abcdef';
-  const candidateNumericalId = numerical ?? null;
-  return {
-    id: 'evt_00000000000000000000000000',
-    candidateId,
-    candidateNumericalId,
-    testId: test,
-    status,
-    raw: { candidateId, ...(numerical !== undefined && { candidateNumericalId }), testId: test, status },
-    correlationId: null,
-    receivedAt: now,
-  };
 }
 
 function pick({ rule, action, sink, connector, dueAt, group }: PlannedDelivery) {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
-import type { Attempt, Delivery, DeliveryState } from '../model.ts';
+import { type Attempt, type Delivery, type DeliveryState, replayableStates } from '../model.ts';
 import { windowEnd } from '../rules/calendar.ts';
 import type { Action } from '../rules/plan.ts';
 import type { DeliveryStory } from '../store/store.ts';
@@ -110,7 +110,7 @@ export function deliveryLine(one: Delivery, io: Io): string {
 
 /** A delivery with its message and attempts, a line for each. */
 export function deliveryText(one: DeliveryStory, io: Io): string[] {
-  const stuck = one.state === 'dead' || one.state === 'held';
+  const stuck = replayableStates.includes(one.state);
   return [
     `  ${one.sink}  ${stateText(one, io)}  ${one.id}  (rule ${one.rule}, action ${one.action + 1})`,
     ...(one.carrier === null || one.carrier === one.id

@@ -3,7 +3,7 @@ import { type Event, isMap, type Json, type JsonMap, statuses } from '../model.t
 import { explain } from '../rules/decide.ts';
 import type { Action, Plan } from '../rules/plan.ts';
 import { maxCandidateIdLength, readCandidateId } from '../support/ids.ts';
-import { digestData, templateData } from '../templates/data.ts';
+import { digestData, sampleEvent, templateData } from '../templates/data.ts';
 import type { CheckedConfig, Config, Problem, Scenario } from './config.ts';
 
 /** An action as it would be sent, or why a template failed. */
@@ -25,7 +25,7 @@ export function runScenarios(config: CheckedConfig, now = Date.now()): Problem[]
 }
 
 function mismatch(scenario: Scenario, { plan }: Config, now: number): string | null {
-  const event = eventOf(scenario, now);
+  const event = sampleEvent(scenario.event, now);
   const { actions } = explain(plan, event, now);
   const sent = actions.map(({ action }) => rendered(action, event, plan, now));
   const name = `${event.status} of test ${event.testId}`;
@@ -76,12 +76,6 @@ function matches(expected: Json, sent: Json | undefined): boolean {
 }
 
 const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));
-
-function eventOf({ event }: Scenario, now: number): Event {
-  const { candidateNumericalId, ...others } = event;
-  const raw = candidateNumericalId === null ? others : event;
-  return { ...event, id: 'evt_scenario', raw: { ...raw }, correlationId: null, receivedAt: now };
-}
 
 const event = z.strictObject({
   status: z.enum(statuses).describe('The status of the event.'),

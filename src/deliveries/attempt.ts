@@ -9,7 +9,7 @@ import {
   sinkWide,
   unknown,
 } from '../connector.ts';
-import type { Delivered, Json, Outcome, Retry } from '../model.ts';
+import { type Delivered, type Json, type Outcome, outcomeKinds, type Retry } from '../model.ts';
 import { type Attempted, messageOf, type Ready } from './prepare.ts';
 import type { Ending } from './settle.ts';
 import { type ConnectedSinks, withDeadline } from './sinks.ts';
@@ -168,15 +168,8 @@ async function send(sink: Sink<Json>, parts: readonly Part[]): Promise<Map<Part,
   return new Map(parts.map((part, index) => [part, orFailed(outcomes[index])]));
 }
 
-const words: ReadonlySet<unknown> = new Set<Outcome['outcome']>([
-  'delivered',
-  'retry',
-  'rejected',
-  'unknown',
-]);
-
 function orFailed(outcome: Outcome | undefined): Outcome {
-  return outcome && words.has(outcome.outcome) ? outcome : failed('it gave no outcome');
+  return outcome && outcomeKinds.includes(outcome.outcome) ? outcome : failed('it gave no outcome');
 }
 
 async function deliver(sink: Sink<Json>, requests: readonly AttemptRequest<Json>[]): Promise<Outcome[]> {

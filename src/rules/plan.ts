@@ -1,4 +1,4 @@
-import type { ActionRef, Event, Json, JsonMap, Notice, PlannedDelivery } from '../model.ts';
+import type { ActionRef, AlertKind, Event, Json, JsonMap, PlannedDelivery } from '../model.ts';
 import type { AnyTemplateData, TemplateData } from '../templates/data.ts';
 import type { Rendered } from '../templates/template.ts';
 import type { Field, Subject } from './fields.ts';
@@ -53,7 +53,7 @@ export interface Digest {
 
 /** Actions for when the connector itself needs a person. */
 export interface Alert {
-  readonly kind: Notice['alert'];
+  readonly kind: AlertKind;
   /** How long the cause must last; 0: alert at once. */
   readonly afterMs: number;
   /** They have no digests. Their rule is `alerts.dead` and so on. */
@@ -91,7 +91,7 @@ export interface Unusable {
 export const unmatchedRule = 'unmatched';
 
 /** The rule name of an alert's actions. */
-export const alertRule = (kind: Alert['kind']): string => `alerts.${kind}`;
+export const alertRule = (kind: AlertKind): string => `alerts.${kind}`;
 
 /** All actions of a plan: of rules, of `unmatched` and of alerts. */
 export function allActions({ then, unmatched, alerts }: Plan): Action[] {

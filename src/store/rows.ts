@@ -1,11 +1,11 @@
 import { deliveryId } from '../support/ids.ts';
 import type {
+  AlertKind,
   Attempt,
   Delivery,
   DeliveryState,
   Event,
   Json,
-  Notice,
   RaisedNotice,
   Status,
 } from '../model.ts';
@@ -88,7 +88,7 @@ export interface AttemptRow {
 export interface NoticeRow {
   readonly notice_seq: number;
   readonly id: string;
-  readonly alert: Notice['alert'];
+  readonly alert: AlertKind;
   readonly cause: string;
   readonly sink: string | null;
   readonly count: number;

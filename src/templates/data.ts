@@ -1,5 +1,5 @@
 import type { EventData, NoticeData } from '../connector.ts';
-import type { Event, JsonMap, Notice } from '../model.ts';
+import { type CandidateEvent, type Event, type JsonMap, type Notice, statuses } from '../model.ts';
 
 export type { EventData, NoticeData };
 
@@ -37,6 +37,20 @@ export function eventData(event: Event): EventData {
     correlationId: event.correlationId,
     raw: event.raw,
   };
+}
+
+/** An event that nobody sent, to see what would be made of it. Its `raw` is what the service would send. */
+export function sampleEvent(fields: Partial<CandidateEvent>, receivedAt: number): Event {
+  const { candidateNumericalId = null, ...given } = fields;
+  const sent = {
+    candidateId: '0123456789abcdef0123456789abcdef',
+    testId: 1234567,
+    status: statuses[0],
+    ...given,
+  };
+  const raw = candidateNumericalId === null ? sent : { ...sent, candidateNumericalId };
+  const id = `evt_${'0'.repeat(26)}`;
+  return { ...sent, id, candidateNumericalId, raw, correlationId: null, receivedAt };
 }
 
 /** The data of an action of `rule`, which is `unmatched` for the actions of `unmatched:`. */

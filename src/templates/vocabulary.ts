@@ -1,4 +1,11 @@
-import type { AnyTemplateData, EventData, NoticeData, TemplateData } from './data.ts';
+import {
+  type AnyTemplateData,
+  type EventData,
+  eventData,
+  type NoticeData,
+  sampleEvent,
+  type TemplateData,
+} from './data.ts';
 import { any, map, number, type Shape, text } from './scope.ts';
 
 /** Which names the templates of an action may use. */
@@ -47,22 +54,13 @@ const noticeKeys: { readonly [key in keyof NoticeData]: Shape } = {
   advice: text,
 };
 
-const sampleEvent: EventData = {
-  id: 'evt_sample',
-  candidateId: '0123456789abcdef0123456789abcdef',
-  candidateNumericalId: null,
-  testId: 1234567,
-  status: 'Completed',
-  receivedAt: '2026-01-01T00:00:00.000Z',
-  correlationId: null,
-  raw: {},
-};
+const sampleData = eventData(sampleEvent({}, Date.UTC(2026, 0, 1)));
 
 const sampleNotice: NoticeData = {
   alert: 'silence',
   sink: null,
   count: 0,
-  since: sampleEvent.receivedAt,
+  since: sampleData.receivedAt,
   detail: 'No event has come for 7 days.',
   advice: 'Ask whether any candidate finished a test.',
 };
@@ -83,15 +81,15 @@ const common = { rule: map({ name: text }), now: text };
 
 const noticeNames: Names = {
   roots: new Map(Object.entries({ notice: map(noticeKeys), ...common })),
-  sample: { notice: sampleNotice, rule: { name: 'alerts.silence' }, now: sampleEvent.receivedAt },
+  sample: { notice: sampleNotice, rule: { name: 'alerts.silence' }, now: sampleData.receivedAt },
 };
 
 function eventNames({ test: keys }: Vocabulary): EventNames {
   const testShape = map({ ...Object.fromEntries([...keys].map((key) => [key, any])), id: number });
-  const test = { ...Object.fromEntries([...keys].map((key) => [key, null])), id: sampleEvent.testId };
+  const test = { ...Object.fromEntries([...keys].map((key) => [key, null])), id: sampleData.testId };
   return {
     roots: new Map(Object.entries({ event: map(eventKeys), test: testShape, ...common })),
-    sample: { event: sampleEvent, test, rule: { name: 'sample' }, now: sampleEvent.receivedAt },
+    sample: { event: sampleData, test, rule: { name: 'sample' }, now: sampleData.receivedAt },
   };
 }
 

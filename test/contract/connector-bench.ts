@@ -4,6 +4,8 @@ import { expect } from 'vitest';
 import type { AnyConnector, AttemptRequest, DeliveryContext, Finding, Sink } from '../../src/connector.ts';
 import { reasons } from '../../src/model.ts';
 import type { Json, Outcome } from '../../src/model.ts';
+import { eventData } from '../../src/templates/data.ts';
+import { eventWith } from '../fixtures/event.ts';
 import type { Fault, Faults } from '../sandbox/faults.ts';
 
 /** A connector with a sandbox of its tool: what the shared suite has to know to try it. */
@@ -224,15 +226,13 @@ const contextOf = (deliveryId: string): DeliveryContext => ({
   deliveryId,
   subject: {
     kind: 'event',
-    event: {
-      id: 'ev-1',
-      candidateId: '0123456789abcdef0123456789abcdef',
-      candidateNumericalId: 42,
-      testId: 1234567,
-      status: 'Completed',
-      receivedAt: '2026-03-01T09:30:00.000Z',
-      correlationId: null,
-      raw: { candidateId: '0123456789abcdef0123456789abcdef', testId: 1234567, status: 'Completed' },
-    },
+    event: eventData(
+      eventWith({
+        id: 'ev-1',
+        candidateId: '0123456789abcdef0123456789abcdef',
+        candidateNumericalId: 42,
+        receivedAt: Date.parse('2026-03-01T09:30:00Z'),
+      }),
+    ),
   },
 });

@@ -1,5 +1,6 @@
 import { deliveryId } from '../../src/support/ids.ts';
 import type { Event, Outcome, PlannedDelivery, RaisedNotice, Rejected } from '../../src/model.ts';
+import { eventWith } from '../fixtures/event.ts';
 import type { Acceptance, Arrival, AttemptResult, Claimed, Store } from '../../src/store/store.ts';
 
 export const t0 = Date.UTC(2026, 0, 1);
@@ -13,17 +14,15 @@ let arrivals = 0;
 export function arrival(event: Partial<Event> = {}, rest: Partial<Omit<Arrival, 'event'>> = {}): Arrival {
   arrivals += 1;
   const candidateId = event.candidateId ?? `candidate-${arrivals}`;
-  const whole: Event = {
+  const whole = eventWith({
     id: `evt_${String(arrivals).padStart(26, '0')}`,
     candidateId,
     candidateNumericalId: 7,
-    testId: 1_234_567,
-    status: 'Completed',
     raw: { candidateId, extra: ['kept', { as: 'it came' }] },
     correlationId: `correlation-${arrivals}`,
     receivedAt: t0,
     ...event,
-  };
+  });
   return {
     event: whole,
     configId,

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { z } from 'zod';
+import { eventWith } from '../fixtures/event.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
@@ -186,15 +187,7 @@ export async function bench(first: Config, parts: Partial<WorkerParts> = {}): Pr
     restart: start,
     async accept(candidateId = 'candidate-1') {
       const receivedAt = clock.now();
-      const fields = { candidateId, testId: 1, status: 'Completed' as const };
-      const event = {
-        id: nextId(receivedAt),
-        ...fields,
-        candidateNumericalId: null,
-        raw: fields,
-        correlationId: null,
-        receivedAt,
-      };
+      const event = eventWith({ id: nextId(receivedAt), candidateId, testId: 1, receivedAt });
       const deliveries = decide(config.plan, event, receivedAt);
       await store.accept({ event, configId: config.plan.id, deliveries, windowMs: 0 });
       worker.wake();

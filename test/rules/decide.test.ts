@@ -9,7 +9,7 @@ import { eventWith } from '../fixtures/event.ts';
 
 const now = Date.parse('2026-07-01T12:00:00Z');
 
-const event = eventWith({ receivedAt: now - 1000 });
+const event = eventWith({ testId: 7, receivedAt: now - 1000 });
 
 function action(rule: string, index: number, sink: string): Action {
   return {

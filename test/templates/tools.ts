@@ -4,6 +4,7 @@ import type { Event, Json } from '../../src/model.ts';
 import type { AnyTemplateData, TemplateData } from '../../src/templates/data.ts';
 import { templateData } from '../../src/templates/data.ts';
 import { compileFields, type TemplateFault } from '../../src/templates/template.ts';
+import { eventWith } from '../fixtures/event.ts';
 import type { DigestSubject, Vocabulary } from '../../src/templates/vocabulary.ts';
 
 export const vocabulary: Vocabulary = { test: new Set(['name', 'channel', 'owner', 'tags']) };
@@ -16,16 +17,10 @@ export const html: Medium = {
   escape: (value) => value.replaceAll(/[&<>]/g, (sign) => entities[sign] ?? sign),
 };
 
-const event: Event = {
-  id: 'evt_1',
+const event = eventWith({
   candidateId: '0123456789abcdef0123456789abcdef',
-  candidateNumericalId: null,
-  testId: 1234567,
-  status: 'Completed',
-  raw: { candidateId: '0123456789abcdef0123456789abcdef', testId: 1234567, status: 'Completed' },
-  correlationId: null,
   receivedAt: Date.parse('2026-03-29T00:30:00Z'),
-};
+});
 
 export const test = {
   id: 1234567,

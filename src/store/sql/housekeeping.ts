@@ -1,4 +1,4 @@
-import type { DeliveryState } from '../../model.ts';
+import { type DeliveryState, openStates } from '../../model.ts';
 import { of, query } from './query.ts';
 
 export interface OldRow {
@@ -51,7 +51,7 @@ export const deleteConfig = `delete from configs where id = $1`;
 
 /** Dead and held deliveries stay until a person decides, however old they are. */
 const stays = (seq: string) =>
-  `select 1 from deliveries d where d.seq ${of(seq)} and (d.state in ('pending', 'sending', 'dead', 'held')
+  `select 1 from deliveries d where d.seq ${of(seq)} and (d.state in (${openStates.map((state) => `'${state}'`).join(', ')})
     or coalesce(d.ended_at, d.discarded_at) >= $1)`;
 
 /** The next ones from before $1, after the time $2 and the seq $3. `over`: nothing keeps it any more. */

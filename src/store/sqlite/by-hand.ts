@@ -1,4 +1,4 @@
-import type { DeliveryState } from '../../model.ts';
+import { type DeliveryState, discardableStates, replayableStates } from '../../model.ts';
 import * as sql from '../sql/by-hand.ts';
 import type { FoundRow } from '../sql/carrying-out.ts';
 import type { ManualResult, Replay } from '../store.ts';
@@ -6,7 +6,7 @@ import { apply, find } from './deliveries.ts';
 import type { Transaction } from './transaction.ts';
 
 export function replay(transaction: Transaction, items: readonly Replay[], now: number): ManualResult[] {
-  const again = new Changes(transaction, ['dead', 'held']);
+  const again = new Changes(transaction, replayableStates);
   return items.map((item) =>
     again.make(item.deliveryId, (found) => replayOne(transaction, item, found, now)),
   );
@@ -45,7 +45,7 @@ export function discard(
   now: number,
 ): ManualResult[] {
   const { db, tallies } = transaction;
-  const givenUp = new Changes(transaction, ['pending', 'dead', 'held']);
+  const givenUp = new Changes(transaction, discardableStates);
   return deliveryIds.map((deliveryId) =>
     givenUp.make(deliveryId, (found) => {
       tallies.moved(found.sink, found.state, 'discarded', apply(db, sql.discard, found, now));
