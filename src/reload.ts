@@ -4,12 +4,11 @@ import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type Config, ConfigError } from './config/config.ts';
 import { compileConfig, type LoadOptions, readText, type ReadText, textOf } from './config/load.ts';
-import { findSecrets, masker } from './config/mask.ts';
 import { wholeFileError } from './config/problems.ts';
 import { readFrom } from './config/references.ts';
 import type { ReadinessPart } from './http/health.ts';
 import type { ReloadAnswer, ReloadQuestion } from './reload-worker.ts';
-import { Secret } from './support/secret.ts';
+import { findSecrets, masker, Secret } from './support/secret.ts';
 import { runInSlices } from './support/steps.ts';
 
 export interface WatchOptions {

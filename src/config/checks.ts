@@ -3,9 +3,9 @@ import { type AlertKind, isMap, type Json, type JsonMap } from '../model.ts';
 import { testKeys } from '../rules/fields.ts';
 import type { Plan } from '../rules/plan.ts';
 import { type Path, strings, valueAt } from '../support/json.ts';
+import type { FoundSecret } from '../support/secret.ts';
 import { didYouMean, didYouMeanOneOf } from '../support/text.ts';
 import type { SinkConfig } from './config.ts';
-import { type FoundSecret, looksLikePath } from './mask.ts';
 import {
   actionsOf,
   alertActions,
@@ -15,7 +15,7 @@ import {
   type WrittenAction,
 } from './plan-source.ts';
 import { error, type Fault, warning } from './problems.ts';
-import { hasReference } from './references.ts';
+import { hasReference, looksLikePath } from './references.ts';
 import type { Settings } from './settings.ts';
 import { durationText, parseDuration } from './units.ts';
 import { unknownKey } from './validate.ts';

@@ -2,12 +2,11 @@ import { open } from 'node:fs/promises';
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import { type Path, pathText, strings } from '../support/json.ts';
-import type { Mask } from '../support/secret.ts';
+import { findSecrets, type FoundSecret, type Mask } from '../support/secret.ts';
 import { runThrough, type Steps } from '../support/steps.ts';
 import { closest } from '../support/text.ts';
 import { checkNoConnector, checkUnused, crossChecks, type Parts } from './checks.ts';
 import type { CheckedConfig, Config, Place, Problem, Scenario } from './config.ts';
-import { findSecrets, type FoundSecret } from './mask.ts';
 import { actionsOf, entries, planKeys, type PlanSource, toPlanSource, ruleActions } from './plan-source.ts';
 import { buildPlan } from './plan.ts';
 import {

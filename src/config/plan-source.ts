@@ -28,8 +28,8 @@ export interface WrittenAction {
 }
 
 /**
- * The plan's part of a config as written. Each action also gets its sink's `connector`, so that the plan can be compiled
- * without the sinks, which may change later.
+ * The plan's part of a config as written. Each action also gets its sink's `connector`, so that the plan can be
+ * compiled without the sinks, which may change later.
  */
 export function toPlanSource(config: JsonMap, connectorOf: (sink: string) => string | undefined): PlanSource {
   const named = (action: Json): Json => {

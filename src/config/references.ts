@@ -1,9 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import type { Json } from '../model.ts';
 import { type Path, strings } from '../support/json.ts';
-import { type Mask, namesSecret, secretsOfUrl } from '../support/secret.ts';
+import { masker, type Mask, namesSecret, secretsOfUrl } from '../support/secret.ts';
 import { didYouMean } from '../support/text.ts';
-import { looksLikePath, masker } from './mask.ts';
 
 /** A `${…}` in a string of the config. */
 export interface Reference {
@@ -23,6 +22,9 @@ export type Part = { readonly index: number; readonly length: number } & (
 );
 
 const formsExpected = 'expected ${NAME}, ${NAME:-default} or ${file:/path}; $${ stands for ${ itself';
+
+/** Whether a credential is given as the path of its file. */
+export const looksLikePath = (text: string): boolean => /^\.{0,2}\/[\w./-]+$/.test(text);
 
 /** A string's literal text and references, in order. `$${` is the literal text `${`. */
 export function partsOf(text: string): Part[] {

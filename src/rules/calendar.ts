@@ -17,8 +17,8 @@ export interface Hours {
 const daysAhead = 400;
 
 /**
- * The first moment from `now` on (ms) at which the wall clock shows an open time, or null. Exact when the clocks change:
- * a skipped time opens when the clock jumps over it, and a repeated time is open twice.
+ * The first moment from `now` on (ms) at which the wall clock shows an open time, or null. Exact when the clocks
+ * change: a skipped time opens when the clock jumps over it, and a repeated time is open twice.
  */
 export function nextOpen(hours: Hours, now: number): number | null {
   const start = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(hours.timeZone);

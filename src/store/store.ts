@@ -91,8 +91,8 @@ export interface Store {
   /** How many stored deliveries each sink has, in each state and as planned. Cheap: every write updates the counts. */
   counts(): Promise<SinkCount[]>;
   /**
-   * The deliveries of events that went dead after `time`, by sink and cause. Includes sinks that no config has any more.
-   * The cost depends on their number, not on how much is stored.
+   * The deliveries of events that went dead after `time`, by sink and cause. Includes sinks that no config has any
+   * more. The cost depends on their number, not on how much is stored.
    */
   deadSince(time: number): Promise<StuckCount[]>;
   /** The same for held deliveries, by sink. They have no other cause than that nobody can tell whether they arrived. */
@@ -111,8 +111,8 @@ export interface Store {
 
   /**
    * Looks at the next `limit` events or notices, oldest first. Deletes those whose deliveries were all delivered or
-   * discarded before `before`, or that have no deliveries and arrived before it. If a digest loses its carrier, its last
-   * remaining delivery becomes the carrier. At the end of a round, also deletes unused configs saved before `before`,
+   * discarded before `before`, or that have no deliveries and arrived before it. If a digest loses its carrier, its
+   * last remaining delivery becomes the carrier. At the end of a round, also deletes unused configs saved before `before`,
    * except those that this process saved.
    */
   prune(query: Prune): Promise<Pruned>;

@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { inspect } from 'node:util';
-import type { Json } from '../model.ts';
-import { mapLeaves } from './json.ts';
+import { isMap, type Json } from '../model.ts';
+import { mapLeaves, type Path } from './json.ts';
 
 /** A value that prints as `***` wherever it is printed, serialized or joined to a string. */
 export class Secret {
@@ -46,11 +46,12 @@ const shortestSecret = 4;
 const switches = new Set(['true', 'false', 'null', 'none']);
 
 /**
- * A function that replaces each of these secrets by `***`, however it is written: plain, in base64 or hex, in upper
- * case, with the escapes of JSON, URLs or HTML. It reads a text once, however many secrets there are.
+ * A function that replaces each of these secrets, and the secret parts of each, by `***`, however it is written: plain,
+ * in base64 or hex, in upper case, with the escapes of JSON, URLs or HTML. It reads a text once, however many secrets
+ * there are.
  */
 export function masker(secrets: Iterable<string>): (text: string) => string {
-  const forms = new Forms([...secrets].flatMap(formsOf));
+  const forms = new Forms([...secrets].flatMap(withParts).flatMap(formsOf));
   if (forms.isEmpty) return (text) => text;
   return (text) => {
     const found = forms.findIn(text);
@@ -263,6 +264,22 @@ function maskRanges(text: string, found: readonly Range[]): string {
   return shown.join('') + text.slice(end);
 }
 
+/** A secret and what is also secret in it: parts of a URL, keys of a service account's JSON. */
+const withParts = (secret: string): string[] => [secret, ...partsOfUrl(secret), ...credentialsIn(secret)];
+
+function credentialsIn(text: string): string[] {
+  if (!text.trimStart().startsWith('{')) return [];
+  try {
+    const parsed = JSON.parse(text) as Json;
+    if (!isMap(parsed)) return [];
+    return Object.entries(parsed).flatMap(([key, value]) =>
+      namesSecret(key) && !/_id$|_ur[il]$/i.test(key) && typeof value === 'string' ? [value] : [],
+    );
+  } catch {
+    return [];
+  }
+}
+
 /** Words that mark a credential, anywhere in its name. */
 const secretWords = /token|secret|pass|pwd|key|cred|auth|cookie|session|signature|bearer|jwt/i;
 /** Short ones count only as a separate part of the name. */
@@ -295,7 +312,7 @@ export function partsOfUrl(text: string): string[] {
 }
 
 /** The password in a URL, as written and decoded. */
-export function urlPasswords(text: string): string[] {
+function urlPasswords(text: string): string[] {
   const password = URL.parse(text)?.password ?? '';
   const written = /:\/\/[^/@:]*:([^/]*)@/.exec(text)?.[1] ?? '';
   return password === '' ? [] : [password, written, decoded(password)].filter((part) => part !== '');
@@ -324,4 +341,23 @@ function looksRandom(part: string): boolean {
     const isMixed = word.length >= 6 && /\d/.test(word) && /[A-Za-z]/.test(word);
     return isMixed || word.length >= 24 || /^[A-Z]{12,}$|[a-z][A-Z].*[a-z][A-Z]/.test(word);
   });
+}
+
+/** A credential in a config. */
+export interface FoundSecret {
+  readonly path: Path;
+  readonly value: string;
+  /** The value is only a part of a URL. */
+  readonly inUrl: boolean;
+}
+
+/** The credentials in parsed values: every Secret, and the passwords of URLs. */
+export function* findSecrets(value: unknown, path: Path = []): Generator<FoundSecret> {
+  if (value instanceof Secret) yield { path, value: value.reveal(), inUrl: false };
+  else if (typeof value === 'string' || value instanceof URL)
+    for (const password of urlPasswords(String(value))) yield { path, value: password, inUrl: true };
+  else if (Array.isArray(value))
+    for (const [index, entry] of value.entries()) yield* findSecrets(entry, [...path, index]);
+  else if (typeof value === 'object' && value !== null)
+    for (const [key, inner] of Object.entries(value)) yield* findSecrets(inner, [...path, key]);
 }

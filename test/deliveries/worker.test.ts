@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/support/clock.ts';
-import { masker } from '../../src/config/mask.ts';
+import { masker } from '../../src/support/secret.ts';
 import type { Json, Outcome, Receipt } from '../../src/model.ts';
 import { bench, configFor, ScriptedTool, type Bench } from './scripted.ts';
 
