@@ -2,7 +2,7 @@ import { failedCheck, passed } from '../../src/connector.ts';
 import type { LiveCheck } from '../../src/connector.ts';
 import type { Failure } from './client.ts';
 import type { SheetMessage } from './message.ts';
-import { beforeWriting } from './outcomes.ts';
+import { nothingWritten } from './outcomes.ts';
 import { batchUpdate, describe } from './table.ts';
 import type { Spreadsheet, Tab } from './table.ts';
 
@@ -53,4 +53,4 @@ function checkTabs(tabs: readonly Tab[], messages: readonly SheetMessage[]): Liv
 }
 
 const failed = (sheet: Spreadsheet, what: string, failure: Failure): LiveCheck =>
-  failedCheck(what, beforeWriting(failure, sheet));
+  failedCheck(what, nothingWritten(failure, sheet));

@@ -127,7 +127,7 @@ export type Credentials = z.infer<typeof credentials>;
 const googleTokenUrl = 'https://oauth2.googleapis.com/token';
 const advice = 'credentials has to be the JSON of a service account, or the path of a file with it';
 
-/** Reads and checks the credentials. Rejects with a message that says what to mend and shows nothing of them. */
+/** Reads and checks the credentials. Rejects with a message that says what to fix and shows nothing of them. */
 export async function readAccount(given: Credentials): Promise<ServiceAccount> {
   const { client_email, private_key, token_uri } =
     given instanceof Secret ? parse(await jsonText(given.reveal())) : given;

@@ -1,59 +1,53 @@
 import { delivered } from '../../src/connector.ts';
-import type { Json, Outcome, Retry } from '../../src/model.ts';
+import type { Outcome, Retry } from '../../src/model.ts';
 import type { Failure } from './client.ts';
-import { deliveryHeader, overtakenAt, planRows } from './message.ts';
-import type { KeyColumns, PlannedRow, RowRequest, SheetMessage } from './message.ts';
+import { compare, isMisplaced, placesOf } from './find.ts';
+import type { Comparison } from './find.ts';
+import { deliveryHeader, newerAt, planRows } from './message.ts';
+import type { KeyColumns, PlannedRow, RowRequest, SheetMessage, WrittenRow } from './message.ts';
 import {
-  askedInVain,
-  beforeWriting,
-  companyOf,
-  endRefused,
-  endTogether,
+  asProgress,
+  failedRead,
   goneSince,
-  keptOf,
   notesOf,
+  nothingWritten,
   notPutRight,
   notReadBack,
+  progressOf,
+  refusedRows,
+  sharedOutcome,
 } from './outcomes.ts';
-import type { Ending, Write } from './outcomes.ts';
-import { isMisplaced, judge, placesOf } from './repair.ts';
-import type { Judged, Written } from './repair.ts';
+import type { Result, Write } from './outcomes.ts';
 import {
   batchUpdate,
   Grid,
-  headerRange,
   insert,
   isOutdated,
-  look,
-  readRanges,
+  lastFilled,
+  readParts,
+  readTabs,
   readWhole,
   rowsRange,
   tableRange,
+  tabWith,
   writeCells,
   writeRow,
 } from './table.ts';
-import type { Row, Spreadsheet, Tab, View, Wanted } from './table.ts';
-
-/** A row that was written, or was by an earlier attempt, and has to be read back. */
-interface Sent extends Written {
-  readonly sheetId: number;
-  readonly requests: readonly RowRequest[];
-  /** What is to be told of it. */
-  readonly notes: readonly string[];
-}
+import type { Fix, Spreadsheet, Tab, View, Wanted } from './table.ts';
 
 /** What was written in a tab. */
 interface Plan {
   readonly tab: Tab;
-  /** All of the tab as it was read before; null where not all of it was. */
+  /** The tab as it was read before; null where that is not needed, or not known any more. */
   readonly before: Grid | null;
-  readonly sent: readonly Sent[];
+  readonly rows: readonly WrittenRow[];
 }
 
 /** What one call does in a tab. */
 interface TabPlan extends Plan {
   readonly writes: readonly Write[];
-  readonly endings: readonly Ending[];
+  /** How deliveries end for which nothing has to be written. */
+  readonly results: readonly Result[];
 }
 
 /**
@@ -63,10 +57,10 @@ interface TabPlan extends Plan {
 export async function deliverRows(sheet: Spreadsheet, requests: readonly RowRequest[]): Promise<Outcome[]> {
   const outcomes = new Map<RowRequest, Outcome>();
   let failure: Retry | undefined;
-  for (const company of Map.groupBy(requests, companyOf).values()) {
-    const endings = failure ? [] : await oneCall(sheet, company);
-    for (const [request, outcome] of endings) outcomes.set(request, outcome);
-    failure ??= endings.map(([, outcome]) => outcome).find(isSinkWide);
+  for (const group of Map.groupBy(requests, (request) => progressOf(request).group).values()) {
+    const results = failure ? [] : await oneCall(sheet, group);
+    for (const [request, outcome] of results) outcomes.set(request, outcome);
+    failure ??= results.map(([, outcome]) => outcome).find(isSinkWide);
   }
   return requests.map((request) => outcomes.get(request) ?? unsent(failure!));
 }
@@ -80,39 +74,26 @@ function unsent({ progress: _, ...failure }: Retry): Retry {
   return failure;
 }
 
-async function oneCall(sheet: Spreadsheet, requests: readonly RowRequest[]): Promise<Ending[]> {
+async function oneCall(sheet: Spreadsheet, requests: readonly RowRequest[]): Promise<Result[]> {
   const { signal } = requests[0]!;
-  const begun = resumed(
-    sheet,
-    requests.filter((request) => keptOf(request, 'written') !== null),
-  );
-  const fresh = requests.filter((request) => keptOf(request, 'written') === null);
-  const views = await look(sheet, wantedOf(fresh), signal);
+  const begun = writtenEarlier(sheet, requests);
+  const begunFailed = (failure: Failure) => begun.flatMap(({ rows }) => readBackLater(sheet, rows, failure));
+  const fresh = requests.filter((request) => !progressOf(request).written);
+  const views = await readTabs(sheet, wantedOf(fresh), signal);
   if (!views.ok) {
-    const unread = begun.flatMap(({ sent }) => putOff(sheet, sent, views.failure));
-    return [...unread, ...endTogether(fresh, beforeWriting(views.failure, sheet))];
+    return [...begunFailed(views.failure), ...sharedOutcome(fresh, nothingWritten(views.failure, sheet))];
   }
   const plans = views.data.map((view) => planTab(sheet, view, fresh));
-  const endings = plans.flatMap((plan) => plan.endings);
-  const failure = await write(sheet, plans, signal);
-  if (failure === null) return [...endings, ...(await readBack(sheet, [...plans, ...begun], signal))];
-  if (isRefusal(failure)) sheet.tabs.clear();
-  const unread = begun.flatMap(({ sent }) => putOff(sheet, sent, failure));
-  const unwritten = plans.flatMap(({ sent }) => sent.flatMap((row) => row.requests));
+  const results = plans.flatMap((plan) => plan.results);
   const writes = plans.flatMap((plan) => plan.writes);
-  const refused = endRefused(sheet, failure, unwritten, writes);
-  return [...endings, ...unread, ...refused.map((ending) => withTried(ending, plans))];
-}
-
-async function write(
-  sheet: Spreadsheet,
-  plans: readonly TabPlan[],
-  signal: AbortSignal,
-): Promise<Failure | null> {
-  const requests = plans.flatMap(({ writes }) => writes.map(({ request }) => request));
-  if (requests.length === 0) return null;
-  const answer = await batchUpdate(sheet, requests, signal);
-  return answer.ok ? null : answer.failure;
+  const changes = writes.map(({ request }) => request);
+  const answer = changes.length === 0 ? null : await batchUpdate(sheet, changes, signal);
+  if (answer === null || answer.ok) {
+    return [...results, ...(await readBack(sheet, [...plans, ...begun], signal))];
+  }
+  if (isRefusal(answer.failure)) sheet.tabs.clear();
+  const rows = plans.flatMap((plan) => plan.rows);
+  return [...results, ...begunFailed(answer.failure), ...refusedRows(sheet, answer.failure, rows, writes)];
 }
 
 /** What has to be known of each tab: of one with keyed rows everything, as they may stand anywhere in it. */
@@ -126,143 +107,125 @@ function wantedOf(requests: readonly RowRequest[]): Wanted[] {
   });
 }
 
-function planTab(sheet: Spreadsheet, { tab, grid: read }: View, all: readonly RowRequest[]): TabPlan {
+function planTab(sheet: Spreadsheet, view: View, all: readonly RowRequest[]): TabPlan {
+  const { tab } = view;
   const requests = all.filter(({ message }) => message.tab.toLowerCase() === tab.title.toLowerCase());
-  const earlier = whatIsThere(sheet, { tab, grid: read }, requests);
-  const { grid } = earlier;
+  const { grid, fixes, seen } = earlierRows(view, requests);
   const keys = keyColumns(requests, grid);
-  const late = requests.flatMap((request): Ending[] => {
-    const row = earlier.done.has(request) ? null : overtakenAt(request, grid, keys);
-    const notes = [newerThere, ...(earlier.notes.get(request) ?? [])].join(' ');
-    return row === null ? [] : [[request, delivered(grid.receiptOf(sheet, tab, row), notes)]];
+  const results = requests.flatMap((request): Result[] => {
+    const { row = null, isRight = false, notes = [] } = seen.get(request) ?? {};
+    const newer = newerAt(request, grid, keys);
+    const at = newer ?? (isRight ? row : null);
+    const note = [newer === null ? alreadyThere : newerThere, ...notes].join(' ');
+    return at === null ? [] : [[request, delivered(grid.receiptOf(sheet, tab, at), note)]];
   });
-  const done = new Set([...earlier.done, ...late.map(([request]) => request)]);
-  const planned = planRows(
-    requests.filter((request) => !done.has(request)),
-    keys,
-  );
-  const notesFor = (of: readonly RowRequest[]) => [
-    ...new Set(of.flatMap((one) => earlier.notes.get(one) ?? [])),
-  ];
-  const updated = planned.flatMap(({ row, requests: of, rowIndex }): Sent[] => {
+  const done = new Set(results.map(([request]) => request));
+  const own = requests.flatMap((request): [RowRequest, number][] => {
+    const row = request.message.key === undefined ? seen.get(request)?.row : undefined;
+    return typeof row === 'number' ? [[request, row]] : [];
+  });
+  const toWrite = requests.filter((request) => !done.has(request));
+  const planned = planRows(toWrite, keys, new Map(own));
+  const updated = planned.flatMap(({ row, requests: of, rowIndex }): WrittenRow[] => {
     if (rowIndex === null) return [];
+    const notes = [...new Set(of.flatMap((request) => seen.get(request)?.notes ?? []))];
     const before = grid.rows[rowIndex] ?? [];
-    return [{ ...sentOf(tab, row, of, rowIndex, grid.header, before), notes: notesFor(of) }];
+    return [{ ...rowOf(tab, row, of), at: rowIndex, header: grid.header, before, notes }];
   });
-  const added = planned.filter(({ rowIndex }) => rowIndex === null);
-  const end = endOf(grid, added);
-  const inserted = added.map(({ row, requests: of }, index) =>
-    sentOf(tab, row, of, end + index, grid.header, null),
+  const added = addition(
+    { tab, grid },
+    planned.filter(({ rowIndex }) => rowIndex === null),
   );
   // Inserted rows move what is below them, so those that are there come first.
-  const writes = [
-    ...earlier.moves,
-    ...writesOf(tab, grid, updated),
-    ...(added.length === 0 ? [] : [insertion(tab, end, added)]),
-    ...writesOf(tab, grid, inserted),
-  ];
-  const sent = [...earlier.astray, ...updated, ...inserted];
-  return { tab, before: keys.size > 0 ? grid : null, sent, writes, endings: [...earlier.endings, ...late] };
-}
-
-/**
- * What earlier attempts have written, which is not written again. What of it stands in wrong places is put right first: a
- * row with a key is then written as if it were not there, as others may be about the same row.
- */
-function whatIsThere(sheet: Spreadsheet, { tab, grid }: View, requests: readonly RowRequest[]) {
-  const found = earlierRows(tab, grid, requests);
-  const judged = judge(found.earlier, null, grid);
-  const endings: Ending[] = found.right.map(([request, row]) => [
-    request,
-    delivered(grid.receiptOf(sheet, tab, row), alreadyThere),
-  ]);
-  const notes = new Map(found.late.map((request) => [request, [notReadBack]]));
-  const moves: Write[] = [];
-  for (const [index, one] of judged.entries()) {
-    const { requests: of, before } = found.earlier[index]!;
-    for (const { row, column, value } of one.fixes) {
-      moves.push({ request: writeCells(tab.sheetId, row, column, [value]), requests: of, isNew: false });
-    }
-    if (before === null) continue;
-    const said = [
-      ...notesOf({ ...one, isRepaired: one.fixes.length > 0 }),
-      ...(one.isSure ? [] : [notReadBack]),
-    ];
-    for (const request of of) {
-      if (one.fixes.length > 0 || one.row === null) notes.set(request, said);
-      else
-        endings.push([
-          request,
-          delivered(grid.receiptOf(sheet, tab, one.row), [alreadyThere, ...said].join(' ')),
-        ]);
-    }
-  }
-  // Only of a row of its own all cells are known to be ours.
-  const astray = found.earlier.filter(({ before }) => before === null);
-  const done = new Set([...endings.map(([request]) => request), ...astray.flatMap(({ requests: of }) => of)]);
-  return { endings, astray, moves, notes, done, grid: grid.with(judged.flatMap(({ fixes }) => fixes)) };
-}
-
-/** Rows that earlier attempts wrote: those that are `right`, those to look at, and those that a newer delivery updated. */
-function earlierRows(tab: Tab, grid: Grid, requests: readonly RowRequest[]) {
-  const tried = requests.filter(({ attempt }) => attempt > 1);
-  const ids = new Map(tried.map((request) => [request, triedBefore(request)?.id ?? request.deliveryId]));
-  const places = placesOf([...ids.values()], grid);
-  const keys = keyColumns(tried, grid);
-  const home = grid.column(deliveryHeader);
-  const right: (readonly [RowRequest, number])[] = [];
-  const late: RowRequest[] = [];
-  const earlier = new Map<string, Sent>();
-  for (const [request, id] of ids) {
-    const place = places.get(id);
-    if (!place) continue;
-    const { key, row } = request.message;
-    const kept = triedBefore(request);
-    const newer = overtakenAt(request, grid, keys);
-    if (newer !== null && grid.cell(newer, deliveryHeader) !== id) late.push(request);
-    else if (
-      kept === null &&
-      place.column === home &&
-      (key !== undefined || !isMisplaced(row, place.row, grid))
-    ) {
-      right.push([request, place.row]);
-    } else {
-      const before = key === undefined ? null : [];
-      const sent = kept ?? sentOf(tab, row, [], place.row, null, before);
-      earlier.set(id, { ...sent, requests: [...(earlier.get(id)?.requests ?? []), request] });
-    }
-  }
-  return { right, late, earlier: [...earlier.values()] };
+  const writes = [...fixes, ...writesOf(tab, grid, updated), ...added.writes];
+  const before = updated.length > 0 ? grid : null;
+  return { tab, before, rows: [...updated, ...added.rows], writes, results };
 }
 
 const newerThere = 'A newer update of this row was there already, so the row was left as it is.';
 const alreadyThere = 'The row was there already.';
 
-function sentOf(
-  { sheetId }: Tab,
-  row: SheetMessage['row'],
-  requests: readonly RowRequest[],
-  at: number,
-  header: readonly string[] | null,
-  before: Row | null,
-): Sent {
-  return { id: String(row[deliveryHeader]), sheetId, row, requests, at, header, before, notes: [] };
+/** What is there of a delivery that was tried before. */
+interface Seen {
+  readonly row: number | null;
+  readonly isRight: boolean;
+  readonly notes: readonly string[];
 }
 
-function writesOf(tab: Tab, grid: Grid, sent: readonly Sent[]): Write[] {
-  return sent.flatMap(({ row, at, requests, before }) =>
+/**
+ * What earlier attempts have written. What of it stands in wrong places is put right first, and the row is written again
+ * where it is then, as others may be about the same one.
+ */
+function earlierRows({ tab, grid }: View, requests: readonly RowRequest[]) {
+  const tried = requests.filter(({ attempt }) => attempt > 1);
+  const ids = new Map(tried.map((request) => [request, progressOf(request).tried?.id ?? request.deliveryId]));
+  const places = placesOf([...ids.values()], grid);
+  const keys = keyColumns(tried, grid);
+  const seen = new Map<RowRequest, Seen>();
+  const unclear = new Map<string, WrittenRow>();
+  for (const [request, id] of ids) {
+    const place = places.get(id);
+    if (!place) continue;
+    const { key, row } = request.message;
+    const newer = newerAt(request, grid, keys);
+    const kept = progressOf(request).tried;
+    const isHome = place.column === grid.column(deliveryHeader);
+    if (newer !== null && grid.cell(newer, deliveryHeader) !== id) {
+      seen.set(request, { row: null, isRight: false, notes: [notReadBack] });
+    } else if (!kept && isHome && (key !== undefined || !isMisplaced(row, place.row, grid))) {
+      seen.set(request, { row: place.row, isRight: true, notes: [] });
+    } else {
+      const before = key === undefined ? null : [];
+      const written = kept ?? { ...rowOf(tab, row, []), at: place.row, before };
+      unclear.set(id, { ...written, requests: [...(unclear.get(id)?.requests ?? []), request] });
+    }
+  }
+  const rows = [...unclear.values()];
+  const compared = compare(rows, null, grid);
+  const fixes = rows.flatMap(({ requests: of }, index) =>
+    compared[index]!.fixes.map((fix) => ({ request: fixOf(tab, fix), requests: of, isNew: false })),
+  );
+  for (const [index, one] of compared.entries()) {
+    // Of a row of its own all cells are known to be ours.
+    const notes = rows[index]!.before === null ? [] : notesOf(one);
+    const isRight = one.row !== null && one.fixes.length === 0;
+    for (const request of rows[index]!.requests) seen.set(request, { row: one.row, isRight, notes });
+  }
+  return { seen, fixes, grid: grid.with(compared.flatMap((one) => one.fixes)) };
+}
+
+/** A row that is not written yet. */
+function rowOf({ sheetId }: Tab, row: SheetMessage['row'], requests: readonly RowRequest[]): WrittenRow {
+  const id = String(row[deliveryHeader]);
+  return { id, sheetId, row, requests, at: -1, header: null, before: null, notes: [] };
+}
+
+const fixOf = ({ sheetId }: Tab, { row, column, value }: Fix) => writeCells(sheetId, row, column, [value]);
+
+function writesOf(tab: Tab, grid: Grid, rows: readonly WrittenRow[]): Write[] {
+  return rows.flatMap(({ row, at, requests, before }) =>
     writeRow(tab.sheetId, at, row, grid).map((request) => ({ request, requests, isNew: before === null })),
   );
 }
 
-function insertion(tab: Tab, at: number, added: readonly Pick<PlannedRow, 'requests'>[]): Write {
+/** Rows of their own, inserted below the table. */
+function addition(
+  { tab, grid }: View,
+  added: readonly (Pick<PlannedRow, 'row' | 'requests'> & Partial<Pick<WrittenRow, 'notes'>>)[],
+) {
+  if (added.length === 0) return { rows: [], writes: [] };
+  const at = endOf(grid, added);
+  const rows = added.map(({ row, requests, notes = [] }, index) => {
+    return { ...rowOf(tab, row, requests), at: at + index, header: grid.header, notes };
+  });
   // Right below the header they would look like it. At the end of the grid nothing else is there to be like.
   const inheritFromBefore = at > 1 || (tab.rowCount ?? 0) <= at;
-  return {
+  const insertion = {
     request: insert(tab.sheetId, 'ROWS', at, added.length, inheritFromBefore),
     requests: added.flatMap(({ requests }) => requests),
     isNew: true,
   };
+  return { rows, writes: [insertion, ...writesOf(tab, grid, rows)] };
 }
 
 /** By the header of a key: the values of its column, each with the first row (from 0) that has it. */
@@ -280,61 +243,48 @@ function endOf(grid: Grid, added: readonly Pick<PlannedRow, 'row'>[]): number {
   const columns = [...names].map((name) => grid.column(name));
   const isFilled = (row: number) =>
     columns.some((column) => grid.at(row, column) !== '' && grid.at(row, column) !== false);
-  const home = grid.column(deliveryHeader);
-  let end =
-    Math.max(
-      0,
-      grid.rows.findLastIndex((_, row) => grid.at(row, home) !== ''),
-    ) + 1;
+  let end = Math.max(0, lastFilled(grid, grid.column(deliveryHeader))) + 1;
   while (isFilled(end)) end += 1;
   return end;
 }
 
 /** Reads back what was written, with its header, and puts right what landed wrongly. */
-async function readBack(sheet: Spreadsheet, plans: readonly Plan[], signal: AbortSignal): Promise<Ending[]> {
-  const written = plans.filter(({ sent }) => sent.length > 0);
-  const ranges = written.map(({ tab, ...plan }) => [headerRange(tab), rangeOf({ tab, ...plan })]);
-  const answer = ranges.length === 0 ? null : await readRanges(sheet, ranges.flat(), signal);
-  if (answer?.ok === false && !isOutdated(answer.failure)) {
-    return written.flatMap(({ sent }) => putOff(sheet, sent, answer.failure));
+async function readBack(sheet: Spreadsheet, all: readonly Plan[], signal: AbortSignal): Promise<Result[]> {
+  const plans = all.filter(({ rows }) => rows.length > 0);
+  const parts = plans.map((plan) => ({ tab: plan.tab, ...rangeOf(plan) }));
+  const read = await readParts(sheet, parts, signal);
+  if (!read.ok && !isOutdated(read.failure)) {
+    return plans.flatMap(({ rows }) => readBackLater(sheet, rows, read.failure));
   }
-  const endings: Ending[] = [];
-  for (const [index, plan] of written.entries()) {
-    const values = answer?.ok ? answer.data.slice(2 * index, 2 * index + 2) : null;
-    const grid = values && gridOf(plan, values[0]![0] ?? [], values[1]!);
-    endings.push(...(await settle(sheet, plan, grid && { tab: plan.tab, grid }, signal)));
+  const results: Result[] = [];
+  for (const [index, plan] of plans.entries()) {
+    const grid = read.ok ? read.data[index]! : null;
+    const isEnough = grid !== null && (isBlock(plan) ? isAsWritten(plan, grid) : isAllRead(plan, grid));
+    results.push(...(await settle(sheet, plan, isEnough ? { tab: plan.tab, grid } : null, signal)));
   }
-  return endings;
+  return results;
 }
 
 /** Rows of their own are looked for where they were inserted; any other may have been moved before it was written. */
-function isBlock({ sent }: Plan): boolean {
-  return sent.every(({ before, header }) => before === null && header !== null);
+function isBlock({ rows }: Plan): boolean {
+  return rows.every(({ before }) => before === null);
 }
 
-function rangeOf(plan: Plan): string {
-  if (!isBlock(plan)) return tableRange(plan.tab);
-  return rowsRange(plan.tab, plan.sent[0]!.at, plan.sent.at(-1)!.at);
+function rangeOf(plan: Plan): { readonly first: number; readonly range: string } {
+  if (!isBlock(plan)) return { first: 0, range: tableRange(plan.tab) };
+  const [first, last] = [plan.rows[0]!.at, plan.rows.at(-1)!.at];
+  return { first, range: rowsRange(plan.tab, first, last) };
 }
 
-/** The tab as far as it was read back; null where that does not tell all. */
-function gridOf(plan: Plan, header: Row, rows: readonly Row[]): Grid | null {
-  if (!isBlock(plan))
-    return header.length === plan.tab.width ? new Grid([header].concat(rows.slice(1))) : null;
-  const top = plan.sent[0]!.at;
-  const grid = new Grid(
-    [header].concat(
-      Array.from({ length: top - 1 }, () => []),
-      rows,
-    ),
-  );
-  const isAsWritten = plan.sent.every(
-    ({ id, at, row, header: by }) =>
+const isAllRead = ({ tab }: Plan, { header }: Grid): boolean => header.length === tab.width;
+
+function isAsWritten({ rows }: Plan, grid: Grid): boolean {
+  return rows.every(
+    ({ id, at, row, header }) =>
       grid.cell(at, deliveryHeader) === id &&
       !isMisplaced(row, at, grid) &&
-      Object.keys(row).every((name) => grid.column(name) === by!.indexOf(name)),
+      Object.keys(row).every((name) => grid.column(name) === header!.indexOf(name)),
   );
-  return isAsWritten ? grid : null;
 }
 
 /** People may go on editing: after so many repairs the delivery only tells what is wrong. */
@@ -346,62 +296,53 @@ async function settle(
   plan: Plan,
   view: View | null,
   signal: AbortSignal,
-): Promise<Ending[]> {
-  let { sent } = plan;
+): Promise<Result[]> {
+  let { rows } = plan;
   const { sheetId } = plan.tab;
-  const width = Math.max(...sent.map(({ header }) => header?.length ?? 0));
+  const width = Math.max(...rows.map(({ header }) => header?.length ?? 0));
   for (let repairs = 0; ; repairs += 1) {
     const read = view
-      ? { ok: true as const, data: view }
+      ? ({ ok: true, data: view } as const)
       : await readWhole(sheet, { sheetId, width }, signal);
-    if (!read.ok) return putOff(sheet, sent, read.failure);
-    if (read.data === null) return sent.flatMap((row) => endGone(sheet, plan.tab, row));
+    if (!read.ok) return readBackLater(sheet, rows, read.failure);
+    if (read.data === null) return rows.flatMap((row) => goneRow(sheet, plan.tab, row));
     const { tab, grid } = read.data;
-    const judged = judge(sent, plan.before, grid);
-    sent = judged.map((one, index) => withNotes(sent[index]!, one));
-    const fixes = judged.flatMap((one) => one.fixes);
-    if ((fixes.length === 0 && !judged.some(({ isDeleted }) => isDeleted)) || repairs === maxRepairs) {
-      remember(tab, judged);
-      return judged.flatMap((one, index) => endSettled(sheet, { tab, grid }, sent[index]!, one));
+    const compared = compare(rows, plan.before, grid);
+    rows = rows.map((row, index) => {
+      return { ...row, notes: [...new Set([...row.notes, ...notesOf(compared[index]!)])] };
+    });
+    const deleted = rows.filter((_, index) => compared[index]!.isDeleted);
+    const fixes = compared.flatMap((one) => one.fixes);
+    if (fixes.length + deleted.length === 0 || repairs === maxRepairs) {
+      const found = compared.map(({ row }) => row ?? 0);
+      // The next rows are looked for from the last ones on.
+      if (tab.lastRow !== null) tab.lastRow = Math.max(tab.lastRow, ...found);
+      return rows.flatMap((row, index) => settledRow(sheet, { tab, grid }, row, compared[index]!));
     }
-    const requests = fixes.map(({ row, column, value }) => writeCells(tab.sheetId, row, column, [value]));
-    const anew = addAnew({ tab, grid }, sent, judged);
-    const fixed = await batchUpdate(sheet, [...requests, ...anew.requests], signal);
-    if (!fixed.ok && !isRefusal(fixed.failure)) return putOff(sheet, sent, fixed.failure);
-    if (fixed.ok) sent = anew.sent;
-    else repairs = maxRepairs - 1;
+    // Deleted just before they were updated, they are added as if they had not been there.
+    const anew = addition({ tab, grid }, deleted);
+    const changes = [...fixes.map((fix) => fixOf(tab, fix)), ...anew.writes.map(({ request }) => request)];
+    const fixed = await batchUpdate(sheet, changes, signal);
+    if (!fixed.ok && !isRefusal(fixed.failure)) return readBackLater(sheet, rows, fixed.failure);
+    if (!fixed.ok) repairs = maxRepairs - 1;
+    else rows = rows.map((row) => anew.rows[deleted.indexOf(row)] ?? row);
     view = null;
   }
 }
 
-/** Rows that somebody deleted just before they were updated go below the table, as if they had not been there. */
-function addAnew({ tab, grid }: View, sent: readonly Sent[], judged: readonly Judged[]) {
-  const deleted = sent.filter((_, index) => judged[index]!.isDeleted);
-  const end = endOf(grid, deleted);
-  const added = deleted.map(({ row, requests }, index) =>
-    sentOf(tab, row, requests, end + index, grid.header, null),
-  );
-  const writes = added.length === 0 ? [] : [insertion(tab, end, added), ...writesOf(tab, grid, added)];
-  return {
-    requests: writes.map(({ request }) => request),
-    sent: sent.map((one) => ({ ...one, ...added[deleted.indexOf(one)], notes: one.notes })),
-  };
-}
-
 const isRefusal = (failure: Failure) => failure.kind === 'http' && failure.status === 400;
 
-function withNotes(sent: Sent, { fixes, isDeleted, lost, missing, gone }: Judged): Sent {
-  const isRepaired = fixes.length > 0 || isDeleted;
-  const notes = new Set([...sent.notes, ...notesOf({ isRepaired, lost, missing, gone })]);
-  return { ...sent, notes: [...notes] };
-}
-
-function endSettled(sheet: Spreadsheet, { tab, grid }: View, sent: Sent, { row, fixes }: Judged): Ending[] {
-  if (row === null) return endGone(sheet, tab, sent);
-  return sent.requests.map((request) => {
+function settledRow(
+  sheet: Spreadsheet,
+  { tab, grid }: View,
+  written: WrittenRow,
+  { row, fixes }: Comparison,
+): Result[] {
+  if (row === null) return goneRow(sheet, tab, written);
+  return written.requests.map((request) => {
     const isRenamed = request.message.tab.toLowerCase() !== tab.title.toLowerCase();
     const notes = [
-      ...sent.notes,
+      ...written.notes,
       ...(fixes.length > 0 ? [notPutRight] : []),
       ...(isRenamed ? [`The tab was renamed to ${tab.title} while the row was written.`] : []),
     ];
@@ -409,61 +350,35 @@ function endSettled(sheet: Spreadsheet, { tab, grid }: View, sent: Sent, { row, 
   });
 }
 
-function endGone(sheet: Spreadsheet, tab: Tab, { at, header, requests, notes }: Sent): Ending[] {
+function goneRow(sheet: Spreadsheet, tab: Tab, { at, header, requests, notes }: WrittenRow): Result[] {
   const receipt = new Grid([header ?? []]).receiptOf(sheet, tab, at);
   const note = [...notes, goneSince].join(' ');
   return requests.map((request) => [request, delivered(receipt, note)]);
 }
 
 /** Written for certain, so that it is not written again; the next attempt goes on with reading it back. */
-function putOff(sheet: Spreadsheet, sent: readonly Sent[], failure: Failure): Ending[] {
-  const outcome = askedInVain(failure, sheet);
+function readBackLater(sheet: Spreadsheet, rows: readonly WrittenRow[], failure: Failure): Result[] {
+  const outcome = failedRead(failure, sheet);
   const detail = `The row was written and has still to be read back. ${outcome.detail}`;
-  return sent.flatMap((row) =>
-    row.requests.map((request): Ending => [
-      request,
-      { ...outcome, detail, progress: { written: progressOf(row) } },
-    ]),
-  );
+  return rows.flatMap((row) => {
+    const result = { ...outcome, detail, progress: asProgress('written', row) };
+    return row.requests.map((request): Result => [request, result]);
+  });
 }
 
-function progressOf({ id, sheetId, row, at, header, before, notes }: Sent): Json {
-  return { id, sheetId, row, at, header, before, notes };
-}
-
-/** What is written over is known only to the attempt that read it, so it is kept where nobody knows whether it was. */
-function withTried([request, outcome]: Ending, plans: readonly TabPlan[]): Ending {
-  const row = plans.flatMap(({ sent }) => sent).find(({ requests }) => requests.includes(request));
-  const isKept = row && outcome.outcome === 'unknown' && request.message.key !== undefined;
-  return isKept ? [request, { ...outcome, progress: { tried: progressOf(row) } }] : [request, outcome];
-}
-
-function triedBefore(request: RowRequest): Omit<Sent, 'requests'> | null {
-  return keptOf(request, 'tried') as never;
-}
-
-/** Rows that earlier attempts wrote, by their tabs. */
-function resumed(sheet: Spreadsheet, requests: readonly RowRequest[]): Plan[] {
-  const written = new Map<string, Sent>();
+/** Rows that earlier attempts wrote and could not read back, by their tabs. */
+function writtenEarlier(sheet: Spreadsheet, requests: readonly RowRequest[]): Plan[] {
+  const found = new Map<string, WrittenRow>();
   for (const request of requests) {
-    const sent = keptOf(request, 'written') as unknown as Sent;
-    const name = `${sent.sheetId} ${sent.id}`;
-    written.set(name, { ...sent, requests: [...(written.get(name)?.requests ?? []), request] });
+    const { written } = progressOf(request);
+    if (!written) continue;
+    const name = `${written.sheetId} ${written.id}`;
+    found.set(name, { ...written, requests: [...(found.get(name)?.requests ?? []), request] });
   }
-  return [...Map.groupBy(written.values(), ({ sheetId }) => sheetId)].map(([sheetId, sent]) => ({
-    tab: tabWith(sheet, sheetId, sent[0]!.requests[0]!.message.tab),
-    before: null,
-    sent,
-  }));
-}
-
-function tabWith({ tabs }: Spreadsheet, sheetId: number, title: string): Tab {
-  const known = [...tabs.values()].find((tab) => tab.sheetId === sheetId);
-  return known ?? { sheetId, title, rowCount: null, width: null, deliveryColumn: -1, lastRow: null };
-}
-
-/** The next rows are looked for from the last ones on. */
-function remember(tab: Tab, judged: readonly Judged[]): void {
-  if (tab.lastRow === null) return;
-  tab.lastRow = Math.max(tab.lastRow, ...judged.map(({ row }) => row ?? 0));
+  return [...Map.groupBy(found.values(), ({ sheetId }) => sheetId)].map(([sheetId, rows]) => {
+    const title = rows[0]!.requests[0]!.message.tab;
+    const unread = { sheetId, title, rowCount: null, width: null, deliveryColumn: -1, lastRow: null };
+    const tab = tabWith(sheet, sheetId) ?? unread;
+    return { tab, before: null, rows };
+  });
 }

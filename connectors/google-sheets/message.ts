@@ -6,6 +6,7 @@ import type { Json } from '../../src/model.ts';
 export const deliveryHeader = 'Delivery';
 
 export type Cell = string | number | boolean;
+export type Row = readonly Cell[];
 
 /** One row to write. `row`: header to value, the delivery id included. */
 export type SheetMessage = {
@@ -78,6 +79,23 @@ function fit(cell: Cell): Cell {
   return cell.slice(0, maxCellLength - notice.length).replace(/[\uD800-\uDBFF]$/, '') + notice;
 }
 
+/** A row that was written, or may have been, as the next attempt needs to know it. */
+export interface WrittenRow {
+  /** What its column Delivery was given. */
+  readonly id: string;
+  readonly sheetId: number;
+  readonly row: SheetMessage['row'];
+  /** The row (from 0) that it was written to. */
+  readonly at: number;
+  /** The header that it was written by; null where that is not known any more. */
+  readonly header: readonly string[] | null;
+  /** What stood in that row, empty where that is not known; null for a row of its own, which was inserted. */
+  readonly before: Row | null;
+  /** What people have to know of it. */
+  readonly notes: readonly string[];
+  readonly requests: readonly RowRequest[];
+}
+
 /** A row as one call leaves it. */
 export interface PlannedRow {
   /** Where it is (from 0), or null for one that is added. */
@@ -91,7 +109,7 @@ export interface PlannedRow {
 export type KeyColumns = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 /** Where a newer delivery has updated the row of the same key meanwhile, which then stays as it is. */
-export function overtakenAt(
+export function newerAt(
   { deliveryId, message: { key, row } }: RowRequest,
   grid: { cell(row: number, name: string): Cell },
   keys: KeyColumns,
@@ -114,12 +132,17 @@ function timeOf(id: unknown): string | null {
 
 /**
  * What one tab's deliveries come to when they are carried out in this order: rows to update and rows to add, the added
- * ones in order of arrival. A delivery may update the row that one before it adds. Pure.
+ * ones in order of arrival. A delivery may update the row that one before it adds. `own`: rows without a key that are
+ * there already. Pure.
  */
-export function planRows(requests: readonly RowRequest[], columns: KeyColumns): PlannedRow[] {
+export function planRows(
+  requests: readonly RowRequest[],
+  columns: KeyColumns,
+  own: ReadonlyMap<RowRequest, number>,
+): PlannedRow[] {
   const planned: PlannedRow[] = [];
   for (const request of requests) {
-    const place = placeOf(request.message, planned, columns);
+    const place = own.get(request) ?? placeOf(request.message, planned, columns);
     if (typeof place === 'object' && place !== null) planned[planned.indexOf(place)] = merged(place, request);
     else planned.push({ rowIndex: place, row: request.message.row, requests: [request] });
   }

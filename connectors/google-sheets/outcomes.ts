@@ -9,9 +9,9 @@ import {
   withoutEffect,
 } from '../../src/connector.ts';
 import { isMap } from '../../src/model.ts';
-import type { Json, JsonMap, Outcome, Rejected, Retry, Unknown } from '../../src/model.ts';
+import type { Json, Outcome, Rejected, Retry, Unknown } from '../../src/model.ts';
 import type { ApiError, Failure } from './client.ts';
-import type { RowRequest } from './message.ts';
+import type { RowRequest, WrittenRow } from './message.ts';
 
 /** What the words about a failure name. */
 export interface Subject {
@@ -19,26 +19,33 @@ export interface Subject {
   readonly account: string;
 }
 
-/** What a delivery tells of its row, where somebody changed the sheet while it was written. */
-export function notesOf(found: {
-  readonly isRepaired: boolean;
+/** What became of a written row; see compare. */
+interface Found {
+  readonly fixes: readonly unknown[];
+  readonly isDeleted: boolean;
+  readonly isUnclear: boolean;
   readonly lost: readonly string[];
   readonly missing: readonly string[];
   readonly gone: readonly string[];
-}): string[] {
-  const { isRepaired, lost, missing, gone } = found;
-  const said: [readonly string[], string][] = [
-    [lost, `What stood in ${columns(lost)} of the row that it landed in is not known, and may be lost.`],
-    [missing, `Somebody renamed or removed ${columns(missing)} while the row was written.`],
-    [gone, `${gone.join(', ')}: gone since. Somebody deleted such a row, or this one was written over it.`],
+}
+
+/** What a delivery tells of its row, where somebody changed the sheet while it was written. */
+export function notesOf({ fixes, isDeleted, isUnclear, lost, missing, gone }: Found): string[] {
+  const said: [boolean, string][] = [
+    [fixes.length > 0 || isDeleted, putRight],
+    [
+      lost.length > 0,
+      `What stood in ${columns(lost)} of the row that it landed in is not known, and may be lost.`,
+    ],
+    [missing.length > 0, `Somebody renamed or removed ${columns(missing)} while the row was written.`],
+    [
+      gone.length > 0,
+      `${gone.join(', ')}: gone since. Somebody deleted such a row, or this one was written over it.`,
+    ],
+    [lost.length > 0 || gone.length > 0, 'The version history of the sheet has it.'],
+    [isUnclear, notReadBack],
   ];
-  const notes = said.flatMap(([about, text]) => (about.length === 0 ? [] : [text]));
-  const isInHistory = lost.length > 0 || gone.length > 0;
-  return [
-    ...(isRepaired ? [putRight] : []),
-    ...notes,
-    ...(isInHistory ? ['The version history of the sheet has it.'] : []),
-  ];
+  return said.flatMap(([isSo, text]) => (isSo ? [text] : []));
 }
 
 const putRight =
@@ -72,11 +79,11 @@ function outcomeOf(failure: Failure, subject: Subject): Retry | Rejected | Unkno
 }
 
 /** The same for a call that writes no row, so that it certainly is not there. */
-export const beforeWriting = (failure: Failure, subject: Subject): Retry | Rejected =>
+export const nothingWritten = (failure: Failure, subject: Subject): Retry | Rejected =>
   withoutEffect(outcomeOf(failure, subject));
 
-/** The same for a call that only asks: it can always be asked again. */
-export const askedInVain = (failure: Failure, subject: Subject): Retry =>
+/** The same for a call that only reads: it can always be made again. */
+export const failedRead = (failure: Failure, subject: Subject): Retry =>
   askAgain(outcomeOf(failure, subject));
 
 function ofToken({ status, words, retryAfterMs }: Failure & { kind: 'token' }, { account }: Subject): Retry {
@@ -113,7 +120,8 @@ function ofStatus(
 }
 
 function ofInvalid(detail: string, { message }: ApiError): Retry | Rejected {
-  if (isMissingTab(message)) return retry('not_found', `${detail} The tab was renamed or deleted meanwhile.`);
+  if (missingTab.test(message))
+    return retry('not_found', `${detail} The tab was renamed or deleted meanwhile.`);
   if (movedAway.test(message)) return retry('not_found', `${detail} Somebody changed the sheet meanwhile.`);
   if (/limit of \d+ cells/i.test(message)) {
     return sinkWide('invalid', `${detail} Delete old rows, or put a new spreadsheetId into the sink.`);
@@ -127,14 +135,10 @@ function ofInvalid(detail: string, { message }: ApiError): Retry | Rejected {
 /** How the API says that a row, a column or a tab that was there is gone. */
 const movedAway = /No grid with id|grid size|grid limits|beyond the last requested/;
 
-function isProtected(message: string): boolean {
-  return /protected/i.test(message);
-}
+const isProtected = (message: string) => /protected/i.test(message);
 
 /** How the API says that a range names a tab that is not there. */
-export function isMissingTab(message: string): boolean {
-  return message.startsWith('Unable to parse range');
-}
+export const missingTab = /^Unable to parse range/;
 
 function accessAdvice({ reason }: ApiError, { account }: Subject): string {
   return reason === 'SERVICE_DISABLED'
@@ -147,16 +151,8 @@ function saidBy({ message }: ApiError): string {
   return line === '' ? '' : ` It said: ${/[.!?]$/.test(line) ? line : `${line}.`}`;
 }
 
-/**
- * What an attempt keeps of a row for the next one: `written` where it is there for certain, `tried` where it may be,
- * `company` for what no refusal has parted.
- */
-export function keptOf({ progress }: RowRequest, kind: 'written' | 'tried' | 'company'): Json | null {
-  return isMap(progress ?? undefined) ? ((progress as JsonMap)[kind] ?? null) : null;
-}
-
 /** A delivery and how its attempt ended. */
-export type Ending = readonly [RowRequest, Outcome];
+export type Result = readonly [RowRequest, Outcome];
 
 /** A part of a call, with the deliveries that it is for. */
 export interface Write {
@@ -166,21 +162,50 @@ export interface Write {
   readonly isNew: boolean;
 }
 
+/** What an attempt hands to the next one. */
+interface Progress {
+  /** The row, where it was written and has to be read back. */
+  readonly written?: WrittenRow;
+  /** The same where nobody knows whether it was written. */
+  readonly tried?: WrittenRow;
+  /** Equal for rows that may share a call, after a refusal. */
+  readonly group?: string;
+}
+
+export function progressOf({ progress }: RowRequest): Progress {
+  return isMap(progress ?? undefined) ? (progress as Progress) : {};
+}
+
+export const asProgress = (kind: 'written' | 'tried', { requests: _, ...row }: WrittenRow): Json => ({
+  [kind]: row,
+});
+
 /**
  * How deliveries end whose call was refused or failed. All of it is refused for one part, which Google names: only the
  * deliveries of that part are given up.
  */
-export function endRefused(
+export function refusedRows(
   subject: Subject,
   failure: Failure,
-  all: readonly RowRequest[],
+  rows: readonly WrittenRow[],
   writes: readonly Write[],
-): Ending[] {
+): Result[] {
   const outcome = outcomeOf(failure, subject);
+  if (outcome.outcome === 'unknown') return rows.flatMap((row) => perhapsWritten(row, outcome));
+  const all = rows.flatMap(({ requests }) => requests);
   const blamed = new Set(outcome.outcome === 'rejected' ? blamedBy(failure, writes) : []);
-  if (blamed.size === 0) return endTogether(all, outcome);
+  if (blamed.size === 0) return sharedOutcome(all, outcome);
   const detail = `${outcome.detail} It was said of another row of the same call, so this one goes again.`;
   return all.map((request) => [request, blamed.has(request) ? outcome : retry(outcome.reason, detail, 0)]);
+}
+
+/** What an update wrote over is known only to the attempt that read it, so the next one is told. */
+function perhapsWritten(row: WrittenRow, outcome: Unknown): Result[] {
+  const progress = asProgress('tried', row);
+  return row.requests.map((request) => [
+    request,
+    request.message.key === undefined ? outcome : { ...outcome, progress },
+  ]);
 }
 
 function blamedBy(failure: Failure, writes: readonly Write[]): readonly RowRequest[] {
@@ -199,7 +224,7 @@ function blamedBy(failure: Failure, writes: readonly Write[]): readonly RowReque
  * of them go apart next time, and so on down to the one, for which alone a refusal is final. That takes a handful of calls
  * and harms no good row; it helps with a call that is too large, too.
  */
-export function endTogether(requests: readonly RowRequest[], outcome: Outcome): Ending[] {
+export function sharedOutcome(requests: readonly RowRequest[], outcome: Outcome): Result[] {
   if (outcome.outcome !== 'rejected' || requests.length === 1) {
     return requests.map((request) => [request, outcome]);
   }
@@ -208,13 +233,10 @@ export function endTogether(requests: readonly RowRequest[], outcome: Outcome): 
     const detail = `${outcome.detail} It was said of ${requests.length} rows at once, so they go in smaller calls next.`;
     // The same delay for all of them, so that the halves stay together.
     const apart = retry(outcome.reason, detail, 0);
-    return half.map((request): Ending => {
-      const tried = keptOf(request, 'tried');
-      const progress = { company: half[0]!.deliveryId, ...(tried !== null && { tried }) };
+    return half.map((request): Result => {
+      const { tried } = progressOf(request);
+      const progress = { group: half[0]!.deliveryId, ...(tried && { tried }) } as unknown as Json;
       return [request, { ...apart, progress }];
     });
   });
 }
-
-/** Equal for rows that may share a call: those that no refusal has parted. */
-export const companyOf = (request: RowRequest): string => JSON.stringify(keptOf(request, 'company'));

@@ -3,8 +3,8 @@ import type { sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
 import type { Receipt } from '../../src/model.ts';
 import type { Answer, Call, Failure } from './client.ts';
 import { deliveryHeader } from './message.ts';
-import type { Cell, SheetMessage } from './message.ts';
-import { isMissingTab } from './outcomes.ts';
+import type { Cell, Row, SheetMessage } from './message.ts';
+import { missingTab } from './outcomes.ts';
 
 /** A spreadsheet that can be called. Rows and columns count from 0 everywhere; only A1 notation counts from 1. */
 export interface Spreadsheet {
@@ -27,8 +27,6 @@ export interface Tab {
   deliveryColumn: number;
   lastRow: number | null;
 }
-
-export type Row = readonly Cell[];
 
 /** A cell to set right. */
 export interface Fix {
@@ -61,10 +59,6 @@ export class Grid {
 
   column(name: string): number {
     return name === '' ? -1 : this.header.indexOf(name);
-  }
-
-  has(names: readonly string[]): boolean {
-    return names.every((name) => this.column(name) !== -1);
   }
 
   /** By the values of a column, the first row that has each. */
@@ -106,6 +100,16 @@ export class Grid {
   }
 }
 
+/** The last row that has a value in a column; -1 where none has. */
+export const lastFilled = ({ rows }: Grid, column: number): number =>
+  rows.findLastIndex((row) => (row[column] ?? '') !== '');
+
+/** Rows that were read from `first` on, under their header. */
+function gridOf(header: Row, first: number, rows: readonly Row[]): Grid {
+  const above = Array.from({ length: first - 1 < 0 ? 0 : first - 1 }, (): Row => []);
+  return new Grid([header, ...above, ...rows.slice(first === 0 ? 1 : 0)]);
+}
+
 /** What has to be known of a tab before it is written to. */
 export interface Wanted {
   readonly title: string;
@@ -122,77 +126,74 @@ export interface View {
   readonly grid: Grid;
 }
 
-/** Finding where a new tab ends takes four reads, and people may change it meanwhile. */
-const maxLooks = 6;
+/** Making a tab and finding where it ends takes some looks, and people may change it meanwhile. */
+const maxLooks = 8;
+
+/** Looks again where a look gives null, or the sheet was changed since it was last read. */
+export async function lookUntilDone<Data>(
+  { tabs }: Spreadsheet,
+  look: () => Promise<Answer<Data> | null>,
+): Promise<Answer<Data>> {
+  for (let looks = 0; looks < maxLooks; looks += 1) {
+    const answer = await look();
+    if (answer?.ok || (answer && !isOutdated(answer.failure))) return answer;
+    if (answer) tabs.clear();
+  }
+  return { ok: false, failure: changedMeanwhile };
+}
 
 /** Reads tabs with their headers, all at the same moment, and makes those that are missing. */
-export async function look(
+export async function readTabs(
   sheet: Spreadsheet,
   wanted: readonly Wanted[],
   signal: AbortSignal,
 ): Promise<Answer<View[]>> {
-  if (wanted.length === 0) return { ok: true, data: [] };
-  for (let looks = 0; looks < maxLooks; looks += 1) {
+  return lookUntilDone(sheet, async () => {
     const tabs = await findTabs(sheet, wanted, signal);
-    if (!tabs.ok) return tabs;
-    const read = await readTabs(sheet, wanted, tabs.data, signal);
-    if (!read.ok && !isOutdated(read.failure)) return read;
-    if (!read.ok) {
-      sheet.tabs.clear();
-      continue;
+    if (!tabs?.ok) return tabs;
+    const read = await readOnce(sheet, wanted, tabs.data, signal);
+    if (!read.ok) return read;
+    const columns = read.data.flatMap((view, index) => newColumns(view, wanted[index]!));
+    if (columns.length > 0) {
+      const added = await batchUpdate(sheet, columns, signal);
+      return added.ok ? null : added;
     }
-    const added = await addColumns(sheet, wanted, read.data, signal);
-    if (!added.ok) return added;
-    if (added.data || !read.data.every(({ isEnough }) => isEnough)) continue;
-    return { ok: true, data: read.data };
-  }
-  return { ok: false, failure: changedMeanwhile };
+    return read.data.every(({ isEnough }) => isEnough) ? read : null;
+  });
 }
 
-/** The tabs in the order in which they are wanted. */
+/** The tabs in the order in which they are wanted; null where some were made just now. */
 async function findTabs(
   sheet: Spreadsheet,
   wanted: readonly Wanted[],
   signal: AbortSignal,
-): Promise<Answer<Tab[]>> {
-  for (let looks = 0; looks < maxLooks; looks += 1) {
-    if (wanted.some(({ title }) => !known(sheet, title))) {
-      const described = await describe(sheet, signal);
-      if (!described.ok) return described;
-    }
-    const missing = wanted.filter(({ title }) => !known(sheet, title));
-    if (missing.length === 0) return { ok: true, data: wanted.map(({ title }) => known(sheet, title)!) };
-    const made = missing.map(newTab);
-    const answer = await batchUpdate(
-      sheet,
-      made.flatMap(({ requests }) => requests),
-      signal,
-    );
-    if (answer.ok) for (const { tab } of made) sheet.tabs.set(tab.title.toLowerCase(), tab);
-    // Another copy may have made it at the same moment.
-    else if (!says(answer.failure, /already exists/)) return answer;
+): Promise<Answer<Tab[]> | null> {
+  if (wanted.some(({ title }) => !known(sheet, title))) {
+    const described = await describe(sheet, signal);
+    if (!described.ok) return described;
   }
-  return { ok: false, failure: changedMeanwhile };
+  const missing = wanted.filter(({ title }) => !known(sheet, title));
+  if (missing.length === 0) return { ok: true, data: wanted.map(({ title }) => known(sheet, title)!) };
+  const made = missing.map(newTab);
+  const requests = made.flatMap((one) => one.requests);
+  const answer = await batchUpdate(sheet, requests, signal);
+  if (answer.ok) for (const { tab } of made) sheet.tabs.set(tab.title.toLowerCase(), tab);
+  // Another copy may have made it at the same moment.
+  return answer.ok || says(answer.failure, /already exists/) ? null : answer;
 }
 
 const known = (sheet: Spreadsheet, title: string) => sheet.tabs.get(title.toLowerCase());
 
-async function readTabs(
+async function readOnce(
   sheet: Spreadsheet,
   wanted: readonly Wanted[],
   tabs: readonly Tab[],
   signal: AbortSignal,
 ): Promise<Answer<(View & { readonly isEnough: boolean })[]>> {
-  const contents = wanted.map((want, index) => contentRange(tabs[index]!, want));
-  const ranges = contents.map((range, index) => [headerRange(tabs[index]!), ...(range ? [range] : [])]);
-  const answer = await readRanges(sheet, ranges.flat(), signal);
-  if (!answer.ok) return answer;
-  const values = answer.data.values();
-  const views = wanted.map((want, index) => {
-    const header = values.next().value![0] ?? [];
-    const content = contents[index] ? values.next().value! : null;
-    return learn(tabs[index]!, want, header, content);
-  });
+  const parts = wanted.map((want, index) => partOf(tabs[index]!, want));
+  const read = await readParts(sheet, parts, signal);
+  if (!read.ok) return read;
+  const views = parts.map((part, index) => remember(part, wanted[index]!, read.data[index]!));
   return { ok: true, data: views };
 }
 
@@ -203,62 +204,41 @@ function isReadWhole({ lastRow, rowCount }: Tab, { whole }: Wanted): boolean {
 
 const smallTabRows = 5000;
 
-/** What to read besides the header; null while the header is not known. */
-function contentRange(tab: Tab, want: Wanted): string | null {
+/** What to read of a tab: the header alone while that is not known, and the Delivery column while its end is not. */
+function partOf(tab: Tab, want: Wanted): Part {
   const { title, width, deliveryColumn, lastRow } = tab;
-  if (width === null) return null;
-  if (isReadWhole(tab, want)) return tableRange({ title, width: Math.max(width, want.minWidth ?? 0) });
-  if (lastRow !== null) return `${quoteTab(title)}!A${lastRow + 1}:${columnName(width - 1)}`;
-  return deliveryColumn === -1 ? null : columnRange({ title }, deliveryColumn);
+  if (width === null) return { tab, first: 0, range: null };
+  if (isReadWhole(tab, want)) {
+    return { tab, first: 0, range: tableRange({ title, width: Math.max(width, want.minWidth ?? 0) }) };
+  }
+  if (lastRow !== null) {
+    return { tab, first: lastRow, range: `${quoteTab(title)}!A${lastRow + 1}:${columnName(width - 1)}` };
+  }
+  return { tab, first: 0, range: deliveryColumn === -1 ? null : columnRange(tab, deliveryColumn) };
 }
 
-/** Keeps in mind what was read of a tab, and tells whether it was enough: it was not where it was not as remembered. */
-function learn(tab: Tab, want: Wanted, header: Row, content: readonly Row[] | null) {
-  const whole = isReadWhole(tab, want);
-  const before = { width: tab.width, deliveryColumn: tab.deliveryColumn, lastRow: tab.lastRow };
-  const top = new Grid([header]);
+/** Keeps what was read of a tab, and tells whether it was enough: it was not where the tab was not as remembered. */
+function remember({ tab, range, first }: Part, want: Wanted, grid: Grid) {
+  const isWhole = isReadWhole(tab, want);
+  const before = { ...tab };
   // A row above the header hides it, and how wide the table is.
-  tab.width = header.length > 0 ? header.length : before.width;
-  tab.deliveryColumn = top.column(deliveryHeader);
-  const isAsKnown = content !== null && before.width === tab.width;
-  if (!isAsKnown) return { tab, grid: top, isEnough: false };
-  if (whole) {
-    tab.lastRow = Math.max(0, lastFilled(content, tab.deliveryColumn));
-    return { tab, grid: new Grid([header].concat(content.slice(1))), isEnough: true };
+  tab.width = grid.header.length || before.width;
+  tab.deliveryColumn = grid.column(deliveryHeader);
+  const top = { tab, grid: new Grid(grid.rows.slice(0, 1)), isEnough: false };
+  if (range === null || before.width !== tab.width) return top;
+  if (isWhole) {
+    tab.lastRow = Math.max(0, lastFilled(grid, tab.deliveryColumn));
+    return { tab, grid, isEnough: true };
   }
   if (before.lastRow === null) {
     const isThatColumn = before.deliveryColumn === tab.deliveryColumn;
-    tab.lastRow = isThatColumn ? Math.max(0, lastFilled(content, 0)) : null;
-    return { tab, grid: top, isEnough: false };
+    tab.lastRow = isThatColumn ? Math.max(0, lastFilled(grid, 0)) : null;
+    return top;
   }
-  const rows = [header, ...Array.from({ length: before.lastRow - 1 }, (): Row => [])].concat(
-    before.lastRow === 0 ? content.slice(1) : content,
-  );
-  const isLast = before.lastRow === 0 || (rows[before.lastRow]?.[tab.deliveryColumn] ?? '') !== '';
   // Somebody deleted rows, or moved them: the last one has to be found again.
+  const isLast = first === 0 || grid.at(first, tab.deliveryColumn) !== '';
   if (!isLast) tab.lastRow = null;
-  return { tab, grid: new Grid(rows), isEnough: isLast };
-}
-
-const lastFilled = (rows: readonly Row[], column: number) =>
-  rows.findLastIndex((row) => (row[column] ?? '') !== '');
-
-/** True where columns were added, so that the header has to be read again. */
-async function addColumns(
-  sheet: Spreadsheet,
-  wanted: readonly Wanted[],
-  views: readonly View[],
-  signal: AbortSignal,
-): Promise<Answer<boolean>> {
-  const requests = views.flatMap(({ tab, grid }, index) => {
-    const names = wanted[index]!.names.filter((name) => grid.column(name) === -1);
-    return names.length === 0 ? [] : newColumns(tab, grid.header.length, names);
-  });
-  if (requests.length === 0) return { ok: true, data: false };
-  const answer = await batchUpdate(sheet, requests, signal);
-  if (!answer.ok && isOutdated(answer.failure)) sheet.tabs.clear();
-  else if (!answer.ok) return answer;
-  return { ok: true, data: true };
+  return { tab, grid, isEnough: isLast };
 }
 
 const defaultColumns = 26;
@@ -279,7 +259,10 @@ function newTab({ title, names }: Wanted): { readonly tab: Tab; readonly request
 }
 
 /** Columns of our own behind all others: whatever somebody types meanwhile is not written over. */
-function newColumns({ sheetId }: Tab, at: number, names: readonly string[]): Request[] {
+function newColumns({ tab: { sheetId }, grid }: View, wanted: Wanted): Request[] {
+  const names = wanted.names.filter((name) => grid.column(name) === -1);
+  const at = grid.header.length;
+  if (names.length === 0) return [];
   return [insert(sheetId, 'COLUMNS', at, names.length, at > 0), writeCells(sheetId, 0, at, names)];
 }
 
@@ -341,27 +324,25 @@ export async function readWhole(
   signal: AbortSignal,
 ): Promise<Answer<View | null>> {
   let minWidth = (width ?? 0) + columnsBeside;
-  for (let looks = 0; looks < maxLooks; looks += 1) {
-    let tab = [...sheet.tabs.values()].find((one) => one.sheetId === sheetId);
-    if (!tab) {
+  return lookUntilDone<View | null>(sheet, async () => {
+    if (!tabWith(sheet, sheetId)) {
       const described = await describe(sheet, signal);
       if (!described.ok) return described;
-      tab = described.data.tabs.find((one) => one.sheetId === sheetId);
-      if (!tab) return { ok: true, data: null };
     }
+    const tab = tabWith(sheet, sheetId);
+    if (!tab) return { ok: true, data: null };
     const want = { title: tab.title, names: [], whole: true, minWidth };
-    const read = await readTabs(sheet, [want], [tab], signal);
-    if (!read.ok && !isOutdated(read.failure)) return read;
-    if (!read.ok) {
-      sheet.tabs.clear();
-      minWidth = 0;
-    } else if (read.data[0]!.isEnough || tab.width === null) {
-      const { rows } = read.data[0]!.grid;
-      return { ok: true, data: { tab, grid: new Grid(rows, headerRowOf(rows)) } };
-    }
-  }
-  return { ok: false, failure: changedMeanwhile };
+    const read = await readOnce(sheet, [want], [tab], signal);
+    if (!read.ok) minWidth = 0;
+    if (!read.ok) return read;
+    const [{ grid, isEnough }] = read.data as [View & { isEnough: boolean }];
+    if (!isEnough && tab.width !== null) return null;
+    return { ok: true, data: { tab, grid: new Grid(grid.rows, headerRowOf(grid.rows)) } };
+  });
 }
+
+export const tabWith = ({ tabs }: Spreadsheet, sheetId: number): Tab | undefined =>
+  [...tabs.values()].find((tab) => tab.sheetId === sheetId);
 
 /** Somebody may have put rows above the header. */
 function headerRowOf(rows: readonly Row[]): number {
@@ -371,12 +352,37 @@ function headerRowOf(rows: readonly Row[]): number {
   );
 }
 
+/** A part of a tab: its header, and the rows from `first` on that a range has; the header alone without one. */
+export interface Part {
+  readonly tab: Tab;
+  readonly first: number;
+  readonly range: string | null;
+}
+
+/** Parts of tabs under their headers, all read at the same moment. */
+export async function readParts(
+  sheet: Spreadsheet,
+  parts: readonly Part[],
+  signal: AbortSignal,
+): Promise<Answer<Grid[]>> {
+  const ranges = parts.flatMap(({ tab, range }) => [headerRange(tab), ...(range === null ? [] : [range])]);
+  const answer = await readRanges(sheet, ranges, signal);
+  if (!answer.ok) return answer;
+  const values = answer.data.values();
+  const grids = parts.map(({ first, range }) => {
+    const [header = []] = values.next().value!;
+    return gridOf(header, first, range === null ? [] : values.next().value!);
+  });
+  return { ok: true, data: grids };
+}
+
 /** Ranges as rows of what their cells hold, all read at the same moment. */
 export async function readRanges(
   { call, spreadsheetId }: Spreadsheet,
   ranges: readonly string[],
   signal: AbortSignal,
 ): Promise<Answer<readonly (readonly Row[])[]>> {
+  if (ranges.length === 0) return { ok: true, data: [] };
   // As people see it, a number may have separators or a currency.
   const query = { spreadsheetId, ranges: [...ranges], valueRenderOption: 'UNFORMATTED_VALUE' };
   const answer = await call<sheets_v4.Schema$BatchGetValuesResponse>(
@@ -437,25 +443,21 @@ function tabOf({ properties }: sheets_v4.Schema$Sheet, before: ReadonlyMap<numbe
 const unread = { width: null, deliveryColumn: -1, lastRow: null };
 
 /** The sheet is not as it was when it was last read: a tab, a row or a column is gone. */
-export function isOutdated(failure: Failure): boolean {
-  return says(failure, /exceeds grid limits/) || says(failure, isMissingTab);
-}
+export const isOutdated = (failure: Failure): boolean =>
+  says(failure, /exceeds grid limits/) || says(failure, missingTab);
 
-function says(failure: Failure, words: RegExp | ((message: string) => boolean)): boolean {
-  if (failure.kind !== 'http' || failure.status !== 400) return false;
-  const { message } = failure.error;
-  return typeof words === 'function' ? words(message) : words.test(message);
-}
+const says = (failure: Failure, words: RegExp): boolean =>
+  failure.kind === 'http' && failure.status === 400 && words.test(failure.error.message);
 
 /** As the API would say it. */
-export const changedMeanwhile: Failure = {
+const changedMeanwhile: Failure = {
   kind: 'http',
   status: 409,
   retryAfterMs: null,
   error: { status: 'ABORTED', message: 'The tab was changed by somebody else meanwhile', reason: '' },
 };
 
-export const headerRange = ({ title }: Pick<Tab, 'title'>) => `${quoteTab(title)}!1:1`;
+const headerRange = ({ title }: Pick<Tab, 'title'>) => `${quoteTab(title)}!1:1`;
 
 export const columnRange = ({ title }: Pick<Tab, 'title'>, column: number) =>
   `${quoteTab(title)}!${columnName(column)}:${columnName(column)}`;

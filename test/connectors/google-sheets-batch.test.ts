@@ -142,7 +142,7 @@ describe('a tab that fails', () => {
     await send(sink, many(1));
     sandbox.faults.once({ kind: 'rate-limit', retryAfterS: 5 });
     calls(sandbox);
-    const parted = [1, 2, 3].map((company) => requestFor({}, { progress: { company } }));
+    const parted = [1, 2, 3].map((group) => requestFor({}, { progress: { group } }));
     for (const outcome of await send(sink, parted)) {
       expect(outcome).toMatchObject({ outcome: 'retry', reason: 'rate_limited', retryAfterMs: 5000 });
     }
