@@ -17,7 +17,7 @@ import { createIntake } from './intake.ts';
 import { addressOf, listen } from './http/server.ts';
 import { createLogger } from './log.ts';
 import { createReceiver } from './receiver/server.ts';
-import { keepRetention } from './retention.ts';
+import { keepRetention, lastSeenAt, type RunningRetention } from './retention.ts';
 import { openStore } from './store/open.ts';
 import { wantsColor } from './support/text.ts';
 import type { Store } from './store/store.ts';
@@ -82,8 +82,14 @@ export async function startApp(file: string, env: Env): Promise<App> {
   };
   await adopt(config());
 
+  const seenAt = await lastSeenAt(store);
+  // Before any event can come: one stored with a wrong clock would make that clock look right.
+  const retention = startRetention({ store, config, log });
+  starting.defer(retention.stop);
   const sinks = new ConnectedSinks();
-  const worker = createWorker({ store, sinks, config, plan: (id) => plans.get(id), log, metrics });
+  const plan = (id: string) => plans.get(id);
+  const { isClockDoubted: clockDoubted } = retention;
+  const worker = createWorker({ store, sinks, config, plan, clockDoubted, log, metrics });
   const [newest] = await store.events({ limit: 1 });
   const nextId = eventIds({ after: newest?.event.id });
   const inbox = createIntake({ store, config, wake: () => worker.wake(), log, nextId });
@@ -95,15 +101,13 @@ export async function startApp(file: string, env: Env): Promise<App> {
     await receiver.retire();
     await receiver.stop(requestsGraceMs);
   });
-  // Before any event can come: one stored with a wrong clock would make that clock look right.
-  starting.defer(startRetention({ store, config, log }));
   // As soon as events can be stored: nobody accepts them before. They wait for the worker.
   await listen(receiver, config().receiver);
   await listen(admin, config().admin);
 
   starting.adopt(sinks, (it) => it.close());
   starting.defer(() => worker.stop(attemptsGraceMs));
-  const rescued = await worker.start();
+  const rescued = await worker.start(seenAt);
 
   const watch = watchConfig(file, {
     inForce: markOf(read),
@@ -158,7 +162,8 @@ interface Shared {
   readonly log: Logger;
 }
 
-type WorkerNeeds = Shared & Pick<WorkerParts, 'sinks' | 'plan'> & { readonly metrics: Metrics };
+type WorkerNeeds = Shared &
+  Pick<WorkerParts, 'sinks' | 'plan' | 'clockDoubted'> & { readonly metrics: Metrics };
 
 function createWorker({ log, metrics, ...parts }: WorkerNeeds): Worker {
   return new Worker({
@@ -172,6 +177,11 @@ function createWorker({ log, metrics, ...parts }: WorkerNeeds): Worker {
       else if (because) log.warn({ sink, because }, 'sink paused: it fails for all deliveries; it is probed');
       else log.warn({ sink }, 'sink still paused from before the start; it is probed');
     },
+    pulledIn: (aheadMs, deliveries) =>
+      log.warn(
+        { aheadSeconds: Math.round(aheadMs / 1000), deliveries },
+        'the clock was set back: deliveries that it had put off while it was ahead are due sooner',
+      ),
     storeFailed: (error) => log.error({ err: error }, 'the store cannot be used; trying again'),
     callFailed: (error) => log.error({ err: error }, 'an attempt failed because of a bug in the connector'),
   });
@@ -196,8 +206,7 @@ async function startAlerts(parts: Shared & { readonly worker: Worker }): Promise
   });
 }
 
-/** Returns how to stop it. */
-function startRetention({ store, config, log }: Shared): () => void {
+function startRetention({ store, config, log }: Shared): RunningRetention {
   return keepRetention({
     store,
     clock: systemClock,
@@ -206,7 +215,8 @@ function startRetention({ store, config, log }: Shared): () => void {
     doubted: (aheadMs) =>
       log.warn(
         { aheadHours: Math.round(aheadMs / 3_600_000) },
-        'the clock is more than a day off from when the store was last used: nothing is deleted until it has run on for 24 hours',
+        'the clock is more than a day off from when the store was last used, or nobody knows when that was: ' +
+          'until it has run on for 24 hours, nothing is deleted and no delivery is given up',
       ),
     failed: (error) => log.error({ err: error }, 'retention could not be applied; trying again later'),
   });

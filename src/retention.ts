@@ -19,13 +19,19 @@ export interface Retention {
   readonly retentionMs: () => number;
   /** Called after each round that deleted any. */
   readonly pruned: (events: number) => void;
-  /** The clock is so far from when the store was last in use (ms) that nothing is deleted by it for now. */
+  /** The clock is so far from when the store was last in use (ms), or nobody knows when that was, that it is doubted for now. */
   readonly doubted: (aheadMs: number) => void;
   readonly failed: (error: unknown) => void;
 }
 
-/** Deletes what is older than the retention, in small steps. Returns how to stop it. */
-export function keepRetention(parts: Retention): () => void {
+export interface RunningRetention {
+  readonly stop: () => void;
+  /** Whether the clock may be wrong by days. */
+  readonly isClockDoubted: () => boolean;
+}
+
+/** Deletes what is older than the retention, in small steps. */
+export function keepRetention(parts: Retention): RunningRetention {
   const { clock, pruned, failed } = parts;
   const believed = new BelievedClock(parts);
   let round: Round | null = null;
@@ -63,11 +69,19 @@ export function keepRetention(parts: Retention): () => void {
     round = null;
   }
 
-  return () => {
+  function stop(): void {
     stopped = true;
     cancel();
     endRound();
-  };
+  }
+  return { stop, isClockDoubted: () => believed.isDoubted };
+}
+
+/** What the clock said when the store was last in use, rightly or not. */
+export async function lastSeenAt(store: Store): Promise<number> {
+  const sign = await store.signOfLife();
+  const times = [sign?.seenAt, sign?.doubt?.seenAt, await store.lastEventAt()];
+  return Math.max(...times.map((time) => time ?? -Infinity));
 }
 
 interface Round {
@@ -96,12 +110,19 @@ class BelievedClock {
     this.#lookedAt = parts.clock.elapsed();
   }
 
+  /** Also where it was set since it was last looked at. */
+  get isDoubted(): boolean {
+    const { clock } = this.#parts;
+    const passedMs = clock.elapsed() - this.#lookedAt;
+    return this.#sign === null || judge(this.#sign, clock.now(), passedMs).doubt !== null;
+  }
+
   /** Null while it is not believed. Keeps a sign of life. */
   async now(): Promise<number | null> {
     const { store, clock, doubted } = this.#parts;
     const now = clock.now();
     const elapsed = clock.elapsed();
-    const before = this.#sign ?? (await store.signOfLife()) ?? (await withoutSign(store, now));
+    const before = this.#sign ?? (await firstSign(store, now));
     const sign = judge(before, now, elapsed - this.#lookedAt);
     await store.keepSignOfLife(sign);
     this.#sign = sign;
@@ -111,16 +132,24 @@ class BelievedClock {
   }
 }
 
-/** A store whose first process was killed before it kept a sign. */
-async function withoutSign(store: Store, now: number): Promise<SignOfLife> {
-  return { seenAt: (await store.lastEventAt()) ?? now, doubt: null };
+/**
+ * What the last process kept. Where none kept a sign, as before an upgrade, nothing but its newest event tells of a time,
+ * and that may have come by the same wrong clock.
+ */
+async function firstSign(store: Store, now: number): Promise<SignOfLife> {
+  const kept = await store.signOfLife();
+  const lastEventAt = await store.lastEventAt();
+  if (lastEventAt === null) return kept ?? { seenAt: now, doubt: null };
+  if (kept !== null && kept.seenAt !== lastEventAt) return kept;
+  return { seenAt: lastEventAt, doubt: kept?.doubt ?? { seenAt: now, agreedMs: 0 } };
 }
 
 function judge({ seenAt, doubt }: SignOfLife, now: number, passedMs: number): SignOfLife {
   const passed = Math.round(passedMs);
   const believed = { seenAt: now, doubt: null };
   const isNear = (time: number) => Math.abs(now - time) <= dayMs;
-  if (isNear(seenAt + passed)) return believed;
-  const agreedMs = doubt !== null && isNear(doubt.seenAt + passed) ? doubt.agreedMs + passed : 0;
+  const isAsDoubted = doubt !== null && isNear(doubt.seenAt + passed);
+  if (isNear(seenAt + passed) && !isAsDoubted) return believed;
+  const agreedMs = isAsDoubted ? doubt.agreedMs + passed : 0;
   return agreedMs >= dayMs ? believed : { seenAt: seenAt + passed, doubt: { seenAt: now, agreedMs } };
 }

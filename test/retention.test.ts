@@ -48,7 +48,7 @@ async function openTemporary() {
 function retention(store: Store, startsAt: number) {
   const clock = handClock(startsAt);
   const seen = { pruned: [] as number[], doubted: [] as number[], failures: [] as unknown[] };
-  const stop = keepRetention({
+  const { stop, isClockDoubted } = keepRetention({
     store,
     clock,
     retentionMs: () => 9 * day,
@@ -66,7 +66,7 @@ function retention(store: Store, startsAt: number) {
   const round = async () => {
     while ((await ring()) !== 10 * minute);
   };
-  return { clock, seen, stop, ring, round };
+  return { clock, seen, stop, isClockDoubted, ring, round };
 }
 
 const finished = (receivedAt: number) => arrival({ receivedAt }, { deliveries: [] });
@@ -181,6 +181,43 @@ test('a clock that jumps while the process runs deletes nothing', async () => {
   await round();
   expect(await countOf(store)).toBe(1);
   expect(seen).toEqual({ pruned: [], doubted: [400 * day], failures: [] });
+});
+
+test('a clock is doubted as soon as it jumps, and no longer when it is set right', async () => {
+  const { clock, ring, isClockDoubted } = retention(await servedForDays(), t0 + 5 * day);
+  await ring();
+  expect(isClockDoubted()).toBe(false);
+  clock.time += 400 * day;
+  expect(isClockDoubted()).toBe(true);
+  clock.time -= 400 * day;
+  clock.pass(minute);
+  expect(isClockDoubted()).toBe(false);
+});
+
+test('a clock is doubted where only an event tells of a time, which may have come by that clock', async () => {
+  const store = await openTemporary();
+  await store.accept(finished(t0));
+  await store.accept(finished(t0 + 400 * day));
+  // As an upgrade of a store does that knew no sign of life.
+  await store.keepSignOfLife({ seenAt: t0 + 400 * day, doubt: null });
+  const { clock, ring, round, seen, isClockDoubted } = retention(store, t0 + 400 * day + hour);
+  await ring();
+  await round();
+  expect(await countOf(store)).toBe(2);
+  expect(isClockDoubted()).toBe(true);
+  expect(seen.doubted[0]).toBe(hour);
+  for (let hours = 0; hours < 24; hours += 1) {
+    clock.pass(hour);
+    await round();
+  }
+  expect(isClockDoubted()).toBe(false);
+});
+
+test('a new store doubts no clock', async () => {
+  const { ring, seen, isClockDoubted } = retention(await openTemporary(), t0);
+  await ring();
+  expect(isClockDoubted()).toBe(false);
+  expect(seen.doubted).toEqual([]);
 });
 
 test('a clock that goes on for 24 hours of uptime is believed, over restarts too', async () => {

@@ -10,6 +10,8 @@ export interface RecordParts extends PrepareParts {
   readonly clock: Clock;
   /** Gives [0, 1). */
   readonly random: () => number;
+  /** Whether the clock may be wrong by days. Nothing is given up then. */
+  readonly clockDoubted: () => boolean;
   /** Called when the store is unavailable. The write is tried again. */
   readonly storeFailed: (error: unknown) => void;
   /** Called when a bug disturbed an attempt. Its outcome is still recorded if the store accepts it. */
@@ -69,7 +71,7 @@ async function record(
 ): Promise<Settled[]> {
   const settled = attempted.map((one) => ({
     claimed: one.claimed,
-    result: resultOf(one, context, parts.random),
+    result: resultOf(one, context, parts),
   }));
   await retryStore(parts, context.shutdown, () => {
     const settledAt = parts.clock.now();
@@ -100,12 +102,14 @@ export async function defer(
 function resultOf(
   { claimed: { delivery }, prepared, ending }: Attempted,
   { sink, startedAt, endedAt }: CallContext,
-  random: () => number,
+  { random, clockDoubted }: RecordParts,
 ): Settled['result'] {
+  const retry = sink?.retry ?? noRetry;
   const settlement = settle(delivery, ending, {
-    policy: sink?.retry ?? noRetry,
+    policy: clockDoubted() ? { ...retry, giveUpAfterMs: Infinity } : retry,
     now: endedAt,
-    quietAt: startedAt + (sink?.timeoutMs ?? 0),
+    // The clock may have been set back during the attempt.
+    quietAt: Math.min(startedAt, endedAt) + (sink?.timeoutMs ?? 0),
     random,
   });
   return {

@@ -9,6 +9,8 @@ import { type Ticket, Traffic } from './traffic.ts';
 export interface WorkerParts extends CallParts {
   /** A sink was paused or resumed. `because` is the outcome that did it; undefined for a pause from before the start. */
   readonly sinkChanged: (sink: string, change: SinkChange, because: Outcome | undefined) => void;
+  /** The clock was set back by so much, and so many deliveries that it had put off came nearer. */
+  readonly pulledIn: (aheadMs: number, deliveries: number) => void;
   readonly pollMs?: number;
 }
 
@@ -16,6 +18,8 @@ export interface WorkerParts extends CallParts {
 const defaultPollMs = 1000;
 /** Covers the backoff of most retries. */
 const soonMs = 10 * 60_000;
+/** A clock that is set back by less delays nobody for long. */
+const leastSetBackMs = 60_000;
 
 /**
  * Claims deliveries that are due (which puts the intent to send on disk), attempts each once, and records the outcome.
@@ -35,6 +39,8 @@ export class Worker {
   #started = false;
   #stopping = false;
   #cancelAlarm: () => void = () => {};
+  /** By how much the clock was ahead of Clock.elapsed's when it was last looked at. */
+  #offsetMs = -Infinity;
 
   constructor(parts: WorkerParts) {
     this.#parts = parts;
@@ -50,8 +56,12 @@ export class Worker {
       .map(([sink, { since }]) => ({ sink, since: Math.round(now - elapsed + since) }));
   }
 
-  /** Restores pauses, rescues deliveries that an earlier process left in `sending`, and begins. Returns how many. */
-  async start(): Promise<number> {
+  /**
+   * Restores pauses, rescues deliveries that an earlier process left in `sending`, and begins. Returns how many.
+   * `lastSeenAt`: what the clock said when the store was last in use.
+   */
+  async start(lastSeenAt = -Infinity): Promise<number> {
+    this.#offsetMs = lastSeenAt - this.#parts.clock.elapsed();
     await this.#restorePauses();
     const timeouts = [...this.#parts.config().sinks.values()].map(({ timeoutMs }) => timeoutMs);
     const rescued = await this.#parts.store.rescue(this.#parts.clock.now(), Math.max(0, ...timeouts));
@@ -108,6 +118,7 @@ export class Worker {
     this.#traffic.tidy(this.#parts.config().sinks, elapsed);
     try {
       await this.#storedPauses.save(this.#traffic.pauses());
+      await this.#followClock(moment);
       const heads = await this.#parts.store.lanes();
       this.#sinksWithWork = new Set(
         heads.filter(({ dueAt }) => dueAt <= now + soonMs).map(({ sink }) => sink),
@@ -123,6 +134,17 @@ export class Worker {
       this.#parts.storeFailed(error);
       return elapsed + storeRetryMs;
     }
+  }
+
+  /** A clock that is set back would keep waiting what it put off while it was ahead. */
+  async #followClock({ now, elapsed }: Moment): Promise<void> {
+    const { store, pulledIn } = this.#parts;
+    const aheadMs = Math.round(this.#offsetMs - (now - elapsed));
+    if (aheadMs >= leastSetBackMs) {
+      const deliveries = await store.pullIn(now, aheadMs);
+      if (deliveries > 0) pulledIn(aheadMs, deliveries);
+    }
+    this.#offsetMs = now - elapsed;
   }
 
   #moment(): Moment {

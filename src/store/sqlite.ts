@@ -13,6 +13,7 @@ import {
   lanes,
   newestReceipt,
   pauses,
+  pullIn,
   record,
   rescue,
   threadOf,
@@ -36,6 +37,7 @@ export interface SqliteStore extends Store {
 }
 
 const rescueBatch = 500;
+const pullInBatch = 500;
 const betweenLooksMs = 1000;
 
 /**
@@ -103,6 +105,16 @@ function sqliteStore(connection: Connection, serve: boolean, limits: GroupCommit
       }
     },
     defer: (items, now) => commit.write((tx) => defer(tx, items, now)),
+    async pullIn(now, aheadMs) {
+      let total = 0;
+      for (let after: number | null = 0; after !== null;) {
+        const from: number = after;
+        const step = await commit.write((tx) => pullIn(tx, { now, aheadMs }, from, pullInBatch));
+        total += step.count;
+        after = step.after;
+      }
+      return total;
+    },
     keepPause: (pause) => commit.write((tx) => keepPause(tx, pause)),
     endPause: (sink) => commit.write((tx) => endPause(tx, sink)),
     pauses: () => reading(pauses),

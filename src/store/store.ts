@@ -18,7 +18,7 @@ export interface Store {
   /**
    * Stores the event with its deliveries, or counts it as a duplicate of an earlier one. The same content (candidateId,
    * testId, status) under the same correlation id is a duplicate at any time, even if only a duplicate had that id. The
-   * same content under another correlation id, or none, is a duplicate until `windowMs` after the last event with that
+   * same content under another correlation id, or none, is a duplicate within `windowMs` of the last event with that
    * content. The event, its entry in the idempotency index and its deliveries are written in one transaction.
    */
   accept(arrival: Arrival): Promise<Acceptance>;
@@ -57,6 +57,11 @@ export interface Store {
    * not counted. A digest that was never attempted is dissolved. The time until `until` does not count for giving up.
    */
   defer(items: readonly Deferral[], now: number): Promise<void>;
+  /**
+   * For a clock that was ahead by `aheadMs` and says `now` since it was set right: what it put off becomes due as much
+   * sooner, or at once where hours decide anew. What was put off by a right clock stays as it is. Returns how many.
+   */
+  pullIn(now: number, aheadMs: number): Promise<number>;
   /** Stores a sink's pause, replacing an earlier one. */
   keepPause(pause: SinkPause): Promise<void>;
   /** Deletes a sink's pause, if there is one. */

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Delivery, Outcome } from '../../src/model.ts';
 import type { Bench } from './store.ts';
 import {
@@ -174,6 +174,89 @@ export function carryingOut(bench: () => Bench): void {
     await claimDue(store);
     await store.record([resultOf(first!, delivered)]);
     expect(await store.delivery(id!)).toMatchObject({ state: 'sending', attempts: 2 });
+  });
+
+  describe('a clock that was ahead by 400 days, when it is set right', () => {
+    const aheadMs = 400 * day;
+    const wrong = t0 + aheadMs;
+    const now = t0 + minute;
+    const dueOf = async (id: string) => (await bench().store.delivery(id))!.dueAt;
+    const acceptAt = async (receivedAt: number, ...plans: Parameters<typeof planned>[0][]) => {
+      const deliveries = plans.map(planned);
+      return idsOf(await bench().store.accept(arrival({ receivedAt }, { deliveries })), plans.length);
+    };
+
+    test('pulls in what it planned, and nothing that a right clock did', async () => {
+      const { store } = bench();
+      const digest = { group: 'g', groupMax: 9 };
+      const right = await acceptAt(t0, { dueAt: t0 + 10 * minute }, { dueAt: t0 + 20 * minute, ...digest });
+      const far = await acceptAt(
+        wrong,
+        { dueAt: wrong + 10 * minute },
+        { dueAt: wrong + 20 * minute, ...digest },
+      );
+      expect(await store.pullIn(now, aheadMs)).toBe(2);
+      expect(await Promise.all(right.map(dueOf))).toEqual([t0 + 10 * minute, t0 + 20 * minute]);
+      // Hours decide again when it is claimed; a digest's window ends as much sooner.
+      expect(await Promise.all(far.map(dueOf))).toEqual([now, t0 + 20 * minute]);
+      const [delivery] = await claimDue(store, now);
+      expect(delivery?.delivery).toMatchObject({ id: far[0], since: now });
+    });
+
+    test('pulls in what was tried, put off for its hours or replayed by it', async () => {
+      const { store } = bench();
+      const [retried, put, again, gone, kept] = await acceptAt(t0, {}, {}, {}, {}, {});
+      const claimed = await claimDue(store, wrong);
+      const of = (id?: string) => claimed.find(({ delivery }) => delivery.id === id)!;
+      await store.record([
+        resultOf(of(retried), retry),
+        resultOf(of(again), rejected),
+        resultOf(of(gone), delivered),
+        resultOf(of(kept), retry, {
+          attempt: { number: 1, startedAt: t0, endedAt: t0 + 5, outcome: retry },
+          dueAt: t0 + 5 * minute,
+        }),
+      ]);
+      await store.defer([{ deliveryId: put!, until: wrong + 600 * minute }], wrong);
+      await store.replay([{ deliveryId: again!, configId, planned: planned() }], wrong + minute);
+      expect(await store.pullIn(now, aheadMs)).toBe(3);
+      const due = await Promise.all([retried, put, again, kept].map((id) => dueOf(id!)));
+      expect(due).toEqual([t0 + minute, now, now, t0 + 5 * minute]);
+      expect(await store.delivery(retried!)).toMatchObject({ attempts: 1, firstAttemptAt: now });
+      expect(await claimIds(now)).toEqual(expect.arrayContaining([retried, put, again]));
+    });
+
+    test('pulls in a digest that was begun as one, and however many there are', async () => {
+      const { store } = bench();
+      const ids = await acceptAt(
+        wrong,
+        { group: 'g', groupMax: 2, dueAt: wrong },
+        { group: 'g', groupMax: 2, dueAt: wrong },
+      );
+      const [digest] = await claimDue(store, wrong);
+      await store.record([resultOf(digest!, retry)]);
+      const many = Array.from({ length: 501 }, () => acceptAt(wrong, { dueAt: wrong + minute }));
+      await Promise.all(many);
+      expect(await store.pullIn(now, aheadMs)).toBe(503);
+      expect(await Promise.all(ids.map(dueOf))).toEqual([t0 + minute, t0 + minute]);
+      expect(await claimIds(now, undefined, 1000)).toHaveLength(502);
+    });
+
+    test('lets what came by it repel its repeats for the window only', async () => {
+      const { store } = bench();
+      const { event } = arrival({ receivedAt: wrong });
+      await store.accept(arrival(event));
+      const repeat = { ...event, id: 'evt_repeat', correlationId: 'another', receivedAt: now };
+      expect(await store.accept(arrival(repeat))).toMatchObject({ duplicate: false });
+    });
+
+    test('rescues what it began without waiting for that time', async () => {
+      const { store } = bench();
+      const [id] = await acceptAt(t0, {});
+      await claimDue(store, wrong);
+      await store.rescue(now, 5000);
+      expect(await dueOf(id!)).toBe(now + 5000);
+    });
   });
 
   test('rescues what a process that is gone left under way', async () => {

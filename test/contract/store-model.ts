@@ -43,7 +43,7 @@ export class StoreModel {
     const same = this.events.filter((kept) => contentOf(kept.arrival) === contentOf(arrival));
     const retried = same.find((kept) => event.correlationId !== null && cameUnder(kept, event.correlationId));
     const latest = same.at(-1);
-    const recent = latest && event.receivedAt - latest.arrival.event.receivedAt < arrival.windowMs;
+    const recent = latest && Math.abs(event.receivedAt - latest.arrival.event.receivedAt) < arrival.windowMs;
     const repeated = retried ?? (recent ? latest : undefined);
     if (repeated) {
       repeated.duplicates.push({ receivedAt: event.receivedAt, correlationId: event.correlationId });

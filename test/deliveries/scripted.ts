@@ -153,6 +153,8 @@ export async function bench(first: Config, parts: Partial<WorkerParts> = {}): Pr
       plan: async (id) => plans.get(id) ?? { fault: 'The config is lost.' },
       observe: (report) => reports.push(report),
       sinkChanged: (sink, change) => changes.push(`${sink} ${change}`),
+      pulledIn: (aheadMs, count) => changes.push(`${count} pulled in by ${aheadMs}`),
+      clockDoubted: () => false,
       storeFailed: (error) => {
         throw error;
       },

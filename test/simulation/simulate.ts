@@ -6,6 +6,7 @@ import { Worker } from '../../src/deliveries/worker.ts';
 import { eventIds } from '../../src/support/ids.ts';
 import { createIntake } from '../../src/intake.ts';
 import type { Inbox, Received } from '../../src/receiver/receive.ts';
+import { lastSeenAt } from '../../src/retention.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import { seeded } from '../faults/random.ts';
@@ -26,6 +27,7 @@ export interface SimulationReport {
 }
 
 const start = Date.parse('2026-11-21T09:00:00Z');
+const dayMs = 86_400_000;
 const arrivalsForMs = 40_000;
 /** Long enough for every retry to find its tool up again, on the next day where it has hours. */
 const patienceMs = 40 * 3_600_000;
@@ -177,12 +179,14 @@ class World {
         this.note(`${sink} is ${change}`);
         if (because) this.#tool(sink).changed(change);
       },
+      pulledIn: (aheadMs, count) => this.note(`${count} deliveries are pulled in by ${aheadMs / 1000} s`),
+      clockDoubted: () => Math.abs(this.clock.now() - this.clock.elapsed() - start) > dayMs,
       storeFailed: (error) => this.note(`the store failed: ${String(error)}`),
       callFailed: (error) => this.note(`BUG in a call: ${String(error)}`),
       pollMs: 3_600_000,
     });
     this.note('the process starts');
-    const started = worker.start();
+    const started = lastSeenAt(this.#store).then((time) => worker.start(time));
     this.#inbox = createIntake({
       store,
       config: () => config,
@@ -256,11 +260,28 @@ class World {
   #scheduleJumps(): void {
     if (this.random() > 0.3) return;
     const byMs = Math.round((this.random() - 0.5) * 600_000);
+    this.clock.after(this.random() * arrivalsForMs, () => this.#jump(byMs));
+    if (this.random() < 0.5) this.#scheduleFarJump();
+  }
+
+  /** By more than a year and back, which whoever sees to it does with a restart or without. */
+  #scheduleFarJump(): void {
+    const byMs = Math.round((400 + this.random()) * dayMs);
     this.clock.after(this.random() * arrivalsForMs, () => {
-      this.note(`the clock is set by ${byMs / 1000} s`);
-      this.clock.jump(byMs);
-      this.#jumped = true;
+      this.#jump(byMs);
+      // As retention does within ten minutes.
+      void this.#store.keepSignOfLife({ seenAt: start, doubt: { seenAt: this.clock.now(), agreedMs: 0 } });
+      this.clock.after(this.random() * 2 * arrivalsForMs, () => {
+        if (this.random() < 0.5) this.#process.kill();
+        this.#jump(-byMs);
+      });
     });
+  }
+
+  #jump(byMs: number): void {
+    this.note(`the clock is set by ${byMs / 1000} s`);
+    this.clock.jump(byMs);
+    this.#jumped = true;
   }
 
   /** Tells the tools what the store has of their pauses. */

@@ -23,6 +23,14 @@ export interface FoundRow {
   readonly attempts: number;
 }
 
+export interface PutOffRow extends Pick<FoundRow, 'seq' | 'carrier' | 'attempts'> {
+  readonly group_key: string | null;
+  readonly due_at: number;
+  readonly since: number;
+  readonly came_at: number;
+  readonly tried_at: number | null;
+}
+
 export interface SendingRow extends FoundRow {
   readonly started_at: number;
 }
@@ -95,6 +103,18 @@ export const defer = change(`
   state = 'pending', started_at = null, attempts = attempts - 1, due_at = $2, since = since + $3,
   first_attempt_at = case when attempts = 1 then null else first_attempt_at end,
   carrier = case when attempts = 1 then null else carrier end`);
+
+/** What a clock put off, and when it did so: when it came, or when it was last tried. $1: due after this. */
+export const putOff = query<PutOffRow>(`
+  select d.seq, d.carrier, d.group_key, d.attempts, d.due_at, d.since,
+    coalesce(e.received_at, n.raised_at) as came_at,
+    (select a.ended_at from attempts a where a.delivery_seq = d.seq and a.number = d.attempts) as tried_at
+  from ${deliveries} where ${waits} and d.due_at > $1 and d.seq > $2 order by d.seq limit $3`);
+
+/** $3: now, which nothing that was done can be after. */
+export const pullIn = change(`
+  due_at = $2, since = case when since > $2 then $2 else since end,
+  first_attempt_at = case when first_attempt_at > $3 then $3 else first_attempt_at end`);
 
 export const receiptOfThread = query<{ readonly receipt: string }>(`
   select receipt from deliveries where sink = $1 and thread = $2 and state = 'delivered'

@@ -42,7 +42,8 @@ function findRepeated(
     const retried = db.get(sql.eventOfCorrelation, latest.content, event.correlationId);
     if (retried) return retried;
   }
-  return event.receivedAt - latest.received_at < windowMs ? latest : undefined;
+  // One that came by a clock far ahead must not repel all others until that time.
+  return Math.abs(event.receivedAt - latest.received_at) < windowMs ? latest : undefined;
 }
 
 function countDuplicate(db: Database, event: Event, repeated: sql.StoredEvent, content: number): Acceptance {

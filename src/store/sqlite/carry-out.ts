@@ -67,7 +67,8 @@ export function rescue(
 ): number {
   let total = 0;
   for (const left of db.all(sql.leftSending, limit)) {
-    const dueAt = Math.max(now, left.started_at + settlingMs);
+    // The clock may have been set back since.
+    const dueAt = Math.max(now, Math.min(now, left.started_at) + settlingMs);
     const count = apply(db, sql.rescue, left, dueAt, interrupted.detail);
     insertAttempt(db, left, left.started_at, now, interrupted);
     tallies.moved(left.sink, 'sending', 'pending', count);
@@ -82,6 +83,40 @@ export function defer({ db, tallies }: Transaction, items: readonly Deferral[], 
     if (found?.state !== 'sending') continue;
     tallies.moved(found.sink, 'sending', 'pending', apply(db, sql.defer, found, until, until - now));
   }
+}
+
+/** See Store.pullIn. Looks at the next `limit` that come after the seq `after`; null: there are no more. */
+export function pullIn(
+  { db }: Transaction,
+  { now, aheadMs }: { now: number; aheadMs: number },
+  after: number,
+  limit: number,
+): { count: number; after: number | null } {
+  const rows = db.all(sql.putOff, now, after, limit);
+  let count = 0;
+  for (const row of rows) {
+    const dueAt = dueByRightClock(row, now, aheadMs);
+    if (dueAt !== null) count += apply(db, sql.pullIn, row, dueAt, now);
+  }
+  return { count, after: rows.length < limit ? null : rows.at(-1)!.seq };
+}
+
+const dayMs = 86_400_000;
+
+/** Null where a right clock put it off. Hours are looked at again when it is claimed, so it may be due at once. */
+function dueByRightClock(row: sql.PutOffRow, now: number, aheadMs: number): number | null {
+  const { attempts, due_at: dueAt, since, came_at: cameAt, tried_at: triedAt, group_key: group } = row;
+  if (attempts === 0) {
+    // Put off again, since it was claimed outside of its hours.
+    if (dueAt !== since) return now;
+    if (cameAt <= now) return null;
+    return group === null ? now : dueAt - aheadMs;
+  }
+  // Replayed.
+  if (dueAt === since) return now;
+  if (triedAt !== null && triedAt > now) return dueAt - aheadMs;
+  // Nothing else than hours by a wrong clock puts off for so long.
+  return dueAt > now + Math.max(aheadMs, dayMs) ? now : null;
 }
 
 export function threadOf(db: Database, sink: string, thread: string): Receipt | null {
