@@ -57,6 +57,12 @@ async function deliver(request: Parameters<typeof postEvent>[0], io: Pick<Io, 'o
   return succeeded(second);
 }
 
+/** What to do about an answer, where the config's owner can do something. */
+const advice: Partial<Record<number, string>> = {
+  403: 'receiver.allowFrom has to allow this machine; the log of the connector says which address it saw',
+  404: 'the path has to be receiver.path of the config',
+};
+
 function succeeded({ status }: Posted): boolean {
   return status !== null && status >= 200 && status < 300;
 }
@@ -75,6 +81,8 @@ function show(posted: Posted, io: Pick<Io, 'out'>): void {
   } else {
     const body = printable(posted.body.slice(0, maxShownBody));
     io.out(`    ${posted.status} ${STATUS_CODES[posted.status] ?? ''} ${body}`.trimEnd());
+    const hint = advice[posted.status];
+    if (hint !== undefined) io.out(`    ${hint}`);
   }
 }
 

@@ -176,6 +176,14 @@ describe('a failed one', () => {
     expect(calls).toHaveLength(3);
   });
 
+  test('that the receiver refuses for its address or path says what to change', async () => {
+    const receiver = await startReceiver({ allowFrom: ['192.0.2.1'] });
+    expect((await run({ url: receiver.url })).text).toContain('receiver.allowFrom has to allow this machine');
+    expect((await run({ url: new URL('/', receiver.url).href })).text).toContain(
+      'the path has to be receiver.path',
+    );
+  });
+
   test('is one that gets no answer in time', async () => {
     const { calls, url } = await startEndpoint(() => {}, status(202));
     const { code, text } = await run({ url }, 100);
