@@ -120,7 +120,7 @@ export const ruleShape = {
 /** A rule without its actions, which are checked one by one by their connectors' schemas. */
 export const ruleSchema = z.strictObject({ ...ruleShape, then: z.array(z.unknown()) });
 
-/** What each alert tells of, and how long that has to last. */
+/** What each alert is about, and how long its cause must last. */
 const alerts: { readonly [kind in AlertKind]: Alert } = {
   dead: {
     description: 'Deliveries were given up.',

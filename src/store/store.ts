@@ -232,7 +232,8 @@ export type ManualResult =
   | {
       readonly deliveryId: string;
       readonly done: false;
-      /** null: no such delivery */ readonly state: DeliveryState | null;
+      /** Null if the delivery does not exist. */
+      readonly state: DeliveryState | null;
     };
 
 export interface EventFilter {

@@ -155,7 +155,7 @@ class MarkupCapture extends CaptureTag {
   }
 }
 
-/** LiquidJS reads a number of columns that is text, or a list, anew for each cell. */
+/** LiquidJS parses a number of columns that is text or a list again for each cell. */
 class NumberedTablerow extends TablerowTag {
   constructor(...args: ConstructorParameters<typeof TablerowTag>) {
     super(...args);
@@ -207,7 +207,7 @@ const slice: Filter = function (value, begin, length = 1) {
   );
 };
 
-/** LiquidJS reads a length that is text anew for each character. */
+/** LiquidJS parses a length that is text again for each character. */
 const truncate: Filter = function (value, length = 50, ...ellipsis) {
   return builtIn('truncate').call(this, value, Number(toValue(length)), ...ellipsis);
 };

@@ -8,7 +8,7 @@ const digestBy = (by: string | string[]) =>
     conceal: (group) => group,
   });
 
-test('a digest is told apart by the fields that it names', () => {
+test('the fields in `by` separate digests', () => {
   expect(digestBy(['testId', 'test.team']).by.map(({ name }) => name)).toEqual(['testId', 'test.team']);
 });
 

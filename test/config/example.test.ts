@@ -83,7 +83,7 @@ test('the schema lets digests and alerts say what they say by default', () => {
   expect(validate.errors).toBeNull();
 });
 
-test('the schema takes a reference wherever a value stands', () => {
+test('the schema accepts a reference in place of any value', () => {
   validate(
     parse(
       'rules: []\nsinks: {}\nreceiver: { port: "${PORT}", maxBody: "${MAX:-1kb}" }\nlog: { level: "${LEVEL}" }',

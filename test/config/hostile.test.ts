@@ -125,7 +125,7 @@ test.each([
   ['quotes without an end', "token:'"],
   ['addresses', '://:'],
   ['addresses in words', 'a://b:c '],
-])('what is wrong beside %s is told in good time, however long the line', (_, part) => {
+])('a fault beside %s is reported quickly, however long the line is', (_, part) => {
   const text = `{ "catalog": { "1": { "name": "${part.repeat(1_000_000 / part.length)}" } }, "lgo": {} }`;
   expect(problems(text)).toContainEqual(expect.stringContaining('unknown key "lgo"'));
 });

@@ -74,7 +74,7 @@ describe('a secret is masked', () => {
   );
 });
 
-test('a secret of digits is masked where it stands for itself, not inside of longer numbers', () => {
+test('a secret of digits is masked when it is alone, not inside longer numbers', () => {
   const mask = masker(['1234']);
   expect(mask('pin 1234, pin=1234&x y1234z')).toBe('pin ***, pin=***&x y***z');
   expect(mask('{"ts":"1795251234.000100","testId":1234567}')).toBe(

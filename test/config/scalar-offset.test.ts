@@ -28,7 +28,7 @@ describe('the place of a character of a scalar is found in', () => {
     expect(found(text, 'two')).toBe('two');
   });
 
-  test('white space, which points behind what stands before it', () => {
+  test('white space, which points behind the text before it', () => {
     expect(found('a: "zero  one"\n', '  one')).toBe('  one');
   });
 });

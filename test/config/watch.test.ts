@@ -69,7 +69,7 @@ test('a folder that is swapped behind links is noticed, as Kubernetes mounts a C
   await vi.waitFor(() => expect(loaded).toEqual([2]));
 });
 
-test('a change that is not told of is found by looking', async () => {
+test('polling finds a change that no file event reports', async () => {
   const elsewhere = join(folder, 'elsewhere');
   await mkdir(elsewhere);
   await writeFile(join(elsewhere, 'real.yaml'), withPort(1));
@@ -79,7 +79,7 @@ test('a change that is not told of is found by looking', async () => {
   await vi.waitFor(() => expect(loaded).toEqual([4]), { timeout: 5000 });
 });
 
-test('a broken config is told of, and the next good one is loaded', async () => {
+test('a broken config is reported, and the next good one is loaded', async () => {
   await writeFile(file, withPort(1));
   await watch();
   await writeFile(file, withPort('many'));
@@ -89,7 +89,7 @@ test('a broken config is told of, and the next good one is loaded', async () => 
   await vi.waitFor(() => expect(loaded).toEqual([1]));
 });
 
-test('a file that is gone is told of', async () => {
+test('a missing file is reported', async () => {
   await writeFile(file, withPort(1));
   await watch();
   await unlink(file);
@@ -114,7 +114,7 @@ test('other files of the folder load nothing', async () => {
   await vi.waitFor(() => expect(loaded).toEqual([6, 6]));
 });
 
-test('what taking a config over throws is told of, and the watching goes on', async () => {
+test('an error in onLoaded is reported, and watching goes on', async () => {
   await writeFile(file, withPort(1));
   await watch({
     onLoaded: async ({ receiver }) => {
@@ -146,7 +146,7 @@ test('a change between the first reading and the watching is loaded', async () =
   await vi.waitFor(() => expect(loaded).toEqual([7]));
 });
 
-describe('what may pass is tried again by itself, and told once', () => {
+describe('a failure that may pass is retried, and reported once', () => {
   const withSecret = () => around(`receiver: { port: 8, token: '\${file:${join(folder, 'token')}}' }`);
 
   test('where a secret is not there yet', async () => {

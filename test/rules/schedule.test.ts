@@ -71,12 +71,12 @@ describe('a delivery', () => {
     );
   });
 
-  test('goes rather late than never where hours of a stored config never open', () => {
+  test('is sent anyway if the hours of a stored config never open', () => {
     expect(scheduled({ hours: { ...office, days: new Set() } }).dueAt).toBe(now);
   });
 });
 
-describe('one message tells of events', () => {
+describe('events share one message', () => {
   const groupOf = (...given: Parameters<typeof scheduled>) => scheduled(...given).group;
   const group = groupOf({ digest: hourly });
 

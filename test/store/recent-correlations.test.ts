@@ -3,7 +3,7 @@ import { RecentCorrelations } from '../../src/store/recent-correlations.ts';
 
 const content = (candidateId: string) => ({ candidateId, testId: 1, status: 'Completed' as const });
 
-test('tells a correlation id that came with another content from one that is only repeated', () => {
+test('distinguishes a correlation id with another content from a repeated one', () => {
   const correlations = new RecentCorrelations(10);
   expect(correlations.note('x', content('a'))).toBe(false);
   expect(correlations.note('x', content('a'))).toBe(false);
@@ -12,7 +12,7 @@ test('tells a correlation id that came with another content from one that is onl
   expect(correlations.note('x', content('b'))).toBe(true);
 });
 
-test('remembers as many ids as it was told to, and forgets in the end', () => {
+test('remembers the given number of ids, and forgets older ones', () => {
   const correlations = new RecentCorrelations(3);
   for (const id of ['a', 'b', 'c', 'd']) correlations.note(id, content('first'));
   expect(correlations.note('b', content('second'))).toBe(true);

@@ -90,7 +90,7 @@ test("refuses another program's database, and leaves it as it is", async () => {
   expect(readdirSync(folder)).toEqual(['connector.db']);
 });
 
-test('makes the store that a link leads to, beside which its lock stands', async () => {
+test('creates the store that a link leads to, with its lock beside it', async () => {
   const link = join(folder, 'link.db');
   symlinkSync(join('below', 'connector.db'), link);
   const store = await openStore(`sqlite:${link}`, { serve: true });
@@ -110,7 +110,7 @@ test('refuses a store that has a second name, and one that got it later goes on'
   expect(await refusal(`sqlite:${path}`)).toMatch(/connector\.db has 2 names/);
 });
 
-test('takes its right to serve anew when its lock was removed, and writes nothing while another has it', async () => {
+test('takes its right to serve again when its lock was removed, and writes nothing while another has it', async () => {
   const store = await openStore(`sqlite:${path}`, { serve: true });
   await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
   rmSync(`${path}.serving`);

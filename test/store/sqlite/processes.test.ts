@@ -179,7 +179,7 @@ describe('a WAL or its index that is removed while the store is served', () => {
     expect(await kept(accepted)).toHaveLength(accepted.length);
   });
 
-  test('is made anew when no other process has the store open, and others give way', async () => {
+  test('is created again when no other process has the store open, and others give way', async () => {
     const reader = await open();
     const child = start('serve and accept');
     const all = heardMany(child, 150);
