@@ -147,7 +147,7 @@ rules: [ { name: a, when: {}, then: [ { sink: page, ${written} } ] } ]`;
   test.each([
     ['a change of the action', 'urgency: high', ''],
     ['a change of the catalog', 'urgency: low', 'catalog: { 7: { name: Seven } }\n'],
-  ])('starts again after a change of %s, and not after other changes', (_, written, catalog) => {
+  ])('starts again after %s, and not after other changes', (_, written, catalog) => {
     const idOf = (...given: Parameters<typeof actionFrom>) => actionFrom(...given).digest?.contentId;
     const before = idOf('digest: { every: 1h }, urgency: low');
     expect(idOf('digest: { every: 1h }, urgency: low', 'unmatched: [ { sink: page, text: y } ]\n')).toBe(
