@@ -9,9 +9,10 @@ import type { MailOptions, SmtpError, SmtpPool } from './client.ts';
 import type { Mail } from './message.ts';
 import {
   explain,
+  isAboutTheRecipient,
+  isAboutTheSender,
   isLoginFault,
   isPermanent,
-  isPolicy,
   outcomeOf,
   replyText,
   temporaryReason,
@@ -105,7 +106,7 @@ class PolicyRefusals {
   /** Counts the refusals in an answer; true where policy has refused several recipients since one was accepted. */
   areTheSinks({ accepted, rejectedErrors = [] }: RecipientAnswer): boolean {
     if (accepted.length > 0) this.clear();
-    else for (const error of rejectedErrors.filter(isRefusedByPolicy)) this.#add(error.recipient ?? '');
+    else for (const error of rejectedErrors.filter(mayBeTheSinks)) this.#add(error.recipient ?? '');
     return this.#refused.size > 1;
   }
 
@@ -119,9 +120,11 @@ class PolicyRefusals {
   }
 }
 
-/** By policy, or for want of a login: the fault may be the recipient's or the sink's. */
-const isRefusedByPolicy = (error: SmtpError): boolean =>
-  isPermanent(error) && (isPolicy(error) || isLoginFault(error));
+/** By policy, for want of a login, or without a word on the recipient: the fault may be the recipient's or the sink's. */
+const mayBeTheSinks = (error: SmtpError): boolean =>
+  isAboutTheSender(error) || (isPermanent(error) && !isAboutTheRecipient(error));
+
+const isCertainlyTheSinks = (error: SmtpError): boolean => isLoginFault(error) || isAboutTheSender(error);
 
 /**
  * The outcome of an attempt in which the server answered for each recipient. Who was refused for now, or by policy, is
@@ -134,7 +137,7 @@ function outcomeOfRecipients(
   isSinksFault: boolean,
 ): Outcome {
   const errors = answer.rejectedErrors ?? [];
-  const isFinal = (error: SmtpError) => isPermanent(error) && !isRefusedByPolicy(error);
+  const isFinal = (error: SmtpError) => isPermanent(error) && !mayBeTheSinks(error);
   const refused = errors
     .filter(isFinal)
     .map((error) => ({ address: error.recipient ?? '', reply: replyText(error.response) }));
@@ -152,12 +155,12 @@ function outcomeOfRecipients(
 function retryRecipients(waiting: readonly SmtpError[], isSinksFault: boolean) {
   const first = waiting[0]!;
   const who = waiting.map((error) => `${error.recipient} (${replyText(error.response)})`).join(', ');
-  const byPolicy = waiting.find(isRefusedByPolicy);
+  const unclear = waiting.find(isCertainlyTheSinks) ?? waiting.find(mayBeTheSinks);
   const isSinkWide =
-    byPolicy === undefined ? first.responseCode === 421 : isSinksFault || isLoginFault(byPolicy);
-  const advice = byPolicy === undefined ? '' : ` ${explain(byPolicy).advice}`;
+    unclear === undefined ? first.responseCode === 421 : isSinksFault || isCertainlyTheSinks(unclear);
+  const advice = unclear === undefined ? '' : ` ${explain(unclear).advice}`;
   const detail = `The mail server does not take the mail just now for ${who}${advice}`;
-  return (isSinkWide ? sinkWide : retry)(byPolicy ? 'auth' : temporaryReason(first), detail);
+  return (isSinkWide ? sinkWide : retry)(unclear ? 'auth' : temporaryReason(first), detail);
 }
 
 /** The outcome once no recipient is left to try. */

@@ -37,14 +37,17 @@ const buildErrors = new Set([
 function outcomeOfReply(error: SmtpError): Failed {
   if (isLoginFault(error)) return sinkWide('auth', detailWithAdvice(error));
   const { detail } = explain(error);
-  if (isAboutTheMail(error)) {
+  if (isAboutTheMail(error) && !isAboutTheSender(error)) {
     if (isPermanent(error)) return refusal(error, detail);
     return error.responseCode === 421
       ? sinkWide(temporaryReason(error), detail)
       : retry(temporaryReason(error), detail);
   }
   // Every mail of this sink would get the same reply.
-  if (isPermanent(error)) return sinkWide(isPolicy(error) ? 'auth' : 'invalid', detailWithAdvice(error));
+  if (isPermanent(error)) {
+    const reason = isPolicy(error) || isAboutTheSender(error) ? 'auth' : 'invalid';
+    return sinkWide(reason, detailWithAdvice(error));
+  }
   return sinkWide(temporaryReason(error), detail);
 }
 
@@ -58,8 +61,8 @@ const isReply = (error: SmtpError): boolean => (error.responseCode ?? 0) >= 400;
 
 /** Whether no later attempt would get this recipient, or this mail, accepted. */
 export function isPermanent({ responseCode = 0, response = '' }: SmtpError): boolean {
-  // 503 is about the order of commands and 5.4.5 about a quota, so neither is about this mail.
-  return responseCode >= 500 && responseCode !== 503 && !/^\d+[ -]5\.4\.5\b/.test(response);
+  // 503 is about the order of commands, 5.4.5 (and Exchange's 5.1.90) about a quota, so none is about this mail.
+  return responseCode >= 500 && responseCode !== 503 && !/^\d+[ -]5\.(4\.5|1\.90)\b/.test(response);
 }
 
 /** The replies by which a server asks for a login or refuses the one given (RFC 4954). */
@@ -70,23 +73,50 @@ export const isLoginFault = ({ code, responseCode = 0 }: SmtpError): boolean =>
 
 /** SMTP has no code for an exceeded rate: servers say it in words. */
 export const temporaryReason = ({ response = '' }: SmtpError): Reason =>
-  /too (many|fast|quickly)|rate.?limit|throttl|slow down|sending (limit|quota)|\b[45]\.(4\.5|7\.28)\b/i.test(
+  /too (many|fast|quickly)|rate.?limit|throttl|slow down|sending (limit|quota)|\b[45]\.(1\.90|4\.5|7\.28)\b/i.test(
     response,
   )
     ? 'rate_limited'
     : 'server';
 
+/** The subject and detail of an enhanced status code (RFC 3463): `7.1` of `550 5.7.1 Access denied`. 0 says nothing. */
+const enhancedCode = ({ response = '' }: SmtpError): string =>
+  /^\d{3}[ -][245]\.([1-9]\d{0,2}\.\d{1,3})\b/.exec(response)?.[1] ?? '';
+
 /**
  * Whether a reply is about policy (x.7.x in RFC 3463): who may send from where, to whom, without a login. Servers without
  * such codes say it in words.
  */
-export function isPolicy({ response = '' }: SmtpError): boolean {
-  const [, subject] = /^\d{3}[ -][245]\.(\d{1,3})\.\d{1,3}\b/.exec(response) ?? [];
-  if (subject !== undefined) return subject === '7';
+function isPolicy(error: SmtpError): boolean {
+  const code = enhancedCode(error);
+  if (code !== '') return code.startsWith('7.');
   return /\brelay|denied|not (permitted|allowed|authori[sz]ed)|polic(y|ies)|blocked|block ?list|blacklist|authenticat/i.test(
-    response.slice(0, maxReadChars),
+    wordsOf(error),
   );
 }
+
+/**
+ * Whether a reply objects to the sink's own address, which servers may say only at a recipient: x.1.7 and x.1.8, or in the
+ * words of Postfix (whose code may be 5.1.0), Exim and Exchange.
+ */
+export const isAboutTheSender = (error: SmtpError): boolean =>
+  /^1\.[78]$/.test(enhancedCode(error)) ||
+  /\bsender (address rejected|verify failed)|bad (outbound )?sender/i.test(wordsOf(error));
+
+/** The codes by which a server refuses a mailbox (RFC 5321), its domain (RFC 7504) or the spelling of an address. */
+const recipientReplies = new Set([501, 550, 551, 552, 553, 556]);
+
+/** Whether a permanent reply at RCPT says that this recipient gets no mail. Others may be about the sink. */
+export function isAboutTheRecipient(error: SmtpError): boolean {
+  if (isLoginFault(error) || isPolicy(error) || isAboutTheSender(error)) return false;
+  const code = enhancedCode(error);
+  // Of x.5.x (the protocol) only the spelling of this recipient.
+  const isKnown = code !== '' && !code.startsWith('5.');
+  if (isKnown || /\brecipient address rejected/i.test(wordsOf(error))) return true;
+  return recipientReplies.has(error.responseCode ?? 0) && !code.endsWith('5.3');
+}
+
+const wordsOf = ({ response = '' }: SmtpError): string => response.slice(0, maxReadChars);
 
 /** A reply may be of any length. */
 const maxReadChars = 1000;
@@ -191,10 +221,9 @@ export function explain(error: SmtpError): Explanation {
     connectionFaults.get(originalCode) ??
     (code === 'ETLS' || !isReply(error) ? connectionFaults.get(code) : undefined);
   if (known !== undefined) return known;
-  // A client name that is not a full name may also be refused later: by Postfix at the sender or a recipient.
-  const command = /\b(helo|ehlo)\b/i.test(error.response?.slice(0, maxReadChars) ?? '')
-    ? 'EHLO'
-    : error.command;
+  // Postfix may refuse a client name that is not a full name, or the sender, only later: at a recipient.
+  const later = isAboutTheSender(error) ? 'MAIL FROM' : error.command;
+  const command = /\b(helo|ehlo)\b/i.test(wordsOf(error)) ? 'EHLO' : later;
   const advice = isLoginFault(error) ? checkLogin : (adviceFor.get(command ?? '') ?? checkHost);
   if (isReply(error)) return explanation(`The mail server answered: ${replyText(response)}`, advice);
   return explanation(`The mail server cannot be used: ${replyText(message)}`, advice);

@@ -377,10 +377,37 @@ describe('recipients that the server refuses by policy', () => {
     ['550 5.7.1 Unable to relay', 'retry'],
     ['550 5.1.1 Recipient address rejected: not permitted here', 'rejected'],
     ['550 5.2.1 Mailbox disabled', 'rejected'],
+    ['552 5.2.2 Mailbox full', 'rejected'],
+    ['550 5.4.1 Recipient address rejected: Access denied', 'rejected'],
+    ['501 5.1.3 Bad recipient address syntax', 'rejected'],
+    ['504 5.5.2 Recipient address rejected: need fully-qualified address', 'rejected'],
+    ['550 5.5.3 Too many recipients', 'retry'],
+    ['550 5.1.90 You have reached your daily limit for message recipients', 'retry'],
+    ['556 5.1.10 Recipient domain takes no mail', 'rejected'],
     ['550 No such user', 'rejected'],
+    ['553 Mailbox name invalid', 'rejected'],
+    ['554 Transaction failed', 'retry'],
+    ['554 5.0.0 Service unavailable', 'retry'],
+    ['555 MAIL FROM parameters not recognized', 'retry'],
   ] as const)('are told from bad addresses: %s', async ([reply, outcome]) => {
     await start({ refuse: { 'dana@example.com': reply } });
     expect(await (await connect()).deliver(request(fields))).toMatchObject({ outcome });
+  });
+
+  test.for([
+    '550 5.1.8 Access denied, bad outbound sender',
+    '450 4.1.8 <hiring@example.com>: Sender address rejected: Domain not found',
+    '501 5.1.7 Bad sender address syntax',
+    '550 5.1.0 <hiring@example.com>: Sender address rejected: User unknown',
+    '550 Sender verify failed',
+  ])('are told from an objection to the sender, which concerns the sink: %s', async (reply) => {
+    await start({ refuse: { 'dana@example.com': reply } });
+    expect(await (await connect()).deliver(request(fields))).toMatchObject({
+      outcome: 'retry',
+      reason: 'auth',
+      sinkWide: true,
+      detail: expect.stringContaining("Check the sink's `from`"),
+    });
   });
 });
 
@@ -459,6 +486,14 @@ describe('what the server says', () => {
   test('by policy at DATA is about that message', async () => {
     expect(await answering('DATA', 554, '5.7.1 Spam message rejected')).toMatchObject({
       outcome: 'rejected',
+    });
+  });
+
+  test('about the sender at DATA is about the sink', async () => {
+    expect(await answering('DATA', 550, '5.1.8 Access denied, bad outbound sender')).toMatchObject({
+      outcome: 'retry',
+      reason: 'auth',
+      sinkWide: true,
     });
   });
 
