@@ -228,14 +228,20 @@ const restartKeys = [
   { keys: ['log.format'], dependents: [] },
 ];
 
+/** A tool may echo a secret that it was sent before a reload: those of the configs before this one stay masked. */
+const maskedConfigs = 4;
+
 /** The config in force, and whether the last reload failed. */
 export class LiveConfig {
   #config: Config;
+  /** Those whose secrets stay masked, newest first. */
+  #masked: readonly Pick<Config, 'mask'>[];
   #waiting: readonly string[] = [];
   #reloadFailed = false;
 
   constructor(config: Config) {
     this.#config = config;
+    this.#masked = [config];
   }
 
   get config(): Config {
@@ -249,7 +255,13 @@ export class LiveConfig {
 
   adopt(next: Config): void {
     const kept = keptKeys(next, this.#config);
-    this.#config = kept.length === 0 ? next : withKept(next, this.#config, kept);
+    const adopted = kept.length === 0 ? next : withKept(next, this.#config, kept);
+    const masked = [adopted, ...this.#masked].slice(0, maskedConfigs);
+    this.#masked = masked;
+    this.#config = Object.freeze({
+      ...adopted,
+      mask: (text: string) => masked.reduce((shown, config) => config.mask(shown), text),
+    });
     this.#waiting = kept.map((name) => name.replace(/Ms$/, ''));
     this.#reloadFailed = false;
   }

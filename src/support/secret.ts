@@ -55,7 +55,8 @@ export function masker(secrets: Iterable<string>): (text: string) => string {
   if (forms.isEmpty) return (text) => text;
   return (text) => {
     const found = forms.findIn(text);
-    if (/[\\%&]/.test(text)) found.push(...findEscaped(text, forms));
+    for (const escaping of mayBeEscaped.test(text) ? escapings : [])
+      if (escaping.hint.test(text)) found.push(...findEscaped(text, forms, escaping));
     return found.length === 0 ? text : maskRanges(text, found);
   };
 }
@@ -83,9 +84,13 @@ function formsOf(secret: string): Form[] {
     JSON.stringify(secret).slice(1, -1),
     encodeURIComponent(secret.toWellFormed()),
   ];
-  const spelled = [...written, ...written.map((one) => decodeEscapes(one).text), text.replaceAll(' ', '+')];
+  const spelled = [
+    ...written,
+    ...written.map((one) => decode(one, commonEscapes).text),
+    text.replaceAll(' ', '+'),
+  ];
   const plain = spelled.filter(({ length }) => length >= shortestSecret).map(plainForm);
-  return [...plain, ...hexForms(text), ...[0, 1, 2].flatMap((shift) => base64Forms(text, shift))];
+  return [...plain, ...byteForms(text), ...[0, 1, 2].flatMap((shift) => base64Forms(text, shift))];
 }
 
 function plainForm(text: string): Form {
@@ -99,9 +104,13 @@ function plainForm(text: string): Form {
   return { text: anyCase ? toLowerAscii(text) : text, anyCase, alone, around: [0, 0] };
 }
 
-function hexForms(secret: string): Form[] {
-  const text = Buffer.from(secret).toString('hex');
-  return text.length < 16 ? [] : [{ text, anyCase: true, alone: null, around: [0, 0] }];
+/** In hex, and as a list of numbers, as JSON has of a Buffer. */
+function byteForms(secret: string): Form[] {
+  const bytes = Buffer.from(secret);
+  if (bytes.length < 8) return [];
+  const form = (text: string, alone: RegExp | null): Form => ({ text, anyCase: true, alone, around: [0, 0] });
+  const lists = [',', ', '].map((separator) => form([...bytes].join(separator), /\d/));
+  return [form(bytes.toString('hex'), null), ...lists];
 }
 
 /** The part of a longer text's base64 that the secret alone decides. `shift`: its offset in a group of 3 bytes. */
@@ -196,18 +205,51 @@ function rangeOf({ text: { length }, around: [before, after] }: Form, start: num
   return [Math.max(0, start - before), Math.min(start + length + rest, text.length)];
 }
 
-/** A run of backslashes (JSON in JSON) counts as one. So does a percent sign or ampersand that is itself escaped. */
-const escapes =
-  /\\+(?:u([\da-f]{4})|x([\da-f]{2})|([^]))?|((?:%(?:25)*[89a-f][\da-f])+)|%(?:25)*([0-7][\da-f])|&(?:amp;)*(?:#(\d{1,7})|#x([\da-f]{1,6})|(amp|lt|gt|quot|apos|sol));/gi;
-const controls: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' };
-const named: Readonly<Record<string, string>> = {
-  amp: '&',
-  lt: '<',
-  gt: '>',
-  quot: '"',
-  apos: "'",
-  sol: '/',
+/** A way in which a tool may escape a text. */
+interface Escaping {
+  /** Cheap, and true of every text that has such escapes. */
+  readonly hint: RegExp;
+  readonly pattern: RegExp;
+  readonly meaningOf: (this: void, match: RegExpMatchArray) => string;
+}
+
+/**
+ * Those of JSON, JavaScript, C, URLs and HTML. A run of backslashes (JSON in JSON) counts as one. So does a percent sign or
+ * ampersand that is itself escaped.
+ */
+const commonEscapes: Escaping = {
+  hint: /[\\%&]/,
+  pattern:
+    /((?:\\+[0-3][0-7]{2})+)|\\+(?:u([\da-f]{4})|u\{([\da-f]{1,6})\}|x([\da-f]{2})|([^]))?|((?:%(?:25)*[89a-f][\da-f])+)|%(?:25)*(?:u([\da-f]{4})|([0-7][\da-f]))|&(?:amp;)*(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z]{2,6}));/gi,
+  meaningOf: meaningOfCommon,
 };
+
+/** Apart from the others: `=ab` is also what `key=abcd` has. */
+const quotedPrintable: Escaping = {
+  hint: /=(?:[\dA-F]{2}|\r?\n|\\+[rn])/,
+  pattern: /((?:=[\dA-F]{2})+)|=(?:(?:\\+r)?\\+n|\r?\n)/g,
+  meaningOf: ([, bytes]) =>
+    bytes === undefined ? '' : Buffer.from(bytes.replaceAll('=', ''), 'hex').toString(),
+};
+
+/** Base64 in lines, as in mails and PEM, of whatever length but the last. */
+const wrapped: Escaping = {
+  hint: /(?:\n|\\n)[\w+/]/,
+  pattern: /(?:(?:\\+r)?\\+n|\r?\n)[ \t]*/g,
+  meaningOf: () => '',
+};
+
+/** Most texts have none of these, so that they are read no further. */
+const mayBeEscaped = /[\\%&=\n]/;
+const escapings = [commonEscapes, quotedPrintable, wrapped];
+
+const controls: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' };
+/** Of ASCII. Whatever is not named here stays as it is. */
+const named: ReadonlyMap<string, string> = new Map(
+  'amp& lt< gt> quot" apos\' sol/ bsol\\ plus+ equals= commat@ dollar$ num# percnt% ast* excl! quest? colon: semi; comma, period. lowbar_ grave` lpar( rpar) lsqb[ lbrack[ rsqb] rbrack] lcub{ lbrace{ rcub} rbrace} vert| verbar| hat^'
+    .split(' ')
+    .map((entry) => [entry.slice(0, -1), entry.slice(-1)]),
+);
 
 interface Unescaped {
   readonly text: string;
@@ -216,11 +258,11 @@ interface Unescaped {
 }
 
 /** A text with its escapes decoded. */
-function decodeEscapes(text: string): Unescaped {
+function decode(text: string, { pattern, meaningOf }: Escaping): Unescaped {
   const pieces: string[] = [];
   const starts: number[] = [];
   let end = 0;
-  for (const match of text.matchAll(escapes)) {
+  for (const match of text.matchAll(pattern)) {
     pieces.push(text.slice(end, match.index), meaningOf(match));
     for (let at = end; at < match.index; at += 1) starts.push(at);
     for (let count = pieces.at(-1)!.length; count > 0; count -= 1) starts.push(match.index);
@@ -231,19 +273,22 @@ function decodeEscapes(text: string): Unescaped {
   return { text: pieces.join(''), starts };
 }
 
-function meaningOf([, unicode, byte, escaped, bytes, percent, decimal, hex, name]: RegExpMatchArray): string {
-  const code = unicode ?? byte ?? percent ?? hex;
+function meaningOfCommon(match: RegExpMatchArray): string {
+  const [whole, octal, u4, braced, byte, escaped, bytes, percentU, percent, decimal, hex, name] = match;
+  const code = u4 ?? braced ?? byte ?? percentU ?? percent ?? hex;
   if (code !== undefined || decimal !== undefined)
     return character(code === undefined ? Number(decimal) : parseInt(code, 16));
-  if (name !== undefined) return named[name.toLowerCase()] ?? '';
+  if (name !== undefined) return named.get(name.toLowerCase()) ?? whole;
+  if (octal !== undefined)
+    return Buffer.from(octal.match(/[0-7]{3}/g)!.map((digits) => parseInt(digits, 8))).toString();
   if (bytes !== undefined) return Buffer.from(bytes.replaceAll(/%(?:25)*/g, ''), 'hex').toString();
   return escaped === undefined ? '' : (controls[escaped] ?? escaped);
 }
 
 const character = (code: number): string => (code > 0x10ffff ? '' : String.fromCodePoint(code));
 
-function findEscaped(text: string, forms: Forms): Range[] {
-  const plain = decodeEscapes(text);
+function findEscaped(text: string, forms: Forms, escaping: Escaping): Range[] {
+  const plain = decode(text, escaping);
   return forms.findIn(plain.text).map(([start, end]) => {
     const from = plain.starts[start] ?? 0;
     // One escape may stand for several characters: all of it is masked.

@@ -10,6 +10,23 @@ const html = (text: string): string =>
 const asUnicode = (text: string): string =>
   text.replaceAll(/[^\w ]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
+const octal = (text: string): string =>
+  [...Buffer.from(text)]
+    .map((byte) =>
+      byte > 32 && byte < 127 && byte !== 47
+        ? String.fromCharCode(byte)
+        : `\\${byte.toString(8).padStart(3, '0')}`,
+    )
+    .join('');
+const quotedPrintable = (text: string): string =>
+  [...Buffer.from(text)]
+    .map((byte, at) => {
+      const plain = byte >= 32 && byte < 127 && byte !== 61;
+      const shown = plain ? String.fromCharCode(byte) : `=${byte.toString(16).toUpperCase()}`;
+      return at === 5 ? `=\r\n${shown}` : shown;
+    })
+    .join('');
+
 describe('a secret is masked', () => {
   const secret = `p@ss "word"/é&'1`;
   const mask = masker([secret]);
@@ -33,6 +50,14 @@ describe('a secret is masked', () => {
     ['in base64url', Buffer.from(secret).toString('base64url')],
     ['in base64 in a URL', encodeURIComponent(base64(secret))],
     ["in base64 in PHP's JSON", base64(secret).replaceAll('/', '\\/')],
+    ["as JavaScript's escape() has it", asUnicode(secret).replaceAll('\\u', '%u')],
+    ['in JavaScript', asUnicode(secret).replaceAll(/\\u(.{4})/g, '\\u{$1}')],
+    ['in octal', octal(secret)],
+    ['in quoted-printable', quotedPrintable(secret)],
+    ['in quoted-printable in JSON', JSON.stringify(quotedPrintable(secret)).slice(1, -1)],
+    ['in all of HTML', html(secret).replaceAll('@', '&commat;')],
+    ['in the JSON of a Buffer', JSON.stringify([...Buffer.from(secret)]).slice(1, -1)],
+    ['in a list of numbers', [...Buffer.from(secret)].join(', ')],
   ])('%s', (_, text) => {
     expect(mask(`before ${text} after ${text}`)).toBe('before *** after ***');
   });
@@ -43,6 +68,18 @@ describe('a secret is masked', () => {
       /ss|wo|rd/,
     );
     expect(shown).toContain('***');
+  });
+
+  test.each(['\n', '\r\n', '\\n', '\\r\\n'])('in base64 in lines that end with %j', (end) => {
+    const long = masker(['a-long-secret-of-some-fifty-characters-that-wraps']);
+    const lines = base64(`${'head '.repeat(7)}a-long-secret-of-some-fifty-characters-that-wraps, and more`)
+      .match(/.{1,64}/g)!
+      .join(end);
+    const shown = long(lines)
+      .split('***')
+      .map((part) => Buffer.from(part.replaceAll(end, ''), 'base64').toString());
+    expect(shown).toHaveLength(2);
+    expect(shown.join(' ')).not.toMatch(/long|wrap|fifty/);
   });
 
   test('whole, also where it begins with another one', () => {

@@ -8,6 +8,7 @@ import { parseConfig } from '../../src/config/load.ts';
 import { LiveConfig, reloadConfig, type ReloadOptions } from '../../src/reload.ts';
 import { longestStepMs, runInSlices, runThrough, type Steps } from '../../src/support/steps.ts';
 import { workplace } from '../commands/tools.ts';
+import { load } from './tools.ts';
 
 const thread = new URL('../../src/reload-worker.ts', import.meta.url);
 const env = { TOKEN: 'xoxb-the-token' };
@@ -166,3 +167,11 @@ rules: []
 
 const pick = <Key extends string>(from: Record<Key, unknown>, ...keys: Key[]) =>
   Object.fromEntries(keys.map((key) => [key, from[key]]));
+
+test('a secret that a reload replaced stays masked, through further reloads', () => {
+  const withSecret = (token: string) => load('', { PAGER_TOKEN: token });
+  const live = new LiveConfig(withSecret('the-token-before'));
+  live.adopt(withSecret('the-token-after'));
+  live.adopt(withSecret('the-token-after'));
+  expect(live.config.mask('the-token-before the-token-after')).toBe('*** ***');
+});
