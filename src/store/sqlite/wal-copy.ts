@@ -22,7 +22,7 @@ const maxBeginnings = 1000;
 /** A WAL grows beyond 16 MB only while a reader keeps it from being checkpointed, or by a `vacuum`. */
 const maxKeptBytes = 64 * 2 ** 20;
 const usualBytes = 32 * 2 ** 20;
-const growthBytes = 4 * 2 ** 20;
+const growthBytes = 2 ** 20;
 
 /**
  * A copy of the WAL in memory, since nothing else has what somebody took out of the file. It follows the file commit by
