@@ -1,4 +1,4 @@
-import { rejected, retry, sinkWide, unknown } from '../../src/connector.ts';
+import { perhapsSinkWide, rejected, retry, sinkWide, unknown } from '../../src/connector.ts';
 import type { Delivered, Outcome, Reason, Rejected } from '../../src/model.ts';
 import type { SmtpError } from './client.ts';
 
@@ -38,6 +38,7 @@ function outcomeOfReply(error: SmtpError): Failed {
   if (isLoginFault(error)) return sinkWide('auth', detailWithAdvice(error));
   const { detail } = explain(error);
   if (isAboutTheMail(error) && !isAboutTheSender(error)) {
+    if (isUnexplained(error)) return perhapsSinkWide('auth', `${detail} ${checkAccount}`);
     if (isPermanent(error)) return refusal(error, detail);
     return error.responseCode === 421
       ? sinkWide(temporaryReason(error), detail)
@@ -130,6 +131,18 @@ const isTooLarge = ({ response = '' }: SmtpError): boolean => /^552|^\d+[ -]5\.(
  */
 const isAboutTheMail = (error: SmtpError): boolean =>
   error.command === 'DATA' || (error.command === 'MAIL FROM' && isTooLarge(error));
+
+/**
+ * Whether a refusal of the mail's text says neither by a code nor in words that it is about what the mail says. Amazon SES
+ * answers so for a paused account and for a sender that is not verified.
+ */
+const isUnexplained = (error: SmtpError): boolean =>
+  error.responseCode === 554 &&
+  enhancedCode(error) === '' &&
+  !/spam|virus|malware|phish|content|attachment|header|too (big|large)/i.test(wordsOf(error));
+
+const checkAccount =
+  "It may object to the account, to the sink's `from` or to this mail; its administrator can tell why.";
 
 /** For a permanent reply about the mail. */
 function refusal(error: SmtpError, detail: string): Rejected {

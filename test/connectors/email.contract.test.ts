@@ -27,7 +27,7 @@ connectorContract('email', async () => {
       535: { outcome: 'retry', reason: 'auth', sinkWide: true },
       550: { outcome: 'rejected', reason: 'invalid' },
       552: { outcome: 'rejected', reason: 'invalid' },
-      554: { outcome: 'rejected', reason: 'invalid' },
+      554: { outcome: 'retry', reason: 'auth', sinkWide: 'perhaps' },
     },
     statesDelay: false,
     finds: false,

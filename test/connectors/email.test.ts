@@ -489,6 +489,17 @@ describe('what the server says', () => {
     });
   });
 
+  test.each([
+    ['Message rejected: Email address is not verified.', 'retry'],
+    ['Access denied: the account is paused', 'retry'],
+    ['5.0.0 Transaction failed', 'retry'],
+    ['Rejected as spam', 'rejected'],
+    ['5.6.0 Message rejected', 'rejected'],
+  ])('of the text with 554 %s: %s', async (reply, outcome) => {
+    const ended = await answering('DATA', 554, reply);
+    expect(ended).toMatchObject({ outcome, ...(outcome === 'retry' && { sinkWide: 'perhaps' }) });
+  });
+
   test('about the sender at DATA is about the sink', async () => {
     expect(await answering('DATA', 550, '5.1.8 Access denied, bad outbound sender')).toMatchObject({
       outcome: 'retry',
