@@ -1,13 +1,15 @@
 import SMTPConnection from 'nodemailer/lib/smtp-connection';
+import { failedCheck, passed } from '../../src/connector.ts';
 import type { LiveCheck } from '../../src/connector.ts';
 import { bare, domainOf } from './addresses.ts';
-import type { MailOptions, SmtpError, SmtpSettings } from './client.ts';
+import type { MailOptions, SmtpError, SmtpSettings, TokenLogin } from './client.ts';
 import type { Mail } from './message.ts';
 import { explain, isLoginFault, replyText } from './outcomes.ts';
 
 interface CheckedSink extends MailOptions {
   readonly settings: SmtpSettings;
   readonly mask: (error: SmtpError) => SmtpError;
+  readonly tokens: TokenLogin | null;
 }
 
 /** Servers close connections with too many recipients that get no mail. */
@@ -16,11 +18,22 @@ const maxDomains = 20;
 /** Sends a command and gives the server's reply. */
 type SendCommand = (command: string) => Promise<string>;
 
+export async function checkMailServer(
+  sink: CheckedSink,
+  messages: readonly Mail[],
+  signal: AbortSignal,
+): Promise<LiveCheck[]> {
+  if (sink.tokens === null) return await checkSession(sink, messages, signal);
+  const fault = await sink.tokens.fault(signal);
+  if (fault) return [failedCheck('access token', fault)];
+  return [passed('access token', 'granted'), ...(await checkSession(sink, messages, signal))];
+}
+
 /**
  * Goes as far as is possible without sending: connection, TLS, login, the sender, one recipient for each
  * domain that the rules write to. Then it takes all of that back (RSET).
  */
-export async function checkMailServer(
+async function checkSession(
   { settings, url, from, mask }: CheckedSink,
   messages: readonly Mail[],
   signal: AbortSignal,
@@ -99,6 +112,7 @@ async function inSession(
     ...settings,
     // The library sends custom commands only within a custom login.
     customAuth: {
+      ...settings.customAuth,
       QUESTIONS: (session) => ask(async (command) => (await session.sendCommand(command)).response),
     },
   });

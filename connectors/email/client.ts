@@ -1,8 +1,9 @@
 import type { Readable } from 'node:stream';
 import { createTransport } from 'nodemailer';
 import type { NodemailerError } from 'nodemailer';
-import { masker } from '../../src/connector.ts';
-import type { Secret } from '../../src/connector.ts';
+import { AccessTokens, masker, statedDelayMs, WatchedFetch } from '../../src/connector.ts';
+import type { OAuth2Options, PostForm, Secret } from '../../src/connector.ts';
+import type { Retry } from '../../src/model.ts';
 import type { Address } from './addresses.ts';
 
 /** A mail server, as its URL names it. */
@@ -11,7 +12,8 @@ export interface MailServer {
   readonly port: number;
   /** TLS from the first byte (smtps); otherwise STARTTLS upgrades the connection. */
   readonly secure: boolean;
-  readonly login: { readonly user: string; readonly password: Secret } | null;
+  /** Without a password where access tokens log in. */
+  readonly login: { readonly user: string; readonly password: Secret | null } | null;
 }
 
 /** The sink's options, with their defaults filled in. */
@@ -20,6 +22,7 @@ export interface MailOptions {
   readonly from: Address;
   readonly name: string;
   readonly requireTls: boolean;
+  readonly oauth2?: OAuth2Options | undefined;
 }
 
 /**
@@ -31,7 +34,8 @@ export type SmtpError = NodemailerError;
 const setupTimeoutMs = 15_000;
 
 /** How to connect, as nodemailer takes it. */
-export function smtpSettings({ url, name, requireTls }: MailOptions) {
+export function smtpSettings({ url, name, requireTls }: MailOptions, tokens: TokenLogin | null) {
+  const { login } = url;
   return {
     name,
     host: url.host,
@@ -40,7 +44,8 @@ export function smtpSettings({ url, name, requireTls }: MailOptions) {
     requireTLS: requireTls && !url.secure,
     // Where sending unencrypted is allowed, so is encrypting for a server that cannot prove who it is.
     tls: { rejectUnauthorized: requireTls || url.secure },
-    ...(url.login && { auth: { user: url.login.user, pass: url.login.password.reveal() } }),
+    ...(login?.password && { auth: { user: login.user, pass: login.password.reveal() } }),
+    ...(tokens && { auth: { user: tokens.user, method: tokenMethod }, customAuth: tokens.methods }),
     dnsTimeout: setupTimeoutMs,
     connectionTimeout: setupTimeoutMs,
     greetingTimeout: setupTimeoutMs,
@@ -84,11 +89,79 @@ export function watchBodies(pool: SmtpPool): Map<string, Readable> {
   return bodies;
 }
 
+/** Our name for the login by access token, by which replies tell what they refuse. */
+const tokenMethod = 'TOKEN';
+export const tokenCommand = `AUTH ${tokenMethod}`;
+
+interface LoginSession {
+  readonly sendCommand: (command: string) => Promise<{ readonly status?: number; readonly text?: string }>;
+}
+
+/**
+ * The login by access token (XOAUTH2). nodemailer's own would log in twice and lose the reply to the first token. Each
+ * connection uses the newest token.
+ */
+export class TokenLogin {
+  readonly user: string;
+  readonly methods = { [tokenMethod]: (session: LoginSession) => this.#logIn(session) };
+  readonly #tokens: AccessTokens;
+  #token = '';
+
+  constructor(user: string, options: OAuth2Options) {
+    this.user = user;
+    this.#tokens = new AccessTokens(options, postForm);
+  }
+
+  /** Why there is no token. */
+  async fault(signal: AbortSignal): Promise<Retry | null> {
+    const result = await this.#tokens.get(signal);
+    if ('outcome' in result) return result.outcome;
+    this.#token = result.token;
+    return null;
+  }
+
+  /** The server did not take it: the next attempt has another one. */
+  refused(): void {
+    this.#tokens.refused(this.#token);
+  }
+
+  get secrets(): string[] {
+    return [this.#token, this.#message];
+  }
+
+  get #message(): string {
+    return base64(`user=${this.user}\x01auth=Bearer ${this.#token}\x01\x01`);
+  }
+
+  async #logIn({ sendCommand }: LoginSession): Promise<void> {
+    const first = await sendCommand(`AUTH XOAUTH2 ${this.#message}`);
+    // With 334 the server explains itself in JSON; it refuses once that is answered.
+    const { status, text } = first.status === 334 ? await sendCommand('') : first;
+    if (status !== 235) throw new Error(text);
+  }
+}
+
+const maxAnswerBytes = 1024 * 1024;
+
+const postForm: PostForm = async (url, form, signal) => {
+  const watched = new WatchedFetch(maxAnswerBytes, signal);
+  try {
+    const answer = await watched.fetch(url, { method: 'POST', ...form });
+    const retryAfterMs = statedDelayMs(answer.headers.get('retry-after'));
+    return { ok: true, data: { status: answer.status, text: await answer.text(), retryAfterMs } };
+  } catch (error) {
+    return { ok: false, failure: watched.failureOf(error) };
+  }
+};
+
 /** Masks the login in errors: some servers repeat in a reply what they were sent. */
-export function loginMasker({ login }: MailServer): (error: SmtpError) => SmtpError {
-  if (login === null) return (error) => error;
-  const password = login.password.reveal();
-  const mask = masker([base64(`\0${login.user}\0${password}`), base64(password), password]);
+export function loginMasker(
+  { login }: MailServer,
+  tokens: TokenLogin | null,
+): (error: SmtpError) => SmtpError {
+  const password = login?.password?.reveal() ?? '';
+  const ofPassword = masker([base64(`\0${login?.user}\0${password}`), base64(password), password]);
+  const mask = (text: string): string => masker(tokens?.secrets ?? [])(ofPassword(text));
   return (error) => {
     for (const each of [error, ...(error.rejectedErrors ?? [])]) {
       each.message = mask(each.message);

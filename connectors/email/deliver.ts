@@ -4,7 +4,7 @@ import type { AttemptRequest, Sink } from '../../src/connector.ts';
 import type { Json, Outcome } from '../../src/model.ts';
 import { bare } from './addresses.ts';
 import { checkMailServer } from './check.ts';
-import { loginMasker, smtpPool, smtpSettings, watchBodies } from './client.ts';
+import { loginMasker, smtpPool, smtpSettings, tokenCommand, TokenLogin, watchBodies } from './client.ts';
 import type { MailOptions, SmtpError, SmtpPool } from './client.ts';
 import type { Mail } from './message.ts';
 import {
@@ -19,13 +19,15 @@ import {
 } from './outcomes.ts';
 
 export function connectMail(options: MailOptions): Sink<Mail> {
-  const settings = smtpSettings(options);
+  const { url, oauth2 } = options;
+  const tokens = oauth2 && url.login ? new TokenLogin(url.login.user, oauth2) : null;
+  const settings = smtpSettings(options, tokens);
   const pool = smtpPool(settings);
-  const mask = loginMasker(options.url);
-  const connection = { pool, bodies: watchBodies(pool), policyRefusals: new PolicyRefusals(), mask };
+  const mask = loginMasker(url, tokens);
+  const connection = { pool, bodies: watchBodies(pool), policyRefusals: new PolicyRefusals(), mask, tokens };
   return {
-    deliver: (request) => deliver(connection, request),
-    check: (messages, signal) => checkMailServer({ ...options, settings, mask }, messages, signal),
+    deliver: async (request) => (await tokens?.fault(request.signal)) ?? deliver(connection, request),
+    check: (messages, signal) => checkMailServer({ ...options, settings, mask, tokens }, messages, signal),
     close: async () => pool.close(),
   };
 }
@@ -35,10 +37,11 @@ interface Connection {
   readonly bodies: Map<string, Readable>;
   readonly policyRefusals: PolicyRefusals;
   readonly mask: (error: SmtpError) => SmtpError;
+  readonly tokens: TokenLogin | null;
 }
 
 async function deliver(
-  { pool, bodies, policyRefusals, mask }: Connection,
+  { pool, bodies, policyRefusals, mask, tokens }: Connection,
   { message, progress, now, signal }: AttemptRequest<Mail>,
 ): Promise<Outcome> {
   const earlier = progressOf(progress);
@@ -53,6 +56,7 @@ async function deliver(
   } catch (thrown) {
     const error = mask(thrown as SmtpError);
     const { rejectedErrors } = error;
+    if (error.command === tokenCommand) tokens?.refused();
     if (rejectedErrors) {
       const answer = { accepted: [], rejectedErrors };
       return outcomeOfRecipients(message, earlier, answer, policyRefusals.areTheSinks(answer));

@@ -6,6 +6,7 @@ import {
   eventInShort,
   isLoopback,
   noticeInShort,
+  oauth2Options,
   oneLine,
   Secret,
   visible,
@@ -60,17 +61,44 @@ const clientName = z
     "What the connector calls itself to the mail server (EHLO). Default: this machine's full name, else the domain of `from`.",
   );
 
-const options = z.object({
-  url: mailServer,
-  from: sender,
-  name: clientName.optional(),
-  requireTls: z
-    .boolean()
+const auth = z.strictObject({
+  user: z
+    .string()
+    .regex(/^[^\p{Cc}]+$/u, { error: 'expected one line' })
     .optional()
-    .describe(
-      'Send only over TLS, and only to a server with a trusted certificate. Default: true where the url has a login and leads to another machine.',
-    ),
+    .describe('The mailbox that logs in, where the url does not name it.'),
+  oauth2: oauth2Options.describe(
+    'Access tokens that are fetched, and renewed as they expire (XOAUTH2). Microsoft 365 and Google want them instead of a password.',
+  ),
 });
+
+const options = z
+  .object({
+    url: mailServer,
+    from: sender,
+    name: clientName.optional(),
+    auth: auth.optional().describe('How the connector logs in, where that is not by a password in the url.'),
+    requireTls: z
+      .boolean()
+      .optional()
+      .describe(
+        'Send only over TLS, and only to a server with a trusted certificate. Default: true where there is a login and the url leads to another machine.',
+      ),
+  })
+  .refine(({ url, auth: given }) => !url.login || (url.login.password === null) === (given !== undefined), {
+    path: ['url'],
+    error: ({ input }) =>
+      (input as { auth?: unknown }).auth === undefined
+        ? `user and password belong together: ${expected}`
+        : 'a password is not used beside auth.oauth2; leave it out',
+    when: ({ value }) => isMailServer(value),
+  })
+  .refine(({ url, auth: given }) => !given || (url.login === null) === (given.user !== undefined), {
+    path: ['auth'],
+    error:
+      'expected once who logs in: as auth.user, or in the url, as in smtp://hiring%40example.com@smtp.office365.com',
+    when: ({ value }) => isMailServer(value) && !(value.url.login?.password && value.auth),
+  });
 
 /** Headers that other keys, or the connector itself, give a value. */
 const ownHeaders =
@@ -148,13 +176,15 @@ export const email = defineConnector({
   },
   placeKeys: ['to', 'cc', 'bcc', 'replyTo'],
   compose: (fields, context, { from }) => compose(fields, context.deliveryId, from),
-  connect: async ({ url, from, name, requireTls }) => {
+  connect: async ({ url, from, name, auth: given, requireTls }) => {
     const { connectMail } = await import('./deliver.ts');
+    const login = given?.user === undefined ? url.login : { user: given.user, password: null };
     return connectMail({
-      url,
+      url: { ...url, login },
       from,
       name: name ?? defaultClientName(hostname(), domainOf(from)),
-      requireTls: requireTls ?? (url.login !== null && !isLoopback(url.host)),
+      requireTls: requireTls ?? (login !== null && !isLoopback(url.host)),
+      oauth2: given?.oauth2,
     });
   },
 });
@@ -169,8 +199,7 @@ function parse(text: string): MailServer | string {
   if (url.search !== '' || url.hash !== '' || !['', '/'].includes(url.pathname)) {
     return `nothing may follow the port: ${expected}; special characters in the password must be percent-encoded`;
   }
-  if ((url.username === '') !== (url.password === ''))
-    return `user and password belong together: ${expected}`;
+  if (url.username === '' && url.password !== '') return `user and password belong together: ${expected}`;
   const secure = url.protocol === 'smtps:';
   const port = url.port === '' ? (secure ? 465 : 587) : Number(url.port);
   const login = loginOf(url);
@@ -183,12 +212,16 @@ function loginOf(url: URL): MailServer['login'] | undefined {
   try {
     return {
       user: decodeURIComponent(url.username),
-      password: new Secret(decodeURIComponent(url.password)),
+      password: url.password === '' ? null : new Secret(decodeURIComponent(url.password)),
     };
   } catch {
     return undefined;
   }
 }
+
+/** False where another key is faulty in a way that leaves the url as it was written. */
+const isMailServer = (value: unknown): value is { url: MailServer; auth?: { user?: string } } =>
+  typeof (value as { url?: unknown } | null)?.url === 'object';
 
 /** Relays such as Google's refuse a client without a full name; a container's name is not one. */
 export function defaultClientName(machineName: string, fromDomain: string): string {

@@ -1,5 +1,6 @@
 import { perhapsSinkWide, rejected, retry, sinkWide, unknown } from '../../src/connector.ts';
 import type { Delivered, Outcome, Reason, Rejected } from '../../src/model.ts';
+import { tokenCommand } from './client.ts';
 import type { SmtpError } from './client.ts';
 
 type Failed = Exclude<Outcome, Delivered>;
@@ -69,8 +70,8 @@ export function isPermanent({ responseCode = 0, response = '' }: SmtpError): boo
 /** The replies by which a server asks for a login or refuses the one given (RFC 4954). */
 const loginReplies = new Set([454, 530, 534, 535, 538]);
 
-export const isLoginFault = ({ code, responseCode = 0 }: SmtpError): boolean =>
-  code === 'EAUTH' || loginReplies.has(responseCode);
+export const isLoginFault = ({ code, responseCode = 0, response = '' }: SmtpError): boolean =>
+  code === 'EAUTH' || loginReplies.has(responseCode) || /^550[ -]5\.7\.30\b/.test(response);
 
 /** SMTP has no code for an exceeded rate: servers say it in words. */
 export const temporaryReason = ({ response = '' }: SmtpError): Reason =>
@@ -171,7 +172,18 @@ interface Explanation {
 
 const explanation = (detail: string, advice: string): Explanation => ({ detail, advice });
 
-const checkLogin = "Check the user and password in the sink's url.";
+/** The fix to try for a login; the words of Microsoft and Google where they take no password any more. */
+function loginAdvice(error: SmtpError): string {
+  if (error.command === tokenCommand)
+    return 'The server did not take the access token: check auth.user and scope, and let the application send for that mailbox.';
+  if (/\b5\.7\.(30|9|139)\b|basic auth|authentication is disabled/i.test(wordsOf(error)))
+    return 'The server takes no password here: use auth.oauth2.';
+  const checkLogin = "Check the user and password in the sink's url.";
+  return /^535[ -]5\.7\./.test(error.response ?? '')
+    ? `${checkLogin} Microsoft 365 and Google may want auth.oauth2 instead.`
+    : checkLogin;
+}
+
 const checkHost = "Check host and port in the sink's url, and firewalls.";
 const untrusted = explanation(
   "The mail server's certificate is not trusted.",
@@ -237,7 +249,7 @@ export function explain(error: SmtpError): Explanation {
   // Postfix may refuse a client name that is not a full name, or the sender, only later: at a recipient.
   const later = isAboutTheSender(error) ? 'MAIL FROM' : error.command;
   const command = /\b(helo|ehlo)\b/i.test(wordsOf(error)) ? 'EHLO' : later;
-  const advice = isLoginFault(error) ? checkLogin : (adviceFor.get(command ?? '') ?? checkHost);
+  const advice = isLoginFault(error) ? loginAdvice(error) : (adviceFor.get(command ?? '') ?? checkHost);
   if (isReply(error)) return explanation(`The mail server answered: ${replyText(response)}`, advice);
   return explanation(`The mail server cannot be used: ${replyText(message)}`, advice);
 }

@@ -6,15 +6,13 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { defaultClientName, email } from '../../connectors/email/index.ts';
 import { isLoopback } from '../../src/http/addresses.ts';
-import type { Mail, MailFields } from '../../connectors/email/message.ts';
-import type { AttemptRequest, Sink } from '../../src/connector.ts';
+import type { Mail } from '../../connectors/email/message.ts';
+import type { Sink } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
 import { selfSigned } from '../sandbox/certificate.ts';
 import { SmtpSandbox } from '../sandbox/smtp.ts';
 import type { SmtpSandboxOptions } from '../sandbox/smtp.ts';
-
-const fields: MailFields = { to: 'dana@example.com', subject: 'Completed', text: 'Done.' };
-const from = 'Hiring Team <hiring@example.com>';
+import { compose, fields, from, mailOf, request } from './email-fixtures.ts';
 
 let sandbox: SmtpSandbox;
 const open: { close(): Promise<void> }[] = [];
@@ -36,29 +34,6 @@ async function connect({
   open.unshift(sink);
   return sink;
 }
-
-function compose(given: MailFields, deliveryId = 'd1') {
-  const options = email.options.parse({ url: 'smtp://localhost', from });
-  return email.compose(email.action.parse(given), { deliveryId } as never, options);
-}
-
-function mailOf(given: MailFields, deliveryId?: string): Mail {
-  const composed = compose(given, deliveryId);
-  if ('rejected' in composed) throw new Error(composed.rejected.detail);
-  return composed.message;
-}
-
-const request = (given: MailFields, progress: Json | null = null): AttemptRequest<Mail> => ({
-  deliveryId: 'd1',
-  message: mailOf(given),
-  attempt: 1,
-  firstAttemptAt: 0,
-  now: Date.UTC(2026, 2, 1, 9, 30),
-  threadOf: null,
-  earlier: async () => null,
-  progress,
-  signal: new AbortController().signal,
-});
 
 describe('the mail', () => {
   test('has text and HTML, its people, headers, date and a Message-ID of delivery id and domain', async () => {

@@ -23,6 +23,12 @@ export interface ReceivedMail {
 export interface SmtpSandboxOptions {
   /** Demanded where given. */
   readonly login?: { readonly user: string; readonly password: string };
+  /** Access tokens that it takes, and no passwords any more. */
+  readonly oauth2?: {
+    readonly user: string;
+    readonly isValid: (token: string) => boolean;
+    readonly like: 'Google' | 'Microsoft';
+  };
   /** Offers STARTTLS, or with `implicit` speaks TLS from the first byte. */
   readonly tls?: { readonly key: string; readonly cert: string; readonly implicit?: boolean };
   /** The domains that it takes mail for without a login, as a server of one's own does. Default: all. */
@@ -83,12 +89,14 @@ export class SmtpSandbox {
   }
 
   #settings(): ConstructorParameters<typeof SMTPServer>[0] {
-    const { login, tls } = this.#options;
+    const { login, tls, oauth2 } = this.#options;
+    const hasLogin = login !== undefined || oauth2 !== undefined;
     return {
       secure: tls?.implicit ?? false,
       ...tls,
-      disabledCommands: [...(tls ? [] : ['STARTTLS']), ...(login ? [] : ['AUTH'])],
-      authOptional: login === undefined,
+      disabledCommands: [...(tls ? [] : ['STARTTLS']), ...(hasLogin ? [] : ['AUTH'])],
+      authMethods: [...(oauth2 ? ['XOAUTH2'] : []), 'LOGIN', 'PLAIN'],
+      authOptional: !hasLogin,
       allowInsecureAuth: tls === undefined,
       disableReverseLookup: true,
       closeTimeout: 10,
@@ -98,6 +106,7 @@ export class SmtpSandbox {
         this.#play('AUTH', session, (error) => {
           const ok = auth.username === login?.user && auth.password === login?.password;
           if (error) done(error);
+          else if (oauth2) checkToken(oauth2, auth, done);
           else if (ok) done(null, { user: auth.username });
           else done(replyError('535 Authentication credentials invalid'));
         }),
@@ -179,6 +188,25 @@ async function received(raw: Buffer, session: SMTPServerSession): Promise<Receiv
 function nameRefusal(name: string): Error | null {
   if (/^(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)+$/i.test(name)) return null;
   return replyError(`504 5.5.2 <${name}>: Helo command rejected: need fully-qualified hostname`);
+}
+
+type Login = Parameters<NonNullable<SMTPServer['options']['onAuth']>>;
+
+/**
+ * Google answers a bad token with 334 and JSON, and refuses once the client has sent an empty line
+ * (developers.google.com/workspace/gmail/imap/xoauth2-protocol). Microsoft refuses at once, and passwords in its own words
+ * (learn.microsoft.com, "Deprecation of Basic authentication in Exchange Online").
+ */
+function checkToken(
+  { user, isValid, like }: NonNullable<SmtpSandboxOptions['oauth2']>,
+  { method, username, accessToken = '' }: Login[0],
+  done: Login[2],
+): void {
+  if (method !== 'XOAUTH2')
+    done(replyError('550 5.7.30 Basic authentication is not supported for Client Submission.'));
+  else if (username === user && isValid(accessToken)) done(null, { user: username });
+  else if (like === 'Microsoft') done(replyError('535 5.7.3 Authentication unsuccessful'));
+  else done(null, { data: { status: '400', schemes: 'Bearer', scope: 'https://mail.google.com/' } });
 }
 
 function replyError(reply: string): Error {
