@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
+import { http } from '../http/problem.ts';
 import { printable } from '../support/text.ts';
 import { CommandError, exit, type Io } from './output.ts';
 
@@ -80,7 +80,7 @@ function show(posted: Posted, io: Pick<Io, 'out'>): void {
     io.out(`    no answer: ${printable(posted.failure)}`);
   } else {
     const body = printable(posted.body.slice(0, maxShownBody));
-    io.out(`    ${posted.status} ${STATUS_CODES[posted.status] ?? ''} ${body}`.trimEnd());
+    io.out(`    ${posted.status} ${http.STATUS_CODES[posted.status] ?? ''} ${body}`.trimEnd());
     const hint = advice[posted.status];
     if (hint !== undefined) io.out(`    ${hint}`);
   }

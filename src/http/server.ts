@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import { type IncomingMessage, type RequestListener, Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Connection, Connections, type ConnectionsOptions, possibleConnections } from './connections.ts';
-import { answerProblem, hangUpSocket, type Refusal } from './problem.ts';
+import { answerProblem, hangUpSocket, http, type Refusal } from './problem.ts';
 
 export interface HttpServerOptions {
   readonly log: Pick<Logger, 'warn'>;
@@ -36,7 +36,7 @@ const warnEveryMs = 60_000;
  * errors have one form, also those for what is not a valid request. It stops without losing a request: it retires
  * first, goes on serving, and closes its port last.
  */
-export class HttpServer extends Server {
+export class HttpServer extends http.Server {
   readonly #listener: RequestListener;
   readonly #log: Pick<Logger, 'warn'>;
   readonly #patienceMs: number;
