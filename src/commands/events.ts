@@ -3,8 +3,8 @@ import type {
   DeliveryFilter,
   EventFilter,
   EventStory,
+  KeptRequest,
   NoticeStory,
-  RejectedRequest,
   Store,
 } from '../store/store.ts';
 import { jsonLine, printable } from '../support/text.ts';
@@ -35,9 +35,9 @@ export async function events(options: EventsOptions, io: Io): Promise<number> {
   }
   return withStore(options, io, async (store) => {
     if (options.sink !== undefined) await checkSink(options.sink, options, store);
-    if (options.rejected) printRejected(await store.rejectedRequests(limitOf(options)), options, io);
-    else if (options.notices) await printNotices(store, options, io);
-    else await printStories(store, options, io);
+    if (options.rejected) await print(rejectedList(store, options), options, io);
+    else if (options.notices) await print(noticeList(store, options), options, io);
+    else await print(storyList(store, options), options, io);
     return exit.ok;
   });
 }
@@ -45,28 +45,43 @@ export async function events(options: EventsOptions, io: Io): Promise<number> {
 const limitOf = ({ limit, json }: EventsOptions): number =>
   limit ?? (json ? Number.MAX_SAFE_INTEGER : shownToPeople);
 
-async function printStories(store: Store, options: EventsOptions, io: Io): Promise<void> {
-  const { since, status, candidate, state, sink, json } = options;
+/** What a command lists, newest first, and how. */
+interface List<Entry> {
+  readonly entries: AsyncIterable<Entry>;
+  readonly json: (entry: Entry) => object;
+  readonly text: (entry: Entry, io: Io) => string;
+  readonly none: string;
+}
+
+async function print<Entry>(list: List<Entry>, options: EventsOptions, io: Io): Promise<void> {
   const limit = limitOf(options);
   let count = 0;
+  for await (const entry of list.entries) {
+    count += 1;
+    if (count <= limit) io.out(options.json ? jsonLine(list.json(entry)) : list.text(entry, io));
+    if (!(await io.drained())) return;
+  }
+  if (options.json) return;
+  if (count === 0) io.out(list.none);
+  if (count > limit) io.out(`Older ones are not shown: --limit ${limit * 10} shows more.`);
+}
+
+/** One more than is shown tells whether there are older ones. */
+const readLimit = (options: EventsOptions): number => limitOf(options) + 1;
+
+function storyList(store: Store, options: EventsOptions): List<EventStory> {
+  const { since, status, candidate, state, sink } = options;
   const filter = {
-    limit: limit + 1,
+    limit: readLimit(options),
     ...(since !== undefined && { since }),
     ...(status !== undefined && { status }),
     ...(candidate !== undefined && { candidateId: candidate }),
   };
-  const stories =
+  const entries =
     state === undefined
       ? storiesOf(store, filter)
       : storiesByState(store, { ...filter, state, ...(sink !== undefined && { sink }) });
-  for await (const story of stories) {
-    count += 1;
-    if (count <= limit) io.out(json ? jsonLine(storyJson(story)) : storyText(story, io));
-    if (!(await io.drained())) return;
-  }
-  if (json) return;
-  if (count === 0) io.out('No events.');
-  if (count > limit) io.out(`Older ones are not shown: --limit ${limit * 10} shows more.`);
+  return { entries, json: storyJson, text: storyText, none: 'No events.' };
 }
 
 function storyText({ event, duplicates, deliveries }: EventStory, io: Io): string {
@@ -79,14 +94,12 @@ function storyText({ event, duplicates, deliveries }: EventStory, io: Io): strin
   return [head, `    ${event.id}`, ...lines].join('\n');
 }
 
-async function printNotices(store: Store, options: EventsOptions, io: Io): Promise<void> {
-  const { since, json } = options;
-  const notices = await store.notices({ limit: limitOf(options), ...(since !== undefined && { since }) });
-  for (const story of notices) {
-    io.out(json ? jsonLine(noticeStoryJson(story)) : noticeStoryText(story, io));
-    if (!(await io.drained())) return;
-  }
-  if (notices.length === 0 && !json) io.out('No notices.');
+function noticeList(store: Store, options: EventsOptions): List<NoticeStory> {
+  const since = options.since === undefined ? {} : { since: options.since };
+  const entries = pageByPage<NoticeStory>(readLimit(options), (limit, last) =>
+    store.notices({ ...since, limit, ...(last && { after: last.notice.id }) }),
+  );
+  return { entries, json: noticeStoryJson, text: noticeStoryText, none: 'No notices.' };
 }
 
 function noticeStoryText({ notice, deliveries }: NoticeStory, io: Io): string {
@@ -94,16 +107,18 @@ function noticeStoryText({ notice, deliveries }: NoticeStory, io: Io): string {
   return [noticeHead(notice, io), `    ${printable(notice.detail)}`, `    ${notice.id}`, ...lines].join('\n');
 }
 
-function printRejected(requests: readonly RejectedRequest[], { json }: EventsOptions, io: Io): void {
-  for (const request of requests) {
-    const { receivedAt, ...rest } = request;
-    if (json) io.out(jsonLine({ receivedAt: new Date(receivedAt).toISOString(), ...rest }));
-    else io.out(rejectedText(request));
-  }
-  if (requests.length === 0 && !json) io.out('No refused requests.');
+function rejectedList(store: Store, options: EventsOptions): List<KeptRequest> {
+  const entries = pageByPage<KeptRequest>(readLimit(options), (limit, last) =>
+    store.rejectedRequests({ limit, ...(last && { after: last.seq }) }),
+  );
+  return { entries, json: rejectedJson, text: rejectedText, none: 'No refused requests.' };
 }
 
-function rejectedText({ receivedAt, status, address, correlationId, faults, body }: RejectedRequest): string {
+function rejectedJson({ receivedAt, seq: _, ...rest }: KeptRequest) {
+  return { receivedAt: new Date(receivedAt).toISOString(), ...rest };
+}
+
+function rejectedText({ receivedAt, status, address, correlationId, faults, body }: KeptRequest): string {
   const correlation = printable(correlationId ?? 'none');
   return [
     `${when(receivedAt)}  ${status}  from ${printable(address)}  correlation id ${correlation}`,
@@ -114,18 +129,28 @@ function rejectedText({ receivedAt, status, address, correlationId, faults, body
 
 const pageSize = 500;
 
-/** Stored events, newest first, read page by page, so that any number of them fits into memory. */
-export async function* storiesOf(
+/** Stored events, newest first. */
+export function storiesOf(
   store: Pick<Store, 'events'>,
   { limit = Infinity, ...filter }: Omit<EventFilter, 'after'>,
 ): AsyncGenerator<EventStory> {
+  return pageByPage<EventStory>(limit, (size, last) =>
+    store.events({ ...filter, limit: size, ...(last && { after: last.event.id }) }),
+  );
+}
+
+/** Reads a list page by page, so that any number of entries fits into memory. */
+async function* pageByPage<Entry>(
+  limit: number,
+  read: (size: number, last: Entry | undefined) => Promise<Entry[]>,
+): AsyncGenerator<Entry> {
   let left = limit;
-  let after: string | undefined;
+  let last: Entry | undefined;
   while (left > 0) {
     const size = Math.min(left, pageSize);
-    const page = await store.events({ ...filter, limit: size, ...(after !== undefined && { after }) });
+    const page = await read(size, last);
     yield* page;
-    after = page.at(-1)?.event.id;
+    last = page.at(-1);
     left = page.length < size ? 0 : left - page.length;
   }
 }

@@ -9,7 +9,7 @@ import type {
   RaisedNotice,
   Status,
 } from '../model.ts';
-import type { DeliveryStory, Duplicate, RejectedRequest } from './store.ts';
+import type { DeliveryStory, Duplicate, KeptRequest } from './store.ts';
 
 /** How many deliveries an event or a notice may have. Their seqs are its seq * 65536 + n, with n from 1. */
 export const seqsPerEvent = 65_536;
@@ -108,6 +108,7 @@ export interface DuplicateRow {
 }
 
 export interface RejectedRow {
+  readonly seq: number;
   readonly received_at: number;
   readonly address: string;
   readonly correlation_id: string | null;
@@ -187,8 +188,9 @@ export function toDuplicate(row: DuplicateRow): Duplicate {
   return { receivedAt: row.received_at, correlationId: row.correlation_id };
 }
 
-export function toRejectedRequest(row: RejectedRow): RejectedRequest {
+export function toKeptRequest(row: RejectedRow): KeptRequest {
   return {
+    seq: row.seq,
     receivedAt: row.received_at,
     address: row.address,
     correlationId: row.correlation_id,

@@ -131,7 +131,7 @@ function sqliteStore(connection: Connection, serve: boolean, limits: GroupCommit
     lastRaised: () => reading(read.lastRaised),
     delivery: (id) => reading((db) => read.delivery(db, id)),
     deliveries: (filter) => reading((db) => read.deliveries(db, filter)),
-    rejectedRequests: (limit) => reading((db) => read.rejectedRequests(db, limit)),
+    rejectedRequests: (filter) => reading((db) => read.rejectedRequests(db, filter)),
     counts: () => reading(read.counts),
     deadSince: (time) => reading((db) => read.deadSince(db, time)),
     heldSince: (time) => reading((db) => read.heldSince(db, time)),

@@ -92,7 +92,8 @@ export interface Store {
   delivery(id: string): Promise<Delivery | null>;
   /** Deliveries in these states, oldest first. Those of notices come last. */
   deliveries(filter: DeliveryFilter): Promise<Delivery[]>;
-  rejectedRequests(limit: number): Promise<RejectedRequest[]>;
+  /** Newest first. */
+  rejectedRequests(filter: RejectedFilter): Promise<KeptRequest[]>;
   /** How many stored deliveries each sink has, in each state and as planned. Cheap: every write updates the counts. */
   counts(): Promise<SinkCount[]>;
   /**
@@ -274,6 +275,8 @@ export interface DeliveryStory extends Delivery {
 export interface NoticeFilter {
   /** Raised at or after (ms). */
   readonly since?: number;
+  /** Only notices after this one in the list, as for events. */
+  readonly after?: string;
   /** Default: 100. */
   readonly limit?: number;
 }
@@ -313,6 +316,17 @@ export interface RejectedRequest {
   readonly faults: readonly string[];
   /** The start of the body. */
   readonly body: string;
+}
+
+export interface KeptRequest extends RejectedRequest {
+  readonly seq: number;
+}
+
+export interface RejectedFilter {
+  /** Only requests after the one with this seq in the list, as for events. */
+  readonly after?: number;
+  /** Default: 100. */
+  readonly limit?: number;
 }
 
 export interface Prune {

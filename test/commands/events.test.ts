@@ -12,7 +12,7 @@ import { storiesByState } from '../../src/commands/events.ts';
 import type { Outcome } from '../../src/model.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { DeliveryFilter } from '../../src/store/store.ts';
-import { arrival, carriedOut, configId, delivered, t0 } from '../contract/store-fixtures.ts';
+import { arrival, carriedOut, configId, delivered, notice, t0 } from '../contract/store-fixtures.ts';
 import { base, endpoint, jsonLines, post, run, serving, settled, workplace } from './tools.ts';
 
 /** A connector that serves, with one endpoint that it tells of every event but those of test 99. */
@@ -373,18 +373,36 @@ describe('event', () => {
 
 describe('a list that is longer than its reader takes', () => {
   const count = 2000;
+  const long = 'x'.repeat(500);
 
   async function filled() {
     const { folder, write } = await workplace();
     const file = await write('config.yaml', `${base(folder)}sinks: {}\nrules: []\n`);
     const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
     await store.saveConfig({ id: configId, source: '{}', savedAt: t0 });
-    await Promise.all(Array.from({ length: count }, () => store.accept(arrival())));
+    const each = Array.from({ length: count }, (_, n) => n);
+    await Promise.all(each.map(() => store.accept(arrival())));
+    const refused = {
+      receivedAt: t0,
+      address: '::1',
+      correlationId: null,
+      status: 422,
+      faults: [],
+      body: long,
+    };
+    await Promise.all(each.map((n) => store.keepRejected({ ...refused, receivedAt: t0 + n }, count)));
+    const raise = (cause: string) =>
+      store.raise({ notice: notice({ cause, detail: long }), configId, deliveries: [], quietMs: 1 });
+    await Promise.all(each.map((n) => raise(`cause ${n}`)));
     await store.close();
     return file;
   }
 
-  test('waits for it, so that no more than a little is held in memory', async () => {
+  test.each([
+    ['events', '--json'],
+    ['events', '--json', '--notices'],
+    ['events', '--json', '--rejected'],
+  ])('waits for it, so that no more than a little is held in memory: %s %s %s', async (...argv) => {
     const file = await filled();
     const reader = new PassThrough();
     const { out, drained } = printer(reader);
@@ -399,7 +417,7 @@ describe('a list that is longer than its reader takes', () => {
       env: {},
       color: false,
     };
-    const ended = runProgram(['events', '--json', '--config', file], io).finally(() => reader.end());
+    const ended = runProgram([...argv.filter(Boolean), '--config', file], io).finally(() => reader.end());
     await vi.waitFor(() => expect(reader.writableNeedDrain).toBe(true), { timeout: 10_000 });
     const printed = await wholeText(reader);
     expect(printed.trim().split('\n')).toHaveLength(count);

@@ -122,6 +122,7 @@ export function notices(bench: () => Bench): void {
     expect(await ids({})).toEqual([newest!.id, recent!.id, old!.id]);
     expect(await ids({ since: t0 + 1, limit: 5 })).toEqual([newest!.id, recent!.id]);
     expect(await ids({ limit: 1 })).toEqual([newest!.id]);
+    expect(await ids({ after: newest!.id, since: t0 + 1 })).toEqual([recent!.id]);
     expect((await store.notices({}))[0]?.deliveries).toEqual([
       await store.delivery(`dlv_${newest!.id.slice(4)}_1`),
     ]);

@@ -226,11 +226,10 @@ export function receiving(bench: () => Bench): void {
   test('keeps the newest of the rejected requests', async () => {
     const { store } = bench();
     await Promise.all([1, 2, 3, 4, 5].map((n) => store.keepRejected(rejectedRequest(n), 3)));
-    expect(await store.rejectedRequests(10)).toEqual([
-      rejectedRequest(5),
-      rejectedRequest(4),
-      rejectedRequest(3),
-    ]);
-    expect(await store.rejectedRequests(1)).toEqual([rejectedRequest(5)]);
+    const kept = await store.rejectedRequests({});
+    expect(kept).toMatchObject([5, 4, 3].map(rejectedRequest));
+    const [first, ...others] = kept;
+    expect(await store.rejectedRequests({ limit: 1 })).toEqual([first]);
+    expect(await store.rejectedRequests({ after: first!.seq })).toEqual(others);
   });
 }

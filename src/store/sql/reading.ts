@@ -56,8 +56,12 @@ export function eventsWhere(conditions: EventConditions): Query<EventRow & { rea
 
 export const eventById = query<EventRow>(`select ${eventColumns} from events e where e.id = $1`);
 
-export const noticesSince = query<NoticeRow>(`
-  select ${noticeColumns} from notices n where n.raised_at >= $1 order by n.raised_at desc, n.seq desc limit $2`);
+/** $1 since, $2 limit; `after`: $3 is the id of the notice before. */
+export const noticesSince = (after: boolean): Query<NoticeRow> =>
+  query(`
+  select ${noticeColumns} from notices n where n.raised_at >= $1
+    ${after ? 'and (n.raised_at, n.seq) < (select raised_at, seq from notices where id = $3)' : ''}
+  order by n.raised_at desc, n.seq desc limit $2`);
 
 export const newestNotices = query<{ readonly cause: string; readonly raised_at: number }>(`
   select cause, max(raised_at) as raised_at from notices group by cause`);
@@ -112,8 +116,8 @@ export function newestIn(state: DeliveryState, since: boolean): Query<DeliveryRo
 }
 
 export const rejectedRequests = query<RejectedRow>(`
-  select received_at, address, correlation_id, status, faults, body from rejected_requests
-  order by seq desc limit $1`);
+  select seq, received_at, address, correlation_id, status, faults, body from rejected_requests
+  where seq < $1 order by seq desc limit $2`);
 
 export const deliveryCounts = query<CountRow>(
   `select sink, state, n from delivery_counts order by sink, state`,

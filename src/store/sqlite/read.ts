@@ -8,7 +8,7 @@ import {
   toDuplicate,
   toEvent,
   toNotice,
-  toRejectedRequest,
+  toKeptRequest,
   toStory,
 } from '../rows.ts';
 import * as sql from '../sql/reading.ts';
@@ -19,10 +19,11 @@ import type {
   EventDetail,
   EventFilter,
   EventStory,
+  KeptRequest,
   NoticeDetail,
   NoticeFilter,
   NoticeStory,
-  RejectedRequest,
+  RejectedFilter,
   SinkCount,
 } from '../store.ts';
 import type { Database } from './database.ts';
@@ -62,8 +63,13 @@ export function event(db: Database, id: string): EventDetail | null {
   };
 }
 
-export function notices(db: Database, { since = 0, limit = defaultStories }: NoticeFilter): NoticeStory[] {
-  return db.all(sql.noticesSince, since, limit).map((row) => ({
+export function notices(db: Database, filter: NoticeFilter): NoticeStory[] {
+  const { since = 0, after, limit = defaultStories } = filter;
+  const rows =
+    after === undefined
+      ? db.all(sql.noticesSince(false), since, limit)
+      : db.all(sql.noticesSince(true), since, limit, after);
+  return rows.map((row) => ({
     notice: toNotice(row),
     configId: row.config_id,
     deliveries: db.all(sql.deliveriesOf, row.notice_seq).map(toDelivery),
@@ -106,8 +112,9 @@ export function deliveries(db: Database, filter: DeliveryFilter): Delivery[] {
     .map(toDelivery);
 }
 
-export function rejectedRequests(db: Database, limit: number): RejectedRequest[] {
-  return db.all(sql.rejectedRequests, limit).map(toRejectedRequest);
+export function rejectedRequests(db: Database, filter: RejectedFilter): KeptRequest[] {
+  const { after = Number.MAX_SAFE_INTEGER, limit = defaultStories } = filter;
+  return db.all(sql.rejectedRequests, after, limit).map(toKeptRequest);
 }
 
 export function counts(db: Database): SinkCount[] {
