@@ -42,19 +42,24 @@ function percent(sign: string): string {
   return bytes.map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
 }
 
-/** In a `markdown` block, which is standard Markdown: code, and addresses in brackets. */
-const codeOrAddress = new RegExp('(`+[^`]*`+|\\]\\([^()\\s]*\\)|<[^<>\\s]*>)');
+/** In a `markdown` block, which is standard Markdown: code, and addresses in brackets, a title after them included. */
+const title = `(?:\\s+(?:"[^"]*"|'[^']*'|\\([^()]*\\))\\s*)?`;
+const codeOrAddress = new RegExp(`(\`+[^\`]*\`+|\\]\\([^()\\s]*${title}\\)|<[^<>\\s]*>)`);
 
 /** The signs that would begin a link, an image, code or a table's cell; entities already stand for `<` and `&`. */
 const escapeMarkdown = (value: string): string => value.replace(/[\\`*_~[\]|]/g, '\\$&');
 /** For places where Markdown's escapes would be shown. */
-export const unescapeMarkdown = (text: string): string => text.replace(/\\([\\`*_~[\]|])/g, '$1');
+export const unescapeMarkdown = (text: string): string => text.replace(/\\([\\`*_~[\]|"'()])/g, '$1');
+/** A title ends with the quote or bracket that it begins with. */
+const escapeTitle = (value: string): string => escapeMarkdown(value).replace(/["'()]/g, '\\$&');
 
 function joinMarkdown({ text, values }: Outline): string {
   const fill = filler(values);
   const stretches = text.split(codeOrAddress).map((stretch, index) => {
     if (index % 2 === 0) return fill(stretch, escapeMarkdown);
-    return fill(stretch, stretch.startsWith('`') ? (value) => value.replaceAll('`', "'") : encodeInAddress);
+    if (stretch.startsWith('`')) return fill(stretch, (value) => value.replaceAll('`', "'"));
+    const [, target = '', rest = ''] = /^(\S*)(.*)$/s.exec(stretch) ?? [];
+    return fill(target, encodeInAddress) + fill(rest, escapeTitle);
   });
   return stretches.join('');
 }

@@ -151,6 +151,12 @@ describe('a Slack message', () => {
       '<https://x.example/a%3E%20%3Cb>',
       '<https://x.example/a%3E%20%3Cb>',
     ],
+    [
+      '[open](https://x.example/{{ event.candidateId }} "Of {{ event.candidateId }}")',
+      'a") [b](c',
+      '[open](https://x.example/a%22%29%20[b]%28c "Of a\\"\\) \\[b\\]\\(c")',
+      '[open](https://x.example/a%22%29%20[b]%28c "Of a") [b](c")',
+    ],
     ['`{{ event.candidateId }}`', 'a_b` [c](d)', "`a_b' [c](d)`", "`a_b' [c](d)`"],
   ] as const)('says %s of %j in a markdown block as %s', ([text, candidateId, block, notification]) => {
     expect(markdownOf(text, candidateId)).toEqual([block, notification]);
