@@ -8,7 +8,7 @@ import { wholeFileError } from './config/problems.ts';
 import { readFrom } from './config/references.ts';
 import type { ReadinessPart } from './http/health.ts';
 import type { ReloadAnswer, ReloadQuestion } from './reload-worker.ts';
-import { findSecrets, masker, Secret } from './support/secret.ts';
+import { findSecrets, type Mask, masker, Secret } from './support/secret.ts';
 import { runInSlices } from './support/steps.ts';
 
 export interface WatchOptions {
@@ -228,20 +228,23 @@ const restartKeys = [
   { keys: ['log.format'], dependents: [] },
 ];
 
-/** A tool may echo a secret that it was sent before a reload: those of the configs before this one stay masked. */
-const maskedConfigs = 4;
+/**
+ * A tool may echo a secret that it was sent before a reload, so the secrets of earlier configs stay masked. Three are enough:
+ * a call ends within minutes, and a file is rarely saved more often meanwhile. Each more costs time for every log line.
+ */
+const earlierMasks = 3;
 
 /** The config in force, and whether the last reload failed. */
 export class LiveConfig {
   #config: Config;
-  /** Those whose secrets stay masked, newest first. */
-  #masked: readonly Pick<Config, 'mask'>[];
+  /** Those of the config in force and of the ones before it, newest first. */
+  #masks: readonly Mask[];
   #waiting: readonly string[] = [];
   #reloadFailed = false;
 
   constructor(config: Config) {
     this.#config = config;
-    this.#masked = [config];
+    this.#masks = [config.mask];
   }
 
   get config(): Config {
@@ -256,12 +259,10 @@ export class LiveConfig {
   adopt(next: Config): void {
     const kept = keptKeys(next, this.#config);
     const adopted = kept.length === 0 ? next : withKept(next, this.#config, kept);
-    const masked = [adopted, ...this.#masked].slice(0, maskedConfigs);
-    this.#masked = masked;
-    this.#config = Object.freeze({
-      ...adopted,
-      mask: (text: string) => masked.reduce((shown, config) => config.mask(shown), text),
-    });
+    const masks = [adopted.mask, ...this.#masks].slice(0, 1 + earlierMasks);
+    this.#masks = masks;
+    const mask: Mask = (text) => masks.reduce((shown, maskOne) => maskOne(shown), text);
+    this.#config = Object.freeze({ ...adopted, mask });
     this.#waiting = kept.map((name) => name.replace(/Ms$/, ''));
     this.#reloadFailed = false;
   }
@@ -298,8 +299,9 @@ function withKept(next: Config, current: Config, kept: readonly string[]): Confi
     };
   }
   // Old values that stay in force stay masked; the new file does not have them.
-  const mask = masker([...findSecrets(sections)].map(({ value }) => value));
-  return Object.freeze({ ...next, ...sections, mask: (text: string) => mask(next.mask(text)) });
+  const maskKept = masker([...findSecrets(sections)].map(({ value }) => value));
+  const { mask: maskNext } = next;
+  return Object.freeze({ ...next, ...sections, mask: (text: string) => maskKept(maskNext(text)) });
 }
 
 type Sections = Record<string, Readonly<Record<string, unknown>>>;

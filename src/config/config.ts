@@ -1,6 +1,7 @@
 import type { AnyConnector, PaceLimit, Secret } from '../connector.ts';
 import type { Json, Status } from '../model.ts';
 import type { Action, Plan } from '../rules/plan.ts';
+import type { Mask } from '../support/secret.ts';
 
 /** A config file, checked and compiled. Immutable; a reload makes a new one. */
 export interface Config {
@@ -17,7 +18,7 @@ export interface Config {
   readonly planSource: Json;
   readonly warnings: readonly Problem[];
   /** Replaces every secret of this config in a text by `***`. */
-  mask(text: string): string;
+  readonly mask: Mask;
 }
 
 /** A config with what only its authors need. */
