@@ -1,9 +1,15 @@
-import express, { type ErrorRequestHandler, type RequestHandler, type Response } from 'express';
+import express, { type RequestHandler, type Response } from 'express';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { health, type Readiness } from '../http/health.ts';
 import { answerProblem } from '../http/problem.ts';
-import { continueIfExpected, HttpServer, type HttpServerOptions, nothingHere } from '../http/server.ts';
+import {
+  continueIfExpected,
+  HttpServer,
+  type HttpServerOptions,
+  nothingHere,
+  unexpected,
+} from '../http/server.ts';
 import { sameText } from '../support/secret.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -35,17 +41,8 @@ export function createAdmin(options: AdminOptions): HttpServer {
     res.set('content-type', contentType).send(text);
   });
   app.use((_req, res) => answerProblem(res, nothingHere));
-  app.use(unexpected(log));
+  app.use(unexpected(log, { status: 500, detail: 'Internal error. See the log.' }));
   return new HttpServer(options, { most, share: 1 / 4 }, app);
-}
-
-/** Answers after a bug. Express would show the stack. */
-function unexpected(log: Logger): ErrorRequestHandler {
-  return (error, _req, res, _next) => {
-    log.error({ err: error }, 'an admin request failed');
-    if (res.headersSent) res.destroy();
-    else answerProblem(res, { status: 500, detail: 'Internal error. See the log.' });
-  };
 }
 
 /** HTTP Basic with any user name. Open if no password is set. The right password is never delayed. */

@@ -41,7 +41,7 @@ function configSchema(all: readonly AnyConnector[]) {
       )
       .describe('Who hears of which events. Every matching rule applies, in order.'),
     unmatched: actions.optional().describe('Actions for events that no rule matched.'),
-    alerts: alertsSchema(alertActions.describe('Whom to tell.'))
+    alerts: alertsSchema(alertActions.describe('What to send, and where to.'))
       .optional()
       .describe('Messages about the connector itself.'),
     scenarios: z

@@ -124,11 +124,15 @@ export const ruleSchema = z.strictObject({ ...ruleShape, then: z.array(z.unknown
 const alerts: { readonly [kind in AlertKind]: Alert } = {
   dead: {
     description: 'Deliveries were given up.',
-    after: duration().prefault('0s').describe('How long to wait for more before telling.'),
+    after: duration()
+      .prefault('0s')
+      .describe('How long to wait for more such deliveries before the alert is sent.'),
   },
   held: {
     description: 'Deliveries may have arrived or not, and only a person can tell: see `onUnknown`.',
-    after: duration().prefault('0s').describe('How long to wait for more before telling.'),
+    after: duration()
+      .prefault('0s')
+      .describe('How long to wait for more such deliveries before the alert is sent.'),
   },
   paused: {
     description: 'A sink is down.',

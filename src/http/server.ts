@@ -3,6 +3,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { ErrorRequestHandler } from 'express';
 import type { Logger } from 'pino';
 import { type Connection, Connections, type ConnectionsOptions, possibleConnections } from './connections.ts';
 import { answerProblem, hangUpSocket, http, type Refusal } from './problem.ts';
@@ -178,6 +179,15 @@ function parseNoFurther(socket: Socket & { readonly parser?: { onIncoming?: () =
 }
 
 export const nothingHere: Refusal = { status: 404, detail: 'There is nothing here.' };
+
+/** Answers after a bug. Express would show the stack. */
+export function unexpected(log: Pick<Logger, 'error'>, refusal: Refusal): ErrorRequestHandler {
+  return (error, _req, res, _next) => {
+    log.error({ err: error }, 'a request failed');
+    if (res.headersSent) res.destroy();
+    else answerProblem(res, refusal);
+  };
+}
 
 function refusalFor({ code }: NodeJS.ErrnoException): Refusal {
   switch (code) {

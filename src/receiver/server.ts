@@ -1,8 +1,8 @@
-import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
+import express, { type RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { ReceiverConfig } from '../config/config.ts';
 import { health, type Readiness } from '../http/health.ts';
-import { HttpServer, nothingHere, type HttpServerOptions } from '../http/server.ts';
+import { HttpServer, nothingHere, type HttpServerOptions, unexpected } from '../http/server.ts';
 import { answerProblem } from '../http/problem.ts';
 import { AccessLog, type Inbox, receiving, type RequestMetrics } from './receive.ts';
 import { gateOf } from './caller.ts';
@@ -43,7 +43,9 @@ function receiverApp(options: ReceiverOptions, bodyTimeoutMs: number): express.E
   });
   app.use(health(readiness));
   app.use(unknownPath(accessLog, metrics));
-  app.use(unexpected(log, retryAfterS));
+  const headers = { 'retry-after': String(retryAfterS) };
+  // The event is not stored, so the sender has to try again.
+  app.use(unexpected(log, { status: 503, detail: 'Internal error. Send the event again.', headers }));
   return app;
 }
 
@@ -62,16 +64,6 @@ function unknownPath(accessLog: AccessLog, metrics: RequestMetrics): RequestHand
       method: req.method,
       path: pathOf(req.url).slice(0, 200),
     });
-  };
-}
-
-/** Answers after a bug. Express would show the stack. The event is not stored, so the sender has to try again. */
-function unexpected(log: Logger, retryAfterS: number): ErrorRequestHandler {
-  return (error, _req, res, _next) => {
-    log.error({ err: error }, 'a request failed');
-    const headers = { 'retry-after': String(retryAfterS) };
-    if (res.headersSent) res.destroy();
-    else answerProblem(res, { status: 503, detail: 'Internal error. Send the event again.', headers });
   };
 }
 
