@@ -10,12 +10,11 @@ import {
   failedRead,
   goneSince,
   notesOf,
-  nothingWritten,
   notPutRight,
   notReadBack,
   progressOf,
   refusedRows,
-  sharedOutcome,
+  unwrittenRows,
 } from './outcomes.ts';
 import type { Result, Write } from './outcomes.ts';
 import {
@@ -81,7 +80,7 @@ async function oneCall(sheet: Spreadsheet, requests: readonly RowRequest[]): Pro
   const fresh = requests.filter((request) => !progressOf(request).written);
   const views = await readTabs(sheet, wantedOf(fresh), signal);
   if (!views.ok) {
-    return [...begunFailed(views.failure), ...sharedOutcome(fresh, nothingWritten(views.failure, sheet))];
+    return [...begunFailed(views.failure), ...unwrittenRows(sheet, views.failure, fresh)];
   }
   const plans = views.data.map((view) => planTab(sheet, view, fresh));
   const results = plans.flatMap((plan) => plan.results);

@@ -1,6 +1,7 @@
 import type { sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
 import {
   askAgain,
+  perhapsSinkWide,
   rejected,
   retry,
   sinkWide,
@@ -106,7 +107,7 @@ function ofStatus(
   }
   const detail = `Google Sheets answered with HTTP status ${status}.${said}`;
   if (status >= 500) return unknown('server', detail);
-  if (status === 400) return ofInvalid(detail, error);
+  if (status === 400) return ofInvalid(detail, error, subject);
   if (status === 401 || status === 403) return sinkWide('auth', `${detail} ${accessAdvice(error, subject)}`);
   if (status === 404) return sinkWide('not_found', `${detail} Check spreadsheetId in the sink.`);
   // Two that mean "not now"; a conflict is with somebody else's edit.
@@ -119,23 +120,34 @@ function ofStatus(
   );
 }
 
-function ofInvalid(detail: string, { message }: ApiError): Retry | Rejected {
+/** A person has to lift a protection. Until then the rows of the tab wait together, as one call. */
+const protectedDelayMs = 5 * 60_000;
+
+function ofInvalid(detail: string, { message }: ApiError, { account }: Subject): Retry | Rejected {
   if (missingTab.test(message))
     return retry('not_found', `${detail} The tab was renamed or deleted meanwhile.`);
   if (movedAway.test(message)) return retry('not_found', `${detail} Somebody changed the sheet meanwhile.`);
   if (/limit of \d+ cells/i.test(message)) {
     return sinkWide('invalid', `${detail} Delete old rows, or put a new spreadsheetId into the sink.`);
   }
-  if (isProtected(message)) {
-    return rejected('invalid', detail, 'Let the service account edit the protected range, then replay.');
+  if (protectedWords.test(message)) {
+    return perhapsSinkWide('auth', `${detail} ${unlock(account)} The rows go on then.`, protectedDelayMs);
   }
   return rejected('invalid', detail, 'Check the tab and the row of the action, then replay.');
 }
 
+/** What a person does about a protection. */
+export const unlock = (account: string): string =>
+  `Let ${account} edit the protected sheets and ranges of the tab (menu Data, "Protect sheets and ranges"), or remove the protection.`;
+
 /** How the API says that a row, a column or a tab that was there is gone. */
 const movedAway = /No grid with id|grid size|grid limits|beyond the last requested/;
 
-const isProtected = (message: string) => /protected/i.test(message);
+const protectedWords = /protected/i;
+
+/** The account may edit the spreadsheet, and not these cells of it. */
+export const isProtected = (failure: Failure): boolean =>
+  failure.kind === 'http' && failure.status === 400 && protectedWords.test(failure.error.message);
 
 /** How the API says that a range names a tab that is not there. */
 export const missingTab = /^Unable to parse range/;
@@ -193,8 +205,12 @@ export function refusedRows(
   const outcome = outcomeOf(failure, subject);
   if (outcome.outcome === 'unknown') return rows.flatMap((row) => perhapsWritten(row, outcome));
   const all = rows.flatMap(({ requests }) => requests);
-  const blamed = new Set(outcome.outcome === 'rejected' ? blamedBy(failure, writes) : []);
-  if (blamed.size === 0) return sharedOutcome(all, outcome);
+  const { isNew = false, requests: named = [] } = blamedBy(failure, writes) ?? {};
+  const blamed = new Set(named);
+  if (isProtected(failure)) {
+    return protectedRows(all, outcome, (one) => (blamed.has(one) ? (isNew ? 'new' : 'row') : 'tab'));
+  }
+  if (outcome.outcome !== 'rejected' || blamed.size === 0) return sharedOutcome(all, outcome);
   const detail = `${outcome.detail} It was said of another row of the same call, so this one goes again.`;
   return all.map((request) => [request, blamed.has(request) ? outcome : retry(outcome.reason, detail, 0)]);
 }
@@ -208,15 +224,48 @@ function perhapsWritten(row: WrittenRow, outcome: Unknown): Result[] {
   ]);
 }
 
-function blamedBy(failure: Failure, writes: readonly Write[]): readonly RowRequest[] {
+function blamedBy(failure: Failure, writes: readonly Write[]): Write | undefined {
   const message = failure.kind === 'http' ? failure.error.message : '';
-  const blamed = writes[Number(/^Invalid requests\[(\d+)\]/.exec(message)?.[1] ?? NaN)];
-  if (!blamed) return [];
-  if (!isProtected(message) || !blamed.isNew) return blamed.requests;
-  // What is protected against one new row is so against the others of its tab.
-  const { tab } = blamed.requests[0]!.message;
-  const added = writes.filter(({ isNew }) => isNew).flatMap(({ requests }) => requests);
-  return added.filter(({ message: { tab: other } }) => other.toLowerCase() === tab.toLowerCase());
+  return writes[Number(/^Invalid requests\[(\d+)\]/.exec(message)?.[1] ?? NaN)];
+}
+
+/** The same for a call that came before any row was written. */
+export function unwrittenRows(subject: Subject, failure: Failure, requests: readonly RowRequest[]): Result[] {
+  const outcome = nothingWritten(failure, subject);
+  if (isProtected(failure)) return protectedRows(requests, outcome, () => 'tab');
+  return sharedOutcome(requests, outcome);
+}
+
+/**
+ * How deliveries end whose call was refused for a protection. Those of its tab wait for a person, in calls of their own,
+ * and those of other tabs go on at once. What was named waits apart from the rest of its tab, as the protection may be of
+ * that alone: rows to add (`new`), or one to update (`row`).
+ */
+function protectedRows(
+  requests: readonly RowRequest[],
+  outcome: Retry | Rejected,
+  kindOf: (request: RowRequest) => 'tab' | 'new' | 'row',
+): Result[] {
+  if (outcome.outcome === 'rejected') return sharedOutcome(requests, outcome);
+  const named = requests.filter((request) => kindOf(request) !== 'tab');
+  const tabs = new Set((named.length > 0 ? named : requests).map(tabOf));
+  // Which of several tabs it was about shows when each goes by itself.
+  const isKnown = tabs.size === 1;
+  return requests.map((request) => {
+    const again = isKnown && tabs.has(tabOf(request)) ? outcome : elsewhere(outcome);
+    return [request, apart(request, again, `${kindOf(request)} ${tabOf(request)}`)];
+  });
+}
+
+const tabOf = ({ message }: RowRequest): string => message.tab.toLowerCase();
+
+const elsewhere = ({ reason, detail }: Retry): Retry =>
+  retry(reason, `${detail} It may have been said of another tab, so this row goes again.`, 0);
+
+/** A retry in a call with those of the same group only. */
+function apart(request: RowRequest, outcome: Retry, group: string): Retry {
+  const { tried } = progressOf(request);
+  return { ...outcome, progress: { group, ...(tried && { tried }) } as unknown as Json };
 }
 
 /**
@@ -232,11 +281,7 @@ export function sharedOutcome(requests: readonly RowRequest[], outcome: Outcome)
   return [requests.slice(0, middle), requests.slice(middle)].flatMap((half) => {
     const detail = `${outcome.detail} It was said of ${requests.length} rows at once, so they go in smaller calls next.`;
     // The same delay for all of them, so that the halves stay together.
-    const apart = retry(outcome.reason, detail, 0);
-    return half.map((request): Result => {
-      const { tried } = progressOf(request);
-      const progress = { group: half[0]!.deliveryId, ...(tried && { tried }) } as unknown as Json;
-      return [request, { ...apart, progress }];
-    });
+    const smaller = retry(outcome.reason, detail, 0);
+    return half.map((request): Result => [request, apart(request, smaller, half[0]!.deliveryId)]);
   });
 }

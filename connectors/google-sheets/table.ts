@@ -412,12 +412,21 @@ export async function batchUpdate(
   return answer.ok && !Array.isArray(answer.data.replies) ? foreign : answer;
 }
 
+export interface Description {
+  readonly title: string;
+  readonly tabs: readonly Tab[];
+  /** What the account may not edit, by the tab's sheetId. */
+  readonly protections: ReadonlyMap<number, readonly sheets_v4.Schema$GridRange[]>;
+}
+
 /** The spreadsheet's title, and its tabs, which are remembered from then on. */
 export async function describe(
   { call, spreadsheetId, tabs: remembered }: Spreadsheet,
   signal: AbortSignal,
-): Promise<Answer<{ readonly title: string; readonly tabs: readonly Tab[] }>> {
-  const fields = 'properties.title,sheets.properties(sheetId,title,gridProperties.rowCount)';
+): Promise<Answer<Description>> {
+  const ofTab = 'properties(sheetId,title,gridProperties.rowCount)';
+  const ofRange = 'protectedRanges(range,requestingUserCanEdit,warningOnly)';
+  const fields = `properties.title,sheets(${ofTab},${ofRange})`;
   const answer = await call<sheets_v4.Schema$Spreadsheet>(
     (api, options) => api.get({ spreadsheetId, fields }, options),
     signal,
@@ -429,8 +438,14 @@ export async function describe(
   const tabs = sheets.flatMap((one) => tabOf(one, before));
   remembered.clear();
   for (const tab of tabs) remembered.set(tab.title.toLowerCase(), tab);
-  return { ok: true, data: { title: properties?.title ?? spreadsheetId, tabs } };
+  const protections = new Map(sheets.map((one) => [one.properties?.sheetId ?? 0, protectionsOf(one)]));
+  return { ok: true, data: { title: properties?.title ?? spreadsheetId, tabs, protections } };
 }
+
+const protectionsOf = ({ protectedRanges }: sheets_v4.Schema$Sheet) =>
+  (protectedRanges ?? []).flatMap(({ range, requestingUserCanEdit, warningOnly }) =>
+    requestingUserCanEdit || warningOnly ? [] : [range ?? {}],
+  );
 
 function tabOf({ properties }: sheets_v4.Schema$Sheet, before: ReadonlyMap<number, Tab>): Tab[] {
   // Protobuf leaves out what is 0 in some renderings, and the first tab's id is 0.
@@ -469,6 +484,21 @@ export const tableRange = ({ title, width }: Pick<Tab, 'title' | 'width'>) =>
 /** Whole rows, both ends included. */
 export const rowsRange = ({ title }: Pick<Tab, 'title'>, first: number, last: number) =>
   `${quoteTab(title)}!${first + 1}:${last + 1}`;
+
+/** `A1:B2`, `A:B` or `1:2`; null for all of a tab. */
+export function rangeName(range: sheets_v4.Schema$GridRange, rowCount: number): string | null {
+  const { startColumnIndex, endColumnIndex, startRowIndex, endRowIndex } = range;
+  const hasRows = typeof startRowIndex === 'number' || typeof endRowIndex === 'number';
+  const hasColumns = typeof startColumnIndex === 'number' || typeof endColumnIndex === 'number';
+  if (!hasRows && !hasColumns) return null;
+  const column = (index: number) => (hasColumns ? columnName(index) : '');
+  const row = (index: number) => (hasRows ? String(index) : '');
+  const start = column(startColumnIndex ?? 0) + row((startRowIndex ?? 0) + 1);
+  return `${start}:${column((endColumnIndex ?? maxColumns) - 1)}${row(endRowIndex ?? rowCount)}`;
+}
+
+/** As many as a tab may have. */
+const maxColumns = 18_278;
 
 /** `Results` or `Bob's tab` as ranges name it. */
 function quoteTab(tab: string): string {

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { RowRequest, SheetMessage } from '../../connectors/google-sheets/message.ts';
 import type { Sink } from '../../src/connector.ts';
-import type { Outcome } from '../../src/model.ts';
+import type { Json, Outcome } from '../../src/model.ts';
 import type { SheetsSandbox } from '../sandbox/sheets.ts';
 import { calls, connected, given, refuse, requestFor, update } from './google-sheets-fixtures.ts';
 
@@ -36,6 +36,16 @@ async function sendToTheEnd(sink: Sink<SheetMessage>, requests: readonly RowRequ
   }
   return requests.map(({ deliveryId }) => last.get(deliveryId)!);
 }
+
+/** What is to be retried, and after which delay (ms). */
+const nextOf = (requests: readonly RowRequest[], outcomes: readonly Outcome[]) =>
+  requests.flatMap((request, index) => {
+    const outcome = outcomes[index]!;
+    const again = (progress: Json | null) => ({ ...request, attempt: request.attempt + 1, progress });
+    return outcome.outcome === 'retry'
+      ? [{ request: again(outcome.progress ?? request.progress), at: outcome.retryAfterMs }]
+      : [];
+  });
 
 /** A row that the API refuses whatever the connector makes of it. */
 function badRow(fields: Parameters<typeof requestFor>[0] = {}): RowRequest {
@@ -112,28 +122,68 @@ describe('many rows', () => {
 });
 
 describe('a tab that fails', () => {
-  test('for a reason of its own leaves the other tabs alone', async () => {
+  test('for a protection waits with one call, and the other tabs go on', async () => {
     const { sandbox, sink } = await connected();
     given(sandbox, 'Locked', [['Candidate', 'Delivery']]);
-    sandbox.document.protectedTabs = ['Locked'];
-    const requests = many(4, (index) => ({ tab: index % 2 === 0 ? 'Locked' : 'Free' }));
-    expect(kinds(await sendToTheEnd(sink, requests))).toEqual([
-      'rejected',
-      'delivered',
-      'rejected',
-      'delivered',
-    ]);
+    given(sandbox, 'Free', [['Candidate', 'Delivery']]);
+    sandbox.document.protect('Locked');
+    const requests = many(20, (index) => ({ tab: index % 2 === 0 ? 'Locked' : 'Free' }));
+    const outcomes = await send(sink, requests);
+    expect(sandbox.calls.filter((call) => call === 'spreadsheets.batchUpdate')).toHaveLength(1);
+    const again = nextOf(requests, outcomes);
+    const [locked, free] = [again.filter(({ at }) => at === 300_000), again.filter(({ at }) => at === 0)];
+    expect([locked.length, free.length]).toEqual([10, 10]);
+    const freed = await send(
+      sink,
+      free.map(({ request }) => request),
+    );
+    expect(new Set(kinds(freed))).toEqual(new Set(['delivered']));
+    expect(outcomes[0]).toMatchObject({
+      outcome: 'retry',
+      reason: 'auth',
+      sinkWide: 'perhaps',
+      detail: expect.stringMatching(/protected cell.*Let connector@sandbox\S+ edit the protected/),
+    });
   });
 
-  test('for a protection of all of it is given up with one call', async () => {
+  test.for<[string, (index: number) => ReturnType<typeof requestFor>]>([
+    ['that adds', () => requestFor()],
+    ['that updates', (index) => update(`c${index}`, 'new')],
+    ['whose header is missing', (index) => requestFor({ row: { Candidate: index, Score: 7 } })],
+  ])(
+    'for a protection of a batch %s takes one call each time, and ends when that is lifted',
+    async ([, one]) => {
+      const { sandbox, sink } = await connected();
+      const rows = Array.from({ length: 50 }, (_, index) => [`c${index}`, 'old', '']);
+      given(sandbox, 'Results', [['Candidate', 'Status', 'Delivery'], ...rows]);
+      sandbox.document.protect('Results');
+      let requests: RowRequest[] = Array.from({ length: 50 }, (_, index) => one(index));
+      for (let round = 1; round <= 3; round += 1) {
+        calls(sandbox);
+        const next = nextOf(requests, await send(sink, requests));
+        expect(new Set(next.map(({ at }) => at))).toEqual(new Set([300_000]));
+        const writes = sandbox.calls.filter((call) => call === 'spreadsheets.batchUpdate');
+        expect(writes.length).toBeLessThanOrEqual(2);
+        requests = next.map(({ request }) => request);
+      }
+      sandbox.document.protections.length = 0;
+      expect(new Set(kinds(await send(sink, requests)))).toEqual(new Set(['delivered']));
+    },
+  );
+
+  test('for a protection of one row keeps only that one waiting', async () => {
     const { sandbox, sink } = await connected();
-    given(sandbox, 'Locked', [['Candidate', 'Delivery']]);
-    sandbox.document.protectedTabs = ['Locked'];
-    const requests = many(20, (index) => ({ tab: index < 10 ? 'Locked' : 'Free' }));
-    const outcomes = await send(sink, requests);
-    expect(new Set(kinds(outcomes.slice(0, 10)))).toEqual(new Set(['rejected']));
-    expect(outcomes[10]).toMatchObject({ outcome: 'retry', detail: expect.stringContaining('another row') });
-    expect(new Set(kinds(await send(sink, requests.slice(10))))).toEqual(new Set(['delivered']));
+    const rows = ['a', 'b', 'c'].map((name) => [name, 'old', '']);
+    given(sandbox, 'Results', [['Candidate', 'Status', 'Delivery'], ...rows]);
+    sandbox.document.protect('Results', { startRowIndex: 2, endRowIndex: 3 });
+    const requests = ['a', 'b', 'c'].map((name) => update(name, 'new'));
+    const next = nextOf(requests, await send(sink, requests));
+    const outcomes = await send(
+      sink,
+      next.map(({ request }) => request),
+    );
+    expect(kinds(outcomes)).toEqual(['delivered', 'retry', 'delivered']);
+    expect(sandbox.rows('Results').map(({ Status }) => Status)).toEqual(['new', 'old', 'new']);
   });
 
   test('is not called again for rows that a refusal had parted, where it concerns them all', async () => {

@@ -403,16 +403,6 @@ describe('a refusal by Google', () => {
     });
   });
 
-  test('of a protected range is final', async () => {
-    const { sandbox, sink } = await connected();
-    given(sandbox, 'Results', [['Candidate', 'Delivery']]);
-    sandbox.document.protectedTabs = ['Results'];
-    expect(await sink.deliver(requestFor())).toMatchObject({
-      outcome: 'rejected',
-      advice: expect.stringContaining('protected'),
-    });
-  });
-
   test.for([
     [
       403,
@@ -610,6 +600,29 @@ describe('a live check', () => {
     const failed = (await sink.check([], signal)).filter(({ ok }) => !ok);
     expect(failed).toMatchObject([
       { what, detail: expect.stringContaining(words), advice: expect.any(String) },
+    ]);
+  });
+
+  test.for<[string, object, string | null]>([
+    ['all of the tab', {}, 'all of it'],
+    ['a column', { startColumnIndex: 1, endColumnIndex: 2 }, 'B:B'],
+    ['the rows to come', { startRowIndex: 1 }, '2:1000'],
+    ['the header', { startRowIndex: 0, endRowIndex: 1 }, null],
+  ])('finds a protection of %s', async ([, range, words]) => {
+    const { sandbox, sink } = await connected();
+    given(sandbox, 'Results', [['Candidate', 'Delivery']]);
+    given(sandbox, 'Another', [['Candidate', 'Delivery']]);
+    sandbox.document.protect('Results', range);
+    sandbox.document.protect('Sheet1');
+    const lines = await sink.check([requestFor().message, requestFor({ tab: 'Another' }).message], signal);
+    const failed = lines.filter(({ ok }) => !ok);
+    if (words === null) return expect(failed).toEqual([]);
+    expect(failed).toMatchObject([
+      {
+        what: 'tab Results',
+        detail: expect.stringContaining(words),
+        advice: expect.stringContaining('Let connector@sandbox'),
+      },
     ]);
   });
 });

@@ -1,5 +1,6 @@
 import type { Document } from './document.ts';
-import type { Cell, Grid } from './grid.ts';
+import { boxOf } from './grid.ts';
+import type { Cell } from './grid.ts';
 import { invalid, SheetsRefusal } from './refusal.ts';
 
 /** Any of a cell's kinds of value; none of them, or no value at all, empties the cell. */
@@ -83,16 +84,21 @@ function carryOut(document: Document, request: Request): Reply {
   if (request.insertDimension) return insertDimension(document, request.insertDimension);
   if (request.updateCells) {
     const { start, rows, fields } = request.updateCells;
-    const tab = editable(document, start.sheetId);
-    tab.update(start.rowIndex ?? 0, start.columnIndex ?? 0, entered(rows, fields));
+    const [top, left] = [start.rowIndex ?? 0, start.columnIndex ?? 0];
+    const tab = document.tabById(start.sheetId);
+    const values = entered(rows, fields);
+    document.demandUnprotected(tab, boxOf(top, left, values));
+    tab.update(top, left, values);
     return {};
   }
   if (request.appendCells) {
     const { sheetId, rows, fields } = request.appendCells;
-    const tab = editable(document, sheetId);
+    const tab = document.tabById(sheetId);
     const top = tab.lastRowWithData() + 1;
+    const values = entered(rows, fields);
+    document.demandUnprotected(tab, boxOf(top, 0, values));
     tab.rowCount = Math.max(tab.rowCount, top + rows.length);
-    tab.update(top, 0, entered(rows, fields));
+    tab.update(top, 0, values);
     return {};
   }
   if (request.appendDimension) {
@@ -105,16 +111,11 @@ function carryOut(document: Document, request: Request): Reply {
   if (request.findReplace) {
     const { find, replacement, range } = request.findReplace;
     const tab = document.tabById(range.sheetId);
+    document.demandUnprotected(tab, { top: 0, left: 0, bottom: 0, right: 0 });
     if (find !== replacement && tab.at(0, 0) === find) tab.write(0, 0, [[replacement]]);
     return { findReplace: {} };
   }
   throw invalid('Invalid JSON payload received. Unknown name.');
-}
-
-function editable(document: Document, sheetId: number | undefined): Grid {
-  const tab = document.tabById(sheetId);
-  document.demandUnprotected(tab);
-  return tab;
 }
 
 /** Its words are the API's, as nithinmurali/pygsheets#46 and #361 on GitHub quote them. */
@@ -122,7 +123,7 @@ function insertDimension(
   document: Document,
   { range, inheritFromBefore = false }: NonNullable<Request['insertDimension']>,
 ): Reply {
-  const tab = editable(document, range.sheetId);
+  const tab = document.tabById(range.sheetId);
   const { startIndex: start = 0, endIndex: end } = range;
   if (start < 0) throw invalid('DimensionRange indexes must be >= 0');
   if (end === undefined || end <= start) throw invalid('range.endIndex must be greater than startIndex');
@@ -136,6 +137,13 @@ function insertDimension(
       `range.startIndex must be less than the grid size (${size}) if inheritFromBefore is false.`,
     );
   }
+  // What is inserted into a protected range belongs to it.
+  document.demandUnprotected(
+    tab,
+    range.dimension === 'COLUMNS'
+      ? { top: 0, bottom: tab.rowCount - 1, left: start, right: start }
+      : { top: start, bottom: start, left: 0, right: tab.columnCount - 1 },
+  );
   if (range.dimension === 'COLUMNS') tab.insertColumns(start, end - start);
   else tab.insertRows(start, end - start);
   return {};

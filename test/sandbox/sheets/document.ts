@@ -1,9 +1,34 @@
 import type { CellRange } from './a1.ts';
 import { parseRange } from './a1.ts';
 import { Grid } from './grid.ts';
+import type { Box } from './grid.ts';
 import { invalid, SheetsRefusal } from './refusal.ts';
 
 export type Role = 'writer' | 'reader' | 'none';
+
+/** https://developers.google.com/workspace/sheets/api/reference/rest/v4/spreadsheets/other#GridRange: an index that is missing leaves that side open. */
+interface GridRange {
+  readonly startRowIndex?: number;
+  readonly endRowIndex?: number;
+  readonly startColumnIndex?: number;
+  readonly endColumnIndex?: number;
+}
+
+interface Protection {
+  readonly tab: string;
+  /** All of the tab where it has no bounds. */
+  readonly range: GridRange;
+}
+
+function covers(range: GridRange, { top, left, bottom, right }: Box): boolean {
+  const {
+    startRowIndex = 0,
+    endRowIndex = Infinity,
+    startColumnIndex = 0,
+    endColumnIndex = Infinity,
+  } = range;
+  return startRowIndex <= bottom && top < endRowIndex && startColumnIndex <= right && left < endColumnIndex;
+}
 
 /** A spreadsheet with its tabs, and what the service account may do with it. */
 export class Document {
@@ -11,8 +36,8 @@ export class Document {
   readonly title = 'Sandbox';
   readonly tabs: Grid[];
   role: Role;
-  /** Tabs that the account may read and not edit. */
-  protectedTabs: readonly string[] = [];
+  /** What the account may read and not edit. */
+  readonly protections: Protection[] = [];
 
   constructor(id: string, role: Role) {
     this.id = id;
@@ -31,8 +56,14 @@ export class Document {
     }
   }
 
-  demandUnprotected({ title }: Grid): void {
-    if (!this.protectedTabs.includes(title)) return;
+  /** Protects a tab against the account, or a range of it. */
+  protect(tab: string, range: GridRange = {}): void {
+    this.protections.push({ tab, range });
+  }
+
+  /** Its words are the API's, as theoephraim/node-google-spreadsheet#20 on GitHub quotes them. */
+  demandUnprotected({ title }: Grid, box: Box): void {
+    if (!this.protections.some(({ tab, range }) => tab === title && covers(range, box))) return;
     throw invalid(
       'You are trying to edit a protected cell or object. Please contact the spreadsheet owner to remove protection if you need to edit.',
     );

@@ -10,6 +10,14 @@ export interface Box {
   readonly right: number;
 }
 
+/** What values cover that are written from a cell on. */
+export const boxOf = (top: number, left: number, values: readonly (readonly unknown[])[]): Box => ({
+  top,
+  left,
+  bottom: top + values.length - 1,
+  right: left + Math.max(0, ...values.map((row) => row.length)) - 1,
+});
+
 /** One tab: its cells, and the quirks of Sheets in how a table is found among them. */
 export class Grid {
   readonly sheetId: number;

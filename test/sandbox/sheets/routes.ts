@@ -27,7 +27,7 @@ const endpoints: readonly Endpoint[] = [
     method: 'GET',
     path: /^\/v4\/spreadsheets\/([^/:]+)$/,
     writes: false,
-    carryOut: ({ id, title, tabs }) => ({
+    carryOut: ({ id, title, tabs, protections }) => ({
       spreadsheetId: id,
       properties: { title },
       sheets: tabs.map(({ sheetId, title: name, rowCount, columnCount }, index) => ({
@@ -38,6 +38,11 @@ const endpoints: readonly Endpoint[] = [
           sheetType: 'GRID',
           gridProperties: { rowCount, columnCount },
         },
+        // https://developers.google.com/workspace/sheets/api/reference/rest/v4/spreadsheets/sheets#ProtectedRange:
+        // whoever may not edit the range does not see its editors, and what is false is left out.
+        protectedRanges: protections.flatMap(({ tab, range }, protectedRangeId) =>
+          tab === name ? [{ protectedRangeId, range: { sheetId, ...range } }] : [],
+        ),
       })),
     }),
   },

@@ -1,5 +1,6 @@
 import { printRange } from './a1.ts';
 import type { Document } from './document.ts';
+import { boxOf } from './grid.ts';
 import type { Cell, Grid } from './grid.ts';
 import { invalid } from './refusal.ts';
 
@@ -33,8 +34,8 @@ export function getValues(document: Document, text: string, query: URLSearchPara
 /** spreadsheets.values.update */
 export function updateValues(document: Document, text: string, option: string | null, body: ValueRange) {
   const { tab, range } = document.locate(text);
-  document.demandUnprotected(tab);
   const values = entered(body.values ?? [], option);
+  document.demandUnprotected(tab, boxOf(range.top, range.left, values));
   tab.write(range.top, range.left, values);
   return updated(document, tab, range.top, range.left, values);
 }
@@ -42,9 +43,9 @@ export function updateValues(document: Document, text: string, option: string | 
 /** spreadsheets.values.append */
 export function appendValues(document: Document, text: string, query: URLSearchParams, body: ValueRange) {
   const { tab, range } = document.locate(text);
-  document.demandUnprotected(tab);
   const values = entered(body.values ?? [], query.get('valueInputOption'));
   const { row, column } = tab.appendStart(range);
+  document.demandUnprotected(tab, boxOf(row, column, values));
   if (query.get('insertDataOption') === 'INSERT_ROWS') tab.insertRows(row, values.length);
   tab.write(row, column, values);
   return { spreadsheetId: document.id, updates: updated(document, tab, row, column, values) };
