@@ -121,6 +121,31 @@ describe('a row that is added', () => {
     expect(checked.filter((cell) => cell === false)).toHaveLength(901);
   });
 
+  test.for<[string, string | number | boolean, number]>([
+    ['boxes', false, 1000],
+    ['boxes in a large tab', false, 8000],
+    // A formula shows as its value. A validation alone shows as nothing, like a formula that gives "".
+    ['formulas', 0, 1000],
+    ['formulas in a large tab', 0, 8000],
+    ['validations', '', 1000],
+  ])('stands right under the header of a tab prefilled with %s', async ([, value, rowCount]) => {
+    const { sandbox, sink } = await connected();
+    const prefilled = Array.from({ length: rowCount - 1 }, () => ['', value, '']);
+    sandbox.document
+      .addTab(5, 'Results', { rowCount })
+      .write(0, 0, [['Candidate', 'Done', 'Notes'], ...prefilled]);
+    for (const name of ['a', 'b']) await sink.deliver(requestFor({ row: { Candidate: name } }));
+    await sink.deliver(update('b', 'changed'));
+    await sink.deliver(update('c', 'added'));
+    expect(sandbox.rows('Results').slice(0, 3)).toMatchObject([
+      { Candidate: 'a', Done: '' },
+      { Candidate: 'b', Status: 'changed' },
+      { Candidate: 'c', Status: 'added' },
+    ]);
+    const below = sandbox.rows('Results').slice(3);
+    expect(below.every(({ Done, Candidate }) => Done === value && Candidate === '')).toBe(true);
+  });
+
   test('finds room where the table fills the tab to its last row', async () => {
     const { sandbox, sink } = await connected();
     given(sandbox, 'Results', people);
