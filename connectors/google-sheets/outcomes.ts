@@ -146,7 +146,7 @@ const movedAway = /No grid with id|grid size|grid limits|beyond the last request
 const protectedWords = /protected/i;
 
 /** The account may edit the spreadsheet, and not these cells of it. */
-export const isProtected = (failure: Failure): boolean =>
+const isProtected = (failure: Failure): boolean =>
   failure.kind === 'http' && failure.status === 400 && protectedWords.test(failure.error.message);
 
 /** How the API says that a range names a tab that is not there. */
@@ -273,7 +273,7 @@ function apart(request: RowRequest, outcome: Retry, group: string): Retry {
  * of them go apart next time, and so on down to the one, for which alone a refusal is final. That takes a handful of calls
  * and harms no good row; it helps with a call that is too large, too.
  */
-export function sharedOutcome(requests: readonly RowRequest[], outcome: Outcome): Result[] {
+function sharedOutcome(requests: readonly RowRequest[], outcome: Outcome): Result[] {
   if (outcome.outcome !== 'rejected' || requests.length === 1) {
     return requests.map((request) => [request, outcome]);
   }
