@@ -1,5 +1,5 @@
 import { httpFailure, WatchedFetch } from '../../src/connector.ts';
-import type { CallFailure, CallResult, HttpFailure, Secret } from '../../src/connector.ts';
+import type { CallFailure, CallResult, HttpFailure, Proxy, Secret } from '../../src/connector.ts';
 import { channelName } from './message.ts';
 
 /** Why a call of the Web API gave no result. */
@@ -45,14 +45,17 @@ const silent = {
  * Calls through the official client. It takes no signal for a single call and hides the status of some answers, but it
  * takes a `fetch`. So each call has a client of its own (which costs 0.03 ms) with a `fetch` that has both.
  */
-export function webApi({ WebClient }: Library, token: Secret, apiUrl: string): Call {
+export function webApi(
+  { WebClient }: Library,
+  { token, apiUrl, proxy }: { token: Secret; apiUrl: string; proxy: Proxy | null },
+): Call {
   return async <Data>(
     method: string,
     args: { readonly [name: string]: unknown },
     signal: AbortSignal,
   ): Promise<Answer<Data>> => {
     if (signal.aborted) return { ok: false, failure: { kind: 'stopped', sent: false } };
-    const watched = new WatchedFetch(maxAnswerBytes, signal);
+    const watched = new WatchedFetch(maxAnswerBytes, signal, proxy);
     const client = new WebClient(token.reveal(), {
       slackApiUrl: apiUrl,
       allowAbsoluteUrls: false,

@@ -4,6 +4,8 @@ import {
   digestInShort,
   eventInShort,
   noticeInShort,
+  openProxy,
+  proxyOption,
   plain,
   secret,
 } from '../../src/connector.ts';
@@ -27,6 +29,7 @@ const options = z.object({
     .regex(/^[TE][A-Z0-9]{2,}$/, { error: "expected a workspace's id, such as T0123ABCD" })
     .optional()
     .describe('The workspace (T…) in which channels are looked up by name; for a token of an organization.'),
+  proxy: proxyOption(),
 });
 
 const block = z.record(z.string(), z.json()).refine((value) => typeof value['type'] === 'string', {
@@ -87,14 +90,15 @@ export const slack = defineConnector({
   placeKeys: ['channel', 'threadBy'],
   thread: threadOf,
   compose: (fields, context) => compose(fields, context),
-  connect: async ({ token, apiUrl, teamId }): Promise<Sink<SlackMessage>> => {
-    const call = webApi(await import('@slack/web-api'), token, apiUrl);
+  connect: async ({ token, apiUrl, teamId, proxy: given }): Promise<Sink<SlackMessage>> => {
+    const proxy = await openProxy(apiUrl, given);
+    const call = webApi(await import('@slack/web-api'), { token, apiUrl, proxy });
     const places = new Places(call, teamId);
     return {
       deliver: (request) => postMessage(call, places, request),
       find: (request) => findMessage(call, places, request),
       check: (messages, signal) => checkSlack(call, places, messages, signal),
-      close: async () => {},
+      close: async () => proxy?.dispatcher.destroy(),
     };
   },
 });

@@ -1,7 +1,8 @@
+import { fetchFailure } from '../../src/connector.ts';
 import type { LiveCheck } from '../../src/connector.ts';
 import { exchange, targetOf } from './client.ts';
 import type { Endpoint, Headers, Route } from './client.ts';
-import { failureWords, privateAddress } from './outcomes.ts';
+import { privateAddress } from './outcomes.ts';
 import { isPrivateLiteral, PrivateAddressError } from './public-addresses.ts';
 
 export interface Receiver {
@@ -31,7 +32,7 @@ export async function checkReceiver(receiver: Receiver, signal: AbortSignal): Pr
     return { ok: true, what, detail };
   }
   if (result.error instanceof PrivateAddressError) return blocked;
-  const words = signal.aborted ? 'no answer in time' : failureWords(result.error, proxy);
+  const words = signal.aborted ? 'no answer in time' : fetchFailure(result.error, proxy).words;
   const advice = `Check the sink's url, ${proxy === null ? 'and' : 'the proxy,'} firewalls.`;
   return { ok: false, what, detail: `${url.origin}: ${words}.`, advice };
 }

@@ -1,6 +1,7 @@
 import { rootCertificates } from 'node:tls';
 import { Pool, ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
+import { proxyFor } from '../../src/connector.ts';
 import type { OAuth2Options, Secret } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
 import { lookupPublic } from './public-addresses.ts';
@@ -108,26 +109,6 @@ function openProxy(uri: string, options: WebhookOptions): ProxyAgent {
     connectTimeout: connectTimeoutMs,
     requestTls,
   });
-}
-
-/** As curl and Node read the environment. */
-function proxyFor(origin: string, proxy: string | undefined): string | null {
-  if (proxy !== undefined) return proxy === 'none' ? null : proxy;
-  const { protocol, hostname, port } = new URL(origin);
-  const of = (name: string) => process.env[name.toLowerCase()] ?? process.env[name] ?? '';
-  const found = protocol === 'https:' ? of('HTTPS_PROXY') : of('HTTP_PROXY');
-  const isExcepted = of('NO_PROXY')
-    .split(/[\s,]+/)
-    .some((entry) => excepts(entry, hostname, port || (protocol === 'https:' ? '443' : '80')));
-  return found === '' || isExcepted ? null : found;
-}
-
-/** An entry of NO_PROXY: `*`, a host with all below it, perhaps with a port. */
-function excepts(entry: string, hostname: string, port: string): boolean {
-  if (entry === '*') return true;
-  const [, host = '', onlyPort] = /^(?:\*?\.)?([^:]*|\[.*\])(?::(\d+))?$/.exec(entry) ?? [];
-  if (host === '' || (onlyPort !== undefined && onlyPort !== port)) return false;
-  return hostname === host || hostname.endsWith(`.${host}`);
 }
 
 /** The request's target for an action's `path`, which starts with a slash, or with a question mark, or is empty. */

@@ -1,12 +1,20 @@
 import { createHmac } from 'node:crypto';
-import { AccessTokens, failedCheck, masker, partsOfUrl, passed, statedDelayMs } from '../../src/connector.ts';
+import {
+  AccessTokens,
+  failedCheck,
+  fetchFailure,
+  masker,
+  partsOfUrl,
+  passed,
+  statedDelayMs,
+} from '../../src/connector.ts';
 import type { AttemptRequest, LiveCheck, PostForm, Sink } from '../../src/connector.ts';
 import type { Outcome } from '../../src/model.ts';
 import { checkReceiver } from './check.ts';
 import { exchange, Route, targetOf } from './client.ts';
 import type { Exchange, Headers, Signature, WebhookOptions } from './client.ts';
 import type { Call } from './message.ts';
-import { blocked, failureWords, outcomeOf } from './outcomes.ts';
+import { blocked, outcomeOf } from './outcomes.ts';
 import { isPrivateLiteral, PrivateAddressError } from './public-addresses.ts';
 
 /** Opens no connection yet. */
@@ -73,7 +81,7 @@ function postForm(route: Route): PostForm {
     const words =
       result.error instanceof PrivateAddressError
         ? 'its address is not on the internet; say allowPrivate: true in the sink if that is meant'
-        : failureWords(result.error, route.proxy);
+        : fetchFailure(result.error, route.proxy).words;
     return { ok: false, failure: { kind: 'network', sent: result.sent, words } };
   };
 }

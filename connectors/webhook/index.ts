@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
-import { defineConnector, oauth2Options, oneLine, Secret, secret } from '../../src/connector.ts';
+import { defineConnector, oauth2Options, oneLine, proxyOption, Secret, secret } from '../../src/connector.ts';
 import type { Escape } from '../../src/connector.ts';
 import { isMap } from '../../src/model.ts';
 import type { Endpoint } from './client.ts';
@@ -70,13 +70,6 @@ const pem = (kind: string, isValid: (text: string) => boolean) =>
 
 const certificates = pem('certificate', holds(readCertificates));
 
-const proxy = z
-  .url({
-    protocol: /^https?$/,
-    error: 'expected the URL of a proxy, such as http://proxy.example.com:3128, or none',
-  })
-  .or(z.literal('none'));
-
 const headerValue = secret().refine((value) => oneLine(value.reveal()) === value.reveal(), {
   error: 'expected one line, without control characters',
 });
@@ -108,11 +101,7 @@ const options = z
       .describe('Certificates of authorities to trust besides the known ones, as PEM.'),
     cert: certificates.optional().describe('The certificate that this sink shows, as PEM; goes with `key`.'),
     key: secret().optional().describe('The private key of `cert`, as PEM.'),
-    proxy: proxy
-      .optional()
-      .describe(
-        'The proxy that calls go through; `none` for none. Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY.',
-      ),
+    proxy: proxyOption(),
     headers: z
       .record(headerName, headerValue)
       .refine((headers) => Object.entries(headers).every(isJsonOrOtherHeader), {

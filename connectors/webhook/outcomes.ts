@@ -109,18 +109,9 @@ function redirected(status: number, location: string | undefined): string {
   ].join(' ');
 }
 
-/** What went wrong without an answer of the receiver. Has no secret. */
-export function failureWords(error: Error, proxy: string | null): string {
-  if (proxy === null) return fetchFailure(error).words;
-  const [, status] = /^Proxy response \((\d{3})\)/.exec(error.message) ?? [];
-  return status === undefined
-    ? `${fetchFailure(error).words}, through the proxy ${proxy}`
-    : `the proxy ${proxy} refused it with status ${status}`;
-}
-
 function outcomeOfError(error: Error, sent: boolean, aborted: boolean, proxy: string | null): Outcome {
   if (error instanceof PrivateAddressError) return blocked;
-  const words = failureWords(error, proxy);
+  const { words } = fetchFailure(error, proxy);
   if (sent) {
     return aborted
       ? unknown('timeout', 'The receiver did not answer in time.')

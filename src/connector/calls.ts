@@ -1,3 +1,5 @@
+import type { Proxy } from './proxy.ts';
+
 /** The result of a call of a tool's API. */
 export type CallResult<Data, Failure> =
   | { readonly ok: true; readonly data: Data }
@@ -22,20 +24,24 @@ export interface HttpFailure {
 export class WatchedFetch {
   readonly #maxAnswerBytes: number;
   readonly #signal: AbortSignal;
+  readonly #proxy: Proxy | null;
   #tooLong = false;
   began = false;
   answered: Response | null = null;
 
-  constructor(maxAnswerBytes: number, signal: AbortSignal) {
+  constructor(maxAnswerBytes: number, signal: AbortSignal, proxy: Proxy | null = null) {
     this.#maxAnswerBytes = maxAnswerBytes;
     this.#signal = signal;
+    this.#proxy = proxy;
   }
 
   /** Uses Node's `fetch`, so that failures look alike in all connectors. */
   readonly fetch = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
     this.began = true;
     // Not followed: a redirect would turn a POST into a GET.
-    this.answered = await fetch(url, { ...init, redirect: 'manual', signal: this.#signal });
+    const through = this.#proxy && { dispatcher: this.#proxy.dispatcher };
+    const options = { ...init, ...through, redirect: 'manual', signal: this.#signal } as RequestInit;
+    this.answered = await fetch(url, options);
     return boundedAnswer(this.answered, this.#maxAnswerBytes, () => (this.#tooLong = true));
   };
 
@@ -43,7 +49,7 @@ export class WatchedFetch {
   failureOf(error: unknown): CallFailure {
     if (this.#tooLong) return { kind: 'foreign' };
     if (this.#signal.aborted) return { kind: 'stopped', sent: true };
-    return { kind: 'network', ...fetchFailure(error) };
+    return { kind: 'network', ...fetchFailure(error, this.#proxy?.host) };
   }
 }
 
@@ -98,8 +104,19 @@ const alsoWhileOpen = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH']);
 const handshakeFailed =
   /CERT|SELF_SIGNED|UNABLE_TO_|^ERR_TLS_|^ERR_SSL_(WRONG_VERSION|UNSUPPORTED_PROTOCOL|.*(HANDSHAKE_FAILURE|PROTOCOL_VERSION))/;
 
-export function fetchFailure(error: unknown): FetchFailure {
+/** `proxy`: the host of the proxy that it went through. */
+export function fetchFailure(error: unknown, proxy?: string | null): FetchFailure {
   const causes = causesOf(error);
+  const refused = causes.map(({ message }) => proxyRefusal.exec(String(message))?.[1]).find(Boolean);
+  if (refused) return { sent: false, words: `the proxy ${proxy} refused it with status ${refused}` };
+  const failure = directFailure(causes);
+  return proxy ? { ...failure, words: `${failure.words}, through the proxy ${proxy}` } : failure;
+}
+
+/** What undici says where a tunnel is not opened. */
+const proxyRefusal = /^Proxy response \((\d{3})\)/;
+
+function directFailure(causes: readonly Fault[]): FetchFailure {
   const known = causes.map(connectFailure).find((words) => words !== null);
   if (known !== undefined) return { sent: false, words: known };
   const code = causes.map(codeOf).find((found) => found !== null);
@@ -117,6 +134,7 @@ function connectFailure(cause: Fault): string | null {
 
 interface Fault {
   readonly code?: unknown;
+  readonly message?: unknown;
   readonly syscall?: unknown;
   readonly cause?: unknown;
   readonly errors?: unknown;

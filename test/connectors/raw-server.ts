@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect as connectTcp, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 /** A server for what the sandboxes do not do, for the test that runs. */
@@ -30,3 +30,33 @@ export const endlessJson: RequestListener = (_, response) => {
   };
   more();
 };
+
+/** A proxy that opens tunnels, or answers with another status. */
+export async function tunnels(status = 200) {
+  const asked: string[] = [];
+  const open: Socket[] = [];
+  const server = createServer().on('connect', (incoming, socket, head) => {
+    asked.push(`${incoming.url} ${incoming.headers['proxy-authorization'] ?? ''}`.trim());
+    if (status !== 200) {
+      socket.end(`HTTP/1.1 ${status} No\r\n\r\n`);
+      return;
+    }
+    const { hostname, port } = new URL(`http://${incoming.url}`);
+    const onward = connectTcp(Number(port), hostname, () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      onward.write(head);
+      onward.pipe(socket).pipe(onward);
+    });
+    onward.on('error', () => socket.destroy());
+    socket.on('error', () => onward.destroy());
+    open.push(onward);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    for (const socket of open) socket.destroy();
+    server.close();
+  });
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { asked, host, url: `http://ann:s3cret@${host}` };
+}

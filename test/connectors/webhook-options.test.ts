@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, connect as connectTcp, type Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { webhook } from '../../connectors/webhook/index.ts';
@@ -10,7 +10,7 @@ import type { Call, CallFields } from '../../connectors/webhook/message.ts';
 import type { AttemptRequest, Sink } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
 import { selfSigned } from '../sandbox/certificate.ts';
-import { serve } from './raw-server.ts';
+import { serve, tunnels } from './raw-server.ts';
 
 const event = {
   id: 'ev-1',
@@ -335,36 +335,6 @@ describe('certificates', () => {
     expect(error?.issues[0]).toMatchObject({ path: [key], message: expect.stringContaining(message) });
   });
 });
-
-/** A proxy that opens tunnels, or answers with another status. */
-async function tunnels(status = 200) {
-  const asked: string[] = [];
-  const open: Socket[] = [];
-  const server = createServer().on('connect', (incoming, socket, head) => {
-    asked.push(`${incoming.url} ${incoming.headers['proxy-authorization'] ?? ''}`.trim());
-    if (status !== 200) {
-      socket.end(`HTTP/1.1 ${status} No\r\n\r\n`);
-      return;
-    }
-    const { hostname, port } = new URL(`http://${incoming.url}`);
-    const onward = connectTcp(Number(port), hostname, () => {
-      socket.write('HTTP/1.1 200 OK\r\n\r\n');
-      onward.write(head);
-      onward.pipe(socket).pipe(onward);
-    });
-    onward.on('error', () => socket.destroy());
-    socket.on('error', () => onward.destroy());
-    open.push(onward);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    for (const socket of open) socket.destroy();
-    server.close();
-  });
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { asked, host, url: `http://ann:s3cret@${host}` };
-}
 
 describe('a proxy', () => {
   afterEach(() => {

@@ -1,0 +1,50 @@
+import type { Dispatcher } from 'undici';
+import { z } from 'zod';
+
+/** The `proxy` option of sinks that call over HTTP. */
+export const proxyOption = () =>
+  z
+    .url({
+      protocol: /^https?$/,
+      error: 'expected the URL of a proxy, such as http://proxy.example.com:3128, or none',
+    })
+    .or(z.literal('none'))
+    .optional()
+    .describe(
+      'The proxy that calls go through; `none` for none. Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY.',
+    );
+
+/** The URL of the proxy for calls to this URL, by the sink's option, else by the environment; null for none. */
+export function proxyFor(url: string, option: string | undefined): string | null {
+  if (option !== undefined) return option === 'none' ? null : option;
+  const { protocol, hostname, port } = new URL(url);
+  const found = variable(protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY');
+  const usedPort = port || (protocol === 'https:' ? '443' : '80');
+  const excepted = variable('NO_PROXY').split(/[\s,]+/);
+  return found === '' || excepted.some((entry) => excepts(entry, hostname, usedPort)) ? null : found;
+}
+
+const variable = (name: string): string => process.env[name.toLowerCase()] ?? process.env[name] ?? '';
+
+/** An entry of NO_PROXY: `*`, or a host with all below it, perhaps with a port. */
+function excepts(entry: string, hostname: string, port: string): boolean {
+  if (entry === '*') return true;
+  const [, host = '', onlyPort] = /^(?:\*?\.)?([^:]*|\[.*\])(?::(\d+))?$/.exec(entry) ?? [];
+  if (host === '' || (onlyPort !== undefined && onlyPort !== port)) return false;
+  return hostname === host || hostname.endsWith(`.${host}`);
+}
+
+/** A proxy that a client library's calls go through. */
+export interface Proxy {
+  readonly host: string;
+  readonly dispatcher: Dispatcher;
+}
+
+/** For calls with `fetch`; null where they go straight. */
+export async function openProxy(url: string, option: string | undefined): Promise<Proxy | null> {
+  const uri = proxyFor(url, option);
+  if (uri === null) return null;
+  const { ProxyAgent } = await import('undici');
+  // Through a tunnel also without TLS, so that no answer of the proxy is taken for the tool's.
+  return { host: new URL(uri).host, dispatcher: new ProxyAgent({ uri, proxyTunnel: true, allowH2: false }) };
+}
