@@ -44,19 +44,20 @@ async function checkSession(
     what: 'mail server answers',
     detail: `${host}:${port} is ready for mail.`,
   };
-  const who = login === null ? 'without a login, as configured' : `for ${login.user}`;
-  const loggedIn: LiveCheck = { ok: true, what: 'login accepted', detail: `The mail server is open ${who}.` };
   const answers: LiveCheck[] = [];
+  let loggedIn = passed('login accepted', 'The mail server is open without a login, as configured.');
   let isOpen = false;
-  const ask = async (send: SendCommand): Promise<void> => {
+  const ask = async (send: SendCommand, hasLogin: boolean): Promise<void> => {
     isOpen = true;
+    const open = hasLogin ? 'is open' : 'offers no login, so mails go without the one';
+    if (login) loggedIn = passed(loggedIn.what, `The mail server ${open} for ${login.user}.`);
     for await (const answer of questions(send, from, recipients(messages), mask)) answers.push(answer);
   };
   const error = await inSession(settings, ask, signal);
   if (error === null) return [reached, loggedIn, ...answers];
-  if (isOpen) return [reached, loggedIn, ...answers, checkOf('stays connected', mask(error))];
-  const fault = { ok: false, ...explain(mask(error)) };
-  return isLoginFault(error) ? [reached, { ...loggedIn, ...fault }] : [{ ...reached, ...fault }];
+  const fault = (what: string) => checkOf(what, mask(error));
+  if (isOpen) return [reached, loggedIn, ...answers, fault('stays connected')];
+  return isLoginFault(error) ? [reached, fault(loggedIn.what)] : [fault(reached.what)];
 }
 
 /** One of each domain. */
@@ -103,7 +104,7 @@ function checkOf(what: string, error: SmtpError): LiveCheck {
 /** Opens a connection as for a mail, and closes it. Gives the error that ended it early. */
 async function inSession(
   settings: SmtpSettings,
-  ask: (send: SendCommand) => Promise<void>,
+  ask: (send: SendCommand, hasLogin: boolean) => Promise<void>,
   signal: AbortSignal,
 ): Promise<SmtpError | null> {
   const { promise: broken, reject: breakOff } = Promise.withResolvers<never>();
@@ -113,7 +114,8 @@ async function inSession(
     // The library sends custom commands only within a custom login.
     customAuth: {
       ...settings.customAuth,
-      QUESTIONS: (session) => ask(async (command) => (await session.sendCommand(command)).response),
+      QUESTIONS: (session) =>
+        ask(async (command) => (await session.sendCommand(command)).response, session.authMethods.length > 0),
     },
   });
   connection.on('error', breakOff);

@@ -15,6 +15,7 @@ import {
   isPermanent,
   outcomeOf,
   replyText,
+  retryFor,
   temporaryReason,
 } from './outcomes.ts';
 
@@ -160,11 +161,10 @@ function retryRecipients(waiting: readonly SmtpError[], isSinksFault: boolean) {
   const first = waiting[0]!;
   const who = waiting.map((error) => `${error.recipient} (${replyText(error.response)})`).join(', ');
   const unclear = waiting.find(isCertainlyTheSinks) ?? waiting.find(mayBeTheSinks);
-  const isSinkWide =
-    unclear === undefined ? first.responseCode === 421 : isSinksFault || isCertainlyTheSinks(unclear);
   const advice = unclear === undefined ? '' : ` ${explain(unclear).advice}`;
   const detail = `The mail server does not take the mail just now for ${who}${advice}`;
-  return (isSinkWide ? sinkWide : retry)(unclear ? 'auth' : temporaryReason(first), detail);
+  if (unclear === undefined) return retryFor(first)(temporaryReason(first), detail);
+  return (isSinksFault || isCertainlyTheSinks(unclear) ? sinkWide : retry)('auth', detail);
 }
 
 /** The outcome once no recipient is left to try. */

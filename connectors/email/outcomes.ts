@@ -41,9 +41,7 @@ function outcomeOfReply(error: SmtpError): Failed {
   if (isAboutTheMail(error) && !isAboutTheSender(error)) {
     if (isUnexplained(error)) return perhapsSinkWide('auth', `${detail} ${checkAccount}`);
     if (isPermanent(error)) return refusal(error, detail);
-    return error.responseCode === 421
-      ? sinkWide(temporaryReason(error), detail)
-      : retry(temporaryReason(error), detail);
+    return retryFor(error)(temporaryReason(error), detail);
   }
   // Every mail of this sink would get the same reply.
   if (isPermanent(error)) {
@@ -62,9 +60,25 @@ function detailWithAdvice(error: SmtpError): string {
 const isReply = (error: SmtpError): boolean => (error.responseCode ?? 0) >= 400;
 
 /** Whether no later attempt would get this recipient, or this mail, accepted. */
-export function isPermanent({ responseCode = 0, response = '' }: SmtpError): boolean {
-  // 503 is about the order of commands, 5.4.5 (and Exchange's 5.1.90) about a quota, so none is about this mail.
-  return responseCode >= 500 && responseCode !== 503 && !/^\d+[ -]5\.(4\.5|1\.90)\b/.test(response);
+export function isPermanent(error: SmtpError): boolean {
+  const { responseCode = 0, response = '' } = error;
+  // 503 is about the order of commands, Exchange's 5.1.90 about a quota, so neither is about this mail.
+  return (
+    responseCode >= 500 &&
+    responseCode !== 503 &&
+    !isAboutTheSystem(error) &&
+    !/^\d+[ -]5\.1\.90\b/.test(response)
+  );
+}
+
+/** Whether a reply is about the mail server, or the way from there (x.3.x and x.4.x in RFC 3463). */
+const isAboutTheSystem = (error: SmtpError): boolean =>
+  /^[34]\./.test(enhancedCode(error)) && !isTooLarge(error) && !namesTheRecipient(error);
+
+/** For a reply to one mail that does not tell certainly whether others would get it, too. */
+export function retryFor(error: SmtpError): typeof retry {
+  if (error.responseCode === 421) return sinkWide;
+  return isAboutTheSystem(error) ? perhapsSinkWide : retry;
 }
 
 /** The replies by which a server asks for a login or refuses the one given (RFC 4954). */
@@ -114,9 +128,12 @@ export function isAboutTheRecipient(error: SmtpError): boolean {
   const code = enhancedCode(error);
   // Of x.5.x (the protocol) only the spelling of this recipient.
   const isKnown = code !== '' && !code.startsWith('5.');
-  if (isKnown || /\brecipient address rejected/i.test(wordsOf(error))) return true;
+  if (isKnown || namesTheRecipient(error)) return true;
   return recipientReplies.has(error.responseCode ?? 0) && !code.endsWith('5.3');
 }
+
+/** In the words of Postfix and Exchange, which use codes of any subject with them. */
+const namesTheRecipient = (error: SmtpError): boolean => /\brecipient address rejected/i.test(wordsOf(error));
 
 const wordsOf = ({ response = '' }: SmtpError): string => response.slice(0, maxReadChars);
 

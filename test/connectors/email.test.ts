@@ -483,6 +483,63 @@ describe('what the server says', () => {
     });
   });
 
+  const last = { 1: 10, 2: 4, 3: 5, 4: 7, 5: 6, 6: 7, 7: 13 } as const;
+  const ofSubject = (subject: keyof typeof last) =>
+    Array.from({ length: last[subject] + 1 }, (_, detail) => `${subject}.${detail}`);
+  /** Where each code that is not named stands, by its subject (RFC 3463). */
+  const places = {
+    MAIL: { 1: 'sink', 2: 'sink', 3: 'sink', 4: 'sink', 5: 'sink', 6: 'sink', 7: 'sink' },
+    RCPT: { 1: 'address', 2: 'address', 3: 'system', 4: 'system', 5: 'address', 6: 'address', 7: 'policy' },
+    DATA: { 1: 'mail', 2: 'mail', 3: 'system', 4: 'system', 5: 'mail', 6: 'mail', 7: 'mail' },
+  } as const;
+  const exceptions: { readonly [code: string]: string } = {
+    'MAIL 2.3': 'mail', // too long
+    'MAIL 3.4': 'mail',
+    'RCPT 1.7': 'sink', // the sender's address
+    'RCPT 1.8': 'sink',
+    'RCPT 3.4': 'address', // the mail is too long for the way there
+    'RCPT 5.3': 'policy', // too many recipients
+    'DATA 1.7': 'sink',
+    'DATA 1.8': 'sink',
+    'DATA 3.4': 'mail',
+  };
+  const meanings: { readonly [place: string]: object } = {
+    address: { outcome: 'rejected', reason: 'not_found' },
+    mail: { outcome: 'rejected', reason: 'invalid' },
+    sink: { outcome: 'retry', sinkWide: true },
+    // Of others, too, or of this recipient only: one alone does not tell.
+    policy: { outcome: 'retry', reason: 'auth', sinkWide: false },
+    system: { outcome: 'retry', sinkWide: 'perhaps' },
+  };
+
+  test.for(
+    (['MAIL', 'RCPT', 'DATA'] as const).flatMap((command) =>
+      ([1, 2, 3, 4, 5, 6, 7] as const).map((subject) => [command, subject] as const),
+    ),
+  )('at %s by a code 5.%s.x of RFC 3463 has its place', async ([command, subject]) => {
+    const sink = await start().then(() => connect());
+    sandbox.faults.only = [command];
+    for (const code of ofSubject(subject)) {
+      sandbox.faults.once({ kind: 'status', status: 550, body: `5.${code} Said so` });
+      const outcome = { sinkWide: false, ...(await sink.deliver(request(fields))) };
+      const place = exceptions[`${command} ${code}`] ?? places[command][subject];
+      expect({ code, outcome }).toMatchObject({ code, outcome: meanings[place] });
+    }
+  });
+
+  test.for([
+    ['RCPT', 450, '4.2.0 Greylisted', false],
+    ['RCPT', 450, '4.1.2 Domain not found', false],
+    ['RCPT', 452, '4.3.1 Insufficient system storage', 'perhaps'],
+    ['RCPT', 451, '4.4.3 Name server failure', 'perhaps'],
+    ['DATA', 451, '4.3.0 Queue file write error', 'perhaps'],
+    ['DATA', 451, '4.7.1 Try again later', false],
+    ['MAIL', 452, '4.3.1 Insufficient system storage', true],
+  ] as const)('for now at %s, %d %s, is about the sink: %s', async ([command, code, said, isSinks]) => {
+    const outcome = await answering(command, code, said);
+    expect({ sinkWide: false, ...outcome }).toMatchObject({ outcome: 'retry', sinkWide: isSinks });
+  });
+
   test('keeps a sending quota for later though its code is permanent', async () => {
     expect(await answering('DATA', 550, '5.4.5 Daily user sending limit exceeded')).toMatchObject({
       outcome: 'retry',
@@ -652,6 +709,43 @@ describe('the live check', () => {
     expect((await (await connect()).check(mails('dana@example.com'), signal)).at(-1)).toMatchObject({
       ok: true,
       detail: expect.stringContaining(`cannot tell just now: ${reply}`),
+    });
+  });
+
+  test.for([
+    ['CONNECT', 421, 'mail server answers'],
+    ['AUTH', 454, 'login accepted'],
+    ['MAIL', 451, 'may send from hiring@example.com'],
+  ] as const)('cannot tell by a 4xx at %s', async ([call, status, what]) => {
+    await start({ login: { user: 'u', password: 'right' } });
+    sandbox.faults.only = [call];
+    sandbox.faults.once({ kind: 'status', status, body: 'Later' });
+    const detail = `The mail server cannot tell just now: ${status} Later.`;
+    expect((await (await connect()).check(mails('dana@example.com'), signal)).at(-1)).toEqual({
+      ok: true,
+      what,
+      detail,
+    });
+  });
+
+  test('finds a login that is missing', async () => {
+    await start({ login: { user: 'u', password: 'right' } });
+    const sink = await connect({ url: `smtp://localhost:${sandbox.port}` });
+    expect((await sink.check(mails('dana@example.com'), signal)).at(-1)).toMatchObject({
+      ok: false,
+      what: 'may send from hiring@example.com',
+      detail: expect.stringContaining('530'),
+      advice: expect.stringContaining('user and password'),
+    });
+  });
+
+  test('says that the server offers no login', async () => {
+    await start();
+    const sink = await connect({ url: sandbox.url('u', 'unused') });
+    expect((await sink.check([], signal))[1]).toMatchObject({
+      ok: true,
+      what: 'login accepted',
+      detail: expect.stringContaining('offers no login'),
     });
   });
 
