@@ -218,7 +218,7 @@ function addition(
     return { ...rowOf(tab, row, requests), at: at + index, header: grid.header, notes };
   });
   // Right below the header they would look like it. At the end of the grid nothing else is there to be like.
-  const inheritFromBefore = at > 1 || (tab.rowCount ?? 0) <= at;
+  const inheritFromBefore = at > grid.headerRow + 1 || (tab.rowCount ?? 0) <= at;
   const insertion = {
     request: insert(tab.sheetId, 'ROWS', at, added.length, inheritFromBefore),
     requests: added.flatMap(({ requests }) => requests),
@@ -242,7 +242,7 @@ function endOf(grid: Grid, added: readonly Pick<PlannedRow, 'row'>[]): number {
   const columns = [...names].map((name) => grid.column(name));
   const isFilled = (row: number) =>
     columns.some((column) => grid.at(row, column) !== '' && grid.at(row, column) !== false);
-  let end = Math.max(0, lastFilled(grid, grid.column(deliveryHeader))) + 1;
+  let end = Math.max(grid.headerRow, lastFilled(grid, grid.column(deliveryHeader))) + 1;
   while (isFilled(end)) end += 1;
   return end;
 }
@@ -376,7 +376,16 @@ function writtenEarlier(sheet: Spreadsheet, requests: readonly RowRequest[]): Pl
   }
   return [...Map.groupBy(found.values(), ({ sheetId }) => sheetId)].map(([sheetId, rows]) => {
     const title = rows[0]!.requests[0]!.message.tab;
-    const unread = { sheetId, title, rowCount: null, width: null, deliveryColumn: -1, lastRow: null };
+    const { headerRow } = sheet;
+    const unread = {
+      sheetId,
+      title,
+      headerRow,
+      rowCount: null,
+      width: null,
+      deliveryColumn: -1,
+      lastRow: null,
+    };
     const tab = tabWith(sheet, sheetId) ?? unread;
     return { tab, before: null, rows };
   });

@@ -95,7 +95,7 @@ async function readDeliveries(
     const ranges = withColumn.map(({ tab, header }) => columnRange(tab, header.column(deliveryHeader)));
     const columns = await readRanges(sheet, ranges, signal);
     if (!columns.ok) return columns;
-    const read = columns.data.map((rows) => new Grid(rows));
+    const read = columns.data.map((rows) => new Grid(rows, sheet.headerRow));
     if (!read.every(({ header }) => header[0] === deliveryHeader)) return null;
     const data = found.map((one): [string, Deliveries] => {
       const column = read[withColumn.indexOf(one)];
@@ -268,7 +268,7 @@ function absentRows(before: Grid, after: Grid, all: readonly WrittenRow[]): numb
   const written = new Set(all.map(({ at }) => at));
   const names = shared(before, after);
   return before.rows.flatMap((cells, row) => {
-    if (row === 0 || written.has(row) || cells.every((cell) => cell === '')) return [];
+    if (row <= before.headerRow || written.has(row) || cells.every((cell) => cell === '')) return [];
     const by = before.cell(row, deliveryHeader) === '' ? names : [deliveryHeader];
     return after.rowsWith(by, cellsOf(before, row, by)).length > 0 ? [] : [row];
   });

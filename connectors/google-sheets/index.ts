@@ -15,6 +15,12 @@ const options = z.object({
     .regex(/^[\w-]+$/, { error: 'expected the id of a spreadsheet, the part of its address after /d/' })
     .describe("The part of the spreadsheet's address after /d/."),
   credentials: credentials.describe('The JSON of a service account, or the path of a file with it.'),
+  headerRow: z
+    .int()
+    .min(1)
+    .max(100)
+    .default(1)
+    .describe('The row of the header in each tab, from 1: another one where a title stands above it.'),
   apiUrl: z
     .url({ protocol: /^https?$/ })
     .refine((url) => (URL.parse(url)?.pathname ?? '/') === '/', {
@@ -78,12 +84,18 @@ export const googleSheets = defineConnector({
   defaultFields: { digest: { row: digestRow }, notice: { tab: 'Alerts', row: noticeRow } },
   placeKeys: ['tab'],
   compose: (fields, context) => compose(fields, context),
-  connect: async ({ spreadsheetId, credentials: given, apiUrl }): Promise<Sink<SheetMessage>> => {
+  connect: async ({ spreadsheetId, credentials: given, headerRow, apiUrl }): Promise<Sink<SheetMessage>> => {
     const account = await readAccount(given);
     const closing = new AbortController();
     const library = await import('googleapis/build/src/apis/sheets/index.js');
     const call = sheetsApi(library, account, apiUrl, closing.signal);
-    const sheet: Spreadsheet = { spreadsheetId, account: account.email, call, tabs: new Map() };
+    const sheet: Spreadsheet = {
+      spreadsheetId,
+      account: account.email,
+      headerRow: headerRow - 1,
+      call,
+      tabs: new Map(),
+    };
     return {
       deliver: async (request) => (await deliverRows(sheet, [request]))[0]!,
       deliverMany: (requests) => deliverRows(sheet, requests),

@@ -11,6 +11,8 @@ export interface Spreadsheet {
   readonly spreadsheetId: string;
   /** The service account's address. */
   readonly account: string;
+  /** The row of the header in each tab. */
+  readonly headerRow: number;
   readonly call: Call;
   /** What is remembered of its tabs, by title in lower case. Only where to look: what counts is what is read. */
   readonly tabs: Map<string, Tab>;
@@ -21,6 +23,7 @@ export interface Tab {
   readonly title: string;
   /** null for a tab without cells, such as a chart. */
   readonly rowCount: number | null;
+  readonly headerRow: number;
   /** How many columns its header had. */
   width: number | null;
   /** The column of the deliveries' ids, and the last row that had one. */
@@ -37,14 +40,16 @@ export interface Fix {
 
 export type Request = sheets_v4.Schema$Request;
 
-/** The cells of a tab as they were at one moment, its header on top. What was not read looks empty. */
+/** The cells of a tab as they were at one moment, its header above its rows. What was not read looks empty. */
 export class Grid {
   readonly rows: readonly Row[];
+  readonly headerRow: number;
   readonly header: readonly string[];
   readonly #indexes = new Map<string, ReadonlyMap<string, readonly number[]>>();
 
   constructor(rows: readonly Row[], headerRow = 0) {
     this.rows = rows;
+    this.headerRow = headerRow;
     this.header = (rows[headerRow] ?? []).map((name) => String(name).trim());
   }
 
@@ -64,7 +69,7 @@ export class Grid {
   /** By the values of a column, the first row that has each. */
   firstRows(name: string): ReadonlyMap<string, number> {
     const found = new Map<string, number>();
-    for (let row = 1; row < this.rows.length; row += 1) {
+    for (let row = this.headerRow + 1; row < this.rows.length; row += 1) {
       const value = String(this.cell(row, name));
       if (!found.has(value)) found.set(value, row);
     }
@@ -90,7 +95,7 @@ export class Grid {
       while (rows[row]!.length < column) rows[row]!.push('');
       rows[row]![column] = value;
     }
-    return new Grid(rows);
+    return new Grid(rows, this.headerRow);
   }
 
   /** What proves a row: its place under the header. */
@@ -105,9 +110,12 @@ export const lastFilled = ({ rows }: Grid, column: number): number =>
   rows.findLastIndex((row) => (row[column] ?? '') !== '');
 
 /** Rows that were read from `first` on, under their header. */
-function gridOf(header: Row, first: number, rows: readonly Row[]): Grid {
-  const above = Array.from({ length: first - 1 < 0 ? 0 : first - 1 }, (): Row => []);
-  return new Grid([header, ...above, ...rows.slice(first === 0 ? 1 : 0)]);
+function gridOf({ tab: { headerRow }, first }: Part, header: Row, read: readonly Row[]): Grid {
+  const rows = Array.from(
+    { length: Math.max(first + read.length, headerRow + 1) },
+    (_, row) => read[row - first] ?? [],
+  );
+  return new Grid(rows.with(headerRow, header), headerRow);
 }
 
 /** What has to be known of a tab before it is written to. */
@@ -174,7 +182,7 @@ async function findTabs(
   }
   const missing = wanted.filter(({ title }) => !known(sheet, title));
   if (missing.length === 0) return { ok: true, data: wanted.map(({ title }) => known(sheet, title)!) };
-  const made = missing.map(newTab);
+  const made = missing.map((one) => newTab(one, sheet.headerRow));
   const requests = made.flatMap((one) => one.requests);
   const answer = await batchUpdate(sheet, requests, signal);
   if (answer.ok) for (const { tab } of made) sheet.tabs.set(tab.title.toLowerCase(), tab);
@@ -224,19 +232,20 @@ function remember({ tab, range, first }: Part, want: Wanted, grid: Grid) {
   // A row above the header hides it, and how wide the table is.
   tab.width = grid.header.length || before.width;
   tab.deliveryColumn = grid.column(deliveryHeader);
-  const top = { tab, grid: new Grid(grid.rows.slice(0, 1)), isEnough: false };
+  const { headerRow } = tab;
+  const top = { tab, grid: new Grid(grid.rows.slice(0, headerRow + 1), headerRow), isEnough: false };
   if (range === null || before.width !== tab.width) return top;
   if (isWhole) {
-    tab.lastRow = Math.max(0, lastFilled(grid, tab.deliveryColumn));
+    tab.lastRow = Math.max(headerRow, lastFilled(grid, tab.deliveryColumn));
     return { tab, grid, isEnough: true };
   }
   if (before.lastRow === null) {
     const isThatColumn = before.deliveryColumn === tab.deliveryColumn;
-    tab.lastRow = isThatColumn ? Math.max(0, lastFilled(grid, 0)) : null;
+    tab.lastRow = isThatColumn ? Math.max(headerRow, lastFilled(grid, 0)) : null;
     return top;
   }
   // Somebody deleted rows, or moved them: the last one has to be found again.
-  const isLast = first === 0 || grid.at(first, tab.deliveryColumn) !== '';
+  const isLast = first === headerRow || grid.at(first, tab.deliveryColumn) !== '';
   if (!isLast) tab.lastRow = null;
   return { tab, grid, isEnough: isLast };
 }
@@ -245,25 +254,28 @@ const defaultColumns = 26;
 
 const defaultRows = 1000;
 
-function newTab({ title, names }: Wanted): { readonly tab: Tab; readonly requests: Request[] } {
+function newTab(
+  { title, names }: Wanted,
+  headerRow: number,
+): { readonly tab: Tab; readonly requests: Request[] } {
   // Named by us, so that the header can be written in the same call: a tab is never there without it.
   const sheetId = randomInt(1, 2 ** 31 - 1);
   const columnCount = Math.max(defaultColumns, names.length);
-  const gridProperties = { columnCount, rowCount: defaultRows, frozenRowCount: 1 };
+  const gridProperties = { columnCount, rowCount: defaultRows, frozenRowCount: headerRow + 1 };
   const addSheet = { properties: { sheetId, title, gridProperties } };
-  const header = { width: names.length, deliveryColumn: names.indexOf(deliveryHeader), lastRow: 0 };
+  const header = { width: names.length, deliveryColumn: names.indexOf(deliveryHeader), lastRow: headerRow };
   return {
-    tab: { sheetId, title, rowCount: defaultRows, ...header },
-    requests: [{ addSheet }, writeCells(sheetId, 0, 0, names)],
+    tab: { sheetId, title, rowCount: defaultRows, headerRow, ...header },
+    requests: [{ addSheet }, writeCells(sheetId, headerRow, 0, names)],
   };
 }
 
 /** Columns of our own behind all others: whatever somebody types meanwhile is not written over. */
-function newColumns({ tab: { sheetId }, grid }: View, wanted: Wanted): Request[] {
+function newColumns({ tab: { sheetId, headerRow }, grid }: View, wanted: Wanted): Request[] {
   const names = wanted.names.filter((name) => grid.column(name) === -1);
   const at = grid.header.length;
   if (names.length === 0) return [];
-  return [insert(sheetId, 'COLUMNS', at, names.length, at > 0), writeCells(sheetId, 0, at, names)];
+  return [insert(sheetId, 'COLUMNS', at, names.length, at > 0), writeCells(sheetId, headerRow, at, names)];
 }
 
 /** At the very end of a grid there is nothing behind to be like. */
@@ -337,7 +349,7 @@ export async function readWhole(
     if (!read.ok) return read;
     const [{ grid, isEnough }] = read.data as [View & { isEnough: boolean }];
     if (!isEnough && tab.width !== null) return null;
-    return { ok: true, data: { tab, grid: new Grid(grid.rows, headerRowOf(grid.rows)) } };
+    return { ok: true, data: { tab, grid: new Grid(grid.rows, headerRowOf(grid)) } };
   });
 }
 
@@ -345,11 +357,9 @@ export const tabWith = ({ tabs }: Spreadsheet, sheetId: number): Tab | undefined
   [...tabs.values()].find((tab) => tab.sheetId === sheetId);
 
 /** Somebody may have put rows above the header. */
-function headerRowOf(rows: readonly Row[]): number {
-  return Math.max(
-    0,
-    rows.findIndex((cells) => cells.some((cell) => String(cell).trim() === deliveryHeader)),
-  );
+function headerRowOf({ rows, headerRow }: Grid): number {
+  const found = rows.findIndex((cells) => cells.some((cell) => String(cell).trim() === deliveryHeader));
+  return found === -1 ? headerRow : found;
 }
 
 /** A part of a tab: its header, and the rows from `first` on that a range has; the header alone without one. */
@@ -369,9 +379,9 @@ export async function readParts(
   const answer = await readRanges(sheet, ranges, signal);
   if (!answer.ok) return answer;
   const values = answer.data.values();
-  const grids = parts.map(({ first, range }) => {
+  const grids = parts.map((part) => {
     const [header = []] = values.next().value!;
-    return gridOf(header, first, range === null ? [] : values.next().value!);
+    return gridOf(part, header, part.range === null ? [] : values.next().value!);
   });
   return { ok: true, data: grids };
 }
@@ -421,7 +431,7 @@ export interface Description {
 
 /** The spreadsheet's title, and its tabs, which are remembered from then on. */
 export async function describe(
-  { call, spreadsheetId, tabs: remembered }: Spreadsheet,
+  { call, spreadsheetId, headerRow, tabs: remembered }: Spreadsheet,
   signal: AbortSignal,
 ): Promise<Answer<Description>> {
   const ofTab = 'properties(sheetId,title,gridProperties.rowCount)';
@@ -435,7 +445,7 @@ export async function describe(
   const { properties, sheets } = answer.data;
   if (!Array.isArray(sheets)) return foreign;
   const before = new Map([...remembered.values()].map((tab) => [tab.sheetId, tab]));
-  const tabs = sheets.flatMap((one) => tabOf(one, before));
+  const tabs = sheets.flatMap((one) => tabOf(one, before, headerRow));
   remembered.clear();
   for (const tab of tabs) remembered.set(tab.title.toLowerCase(), tab);
   const protections = new Map(sheets.map((one) => [one.properties?.sheetId ?? 0, protectionsOf(one)]));
@@ -447,12 +457,16 @@ const protectionsOf = ({ protectedRanges }: sheets_v4.Schema$Sheet) =>
     requestingUserCanEdit || warningOnly ? [] : [range ?? {}],
   );
 
-function tabOf({ properties }: sheets_v4.Schema$Sheet, before: ReadonlyMap<number, Tab>): Tab[] {
+function tabOf(
+  { properties }: sheets_v4.Schema$Sheet,
+  before: ReadonlyMap<number, Tab>,
+  headerRow: number,
+): Tab[] {
   // Protobuf leaves out what is 0 in some renderings, and the first tab's id is 0.
   const { sheetId = 0, title, gridProperties } = properties ?? {};
   if (!title) return [];
   const read = before.get(sheetId!) ?? unread;
-  return [{ ...read, sheetId: sheetId!, title, rowCount: gridProperties?.rowCount ?? null }];
+  return [{ ...read, sheetId: sheetId!, title, headerRow, rowCount: gridProperties?.rowCount ?? null }];
 }
 
 const unread = { width: null, deliveryColumn: -1, lastRow: null };
@@ -472,7 +486,8 @@ const changedMeanwhile: Failure = {
   error: { status: 'ABORTED', message: 'The tab was changed by somebody else meanwhile', reason: '' },
 };
 
-const headerRange = ({ title }: Pick<Tab, 'title'>) => `${quoteTab(title)}!1:1`;
+const headerRange = ({ title, headerRow }: Pick<Tab, 'title' | 'headerRow'>) =>
+  `${quoteTab(title)}!${headerRow + 1}:${headerRow + 1}`;
 
 export const columnRange = ({ title }: Pick<Tab, 'title'>, column: number) =>
   `${quoteTab(title)}!${columnName(column)}:${columnName(column)}`;

@@ -3,14 +3,18 @@ import { googleSheets } from '../../connectors/google-sheets/index.ts';
 import type { SheetMessage } from '../../connectors/google-sheets/message.ts';
 import type { AttemptRequest, DeliveryContext, Sink } from '../../src/connector.ts';
 import type { Json, Receipt } from '../../src/model.ts';
+import type { Grid } from '../sandbox/sheets/grid.ts';
 import { startSheets } from '../sandbox/sheets.ts';
 import type { SheetsOptions, SheetsSandbox } from '../sandbox/sheets.ts';
 
 /** A sandbox with a sink connected to it, for the test that runs. */
-export async function connected(options: SheetsOptions = {}) {
+export async function connected(
+  options: SheetsOptions = {},
+  over: { readonly [option: string]: unknown } = {},
+) {
   const sandbox = await startSheets(options);
   onTestFinished(() => sandbox.close());
-  return { sandbox, sink: await connect(sandbox) };
+  return { sandbox, sink: await connect(sandbox, over) };
 }
 
 export function connect(
@@ -68,13 +72,18 @@ export async function written(
   return outcome.receipt;
 }
 
-/** A tab as people left it. */
+/** A tab as people left it. `headerRow`: where its header stands, from 1; above it are titles. */
 export function given(
   sandbox: SheetsSandbox,
   title: string,
   cells: readonly (readonly (string | number | boolean)[])[],
-): void {
-  sandbox.document.addTab(sandbox.document.tabs.length + 1, title, {}).write(0, 0, cells);
+  headerRow = 1,
+): Grid {
+  const tab = sandbox.document.addTab(sandbox.document.tabs.length + 1, title, {});
+  const titles = Array.from({ length: headerRow - 1 }, (_, row) => [`Title ${row}`]);
+  tab.write(0, 0, [...titles, ...cells]);
+  tab.headerRow = headerRow - 1;
+  return tab;
 }
 
 /** What was called since the last time. */

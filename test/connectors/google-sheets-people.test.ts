@@ -392,34 +392,39 @@ describe('many rows', () => {
 
   /** Edits as a person does; what they type is of one kind that nobody else writes. */
   function carryOut(tab: Grid, { kind, at, to }: { kind: string; at: number; to: number }, mark: string) {
-    const width = tab.rows[0]!.length;
-    const own = tab.rows[0]!.findIndex((name) => String(name).startsWith('mine'));
-    if (kind === 'insert') insertColumn(tab, Math.min(at, width), [`mine ${mark}`]);
-    if (kind === 'type' && own !== -1 && tab.rows.length > 1) {
-      tab.write(1 + (at % (tab.rows.length - 1)), own, [[`typed ${mark}`]]);
+    const { headerRow } = tab;
+    const header = tab.rows[headerRow]!;
+    const width = header.length;
+    const own = header.findIndex((name) => String(name).startsWith('mine'));
+    if (kind === 'insert') {
+      tab.insertColumns(Math.min(at, width), 1);
+      tab.write(headerRow, Math.min(at, width), [[`mine ${mark}`]]);
+    }
+    const below = tab.rows.length - headerRow - 1;
+    const row = headerRow + 1 + (at % below);
+    if (kind === 'type' && own !== -1 && below > 0) {
+      tab.write(row, own, [[`typed ${mark}`]]);
     }
     if (kind === 'move') tab.moveColumn(at % width, to % width);
-    if (kind === 'row') tab.insertRows(1 + at, 1);
-    if (kind === 'rename' && own !== -1) tab.write(0, own, [[`mine ${mark}`]]);
+    if (kind === 'row') tab.insertRows(headerRow + 1 + at, 1);
+    if (kind === 'rename' && own !== -1) tab.write(headerRow, own, [[`mine ${mark}`]]);
     if (kind === 'sort') tab.sortBy(at % width, to % 2 === 0);
     if (kind === 'delete' && own !== -1) tab.deleteColumn(own);
-    if (kind !== 'remove' || tab.rows.length < 2) return '';
-    const row = 1 + (at % (tab.rows.length - 1));
-    const [Candidate = ''] = tab.rows[row]!.slice(tab.rows[0]!.indexOf('Candidate'));
+    if (kind !== 'remove' || below < 1) return '';
+    const [Candidate = ''] = tab.rows[row]!.slice(header.indexOf('Candidate'));
     tab.deleteRow(row);
     return String(Candidate);
   }
 
-  test(
-    'stand once each under their headers, whatever people do between a read and a write',
+  test.for([1, 3])(
+    'stand once each under their headers in row %i, whatever people do between a read and a write',
     { timeout: 60_000 },
-    async () => {
-      const { sandbox, sink } = await connected();
+    async (headerRow) => {
+      const { sandbox, sink } = await connected({}, { headerRow });
       let run = 0;
       const property = fc.asyncProperty(fc.array(round, { minLength: 1, maxLength: 5 }), async (rounds) => {
         const title = `Run ${(run += 1)}`;
-        given(sandbox, title, [['Candidate', 'Status', 'Delivery']]);
-        const tab = sandbox.document.tab(title)!;
+        const tab = given(sandbox, title, [['Candidate', 'Status', 'Delivery']], headerRow);
         const added = new Map<string, string>();
         const keyed = new Map<string, string>();
         const removed = new Set<string>();
@@ -444,6 +449,7 @@ describe('many rows', () => {
             notes += note.includes('not there any more') ? requests[n]!.deliveryId + note : note;
           }
         }
+        for (let row = 0; row < tab.headerRow; row += 1) expect(tab.rows[row]!.join('')).toBe(`Title ${row}`);
         const rows = sandbox.rows(title).filter((row) => Object.values(row).some((cell) => cell !== ''));
         for (const [Candidate, Delivery] of [...added, ...keyed]) {
           const ours = rows.filter((row) => row['Delivery'] === Delivery);

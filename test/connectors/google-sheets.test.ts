@@ -159,6 +159,66 @@ function deleteColumns(tab: Grid): void {
   while (tab.columnCount > 1) tab.deleteColumn(1);
 }
 
+describe('a header below a title', () => {
+  const titled = () => connected({}, { headerRow: 3 });
+  const people = [
+    ['Candidate', 'Status', 'Delivery'],
+    ['a', 'old', 'd-0'],
+  ];
+
+  test('has new rows and updates below it, and new columns beside it', async () => {
+    const { sandbox, sink } = await titled();
+    const tab = given(sandbox, 'Results', people, 3);
+    const requests = [
+      requestFor({ row: { Candidate: 'b', Score: 7 } }),
+      update('a', 'new'),
+      update('c', 'x'),
+    ];
+    const outcomes = await sink.deliverMany!(requests);
+    expect(outcomes).toMatchObject(
+      ["'Results'!A5:D5", "'Results'!A4:D4", "'Results'!A6:D6"].map((range) => ({ receipt: { range } })),
+    );
+    const [added, updated, third] = requests.map(({ deliveryId }) => deliveryId);
+    expect(tab.rows).toEqual([
+      ['Title 0'],
+      ['Title 1'],
+      ['Candidate', 'Status', 'Delivery', 'Score'],
+      ['a', 'new', updated],
+      ['b', '', added, 7],
+      ['c', 'x', third],
+    ]);
+    calls(sandbox);
+    await written(sink, requestFor());
+    expect(calls(sandbox)).toBe('values.batchGet spreadsheets.batchUpdate values.batchGet');
+  });
+
+  test('is made in its row in a new tab', async () => {
+    const { sandbox, sink } = await titled();
+    expect(await written(sink, requestFor())).toMatchObject({ range: "'Results'!A4:B4" });
+    expect(sandbox.cells('Results').slice(0, 3)).toEqual([[], [], ['Candidate', 'Delivery']]);
+    expect(await written(sink, requestFor())).toMatchObject({ range: "'Results'!A5:B5" });
+  });
+
+  test('is where a lost row is looked for', async () => {
+    const { sandbox, sink } = await titled();
+    given(sandbox, 'Results', people, 3);
+    sandbox.faults.only = ['spreadsheets.batchUpdate'];
+    const request = update('a', 'new');
+    sandbox.faults.once({ kind: 'drop', commit: true });
+    expect(await sink.deliver(request)).toMatchObject({ outcome: 'unknown' });
+    expect(await sink.find!(request)).toMatchObject({ found: { range: "'Results'!A4:C4" } });
+    expect(await sink.find!(requestFor())).toEqual({ found: null });
+  });
+
+  test('is right in a tab that has more rows than are read at once', async () => {
+    const { sandbox, sink } = await titled();
+    const tab = given(sandbox, 'Results', people, 3);
+    tab.rowCount = 8000;
+    expect(await written(sink, requestFor())).toMatchObject({ range: "'Results'!A5:C5" });
+    expect(await written(sink, requestFor())).toMatchObject({ range: "'Results'!A6:C6" });
+  });
+});
+
 describe('a header', () => {
   test('is read with each row, since people move columns', async () => {
     const { sandbox, sink } = await connected();

@@ -72,7 +72,8 @@ export async function startSheets(options: SheetsOptions = {}) {
     cells: (tab: string): readonly (readonly Cell[])[] => document.tab(tab)?.rows ?? [],
     /** The rows under a tab's header, as objects. */
     rows: (tab: string): { [header: string]: Cell }[] => {
-      const [header = [], ...rows] = document.tab(tab)?.rows ?? [];
+      const { rows: cells = [], headerRow = 0 } = document.tab(tab) ?? {};
+      const [header = [], ...rows] = cells.slice(headerRow);
       return rows.map((row) =>
         Object.fromEntries(header.map((name, index) => [String(name), row[index] ?? ''])),
       );

@@ -25,6 +25,8 @@ export class Grid {
   rowCount: number;
   columnCount: number;
   readonly rows: Cell[][] = [];
+  /** Where people keep the header; Google knows no such thing. */
+  headerRow = 0;
 
   constructor(sheetId: number, title: string, size: { rowCount?: number; columnCount?: number } = {}) {
     this.sheetId = sheetId;
@@ -121,9 +123,10 @@ export class Grid {
 
   /** Sorts the rows under the header by a column, as the menu does. */
   sortBy(column: number, descending = false): void {
-    const [header = [], ...rows] = this.rows;
+    const top = this.rows.slice(0, this.headerRow + 1);
+    const rows = this.rows.slice(this.headerRow + 1);
     const sorted = rows.toSorted((a, b) => String(a[column] ?? '').localeCompare(String(b[column] ?? '')));
-    this.rows.splice(0, Infinity, header, ...(descending ? sorted.toReversed() : sorted));
+    this.rows.splice(0, Infinity, ...top, ...(descending ? sorted.toReversed() : sorted));
   }
 
   lastRowWithData(): number {
