@@ -1,0 +1,226 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { expect, onTestFinished, test } from 'vitest';
+import { parseDocument } from 'yaml';
+import { connectors } from '../connectors/index.ts';
+import { parseConfig } from '../src/config/load.ts';
+import { prepare } from '../src/deliveries/prepare.ts';
+import type { Json, RaisedNotice } from '../src/model.ts';
+import { serve } from './connectors/raw-server.ts';
+import { eventWith } from './fixtures/event.ts';
+
+const docs = await readFile(join(import.meta.dirname, '../docs/recipes.md'), 'utf8');
+
+/** Each heading with its config. */
+const recipes = new Map(
+  [...docs.matchAll(/^## (.*)$([^]*?)(?=^## |(?![^]))/gm)].map(([, title = '', section = '']) => [
+    title,
+    /```yaml\n([^]*?)```/.exec(section)?.[1] ?? '',
+  ]),
+);
+
+interface Call {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: { readonly [name: string]: string | string[] | undefined };
+  readonly body: string;
+}
+
+interface Tool {
+  /** What stands for the tool's origin in the recipe, and the path of its address. */
+  readonly url: string;
+  readonly env?: { readonly [name: string]: string };
+  /** Its answer, as it is documented. Throws where the request is not what the tool takes. */
+  answer(call: Call): { readonly status: number; readonly body?: string };
+}
+
+const json = (call: Call): { readonly [key: string]: Json } => {
+  expect(call.headers['content-type']).toBe('application/json');
+  return JSON.parse(call.body) as { readonly [key: string]: Json };
+};
+
+const tools: { readonly [title: string]: Tool } = {
+  // https://learn.microsoft.com/en-us/connectors/teams/#microsoft-teams-webhook
+  'Microsoft Teams': {
+    url: '${TEAMS_URL}',
+    answer(call) {
+      expect(json(call)).toMatchObject({
+        type: 'message',
+        attachments: [
+          {
+            contentType: 'application/vnd.microsoft.card.adaptive',
+            content: {
+              type: 'AdaptiveCard',
+              version: '1.4',
+              body: [{ type: 'TextBlock' }, { type: 'FactSet' }],
+            },
+          },
+        ],
+      });
+      return { status: 202 };
+    },
+  },
+  // https://discord.com/developers/docs/resources/webhook#execute-webhook
+  Discord: {
+    url: '${DISCORD_URL}',
+    answer(call) {
+      const { content, allowed_mentions } = json(call);
+      expect(content).toEqual(expect.stringMatching(/^[^]{1,2000}$/));
+      expect(allowed_mentions).toEqual({ parse: [] });
+      return { status: 204 };
+    },
+  },
+  // https://developers.mattermost.com/integrate/webhooks/incoming/
+  Mattermost: {
+    url: '${MATTERMOST_URL}',
+    answer(call) {
+      expect(json(call)['text']).toEqual(expect.stringContaining('`'));
+      return { status: 200, body: 'ok' };
+    },
+  },
+  // https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/create
+  'Google Chat': {
+    url: '${GOOGLE_CHAT_URL}',
+    answer(call) {
+      const query = new URL(call.path, 'http://tool').searchParams;
+      expect(Object.fromEntries(query)).toEqual({
+        key: 'k',
+        token: 't',
+        messageReplyOption: 'REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD',
+      });
+      expect(json(call)).toEqual({ text: expect.any(String), thread: { threadKey: 'test-1234567' } });
+      return { status: 200, body: '{"name":"spaces/A/messages/B"}' };
+    },
+  },
+  // https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks
+  'Slack, by an incoming webhook': {
+    url: '${SLACK_WEBHOOK_URL}',
+    answer(call) {
+      expect(json(call)['text']).toBe('Candidate &lt;!channel&gt; completed the test.');
+      return { status: 200, body: 'ok' };
+    },
+  },
+  // https://developer.pagerduty.com/docs/events-api-v2/trigger-events/
+  PagerDuty: {
+    url: 'https://events.pagerduty.com/v2/enqueue',
+    env: { PAGERDUTY_KEY: 'routing-key-1' },
+    answer(call) {
+      expect(json(call)).toMatchObject({
+        routing_key: 'routing-key-1',
+        event_action: 'trigger',
+        dedup_key: 'candidate-connector paused slack',
+        payload: { summary: 'slack is down.', source: expect.any(String), severity: 'error' },
+      });
+      return { status: 202, body: '{"status":"success"}' };
+    },
+  },
+  // https://www.twilio.com/docs/messaging/api/message-resource#create-a-message
+  'SMS, by Twilio': {
+    url: 'https://api.twilio.com/2010-04-01/Accounts/${TWILIO_ACCOUNT_SID}/Messages.json',
+    env: { TWILIO_ACCOUNT_SID: 'AC1', TWILIO_AUTH_TOKEN: 'auth-token-1', TWILIO_NUMBER: '+15005550006' },
+    answer(call) {
+      const login = Buffer.from('AC1:auth-token-1').toString('base64');
+      expect(call.headers).toMatchObject({
+        authorization: `Basic ${login}`,
+        'content-type': 'application/x-www-form-urlencoded',
+      });
+      expect(Object.fromEntries(new URLSearchParams(call.body))).toEqual({
+        To: '+385915550100',
+        From: '+15005550006',
+        Body: expect.stringContaining('was canceled'),
+      });
+      return { status: 201, body: '{"status":"queued"}' };
+    },
+  },
+  'Zapier, Make and n8n': {
+    url: '${ZAPIER_URL}',
+    answer(call) {
+      expect(json(call)).toMatchObject({ type: 'candidate.completed', data: { candidateId: '<!channel>' } });
+      expect(call.headers['webhook-id']).toBe('dlv_1');
+      return { status: 200 };
+    },
+  },
+  'An applicant tracking system that knows the candidate by our id': {
+    url: 'https://ats.example.com/api/v1',
+    env: { ATS_TOKEN: 'ats-token-1' },
+    answer(call) {
+      expect(call).toMatchObject({ method: 'PATCH', path: '/hook/candidates/%3C!channel%3E?key=k&token=t' });
+      expect(call.headers.authorization).toBe('Bearer ats-token-1');
+      expect(json(call)).toEqual({
+        assessment: { test: 1234567, status: 'Completed', at: expect.stringContaining('T') },
+      });
+      return { status: 200, body: '{"success":true}' };
+    },
+  },
+};
+
+test('each recipe is tried', () => {
+  expect([...recipes.keys()].toSorted()).toEqual(Object.keys(tools).toSorted());
+});
+
+const notice: RaisedNotice = {
+  id: 'ntc_1',
+  raisedAt: 0,
+  alert: 'paused',
+  cause: 'paused slack',
+  sink: 'slack',
+  count: 0,
+  since: 0,
+  detail: 'slack is down.',
+  advice: 'Fix it.',
+};
+
+/** The recipe, but for where its first sink's calls go. */
+function leadingTo(url: string, yaml: string): string {
+  const document = parseDocument(yaml);
+  const [name] = Object.keys(document.toJS().sinks as object);
+  document.setIn(['sinks', name, 'url'], url);
+  document.setIn(['sinks', name, 'allowPrivate'], true);
+  return String(document);
+}
+
+test.each(Object.entries(tools))('%s takes what its recipe sends', async (title, tool) => {
+  const calls: Call[] = [];
+  const { url } = await serve(async (incoming, response) => {
+    const { method = '', headers, url: path = '' } = incoming;
+    const call = { method, headers, path, body: await text(incoming) };
+    calls.push(call);
+    try {
+      const { status, body = '' } = tool.answer(call);
+      response.writeHead(status).end(body);
+    } catch (error) {
+      response.writeHead(400).end(String(error));
+    }
+  });
+  const here = `${url}/hook?key=k&token=t`;
+  const yaml = recipes.get(title) ?? '';
+  const address = { [tool.url.slice(2, -1)]: 'https://hooks.example.com/secret-path' };
+  const env = { ...tool.env, ...(tool.url.startsWith('$') && address) };
+  expect(parseConfig(yaml, 'recipe.yaml', { env, connectors }).warnings).toEqual([]);
+  const config = parseConfig(leadingTo(here, yaml), 'recipe.yaml', { env, connectors });
+
+  const actions = [...config.plan.then.flat(), ...config.plan.alerts.flatMap(({ actions: list }) => list)];
+  const action = actions.find(({ sink }) => sink === [...config.sinks.keys()][0]);
+  const sink = [...config.sinks.values()][0];
+  if (!action || !sink) throw new Error('a recipe has a sink and an action');
+  const event = eventWith({ candidateId: '<!channel>', testId: 1234567, status: 'Completed' });
+  const about = config.plan.alerts.length > 0 ? { events: [], notice } : { events: [event], notice: null };
+  const prepared = prepare(action, about, 'dlv_1', config.plan, sink, Date.now());
+  if (!('message' in prepared)) throw new Error(JSON.stringify(prepared));
+  const connected = await sink.connector.connect(sink.options);
+  onTestFinished(() => connected.close());
+  const outcome = await connected.deliver({
+    deliveryId: 'dlv_1',
+    message: prepared.message,
+    attempt: 1,
+    firstAttemptAt: 0,
+    now: Date.now(),
+    threadOf: null,
+    earlier: async () => null,
+    progress: null,
+    signal: new AbortController().signal,
+  });
+  expect(outcome).toMatchObject({ outcome: 'delivered' });
+  expect(calls).toHaveLength(1);
+});
