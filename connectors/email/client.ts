@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { createTransport } from 'nodemailer';
-import type { NodemailerError } from 'nodemailer';
+import type { NodemailerError, SendMailOptions, SMTPSentMessageInfo } from 'nodemailer';
 import { AccessTokens, masker, statedDelayMs, WatchedFetch } from '../../src/connector.ts';
 import type { OAuth2Options, PostForm, Secret } from '../../src/connector.ts';
 import type { Retry } from '../../src/model.ts';
@@ -56,7 +56,7 @@ export function smtpSettings({ url, name, requireTls }: MailOptions, tokens: Tok
 export type SmtpSettings = ReturnType<typeof smtpSettings>;
 
 /** Connections that stay open between mails. Opens none yet. */
-export function smtpPool(settings: SmtpSettings) {
+function smtpPool(settings: SmtpSettings) {
   return createTransport({
     ...settings,
     pool: true,
@@ -71,23 +71,83 @@ export function smtpPool(settings: SmtpSettings) {
   });
 }
 
-export type SmtpPool = ReturnType<typeof smtpPool>;
+type SmtpPool = ReturnType<typeof smtpPool>;
 
-/**
- * Keeps the stream of each mail being sent, by its Message-ID. nodemailer reports a time-out after the mail went out as
- * one of the connection. This stream tells them apart: the line that ends a mail is written only after it has ended.
- */
-export function watchBodies(pool: SmtpPool): Map<string, Readable> {
-  const bodies = new Map<string, Readable>();
-  pool.use('stream', (mail, done) => {
-    mail.message?.processFunc((body) => {
-      bodies.set(String(mail.data.messageId), body);
-      return body;
+/** Sends over connections that stay open, and over fresh ones where the server wants no more mails on an open one. */
+export class SmtpClient {
+  readonly #settings: SmtpSettings;
+  #current: { readonly pool: SmtpPool; hasSent: boolean };
+  readonly #retired = new Set<SmtpPool>();
+  readonly #bodies = new Map<string, Readable>();
+
+  constructor(settings: SmtpSettings) {
+    this.#settings = settings;
+    this.#current = this.#open();
+  }
+
+  /** `mail` makes it anew for each try: nodemailer may change it. */
+  async send(mail: () => SendMailOptions): Promise<SMTPSentMessageInfo> {
+    const used = this.#current;
+    try {
+      const sent = await used.pool.sendMail(mail());
+      used.hasSent = true;
+      return sent;
+    } catch (error) {
+      const isStale =
+        this.#closedBeforeUse(error as SmtpError, mail().messageId) || isUsedUp(error as SmtpError);
+      if (!isStale || !used.hasSent) throw error;
+      if (used === this.#current) this.#retire(used.pool);
+      return await this.#current.pool.sendMail(mail());
+    }
+  }
+
+  /**
+   * Whether the whole mail was sent. nodemailer reports a time-out after that as one of the connection. The stream of the
+   * mail tells them apart: the line that ends a mail is written only after it has ended.
+   */
+  wentOut({ messageId }: { readonly messageId: string }): boolean {
+    return this.#bodies.get(messageId)?.readableEnded ?? false;
+  }
+
+  /** The mail's attempt has ended. */
+  forget({ messageId }: { readonly messageId: string }): void {
+    this.#bodies.delete(messageId);
+  }
+
+  close(): void {
+    for (const pool of [this.#current.pool, ...this.#retired]) pool.close();
+  }
+
+  #open() {
+    const pool = smtpPool(this.#settings);
+    pool.use('stream', (mail, done) => {
+      mail.message?.processFunc((body) => {
+        this.#bodies.set(String(mail.data.messageId), body);
+        return body;
+      });
+      done();
     });
-    done();
-  });
-  return bodies;
+    return { pool, hasSent: false };
+  }
+
+  /** It stays until its last connection was idle for long enough: other mails may be under way there. */
+  #retire(pool: SmtpPool): void {
+    this.#retired.add(pool);
+    pool.once('clear', () => this.#retired.delete(pool));
+    this.#current = this.#open();
+  }
+
+  /** Whether the server closed an open connection before anything of the mail was written. */
+  #closedBeforeUse({ code, responseCode }: SmtpError, messageId = ''): boolean {
+    const isClosed = code === 'ECONNECTION' && responseCode === undefined;
+    return isClosed && !this.#bodies.get(messageId)?.readableDidRead;
+  }
 }
+
+/** Whether a connection brought as many mails as the server takes over one. Nothing of this mail was written. */
+const isUsedUp = ({ command, response = '' }: SmtpError): boolean =>
+  command === 'MAIL FROM' &&
+  /too many (e-?mails|messages|transactions).*\b(connection|session)/i.test(response);
 
 /** Our name for the login by access token, by which replies tell what they refuse. */
 const tokenMethod = 'TOKEN';

@@ -1,11 +1,10 @@
-import type { Readable } from 'node:stream';
 import { delivered, rejected, retry, sinkWide } from '../../src/connector.ts';
 import type { AttemptRequest, Sink } from '../../src/connector.ts';
 import type { Json, Outcome } from '../../src/model.ts';
 import { bare } from './addresses.ts';
 import { checkMailServer } from './check.ts';
-import { loginMasker, smtpPool, smtpSettings, tokenCommand, TokenLogin, watchBodies } from './client.ts';
-import type { MailOptions, SmtpError, SmtpPool } from './client.ts';
+import { loginMasker, SmtpClient, smtpSettings, tokenCommand, TokenLogin } from './client.ts';
+import type { MailOptions, SmtpError } from './client.ts';
 import type { Mail } from './message.ts';
 import {
   explain,
@@ -23,36 +22,35 @@ export function connectMail(options: MailOptions): Sink<Mail> {
   const { url, oauth2 } = options;
   const tokens = oauth2 && url.login ? new TokenLogin(url.login.user, oauth2) : null;
   const settings = smtpSettings(options, tokens);
-  const pool = smtpPool(settings);
+  const client = new SmtpClient(settings);
   const mask = loginMasker(url, tokens);
-  const connection = { pool, bodies: watchBodies(pool), policyRefusals: new PolicyRefusals(), mask, tokens };
+  const connection = { client, policyRefusals: new PolicyRefusals(), mask, tokens };
   return {
     deliver: async (request) => (await tokens?.fault(request.signal)) ?? deliver(connection, request),
     check: (messages, signal) => checkMailServer({ ...options, settings, mask, tokens }, messages, signal),
-    close: async () => pool.close(),
+    close: async () => client.close(),
   };
 }
 
 interface Connection {
-  readonly pool: SmtpPool;
-  readonly bodies: Map<string, Readable>;
+  readonly client: SmtpClient;
   readonly policyRefusals: PolicyRefusals;
   readonly mask: (error: SmtpError) => SmtpError;
   readonly tokens: TokenLogin | null;
 }
 
 async function deliver(
-  { pool, bodies, policyRefusals, mask, tokens }: Connection,
+  { client, policyRefusals, mask, tokens }: Connection,
   { message, progress, now, signal }: AttemptRequest<Mail>,
 ): Promise<Outcome> {
   const earlier = progressOf(progress);
   const to = recipientsLeft(message, earlier);
   if (to.length === 0) return finished(message, earlier);
   try {
-    // nodemailer takes no read-only lists.
-    const mail = structuredClone(message as Writable<Mail>);
     const envelope = { from: bare(message.from), to };
-    const sent = await pool.sendMail({ ...mail, date: new Date(now), envelope, signal });
+    // nodemailer takes no read-only lists.
+    const mail = () => structuredClone(message as Writable<Mail>);
+    const sent = await client.send(() => ({ ...mail(), date: new Date(now), envelope, signal }));
     return outcomeOfRecipients(message, earlier, sent, policyRefusals.areTheSinks(sent));
   } catch (thrown) {
     const error = mask(thrown as SmtpError);
@@ -64,10 +62,9 @@ async function deliver(
     }
     // The server asks for the mail's text only after it accepted a recipient.
     if (error.command === 'DATA') policyRefusals.clear();
-    const wentOut = bodies.get(message.messageId)?.readableEnded ?? false;
-    return outcomeOf(error, wentOut, signal.aborted);
+    return outcomeOf(error, client.wentOut(message), signal.aborted);
   } finally {
-    bodies.delete(message.messageId);
+    client.forget(message);
   }
 }
 

@@ -85,6 +85,12 @@ const options = z
         'Send only over TLS, and only to a server with a trusted certificate. Default: true where there is a login and the url leads to another machine.',
       ),
   })
+  .refine(({ url, requireTls }) => !url.secure || requireTls !== false, {
+    path: ['requireTls'],
+    error:
+      'smtps:// always encrypts, to a server with a trusted certificate; leave requireTls out, or use smtp:// with the port for STARTTLS',
+    when: ({ value }) => isMailServer(value),
+  })
   .refine(({ url, auth: given }) => !url.login || (url.login.password === null) === (given !== undefined), {
     path: ['url'],
     error: ({ input }) =>

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { defaultClientName, email } from '../../connectors/email/index.ts';
 import { isLoopback } from '../../src/http/addresses.ts';
 import type { Mail } from '../../connectors/email/message.ts';
@@ -778,7 +778,80 @@ describe('the live check', () => {
   });
 });
 
+describe('the limits of a server', () => {
+  // The words of Exim, which hangs up after them, and of servers that wait for the client to do so.
+  const tooMany = ['421 too many messages in this connection', '452 4.5.3 Too many messages in this session'];
+
+  test.for(tooMany)('on mails of a connection open another: %s', async (reply) => {
+    await start({ perConnection: { mails: 2, reply } });
+    const sink = await connect();
+    for (let count = 0; count < 5; count += 1)
+      expect(await sink.deliver(request(fields))).toMatchObject({ outcome: 'delivered' });
+    expect(sandbox.connections).toBe(3);
+  });
+
+  test.for(tooMany)('that hold for a new connection, too, are the server’s: %s', async (reply) => {
+    await start();
+    const sink = await connect();
+    await sink.deliver(request(fields));
+    sandbox.faults.only = ['MAIL'];
+    sandbox.faults.decide = () => ({
+      kind: 'status',
+      status: Number(reply.slice(0, 3)),
+      body: reply.slice(4),
+    });
+    const outcome = await sink.deliver(request(fields));
+    expect(outcome).toMatchObject({ outcome: 'retry', reason: 'rate_limited', sinkWide: true });
+    expect(sandbox.connections).toBe(2);
+    await sink.deliver(request(fields));
+    expect(sandbox.connections).toBeLessThan(4);
+  });
+
+  test('on mails that come at once are no fault of any', async () => {
+    await start({ perConnection: { mails: 3, reply: tooMany[1]! } });
+    const sink = await connect();
+    for (let round = 0; round < 5; round += 1) {
+      const outcomes = await Promise.all(Array.from({ length: 5 }, () => sink.deliver(request(fields))));
+      expect(outcomes.map(({ outcome }) => outcome)).toEqual(Array(5).fill('delivered'));
+    }
+    expect(sandbox.mails).toHaveLength(25);
+  });
+
+  test('on idle connections are no fault', async () => {
+    await start({ idleMs: 300 });
+    const sink = await connect();
+    for (let count = 0; count < 2; count += 1) {
+      expect(await sink.deliver(request(fields))).toMatchObject({ outcome: 'delivered' });
+      await vi.waitUntil(() => sandbox.open === 0);
+    }
+  });
+
+  test('on size are the mail’s', async () => {
+    await start({ maxBytes: 100_000 });
+    const sink = await connect();
+    expect(await sink.deliver(request({ ...fields, text: 'x\n'.repeat(100_000) }))).toMatchObject({
+      outcome: 'rejected',
+      advice: expect.stringContaining('Shorten'),
+    });
+    expect(await sink.deliver(request(fields))).toMatchObject({ outcome: 'delivered' });
+  });
+
+  test('that greylist let the mail in at the next attempt', async () => {
+    await start({ greylists: true });
+    const sink = await connect();
+    expect(await sink.deliver(request(fields))).toMatchObject({ outcome: 'retry', reason: 'server' });
+    expect(await sink.deliver(request(fields))).toMatchObject({ outcome: 'delivered' });
+  });
+});
+
 describe('the options', () => {
+  test('refuse requireTls: false for smtps, which always encrypts', () => {
+    const given = { url: 'smtps://mail.example.com', from, requireTls: false };
+    expect(email.options.safeParse(given).error?.issues).toMatchObject([
+      { path: ['requireTls'], message: expect.stringContaining('smtp://') },
+    ]);
+  });
+
   test.for([
     ['http://mail.example.com', 'expected smtp://'],
     ['smtp://', 'expected smtp://'],

@@ -33,6 +33,14 @@ export interface SmtpSandboxOptions {
   readonly tls?: { readonly key: string; readonly cert: string; readonly implicit?: boolean };
   /** The domains that it takes mail for without a login, as a server of one's own does. Default: all. */
   readonly relaysFor?: readonly string[];
+  /** How many mails a connection may bring, and the reply to the next one. */
+  readonly perConnection?: { readonly mails: number; readonly reply: string };
+  /** It hangs up on who says nothing for so long, with 421 (RFC 5321, 4.5.3.2.7). */
+  readonly idleMs?: number;
+  /** The longest mail, which it announces (RFC 1870). */
+  readonly maxBytes?: number;
+  /** Each sender and recipient has to come twice, as with Postgrey, whose words these are. */
+  readonly greylists?: boolean;
   /** Replies by recipient, as `550 5.1.1 No such user`. */
   readonly refuse?: { readonly [address: string]: string };
 }
@@ -47,6 +55,7 @@ export class SmtpSandbox {
   connections = 0;
   refuse: { readonly [address: string]: string };
   port = 0;
+  readonly #triplets = new Set<string>();
   readonly #options: SmtpSandboxOptions;
   #server: SMTPServer | null = null;
 
@@ -81,6 +90,11 @@ export class SmtpSandbox {
     await this.stop();
   }
 
+  /** How many connections are open. */
+  get open(): number {
+    return this.#server?.connections.size ?? 0;
+  }
+
   url(user = this.#options.login?.user, password = this.#options.login?.password): string {
     const scheme = this.#options.tls?.implicit ? 'smtps' : 'smtp';
     const login =
@@ -89,7 +103,7 @@ export class SmtpSandbox {
   }
 
   #settings(): ConstructorParameters<typeof SMTPServer>[0] {
-    const { login, tls, oauth2 } = this.#options;
+    const { login, tls, oauth2, idleMs, maxBytes } = this.#options;
     const hasLogin = login !== undefined || oauth2 !== undefined;
     return {
       secure: tls?.implicit ?? false,
@@ -101,6 +115,8 @@ export class SmtpSandbox {
       disableReverseLookup: true,
       closeTimeout: 10,
       logger: false,
+      ...(idleMs !== undefined && { socketTimeout: idleMs }),
+      ...(maxBytes !== undefined && { size: maxBytes }),
       onConnect: (session, done) => this.#play('CONNECT', session, done),
       onAuth: (auth, session, done) =>
         this.#play('AUTH', session, (error) => {
@@ -111,9 +127,12 @@ export class SmtpSandbox {
           else done(replyError('535 Authentication credentials invalid'));
         }),
       onMailFrom: (_address, session, done) =>
-        this.#play('MAIL', session, (error) => done(error ?? nameRefusal(session.hostNameAppearsAs))),
+        this.#play('MAIL', session, (error) =>
+          done(error ?? nameRefusal(session.hostNameAppearsAs) ?? this.#limitRefusal(session)),
+        ),
       onRcptTo: ({ address }, session, done) => {
-        const refusal = this.refuse[address] ?? this.#relayRefusal(address, session);
+        const refusal =
+          this.refuse[address] ?? this.#relayRefusal(address, session) ?? this.#greylisting(address, session);
         this.#play('RCPT', session, (error) =>
           done(error ?? (refusal === null ? null : replyError(refusal))),
         );
@@ -130,9 +149,23 @@ export class SmtpSandbox {
     return isAllowed ? null : `554 5.7.1 <${address}>: Relay access denied`;
   }
 
+  #limitRefusal(session: SMTPServerSession): Error | null {
+    const { mails, reply } = this.#options.perConnection ?? { mails: Infinity, reply: '' };
+    return session.transaction > mails ? replyError(reply) : null;
+  }
+
+  #greylisting(address: string, { envelope: { mailFrom } }: SMTPServerSession): string | null {
+    const triplet = `${mailFrom ? mailFrom.address : ''} ${address}`;
+    if (!this.#options.greylists || this.#triplets.has(triplet)) return null;
+    this.#triplets.add(triplet);
+    return `450 4.2.0 <${address}>: Recipient address rejected: Greylisted`;
+  }
+
   async #receive(stream: SMTPServerDataStream, session: SMTPServerSession, done: Done): Promise<void> {
     const raw = await buffer(stream).catch(() => null);
     if (raw === null) return;
+    // In the words of Postfix.
+    if (stream.sizeExceeded) return done(replyError('552 5.3.4 Error: message file too big'));
     const mail = await received(raw, session);
     this.#play('DATA', session, done, () => this.mails.push(mail));
   }
