@@ -12,6 +12,8 @@ type Library = typeof import('googleapis/build/src/apis/sheets/index.js');
 export type Failure =
   | CallFailure
   | (HttpFailure & { readonly error: ApiError })
+  /** The header of this tab is not where it should be, so that nothing is written. */
+  | { readonly kind: 'header'; readonly tab: string; readonly words: string }
   /** No access token, so that nothing of the call has left. */
   | {
       readonly kind: 'token';

@@ -127,7 +127,8 @@ function planTab(sheet: Spreadsheet, view: View, all: readonly RowRequest[]): Ta
   const planned = planRows(toWrite, keys, new Map(own));
   const updated = planned.flatMap(({ row, requests: of, rowIndex }): WrittenRow[] => {
     if (rowIndex === null) return [];
-    const notes = [...new Set(of.flatMap((request) => seen.get(request)?.notes ?? []))];
+    const earlier = of.flatMap((request) => seen.get(request)?.notes ?? []);
+    const notes = [...new Set([...earlier, ...twiceThere(grid, row)])];
     const before = grid.rows[rowIndex] ?? [];
     return [{ ...rowOf(tab, row, of), at: rowIndex, header: grid.header, before, notes }];
   });
@@ -207,6 +208,11 @@ function writesOf(tab: Tab, grid: Grid, rows: readonly WrittenRow[]): Write[] {
   );
 }
 
+function twiceThere({ header }: Grid, row: SheetMessage['row']): string[] {
+  const names = Object.keys(row).filter((name) => header.indexOf(name) !== header.lastIndexOf(name));
+  return names.map((name) => `The header has more than one column ${name}: the first of them was written.`);
+}
+
 /** Rows of their own, inserted below the table. */
 function addition(
   { tab, grid }: View,
@@ -214,7 +220,7 @@ function addition(
 ) {
   if (added.length === 0) return { rows: [], writes: [] };
   const at = endOf(grid, added);
-  const rows = added.map(({ row, requests, notes = [] }, index) => {
+  const rows = added.map(({ row, requests, notes = twiceThere(grid, row) }, index) => {
     return { ...rowOf(tab, row, requests), at: at + index, header: grid.header, notes };
   });
   // Right below the header they would look like it. At the end of the grid nothing else is there to be like.

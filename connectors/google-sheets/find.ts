@@ -3,7 +3,16 @@ import type { Answer } from './client.ts';
 import { deliveryHeader } from './message.ts';
 import type { Cell, RowRequest, SheetMessage, WrittenRow } from './message.ts';
 import { failedRead, notReadBack, progressOf } from './outcomes.ts';
-import { columnRange, describe, Grid, lookUntilDone, readParts, readRanges, rowsRange } from './table.ts';
+import {
+  columnRange,
+  describe,
+  Grid,
+  lookUntilDone,
+  lostHeader,
+  readParts,
+  readRanges,
+  rowsRange,
+} from './table.ts';
 import type { Fix, Spreadsheet, Tab } from './table.ts';
 
 /**
@@ -12,8 +21,11 @@ import type { Fix, Spreadsheet, Tab } from './table.ts';
  * doubles no row, unless the earlier one has no key.
  */
 export async function findRows(sheet: Spreadsheet, requests: readonly RowRequest[]): Promise<Finding[]> {
-  const titles = new Set(requests.map(({ message }) => message.tab.toLowerCase()));
-  const tabs = await readDeliveries(sheet, titles, requests[0]!.signal);
+  const byTab = Map.groupBy(requests, ({ message }) => message.tab.toLowerCase());
+  const names = new Map(
+    [...byTab].map(([tab, all]) => [tab, all.flatMap(({ message }) => Object.keys(message.row))]),
+  );
+  const tabs = await readDeliveries(sheet, names, requests[0]!.signal);
   if (!tabs.ok) {
     const failure = failedRead(tabs.failure, sheet);
     return requests.map(() => ({ found: 'failed', failure }));
@@ -80,17 +92,25 @@ interface Deliveries {
 /** The columns of deliveries may move between the headers' read and theirs, which are then read again. */
 async function readDeliveries(
   sheet: Spreadsheet,
-  titles: ReadonlySet<string>,
+  names: ReadonlyMap<string, readonly string[]>,
   signal: AbortSignal,
 ): Promise<Answer<Map<string, Deliveries>>> {
   return lookUntilDone<Map<string, Deliveries>>(sheet, async () => {
     const described = await describe(sheet, signal);
     if (!described.ok) return described;
-    const tabs = described.data.tabs.filter(({ title }) => titles.has(title.toLowerCase()));
+    const tabs = described.data.tabs.filter(({ title }) => names.has(title.toLowerCase()));
     const parts = tabs.map((tab) => ({ tab, first: 0, range: null }));
     const headers = await readParts(sheet, parts, signal);
     if (!headers.ok) return headers;
     const found = tabs.map((tab, index) => ({ tab, header: headers.data[index]! }));
+    const views = found.map(({ tab, header }) => ({ tab, grid: header }));
+    const lost = await lostHeader(
+      sheet,
+      views,
+      views.map(({ tab }) => ({ names: names.get(tab.title.toLowerCase()) ?? [] })),
+      signal,
+    );
+    if (lost) return { ok: false, failure: lost };
     const withColumn = found.filter(({ header }) => header.column(deliveryHeader) !== -1);
     const ranges = withColumn.map(({ tab, header }) => columnRange(tab, header.column(deliveryHeader)));
     const columns = await readRanges(sheet, ranges, signal);

@@ -76,6 +76,7 @@ const google = {
 function outcomeOf(failure: Failure, subject: Subject): Retry | Rejected | Unknown {
   if (failure.kind === 'token') return ofToken(failure, subject);
   if (failure.kind === 'http') return ofStatus(failure, subject);
+  if (failure.kind === 'header') return perhapsSinkWide('invalid', failure.words, personDelayMs);
   return unansweredOutcome(failure, google);
 }
 
@@ -120,8 +121,8 @@ function ofStatus(
   );
 }
 
-/** A person has to lift a protection. Until then the rows of the tab wait together, as one call. */
-const protectedDelayMs = 5 * 60_000;
+/** A person has to put the tab right. Until then its rows wait together, as one call. */
+const personDelayMs = 5 * 60_000;
 
 function ofInvalid(detail: string, { message }: ApiError, { account }: Subject): Retry | Rejected {
   if (missingTab.test(message))
@@ -131,7 +132,7 @@ function ofInvalid(detail: string, { message }: ApiError, { account }: Subject):
     return sinkWide('invalid', `${detail} Delete old rows, or put a new spreadsheetId into the sink.`);
   }
   if (protectedWords.test(message)) {
-    return perhapsSinkWide('auth', `${detail} ${unlock(account)} The rows go on then.`, protectedDelayMs);
+    return perhapsSinkWide('auth', `${detail} ${unlock(account)} The rows go on then.`, personDelayMs);
   }
   return rejected('invalid', detail, 'Check the tab and the row of the action, then replay.');
 }
@@ -208,7 +209,7 @@ export function refusedRows(
   const { isNew = false, requests: named = [] } = blamedBy(failure, writes) ?? {};
   const blamed = new Set(named);
   if (isProtected(failure)) {
-    return protectedRows(all, outcome, (one) => (blamed.has(one) ? (isNew ? 'new' : 'row') : 'tab'));
+    return waitingRows(all, outcome, (one) => (blamed.has(one) ? (isNew ? 'new' : 'row') : 'tab'));
   }
   if (outcome.outcome !== 'rejected' || blamed.size === 0) return sharedOutcome(all, outcome);
   const detail = `${outcome.detail} It was said of another row of the same call, so this one goes again.`;
@@ -232,16 +233,20 @@ function blamedBy(failure: Failure, writes: readonly Write[]): Write | undefined
 /** The same for a call that came before any row was written. */
 export function unwrittenRows(subject: Subject, failure: Failure, requests: readonly RowRequest[]): Result[] {
   const outcome = nothingWritten(failure, subject);
-  if (isProtected(failure)) return protectedRows(requests, outcome, () => 'tab');
+  if (failure.kind === 'header') {
+    const isThere = (request: RowRequest) => tabOf(request) === failure.tab.toLowerCase();
+    return waitingRows(requests, outcome, (one) => (isThere(one) ? 'new' : 'tab'));
+  }
+  if (isProtected(failure)) return waitingRows(requests, outcome, () => 'tab');
   return sharedOutcome(requests, outcome);
 }
 
 /**
- * How deliveries end whose call was refused for a protection. Those of its tab wait for a person, in calls of their own,
- * and those of other tabs go on at once. What was named waits apart from the rest of its tab, as the protection may be of
+ * How deliveries end whose call was refused for something in a tab that a person has to put right, such as a protection.
+ * Those of its tab wait, in calls of their own, and those of other tabs go on at once. What was named waits apart from the rest of its tab, as the protection may be of
  * that alone: rows to add (`new`), or one to update (`row`).
  */
-function protectedRows(
+function waitingRows(
   requests: readonly RowRequest[],
   outcome: Retry | Rejected,
   kindOf: (request: RowRequest) => 'tab' | 'new' | 'row',

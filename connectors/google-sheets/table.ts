@@ -161,6 +161,8 @@ export async function readTabs(
     if (!tabs?.ok) return tabs;
     const read = await readOnce(sheet, wanted, tabs.data, signal);
     if (!read.ok) return read;
+    const lost = await lostHeader(sheet, read.data, wanted, signal);
+    if (lost) return { ok: false, failure: lost };
     const columns = read.data.flatMap((view, index) => newColumns(view, wanted[index]!));
     if (columns.length > 0) {
       const added = await batchUpdate(sheet, columns, signal);
@@ -169,6 +171,54 @@ export async function readTabs(
     return read.data.every(({ isEnough }) => isEnough) ? read : null;
   });
 }
+
+/** So many rows at the top show whether the header stands elsewhere. */
+const rowsAtTop = 200;
+
+/**
+ * Why a tab's header cannot be what stands in its row. A tab without the column Delivery may be one that was never written
+ * to; or people moved, removed or emptied its header, and a new one would stand above the wrong values.
+ */
+export async function lostHeader(
+  sheet: Spreadsheet,
+  views: readonly View[],
+  wanted: readonly Pick<Wanted, 'names'>[],
+  signal: AbortSignal,
+): Promise<Failure | null> {
+  const suspects = views.flatMap(({ tab, grid }, index) =>
+    grid.column(deliveryHeader) === -1 ? [{ tab, names: wanted[index]!.names }] : [],
+  );
+  const ranges = suspects.map(({ tab }) => rowsRange(tab, 0, Math.min(rowsAtTop, tab.rowCount ?? 1) - 1));
+  const read = await readRanges(sheet, ranges, signal);
+  if (!read.ok) return read.failure;
+  for (const [index, { tab, names }] of suspects.entries()) {
+    const words = headerFault(new Grid(read.data[index]!, tab.headerRow), names);
+    if (words) return { kind: 'header', tab: tab.title, words: `The tab ${tab.title}: ${words}` };
+  }
+  return null;
+}
+
+/** What is wrong, and what to do; null where it may be a tab that was never written to. Pure. */
+function headerFault({ rows, header, headerRow }: Grid, names: readonly string[]): string | null {
+  const own = `row ${headerRow + 1}`;
+  const isHeader = (cells: Row) => {
+    const there = new Set(cells.map((cell) => String(cell).trim()));
+    return there.has(deliveryHeader) && names.some((name) => name !== deliveryHeader && there.has(name));
+  };
+  const at = rows.findIndex(isHeader);
+  if (at !== -1) {
+    return `its header stands in row ${at + 1}, and should in ${own}. Move it there, or set headerRow to ${at + 1} if all tabs of the sink are so.`;
+  }
+  if (header.some((name) => deliveryId.test(name))) {
+    return `${own} has no header but values. Insert a row there with the names of the columns, ${deliveryHeader} among them.`;
+  }
+  const isEmpty = header.every((name) => name === '');
+  const isFilledBelow = rows.some((cells, row) => row > headerRow && cells.some((cell) => cell !== ''));
+  if (!isEmpty || !isFilledBelow) return null;
+  return `${own}, where its header should be, is empty, and there are values below it. Fill in the names of the columns there, or set headerRow.`;
+}
+
+const deliveryId = /^dlv_[0-9a-z]{26}_\d+$/;
 
 /** The tabs in the order in which they are wanted; null where some were made just now. */
 async function findTabs(

@@ -471,6 +471,74 @@ describe('many rows', () => {
   );
 });
 
+describe('a header that people', () => {
+  test.for<[string, (tab: Grid) => void, (tab: Grid) => void, RegExp]>([
+    [
+      'emptied',
+      (tab) => tab.write(0, 0, [['', '', '', '']]),
+      (tab) => tab.write(0, 0, [people[0]]),
+      /row 1, where its header should be, is empty/,
+    ],
+    [
+      'deleted',
+      (tab) => tab.deleteRow(0),
+      (tab) => {
+        tab.insertRows(0, 1);
+        tab.write(0, 0, [people[0]]);
+      },
+      /row 1 has no header but values/,
+    ],
+    [
+      'put a title above',
+      (tab) => {
+        tab.insertRows(0, 1);
+        tab.write(0, 0, [['Results of this year']]);
+      },
+      (tab) => tab.deleteRow(0),
+      /header stands in row 2, and should in row 1.*headerRow to 2/,
+    ],
+  ])('%s makes rows wait, and nothing is written until it is back', async ([, spoil, repair, words]) => {
+    const { sandbox, sink, tab } = await inUse();
+    sandbox.faults.only = ['spreadsheets.batchUpdate'];
+    sandbox.faults.once({ kind: 'drop', commit: true });
+    const lost = add('lost');
+    expect(await sink.deliver(lost)).toMatchObject({ outcome: 'unknown' });
+    spoil(tab);
+    const before = structuredClone(tab.rows);
+    const waits = { outcome: 'retry', retryAfterMs: 300_000, detail: expect.stringMatching(words) };
+    const requests = [add('d'), update('b', 'new')];
+    const elsewhere = requestFor({ tab: 'Another' });
+    const outcomes = await sink.deliverMany!([...requests, elsewhere]);
+    expect(outcomes).toMatchObject([waits, waits, { outcome: 'retry', retryAfterMs: 0 }]);
+    expect(await sink.deliver({ ...elsewhere, progress: progressOf(outcomes[2]) })).toMatchObject({
+      outcome: 'delivered',
+    });
+    expect(await sink.find!(lost)).toMatchObject({ found: 'failed', failure: waits });
+    expect(tab.rows).toEqual(before);
+    repair(tab);
+    expect(await sink.find!(lost)).toMatchObject({ found: { range: expect.any(String) } });
+    for (const [index, request] of requests.entries()) {
+      const again = { ...request, progress: progressOf(outcomes[index]) };
+      expect(await sink.deliver(again)).toMatchObject({ outcome: 'delivered' });
+    }
+    expect(byCandidate(sandbox)).toMatchObject({
+      b: { Status: 'new', Notes: 'about b' },
+      d: { Status: 'new' },
+    });
+    expect(tab.rows[0]).toEqual([...people[0]]);
+  });
+
+  test('wrote twice has its first column written, and the delivery says so', async () => {
+    const { sandbox, sink } = await connected();
+    given(sandbox, 'Results', [['Candidate', 'Status', 'Status', 'Delivery']]);
+    expect(noteOf(await sink.deliver(add('d')))).toContain('more than one column Status');
+    expect(sandbox.cells('Results')[1]!.slice(0, 3)).toEqual(['d', 'new', '']);
+  });
+});
+
+const progressOf = (outcome: Outcome | undefined) =>
+  (outcome?.outcome === 'retry' ? outcome.progress : null) ?? null;
+
 describe('reading back', () => {
   /** Lets the call after the next write fail. */
   function failAfterWriting(sandbox: SheetsSandbox): void {
