@@ -1,5 +1,13 @@
 import type { EventData, NoticeData } from '../connector.ts';
-import { type CandidateEvent, type Event, type JsonMap, type Notice, statuses } from '../model.ts';
+import {
+  type CandidateEvent,
+  type Event,
+  isMap,
+  type Json,
+  type JsonMap,
+  type Notice,
+  statuses,
+} from '../model.ts';
 
 export type { EventData, NoticeData };
 
@@ -35,8 +43,31 @@ export function eventData(event: Event): EventData {
     status: event.status,
     receivedAt: new Date(event.receivedAt).toISOString(),
     correlationId: event.correlationId,
-    raw: event.raw,
+    raw: withSafeMaps(event.raw) as JsonMap,
   };
+}
+
+/**
+ * A filter that takes a map for a text or a number calls its `toString` and `valueOf`, which fails where an event has such
+ * keys. A symbol comes before them, and no event has one.
+ */
+const asPrimitive = {
+  [Symbol.toPrimitive]: (wanted: string) => (wanted === 'number' ? Number.NaN : '[object Object]'),
+};
+
+/** The value, or a copy where it has such maps. */
+function withSafeMaps(value: Json): Json {
+  if (Array.isArray(value)) {
+    const entries = value.map(withSafeMaps);
+    return entries.every((entry, index) => entry === value[index]) ? value : entries;
+  }
+  if (!isMap(value)) return value;
+  const safe = Object.entries(value).map(([key, inner]) => [key, withSafeMaps(inner)] as const);
+  const isSafe = safe.every(([key, inner]) => inner === value[key]);
+  const isOrdinary = !Object.hasOwn(value, 'toString') && !Object.hasOwn(value, 'valueOf');
+  if (isSafe && isOrdinary) return value;
+  const copy = Object.fromEntries(safe);
+  return isOrdinary ? copy : Object.setPrototypeOf(copy, asPrimitive);
 }
 
 /** An event that nobody sent, to see what would be made of it. Its `raw` is what the service would send. */

@@ -52,7 +52,7 @@ function parseDate(value: unknown, now: string): number | null {
   return Math.abs(timeMs) <= maxTimeMs ? timeMs : null;
 }
 
-/** Longer text is not parsed. It may come from an event. */
+/** Longer text is not parsed, neither as a date nor as a zone. It may come from an event. */
 const maxDateLength = 64;
 
 function timeOf(value: unknown, now: string): number {
@@ -75,6 +75,7 @@ function inUtc(value: string): string {
 export function timeZoneOf(zone: unknown): string | null {
   if (zone === null || zone === undefined || zone === '') return 'UTC';
   if (typeof zone !== 'string' && typeof zone !== 'number') return null;
+  if (typeof zone === 'string' && zone.length > maxDateLength) return null;
   try {
     return new Temporal.ZonedDateTime(0n, typeof zone === 'number' ? offsetName(zone) : zone).timeZoneId;
   } catch {

@@ -1,10 +1,11 @@
-import { CaptureTag, Context, Drop, filters as builtInFilters, Liquid, TablerowTag, toValue } from 'liquidjs';
+import { CaptureTag, Context, Drop, Liquid, TablerowTag, toValue } from 'liquidjs';
 import { slot } from '../connector.ts';
 import type { Medium, Outline } from '../connector.ts';
 import type { JsonMap } from '../model.ts';
 import type { AnyTemplateData } from './data.ts';
 import { dateFilters } from './dates.ts';
 import {
+  builtIn,
   costOfBlock,
   costOfRead,
   type Filter,
@@ -49,7 +50,7 @@ export class Rendering extends Context {
     try {
       // oxlint-disable-next-line no-underscore-dangle -- the name is LiquidJS's
       const value: unknown = yield* super._get(path);
-      this.memoryLimit.use(costOfRead(value));
+      this.memoryLimit.use(costOfRead(value, path.length === 1 && path[0] === 'events'));
       return value;
     } finally {
       this.strictVariables = false;
@@ -166,8 +167,6 @@ class NumberedTablerow extends TablerowTag {
     };
   }
 }
-
-const builtIn = (name: string): Filter => (builtInFilters as Record<string, Filter>)[name] as Filter;
 
 /** For a built-in filter that throws on lone surrogates: such text in an event must not make a message fail. */
 const onWellFormed = (name: string): Filter =>

@@ -1,4 +1,4 @@
-import { defaultOperators, toValue } from 'liquidjs';
+import { defaultOperators, filters as builtInFilters, toValue, toValueSync } from 'liquidjs';
 import type { Context, Liquid, Template } from 'liquidjs';
 
 /** How large a template may be. A part is a tag or an output. */
@@ -46,10 +46,10 @@ export class MemoryLimit {
 }
 
 /** The cost of one list entry. Searching an entry takes far longer than copying it. */
-const costs = { copy: 1, compare: 4, search: 30 };
+const costs = { copy: 1, compare: 4, nest: 10, search: 30 };
 
-/** Reading a character takes much less time than making one. */
-const readCharacterCost = 1 / 64;
+/** Reading a character takes less time than making one. Longest takes text that is read as a number. */
+const readCharacterCost = 1 / 16;
 
 /** The cost of reading a value once as text, which lists inside a list are a part of. */
 function sizeOf(value: unknown, entryCost = costs.copy): number {
@@ -60,7 +60,8 @@ function sizeOf(value: unknown, entryCost = costs.copy): number {
   for (const entry of plain) {
     // Lists that contain one list many times may take for ever to walk through.
     if (size > maxMemory) break;
-    if (typeof entry === 'string' || Array.isArray(entry)) size += sizeOf(entry, entryCost);
+    if (typeof entry === 'string') size += sizeOf(entry);
+    else if (Array.isArray(entry)) size += costs.nest + sizeOf(entry, costs.compare);
   }
   return size;
 }
@@ -69,6 +70,8 @@ const sizeOfAll = (values: readonly unknown[], entryCost = costs.copy): number =
   values.reduce((sum: number, value) => sum + sizeOf(value, entryCost), 0);
 
 export type Filter = Extract<Parameters<Liquid['registerFilter']>[1], (...args: never[]) => unknown>;
+
+export const builtIn = (name: string): Filter => (builtInFilters as Record<string, Filter>)[name] as Filter;
 
 /** These look a property up in each entry. */
 const searchFilters = new Set(
@@ -83,13 +86,24 @@ function costOfSearch(list: unknown, args: readonly unknown[]): number {
   return entries * (costs.search + steps * costs.compare + sizeOfAll(args, costs.compare));
 }
 
+/** These make a list that they find in an entry a text or number. Those that sort do so for each comparison. */
+const comparingFilters = new Set('sort sort_natural sum'.split(' '));
+
+function costOfComparing(call: ThisParameterType<Filter>, list: unknown, property: unknown): number {
+  const found: unknown =
+    property === undefined ? list : toValueSync(builtIn('map').call(call, list, property) as never);
+  if (!Array.isArray(found)) return 0;
+  const inside = sizeOf(found, costs.compare) - found.length * costs.compare;
+  return inside * 2 * Math.log2(found.length + 1);
+}
+
 /** These look for one text in another. At worst that takes as long as both lengths multiplied. */
 const textFilters = new Set(
   'split remove remove_first remove_last replace replace_first replace_last'.split(' '),
 );
 
 const costOfTextSearch = (text: unknown, wanted: unknown): number =>
-  (sizeOf(text) * sizeOf(wanted)) / readCharacterCost;
+  (sizeOf(text) * sizeOf(wanted)) / readCharacterCost / 4;
 
 /** A filter that counts what it reads, and the text that it makes unless LiquidJS has counted that. */
 export function meteredFilter(name: string, filter: Filter): Filter {
@@ -97,6 +111,7 @@ export function meteredFilter(name: string, filter: Filter): Filter {
     const limit = this.context.memoryLimit as unknown as MemoryLimit;
     limit.use(1 + sizeOfAll([value, ...args]));
     if (searchFilters.has(name)) limit.use(costOfSearch(toValue(value), args));
+    if (comparingFilters.has(name)) limit.use(costOfComparing(this, toValue(value), args[0]));
     if (textFilters.has(name)) limit.use(costOfTextSearch(value, args[0]));
     const before = limit.used;
     const result: unknown = filter.call(this, value, ...args);
@@ -124,10 +139,14 @@ function costOfOperator(name: string, [left, right]: readonly unknown[]): number
   return isText ? cost + costOfTextSearch(left, right) : cost;
 }
 
-/** The cost of reading a variable: a tag may copy a list, take it for a number, or turn a map into a list of pairs. */
-export function costOfRead(value: unknown): number {
+/**
+ * The cost of reading a variable: a tag may take a list for a text or a number, or turn a map into a list of pairs. The
+ * events of a digest are read again and again, so they cost less; tags only go through them.
+ */
+export function costOfRead(value: unknown, isEvents = false): number {
   const isMap = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isMap ? Object.keys(value).length * costs.compare : sizeOf(value);
+  if (isMap) return Object.keys(value).length * costs.compare;
+  return sizeOf(value, isEvents ? costs.copy : costs.compare);
 }
 
 const blockCosts = new WeakMap<readonly Template[], number>();

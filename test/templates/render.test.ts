@@ -211,6 +211,7 @@ describe('what an event gives a filter to work with', () => {
     columns: `${zeros}5`,
     list,
     nested: [list],
+    deep: Array.from({ length: 60 }).reduce<Json>((inside, _, depth) => [inside, depth], 1),
     path: 'a.'.repeat(15_000),
     longer: 'a'.repeat(40_000),
     wanted: `${'a'.repeat(20_000)}b`,
@@ -241,9 +242,44 @@ describe('what an event gives a filter to work with', () => {
     ['{% for x in event.raw.list %}{{ x | plus: event.raw.nested }}{% endfor %}'],
     ['{% for x in event.raw.list %}{% if x > event.raw.nested %}{% endif %}{% endfor %}'],
     ['{% for x in event.raw.list %}{% for y in (1..1) limit: event.raw.nested %}{% endfor %}{% endfor %}'],
+    ['{% for x in (1..2000) %}{% for y in (1..1) limit: event.raw.title %}{% endfor %}{% endfor %}'],
+    ['{% for x in (1..200) %}{% assign y = event.raw.path[event.raw.list] %}{% endfor %}'],
+    ['{% for x in event.raw.list %}{% assign y = event.raw.path[event.raw.deep] %}{% endfor %}'],
+    ['{% for x in event.raw.list %}{% case 1 %}{% when event.raw.deep %}{% endcase %}{% endfor %}'],
   ])('is refused where it is read again and again: %s', (template) => {
     expect(fault(template, raw)).toEqual({ fault: expect.stringContaining('reads or makes more than') });
   });
+});
+
+describe('what is compared again and again in the events of a digest', () => {
+  const raw = { list: Array.from({ length: 2000 }, (_, index) => index), score: 1 };
+  const events = Array.from({ length: 100 }, () => ({ ...dataOf({ raw }).event, test }));
+  const sorted = (property: string, filter: string) =>
+    render(`{% assign some = events | ${filter}: "raw.${property}" %}{{ some.size }}`, {
+      ...dataOf(),
+      events,
+    });
+
+  it.each(['sort', 'sort_natural'])('is refused where it is a long list: %s', (filter) => {
+    expect(() => sorted('list', filter)).toThrow('reads or makes more than');
+    expect(sorted('score', filter)).toBe('100');
+  });
+});
+
+it.each(
+  ['toString', 'valueOf', 'toJSON'].flatMap((key) => [
+    [key, 'append: "x"', '[object Object]x'],
+    [key, 'plus: 1', '1'],
+    [key, 'upcase', '[OBJECT OBJECT]'],
+    [key, 'sort: "a" | size', '1'],
+    [key, 'json', `{"${key}":1}`],
+  ]),
+)('a map of an event may have the key %s: %s', (key, filter, printed) => {
+  const raw = { map: JSON.parse(`{"${key}":1}`) };
+  expect(render(`{{ event.raw.map | ${filter} }}`, dataOf({ raw }))).toBe(printed);
+  expect(
+    render(`{{ event.raw.list | ${filter} | size }}`, dataOf({ raw: { list: [raw.map, raw.map] } })),
+  ).toMatch(/^\d+$/);
 });
 
 describe('templates that go through long lists again and again', () => {
