@@ -258,11 +258,8 @@ function* conditionsOf(when: Json, path: Path): Generator<Condition> {
   }
 }
 
-/** Alerts about a sink that are sent only through that same sink. */
-function checkAlertSinks(
-  source: PlanSource,
-  sinks: ReadonlyMap<string, Pick<SinkConfig, 'onUnknown'>>,
-): Fault[] {
+/** Alerts about a sink that are sent only through that same sink, or through the same mail server. */
+function checkAlertSinks(source: PlanSource, sinks: ReadonlyMap<string, AlertSink>): Fault[] {
   const used = new Set(ruleActions(source).flatMap(sinkOf));
   const holding = new Set([...used].filter((sink) => sinks.get(sink)?.onUnknown === 'hold'));
   const inTrouble: { readonly [kind in AlertKind]: ReadonlySet<string> } = {
@@ -273,17 +270,49 @@ function checkAlertSinks(
   };
   return Object.entries(inTrouble).flatMap(([kind, mayFail]) => {
     const actions = alertActions(source, kind);
-    const [only, ...others] = new Set(actions.flatMap(sinkOf));
-    if (only === undefined || others.length > 0 || !mayFail.has(only)) return [];
-    return actions.map(({ path }) => sentThroughItself([...path, 'sink'], only, mayFail.size === 1));
+    const fault = faultOfWays([...new Set(actions.flatMap(sinkOf))], mayFail, sinks);
+    return fault === null ? [] : actions.map(({ path }) => fault([...path, 'sink']));
   });
 }
 
+/** `ways`: the sinks that an alert is sent through. */
+function faultOfWays(
+  ways: readonly string[],
+  mayFail: ReadonlySet<string>,
+  sinks: ReadonlyMap<string, AlertSink>,
+): ((path: Fault['path']) => Fault) | null {
+  const [only, ...others] = ways;
+  if (only !== undefined && others.length === 0 && mayFail.has(only))
+    return (path) => sentThroughItself(path, only, mayFail.size === 1);
+  const server = commonServer(ways, mayFail, sinks);
+  const message = `when the mail server ${server} is in trouble, nobody is notified; ${elsewhere}`;
+  return server === null ? null : (path) => warning(path, message);
+}
+
+type AlertSink = Pick<SinkConfig, 'onUnknown' | 'options'>;
+
+/** The mail server that all these sinks share with one that may fail, or null. */
+function commonServer(
+  names: readonly string[],
+  mayFail: ReadonlySet<string>,
+  sinks: ReadonlyMap<string, AlertSink>,
+): string | null {
+  const serverOf = (name: string): string | null => {
+    const url = sinks.get(name)?.options['url'];
+    const host = isMap(url as Json) ? (url as JsonMap)['host'] : null;
+    return typeof host === 'string' ? host.toLowerCase() : null;
+  };
+  const [server = null, ...others] = new Set(names.map(serverOf));
+  const isShared = others.length === 0 && [...mayFail].some((name) => serverOf(name) === server);
+  return isShared ? server : null;
+}
+
+const elsewhere = 'add an action with another sink';
+
 function sentThroughItself(path: Fault['path'], sink: string, always: boolean): Fault {
-  const advice = 'add an action with another sink';
   return always
-    ? error(path, `an alert about "${sink}" would be sent through "${sink}" itself; ${advice}`)
-    : warning(path, `when "${sink}" itself is in trouble, nobody is notified; ${advice}`);
+    ? error(path, `an alert about "${sink}" would be sent through "${sink}" itself; ${elsewhere}`)
+    : warning(path, `when "${sink}" itself is in trouble, nobody is notified; ${elsewhere}`);
 }
 
 function sinkOf({ action }: WrittenAction): string[] {

@@ -2,8 +2,9 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { connectors } from '../../connectors/index.ts';
 import { ConfigError } from '../../src/config/config.ts';
-import { loadConfig } from '../../src/config/load.ts';
+import { loadConfig, parseConfig } from '../../src/config/load.ts';
 import { publishedAddresses } from '../../src/http/addresses.ts';
 import { Secret } from '../../src/connector.ts';
 import { pager, pagers, problems, env, load, warnings } from './tools.ts';
@@ -227,5 +228,31 @@ alerts: { held: { then: [ { sink: page } ] } }`,
     ],
   ])('warns: %j', (text, warning) => {
     expect(warnings(text)).toEqual([warning]);
+  });
+
+  const mails = (alerts: string, other = 'smtps://MAIL.example') => `
+sinks:
+  mail: { connector: email, url: "smtp://mail.example", from: a@example.com, onUnknown: hold }
+  ops: { connector: email, url: "${other}", from: ops@example.com }
+unmatched: [ { sink: mail, to: a@example.com, subject: x, text: x } ]
+alerts: { ${alerts} }
+rules: []
+`;
+  const toOps = '{ then: [ { sink: ops, to: a@example.com } ] }';
+  const toBoth = '{ then: [ { sink: mail, to: a@example.com }, { sink: ops, to: a@example.com } ] }';
+  const found = (text: string) => parseConfig(text, 'config.yaml', { env, connectors }).warnings;
+
+  test.each([
+    ['held', toOps, 1],
+    ['dead', toOps, 1],
+    ['paused', toBoth, 2],
+    ['silence', toOps, 0],
+  ])('warns of %s that is told only on the mail server in trouble: %s', (kind, ways, count) => {
+    const message =
+      'when the mail server mail.example is in trouble, nobody is notified; add an action with another sink';
+    expect(found(mails(`${kind}: ${ways}`)).map((one) => one.message)).toEqual(
+      Array.from({ length: count }, () => message),
+    );
+    expect(found(mails(`${kind}: ${ways}`, 'smtps://other.example'))).toEqual([]);
   });
 });
