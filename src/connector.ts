@@ -36,6 +36,8 @@ export interface Medium {
   readonly escape: Escape;
   /** Builds the text where escaping depends on the text around a value. */
   readonly join?: (outline: Outline, path: readonly (string | number)[]) => string;
+  /** The text is a list of email addresses. */
+  readonly addresses?: boolean;
   /** A nested string that is exactly one `{{ … }}` becomes the value itself, so that a number stays a number. */
   readonly data?: boolean;
 }

@@ -147,7 +147,7 @@ const escapeHtml: Escape = (value) =>
   visible(value).replace(/[&<>"']/g, (character) => entities[character] ?? character);
 
 const header: Medium = { escape: oneLine };
-const recipients: Medium = { escape: oneLine, join: joinList };
+const recipients: Medium = { escape: oneLine, join: joinList, addresses: true };
 
 const digestText = `{% for event in events %}${eventInShort}
 {% endfor %}`;

@@ -116,7 +116,12 @@ function compileTemplates(
   const compiled = value && compileFields(ownFields(value), connector.templates, words);
   const bare = bareReferences(written, connector.templates);
   if (compiled?.faults.length === 0 && bare.length === 0)
-    return { fields: compiled.fields, faults: digestWarnings(action, words).map(placed) };
+    return {
+      fields: compiled.fields,
+      faults: [...digestWarnings(action, words), ...addressWarnings(written, connector.templates)].map(
+        placed,
+      ),
+    };
   const asWritten = bare.length > 0 ? bare : templateFaults(written, connector.templates, words);
   // If the text as written is right, the value of a reference is wrong: a time zone, for instance.
   const faults =
@@ -237,6 +242,23 @@ function bareReferences(action: JsonMap, media: Media): Fault[] {
     const inside = bareReference(text);
     return inside ? [{ ...error(path, 'inside of a tag, ${…} has to be in quotes'), inside }] : [];
   });
+}
+
+/** A filter that writes a part of an address, as `| append: '@example.com'`, but not after a value of the config. */
+const writtenAddress =
+  /\{\{-?\s*(?!test\b|rule\b)[^{}\s][^{}]*?\|\s*(?:append|prepend)\s*:\s*("[^"{}]*[@<>,;][^"{}]*"|'[^'{}]*[@<>,;][^'{}]*')/g;
+
+/** A whole entry of an address list may be several addresses, so the value before such a filter may add some. */
+function addressWarnings(action: JsonMap, media: Media): Fault[] {
+  const lists = Object.fromEntries(Object.entries(action).filter(([key]) => media[key]?.addresses));
+  const message =
+    'the value before this filter could name an address of its own; write this part outside of the {{ … }}';
+  return [...strings(lists)].flatMap(({ text, path }) =>
+    Array.from(text.matchAll(writtenAddress), ({ 0: found, 1: part = '', index }) => ({
+      ...warning(path, message),
+      inside: { index: index + found.length - part.length, length: part.length },
+    })),
+  );
 }
 
 function templatesOf(action: JsonMap, media: Media): JsonMap {

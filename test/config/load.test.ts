@@ -255,4 +255,20 @@ rules: []
     );
     expect(found(mails(`${kind}: ${ways}`, 'smtps://other.example'))).toEqual([]);
   });
+
+  test.each([
+    [`"{{ event.candidateId | append: ' <desk@example.com>' }}"`, [`' <desk@example.com>'`]],
+    [`['{{ event.testId | upcase | prepend: "a@example.com, " }}']`, ['"a@example.com, "']],
+    [`"{{ event.candidateId | append: ' x' }} <desk@example.com>"`, []],
+    [`"{{ test.id | append: '@example.com' }}"`, []],
+  ])('warns of a filter that writes an address next to a value: %s', (to, parts) => {
+    const text = `
+sinks: { mail: { connector: email, url: "smtp://mail.example", from: a@example.com } }
+unmatched:
+  - { sink: mail, subject: x, text: x, to: ${to} }
+rules: []
+`;
+    const columns = parts.map((part) => text.split('\n')[3]!.indexOf(part) + 1);
+    expect(found(text)).toMatchObject(columns.map((column) => ({ line: 4, column })));
+  });
 });
