@@ -1,12 +1,9 @@
-import { createPrivateKey } from 'node:crypto';
-import { constants } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import type { MethodOptions, sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
-import { z } from 'zod';
-import { fetchFailure, httpFailure, Secret, secret, WatchedFetch } from '../../src/connector.ts';
+import { fetchFailure, httpFailure, WatchedFetch } from '../../src/connector.ts';
 import type { CallFailure, CallResult, HttpFailure } from '../../src/connector.ts';
 
-type Library = typeof import('googleapis/build/src/apis/sheets/index.js');
+import { Unusable } from './account.ts';
+import type { Account, Library, Signer } from './account.ts';
 
 /** Why a call of the Sheets API gave no result. */
 export type Failure =
@@ -46,12 +43,7 @@ export type Call = <Data>(
 ) => Promise<Answer<Data>>;
 
 /** Calls through Google's client. A token is fetched before and apart, so that its failure is known to have sent nothing. `closed` ends such a fetch when no attempt waits for it any more. */
-export function sheetsApi(
-  library: Library,
-  account: ServiceAccount,
-  apiUrl: string,
-  closed: AbortSignal,
-): Call {
+export function sheetsApi(library: Library, account: Account, apiUrl: string, closed: AbortSignal): Call {
   const api = library.sheets({ version: 'v4', rootUrl: apiUrl }).spreadsheets;
   const tokens = new Tokens(library, account, closed);
   return async (run, signal) => {
@@ -108,95 +100,22 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** What a service account's JSON has that signing in needs. */
-export interface ServiceAccount {
-  readonly email: string;
-  readonly key: Secret;
-  /** Where tokens come from. Google's own address unless the JSON names another one. */
-  readonly tokenUrl: string;
-}
-
-const inline = z.looseObject({
-  client_email: z.string().describe('The address of the service account.'),
-  private_key: secret().describe('Its key, in PEM.'),
-  token_uri: z.url().optional().describe("Where tokens come from; Google's own address by default."),
-});
-
-/** The service account's JSON, as text or as keys in the YAML, or the path of a file with it. */
-export const credentials = z.union([secret(), inline]);
-export type Credentials = z.infer<typeof credentials>;
-
-const googleTokenUrl = 'https://oauth2.googleapis.com/token';
-const advice = 'credentials has to be the JSON of a service account, or the path of a file with it';
-
-/** Reads and checks the credentials. Rejects with a message that says what to fix and shows nothing of them. */
-export async function readAccount(given: Credentials): Promise<ServiceAccount> {
-  const { client_email, private_key, token_uri } =
-    given instanceof Secret ? parse(await jsonText(given.reveal())) : given;
-  return { email: client_email, key: usableKey(private_key), tokenUrl: token_uri ?? googleTokenUrl };
-}
-
-async function jsonText(jsonOrPath: string): Promise<string> {
-  if (jsonOrPath.trimStart().startsWith('{')) return jsonOrPath;
-  try {
-    // A pipe in its place would keep a thread waiting, and there are four.
-    return await readFile(jsonOrPath, { encoding: 'utf8', flag: constants.O_RDONLY | constants.O_NONBLOCK });
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'unreadable';
-    throw unusable(`the file that it names cannot be read (${code})`);
-  }
-}
-
-function parse(text: string): z.infer<typeof inline> {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    // The parser's message quotes the text, and with it the key.
-    throw unusable('it is no valid JSON');
-  }
-  const account = inline.safeParse(json);
-  if (account.success) return account.data;
-  const missing = account.error.issues.map((issue) => issue.path.join('.')).filter(Boolean);
-  throw unusable(missing.length > 0 ? `it lacks ${missing.join(', ')}` : 'it is no JSON object');
-}
-
-function usableKey(key: Secret): Secret {
-  // Line breaks often arrive as the two characters \n when a key went through an environment variable.
-  const pem = key.reveal().replaceAll(String.raw`\n`, '\n');
-  try {
-    createPrivateKey(pem);
-  } catch {
-    throw unusable('its private_key is no PEM key');
-  }
-  return new Secret(pem);
-}
-
-function unusable(what: string): Error {
-  return new Error(`The credentials cannot be used: ${what}; ${advice}.`);
-}
-
-type Signer = InstanceType<Library['auth']['JWT']>;
-
-/** Nothing but the cells of spreadsheets that were shared with the account. */
-const scopes = ['https://www.googleapis.com/auth/spreadsheets'];
 /** Attempts share a token, so one attempt's end must not end its fetch; this does. */
 const fetchTimeoutMs = 10_000;
 const maxTokenBytes = 64 * 1024;
 
-/** Access tokens of a service account, kept until shortly before they expire. */
+/** Access tokens of an account, kept until shortly before they expire. */
 class Tokens {
   readonly #library: Library;
-  readonly #account: ServiceAccount;
+  readonly #account: Account;
   readonly #closed: AbortSignal;
-  #signer: Signer;
+  #signer: Signer | null = null;
   #watched: WatchedFetch | null = null;
 
-  constructor(library: Library, account: ServiceAccount, closed: AbortSignal) {
+  constructor(library: Library, account: Account, closed: AbortSignal) {
     this.#library = library;
     this.#account = account;
     this.#closed = closed;
-    this.#signer = this.#newSigner();
   }
 
   /** A token, or why there is none; nothing of the call that needs it has left then. */
@@ -213,10 +132,11 @@ class Tokens {
 
   /** For a token that the API refused before its time. */
   forget(): void {
-    this.#signer = this.#newSigner();
+    this.#signer = null;
   }
 
   async #fetchToken(): Promise<string | Failure> {
+    this.#signer ??= this.#account.signer(this.#library, this.#fetch);
     try {
       const { token } = await this.#signer.getAccessToken();
       return token ?? { kind: 'token', status: 200, words: '', retryAfterMs: null };
@@ -225,31 +145,24 @@ class Tokens {
     }
   }
 
-  #newSigner(): Signer {
-    const { email, key, tokenUrl } = this.#account;
-    return new this.#library.auth.JWT({
-      email,
-      key: key.reveal(),
-      scopes,
-      // The client has Google's address of the endpoint built in and asks nothing else through this.
-      transporterOptions: {
-        retryConfig: { retry: 0 },
-        fetchImplementation: (_url, init) => {
-          const ended = AbortSignal.any([AbortSignal.timeout(fetchTimeoutMs), this.#closed]);
-          this.#watched = new WatchedFetch(maxTokenBytes, ended);
-          return this.#watched.fetch(tokenUrl, init);
-        },
-      },
-    });
-  }
+  readonly #fetch = (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const ended = AbortSignal.any([AbortSignal.timeout(fetchTimeoutMs), this.#closed]);
+    this.#watched = new WatchedFetch(maxTokenBytes, ended);
+    return this.#watched.fetch(url, init);
+  };
 }
 
 function tokenFailure(error: unknown, answered: Response | null): Failure {
-  if (answered === null || answered.ok) {
+  if (error instanceof Unusable) {
+    return { kind: 'token', status: 401, words: error.message, retryAfterMs: null };
+  }
+  // The library exchanges some tokens by a fetch of its own.
+  const refusal = answered?.ok === false ? answered : (error as { response?: Response }).response;
+  if (refusal === undefined || refusal.ok) {
     const { words } = isTimeout(error) ? { words: 'no answer in time' } : fetchFailure(error);
     return { kind: 'network', sent: false, words };
   }
-  return { ...httpFailure(answered), kind: 'token', words: oauthError(error) };
+  return { ...httpFailure(refusal), kind: 'token', words: oauthError(error) };
 }
 
 function isTimeout(error: unknown): boolean {
@@ -259,7 +172,9 @@ function isTimeout(error: unknown): boolean {
 function oauthError(error: unknown): string {
   const { response } = error as { response?: { data?: { error?: unknown; error_description?: unknown } } };
   const { error: code, error_description: description } = response?.data ?? {};
-  return [code, description]
+  // Google's other services, such as the one for impersonation, have an object there.
+  const { status, message } = Object(code) as { status?: unknown; message?: unknown };
+  return [code, description, status, message]
     .filter((part) => typeof part === 'string')
     .join(': ')
     .slice(0, 300);

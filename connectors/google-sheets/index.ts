@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { defineConnector, digestInShort, noticeInShort, plain } from '../../src/connector.ts';
 import type { Sink } from '../../src/connector.ts';
 import { checkSheet } from './check.ts';
-import { credentials, readAccount, sheetsApi } from './client.ts';
+import { credentials, readAccount } from './account.ts';
+import { sheetsApi } from './client.ts';
 import { deliverRows } from './deliver.ts';
 import { findRows } from './find.ts';
 import { compose, deliveryHeader } from './message.ts';
@@ -14,7 +15,9 @@ const options = z.object({
     .string()
     .regex(/^[\w-]+$/, { error: 'expected the id of a spreadsheet, the part of its address after /d/' })
     .describe("The part of the spreadsheet's address after /d/."),
-  credentials: credentials.describe('The JSON of a service account, or the path of a file with it.'),
+  credentials: credentials.describe(
+    'The JSON of a service account, of workload identity federation or of an impersonation, or the path of a file with it; `adc` for the application default credentials.',
+  ),
   headerRow: z
     .int()
     .min(1)
@@ -91,7 +94,7 @@ export const googleSheets = defineConnector({
     const call = sheetsApi(library, account, apiUrl, closing.signal);
     const sheet: Spreadsheet = {
       spreadsheetId,
-      account: account.email,
+      account: account.name,
       headerRow: headerRow - 1,
       call,
       tabs: new Map(),

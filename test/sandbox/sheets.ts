@@ -140,6 +140,10 @@ interface Parts {
 function answer({ document, tokens, quota, person }: Parts, request: ToolRequest): ToolAnswer {
   const route = routeOf(request);
   if (route?.name === 'token') return tokens.answer(request.body);
+  if (route?.name === 'sts') return tokens.exchange(request.body);
+  if (route?.name === 'generateAccessToken') {
+    return tokens.impersonate(request.headers.authorization, request.body);
+  }
   try {
     if (!route) throw new SheetsRefusal(404, 'NOT_FOUND', 'Requested entity was not found.');
     if (!tokens.accepts(request.headers.authorization)) throw unauthenticated();

@@ -21,6 +21,7 @@ export class TokenEndpoint {
   readonly #email: string;
   readonly #lifetimeS: number;
   readonly #expiry = new Map<string, number>();
+  readonly #federated = new Set<string>();
 
   constructor(account: {
     readonly email: string;
@@ -37,9 +38,40 @@ export class TokenEndpoint {
     if (form.get('grant_type') !== grantType) return refused('unsupported_grant_type', 'Invalid grant_type');
     const fault = this.#faultOf(form.get('assertion') ?? '');
     if (fault !== null) return refused('invalid_grant', fault);
-    const access_token = `ya29.sandbox-${randomUUID()}`;
-    this.#expiry.set(access_token, Date.now() + this.#lifetimeS * 1000);
+    const access_token = this.#give();
     return { status: 200, body: { access_token, expires_in: this.#lifetimeS, token_type: 'Bearer' } };
+  }
+
+  /** https://cloud.google.com/iam/docs/reference/sts/rest/v1/TopLevel/token, for the subject token `subject`. */
+  exchange(body: string): ToolAnswer {
+    const form = new URLSearchParams(body);
+    if (form.get('grant_type') !== 'urn:ietf:params:oauth:grant-type:token-exchange') {
+      return refused('unsupported_grant_type', 'Invalid grant_type');
+    }
+    if (form.get('subject_token') !== 'subject')
+      return refused('invalid_grant', 'The subject token is expired.');
+    const access_token = `federated-${randomUUID()}`;
+    this.#federated.add(access_token);
+    const issued_token_type = 'urn:ietf:params:oauth:token-type:access_token';
+    return { status: 200, body: { access_token, issued_token_type, token_type: 'Bearer', expires_in: 3600 } };
+  }
+
+  /** https://cloud.google.com/iam/docs/reference/credentials/rest/v1/projects.serviceAccounts/generateAccessToken */
+  impersonate(authorization: string | undefined, body: string): ToolAnswer {
+    const message = "Permission 'iam.serviceAccounts.getAccessToken' denied on resource.";
+    const denied = { error: { code: 403, message, status: 'PERMISSION_DENIED' } };
+    if (!this.#federated.has(authorization?.replace(/^Bearer /, '') ?? ''))
+      return { status: 403, body: denied };
+    if (!(JSON.parse(body) as { scope: string[] }).scope.includes(scope))
+      return { status: 403, body: denied };
+    const expireTime = new Date(Date.now() + this.#lifetimeS * 1000).toISOString();
+    return { status: 200, body: { accessToken: this.#give(), expireTime } };
+  }
+
+  #give(): string {
+    const token = `ya29.sandbox-${randomUUID()}`;
+    this.#expiry.set(token, Date.now() + this.#lifetimeS * 1000);
+    return token;
   }
 
   accepts(authorization: string | undefined): boolean {

@@ -22,6 +22,14 @@ interface Endpoint {
 
 const endpoints: readonly Endpoint[] = [
   { name: 'token', method: 'POST', path: /^\/token$/, writes: false, carryOut: () => null },
+  { name: 'sts', method: 'POST', path: /^\/v1\/token$/, writes: false, carryOut: () => null },
+  {
+    name: 'generateAccessToken',
+    method: 'POST',
+    path: /^\/v1\/projects\/-\/serviceAccounts\/[^/]+:generateAccessToken$/,
+    writes: false,
+    carryOut: () => null,
+  },
   {
     name: 'spreadsheets.get',
     method: 'GET',
