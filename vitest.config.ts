@@ -1,10 +1,15 @@
 import { defineConfig } from 'vitest/config';
 
+// These fetch packages of Debian: `npm run test:servers`.
+const servers = 'test/servers/**';
+const isOfServers = process.env.npm_lifecycle_event === 'test:servers';
+
 export default defineConfig({
   test: {
     // Vitest leaves one core free, which on two cores is half of them; the tests wait more than they compute.
     maxWorkers: '100%',
-    include: ['test/**/*.test.ts'],
+    include: [isOfServers ? `${servers}/*.test.ts` : 'test/**/*.test.ts'],
+    exclude: isOfServers ? [] : [servers],
     // Some tests start a dozen processes; a busy machine takes its time over that.
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -1,5 +1,5 @@
-// Prints `N passed, N failed, N skipped` from a report of vitest's JSON reporter, and exits 1 unless every test ran and
-// passed. Plain JavaScript for the Node that the machine has: it also has to speak where the installation failed.
+// Prints `N passed, N failed, N skipped` over reports of vitest's JSON reporter, and exits 1 unless each has tests and
+// every one ran and passed. Plain JavaScript for the Node that the machine has: it also has to speak where the installation failed.
 import { readFileSync } from 'node:fs';
 
 /** The report, or what an empty run would give where vitest did not get as far as writing one. */
@@ -15,9 +15,11 @@ function read(file) {
 const failedAsWhole = ({ status, assertionResults }) =>
   status === 'failed' && assertionResults.every((test) => test.status !== 'failed');
 
-const report = read(process.argv[2]);
-const passed = report.numPassedTests;
-const failed = report.numFailedTests + report.testResults.filter(failedAsWhole).length;
-const skipped = report.numPendingTests + report.numTodoTests;
+const reports = process.argv.slice(2).map(read);
+const sum = (count) => reports.map(count).reduce((one, other) => one + other, 0);
+const passed = sum((report) => report.numPassedTests);
+const failed = sum((report) => report.numFailedTests + report.testResults.filter(failedAsWhole).length);
+const skipped = sum((report) => report.numPendingTests + report.numTodoTests);
 console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`);
-process.exitCode = passed > 0 && failed === 0 && skipped === 0 ? 0 : 1;
+const haveAllTests = reports.every((report) => report.numPassedTests > 0);
+process.exitCode = haveAllTests && failed === 0 && skipped === 0 ? 0 : 1;

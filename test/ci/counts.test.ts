@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
+const counts = join(root, '.ci/counts.js');
 const vitest = join(root, 'node_modules/vitest/vitest.mjs');
 
 let folder = '';
@@ -26,7 +27,7 @@ async function node(...args: string[]): Promise<{ code: number; output: string }
 async function countsOf(tests: string): Promise<{ code: number; output: string }> {
   await writeFile(join(folder, 'some.test.js'), tests);
   await node(vitest, 'run', '--globals', '--root', folder, '--reporter=json', '--outputFile=report.json');
-  return node(join(root, '.ci/counts.js'), join(folder, 'report.json'));
+  return node(counts, join(folder, 'report.json'));
 }
 
 test('passes where every test ran and passed', async () => {
@@ -55,7 +56,15 @@ test('fails where a file could not be loaded', async () => {
   });
 });
 
+test('adds up several reports, and fails where one has no tests', async () => {
+  await countsOf(`test('a', () => {});`);
+  const report = join(folder, 'report.json');
+  expect(await node(counts, report, report)).toEqual({ code: 0, output: '2 passed, 0 failed, 0 skipped\n' });
+  const absent = join(folder, 'absent.json');
+  expect(await node(counts, report, absent)).toEqual({ code: 1, output: '1 passed, 0 failed, 0 skipped\n' });
+});
+
 test('fails where no test ran', async () => {
   const none = { code: 1, output: '0 passed, 0 failed, 0 skipped\n' };
-  expect(await node(join(root, '.ci/counts.js'), join(folder, 'absent.json'))).toEqual(none);
+  expect(await node(counts, join(folder, 'absent.json'))).toEqual(none);
 });
