@@ -103,7 +103,7 @@ describe('replay', () => {
     await writeFile(file, config({ sink: 'ats', path: '/today', body: { who: '{{ event.candidateId }}' } }));
     expect(await command('replay', delivery(0))).toMatchObject({ code: 0 });
     await settled(file);
-    expect(ats.calls).toMatchObject([{ path: '/today', body: '{"who":"Dana"}' }]);
+    expect(ats.calls).toMatchObject([{ path: '/hooks/today', body: '{"who":"Dana"}' }]);
   });
 
   test("refuses what today's config has no place for, and sends the others", async () => {
@@ -152,7 +152,7 @@ describe('while the file is broken, and the connector goes on with the config be
       /^.*config\.yaml cannot be used; `check` says why\.\nThis follows the config that came into force at 2\d{3}-.*\.\n$/,
     );
     await settled(file);
-    expect(ats.calls).toMatchObject([{ path: '/', deliveryId: delivery(0) }]);
+    expect(ats.calls).toMatchObject([{ path: '/hooks', deliveryId: delivery(0) }]);
   });
 
   test('replay, discard and events find the store by --store where the file does not say it', async () => {

@@ -10,6 +10,7 @@ import type { Call, CallFields } from '../../connectors/webhook/message.ts';
 import type { AttemptRequest, Sink } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
 import { selfSigned } from '../sandbox/certificate.ts';
+import { HttpSandbox } from '../sandbox/http.ts';
 import { serve, tunnels } from './raw-server.ts';
 
 const event = {
@@ -95,12 +96,15 @@ describe('what counts as success', () => {
   });
 
   test('names what the body lacks', async () => {
-    const { url } = await receiver(() => ({ status: 200, body: { success: false, error: 'no such job' } }));
-    const sink = await connected({ url, success: { body: { success: true } } });
+    const fails = () => ({ success: false, error: 'no such job' });
+    const sandbox = await new HttpSandbox({ fails }).start();
+    onTestFinished(() => sandbox.close());
+    const sink = await connected({ url: sandbox.url, success: { body: { success: true } } });
     expect(await sink.deliver(request())).toMatchObject({
       reason: 'invalid',
       detail: expect.stringMatching(/no such job.*its body has not \{"success":true\}/),
     });
+    expect(sandbox.calls).toEqual([]);
   });
 });
 

@@ -21,7 +21,7 @@ let sandbox: HttpSandbox;
 
 async function connect(over: object = {}): Promise<Sink<Call>> {
   sandbox = await new HttpSandbox().start();
-  return connectTo({ url: `${sandbox.url}/hooks`, ...over }, sandbox);
+  return connectTo({ url: sandbox.url, ...over }, sandbox);
 }
 
 async function connectTo(options: object, server?: { close(): Promise<void> }): Promise<Sink<Call>> {
@@ -149,11 +149,11 @@ describe('the call', () => {
 
   test('sends the login of the url as Basic authorization and keeps its query', async () => {
     const sink = await connect();
-    const other = await connectTo({ url: `http://us%40er:pass@${sandbox.authority}/in/?key=1` });
+    const other = await connectTo({ url: `http://us%40er:pass@${sandbox.authority}/hooks/?key=1` });
     await other.deliver(request({ path: '/sub?x=2' }));
     await sink.deliver(request({ body: 'text', headers: { 'Content-Type': 'text/plain' } }));
     expect(sandbox.calls[0]).toMatchObject({
-      path: '/in/sub?key=1&x=2',
+      path: '/hooks/sub?key=1&x=2',
       headers: { authorization: `Basic ${Buffer.from('us@er:pass').toString('base64')}` },
     });
     expect(sandbox.calls[1]).toMatchObject({
@@ -367,7 +367,7 @@ describe('answers', () => {
   });
 
   test('are quoted without the address that was called: who has it may call, too', async () => {
-    const tool = await new HttpSandbox().start();
+    const tool = await new HttpSandbox({ base: '' }).start();
     tool.faults.once({
       kind: 'status',
       status: 404,
@@ -581,7 +581,7 @@ test('the live check asks without sending an event, and says what was answered',
     {
       ok: true,
       what: 'url answers',
-      detail: `${sandbox.url} answers (405 to OPTIONS, any answer will do).`,
+      detail: `${new URL(sandbox.url).origin} answers (405 to OPTIONS, any answer will do).`,
     },
   ]);
   expect(sandbox.calls).toEqual([]);

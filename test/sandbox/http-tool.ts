@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingHttpHeaders, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
+import { buffer } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Faults } from './faults.ts';
 
@@ -11,6 +11,7 @@ export interface ToolRequest {
   readonly url: URL;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
+  readonly bytes: Buffer;
 }
 
 export interface ToolAnswer {
@@ -52,9 +53,11 @@ export class HttpTool {
 
   async start(): Promise<void> {
     const server = createServer((incoming, response) => {
-      text(incoming).then(
-        (body) =>
-          this.#serve({ ...requestOf(incoming.method, incoming.url, incoming.headers), body }, response),
+      buffer(incoming).then(
+        (bytes) => {
+          const head = requestOf(incoming.method, incoming.url, incoming.headers);
+          this.#serve({ ...head, bytes, body: bytes.toString('utf8') }, response);
+        },
         () => response.destroy(),
       );
     });

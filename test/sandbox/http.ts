@@ -1,7 +1,8 @@
+import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Faults } from './faults.ts';
 import { HttpTool } from './http-tool.ts';
-import type { ToolRequest } from './http-tool.ts';
+import type { ToolAnswer, ToolRequest } from './http-tool.ts';
 
 /** A call that the sandbox took. */
 export interface ReceivedCall {
@@ -10,28 +11,72 @@ export interface ReceivedCall {
   /** The request's target: path and query. */
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
-  /** As it came, for signatures are over the bytes. */
   readonly body: string;
+  /** As they came: signatures are over the bytes. */
+  readonly bytes: Buffer;
 }
 
-/** An HTTP endpoint on loopback that takes every call and keeps it. Calls for faults are named by their method. */
+export interface HttpSandboxOptions {
+  /** The only path that it has, with all below it. Default: `/hooks`. */
+  readonly base?: string;
+  /** Calls whose signature by it is wrong are answered 401. */
+  readonly secret?: string;
+  /** It answers 200 to each call, and this body where it did not carry it out, as some APIs do. */
+  readonly fails?: (call: ReceivedCall) => object | null;
+}
+
+/**
+ * An HTTP endpoint on loopback that takes every call to its path and keeps it; other paths are 404. Calls for faults are
+ * named by their method.
+ */
 export class HttpSandbox {
+  readonly #options: HttpSandboxOptions;
+  readonly #base: string;
   readonly calls: ReceivedCall[] = [];
   /** OPTIONS requests: questions, and no events. */
   readonly asked: ReceivedCall[] = [];
   readonly #tool = new HttpTool({
     nameOf: ({ method }) => method,
-    answer: (request) => {
-      const kept = request.method === 'OPTIONS' ? this.asked : this.calls;
-      kept.push(received(request));
-      return { status: 200, headers: { 'x-request-id': `req-${kept.length}` }, body: { ok: true } };
-    },
+    answer: (request) => this.#answer(request),
     rateLimited: (retryAfterS) => ({
       status: 429,
       headers: retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) },
       body: { error: 'too many requests' },
     }),
   });
+
+  constructor(options: HttpSandboxOptions = {}) {
+    this.#options = options;
+    this.#base = options.base ?? '/hooks';
+  }
+
+  #answer(request: ToolRequest): ToolAnswer {
+    const { pathname } = request.url;
+    if (pathname !== this.#base && !pathname.startsWith(`${this.#base}/`))
+      return { status: 404, body: 'Not Found' };
+    const call = received(request);
+    if (request.method === 'OPTIONS') {
+      this.asked.push(call);
+      return { status: 204, body: '' };
+    }
+    if (!this.#isSigned(call)) return { status: 401, body: { error: 'invalid signature' } };
+    const failure = this.#options.fails?.(call) ?? null;
+    if (failure) return { status: 200, body: failure };
+    this.calls.push(call);
+    return { status: 200, headers: { 'x-request-id': `req-${this.calls.length}` }, body: { ok: true } };
+  }
+
+  /** As Standard Webhooks say, but for the age: some tests set the clock. */
+  #isSigned({ bytes, headers }: ReceivedCall): boolean {
+    const { secret } = this.#options;
+    if (secret === undefined) return true;
+    const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+    const hmac = createHmac('sha256', key).update(
+      `${headers['webhook-id']}.${headers['webhook-timestamp']}.`,
+    );
+    const signature = `v1,${hmac.update(bytes).digest('base64')}`;
+    return String(headers['webhook-signature']).split(' ').includes(signature);
+  }
 
   get faults(): Faults {
     return this.#tool.faults;
@@ -42,7 +87,7 @@ export class HttpSandbox {
   }
 
   get url(): string {
-    return `http://${this.authority}`;
+    return `http://${this.authority}${this.#base}`;
   }
 
   /** Listens on 127.0.0.1, after a stop on the same port as before. */
@@ -61,10 +106,11 @@ export class HttpSandbox {
   }
 }
 
-const received = ({ method, url, headers, body }: ToolRequest): ReceivedCall => ({
+const received = ({ method, url, headers, body, bytes }: ToolRequest): ReceivedCall => ({
   deliveryId: String(headers['webhook-id'] ?? ''),
   method,
   path: url.pathname + url.search,
   headers,
   body,
+  bytes,
 });

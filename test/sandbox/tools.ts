@@ -10,13 +10,15 @@ export interface ToolsOptions {
   readonly sheets?: SheetsOptions;
 }
 
+const atsSecret = `whsec_${Buffer.from('a secret that both sides know').toString('base64')}`;
+
 /** All four tools on loopback, with the environment that `config.example.yaml` needs to reach them. */
 export async function startTools(options: ToolsOptions = {}) {
   const [slack, sheets, smtp, http] = await Promise.all([
     startSlack(options.slack),
     startSheets(options.sheets),
     new SmtpSandbox().start(),
-    new HttpSandbox().start(),
+    new HttpSandbox({ secret: atsSecret }).start(),
   ]);
   const all = [slack, sheets, smtp, http];
   return {
@@ -39,8 +41,8 @@ export async function startTools(options: ToolsOptions = {}) {
       SHEETS_API_URL: sheets.url,
       GOOGLE_CREDENTIALS: sheets.credentials,
       SMTP_URL: smtp.url(),
-      ATS_URL: `${http.url}/hooks`,
-      ATS_SECRET: `whsec_${Buffer.from('a secret that both sides know').toString('base64')}`,
+      ATS_URL: http.url,
+      ATS_SECRET: atsSecret,
     },
     close: () => Promise.all(all.map((tool) => tool.close())),
   };
