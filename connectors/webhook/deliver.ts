@@ -4,12 +4,13 @@ import {
   failedCheck,
   fetchFailure,
   masker,
+  maskTexts,
   partsOfUrl,
   passed,
   statedDelayMs,
 } from '../../src/connector.ts';
 import type { AttemptRequest, LiveCheck, PostForm, Sink } from '../../src/connector.ts';
-import type { Outcome } from '../../src/model.ts';
+import type { Json, Outcome } from '../../src/model.ts';
 import { checkReceiver } from './check.ts';
 import { exchange, Route, targetOf } from './client.ts';
 import type { Exchange, Headers, Signature, WebhookOptions } from './client.ts';
@@ -23,10 +24,12 @@ export function connectWebhook(options: WebhookOptions): Sink<Call> {
   const route = new Route(url.origin, options);
   const fixed = fixedHeaders(options);
   const sign = signer(options);
-  const mask = secretMasker(options);
+  const maskOwn = secretMasker(options);
   const isBlocked = route.proxy === null && !allowPrivate && isPrivateLiteral(url.hostname);
   const tokenRoute = auth?.oauth2 && new Route(new URL(auth.oauth2.tokenUrl).origin, options);
   const tokens = auth?.oauth2 && tokenRoute && new AccessTokens(auth.oauth2, postForm(tokenRoute));
+
+  const mask = (text: string): string => maskOwn(tokens ? tokens.mask(text) : text);
 
   async function deliver({ deliveryId, message, now, signal }: AttemptRequest<Call>): Promise<Outcome> {
     if (isBlocked) return blocked;
@@ -43,7 +46,10 @@ export function connectWebhook(options: WebhookOptions): Sink<Call> {
     const result = await exchange(route, { method: message.method, path, headers, body }, signal);
     // It may have been revoked before its time; the next attempt has another one.
     if (access && 'answer' in result && result.answer.status === 401) tokens?.refused(access.token);
-    return outcomeOf(mask(result, access?.token), { ...options, proxy: route.proxy }, now, signal.aborted);
+    const terms = { ...options, proxy: route.proxy };
+    const outcome = outcomeOf(masked(result, mask), terms, now, signal.aborted);
+    // The config does not know them, so nobody else masks what the headers of the answer say.
+    return tokens ? (maskTexts(outcome as unknown as Json, tokens.mask) as unknown as Outcome) : outcome;
   }
 
   return {
@@ -145,12 +151,12 @@ function secretMasker({ url, headers = {}, secret = [], auth = {} }: WebhookOpti
     ...url.query.slice(1).split(/[&=]/),
     ...partsOfUrl(url.origin + url.path + url.query),
   ];
-  const mask = masker([base64(`${login?.user}:${password}`), password, ...secrets, ...inUrl]);
-  return (result: Exchange, token = ''): Exchange => {
-    if ('error' in result) return result;
-    const text = token === '' ? result.answer.text : result.answer.text.replaceAll(token, '***');
-    return { answer: { ...result.answer, text: mask(text) } };
-  };
+  return masker([base64(`${login?.user}:${password}`), password, ...secrets, ...inUrl]);
+}
+
+function masked(result: Exchange, mask: (text: string) => string): Exchange {
+  if ('error' in result) return result;
+  return { answer: { ...result.answer, text: mask(result.answer.text) } };
 }
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Secret } from '../support/secret.ts';
+import { masker, Secret } from '../support/secret.ts';
 import type { Retry } from '../model.ts';
 import type { CallFailure, CallResult } from './calls.ts';
 import { askAgain, sinkWide, unansweredOutcome } from './outcomes.ts';
@@ -43,8 +43,16 @@ export type TokenResult = { readonly token: string } | { readonly outcome: Retry
 
 /** Renewed so long before it expires (ms). */
 const marginMs = 60_000;
+/** Access and refresh tokens that are masked: those in use and the ones before. */
+const secretsKept = 6;
 /** RFC 6749 lets a server leave `expires_in` out. */
 const assumedLifeS = 300;
+
+/**
+ * The newest refresh token of each consent, by the one in the config: some servers give another with each answer, and
+ * take the one before no more. A reload opens sinks again and must go on with it.
+ */
+const renewed = new Map<string, string>();
 
 /** Access tokens of one sink: one is used until it expires, and only one is fetched at a time. */
 export class AccessTokens {
@@ -53,13 +61,17 @@ export class AccessTokens {
   /** `until` on the monotonic clock (ms). */
   #current: { readonly token: string; readonly until: number } | null = null;
   #coming: Promise<TokenResult> | null = null;
-  #refreshToken: string | undefined;
+  /** All that was given out lately, for a tool may quote it. */
+  #secrets: readonly string[] = [];
+  #mask = masker([]);
 
   constructor(options: OAuth2Options, post: PostForm) {
     this.#options = options;
     this.#post = post;
-    this.#refreshToken = options.refreshToken?.reveal();
   }
+
+  /** Without the tokens in any spelling. The config's own secrets are masked elsewhere. */
+  readonly mask = (text: string): string => this.#mask(text);
 
   get(signal: AbortSignal): Promise<TokenResult> {
     if (this.#current && this.#current.until > performance.now())
@@ -83,8 +95,11 @@ export class AccessTokens {
     if (!answer.ok) return { outcome: unanswered(answer.failure, this.#host) };
     const token = readToken(answer.data.text);
     if (answer.data.status !== 200 || token === null)
-      return { outcome: refusedOutcome(answer.data, this.#host) };
-    this.#refreshToken = token.refreshToken ?? this.#refreshToken;
+      return {
+        outcome: refusedOutcome({ ...answer.data, text: this.#mask(answer.data.text) }, this.#host),
+      };
+    if (token.refreshToken !== undefined) renewed.set(this.#consent, token.refreshToken);
+    this.#remember(token.token, token.refreshToken);
     this.#current = { token: token.token, until: performance.now() + token.lifeS * 1000 - marginMs };
     return { token: token.token };
   }
@@ -93,9 +108,11 @@ export class AccessTokens {
     const { tokenUrl, clientId, clientSecret, scope } = this.#options;
     const id = clientId;
     const password = clientSecret?.reveal() ?? '';
-    const grant = this.#refreshToken
-      ? { grant_type: 'refresh_token', refresh_token: this.#refreshToken }
-      : { grant_type: 'client_credentials' };
+    const refreshToken = renewed.get(this.#consent) ?? this.#options.refreshToken?.reveal();
+    const grant =
+      refreshToken === undefined
+        ? { grant_type: 'client_credentials' }
+        : { grant_type: 'refresh_token', refresh_token: refreshToken };
     const client = { client_id: id, ...(password !== '' && { client_secret: password }) };
     const form = { ...grant, ...(scope !== undefined && { scope }), ...(clientIn === 'body' && client) };
     const login = Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(password)}`).toString('base64');
@@ -105,6 +122,21 @@ export class AccessTokens {
       ...(clientIn === 'header' && { authorization: `Basic ${login}` }),
     };
     return this.#post(tokenUrl, { headers, body: new URLSearchParams(form).toString() }, signal);
+  }
+
+  /** Another refresh token in the config is another consent. */
+  get #consent(): string {
+    const { tokenUrl, clientId, refreshToken } = this.#options;
+    return JSON.stringify([tokenUrl, clientId, refreshToken?.reveal()]);
+  }
+
+  #remember(...given: readonly (string | undefined)[]): void {
+    const fresh = given.flatMap((token) =>
+      token === undefined || this.#secrets.includes(token) ? [] : [token],
+    );
+    if (fresh.length === 0) return;
+    this.#secrets = [...fresh, ...this.#secrets].slice(0, secretsKept);
+    this.#mask = masker(this.#secrets);
   }
 
   get #host(): string {
@@ -152,7 +184,8 @@ function unanswered(failure: CallFailure, host: string): Retry {
 const advice: { readonly [error: string]: string } = {
   invalid_client: 'Check clientId and clientSecret; a secret may have expired.',
   unauthorized_client: 'Allow the application this kind of grant, or check clientId.',
-  invalid_grant: 'The refresh token was revoked or has expired: get a new one.',
+  invalid_grant:
+    'The refresh token was revoked, was used up or has expired: get a new one. A server that gives another one with each answer needs the newest after a restart.',
   invalid_scope: 'Check scope.',
   unsupported_grant_type:
     'Check with the server which grants it has; without refreshToken it is client credentials.',

@@ -309,6 +309,54 @@ describe('access tokens', () => {
   });
 });
 
+describe('tokens that the config does not know', () => {
+  const token = 'ab/cd+ef==very-secret';
+  const client = { clientId: 'app', clientSecret: 'app-secret', refreshToken: 'first-refresh-token' };
+
+  /** Gives out another refresh token each time, and takes each only once. */
+  async function rotating() {
+    let valid = 'first-refresh-token';
+    let count = 0;
+    return receiver(({ body }) => {
+      if (new URLSearchParams(body).get('refresh_token') !== valid)
+        return { status: 400, body: { error: 'invalid_grant', error_description: `not ${valid}` } };
+      valid = `rotated-refresh-token-${(count += 1)}`;
+      return { status: 200, body: { access_token: token, refresh_token: valid, expires_in: 1 } };
+    });
+  }
+
+  test('are used by whoever opens the sink next: the one in the config is used up', async () => {
+    const endpoint = await rotating();
+    const api = await receiver(ok);
+    const options = { url: api.url, auth: { oauth2: { tokenUrl: endpoint.url, ...client } } };
+    expect(await (await connected(options)).deliver(request())).toMatchObject({ outcome: 'delivered' });
+    expect(await (await connected(options)).deliver(request())).toMatchObject({ outcome: 'delivered' });
+  });
+
+  test.for([
+    ['as JSON of PHP', token.replaceAll('/', '\\/'), {}],
+    ['percent-encoded', encodeURIComponent(token), {}],
+    ['in base64', Buffer.from(token).toString('base64'), {}],
+    ['a refresh token', 'rotated-refresh-token-1', {}],
+    ['in a header', '', { 'x-request-id': `r-${token}` }],
+  ] as const)('are masked wherever a tool quotes them: %s', async ([, quoted, headers]) => {
+    for (const status of [200, 400]) {
+      const endpoint = await rotating();
+      const api = await receiver(() => ({ status, body: `see ${quoted}`, headers }));
+      const sink = await connected({
+        url: api.url,
+        auth: { oauth2: { tokenUrl: endpoint.url, ...client } },
+      });
+      // The second one knows the token of the first only by what was kept.
+      const outcomes = [await sink.deliver(request()), await sink.deliver(request())];
+      const shown = JSON.stringify(outcomes);
+      expect(shown).not.toContain('very-secret');
+      expect(shown).not.toContain(quoted || token);
+      expect(shown).not.toContain('rotated-refresh');
+    }
+  });
+});
+
 describe('certificates', () => {
   test('of an authority of your own, and one that the sink shows', async () => {
     const here = selfSigned();

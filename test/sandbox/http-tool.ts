@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { IncomingHttpHeaders, Server, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -54,10 +54,7 @@ export class HttpTool {
   async start(): Promise<void> {
     const server = createServer((incoming, response) => {
       buffer(incoming).then(
-        (bytes) => {
-          const head = requestOf(incoming.method, incoming.url, incoming.headers);
-          this.#serve({ ...head, bytes, body: bytes.toString('utf8') }, response);
-        },
+        (bytes) => this.#serve({ ...requestOf(incoming), bytes, body: bytes.toString('utf8') }, response),
         () => response.destroy(),
       );
     });
@@ -106,7 +103,7 @@ export class HttpTool {
   }
 }
 
-function requestOf(method = 'GET', path = '/', headers: IncomingHttpHeaders = {}) {
+function requestOf({ method = 'GET', url: path = '/', headers }: IncomingMessage) {
   return { method, url: new URL(path, 'http://tool'), headers };
 }
 

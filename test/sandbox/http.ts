@@ -71,9 +71,8 @@ export class HttpSandbox {
     const { secret } = this.#options;
     if (secret === undefined) return true;
     const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
-    const hmac = createHmac('sha256', key).update(
-      `${headers['webhook-id']}.${headers['webhook-timestamp']}.`,
-    );
+    const [id, timestamp] = ['webhook-id', 'webhook-timestamp'].map((name) => String(headers[name]));
+    const hmac = createHmac('sha256', key).update(`${id}.${timestamp}.`);
     const signature = `v1,${hmac.update(bytes).digest('base64')}`;
     return String(headers['webhook-signature']).split(' ').includes(signature);
   }
