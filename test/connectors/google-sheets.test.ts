@@ -160,6 +160,22 @@ function deleteColumns(tab: Grid): void {
   while (tab.columnCount > 1) tab.deleteColumn(1);
 }
 
+test('a spreadsheet that is full holds its sink back, and loses nothing', async () => {
+  const { sandbox, sink } = await connected();
+  const tab = given(sandbox, 'Results', [['Candidate', 'Delivery']]);
+  const others = sandbox.document.tabs[0]!;
+  tab.rowCount = Math.floor(10_000_000 / 26) - others.rowCount;
+  const request = requestFor();
+  expect(await sink.deliver(request)).toMatchObject({
+    outcome: 'retry',
+    sinkWide: true,
+    detail: expect.stringMatching(/limit of 10000000 cells.*Delete old rows/),
+  });
+  tab.rowCount = 1000;
+  await written(sink, request);
+  expect(sandbox.rows('Results')).toHaveLength(1);
+});
+
 describe('a header below a title', () => {
   const titled = () => connected({}, { headerRow: 3 });
   const people = [

@@ -64,7 +64,9 @@ export function batchUpdate(document: Document, requests: readonly Request[] | u
   const replies = document.wholly(() =>
     requests.map((request, index) => {
       try {
-        return carryOut(document, request);
+        const reply = carryOut(document, request);
+        document.demandRoom();
+        return reply;
       } catch (error) {
         if (!(error instanceof SheetsRefusal)) throw error;
         const kind = Object.keys(request).join();

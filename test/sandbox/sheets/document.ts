@@ -4,6 +4,8 @@ import { Grid } from './grid.ts';
 import type { Box } from './grid.ts';
 import { invalid, SheetsRefusal } from './refusal.ts';
 
+const maxCells = 10_000_000;
+
 export type Role = 'writer' | 'reader' | 'none';
 
 /** https://developers.google.com/workspace/sheets/api/reference/rest/v4/spreadsheets/other#GridRange: an index that is missing leaves that side open. */
@@ -66,6 +68,15 @@ export class Document {
     if (!this.protections.some(({ tab, range }) => tab === title && covers(range, box))) return;
     throw invalid(
       'You are trying to edit a protected cell or object. Please contact the spreadsheet owner to remove protection if you need to edit.',
+    );
+  }
+
+  /** https://support.google.com/drive/answer/37603: cells count whether they are filled or not. */
+  demandRoom(): void {
+    const cells = this.tabs.reduce((sum, { rowCount, columnCount }) => sum + rowCount * columnCount, 0);
+    if (cells <= maxCells) return;
+    throw invalid(
+      `This action would increase the number of cells in the workbook above the limit of ${maxCells} cells.`,
     );
   }
 

@@ -4,12 +4,14 @@ export class SheetsRefusal extends Error {
   readonly code: number;
   readonly status: string;
   readonly reason: string | undefined;
+  readonly metadata: { readonly [key: string]: string };
 
-  constructor(code: number, status: string, message: string, reason?: string) {
+  constructor(code: number, status: string, message: string, reason?: string, metadata = {}) {
     super(message);
     this.code = code;
     this.status = status;
     this.reason = reason;
+    this.metadata = metadata;
   }
 
   get body() {
@@ -17,7 +19,7 @@ export class SheetsRefusal extends Error {
       '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
       reason: this.reason,
       domain: 'googleapis.com',
-      metadata: { service: 'sheets.googleapis.com' },
+      metadata: { service: 'sheets.googleapis.com', ...this.metadata },
     };
     return {
       error: {
@@ -32,6 +34,7 @@ export class SheetsRefusal extends Error {
 
 export const invalid = (message: string) => new SheetsRefusal(400, 'INVALID_ARGUMENT', message);
 
+/** As Sage-Bionetworks/data_curator#110 on GitHub quotes it. */
 export const quotaExceeded = (kind: 'Read' | 'Write') =>
   new SheetsRefusal(
     429,
@@ -39,4 +42,9 @@ export const quotaExceeded = (kind: 'Read' | 'Write') =>
     `Quota exceeded for quota metric '${kind} requests' and limit '${kind} requests per minute per user' ` +
       "of service 'sheets.googleapis.com' for consumer 'project_number:1234567890'.",
     'RATE_LIMIT_EXCEEDED',
+    {
+      quota_limit: `${kind}RequestsPerMinutePerUser`,
+      quota_metric: `sheets.googleapis.com/${kind.toLowerCase()}_requests`,
+      consumer: 'projects/1234567890',
+    },
   );
