@@ -3,7 +3,7 @@ import type { LiveCheck } from '../../src/connector.ts';
 import type { Failure } from './client.ts';
 import type { SheetMessage } from './message.ts';
 import { nothingWritten, unlock } from './outcomes.ts';
-import { batchUpdate, describe, rangeName } from './table.ts';
+import { batchUpdate, describe, lostHeader, rangeName, readParts } from './table.ts';
 import type { Description, Spreadsheet, Tab } from './table.ts';
 
 /** Replaced by itself, so that the edit changes nothing even where the text is there. */
@@ -23,7 +23,7 @@ export async function checkSheet(
     ...signsIn(sheet, null),
     passed('sees the spreadsheet', described.data.title),
     await checkWrite(sheet, described.data, signal),
-    ...checkTabs(sheet, described.data, messages),
+    ...(await checkTabs(sheet, described.data, messages, signal)),
   ];
 }
 
@@ -49,25 +49,43 @@ async function checkWrite(
 }
 
 function checkTabs(
-  { account }: Spreadsheet,
-  { tabs, protections }: Description,
+  sheet: Spreadsheet,
+  description: Description,
   messages: readonly SheetMessage[],
-): LiveCheck[] {
-  const byTitle = new Map(tabs.map((tab) => [tab.title.toLowerCase(), tab]));
-  return [...new Set(messages.map(({ tab }) => tab))].map((title) => {
-    const tab = byTitle.get(title.toLowerCase());
-    const what = `tab ${title}`;
-    if (!tab) return passed(what, 'will be made with its first row');
-    const ranges = (protections.get(tab.sheetId) ?? []).filter((range) => isWhereRowsGo(range, tab));
-    if (ranges.length === 0) return passed(what, 'is there');
-    const names = ranges.map((range) => rangeName(range, tab.rowCount ?? 0) ?? 'all of it').join(', ');
-    return {
-      ok: false,
-      what,
-      detail: `${account} may not edit ${names}: protected.`,
-      advice: unlock(account),
-    };
-  });
+  signal: AbortSignal,
+): Promise<LiveCheck[]> {
+  const byTitle = new Map(description.tabs.map((tab) => [tab.title.toLowerCase(), tab]));
+  const names = Map.groupBy(messages, ({ tab }) => tab);
+  return Promise.all(
+    [...names].map(async ([title, all]) => {
+      const tab = byTitle.get(title.toLowerCase());
+      if (!tab) return passed(`tab ${title}`, 'will be made with its first row');
+      const columns = all.flatMap(({ row }) => Object.keys(row));
+      return checkProtection(sheet, description, tab) ?? (await checkHeader(sheet, tab, columns, signal));
+    }),
+  );
+}
+
+function checkProtection({ account }: Spreadsheet, { protections }: Description, tab: Tab): LiveCheck | null {
+  const ranges = (protections.get(tab.sheetId) ?? []).filter((range) => isWhereRowsGo(range, tab));
+  if (ranges.length === 0) return null;
+  const names = ranges.map((range) => rangeName(range, tab.rowCount ?? 0) ?? 'all of it').join(', ');
+  const detail = `${account} may not edit ${names}: protected.`;
+  return { ok: false, what: `tab ${tab.title}`, detail, advice: unlock(account) };
+}
+
+async function checkHeader(
+  sheet: Spreadsheet,
+  tab: Tab,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<LiveCheck> {
+  const what = `tab ${tab.title}`;
+  const read = await readParts(sheet, [{ tab, first: 0, range: null }], signal);
+  if (!read.ok) return failed(sheet, what, read.failure);
+  const [grid] = read.data;
+  const lost = await lostHeader(sheet, [{ tab, grid: grid! }], [{ names }], signal);
+  return lost ? failed(sheet, what, lost) : passed(what, 'is there');
 }
 
 /** Rows that are inserted go through every range that reaches to the end; others are of rows that are there. */

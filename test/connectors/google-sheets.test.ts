@@ -739,6 +739,19 @@ describe('a live check', () => {
     ]);
   });
 
+  test('finds a header that is not in its row', async () => {
+    const { sandbox, sink } = await connected();
+    given(sandbox, 'Results', [['Candidate', 'Delivery']], 2);
+    given(sandbox, 'Another', [['Candidate', 'Delivery']]);
+    const messages = ['Results', 'Another'].map((tab) => requestFor({ tab }).message);
+    const lines = await sink.check(messages, signal);
+    expect(lines.filter(({ ok }) => !ok)).toMatchObject([
+      { what: 'tab Results', detail: expect.stringContaining('header stands in row 2') },
+    ]);
+    const below = await connect(sandbox, { headerRow: 2 });
+    expect((await below.check(messages.slice(0, 1), signal)).every(({ ok }) => ok)).toBe(true);
+  });
+
   test.for<[string, object, readonly string[]]>([
     ['all of the tab', {}, ['all of it']],
     ['a column', { startColumnIndex: 1, endColumnIndex: 2 }, ['B:B']],
