@@ -1,4 +1,4 @@
-import type { Clock } from '../support/clock.ts';
+import type { Clock, ClockJumps } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
 import { maskTexts, type Mask } from '../support/secret.ts';
 import type { Delivery, Outcome, Receipt } from '../model.ts';
@@ -8,6 +8,7 @@ import { settle } from './settle.ts';
 
 export interface RecordParts extends PrepareParts {
   readonly clock: Clock;
+  readonly clockJumps: ClockJumps;
   /** Gives [0, 1). */
   readonly random: () => number;
   /** Whether the clock may be wrong by days. Nothing is given up then. */
@@ -102,7 +103,7 @@ export async function defer(
 function resultOf(
   { claimed: { delivery }, prepared, ending }: Attempted,
   { sink, startedAt, endedAt }: CallContext,
-  { random, clockDoubted }: RecordParts,
+  { random, clockDoubted, clockJumps }: RecordParts,
 ): Settled['result'] {
   const retry = sink?.retry ?? noRetry;
   const settlement = settle(delivery, ending, {
@@ -110,6 +111,7 @@ function resultOf(
     now: endedAt,
     // The clock may have been set back during the attempt.
     quietAt: Math.min(startedAt, endedAt) + (sink?.timeoutMs ?? 0),
+    skippedMs: (since) => clockJumps.skippedMs(since),
     random,
   });
   return {

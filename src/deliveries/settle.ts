@@ -26,6 +26,8 @@ export interface Circumstances {
   readonly now: number;
   /** When the tool has certainly finished with the attempt (ms). Asked earlier, it may not have the message yet. */
   readonly quietAt: number;
+  /** How much of the time since then (ms) never passed: the clock jumped ahead. */
+  readonly skippedMs: (since: number) => number;
   /** Gives [0, 1). */
   readonly random: () => number;
 }
@@ -34,7 +36,7 @@ export interface Circumstances {
 export function settle(
   delivery: Pick<Delivery, 'attempts' | 'since' | 'firstAttemptAt' | 'uncertain' | 'progress'>,
   ending: Ending,
-  { policy, now, quietAt, random }: Circumstances,
+  { policy, now, quietAt, skippedMs, random }: Circumstances,
 ): Settlement {
   const { outcome } = ending;
   const uncertain = outcome.outcome === 'unknown' || (delivery.uncertain && !ending.confirmedAbsent);
@@ -57,7 +59,8 @@ export function settle(
   const waited = now + delayMs(delivery.attempts, outcome, policy, random);
   const dueAt = Math.ceil(outcome.outcome === 'unknown' ? Math.max(waited, quietAt) : waited);
   // Time when the connector itself was down does not count.
-  const giveUpAt = Math.max(delivery.since, delivery.firstAttemptAt ?? now) + policy.giveUpAfterMs;
+  const since = Math.max(delivery.since, delivery.firstAttemptAt ?? now);
+  const giveUpAt = since + policy.giveUpAfterMs + skippedMs(since);
   if (dueAt > giveUpAt && isStated(outcome) && now < giveUpAt) {
     // The tool asked for a longer delay than is left: make one last attempt at the deadline.
     return { ...rest, state: 'pending', dueAt: giveUpAt, lastError: outcome.detail };

@@ -1,12 +1,13 @@
 import type { SinkConfig } from '../config/config.ts';
 import type { Outcome } from '../model.ts';
+import { ClockJumps, leastSetMs } from '../support/clock.ts';
 import type { Claimed, LaneHead } from '../store/store.ts';
 import { StoredPauses, type SinkChange } from './breaker.ts';
 import { type CallParts, makeCall } from './call.ts';
 import { storeRetryMs } from './record.ts';
 import { type Ticket, Traffic } from './traffic.ts';
 
-export interface WorkerParts extends CallParts {
+export interface WorkerParts extends Omit<CallParts, 'clockJumps'> {
   /** A sink was paused or resumed. `because` is the outcome that did it; undefined for a pause from before the start. */
   readonly sinkChanged: (sink: string, change: SinkChange, because: Outcome | undefined) => void;
   /** The clock was set back by so much, and so many deliveries that it had put off came nearer. */
@@ -18,8 +19,6 @@ export interface WorkerParts extends CallParts {
 const defaultPollMs = 1000;
 /** Covers the backoff of most retries. */
 const soonMs = 10 * 60_000;
-/** A clock that is set back by less delays nobody for long. */
-const leastSetBackMs = 60_000;
 
 /**
  * Claims deliveries that are due (which puts the intent to send on disk), attempts each once, and records the outcome.
@@ -27,6 +26,7 @@ const leastSetBackMs = 60_000;
  */
 export class Worker {
   readonly #parts: WorkerParts;
+  readonly #clockJumps: ClockJumps;
   readonly #traffic: Traffic;
   readonly #storedPauses: StoredPauses;
   readonly #inFlight = new Set<Promise<void>>();
@@ -44,6 +44,7 @@ export class Worker {
 
   constructor(parts: WorkerParts) {
     this.#parts = parts;
+    this.#clockJumps = new ClockJumps(parts.clock);
     this.#traffic = new Traffic(parts.random);
     this.#storedPauses = new StoredPauses(parts);
   }
@@ -115,6 +116,7 @@ export class Worker {
   async #claimDue(): Promise<number> {
     const moment = this.#moment();
     const { now, elapsed } = moment;
+    this.#clockJumps.look();
     this.#traffic.tidy(this.#parts.config().sinks, elapsed);
     try {
       await this.#storedPauses.save(this.#traffic.pauses());
@@ -140,7 +142,7 @@ export class Worker {
   async #followClock({ now, elapsed }: Moment): Promise<void> {
     const { store, pulledIn } = this.#parts;
     const aheadMs = Math.round(this.#offsetMs - (now - elapsed));
-    if (aheadMs >= leastSetBackMs) {
+    if (aheadMs >= leastSetMs) {
       const deliveries = await store.pullIn(now, aheadMs);
       if (deliveries > 0) pulledIn(aheadMs, deliveries);
     }
@@ -189,7 +191,8 @@ export class Worker {
    */
   async #carryOut(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket): Promise<void> {
     const { clock, callFailed, sinkChanged } = this.#parts;
-    const ended = await makeCall(this.#parts, call, sink, this.#aborted.signal).catch((error: unknown) => {
+    const parts = { ...this.#parts, clockJumps: this.#clockJumps };
+    const ended = await makeCall(parts, call, sink, this.#aborted.signal).catch((error: unknown) => {
       callFailed(error);
       return [];
     });

@@ -8,6 +8,51 @@ export interface Clock {
   after(delayMs: number, run: () => void): () => void;
 }
 
+/** A clock that is set by less delays nobody for long. */
+export const leastSetMs = 60_000;
+
+/**
+ * The jumps ahead of a clock while this process runs: it was set, or the machine was suspended. It has to be looked at
+ * now and then, since only so it is known when it jumped.
+ */
+export class ClockJumps {
+  readonly #clock: Clock;
+  #offsetMs: number;
+  /** `at`: what the clock said after it. */
+  #jumps: readonly { readonly at: number; readonly byMs: number }[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#offsetMs = clock.now() - clock.elapsed();
+  }
+
+  look(): void {
+    const now = this.#clock.now();
+    const offsetMs = now - this.#clock.elapsed();
+    const byMs = offsetMs - this.#offsetMs;
+    this.#offsetMs = offsetMs;
+    if (byMs >= leastSetMs) this.#jumps = [...this.#jumps, { at: now, byMs }];
+    if (byMs <= -leastSetMs) this.#takeBack(-byMs);
+  }
+
+  /** How much of the time since then (ms) never passed. */
+  skippedMs(since: number): number {
+    this.look();
+    return this.#jumps.reduce((sum, { at, byMs }) => sum + Math.max(0, Math.min(byMs, at - since)), 0);
+  }
+
+  /** Being set back undoes the latest jumps. */
+  #takeBack(backMs: number): void {
+    let leftMs = backMs;
+    const kept = this.#jumps.toReversed().flatMap(({ at, byMs }) => {
+      const undoneMs = Math.min(leftMs, byMs);
+      leftMs -= undoneMs;
+      return undoneMs < byMs ? [{ at: at - undoneMs, byMs: byMs - undoneMs }] : [];
+    });
+    this.#jumps = kept.toReversed();
+  }
+}
+
 /** Node clamps longer timers to 1 ms instead of waiting. */
 const longestTimerMs = 2 ** 31 - 1;
 

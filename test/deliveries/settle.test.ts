@@ -23,7 +23,13 @@ const ended = (outcome: Outcome, more: Partial<Ending> = {}): Ending => ({
 });
 
 const settled = (ending: Ending, delivery = {}) =>
-  settle({ ...fresh, ...delivery }, ending, { policy, now, quietAt: now, random: () => 0.5 });
+  settle({ ...fresh, ...delivery }, ending, {
+    policy,
+    now,
+    quietAt: now,
+    skippedMs: () => 0,
+    random: () => 0.5,
+  });
 
 test('delivered is final and clears uncertainty', () => {
   expect(settled(ended(arrived), { uncertain: true })).toEqual({
@@ -69,7 +75,7 @@ describe('uncertainty', () => {
     expect(settled(ended(unknown))).toMatchObject({ state: 'pending', uncertain: true });
   });
   test('the tool is not asked before it has certainly finished with the attempt', () => {
-    const circumstances = { policy, now, quietAt: now + 30_000, random: () => 0 };
+    const circumstances = { policy, now, quietAt: now + 30_000, skippedMs: () => 0, random: () => 0 };
     expect(settle(fresh, ended(unknown), circumstances).dueAt).toBe(now + 30_000);
     expect(settle(fresh, ended(retry), circumstances).dueAt).toBe(now + 1000);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { systemClock } from '../../src/support/clock.ts';
+import { ClockJumps, systemClock } from '../../src/support/clock.ts';
 import { masker } from '../../src/support/secret.ts';
 import type { Json, Outcome, Receipt } from '../../src/model.ts';
 import { bench, configFor, ScriptedTool, type Bench } from './scripted.ts';
@@ -540,16 +540,108 @@ describe('a clock that is ahead', () => {
     set.byMs = 0;
     let doubted = true;
     const tool = new ScriptedTool();
-    tool.deliver = () => {
-      set.byMs += aheadMs;
-      return { outcome: 'retry', reason: 'server', detail: 'Down.' };
-    };
+    tool.deliver = () => failed;
     const on = await bench(configFor(tool), { clock, clockDoubted: () => doubted, pollMs: 5 });
     const eventId = await on.accept();
-    await vi.waitFor(() => expect(tool.sent.length).toBeGreaterThan(3));
+    await vi.waitFor(() => expect(tool.sent.length).toBeGreaterThan(0));
+    await on.worker.stop(0);
+    set.byMs = aheadMs;
+    await on.restart().start(clock.now());
+    const before = tool.sent.length;
+    await vi.waitFor(() => expect(tool.sent.length).toBeGreaterThan(before + 1));
     expect(await on.delivery(eventId)).not.toMatchObject({ state: 'dead' });
     doubted = false;
     await reaches(on, eventId, 'dead');
+  });
+
+  test('gives up nothing for the time that it jumped over, only for what passed', async () => {
+    const { set, clock } = ahead();
+    const tool = new ScriptedTool();
+    tool.deliver = () => {
+      set.byMs += 7_200_000;
+      return failed;
+    };
+    const on = await bench(configFor(tool), { clock, pollMs: 5 });
+    const eventId = await on.accept();
+    await vi.waitFor(() => expect(tool.sent.length).toBeGreaterThan(3));
+    tool.deliver = () => failed;
+    set.byMs = aheadMs;
+    on.worker.wake();
+    const sent = tool.sent.length;
+    await vi.waitFor(() => expect(tool.sent.length).toBeGreaterThan(sent + 1));
+    expect(await on.delivery(eventId)).not.toMatchObject({ state: 'dead' });
+    set.byMs += 3_600_000;
+    clock.elapsed = () => systemClock.elapsed() + 3_600_000;
+    await reaches(on, eventId, 'dead');
+  });
+
+  test.each([
+    ['a jump', [[0, 7200]], 7200],
+    [
+      'two jumps',
+      [
+        [0, 7200],
+        [60, 3600],
+      ],
+      10_800,
+    ],
+    [
+      'a jump that is taken back',
+      [
+        [0, 7200],
+        [60, -7200],
+      ],
+      0,
+    ],
+    [
+      'a jump that is taken back in part',
+      [
+        [0, 7200],
+        [60, -3600],
+      ],
+      3600,
+    ],
+    [
+      'two jumps, and one of them taken back',
+      [
+        [0, 7200],
+        [60, 3600],
+        [60, -7200],
+      ],
+      3600,
+    ],
+    [
+      'a step back and a jump',
+      [
+        [0, -7200],
+        [60, 3600],
+      ],
+      3600,
+    ],
+    [
+      'what clocks are corrected by',
+      [
+        [0, 59],
+        [60, 59],
+      ],
+      0,
+    ],
+  ] as const)('%s', (_, steps, skippedS) => {
+    let passedS = 0;
+    let offsetS = 1_000_000;
+    const clock = { ...systemClock, now: () => (offsetS + passedS) * 1000, elapsed: () => passedS * 1000 };
+    const jumps = new ClockJumps(clock);
+    const since = clock.now() - 86_400_000;
+    for (const [afterS, byS] of steps) {
+      passedS += afterS;
+      jumps.look();
+      offsetS += byS;
+      jumps.look();
+    }
+    expect(jumps.skippedMs(since)).toBe(skippedS * 1000);
+    expect(jumps.skippedMs(clock.now())).toBe(0);
+    passedS += 60;
+    expect(jumps.skippedMs(clock.now() - 1000)).toBe(0);
   });
 });
 
