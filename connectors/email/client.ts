@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { createTransport } from 'nodemailer';
 import type { NodemailerError, SendMailOptions, SMTPSentMessageInfo } from 'nodemailer';
 import { AccessTokens, masker, statedDelayMs, WatchedFetch } from '../../src/connector.ts';
-import type { OAuth2Options, PostForm, Secret } from '../../src/connector.ts';
+import type { OAuth2Options, PostForm, Proxy, Secret } from '../../src/connector.ts';
 import type { Retry } from '../../src/model.ts';
 import type { Address } from './addresses.ts';
 
@@ -23,6 +23,8 @@ export interface MailOptions {
   readonly name: string;
   readonly requireTls: boolean;
   readonly oauth2?: OAuth2Options | undefined;
+  /** For access tokens; null where their server is called straight. */
+  readonly proxy: Proxy | null;
 }
 
 /**
@@ -167,9 +169,9 @@ export class TokenLogin {
   readonly #tokens: AccessTokens;
   #token = '';
 
-  constructor(user: string, options: OAuth2Options) {
+  constructor(user: string, options: OAuth2Options, proxy: Proxy | null) {
     this.user = user;
-    this.#tokens = new AccessTokens(options, postForm);
+    this.#tokens = new AccessTokens(options, formPoster(proxy));
   }
 
   /** Why there is no token. */
@@ -203,16 +205,18 @@ export class TokenLogin {
 
 const maxAnswerBytes = 1024 * 1024;
 
-const postForm: PostForm = async (url, form, signal) => {
-  const watched = new WatchedFetch(maxAnswerBytes, signal);
-  try {
-    const answer = await watched.fetch(url, { method: 'POST', ...form });
-    const retryAfterMs = statedDelayMs(answer.headers.get('retry-after'));
-    return { ok: true, data: { status: answer.status, text: await answer.text(), retryAfterMs } };
-  } catch (error) {
-    return { ok: false, failure: watched.failureOf(error) };
-  }
-};
+function formPoster(proxy: Proxy | null): PostForm {
+  return async (url, form, signal) => {
+    const watched = new WatchedFetch(maxAnswerBytes, signal, proxy);
+    try {
+      const answer = await watched.fetch(url, { method: 'POST', ...form });
+      const retryAfterMs = statedDelayMs(answer.headers.get('retry-after'));
+      return { ok: true, data: { status: answer.status, text: await answer.text(), retryAfterMs } };
+    } catch (error) {
+      return { ok: false, failure: watched.failureOf(error) };
+    }
+  };
+}
 
 /** Masks the login in errors: some servers repeat in a reply what they were sent. */
 export function loginMasker(

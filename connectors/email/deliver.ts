@@ -19,8 +19,8 @@ import {
 } from './outcomes.ts';
 
 export function connectMail(options: MailOptions): Sink<Mail> {
-  const { url, oauth2 } = options;
-  const tokens = oauth2 && url.login ? new TokenLogin(url.login.user, oauth2) : null;
+  const { url, oauth2, proxy } = options;
+  const tokens = oauth2 && url.login ? new TokenLogin(url.login.user, oauth2, proxy) : null;
   const settings = smtpSettings(options, tokens);
   const client = new SmtpClient(settings);
   const mask = loginMasker(url, tokens);
@@ -28,7 +28,10 @@ export function connectMail(options: MailOptions): Sink<Mail> {
   return {
     deliver: async (request) => (await tokens?.fault(request.signal)) ?? deliver(connection, request),
     check: (messages, signal) => checkMailServer({ ...options, settings, mask, tokens }, messages, signal),
-    close: async () => client.close(),
+    close: async () => {
+      client.close();
+      await proxy?.dispatcher.destroy();
+    },
   };
 }
 

@@ -8,6 +8,7 @@ import {
   noticeInShort,
   oauth2Options,
   oneLine,
+  openProxy,
   Secret,
   visible,
 } from '../../src/connector.ts';
@@ -191,6 +192,7 @@ export const email = defineConnector({
       name: name ?? defaultClientName(hostname(), domainOf(from)),
       requireTls: requireTls ?? (login !== null && !isLoopback(url.host)),
       oauth2: given?.oauth2,
+      proxy: given ? await openProxy(given.oauth2.tokenUrl, undefined) : null,
     });
   },
 });

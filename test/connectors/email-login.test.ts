@@ -1,15 +1,18 @@
 import { text } from 'node:stream/consumers';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { email } from '../../connectors/email/index.ts';
 import type { Mail } from '../../connectors/email/message.ts';
 import type { Sink } from '../../src/connector.ts';
 import { SmtpSandbox } from '../sandbox/smtp.ts';
 import type { SmtpSandboxOptions } from '../sandbox/smtp.ts';
 import { fields, from, request } from './email-fixtures.ts';
-import { serve } from './raw-server.ts';
+import { serve, tunnels } from './raw-server.ts';
 
 const user = 'hiring@example.com';
 const { signal } = new AbortController();
+
+beforeEach(() => void vi.stubEnv('no_proxy', '*'));
+afterEach(() => void vi.unstubAllEnvs());
 
 async function start(options: SmtpSandboxOptions): Promise<SmtpSandbox> {
   const sandbox = await new SmtpSandbox(options).start();
@@ -130,6 +133,19 @@ describe('access tokens', () => {
       sinkWide: true,
       detail: expect.stringContaining('token endpoint'),
     });
+  });
+
+  test.for([200, 407])('come through the proxy of the environment, which answers %d', async (status) => {
+    const proxy = await tunnels(status);
+    vi.stubEnv('http_proxy', proxy.url);
+    vi.stubEnv('no_proxy', '');
+    const { sink, endpoint } = await withTokens(() => true);
+    const expected = {
+      200: { outcome: 'delivered' },
+      407: { outcome: 'retry', sinkWide: true, detail: expect.stringContaining(`the proxy ${proxy.host}`) },
+    };
+    expect(await sink.deliver(request(fields))).toMatchObject(expected[status as 200]);
+    expect(proxy.asked).toEqual([expect.stringContaining(new URL(endpoint.tokenUrl).host)]);
   });
 
   test('are checked with the login', async () => {
