@@ -6,7 +6,7 @@ export const sizes = { characters: 500_000, parts: 2000, partCharacters: 4000, d
 
 /** What one rendering may use: characters and list entries, also of values in between, and steps of its loops. */
 const maxMemory = 4_000_000;
-export const maxSteps = 100_000;
+export const maxSteps = 40_000;
 
 export const formatCount = (count: number): string => count.toLocaleString('en');
 
