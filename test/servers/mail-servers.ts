@@ -38,9 +38,9 @@ const packages = ['postfix', 'exim4-daemon-light', 'libnss-wrapper'];
 /** Fetches the packages with the libraries that this machine lacks. Gives the folder. */
 export async function unpackDebian(): Promise<string> {
   if (process.getuid?.() !== 0) throw new Error('test:servers needs root: mail servers begin as root');
+  await run('apt-get', ['update']);
   const folder = await mkdtemp(join(tmpdir(), 'mail-servers-'));
   await chmod(folder, 0o755);
-  await run('apt-get', ['update']);
   const missing = await Promise.all(packages.map(librariesFor));
   const names = [...new Set([...packages, ...missing.flat()])];
   await run('apt-get', ['download', ...names], { cwd: folder });
@@ -307,4 +307,6 @@ async function makeQueue(home: string): Promise<void> {
   }
 }
 
-export const remove = (folder: string): Promise<void> => rm(folder, { recursive: true });
+/** Undefined where unpacking failed. */
+export const remove = async (folder: string | undefined): Promise<void> =>
+  folder === undefined ? undefined : rm(folder, { recursive: true });
