@@ -1,8 +1,9 @@
+import { statSync } from 'node:fs';
 import { query } from '../sql/query.ts';
 import { StoreUnavailable } from '../store.ts';
 import { Database } from './database.ts';
 import { failureKind, unavailable } from './failures.ts';
-import { inodeOf } from './files.ts';
+import { emptied, inodeOf, refuseEmptied } from './files.ts';
 import { refuseForeign } from './migrate.ts';
 import type { ServingLock } from './serving-lock.ts';
 import { type PutBack, WalCopy, type WalExtent } from './wal-copy.ts';
@@ -51,6 +52,7 @@ export class Connection {
   open(): Database {
     if (this.#closed) throw this.#closed;
     if (this.#db === null) {
+      refuseEmptied(this.path);
       this.#db = openDatabase(this.path);
       this.#beside = this.#besideNow();
     }
@@ -132,7 +134,9 @@ export class Connection {
   }
 
   #refuseMoved(): void {
-    if (inodeOf(this.path) === this.#inode) return;
+    const file = statSync(this.path, { throwIfNoEntry: false });
+    if (file?.size === 0) throw emptied(this.path);
+    if (file?.ino === this.#inode) return;
     throw new StoreUnavailable(
       `${this.path} was removed or replaced while in use. Put it back, or start the connector again.`,
     );

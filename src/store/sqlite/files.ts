@@ -1,4 +1,4 @@
-import { lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { StoreUnavailable } from '../store.ts';
@@ -6,6 +6,19 @@ import { StoreUnavailable } from '../store.ts';
 /** The identity of the file at a path, or undefined. No other file can get it while the file is open. */
 export function inodeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino;
+}
+
+/** Beside an empty file SQLite removes the WAL, with the newest events in it. */
+export function refuseEmptied(path: string): void {
+  const isEmpty = (name: string) => (statSync(name, { throwIfNoEntry: false })?.size ?? 0) === 0;
+  if (existsSync(path) && isEmpty(path) && !isEmpty(`${path}-wal`)) throw emptied(path);
+}
+
+export function emptied(path: string): StoreUnavailable {
+  return new StoreUnavailable(
+    `${path} was emptied, and nothing is accepted without it. Copy ${path}-wal to another folder, since only that has ` +
+      'the newest events. Then stop the connector and restore a backup.',
+  );
 }
 
 /**

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, truncateSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -97,6 +97,22 @@ test('a reader keeps what is lost, and writes are refused until it ends', () => 
   write(note('after'));
   isWhole();
   expect(notes()).toEqual(['first', 'after']);
+});
+
+test('nothing is written beside a file that was emptied, nor is its WAL given up', () => {
+  write(note('first'));
+  const wal = readFileSync(`${path}-wal`);
+  expect(() => write(note('during'), () => truncateSync(path))).toThrow(/notes\.db was emptied/);
+  expect(() => write(note('after'))).toThrow(
+    /notes\.db was emptied.* Copy .*notes\.db-wal to another folder/,
+  );
+  for (const [name, bytes] of [
+    ['left.db', Buffer.alloc(0)],
+    ['left.db-wal', wal],
+  ] as const)
+    writeFileSync(join(folder, name), bytes);
+  expect(() => new Connection(join(folder, 'left.db')).open()).toThrow(/left\.db was emptied/);
+  expect(readFileSync(join(folder, 'left.db-wal'))).toEqual(wal);
 });
 
 test('a WAL that was begun anew many times is followed', () => {
