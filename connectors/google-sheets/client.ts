@@ -1,7 +1,6 @@
 import type { MethodOptions, sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
 import { fetchFailure, httpFailure, WatchedFetch } from '../../src/connector.ts';
-import type { CallFailure, CallResult, HttpFailure } from '../../src/connector.ts';
-
+import type { CallFailure, CallResult, HttpFailure, Proxy } from '../../src/connector.ts';
 import { Unusable } from './account.ts';
 import type { Account, Library, Signer } from './account.ts';
 
@@ -43,14 +42,19 @@ export type Call = <Data>(
 ) => Promise<Answer<Data>>;
 
 /** Calls through Google's client. A token is fetched before and apart, so that its failure is known to have sent nothing. `closed` ends such a fetch when no attempt waits for it any more. */
-export function sheetsApi(library: Library, account: Account, apiUrl: string, closed: AbortSignal): Call {
+export function sheetsApi(
+  library: Library,
+  account: Account,
+  { apiUrl, proxy }: { readonly apiUrl: string; readonly proxy: Proxy | null },
+  closed: AbortSignal,
+): Call {
   const api = library.sheets({ version: 'v4', rootUrl: apiUrl }).spreadsheets;
-  const tokens = new Tokens(library, account, closed);
+  const tokens = new Tokens(library, account, proxy, closed);
   return async (run, signal) => {
     if (signal.aborted) return failed({ kind: 'stopped', sent: false });
     const token = await tokens.get(signal);
     if (typeof token !== 'string') return failed(token);
-    const watched = new WatchedFetch(maxAnswerBytes, signal);
+    const watched = new WatchedFetch(maxAnswerBytes, signal, proxy);
     try {
       const { data } = await run(api, callOptions(token, watched));
       return typeof data === 'object' ? { ok: true, data } : failed({ kind: 'foreign' });
@@ -108,13 +112,15 @@ const maxTokenBytes = 64 * 1024;
 class Tokens {
   readonly #library: Library;
   readonly #account: Account;
+  readonly #proxy: Proxy | null;
   readonly #closed: AbortSignal;
   #signer: Signer | null = null;
   #watched: WatchedFetch | null = null;
 
-  constructor(library: Library, account: Account, closed: AbortSignal) {
+  constructor(library: Library, account: Account, proxy: Proxy | null, closed: AbortSignal) {
     this.#library = library;
     this.#account = account;
+    this.#proxy = proxy;
     this.#closed = closed;
   }
 
@@ -141,25 +147,25 @@ class Tokens {
       const { token } = await this.#signer.getAccessToken();
       return token ?? { kind: 'token', status: 200, words: '', retryAfterMs: null };
     } catch (error) {
-      return tokenFailure(error, this.#watched?.answered ?? null);
+      return tokenFailure(error, this.#watched?.answered ?? null, this.#proxy?.host);
     }
   }
 
   readonly #fetch = (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const ended = AbortSignal.any([AbortSignal.timeout(fetchTimeoutMs), this.#closed]);
-    this.#watched = new WatchedFetch(maxTokenBytes, ended);
+    this.#watched = new WatchedFetch(maxTokenBytes, ended, this.#proxy);
     return this.#watched.fetch(url, init);
   };
 }
 
-function tokenFailure(error: unknown, answered: Response | null): Failure {
+function tokenFailure(error: unknown, answered: Response | null, proxy: string | undefined): Failure {
   if (error instanceof Unusable) {
     return { kind: 'token', status: 401, words: error.message, retryAfterMs: null };
   }
   // The library exchanges some tokens by a fetch of its own.
   const refusal = answered?.ok === false ? answered : (error as { response?: Response }).response;
   if (refusal === undefined || refusal.ok) {
-    const { words } = isTimeout(error) ? { words: 'no answer in time' } : fetchFailure(error);
+    const { words } = isTimeout(error) ? { words: 'no answer in time' } : fetchFailure(error, proxy);
     return { kind: 'network', sent: false, words };
   }
   return { ...httpFailure(refusal), kind: 'token', words: oauthError(error) };

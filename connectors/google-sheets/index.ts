@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { defineConnector, digestInShort, noticeInShort, plain } from '../../src/connector.ts';
+import {
+  defineConnector,
+  digestInShort,
+  noticeInShort,
+  openProxy,
+  plain,
+  proxyOption,
+} from '../../src/connector.ts';
 import type { Sink } from '../../src/connector.ts';
 import { checkSheet } from './check.ts';
 import { credentials, readAccount } from './account.ts';
@@ -31,6 +38,7 @@ const options = z.object({
     })
     .default('https://sheets.googleapis.com/')
     .describe('The root of the API; for a proxy or a test.'),
+  proxy: proxyOption(),
 });
 
 const header = z
@@ -87,11 +95,13 @@ export const googleSheets = defineConnector({
   defaultFields: { digest: { row: digestRow }, notice: { tab: 'Alerts', row: noticeRow } },
   placeKeys: ['tab'],
   compose: (fields, context) => compose(fields, context),
-  connect: async ({ spreadsheetId, credentials: given, headerRow, apiUrl }): Promise<Sink<SheetMessage>> => {
-    const account = await readAccount(given);
+  connect: async (given): Promise<Sink<SheetMessage>> => {
+    const { spreadsheetId, headerRow, apiUrl } = given;
+    const account = await readAccount(given.credentials);
+    const proxy = await openProxy(apiUrl, given.proxy);
     const closing = new AbortController();
     const library = await import('googleapis/build/src/apis/sheets/index.js');
-    const call = sheetsApi(library, account, apiUrl, closing.signal);
+    const call = sheetsApi(library, account, { apiUrl, proxy }, closing.signal);
     const sheet: Spreadsheet = {
       spreadsheetId,
       account: account.name,
@@ -105,7 +115,10 @@ export const googleSheets = defineConnector({
       find: async (request) => (await findRows(sheet, [request]))[0]!,
       findMany: (requests) => findRows(sheet, requests),
       check: (messages, signal) => checkSheet(sheet, messages, signal),
-      close: async () => closing.abort(),
+      close: async () => {
+        closing.abort();
+        await proxy?.dispatcher.destroy();
+      },
     };
   },
 });
