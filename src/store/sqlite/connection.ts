@@ -36,6 +36,8 @@ export class Connection {
   #beside: Beside = { wal: undefined, shm: undefined };
   /** Only where it serves. */
   #walCopy: WalCopy | null = null;
+  /** The WAL was put back, and another process still goes by what it was. */
+  #waits = false;
   #closed: StoreUnavailable | null = null;
 
   constructor(path: string, warn: (message: string) => void = () => {}) {
@@ -162,13 +164,19 @@ export class Connection {
    */
   #keepWal(db: Database): Database {
     const damaged = this.#follow(db);
+    const waited = this.#waits;
+    this.#waits = false;
     if (damaged === null) return db;
     const putBack = this.#putBack(damaged);
+    if (!waited) this.#warn(`${this.#walWrittenOver} Nothing that was answered for is lost: it is put back.`);
     if (putBack === 'whole') return db;
     this.#disconnect();
     const reopened = this.open();
-    if (this.#follow(reopened) !== null) throw this.#walRemoved();
-    return reopened;
+    this.#waits = this.#follow(reopened) !== null;
+    if (!this.#waits) return reopened;
+    throw new StoreUnavailable(
+      `${this.#walWrittenOver} It was put back, and nothing is accepted while another process has ${this.path} open. End that one.`,
+    );
   }
 
   /** Null where all that SQLite takes to be in the WAL is there, else what it takes to be there. */
@@ -210,7 +218,6 @@ export class Connection {
           'events that were answered for among it. Start the connector again to go on without that.',
       );
     }
-    this.#warn(`${this.#walWrittenOver} Nothing that was answered for is lost: it is put back.`);
     return putBack;
   }
 

@@ -92,11 +92,20 @@ test('a reader keeps what is lost, and writes are refused until it ends', () => 
   const reader = new Database(path);
   reader.exec('begin; select * from notes');
   expect(() => write(note('spoilt'), undefined, empty)).toThrow(StoreUnavailable);
-  expect(() => write(note('spoilt'))).toThrow(/another process has .*notes\.db open/);
+  for (let n = 0; n < 3; n += 1) {
+    expect(() => write(note('spoilt'))).toThrow(
+      /emptied or written over .* put back, .* another process has .*notes\.db open/,
+    );
+  }
+  const putBack = expect.stringMatching(/Nothing that was answered for is lost: it is put back/);
+  expect(warnings).toEqual([putBack]);
   reader.close();
   write(note('after'));
+  empty();
+  write(note('later'));
+  expect(warnings).toEqual([putBack, putBack]);
   isWhole();
-  expect(notes()).toEqual(['first', 'after']);
+  expect(notes()).toEqual(['first', 'after', 'later']);
 });
 
 test('nothing is written beside a file that was emptied, nor is its WAL given up', () => {
