@@ -29,10 +29,11 @@ import {
   rowsRange,
   tableRange,
   tabWith,
-  writeCells,
+  withDates,
+  writeFix,
   writeRow,
 } from './table.ts';
-import type { Fix, Spreadsheet, Tab, View, Wanted } from './table.ts';
+import type { Spreadsheet, Tab, View, Wanted } from './table.ts';
 
 /** What was written in a tab. */
 interface Plan {
@@ -53,8 +54,11 @@ interface TabPlan extends Plan {
  * Writes many rows with two reads and one write, in order of arrival: all tabs are read at the same moment, written to,
  * and read back. What Google refused for one row goes apart from the others.
  */
-export async function deliverRows(sheet: Spreadsheet, requests: readonly RowRequest[]): Promise<Outcome[]> {
-  const outcomes = new Map<RowRequest, Outcome>();
+export async function deliverRows(sheet: Spreadsheet, given: readonly RowRequest[]): Promise<Outcome[]> {
+  const read = await withDates(sheet, given);
+  const requests = read.ok ? read.data : given;
+  const outcomes = new Map(read.ok ? [] : unreadRows(sheet, read.failure, given));
+  if (!read.ok) return requests.map((request) => outcomes.get(request)!);
   let failure: Retry | undefined;
   for (const group of Map.groupBy(requests, (request) => progressOf(request).group).values()) {
     const results = failure ? [] : await oneCall(sheet, group);
@@ -79,9 +83,7 @@ async function oneCall(sheet: Spreadsheet, requests: readonly RowRequest[]): Pro
   const begunFailed = (failure: Failure) => begun.flatMap(({ rows }) => readBackLater(sheet, rows, failure));
   const fresh = requests.filter((request) => !progressOf(request).written);
   const views = await readTabs(sheet, wantedOf(fresh), signal);
-  if (!views.ok) {
-    return [...begunFailed(views.failure), ...unwrittenRows(sheet, views.failure, fresh)];
-  }
+  if (!views.ok) return unreadRows(sheet, views.failure, requests);
   const plans = views.data.map((view) => planTab(sheet, view, fresh));
   const results = plans.flatMap((plan) => plan.results);
   const writes = plans.flatMap((plan) => plan.writes);
@@ -93,6 +95,13 @@ async function oneCall(sheet: Spreadsheet, requests: readonly RowRequest[]): Pro
   if (isRefusal(answer.failure)) sheet.tabs.clear();
   const rows = plans.flatMap((plan) => plan.rows);
   return [...results, ...begunFailed(answer.failure), ...refusedRows(sheet, answer.failure, rows, writes)];
+}
+
+/** How deliveries end where nothing could be read before they were written. */
+function unreadRows(sheet: Spreadsheet, failure: Failure, requests: readonly RowRequest[]): Result[] {
+  const fresh = requests.filter((request) => !progressOf(request).written);
+  const begun = writtenEarlier(sheet, requests).flatMap(({ rows }) => readBackLater(sheet, rows, failure));
+  return [...begun, ...unwrittenRows(sheet, failure, fresh)];
 }
 
 /** What has to be known of each tab: of one with keyed rows everything, as they may stand anywhere in it. */
@@ -183,7 +192,9 @@ function earlierRows({ tab, grid }: View, requests: readonly RowRequest[]) {
   const rows = [...unclear.values()];
   const compared = compare(rows, null, grid);
   const fixes = rows.flatMap(({ requests: of }, index) =>
-    compared[index]!.fixes.map((fix) => ({ request: fixOf(tab, fix), requests: of, isNew: false })),
+    compared[index]!.fixes.flatMap((fix) =>
+      writeFix(tab.sheetId, fix).map((request) => ({ request, requests: of, isNew: false })),
+    ),
   );
   for (const [index, one] of compared.entries()) {
     // Of a row of its own all cells are known to be ours.
@@ -200,12 +211,12 @@ function rowOf({ sheetId }: Tab, row: SheetMessage['row'], requests: readonly Ro
   return { id, sheetId, row, requests, at: -1, header: null, before: null, notes: [] };
 }
 
-const fixOf = ({ sheetId }: Tab, { row, column, value }: Fix) => writeCells(sheetId, row, column, [value]);
-
 function writesOf(tab: Tab, grid: Grid, rows: readonly WrittenRow[]): Write[] {
-  return rows.flatMap(({ row, at, requests, before }) =>
-    writeRow(tab.sheetId, at, row, grid).map((request) => ({ request, requests, isNew: before === null })),
-  );
+  return rows.flatMap((written) => {
+    const { requests, before } = written;
+    const isNew = before === null;
+    return writeRow(tab.sheetId, written, grid).map((request) => ({ request, requests, isNew }));
+  });
 }
 
 function twiceThere({ header }: Grid, row: SheetMessage['row']): string[] {
@@ -326,7 +337,10 @@ async function settle(
     }
     // Deleted just before they were updated, they are added as if they had not been there.
     const anew = addition({ tab, grid }, deleted);
-    const changes = [...fixes.map((fix) => fixOf(tab, fix)), ...anew.writes.map(({ request }) => request)];
+    const changes = [
+      ...fixes.flatMap((fix) => writeFix(tab.sheetId, fix)),
+      ...anew.writes.map(({ request }) => request),
+    ];
     const fixed = await batchUpdate(sheet, changes, signal);
     if (!fixed.ok && !isRefusal(fixed.failure)) return readBackLater(sheet, rows, fixed.failure);
     if (!fixed.ok) repairs = maxRepairs - 1;

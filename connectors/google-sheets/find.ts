@@ -1,7 +1,8 @@
 import type { Finding } from '../../src/connector.ts';
 import type { Answer } from './client.ts';
-import { deliveryHeader } from './message.ts';
-import type { Cell, RowRequest, SheetMessage, WrittenRow } from './message.ts';
+import type { Cell } from './format.ts';
+import { deliveryHeader, formatOf } from './message.ts';
+import type { RowRequest, SheetMessage, WrittenRow } from './message.ts';
 import { failedRead, notReadBack, progressOf } from './outcomes.ts';
 import {
   columnRange,
@@ -12,6 +13,7 @@ import {
   readParts,
   readRanges,
   rowsRange,
+  withDates,
 } from './table.ts';
 import type { Fix, Spreadsheet, Tab } from './table.ts';
 
@@ -20,7 +22,10 @@ import type { Fix, Spreadsheet, Tab } from './table.ts';
  * later delivery has updated the row by its key: an earlier one that is still unresolved then leaves the row alone. It
  * doubles no row, unless the earlier one has no key.
  */
-export async function findRows(sheet: Spreadsheet, requests: readonly RowRequest[]): Promise<Finding[]> {
+export async function findRows(sheet: Spreadsheet, given: readonly RowRequest[]): Promise<Finding[]> {
+  const dated = await withDates(sheet, given);
+  if (!dated.ok) return given.map(() => ({ found: 'failed', failure: failedRead(dated.failure, sheet) }));
+  const requests = dated.data;
   const byTab = Map.groupBy(requests, ({ message }) => message.tab.toLowerCase());
   const names = new Map(
     [...byTab].map(([tab, all]) => [tab, all.flatMap(({ message }) => Object.keys(message.row))]),
@@ -340,14 +345,21 @@ function repair(
   if (target === place.row && !isWrong) return { fixes: [], lost: [] };
   const own = Object.entries(written.row).flatMap(([name, value]) => {
     const column = after.column(name);
-    return column === -1 || target === null ? [] : [{ row: target, column, value }];
+    return column === -1 || target === null
+      ? []
+      : [{ row: target, column, value, format: formatOf(written, name) }];
   });
   const misplaced = columns.filter((column) => {
     return column !== -1 && !(owner && Object.hasOwn(owner.row, after.header[column] ?? ''));
   });
   const displaced = misplaced.map((column) => {
     const name = after.header[column] ?? '';
-    return { name, fix: { row: place.row, column, value: source(name) } };
+    const isFormatted = Object.entries(written.row).some(
+      ([header, value]) =>
+        formatOf(written, header) !== undefined && isSame(after.at(place.row, column), value),
+    );
+    const format = isFormatted ? ('plain' as const) : undefined;
+    return { name, fix: { row: place.row, column, value: source(name), format } };
   });
   const fixes = [
     ...displaced.map(({ fix }) => ({ ...fix, value: fix.value ?? '' })),
@@ -417,8 +429,10 @@ function valueOf(grid: Grid, row: number, name: string): Cell | null {
   return grid.column(name) === -1 ? null : grid.cell(row, name);
 }
 
-/** Sheets keeps neither control characters nor every kind of line break. */
+/** Sheets keeps neither control characters nor every kind of line break, and of a number 15 digits. */
 function isSame(cell: Cell, value: Cell): boolean {
+  if (typeof cell === 'number' && typeof value === 'number')
+    return cell.toPrecision(14) === value.toPrecision(14);
   return cell === value || plainText(cell) === plainText(value);
 }
 

@@ -13,6 +13,7 @@ import { credentials, readAccount } from './account.ts';
 import { sheetsApi } from './client.ts';
 import { deliverRows } from './deliver.ts';
 import { findRows } from './find.ts';
+import { kind } from './format.ts';
 import { compose, deliveryHeader } from './message.ts';
 import type { SheetMessage } from './message.ts';
 import type { Spreadsheet } from './table.ts';
@@ -61,10 +62,27 @@ const action = z
       .describe(
         'A header of the row: where a row has the same value there, it is updated and none is added.',
       ),
+    as: z
+      .record(z.string(), kind)
+      .optional()
+      .describe(
+        'What values become, by headers of the row: an ISO time a `date`, text of digits a `number`, a URL, `text <url>` or `[text](url)` a `link`.',
+      ),
   })
   .refine(({ row, key }) => key === undefined || key in row, {
     path: ['key'],
     error: 'expected one of the headers of row',
+  })
+  .superRefine(({ row, key, as = {} }, context) => {
+    for (const name of Object.keys(as)) {
+      const isDatedKey = name === key && as[name] === 'date';
+      if (Object.hasOwn(row, name) && !isDatedKey) continue;
+      // A row would not be found by it any more once somebody sets another time zone.
+      const message = isDatedKey
+        ? 'expected no date, as it is the key'
+        : 'expected one of the headers of row';
+      context.addIssue({ code: 'custom', path: ['as', name], message });
+    }
   });
 
 const digestRow = {

@@ -1,11 +1,12 @@
 import { rejected } from '../../src/connector.ts';
 import type { AttemptRequest, Composed, DeliveryContext } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
+import { formatted, serialOf } from './format.ts';
+import type { Cell, Format, Kind } from './format.ts';
 
 /** The column that keeps which delivery wrote a row. */
 export const deliveryHeader = 'Delivery';
 
-export type Cell = string | number | boolean;
 export type Row = readonly Cell[];
 
 /** One row to write. `row`: header to value, the delivery id included. */
@@ -14,6 +15,8 @@ export type SheetMessage = {
   readonly row: { readonly [header: string]: Cell };
   /** The header whose value tells which row to update; without it a row is added. */
   readonly key?: string;
+  /** By header, how cells show their values; the ones named `date` are ISO times in the row. */
+  readonly formats?: { readonly [header: string]: Format };
 };
 
 /** One delivery's part in a call. */
@@ -24,6 +27,7 @@ export interface SheetFields {
   readonly tab: string;
   readonly row: { readonly [header: string]: Json };
   readonly key?: string | undefined;
+  readonly as?: { readonly [header: string]: Kind } | undefined;
 }
 
 const maxCellLength = 50_000;
@@ -32,7 +36,7 @@ const notice = ' … (shortened)';
 
 /** Pure: the row that will be written. What does not fit into a cell is shortened with a notice in its place. */
 export function compose(
-  { tab, row, key: keyHeader }: SheetFields,
+  { tab, row, key: keyHeader, as = {} }: SheetFields,
   { deliveryId }: DeliveryContext,
 ): Composed<SheetMessage> {
   const title = tab.toWellFormed().replace(/\s+/g, ' ').trim();
@@ -45,8 +49,13 @@ export function compose(
     );
   }
   const key = keyHeader?.trim();
-  const cells = Object.entries(row).map(([header, value]) => [header.trim(), cellOf(value)] as const);
-  const fitted = Object.fromEntries(cells.map(([header, cell]) => [header, fit(cell)]));
+  const kinds = new Map(Object.entries(as).map(([header, kind]) => [header.trim(), kind]));
+  const cells = Object.entries(row).map(([name, value]) => {
+    const header = name.trim();
+    return [header, formatted(header, cellOf(value), kinds.get(header))] as const;
+  });
+  const fitted = Object.fromEntries(cells.map(([header, { cell }]) => [header, fit(cell)]));
+  const formats = cells.flatMap(([header, { format }]) => (format ? [[header, format] as const] : []));
   if (key !== undefined && (!Object.hasOwn(fitted, key) || fitted[key] === '')) {
     return refuse(
       `The row has no value for its key ${key}.`,
@@ -57,9 +66,14 @@ export function compose(
     tab: title,
     row: { ...fitted, [deliveryHeader]: deliveryId },
     ...(key !== undefined && { key }),
+    ...(formats.length > 0 && { formats: Object.fromEntries(formats) }),
   };
-  const shortened = cells.some(([header, cell]) => fitted[header] !== cell);
-  return shortened ? { message, note: 'A value was too long for a cell and was shortened.' } : { message };
+  const shortened = cells.some(([header, { cell }]) => fitted[header] !== cell);
+  const notes = [
+    ...(shortened ? ['A value was too long for a cell and was shortened.'] : []),
+    ...cells.flatMap(([, { note = [] }]) => note),
+  ];
+  return notes.length > 0 ? { message, note: notes.join(' ') } : { message };
 }
 
 function refuse(detail: string, advice: string) {
@@ -177,4 +191,29 @@ function merged({ rowIndex, row, requests }: PlannedRow, request: RowRequest): P
   const isLate = isNewer(row[deliveryHeader], request.deliveryId);
   const values = isLate ? { ...request.message.row, ...row } : { ...row, ...request.message.row };
   return { rowIndex, row: values, requests: [...requests, request] };
+}
+
+/** The request with its times as numbers of the sheet's time zone. */
+export function dated<Request extends RowRequest>(request: Request, timeZone: string): Request {
+  const { row, formats = {} } = request.message;
+  const cells = Object.entries(row).map(([header, cell]) => {
+    const serial = formats[header] === 'date' ? serialOf(String(cell), timeZone) : null;
+    return [header, serial ?? cell] as const;
+  });
+  return { ...request, message: { ...request.message, row: Object.fromEntries(cells) } };
+}
+
+export const hasDates = ({ message }: RowRequest): boolean =>
+  Object.values(message.formats ?? {}).includes('date');
+
+/** The format of a row's value: that of the last delivery that gave it. */
+export function formatOf(
+  { row, requests }: Pick<WrittenRow, 'row' | 'requests'>,
+  name: string,
+): Format | undefined {
+  const giver = requests.findLast(
+    ({ message }) => Object.hasOwn(message.row, name) && message.row[name] === row[name],
+  );
+  const formats = giver?.message.formats;
+  return formats && Object.hasOwn(formats, name) ? formats[name] : undefined;
 }

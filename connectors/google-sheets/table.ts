@@ -2,8 +2,10 @@ import { randomInt } from 'node:crypto';
 import type { sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
 import type { Receipt } from '../../src/model.ts';
 import type { Answer, Call, Failure } from './client.ts';
-import { deliveryHeader } from './message.ts';
-import type { Cell, Row, SheetMessage } from './message.ts';
+import { knownZone } from './format.ts';
+import type { Cell, Format } from './format.ts';
+import { dated, deliveryHeader, formatOf, hasDates } from './message.ts';
+import type { Row, RowRequest, SheetMessage, WrittenRow } from './message.ts';
 import { missingTab } from './outcomes.ts';
 
 /** A spreadsheet that can be called. Rows and columns count from 0 everywhere; only A1 notation counts from 1. */
@@ -16,6 +18,8 @@ export interface Spreadsheet {
   readonly call: Call;
   /** What is remembered of its tabs, by title in lower case. Only where to look: what counts is what is read. */
   readonly tabs: Map<string, Tab>;
+  /** As it was when its tabs were last read. */
+  timeZone?: string;
 }
 
 export interface Tab {
@@ -36,6 +40,7 @@ export interface Fix {
   readonly row: number;
   readonly column: number;
   readonly value: Cell;
+  readonly format?: Format | undefined;
 }
 
 export type Request = sheets_v4.Schema$Request;
@@ -341,7 +346,7 @@ export function insert(
 }
 
 /** Values side by side. They are literal: text that begins with = stays text. An empty one empties its cell. */
-export function writeCells(sheetId: number, row: number, column: number, values: Row): Request {
+function writeCells(sheetId: number, row: number, column: number, values: Row): Request {
   const start = { sheetId, rowIndex: row, columnIndex: column };
   return { updateCells: { start, rows: [{ values: values.map(cellData) }], fields: 'userEnteredValue' } };
 }
@@ -353,19 +358,43 @@ function cellData(value: Cell): sheets_v4.Schema$CellData {
   return { userEnteredValue: { stringValue: value } };
 }
 
+export const writeFix = (sheetId: number, { row, column, value, format }: Fix): Request[] => [
+  writeCells(sheetId, row, column, [value]),
+  ...(format === undefined ? [] : [formatCell(sheetId, row, column, format)]),
+];
+
+const numberFormat = 'userEnteredFormat.numberFormat';
+const link = 'userEnteredFormat.textFormat.link';
+
+/** A field that is named and has no value is cleared. */
+function formatCell(sheetId: number, rowIndex: number, columnIndex: number, format: Format): Request {
+  const start = { sheetId, rowIndex, columnIndex };
+  const [userEnteredFormat, fields] =
+    format === 'plain'
+      ? [{}, `${numberFormat},${link}`]
+      : format === 'date'
+        ? [{ numberFormat: { type: 'DATE_TIME' } }, numberFormat]
+        : [format.uri === null ? {} : { textFormat: { link: { uri: format.uri } } }, link];
+  return { updateCells: { start, rows: [{ values: [{ userEnteredFormat }] }], fields } };
+}
+
 /** The cells of a row that a message names, and no others, wherever the header has them. */
 export function writeRow(
   sheetId: number,
-  at: number,
-  row: SheetMessage['row'],
+  written: Pick<WrittenRow, 'at' | 'row' | 'requests'>,
   { header }: Pick<Grid, 'header'>,
 ): Request[] {
+  const { at, row } = written;
   const requests: Request[] = [];
   for (let column = 0; column < header.length; column += 1) {
     const from = column;
     while (column < header.length && isNamed(row, header, column)) column += 1;
     const values = header.slice(from, column).map((name) => row[name]!);
     if (values.length > 0) requests.push(writeCells(sheetId, at, from, values));
+  }
+  for (const [column, name] of header.entries()) {
+    const format = isNamed(row, header, column) ? formatOf(written, name) : undefined;
+    if (format !== undefined) requests.push(formatCell(sheetId, at, column, format));
   }
   return requests;
 }
@@ -480,13 +509,11 @@ export interface Description {
 }
 
 /** The spreadsheet's title, and its tabs, which are remembered from then on. */
-export async function describe(
-  { call, spreadsheetId, headerRow, tabs: remembered }: Spreadsheet,
-  signal: AbortSignal,
-): Promise<Answer<Description>> {
+export async function describe(sheet: Spreadsheet, signal: AbortSignal): Promise<Answer<Description>> {
+  const { call, spreadsheetId, headerRow, tabs: remembered } = sheet;
   const ofTab = 'properties(sheetId,title,gridProperties.rowCount)';
   const ofRange = 'protectedRanges(range,requestingUserCanEdit,warningOnly)';
-  const fields = `properties.title,sheets(${ofTab},${ofRange})`;
+  const fields = `properties(title,timeZone),sheets(${ofTab},${ofRange})`;
   const answer = await call<sheets_v4.Schema$Spreadsheet>(
     (api, options) => api.get({ spreadsheetId, fields }, options),
     signal,
@@ -496,10 +523,22 @@ export async function describe(
   if (!Array.isArray(sheets)) return foreign;
   const before = new Map([...remembered.values()].map((tab) => [tab.sheetId, tab]));
   const tabs = sheets.flatMap((one) => tabOf(one, before, headerRow));
+  sheet.timeZone = knownZone(properties?.timeZone);
   remembered.clear();
   for (const tab of tabs) remembered.set(tab.title.toLowerCase(), tab);
   const protections = new Map(sheets.map((one) => [one.properties?.sheetId ?? 0, protectionsOf(one)]));
   return { ok: true, data: { title: properties?.title ?? spreadsheetId, tabs, protections } };
+}
+
+/** The requests with their times as the sheet counts them. Its time zone is read with its tabs, which are needed anyway. */
+export async function withDates(
+  sheet: Spreadsheet,
+  requests: readonly RowRequest[],
+): Promise<Answer<readonly RowRequest[]>> {
+  if (!requests.some(hasDates)) return { ok: true, data: requests };
+  const described = sheet.timeZone === undefined ? await describe(sheet, requests[0]!.signal) : null;
+  if (described?.ok === false) return described;
+  return { ok: true, data: requests.map((request) => dated(request, sheet.timeZone!)) };
 }
 
 const protectionsOf = ({ protectedRanges }: sheets_v4.Schema$Sheet) =>

@@ -30,10 +30,11 @@ interface Fields {
   readonly tab?: string;
   readonly row?: { readonly [header: string]: Json };
   readonly key?: string;
+  readonly as?: { readonly [header: string]: 'date' | 'number' | 'link' };
 }
 
-export function compose({ tab = 'Results', row = { Candidate: '42' }, key }: Fields, deliveryId: string) {
-  const fields = { tab, row: row as { [header: string]: string }, ...(key !== undefined && { key }) };
+export function compose({ tab = 'Results', row = { Candidate: '42' }, key, as }: Fields, deliveryId: string) {
+  const fields = { tab, row: row as { [header: string]: string }, ...(key !== undefined && { key }), as };
   const options = googleSheets.options.parse({ spreadsheetId: 'unused', credentials: 'unused' });
   return googleSheets.compose(fields, { deliveryId } as DeliveryContext, options);
 }

@@ -24,6 +24,130 @@ import {
   written,
 } from './google-sheets-fixtures.ts';
 
+describe('as', () => {
+  const as = { Received: 'date', Score: 'number', Link: 'link' } as const;
+  const received = '2026-07-01T10:00:00Z';
+
+  test('writes times of the sheet, numbers and links, in rows added and updated', async () => {
+    const { sandbox, sink } = await connected();
+    sandbox.document.timeZone = 'Europe/Berlin';
+    const row = { Id: 'a', Received: received, Score: '7.50', Link: '=Ada <https://ats.example/1>' };
+    await written(sink, requestFor({ row, key: 'Id', as }));
+    expect(sandbox.rows('Results')).toMatchObject([{ Received: 46_204.5, Score: 7.5, Link: '=Ada' }]);
+    const tab = sandbox.document.tab('Results')!;
+    expect(tab.formatAt(1, 1)).toEqual({ numberFormat: { type: 'DATE_TIME' } });
+    expect(tab.formatAt(1, 3).textFormat).toEqual({ link: { uri: 'https://ats.example/1' } });
+    const later = { Id: 'a', Received: '2026-07-02T10:00:00Z', Score: 'none', Link: 'gone' };
+    await written(sink, requestFor({ row: later, key: 'Id', as }));
+    expect(sandbox.rows('Results')).toMatchObject([{ Received: 46_205.5, Score: 'none', Link: 'gone' }]);
+    expect(tab.formatAt(1, 3).textFormat).toBeUndefined();
+  });
+
+  test('reads the time zone with the tabs, and finds a row by what it wrote', async () => {
+    const { sandbox, sink } = await connected();
+    sandbox.document.timeZone = 'GMT-07:00';
+    given(sandbox, 'Results', [['Received', 'As text', 'Delivery']]);
+    const request = requestFor({
+      row: { Received: received, 'As text': received },
+      as: { Received: 'date' },
+    });
+    const receipt = await written(sink, request);
+    expect(calls(sandbox).match(/spreadsheets\.get/g)).toHaveLength(1);
+    expect(sandbox.rows('Results')).toMatchObject([{ Received: 46_204.125, 'As text': received }]);
+    expect(await sink.find!(request)).toEqual({ found: receipt });
+    const again = await sink.deliver({ ...request, attempt: 2 });
+    expect(again).toMatchObject({ outcome: 'delivered', note: expect.stringContaining('already') });
+    expect(sandbox.rows('Results')).toHaveLength(1);
+  });
+
+  test.for([
+    ['2026-07-01', 46_204],
+    ['2026-07-01T06:00', 46_204.25],
+    ['2026-07-01T06:00:00.5+02:00', 46_204 + 4 / 24],
+  ] as const)('takes %s for a time', async ([value, serial]) => {
+    const { sandbox, sink } = await connected();
+    await written(sink, requestFor({ row: { At: value }, as: { At: 'date' } }));
+    expect(sandbox.rows('Results')[0]!['At']).toBeCloseTo(serial, 4);
+  });
+
+  test.for(['soon', '20260701', '2026-13-01', '2026-07-01T10:00Z[x=y]'])('leaves %s a text', (value) => {
+    expect(compose({ row: { At: value }, as: { At: 'date' } }, 'd')).toMatchObject({
+      message: { row: { At: value } },
+      note: 'At has a value that is no ISO time, and was written as it is.',
+    });
+  });
+
+  test.for(['007', '1e5', '=1', '1,5', '1234567890123456', ' '])('leaves %s no number', (value) => {
+    const composed = compose({ row: { N: value }, as: { N: 'number' } }, 'd');
+    expect(composed).toMatchObject({ message: { row: { N: value } } });
+  });
+
+  test.for([
+    ['https://a.example/x', 'https://a.example/x', 'https://a.example/x'],
+    ['[Ada](https://a.example/x)', 'Ada', 'https://a.example/x'],
+    ['Ada <http://a.example>', 'Ada', 'http://a.example'],
+    ['javascript:alert(1)', 'javascript:alert(1)', null],
+    [
+      '[x](https://evil.example)[y](https://a.example)',
+      '[x](https://evil.example)[y](https://a.example)',
+      null,
+    ],
+    ['x <https://evil.example> <https://a.example>', 'x <https://evil.example> <https://a.example>', null],
+  ] as const)('links %s', ([value, shown, uri]) => {
+    const composed = compose({ row: { L: value }, as: { L: 'link' } }, 'd');
+    expect(composed).toMatchObject({ message: { row: { L: shown }, formats: { L: { uri } } } });
+  });
+
+  test('comes of the delivery whose value a row with several has', async () => {
+    const { sandbox, sink } = await connected();
+    const first = requestFor({
+      row: { Id: 'a', Link: 'https://a.example' },
+      key: 'Id',
+      as: { Link: 'link' },
+    });
+    const second = requestFor({ row: { Id: 'a', Link: 'none' }, key: 'Id', as: { Link: 'link' } });
+    const outcomes = await sink.deliverMany!([first, second]);
+    expect(outcomes).toMatchObject([{ outcome: 'delivered' }, { outcome: 'delivered' }]);
+    expect(sandbox.rows('Results')).toMatchObject([{ Id: 'a', Link: 'none' }]);
+    expect(sandbox.document.tab('Results')!.formatAt(1, 1).textFormat).toBeUndefined();
+  });
+
+  test('is gone from cells that a row landed in by mistake', async () => {
+    const { sandbox, sink } = await connected();
+    const tab = given(sandbox, 'Results', [
+      ['Id', 'Received', 'Mine', 'Delivery'],
+      ['a', '', 87, 'dlv_old'],
+    ]);
+    sandbox.person.before('a write', () => tab.moveColumn(2, 1));
+    const row = { Id: 'a', Received: received };
+    await written(sink, requestFor({ row, key: 'Id', as: { Received: 'date' } }));
+    expect(sandbox.rows('Results')).toMatchObject([{ Mine: 87, Received: expect.closeTo(46_204.4167, 3) }]);
+    expect(tab.formatAt(1, 1).numberFormat).toBeUndefined();
+    expect(tab.formatAt(1, 2).numberFormat).toEqual({ type: 'DATE_TIME' });
+  });
+
+  test('writes nothing while the time zone cannot be read', async () => {
+    const { sandbox, sink } = await connected();
+    refuse(sandbox, 'spreadsheets.get', 503, { status: 'UNAVAILABLE', message: 'Later.' });
+    const request = requestFor({ row: { Received: received }, as: { Received: 'date' } });
+    expect(await sink.deliver(request)).toMatchObject({ outcome: 'retry' });
+    expect(await sink.deliver(request)).toMatchObject({ outcome: 'delivered' });
+  });
+
+  test('names headers of the row, and no date for the key', () => {
+    const read = googleSheets.action.safeParse({
+      tab: 'T',
+      row: { Id: 'x' },
+      key: 'Id',
+      as: { Id: 'date', Other: 'link' },
+    });
+    expect(read.error?.issues.map(({ path, message }) => [path.join('.'), message])).toEqual([
+      ['as.Id', 'expected no date, as it is the key'],
+      ['as.Other', 'expected one of the headers of row'],
+    ]);
+  });
+});
+
 describe('a row', () => {
   test('makes its tab with a header that ends in Delivery', async () => {
     const { sandbox, sink } = await connected();

@@ -1,6 +1,6 @@
 import type { Document } from './document.ts';
-import { boxOf } from './grid.ts';
-import type { Cell } from './grid.ts';
+import { boxOf, type Grid } from './grid.ts';
+import type { Cell, CellFormat } from './grid.ts';
 import { invalid, SheetsRefusal } from './refusal.ts';
 
 /** Any of a cell's kinds of value; none of them, or no value at all, empties the cell. */
@@ -11,6 +11,7 @@ interface CellData {
     readonly boolValue?: boolean;
     readonly formulaValue?: string;
   };
+  readonly userEnteredFormat?: CellFormat;
 }
 
 type Rows = readonly { readonly values?: readonly CellData[] }[];
@@ -88,9 +89,9 @@ function carryOut(document: Document, request: Request): Reply {
     const { start, rows, fields } = request.updateCells;
     const [top, left] = [start.rowIndex ?? 0, start.columnIndex ?? 0];
     const tab = document.tabById(start.sheetId);
-    const values = entered(rows, fields);
+    const values = rows.map(({ values: cells = [] }) => cells);
     document.demandUnprotected(tab, boxOf(top, left, values));
-    tab.update(top, left, values);
+    updateCells(tab, { top, left, values }, fieldsOf(fields));
     return {};
   }
   if (request.appendCells) {
@@ -151,12 +152,58 @@ function insertDimension(
   return {};
 }
 
-/** `fields` says what of a cell is written; the sandbox has nothing but values. */
-function entered(rows: Rows, fields: string | undefined): Cell[][] {
+const numberFormat = 'userEnteredFormat.numberFormat';
+const link = 'userEnteredFormat.textFormat.link';
+
+/** `fields` says what of a cell is written. */
+function fieldsOf(fields: string | undefined): ReadonlySet<string> {
   if (!fields)
     throw invalid("At least one field must be listed in 'fields'. (Use '*' to indicate all fields.)");
-  if (fields !== 'userEnteredValue') throw invalid(`The sandbox has no such fields: ${fields}`);
+  const names = fields.split(',');
+  if (!names.every((name) => ['userEnteredValue', numberFormat, link].includes(name))) {
+    throw invalid(`The sandbox has no such fields: ${fields}`);
+  }
+  return new Set(names);
+}
+
+function entered(rows: Rows, fields: string | undefined): Cell[][] {
+  if (String([...fieldsOf(fields)]) !== 'userEnteredValue') {
+    throw invalid(`The sandbox appends no such fields: ${fields}`);
+  }
   return rows.map(({ values = [] }) => values.map(enteredCell));
+}
+
+/** A field that is named and has no value is cleared; what a cell has besides stays. */
+function updateCells(
+  tab: Grid,
+  { top, left, values }: { top: number; left: number; values: readonly (readonly CellData[])[] },
+  fields: ReadonlySet<string>,
+): void {
+  const cells = values.map((row, y) =>
+    row.map((cell, x) => (fields.has('userEnteredValue') ? enteredCell(cell) : tab.at(top + y, left + x))),
+  );
+  tab.update(top, left, cells);
+  for (const [y, row] of values.entries()) {
+    for (const [x, { userEnteredFormat = {} }] of row.entries()) {
+      demandFormat(userEnteredFormat);
+      const { numberFormat: number, textFormat } = userEnteredFormat;
+      const format = { ...tab.formatAt(top + y, left + x) };
+      if (fields.has(numberFormat)) format.numberFormat = number;
+      if (fields.has(link)) format.textFormat = textFormat;
+      tab.format(top + y, left + x, format);
+    }
+  }
+}
+
+/** https://developers.google.com/workspace/sheets/api/reference/rest/v4/spreadsheets/cells#NumberFormatType */
+const numberTypes = 'TEXT NUMBER PERCENT CURRENCY DATE TIME DATE_TIME SCIENTIFIC'.split(' ');
+
+function demandFormat({ numberFormat: number, textFormat }: CellFormat): void {
+  if (number && !numberTypes.includes(number.type)) {
+    throw invalid(`Invalid value at 'number_format.type', "${number.type}"`);
+  }
+  const uri = textFormat?.link?.uri;
+  if (uri !== undefined && !URL.canParse(uri)) throw invalid(`Invalid link uri: ${uri}`);
 }
 
 function enteredCell({ userEnteredValue = {} }: CellData): Cell {

@@ -36,6 +36,8 @@ function covers(range: GridRange, { top, left, bottom, right }: Box): boolean {
 export class Document {
   readonly id: string;
   readonly title = 'Sandbox';
+  /** As the menu sets it; the API's default is `Etc/GMT`. */
+  timeZone = 'Etc/GMT';
   readonly tabs: Grid[];
   role: Role;
   /** What the account may read and not edit. */
@@ -101,7 +103,7 @@ export class Document {
 
   /** Carries out all of a change, or leaves everything as it was. */
   wholly<Result>(change: () => Result): Result {
-    const before = this.tabs.map((tab) => ({ tab, rows: structuredClone(tab.rows), ...sizeOf(tab) }));
+    const before = this.tabs.map((tab) => ({ tab, rows: tab.copyRows(), ...sizeOf(tab) }));
     try {
       return change();
     } catch (error) {

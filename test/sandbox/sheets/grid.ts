@@ -3,6 +3,11 @@ import { invalid } from './refusal.ts';
 
 export type Cell = string | number | boolean;
 
+export interface CellFormat {
+  numberFormat?: { readonly type: string; readonly pattern?: string } | undefined;
+  textFormat?: { readonly link?: { readonly uri: string } } | undefined;
+}
+
 export interface Box {
   readonly top: number;
   readonly left: number;
@@ -25,6 +30,8 @@ export class Grid {
   rowCount: number;
   columnCount: number;
   readonly rows: Cell[][] = [];
+  /** By the row that has them, so that they move with it. */
+  readonly #formats = new WeakMap<readonly Cell[], CellFormat[]>();
   /** Where people keep the header; Google knows no such thing. */
   headerRow = 0;
 
@@ -37,6 +44,18 @@ export class Grid {
 
   at(row: number, column: number): Cell {
     return this.rows[row]?.[column] ?? '';
+  }
+
+  formatAt(row: number, column: number): CellFormat {
+    const cells = this.rows[row];
+    return (cells && this.#formats.get(cells)?.[column]) ?? {};
+  }
+
+  format(row: number, column: number, format: CellFormat): void {
+    const cells = this.rows[row]!;
+    const formats = this.#formats.get(cells) ?? [];
+    formats[column] = format;
+    this.#formats.set(cells, formats);
   }
 
   /** A null leaves a cell as it is. */
@@ -89,6 +108,15 @@ export class Grid {
     return withoutEmptyEnd(rows, (cells) => cells.length === 0);
   }
 
+  /** To go back to them. */
+  copyRows(): Cell[][] {
+    return this.rows.map((cells) => {
+      const copy = [...cells];
+      this.#formats.set(copy, [...(this.#formats.get(cells) ?? [])]);
+      return copy;
+    });
+  }
+
   insertRows(before: number, count: number): void {
     if (before < this.rows.length) {
       this.rows.splice(before, 0, ...Array.from({ length: count }, (): Cell[] => []));
@@ -99,6 +127,8 @@ export class Grid {
   insertColumns(before: number, count: number): void {
     for (const cells of this.rows) {
       if (before < cells.length) cells.splice(before, 0, ...Array.from({ length: count }, () => ''));
+      const formats = this.#formats.get(cells) ?? [];
+      if (before < formats.length) formats.splice(before, 0, ...Array.from({ length: count }, () => ({})));
     }
     this.columnCount += count;
   }
@@ -108,6 +138,9 @@ export class Grid {
     for (const cells of this.rows) {
       while (cells.length <= Math.max(from, to)) cells.push('');
       cells.splice(to, 0, ...cells.splice(from, 1));
+      const formats = Array.from(cells, (_, column) => this.#formats.get(cells)?.[column] ?? {});
+      formats.splice(to, 0, ...formats.splice(from, 1));
+      this.#formats.set(cells, formats);
     }
   }
 
@@ -117,7 +150,10 @@ export class Grid {
   }
 
   deleteColumn(column: number): void {
-    for (const cells of this.rows) cells.splice(column, 1);
+    for (const cells of this.rows) {
+      cells.splice(column, 1);
+      this.#formats.get(cells)?.splice(column, 1);
+    }
     this.columnCount -= 1;
   }
 

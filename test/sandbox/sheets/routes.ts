@@ -35,9 +35,9 @@ const endpoints: readonly Endpoint[] = [
     method: 'GET',
     path: /^\/v4\/spreadsheets\/([^/:]+)$/,
     writes: false,
-    carryOut: ({ id, title, tabs, protections }) => ({
+    carryOut: ({ id, title, timeZone, tabs, protections }) => ({
       spreadsheetId: id,
-      properties: { title },
+      properties: { title, timeZone },
       sheets: tabs.map(({ sheetId, title: name, rowCount, columnCount }, index) => ({
         properties: {
           sheetId,
