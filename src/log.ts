@@ -100,7 +100,7 @@ interface Printer {
 }
 
 /** Lines are written in batches: one write a line would cost a tenth of accepting an event. */
-const writeAtLength = 4096;
+const writeAtLength = 16_384;
 const writeAtLatestMs = 100;
 /** In characters, for a stdout that is slow or full. As much again may be in a write. */
 const maxWaiting = 1024 * 1024;
