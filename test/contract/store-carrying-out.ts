@@ -226,6 +226,19 @@ export function carryingOut(bench: () => Bench): void {
       expect(await claimIds(now)).toEqual(expect.arrayContaining([retried, put, again]));
     });
 
+    test('pulls in what was tried before and put off for its hours by it, however long that is ago', async () => {
+      const { store } = bench();
+      const [tried] = await acceptAt(t0, {});
+      const [claimed] = await claimDue(store, t0);
+      const attempt = { number: 1, startedAt: t0, endedAt: t0 + 5, outcome: retry };
+      await store.record([resultOf(claimed!, retry, { attempt, dueAt: t0 + minute })]);
+      await claimDue(store, wrong + minute);
+      await store.defer([{ deliveryId: tried!, until: wrong + 10 * minute }], wrong + minute);
+      const later = t0 + 60 * minute;
+      expect(await store.pullIn(later, aheadMs)).toBe(1);
+      expect(await dueOf(tried!)).toBe(later);
+    });
+
     test('pulls in a digest that was begun as one, and however many there are', async () => {
       const { store } = bench();
       const ids = await acceptAt(

@@ -115,8 +115,8 @@ function dueByRightClock(row: sql.PutOffRow, now: number, aheadMs: number): numb
   // Replayed.
   if (dueAt === since) return now;
   if (triedAt !== null && triedAt > now) return dueAt - aheadMs;
-  // Nothing else than hours by a wrong clock puts off for so long.
-  return dueAt > now + Math.max(aheadMs, dayMs) ? now : null;
+  // Tried by a right clock, then put off for its hours by the wrong one: nothing else puts off for so long.
+  return dueAt > now + dayMs && dueAt >= (triedAt ?? cameAt) + aheadMs ? now : null;
 }
 
 export function threadOf(db: Database, sink: string, thread: string): Receipt | null {
