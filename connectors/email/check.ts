@@ -26,7 +26,8 @@ export async function checkMailServer(
   if (sink.tokens === null) return await checkSession(sink, messages, signal);
   const fault = await sink.tokens.fault(signal);
   if (fault) return [failedCheck('access token', fault)];
-  return [passed('access token', 'granted'), ...(await checkSession(sink, messages, signal))];
+  const way = sink.proxy ? `, through the proxy ${sink.proxy.host}; mail itself goes past it` : '';
+  return [passed('access token', `granted${way}`), ...(await checkSession(sink, messages, signal))];
 }
 
 /**

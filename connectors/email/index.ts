@@ -9,6 +9,7 @@ import {
   oauth2Options,
   oneLine,
   openProxy,
+  proxyOption,
   Secret,
   visible,
 } from '../../src/connector.ts';
@@ -85,6 +86,15 @@ const options = z
       .describe(
         'Send only over TLS, and only to a server with a trusted certificate. Default: true where there is a login and the url leads to another machine.',
       ),
+    proxy: proxyOption().describe(
+      'The proxy that access tokens are fetched through; `none` for none. Mail never goes through one. Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY.',
+    ),
+  })
+  .refine(({ proxy, auth: given }) => proxy === undefined || proxy === 'none' || given !== undefined, {
+    path: ['proxy'],
+    error:
+      'only access tokens (auth.oauth2) are fetched through a proxy, and mail never goes through one: leave it out',
+    when: ({ value }) => typeof value === 'object' && value !== null,
   })
   .refine(({ url, requireTls }) => !url.secure || requireTls !== false, {
     path: ['requireTls'],
@@ -183,7 +193,7 @@ export const email = defineConnector({
   },
   placeKeys: ['to', 'cc', 'bcc', 'replyTo'],
   compose: (fields, context, { from }) => compose(fields, context.deliveryId, from),
-  connect: async ({ url, from, name, auth: given, requireTls }) => {
+  connect: async ({ url, from, name, auth: given, requireTls, proxy }) => {
     const { connectMail } = await import('./deliver.ts');
     const login = given?.user === undefined ? url.login : { user: given.user, password: null };
     return connectMail({
@@ -192,7 +202,7 @@ export const email = defineConnector({
       name: name ?? defaultClientName(hostname(), domainOf(from)),
       requireTls: requireTls ?? (login !== null && !isLoopback(url.host)),
       oauth2: given?.oauth2,
-      proxy: given ? await openProxy(given.oauth2.tokenUrl, undefined) : null,
+      proxy: given ? await openProxy(given.oauth2.tokenUrl, proxy) : null,
     });
   },
 });

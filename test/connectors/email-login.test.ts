@@ -45,11 +45,12 @@ async function withTokens(
   isValid: (token: string) => boolean,
   like: 'Google' | 'Microsoft' = 'Microsoft',
   over: object = {},
+  ofSink: object = {},
 ) {
   const sandbox = await start({ oauth2: { user, isValid, like } });
   const endpoint = await tokenEndpoint();
   const oauth2 = { tokenUrl: endpoint.tokenUrl, ...client, ...over };
-  const sink = await connected({ url: sandbox.url(), auth: { user, oauth2 } });
+  const sink = await connected({ url: sandbox.url(), auth: { user, oauth2 }, ...ofSink });
   return { sandbox, endpoint, sink };
 }
 
@@ -148,6 +149,31 @@ describe('access tokens', () => {
     expect(proxy.asked).toEqual([expect.stringContaining(new URL(endpoint.tokenUrl).host)]);
   });
 
+  test('come through the proxy of the sink, and mail never does: the live check says so', async () => {
+    const proxy = await tunnels();
+    const { sandbox, sink, endpoint } = await withTokens(() => true, 'Microsoft', {}, { proxy: proxy.url });
+    const [token] = await sink.check([], signal);
+    expect(token).toMatchObject({
+      ok: true,
+      what: 'access token',
+      detail: expect.stringContaining(proxy.host),
+    });
+    expect(token?.detail).toContain('mail itself goes past it');
+    expect(token?.detail).not.toContain('s3cret');
+    expect(await sink.deliver(request(fields))).toMatchObject({ outcome: 'delivered' });
+    expect(proxy.asked).toEqual([expect.stringContaining(new URL(endpoint.tokenUrl).host)]);
+    expect(sandbox.mails).toHaveLength(1);
+  });
+
+  test('come past the proxy of the environment where the sink says so', async () => {
+    const proxy = await tunnels();
+    vi.stubEnv('http_proxy', proxy.url);
+    vi.stubEnv('no_proxy', '');
+    const { sink } = await withTokens(() => true, 'Microsoft', {}, { proxy: 'none' });
+    expect(await sink.deliver(request(fields))).toMatchObject({ outcome: 'delivered' });
+    expect(proxy.asked).toEqual([]);
+  });
+
   test('are checked with the login', async () => {
     const { sink, endpoint } = await withTokens((token) => token === 'token-1');
     expect(await sink.check([], signal)).toMatchObject([
@@ -202,6 +228,7 @@ describe('the login', () => {
     [{ url: 'smtp://hiring@mail.example.com', auth: { user, oauth2 } }, 'auth', 'once'],
     [{ url: 'smtp://mail.example.com', auth: { user } }, 'auth', ''],
     [{ url: 'smtp://mail.example.com', auth: { user: 'a\u0001b', oauth2 } }, 'auth', ''],
+    [{ url: 'smtp://mail.example.com', proxy: 'http://proxy.example.com:3128' }, 'proxy', 'mail never goes'],
   ] as const)('is refused where it is not clear: %j', ([options, key, message]) => {
     const { error } = email.options.safeParse({ from, ...options });
     expect(error?.issues).toMatchObject([{ message: expect.stringContaining(message) }]);
