@@ -8,7 +8,7 @@ import { parseConfig } from '../src/config/load.ts';
 import { prepare } from '../src/deliveries/prepare.ts';
 import type { Json, RaisedNotice } from '../src/model.ts';
 import { serve } from './connectors/raw-server.ts';
-import { eventWith } from './fixtures/event.ts';
+import { attemptAt, eventWith } from './fixtures/event.ts';
 
 const docs = await readFile(join(import.meta.dirname, '../docs/recipes.md'), 'utf8');
 
@@ -210,17 +210,7 @@ test.each(Object.entries(tools))('%s takes what its recipe sends', async (title,
   if (!('message' in prepared)) throw new Error(JSON.stringify(prepared));
   const connected = await sink.connector.connect(sink.options);
   onTestFinished(() => connected.close());
-  const outcome = await connected.deliver({
-    deliveryId: 'dlv_1',
-    message: prepared.message,
-    attempt: 1,
-    firstAttemptAt: 0,
-    now: Date.now(),
-    threadOf: null,
-    earlier: async () => null,
-    progress: null,
-    signal: new AbortController().signal,
-  });
+  const outcome = await connected.deliver(attemptAt({ message: prepared.message }, { deliveryId: 'dlv_1' }));
   expect(outcome).toMatchObject({ outcome: 'delivered' });
   expect(calls).toHaveLength(1);
 });

@@ -2,6 +2,7 @@ import { email } from '../../connectors/email/index.ts';
 import type { Mail, MailFields } from '../../connectors/email/message.ts';
 import type { AttemptRequest } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
+import { attemptAt } from '../fixtures/event.ts';
 
 export const fields: MailFields = { to: 'dana@example.com', subject: 'Completed', text: 'Done.' };
 export const from = 'Hiring Team <hiring@example.com>';
@@ -22,15 +23,4 @@ export const request = (
   given: MailFields,
   progress: Json | null = null,
   over: Partial<AttemptRequest<Mail>> = {},
-): AttemptRequest<Mail> => ({
-  deliveryId: 'd1',
-  message: mailOf(given),
-  attempt: 1,
-  firstAttemptAt: 0,
-  now: Date.UTC(2026, 2, 1, 9, 30),
-  threadOf: null,
-  earlier: async () => null,
-  progress,
-  signal: new AbortController().signal,
-  ...over,
-});
+) => attemptAt(compose(given), { now: Date.UTC(2026, 2, 1, 9, 30), progress, ...over });

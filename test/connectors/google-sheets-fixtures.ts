@@ -3,6 +3,7 @@ import { googleSheets } from '../../connectors/google-sheets/index.ts';
 import type { SheetMessage } from '../../connectors/google-sheets/message.ts';
 import type { AttemptRequest, DeliveryContext, Sink } from '../../src/connector.ts';
 import type { Json, Receipt } from '../../src/model.ts';
+import { attemptAt } from '../fixtures/event.ts';
 import type { Grid } from '../sandbox/sheets/grid.ts';
 import { startSheets } from '../sandbox/sheets.ts';
 import type { SheetsOptions, SheetsSandbox } from '../sandbox/sheets.ts';
@@ -48,20 +49,7 @@ export function requestFor(
   over: Partial<AttemptRequest<SheetMessage>> = {},
 ): AttemptRequest<SheetMessage> {
   const deliveryId = over.deliveryId ?? idAfter((count += 1));
-  const composed = compose(fields, deliveryId);
-  if ('rejected' in composed) throw new Error(composed.rejected.detail);
-  return {
-    deliveryId,
-    message: composed.message,
-    attempt: 1,
-    firstAttemptAt: 0,
-    now: 1_000_000,
-    threadOf: null,
-    earlier: async () => null,
-    progress: null,
-    signal: new AbortController().signal,
-    ...over,
-  };
+  return attemptAt(compose(fields, deliveryId), { deliveryId, now: 1_000_000, ...over });
 }
 
 export async function written(

@@ -1,18 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { slack } from '../../connectors/slack/index.ts';
 import { shorten, type SlackFields, type SlackMessage } from '../../connectors/slack/message.ts';
-import type { DeliveryContext, EventData, NoticeData, Subject } from '../../src/connector.ts';
+import type { DeliveryContext, NoticeData, Subject } from '../../src/connector.ts';
+import { eventDataWith } from '../fixtures/event.ts';
 
-const event: EventData = {
-  id: 'ev-1',
-  candidateId: '<!here>',
-  candidateNumericalId: null,
-  testId: 7,
-  status: 'Completed',
-  receivedAt: '2026-03-01T09:30:00.000Z',
-  correlationId: null,
-  raw: {},
-};
+const event = eventDataWith({ candidateId: '<!here>' });
 const notice: NoticeData = {
   alert: 'paused',
   sink: 'mail',

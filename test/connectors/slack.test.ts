@@ -9,6 +9,7 @@ import type { SlackFields, SlackMessage } from '../../connectors/slack/message.t
 import { refusals } from '../../connectors/slack/outcomes.ts';
 import type { AttemptRequest, DeliveryContext, Sink } from '../../src/connector.ts';
 import type { Receipt } from '../../src/model.ts';
+import { attemptAt } from '../fixtures/event.ts';
 import { startSlack } from '../sandbox/slack.ts';
 import { endlessJson, serve, tunnels } from './raw-server.ts';
 import type { SlackOptions, SlackSandbox } from '../sandbox/slack.ts';
@@ -39,19 +40,7 @@ function requestFor(
     { deliveryId } as DeliveryContext,
     slack.options.parse({ token: 'unused' }),
   );
-  if ('rejected' in composed) throw new Error(composed.rejected.detail);
-  return {
-    deliveryId,
-    message: composed.message,
-    attempt: 1,
-    firstAttemptAt: Date.now(),
-    now: Date.now(),
-    threadOf: null,
-    earlier: async () => null,
-    progress: null,
-    signal: new AbortController().signal,
-    ...over,
-  };
+  return attemptAt(composed, { deliveryId, firstAttemptAt: Date.now(), ...over });
 }
 
 async function posted(sink: Sink<SlackMessage>, request: AttemptRequest<SlackMessage>): Promise<Receipt> {

@@ -9,20 +9,10 @@ import { webhook } from '../../connectors/webhook/index.ts';
 import type { Call, CallFields } from '../../connectors/webhook/message.ts';
 import type { AttemptRequest, Sink } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
+import { attemptAt, eventDataWith } from '../fixtures/event.ts';
 import { selfSigned } from '../sandbox/certificate.ts';
 import { HttpSandbox } from '../sandbox/http.ts';
 import { serve, tunnels } from './raw-server.ts';
-
-const event = {
-  id: 'ev-1',
-  candidateId: 'a',
-  candidateNumericalId: null,
-  testId: 7,
-  status: 'Completed',
-  receivedAt: '2026-03-01T09:30:00.000Z',
-  correlationId: null,
-  raw: {},
-} as const;
 
 async function connected(options: object): Promise<Sink<Call>> {
   const sink = await webhook.connect(
@@ -35,22 +25,10 @@ async function connected(options: object): Promise<Sink<Call>> {
 function request(fields: CallFields = {}, over: Partial<AttemptRequest<Call>> = {}): AttemptRequest<Call> {
   const composed = webhook.compose(
     webhook.action.parse(fields),
-    { deliveryId: 'd1', subject: { kind: 'event', event } },
+    { deliveryId: 'd1', subject: { kind: 'event', event: eventDataWith() } },
     webhook.options.parse({ url: 'https://ats.example.com/hooks' }),
   );
-  if ('rejected' in composed) throw new Error(composed.rejected.detail);
-  return {
-    deliveryId: 'd1',
-    message: composed.message,
-    attempt: 1,
-    firstAttemptAt: 0,
-    now: Date.now(),
-    threadOf: null,
-    earlier: async () => null,
-    progress: null,
-    signal: new AbortController().signal,
-    ...over,
-  };
+  return attemptAt(composed, over);
 }
 
 interface Taken {

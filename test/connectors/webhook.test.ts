@@ -9,6 +9,7 @@ import type { Call, CallFields } from '../../connectors/webhook/message.ts';
 import { webhook } from '../../connectors/webhook/index.ts';
 import { isPublic } from '../../connectors/webhook/public-addresses.ts';
 import type { AttemptRequest, EventData, Sink, Subject } from '../../src/connector.ts';
+import { attemptAt, eventDataWith } from '../fixtures/event.ts';
 import { selfSigned } from '../sandbox/certificate.ts';
 import { HttpSandbox } from '../sandbox/http.ts';
 
@@ -49,16 +50,11 @@ async function serve(
   return { port, url: `http://127.0.0.1:${port}`, connections: () => connections, close };
 }
 
-const event: EventData = {
-  id: 'ev-1',
+const event = eventDataWith({
   candidateId: '0123456789abcdef0123456789abcdef',
-  candidateNumericalId: null,
-  testId: 1234567,
-  status: 'Completed',
-  receivedAt: '2026-03-01T09:30:00.000Z',
   correlationId: 'c-1',
   raw: { candidateId: 'x', extra: true },
-};
+});
 
 function compose(fields: CallFields = {}, over: Partial<EventData> = {}) {
   return composeFor({ kind: 'event', event: { ...event, ...over } }, fields);
@@ -75,21 +71,8 @@ function callOf(...given: Parameters<typeof compose>): Call {
   return composed.message;
 }
 
-const request = (
-  fields: CallFields = {},
-  over: Partial<AttemptRequest<Call>> = {},
-): AttemptRequest<Call> => ({
-  deliveryId: 'd1',
-  message: callOf(fields),
-  attempt: 1,
-  firstAttemptAt: 0,
-  now: Date.now(),
-  threadOf: null,
-  earlier: async () => null,
-  progress: null,
-  signal: new AbortController().signal,
-  ...over,
-});
+const request = (fields: CallFields = {}, over: Partial<AttemptRequest<Call>> = {}) =>
+  attemptAt(compose(fields), over);
 
 const secretOf = (text: string) => `whsec_${Buffer.from(text).toString('base64')}`;
 

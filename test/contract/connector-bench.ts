@@ -1,11 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
 import { expect } from 'vitest';
-import type { AnyConnector, AttemptRequest, DeliveryContext, Finding, Sink } from '../../src/connector.ts';
+import type {
+  AnyConnector,
+  AttemptRequest,
+  Composed,
+  DeliveryContext,
+  Finding,
+  Sink,
+} from '../../src/connector.ts';
 import { reasons } from '../../src/model.ts';
 import type { Json, Outcome } from '../../src/model.ts';
-import { eventData } from '../../src/templates/data.ts';
-import { eventWith } from '../fixtures/event.ts';
+import { attemptAt, eventDataWith } from '../fixtures/event.ts';
 import type { Fault, Faults } from '../sandbox/faults.ts';
 
 /** A connector with a sandbox of its tool: what the shared suite has to know to try it. */
@@ -179,24 +185,9 @@ export class ConnectorBench {
     }
   }
 
-  #request(
-    deliveryId: string,
-    { fields, ...over }: Over & { readonly fields?: Json },
-  ): AttemptRequest<unknown> {
-    const composed = this.compose(fields ?? this.subject.fields, deliveryId);
-    if ('rejected' in composed) throw new Error(composed.rejected.detail);
-    return {
-      deliveryId,
-      message: composed.message,
-      attempt: 1,
-      firstAttemptAt: Date.now() - 1000,
-      now: Date.now(),
-      threadOf: null,
-      earlier: async () => null,
-      progress: null,
-      signal: new AbortController().signal,
-      ...over,
-    };
+  #request(deliveryId: string, { fields, ...over }: Over & { readonly fields?: Json }) {
+    const composed: Composed<unknown> = this.compose(fields ?? this.subject.fields, deliveryId);
+    return attemptAt(composed, { deliveryId, firstAttemptAt: Date.now() - 1000, ...over });
   }
 }
 
@@ -226,13 +217,6 @@ const contextOf = (deliveryId: string): DeliveryContext => ({
   deliveryId,
   subject: {
     kind: 'event',
-    event: eventData(
-      eventWith({
-        id: 'ev-1',
-        candidateId: '0123456789abcdef0123456789abcdef',
-        candidateNumericalId: 42,
-        receivedAt: Date.parse('2026-03-01T09:30:00Z'),
-      }),
-    ),
+    event: eventDataWith({ candidateId: '0123456789abcdef0123456789abcdef', candidateNumericalId: 42 }),
   },
 });
