@@ -31,6 +31,7 @@ connectorContract('email', async () => {
     },
     statesDelay: false,
     finds: false,
+    proxied: false,
     received: async () => sandbox.mails.map((mail) => mail.deliveryId),
     shown: async (id) =>
       sandbox.mails.find((mail) => mail.deliveryId === id)?.parsed.text?.replace(/\n$/, ''),

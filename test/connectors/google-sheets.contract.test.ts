@@ -28,6 +28,7 @@ connectorContract('google-sheets', async () => {
     },
     statesDelay: true,
     finds: true,
+    proxied: true,
     received: async () => sandbox.rows('Results').map((row) => String(row['Delivery'])),
     shown: async (id) => sandbox.rows('Results').find((row) => row['Delivery'] === id)!['Candidate'],
   };

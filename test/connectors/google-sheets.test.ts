@@ -11,7 +11,7 @@ import { googleSheets } from '../../connectors/google-sheets/index.ts';
 import type { SheetMessage } from '../../connectors/google-sheets/message.ts';
 import type { Grid } from '../sandbox/sheets/grid.ts';
 import type { SheetsSandbox } from '../sandbox/sheets.ts';
-import { endlessJson, serve, tunnels } from './raw-server.ts';
+import { endlessJson, serve } from './raw-server.ts';
 import {
   calls,
   compose,
@@ -827,30 +827,6 @@ describe('signing in', () => {
     );
     expect(message).toContain(why);
     expect(message).not.toContain('SECRET');
-  });
-});
-
-describe('a proxy', () => {
-  test('carries the calls, and those for a token', async () => {
-    const proxy = await tunnels();
-    const { sandbox, sink } = await connected({}, { proxy: proxy.url });
-    onTestFinished(() => sink.close());
-    expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'delivered' });
-    const { host } = new URL(sandbox.url);
-    expect(new Set(proxy.asked.map((line) => line.split(' ')[0]))).toEqual(new Set([host]));
-    expect(proxy.asked.length).toBeGreaterThan(0);
-  });
-
-  test('that refuses is named, and nothing was written', async () => {
-    const proxy = await tunnels(407);
-    const { sandbox, sink } = await connected({}, { proxy: proxy.url });
-    onTestFinished(() => sink.close());
-    expect(await sink.deliver(requestFor())).toMatchObject({
-      outcome: 'retry',
-      sinkWide: true,
-      detail: expect.stringContaining(`the proxy ${proxy.host} refused it with status 407`),
-    });
-    expect(sandbox.calls).toEqual([]);
   });
 });
 

@@ -29,6 +29,7 @@ connectorContract('slack', async () => {
     },
     statesDelay: true,
     finds: true,
+    proxied: true,
     received: async () => sandbox.messages.map(idOf),
     shown: async (id) => shownText(sandbox.messages.find((message) => idOf(message) === id)!.text),
     asShown: visible,

@@ -11,7 +11,7 @@ import type { AttemptRequest, DeliveryContext, Sink } from '../../src/connector.
 import type { Receipt } from '../../src/model.ts';
 import { attemptAt } from '../fixtures/event.ts';
 import { startSlack } from '../sandbox/slack.ts';
-import { endlessJson, serve, tunnels } from './raw-server.ts';
+import { endlessJson, serve } from './raw-server.ts';
 import type { SlackOptions, SlackSandbox } from '../sandbox/slack.ts';
 
 const open: { close(): Promise<unknown> }[] = [];
@@ -273,33 +273,6 @@ describe('an answer that is not from Slack', () => {
     const { port } = server.address() as AddressInfo;
     const sink = await connect(`http://127.0.0.1:${port}/api/`, 'xoxb-1');
     expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'unknown', reason: 'network' });
-  });
-});
-
-describe('a proxy', () => {
-  const through = async (sandbox: SlackSandbox, proxy: string) =>
-    slack.connect(slack.options.parse({ token: sandbox.token, apiUrl: sandbox.url, proxy }));
-
-  test('carries the calls', async () => {
-    const { sandbox } = await connected();
-    const proxy = await tunnels();
-    const sink = await through(sandbox, proxy.url);
-    open.push(sink);
-    await posted(sink, requestFor());
-    expect(proxy.asked).toEqual([expect.stringContaining(new URL(sandbox.url).host)]);
-  });
-
-  test('that refuses is named, and nothing was sent', async () => {
-    const { sandbox } = await connected();
-    const proxy = await tunnels(407);
-    const sink = await through(sandbox, proxy.url);
-    open.push(sink);
-    expect(await sink.deliver(requestFor())).toMatchObject({
-      outcome: 'retry',
-      sinkWide: true,
-      detail: expect.stringContaining(`the proxy ${proxy.host} refused it with status 407`),
-    });
-    expect(sandbox.messages).toEqual([]);
   });
 });
 

@@ -49,6 +49,7 @@ connectorContract('webhook', async () => {
     },
     statesDelay: true,
     finds: false,
+    proxied: true,
     received: async () => sandbox.calls.map((call) => call.deliveryId),
     shown: async (id) => {
       const call = sandbox.calls.find((each) => each.deliveryId === id);

@@ -40,6 +40,8 @@ export interface ContractCase {
   readonly statesDelay: boolean;
   /** False where the tool cannot be asked. */
   readonly finds: boolean;
+  /** False where messages do not go through a proxy. */
+  readonly proxied: boolean;
   /** The delivery ids that the tool holds, one for each message. */
   received(): Promise<string[]>;
   /** What a person sees of a delivery's message at `place`. */
@@ -78,8 +80,12 @@ export class ConnectorBench {
   }
 
   /** A sink of its own, with nothing connected or kept from before. */
-  async withSink<T>(authority: string | undefined, use: (other: Sink<unknown>) => Promise<T>): Promise<T> {
-    const other = await connect(this.subject, authority);
+  async withSink<T>(
+    authority: string | undefined,
+    use: (other: Sink<unknown>) => Promise<T>,
+    over: object = {},
+  ): Promise<T> {
+    const other = await connect(this.subject, authority, over);
     try {
       return await use(other);
     } finally {
@@ -191,8 +197,8 @@ export class ConnectorBench {
   }
 }
 
-const connect = async (subject: ContractCase, authority?: string): Promise<Sink<unknown>> =>
-  subject.connector.connect(subject.connector.options.parse(subject.options(authority)));
+const connect = async (subject: ContractCase, authority?: string, over?: object): Promise<Sink<unknown>> =>
+  subject.connector.connect(subject.connector.options.parse({ ...subject.options(authority), ...over }));
 
 function expectWithout(secrets: readonly string[], value: unknown): void {
   const printed = `${JSON.stringify(value)}\n${inspect(value, { depth: 20, showHidden: true })}`;

@@ -4,7 +4,9 @@ import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
+import type { Sink } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
+import { tunnels } from '../connectors/raw-server.ts';
 import { batchContract } from './connector-batch.ts';
 import { ConnectorBench, timeIsUp } from './connector-bench.ts';
 import type { ContractCase } from './connector-bench.ts';
@@ -172,6 +174,35 @@ export function connectorContract(name: string, setup: () => Promise<ContractCas
         const outcome = await bench.deliver({}, randomUUID(), other);
         expect(outcome).toMatchObject({ outcome: 'retry', reason: 'network', sinkWide: true });
       });
+    });
+
+    test('goes through the proxy of the sink', async () => {
+      if (!bench.subject.proxied) return;
+      const proxy = await tunnels();
+      const id = randomUUID();
+      await bench.withSink(undefined, (other) => bench.deliver({}, id, other), { proxy: proxy.url });
+      expect(await bench.receivedOf([id])).toEqual([id]);
+      const { url, apiUrl = url } = bench.subject.options();
+      const login = Buffer.from('ann:s3cret').toString('base64');
+      expect(new Set(proxy.asked)).toEqual(new Set([`${new URL(String(apiUrl)).host} Basic ${login}`]));
+      expect(proxy.asked.length).toBeLessThanOrEqual(bench.subject.calls.length);
+    });
+
+    test('names a proxy that refuses, and sends nothing', async () => {
+      if (!bench.subject.proxied) return;
+      const proxy = await tunnels(407);
+      const detail = expect.stringContaining(`the proxy ${proxy.host} refused it with status 407`);
+      const through = async (other: Sink<unknown>) => {
+        expect(await bench.deliver({}, randomUUID(), other)).toMatchObject({
+          outcome: 'retry',
+          sinkWide: true,
+          detail,
+        });
+        const lines = await other.check([], new AbortController().signal);
+        expect(lines).toContainEqual(expect.objectContaining({ ok: false, detail }));
+      };
+      const calls = await bench.callsDuring(() => bench.withSink(undefined, through, { proxy: proxy.url }));
+      expect(calls).toBe(0);
     });
 
     test('finds exactly what is there, and says when it could not ask', async () => {
