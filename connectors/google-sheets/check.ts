@@ -3,7 +3,15 @@ import type { LiveCheck } from '../../src/connector.ts';
 import type { Failure } from './client.ts';
 import type { SheetMessage } from './message.ts';
 import { nothingWritten, unlock } from './outcomes.ts';
-import { batchUpdate, describe, lostHeader, rangeName, readParts } from './table.ts';
+import {
+  batchUpdate,
+  describe,
+  lostHeader,
+  missingHeaderRow,
+  rangeName,
+  readParts,
+  twiceInHeader,
+} from './table.ts';
 import type { Description, Spreadsheet, Tab } from './table.ts';
 
 /** Replaced by itself, so that the edit changes nothing even where the text is there. */
@@ -81,11 +89,14 @@ async function checkHeader(
   signal: AbortSignal,
 ): Promise<LiveCheck> {
   const what = `tab ${tab.title}`;
+  const missing = missingHeaderRow([tab]);
+  if (missing) return failed(sheet, what, missing);
   const read = await readParts(sheet, [{ tab, first: 0, range: null }], signal);
   if (!read.ok) return failed(sheet, what, read.failure);
   const [grid] = read.data;
   const lost = await lostHeader(sheet, [{ tab, grid: grid! }], [{ names }], signal);
-  return lost ? failed(sheet, what, lost) : passed(what, 'is there');
+  if (lost) return failed(sheet, what, lost);
+  return passed(what, ['is there', ...twiceInHeader(grid!, names)].join('. '));
 }
 
 /** Rows that are inserted go through every range that reaches to the end; others are of rows that are there. */

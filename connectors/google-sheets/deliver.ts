@@ -29,6 +29,7 @@ import {
   rowsRange,
   tableRange,
   tabWith,
+  twiceInHeader,
   withDates,
   writeFix,
   writeRow,
@@ -137,7 +138,7 @@ function planTab(sheet: Spreadsheet, view: View, all: readonly RowRequest[]): Ta
   const updated = planned.flatMap(({ row, requests: of, rowIndex }): WrittenRow[] => {
     if (rowIndex === null) return [];
     const earlier = of.flatMap((request) => seen.get(request)?.notes ?? []);
-    const notes = [...new Set([...earlier, ...twiceThere(grid, row)])];
+    const notes = [...new Set([...earlier, ...twiceInHeader(grid, Object.keys(row))])];
     const before = grid.rows[rowIndex] ?? [];
     return [{ ...rowOf(tab, row, of), at: rowIndex, header: grid.header, before, notes }];
   });
@@ -219,11 +220,6 @@ function writesOf(tab: Tab, grid: Grid, rows: readonly WrittenRow[]): Write[] {
   });
 }
 
-function twiceThere({ header }: Grid, row: SheetMessage['row']): string[] {
-  const names = Object.keys(row).filter((name) => header.indexOf(name) !== header.lastIndexOf(name));
-  return names.map((name) => `The header has more than one column ${name}: the first of them was written.`);
-}
-
 /** Rows of their own, inserted below the table. */
 function addition(
   { tab, grid }: View,
@@ -231,7 +227,7 @@ function addition(
 ) {
   if (added.length === 0) return { rows: [], writes: [] };
   const at = endOf(grid, added);
-  const rows = added.map(({ row, requests, notes = twiceThere(grid, row) }, index) => {
+  const rows = added.map(({ row, requests, notes = twiceInHeader(grid, Object.keys(row)) }, index) => {
     return { ...rowOf(tab, row, requests), at: at + index, header: grid.header, notes };
   });
   // Right below the header they would look like it. At the end of the grid nothing else is there to be like.

@@ -10,6 +10,7 @@ import {
   Grid,
   lookUntilDone,
   lostHeader,
+  missingHeaderRow,
   readParts,
   readRanges,
   rowsRange,
@@ -104,6 +105,8 @@ async function readDeliveries(
     const described = await describe(sheet, signal);
     if (!described.ok) return described;
     const tabs = described.data.tabs.filter(({ title }) => names.has(title.toLowerCase()));
+    const failure = missingHeaderRow(tabs);
+    if (failure) return { ok: false, failure };
     const parts = tabs.map((tab) => ({ tab, first: 0, range: null }));
     const headers = await readParts(sheet, parts, signal);
     if (!headers.ok) return headers;

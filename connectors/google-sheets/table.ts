@@ -177,6 +177,26 @@ export async function readTabs(
   });
 }
 
+/** What people have to know of columns that a header has more than once. */
+export function twiceInHeader({ header }: Grid, names: readonly string[]): string[] {
+  const twice = [...new Set(names)].filter((name) => header.indexOf(name) !== header.lastIndexOf(name));
+  return twice.map((name) => `The header has more than one column ${name}: the first of them is written.`);
+}
+
+/** Why there cannot be a header in one of these tabs: it is a chart, or ends above the header's row. */
+export function missingHeaderRow(tabs: readonly Tab[]): Failure | null {
+  const short = tabs.find((tab) => !hasHeaderRow(tab));
+  if (!short) return null;
+  const { title, rowCount, headerRow } = short;
+  const words =
+    rowCount === null
+      ? 'has no cells: it is a chart. Rename it, or give the action another tab.'
+      : `has only ${rowCount} ${rowCount === 1 ? 'row' : 'rows'}, and its header should be in row ${headerRow + 1}. Add rows to it, or set headerRow.`;
+  return { kind: 'header', tab: title, words: `The tab ${title} ${words}` };
+}
+
+const hasHeaderRow = ({ rowCount, headerRow }: Tab): boolean => rowCount !== null && rowCount > headerRow;
+
 /** So many rows at the top show whether the header stands elsewhere. */
 const rowsAtTop = 200;
 
@@ -231,12 +251,15 @@ async function findTabs(
   wanted: readonly Wanted[],
   signal: AbortSignal,
 ): Promise<Answer<Tab[]> | null> {
-  if (wanted.some(({ title }) => !known(sheet, title))) {
+  const tabs = () => wanted.flatMap(({ title }) => known(sheet, title) ?? []);
+  if (tabs().length < wanted.length || missingHeaderRow(tabs())) {
     const described = await describe(sheet, signal);
     if (!described.ok) return described;
   }
+  const failure = missingHeaderRow(tabs());
+  if (failure) return { ok: false, failure };
   const missing = wanted.filter(({ title }) => !known(sheet, title));
-  if (missing.length === 0) return { ok: true, data: wanted.map(({ title }) => known(sheet, title)!) };
+  if (missing.length === 0) return { ok: true, data: tabs() };
   const made = missing.map((one) => newTab(one, sheet.headerRow));
   const requests = made.flatMap((one) => one.requests);
   const answer = await batchUpdate(sheet, requests, signal);
@@ -422,6 +445,8 @@ export async function readWhole(
     }
     const tab = tabWith(sheet, sheetId);
     if (!tab) return { ok: true, data: null };
+    const failure = missingHeaderRow([tab]);
+    if (failure) return { ok: false, failure };
     const want = { title: tab.title, names: [], whole: true, minWidth };
     const read = await readOnce(sheet, [want], [tab], signal);
     if (!read.ok) minWidth = 0;

@@ -528,6 +528,37 @@ describe('a header that people', () => {
     expect(tab.rows[0]).toEqual([...people[0]]);
   });
 
+  test('left no row for makes rows wait while other tabs go on, and is there once rows are added', async () => {
+    const { sandbox, sink } = await connected({}, { headerRow: 3 });
+    const tab = given(sandbox, 'Results', [people[0]], 3);
+    const lost = add('lost');
+    await sink.deliver(lost);
+    tab.rows.length = 1;
+    tab.rowCount = 2;
+    const words = 'The tab Results has only 2 rows, and its header should be in row 3.*Add rows.*headerRow';
+    const waits = { outcome: 'retry', retryAfterMs: 300_000, detail: expect.stringMatching(words) };
+    const [short, elsewhere] = [add('d'), requestFor({ tab: 'Another' })];
+    const outcomes = await sink.deliverMany!([short, elsewhere]);
+    expect(outcomes).toMatchObject([waits, { outcome: 'retry', retryAfterMs: 0 }]);
+    expect(await sink.deliver({ ...elsewhere, progress: progressOf(outcomes[1]) })).toMatchObject({
+      outcome: 'delivered',
+    });
+    expect(await sink.find!(lost)).toMatchObject({ found: 'failed', failure: waits });
+    tab.insertRows(2, 1);
+    const again = { ...short, progress: progressOf(outcomes[0]) };
+    expect(await sink.deliver(again)).toMatchObject({ receipt: { range: "'Results'!A4:C4" } });
+    expect(tab.rows[2]).toEqual(['Candidate', 'Status', 'Delivery']);
+  });
+
+  test('cannot have in a chart makes rows wait', async () => {
+    const { sandbox, sink } = await connected();
+    sandbox.document.addTab(5, 'Results', {}).isChart = true;
+    expect(await sink.deliver(add('d'))).toMatchObject({
+      retryAfterMs: 300_000,
+      detail: expect.stringMatching(/tab Results has no cells: it is a chart/),
+    });
+  });
+
   test('wrote twice has its first column written, and the delivery says so', async () => {
     const { sandbox, sink } = await connected();
     given(sandbox, 'Results', [['Candidate', 'Status', 'Status', 'Delivery']]);

@@ -876,6 +876,31 @@ describe('a live check', () => {
     expect((await below.check(messages.slice(0, 1), signal)).every(({ ok }) => ok)).toBe(true);
   });
 
+  test.for<[string, boolean, (tab: Grid) => void, RegExp]>([
+    ['an empty row', false, (tab) => tab.write(2, 0, [['', '']]), /row 3, where.* is empty/],
+    ['values', false, (tab) => tab.deleteRow(2), /row 3 has no header but values/],
+    ['a row above', false, (tab) => tab.deleteRow(0), /header stands in row 2, and should in row 3/],
+    ['no row', false, (tab) => (tab.rowCount = 2), /has only 2 rows, and its header should be in row 3/],
+    ['a chart', false, (tab) => (tab.isChart = true), /has no cells: it is a chart/],
+    ['a column twice', true, (tab) => tab.write(2, 2, [['Candidate']]), /more than one column Candidate/],
+  ])('says it where there is %s in place of the header', async ([, ok, spoil, words]) => {
+    const { sandbox, sink } = await connected({}, { headerRow: 3 });
+    spoil(
+      given(
+        sandbox,
+        'Results',
+        [
+          ['Candidate', 'Delivery'],
+          ['a', `dlv_${'0'.repeat(26)}_1`],
+        ],
+        3,
+      ),
+    );
+    const lines = await sink.check([requestFor().message], signal);
+    expect(lines.at(-1)).toMatchObject({ ok, what: 'tab Results', detail: expect.stringMatching(words) });
+    expect(lines.slice(0, -1).every((line) => line.ok)).toBe(true);
+  });
+
   test.for<[string, object, readonly string[]]>([
     ['all of the tab', {}, ['all of it']],
     ['a column', { startColumnIndex: 1, endColumnIndex: 2 }, ['B:B']],

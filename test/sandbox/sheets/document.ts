@@ -97,7 +97,7 @@ export class Document {
   locate(text: string): { readonly tab: Grid; readonly range: CellRange } {
     const range = parseRange(text);
     const tab = range && this.tab(range.tab);
-    if (!tab) throw invalid(`Unable to parse range: ${text}`);
+    if (!tab || tab.isChart) throw invalid(`Unable to parse range: ${text}`);
     return { tab, range };
   }
 

@@ -34,6 +34,8 @@ export class Grid {
   readonly #formats = new WeakMap<readonly Cell[], CellFormat[]>();
   /** Where people keep the header; Google knows no such thing. */
   headerRow = 0;
+  /** A sheet of its own for a chart: it has no cells. */
+  isChart = false;
 
   constructor(sheetId: number, title: string, size: { rowCount?: number; columnCount?: number } = {}) {
     this.sheetId = sheetId;

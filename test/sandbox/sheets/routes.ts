@@ -38,13 +38,15 @@ const endpoints: readonly Endpoint[] = [
     carryOut: ({ id, title, timeZone, tabs, protections }) => ({
       spreadsheetId: id,
       properties: { title, timeZone },
-      sheets: tabs.map(({ sheetId, title: name, rowCount, columnCount }, index) => ({
+      // https://developers.google.com/workspace/sheets/api/reference/rest/v4/spreadsheets/sheets#SheetProperties: the grid's
+      // properties are left out for a sheet that is an object, such as a chart.
+      sheets: tabs.map(({ sheetId, title: name, rowCount, columnCount, isChart }, index) => ({
         properties: {
           sheetId,
           title: name,
           index,
-          sheetType: 'GRID',
-          gridProperties: { rowCount, columnCount },
+          sheetType: isChart ? 'OBJECT' : 'GRID',
+          ...(!isChart && { gridProperties: { rowCount, columnCount } }),
         },
         // https://developers.google.com/workspace/sheets/api/reference/rest/v4/spreadsheets/sheets#ProtectedRange:
         // whoever may not edit the range does not see its editors, and what is false is left out.
