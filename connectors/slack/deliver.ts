@@ -12,6 +12,10 @@ export interface Post {
   readonly thread_ts?: string;
 }
 
+interface Posted extends Partial<Post> {
+  readonly message?: { readonly thread_ts?: string };
+}
+
 /** Posts with one call of `chat.postMessage`. */
 export async function postMessage(
   call: Call,
@@ -23,13 +27,17 @@ export async function postMessage(
   if (!address.ok) return noAddress(address.failure, rest.channel);
   const thread = threadOf && { thread_ts: rootOf(postOf(threadOf)) };
   const args = { ...rest, channel: address.data, ...thread };
-  const answer = await call<Partial<Post>>('chat.postMessage', args, signal);
+  const answer = await call<Posted>('chat.postMessage', args, signal);
   if (!answer.ok) return outcomeOf(answer.failure, rest.channel);
-  const { channel, ts } = answer.data;
+  const { channel, ts, message: shown } = answer.data;
   if (channel === undefined || ts === undefined) return outcomeOf({ kind: 'foreign' }, rest.channel);
   places.learn(rest.channel, channel);
+  // An answer to a message that was deleted is not refused.
+  if (thread && shown && shown.thread_ts === undefined) return delivered({ channel, ts }, besideThread);
   return delivered(receiptOf({ channel, ts, ...thread }));
 }
+
+const besideThread = 'The message that began the thread is gone, so Slack put this one into the channel.';
 
 /** Nothing was sent. A scope that is missing to look somebody up concerns no message to a channel. */
 function noAddress(failure: Failure, channel: string): Outcome {

@@ -96,6 +96,8 @@ const isRateLimit = (answer: Answer<unknown>): boolean =>
 /** Some tokens may not read threads. That concerns this thread only, whatever the code means for a post. */
 function cannotSearch(method: Place['method'], failure: Failure, channel: string): Finding {
   if (method === 'conversations.history' || failure.kind !== 'refused') return cannotAsk(failure, channel);
+  // The message that began it was deleted. What answered it later stands in the channel.
+  if (failure.error === 'thread_not_found') return { found: null };
   if (refusals.get(failure.error)?.means === 'again') return cannotAsk(failure, channel);
   return impossible(`Slack cannot be asked about the thread in ${channel} (${failure.error}).`);
 }

@@ -83,6 +83,18 @@ describe('a delivery', () => {
     expect(sandbox.messages.map(({ thread_ts }) => thread_ts)).toEqual([undefined, root['ts'], root['ts']]);
   });
 
+  test('stands in the channel, and says so, where somebody deleted the message that it answers', async () => {
+    const { sandbox, sink } = await connected();
+    const root = await posted(sink, requestFor());
+    sandbox.remove(sandbox.messages[0]!.ts);
+    const request = requestFor({ threadBy: 'k' }, { threadOf: root });
+    const outcome = await sink.deliver(request);
+    const { channel, ts } = sandbox.messages[0]!;
+    expect(outcome).toMatchObject({ receipt: { channel, ts }, note: expect.stringContaining('is gone') });
+    expect(outcome).not.toHaveProperty('receipt.thread_ts');
+    expect(await sink.find!(request)).toEqual({ found: { channel, ts } });
+  });
+
   test('waits as long as Slack says when a channel is posted to too fast', async () => {
     const { sandbox, sink } = await connected({ rate: { perSecond: 0.5, burst: 2 } });
     await posted(sink, requestFor());

@@ -70,6 +70,8 @@ export async function startSlack(options: SlackOptions = {}) {
     tooMany: () => tool.tooMany,
     /** Everything that was posted, in order. */
     messages: workspace.messages as readonly PostedMessage[],
+    /** Deletes a message that nobody has answered. */
+    remove: (ts: string) => workspace.remove(ts),
     stop: () => tool.stop(),
     start: () => tool.start(),
     close: () => tool.close(),

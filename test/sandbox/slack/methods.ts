@@ -168,7 +168,7 @@ function messageOf(workspace: Workspace, args: Args, channel: Channel): Omit<Pos
   if (metadata && !(metadata.event_type && metadata.event_payload)) {
     throw new SlackRefusal('invalid_metadata_format');
   }
-  const { thread_ts } = args;
+  const thread_ts = workspace.has(channel, args['thread_ts']) ? args['thread_ts'] : undefined;
   // Without the scope these are ignored.
   const custom = workspace.scopes.includes('chat:write.customize') ? args : {};
   const { username, icon_emoji, icon_url } = custom;

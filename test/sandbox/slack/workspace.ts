@@ -156,6 +156,20 @@ export class Workspace {
     if (left < 1) throw new SlackRefusal('ratelimited', {}, Math.ceil((1 - left) / perSecond));
   }
 
+  /**
+   * Whether a message can be answered there. An answer to one that was deleted is not refused: it becomes a message of
+   * the channel, and Slack's answer shows no thread_ts: https://github.com/slack-go/slack/issues/1571
+   */
+  has(channel: Channel, ts: string | undefined): boolean {
+    return this.messages.some((message) => message.channel === channel.id && message.ts === ts);
+  }
+
+  /** A person deletes a message that nobody has answered. */
+  remove(ts: string): void {
+    const index = this.messages.findIndex((message) => message.ts === ts);
+    this.messages.splice(index, 1);
+  }
+
   post(message: Omit<PostedMessage, 'ts'>): PostedMessage {
     this.#lastTs = Math.max(this.#lastTs + 1, Date.now() * 1000);
     const posted = {
