@@ -1,19 +1,27 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { RequestListener } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import { type AddressInfo, connect as connectTcp, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** A server for what the sandboxes do not do, for the test that runs. */
-export async function serve(listener: RequestListener) {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+/** A server for what the sandboxes do not do, for the test that runs. `create`: for one with TLS. */
+export async function serve(
+  listener: RequestListener,
+  create: (listener: RequestListener) => Server = createServer,
+) {
+  let connections = 0;
+  const server = create(listener).on('connection', () => (connections += 1));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   onTestFinished(() => {
     server.close();
     server.closeAllConnections();
   });
-  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  const { port } = server.address() as AddressInfo;
+  return { server, port, url: `http://127.0.0.1:${port}`, connections: () => connections };
 }
+
+export const answerOk: RequestListener = (incoming, response) =>
+  void incoming.resume().once('end', () => response.end());
 
 /** Answers a success that goes on for as long as somebody reads, up to what no client ought to take. */
 export const endlessJson: RequestListener = (_, response) => {

@@ -1,6 +1,3 @@
-import { createServer } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import nock from 'nock';
 import { afterEach, describe, expect, test, vi } from 'vitest';
@@ -274,16 +271,12 @@ describe('an answer that is not from Slack', () => {
   });
 
   test('that breaks off in its middle leaves open whether the message is there', async () => {
-    const server = createServer((request, response) => {
+    const { url } = await serve((request, response) => {
       request.resume();
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
       response.write('{"ok":', () => response.destroy());
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    open.push({ close: async () => server.close() });
-    const { port } = server.address() as AddressInfo;
-    const sink = await connect(`http://127.0.0.1:${port}/api/`, 'xoxb-1');
+    const sink = await connect(`${url}/api/`, 'xoxb-1');
     expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'unknown', reason: 'network' });
   });
 });

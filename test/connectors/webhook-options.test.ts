@@ -1,8 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { once } from 'node:events';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { webhook } from '../../connectors/webhook/index.ts';
@@ -12,7 +10,7 @@ import type { Json } from '../../src/model.ts';
 import { attemptAt, eventDataWith } from '../fixtures/event.ts';
 import { selfSigned } from '../sandbox/certificate.ts';
 import { HttpSandbox } from '../sandbox/http.ts';
-import { serve, tunnels } from './raw-server.ts';
+import { answerOk, serve, tunnels } from './raw-server.ts';
 
 async function connected(options: object): Promise<Sink<Call>> {
   const sink = await webhook.connect(
@@ -339,13 +337,9 @@ describe('certificates', () => {
   test('of an authority of your own, and one that the sink shows', async () => {
     const here = selfSigned();
     const mine = selfSigned();
-    const server = createTlsServer(
-      { ...here, ca: mine.cert, requestCert: true, rejectUnauthorized: true },
-      (_, response) => response.end(),
-    ).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    onTestFinished(() => void server.close());
-    const url = `https://localhost:${(server.address() as AddressInfo).port}`;
+    const tls = { ...here, ca: mine.cert, requestCert: true, rejectUnauthorized: true };
+    const { port } = await serve(answerOk, (listener) => createTlsServer(tls, listener));
+    const url = `https://localhost:${port}`;
     expect(await (await connected({ url })).deliver(request())).toMatchObject({
       outcome: 'retry',
       detail: expect.stringContaining('no trusted TLS connection'),
@@ -374,13 +368,11 @@ describe('a proxy', () => {
   test('carries calls with TLS', async () => {
     const proxy = await tunnels();
     const pair = selfSigned();
-    const server = createTlsServer(pair, (_, response) => response.end()).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    onTestFinished(() => void server.close());
-    const secure = `https://localhost:${(server.address() as AddressInfo).port}`;
-    const other = await connected({ url: secure, proxy: proxy.url, ca: pair.cert });
-    expect(await other.deliver(request())).toMatchObject({ outcome: 'delivered' });
-    const wrong = await connected({ url: secure, proxy: proxy.url });
+    const { port } = await serve(answerOk, (listener) => createTlsServer(pair, listener));
+    const url = `https://localhost:${port}`;
+    const sink = await connected({ url, proxy: proxy.url, ca: pair.cert });
+    expect(await sink.deliver(request())).toMatchObject({ outcome: 'delivered' });
+    const wrong = await connected({ url, proxy: proxy.url });
     expect(await wrong.deliver(request())).toMatchObject({
       outcome: 'retry',
       detail: expect.stringContaining('no trusted TLS connection'),

@@ -1,53 +1,32 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { RequestListener, Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Call, CallFields } from '../../connectors/webhook/message.ts';
 import { webhook } from '../../connectors/webhook/index.ts';
 import { isPublic } from '../../connectors/webhook/public-addresses.ts';
 import type { AttemptRequest, EventData, Sink, Subject } from '../../src/connector.ts';
 import { attemptAt, eventDataWith } from '../fixtures/event.ts';
 import { selfSigned } from '../sandbox/certificate.ts';
-import { HttpSandbox } from '../sandbox/http.ts';
-
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const each of open.splice(0)) await each.close();
-});
+import { HttpSandbox, type HttpSandboxOptions } from '../sandbox/http.ts';
+import { answerOk, serve } from './raw-server.ts';
 
 let sandbox: HttpSandbox;
 
+async function startSandbox(options?: HttpSandboxOptions): Promise<HttpSandbox> {
+  const started = await new HttpSandbox(options).start();
+  onTestFinished(() => started.close());
+  return started;
+}
+
 async function connect(over: object = {}): Promise<Sink<Call>> {
-  sandbox = await new HttpSandbox().start();
-  return connectTo({ url: sandbox.url, ...over }, sandbox);
+  sandbox = await startSandbox();
+  return connectTo({ url: sandbox.url, ...over });
 }
 
-async function connectTo(options: object, server?: { close(): Promise<void> }): Promise<Sink<Call>> {
+async function connectTo(options: object): Promise<Sink<Call>> {
   const sink = await webhook.connect(webhook.options.parse({ allowPrivate: true, ...options }));
-  open.push(sink, ...(server ? [server] : []));
+  onTestFinished(() => sink.close());
   return sink;
-}
-
-const answerOk: RequestListener = (incoming, response) =>
-  void incoming.resume().once('end', () => response.end());
-
-/** A server for what the sandbox does not do. */
-async function serve(
-  listener: RequestListener,
-  create: (listener: RequestListener) => Server = createServer,
-) {
-  let connections = 0;
-  const server = create(listener).on('connection', () => (connections += 1));
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
-  const close = async () => {
-    server.close();
-    server.closeAllConnections();
-  };
-  return { port, url: `http://127.0.0.1:${port}`, connections: () => connections, close };
 }
 
 const event = eventDataWith({
@@ -148,7 +127,7 @@ describe('the call', () => {
 
   test('keeps connections open for the next ones', async () => {
     const server = await serve(answerOk);
-    const sink = await connectTo({ url: server.url }, server);
+    const sink = await connectTo({ url: server.url });
     for (let count = 0; count < 10; count++) await sink.deliver(request());
     // Two, as the first may not yet be free again in the very moment of its answer.
     expect(server.connections()).toBeLessThanOrEqual(2);
@@ -265,8 +244,7 @@ async function answering(
 
 describe('answers', () => {
   test.for([301, 302, 303, 307, 308])('of %i are not followed', async (status) => {
-    const elsewhere = await new HttpSandbox().start();
-    open.push(elsewhere);
+    const elsewhere = await startSandbox();
     const outcome = await answering(status, { location: `${elsewhere.url}/other?token=secret` });
     expect(outcome).toMatchObject({
       outcome: 'retry',
@@ -340,8 +318,8 @@ describe('answers', () => {
       key.toUpperCase(),
       Buffer.from(key).toString('base64'),
     ];
-    const tool = await new HttpSandbox().start();
-    const sink = await connectTo({ url: tool.url, headers: { 'x-api-key': key } }, tool);
+    const tool = await startSandbox();
+    const sink = await connectTo({ url: tool.url, headers: { 'x-api-key': key } });
     const headers = { 'content-type': 'text/plain' };
     tool.faults.once({ kind: 'status', status: 422, headers, body: written.join(' ') });
     expect(await sink.deliver(request())).toMatchObject({
@@ -350,7 +328,7 @@ describe('answers', () => {
   });
 
   test('are quoted without the address that was called: who has it may call, too', async () => {
-    const tool = await new HttpSandbox({ base: '' }).start();
+    const tool = await startSandbox({ base: '' });
     tool.faults.once({
       kind: 'status',
       status: 404,
@@ -362,7 +340,7 @@ describe('answers', () => {
         hook: 'path-secret',
       },
     });
-    const sink = await connectTo({ url: `${tool.url}/services/T0/B0/path-secret?key=a%20keysecret` }, tool);
+    const sink = await connectTo({ url: `${tool.url}/services/T0/B0/path-secret?key=a%20keysecret` });
     expect(await sink.deliver(request({ path: '/new' }))).toMatchObject({
       detail: expect.stringContaining(
         'answered 404: {"path":"***/new","query":"key=***","key":"***","hook":"***"}.',
@@ -377,7 +355,7 @@ describe('answers', () => {
       response.on('drain', more);
       more();
     });
-    const sink = await connectTo({ url: endless.url }, endless);
+    const sink = await connectTo({ url: endless.url });
     expect(await sink.deliver(request())).toMatchObject({ outcome: 'retry', reason: 'invalid' });
   });
 
@@ -389,14 +367,14 @@ describe('answers', () => {
         else setTimeout(() => controller.abort(), 20);
       });
     });
-    const sink = await connectTo({ url: broken.url }, broken);
+    const sink = await connectTo({ url: broken.url });
     const outcome = await sink.deliver(request({}, { signal: controller.signal }));
     expect(outcome).toMatchObject({ outcome: 'delivered', receipt: { status: 202 } });
   });
 
   test('that are no HTTP leave it unknown', async () => {
     const garbled = await serve((incoming) => incoming.socket.end('220 mail.example ESMTP\r\n'));
-    const sink = await connectTo({ url: garbled.url }, garbled);
+    const sink = await connectTo({ url: garbled.url });
     expect(await sink.deliver(request())).toMatchObject({ outcome: 'unknown', reason: 'network' });
   });
 });
@@ -404,7 +382,7 @@ describe('answers', () => {
 describe('the connection', () => {
   test('is refused where the certificate is not trusted', async () => {
     const untrusted = await serve(answerOk, (listener) => createTlsServer(selfSigned(), listener));
-    const sink = await connectTo({ url: untrusted.url.replace('http:', 'https:') }, untrusted);
+    const sink = await connectTo({ url: untrusted.url.replace('http:', 'https:') });
     expect(await sink.deliver(request())).toMatchObject({
       outcome: 'retry',
       reason: 'network',
@@ -489,7 +467,7 @@ describe('addresses that are not on the internet', () => {
 
   test('are refused behind a name, with nothing connected', async () => {
     const server = await serve(answerOk);
-    const sink = await connectTo({ url: `http://localhost:${server.port}/`, allowPrivate: false }, server);
+    const sink = await connectTo({ url: `http://localhost:${server.port}/`, allowPrivate: false });
     expect(await sink.deliver(request())).toMatchObject({
       outcome: 'retry',
       reason: 'invalid',
@@ -504,7 +482,7 @@ describe('addresses that are not on the internet', () => {
 
   test('are allowed where the sink says so', async () => {
     const server = await serve(answerOk);
-    const sink = await connectTo({ url: `http://localhost:${server.port}/` }, server);
+    const sink = await connectTo({ url: `http://localhost:${server.port}/` });
     expect(await sink.deliver(request())).toMatchObject({ outcome: 'delivered' });
   });
 });
