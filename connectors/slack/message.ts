@@ -143,14 +143,20 @@ const limits: readonly { readonly type?: string; readonly key?: string; readonly
 ];
 const defaultMaxLength = 3000;
 
-/** Of all texts in blocks together. Slack does not document its limit (`msg_blocks_too_long`). */
-const maxTotalLength = 12_000;
+/**
+ * Of all blocks together. Slack does not document its limit (`msg_blocks_too_long`): it is about 13,300 characters, and
+ * each block counts for some more than its texts (slackapi/bolt-js#2509, #2867).
+ */
+const maxTotalSize = 13_000;
+const maxBlockLength = 12_000;
+const sizeOf = (block: Block): number =>
+  lengthOf(block) + (block['type'] === 'header' || block['type'] === 'divider' ? 135 : 75);
 
 /** Blocks that Slack takes: texts within their limits, and no more blocks than fit into a message. */
 function fitBlocks(blocks: readonly Block[]): readonly Block[] {
   const short = blocks.map(shortenTexts);
   let total = 0;
-  const tooMuch = short.findIndex((block) => (total += lengthOf(block)) > maxTotalLength);
+  const tooMuch = short.findIndex((block) => (total += sizeOf(block)) > maxTotalSize);
   const fit = Math.min(tooMuch === -1 ? short.length : tooMuch, maxBlocks);
   if (fit === short.length) return short;
   const kept = Math.max(1, Math.min(fit, maxBlocks - 1));
@@ -161,8 +167,8 @@ function fitBlocks(blocks: readonly Block[]): readonly Block[] {
 /** Where one block alone is too long, each of its texts gets an equal share. */
 function shortenTexts(block: Block): Block {
   const short = mapTexts(block, shorten) as Block;
-  if (lengthOf(short) <= maxTotalLength) return short;
-  const share = Math.max(1, Math.floor(maxTotalLength / textsOf(short).length));
+  if (lengthOf(short) <= maxBlockLength) return short;
+  const share = Math.max(1, Math.floor(maxBlockLength / textsOf(short).length));
   return mapTexts(short, (text) => shorten(text, share)) as Block;
 }
 

@@ -80,6 +80,22 @@ describe('a delivery', () => {
     expect(sandbox.messages.map(({ thread_ts }) => thread_ts)).toEqual([undefined, root['ts'], root['ts']]);
   });
 
+  const section = (length: number) => ({
+    type: 'section',
+    text: { type: 'mrkdwn', text: 'x'.repeat(length) },
+  });
+  const header = { type: 'header', text: { type: 'plain_text', text: 'x'.repeat(150) } };
+  test.for([
+    ['one block', [{ type: 'markdown', text: 'x'.repeat(12_000) }]],
+    ['long blocks', Array.from({ length: 6 }, () => section(2900))],
+    ['many blocks', Array.from({ length: 49 }, () => section(240))],
+    ['many headers', Array.from({ length: 50 }, () => header)],
+  ] as const)('has no more than Slack takes together, in %s', async ([, blocks]) => {
+    const { sandbox, sink } = await connected();
+    await posted(sink, requestFor({ blocks }));
+    expect(JSON.stringify(sandbox.messages[0]?.blocks).length).toBeGreaterThan(9000);
+  });
+
   test('stands in the channel, and says so, where somebody deleted the message that it answers', async () => {
     const { sandbox, sink } = await connected();
     const root = await posted(sink, requestFor());
