@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { rejected } from '../../src/connector.ts';
 import type { Composed, DeliveryContext, Subject } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
@@ -66,15 +67,13 @@ export function compose(fields: SlackFields, context: DeliveryContext): Composed
   };
   const notes = [
     ...(short !== shown || (filled && blocks && isShorter(blocks, filled)) ? [shortenedNote] : []),
-    ...(filled !== written && textsOf(filled ?? []).length < textsOf(written ?? []).length
-      ? [emptyNote]
-      : []),
+    ...(isDeepStrictEqual(filled, written) ? [] : [emptyNote]),
   ];
   return notes.length === 0 ? { message } : { message, note: notes.join(' ') };
 }
 
 const shortenedNote = 'The message was too long for Slack and was shortened.';
-const emptyNote = 'Blocks without a text were left out.';
+const emptyNote = 'Blocks without a text or an address were left out.';
 
 const channelAdvice =
   'Give the action a channel for this case too (in a template: {{ test.channel | default: "#hiring" }}), then replay.';
@@ -191,16 +190,21 @@ const keptWhole = 'rows';
 const textTypes = new Set<Json | undefined>(['plain_text', 'mrkdwn', 'text', 'markdown']);
 /** Keys without which what they belong to is nothing. */
 const neededKeys = ['text', 'elements', 'options'];
+/** Of buttons, links and images. */
+const addressKeys = ['url', 'image_url'];
 
-/** Without the empty texts, for which Slack would refuse the whole message, and without what has no other text. */
+const isBlank = (value: Json | undefined): boolean => typeof value === 'string' && value.trim() === '';
+
+/** Without the empty texts and addresses, for which Slack would refuse the whole message, and what is nothing then. */
 function withoutEmpty(tree: Json): Json | undefined {
   if (Array.isArray(tree)) {
     const kept = (tree as readonly Json[]).map(withoutEmpty).filter((item) => item !== undefined);
     return kept.length === 0 && tree.length > 0 ? undefined : kept;
   }
   if (typeof tree !== 'object' || tree === null) return tree;
-  const { type, text } = tree as Block;
-  if (textTypes.has(type) && typeof text === 'string' && text.trim() === '') return undefined;
+  const object = tree as Block;
+  if (textTypes.has(object['type']) && isBlank(object['text'])) return undefined;
+  if (addressKeys.some((key) => isBlank(object[key]))) return undefined;
   const entries = Object.entries(tree).map(
     ([key, value]) => [key, key === keptWhole ? value : withoutEmpty(value)] as const,
   );

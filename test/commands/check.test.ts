@@ -149,7 +149,7 @@ rules:
     const { code, out } = await run(['check', '--config', await write('config.yaml', text)]);
     expect(code).toBe(0);
     expect(out).toContain(
-      'warning: for test 222, a test that is not in the catalog: Blocks without a text were left out.',
+      'warning: for test 222, a test that is not in the catalog: Blocks without a text or an address were left out.',
     );
   });
 

@@ -96,7 +96,7 @@ describe('a composed message', () => {
 
 describe('blocks with an empty text', () => {
   const mrkdwn = (text: string) => ({ type: 'mrkdwn', text });
-  const emptyNote = { note: 'Blocks without a text were left out.' };
+  const emptyNote = { note: 'Blocks without a text or an address were left out.' };
 
   test.for([
     [{ type: 'section', text: mrkdwn(' ') }, null],
@@ -123,6 +123,25 @@ describe('blocks with an empty text', () => {
       null,
     ],
   ] as const)('are left out, as Slack would refuse the message: %j', ([block, left]) => {
+    const composed = compose({ channel: '#a', text: 'Hello', blocks: [block, { type: 'divider' }] as never });
+    const blocks = [...(left === null ? [] : [left]), { type: 'divider' }];
+    expect(composed).toMatchObject({ message: { blocks }, ...emptyNote });
+  });
+
+  const link = (url: string) => ({ type: 'button', text: { type: 'plain_text', text: 'Open' }, url });
+  const image = (url: string) => ({ type: 'image', image_url: url, alt_text: 'Logo' });
+  test.for([
+    [{ type: 'actions', elements: [link('')] }, null],
+    [
+      { type: 'actions', elements: [link(' '), link('https://a.example')] },
+      { type: 'actions', elements: [link('https://a.example')] },
+    ],
+    [image(''), null],
+    [
+      { type: 'section', text: mrkdwn('a'), accessory: image('') },
+      { type: 'section', text: mrkdwn('a') },
+    ],
+  ] as const)('are left out without an address, too: %j', ([block, left]) => {
     const composed = compose({ channel: '#a', text: 'Hello', blocks: [block, { type: 'divider' }] as never });
     const blocks = [...(left === null ? [] : [left]), { type: 'divider' }];
     expect(composed).toMatchObject({ message: { blocks }, ...emptyNote });

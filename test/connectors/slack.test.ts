@@ -80,6 +80,15 @@ describe('a delivery', () => {
     expect(sandbox.messages.map(({ thread_ts }) => thread_ts)).toEqual([undefined, root['ts'], root['ts']]);
   });
 
+  test('has no button and no image without an address', async () => {
+    const { sandbox, sink } = await connected();
+    const button = { type: 'button', text: { type: 'plain_text', text: 'Open' }, url: '' };
+    const image = { type: 'image', image_url: '', alt_text: 'Logo' };
+    const blocks = [section(10), { type: 'actions', elements: [button] }, image];
+    await posted(sink, requestFor({ blocks }));
+    expect(sandbox.messages[0]?.blocks).toEqual([section(10)]);
+  });
+
   const section = (length: number) => ({
     type: 'section',
     text: { type: 'mrkdwn', text: 'x'.repeat(length) },

@@ -61,6 +61,9 @@ function checkTexts(tree: unknown, pointer: string, within: readonly string[]): 
     total += text.length;
   }
   if (type === 'button' && text === undefined) refuse('missing required field: text', pointer);
+  // https://github.com/Netflix/dispatch/pull/4099
+  for (const key of ['url', 'image_url'])
+    if ((tree as Block)[key] === '') refuse('must be more than 0 characters', `${pointer}/${key}`);
   for (const [key, value] of Object.entries(tree)) {
     const inside = [...within, key, ...(typeof type === 'string' ? [type] : [])];
     total += checkTexts(value, `${pointer}/${key}`, inside);
