@@ -369,7 +369,10 @@ describe('a direct message', () => {
   });
 
   test('cannot be looked for without the scope im:history, which the live check says', async () => {
-    const { sink } = await connected({ people, scopes: ['chat:write', 'im:write', 'users:read.email'] });
+    const { sink } = await connected({
+      people,
+      scopes: ['chat:write', 'im:write', 'users:read', 'users:read.email'],
+    });
     const request = requestFor({ channel: 'U0DANA0000' });
     expect(await sink.find!(request)).toMatchObject({
       found: 'impossible',

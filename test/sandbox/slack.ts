@@ -36,6 +36,7 @@ const allScopes = [
   'groups:history',
   'im:history',
   'im:write',
+  'users:read',
   'users:read.email',
 ];
 
@@ -43,9 +44,13 @@ export type SlackSandbox = Awaited<ReturnType<typeof startSlack>>;
 
 /** A Slack workspace on loopback that speaks the Web API. Calls for faults are method names, as `chat.postMessage`. */
 export async function startSlack(options: SlackOptions = {}) {
+  const scopes = options.scopes ?? allScopes;
+  // It "must be requested at the same time as users:read": https://docs.slack.dev/reference/scopes/users.read.email
+  if (scopes.includes('users:read.email') && !scopes.includes('users:read'))
+    throw new Error('no app is installed with users:read.email and without users:read');
   const workspace = new Workspace({
     channels: options.channels ?? ['general', 'hiring'],
-    scopes: options.scopes ?? allScopes,
+    scopes,
     token: options.token ?? 'xoxb-sandbox-token',
     people: options.people ?? [],
     rate: options.rate ?? null,
