@@ -1,13 +1,11 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { postEvent } from '../src/commands/send.ts';
+import { ConnectorProcess } from '../test/faults/connector-process.ts';
 import { startTools, type Tools } from '../test/sandbox/tools.ts';
-import type { BenchResult } from './result.ts';
+import { median, type BenchResult } from './result.ts';
 
 const starts = 5;
 const readyWithinMs = 500;
@@ -67,44 +65,28 @@ function idle(measured: readonly Measured[]): BenchResult {
 }
 
 async function measure(tools: Tools, storeUrl: string): Promise<Measured> {
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
-  const startedMs = performance.now();
-  const child = start(tools, storeUrl, port);
-  const ended = once(child, 'exit');
-  try {
-    await untilReady(url, child);
-    const readyMs = performance.now() - startedMs;
-    await sleep(idleAfterMs);
-    const idleMb = await residentMb(child);
-    await useAllTools(url, tools);
-    return { readyMs, idleMb, usedMb: await residentMb(child) };
-  } finally {
-    child.kill();
-    await ended;
-  }
-}
-
-function start(tools: Tools, storeUrl: string, port: number): ChildProcess {
-  const here = {
+  const connector = new ConnectorProcess(join(root, 'config.example.yaml'), {
+    ...tools.env,
     HOST: '127.0.0.1',
-    PORT: String(port),
+    PORT: '0',
     ADMIN_PORT: '0',
     ALLOW_FROM: 'any',
     ATS_IS_PRIVATE: 'true',
     DIGEST_EVERY: '1s',
-  };
-  const env = {
-    ...tools.env,
-    ...here,
     STORE_URL: storeUrl,
-    NODE_COMPILE_CACHE: 'node_modules/.cache/compiled',
-  };
-  return spawn(process.execPath, ['src/main.ts', 'serve', '--config', 'config.example.yaml'], {
-    cwd: root,
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'ignore', 'inherit'],
+    NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compiled'),
   });
+  const startedMs = performance.now();
+  try {
+    const url = await connector.start();
+    const readyMs = performance.now() - startedMs;
+    await sleep(idleAfterMs);
+    const idleMb = await residentMb(connector);
+    await useAllTools(url, tools);
+    return { readyMs, idleMb, usedMb: await residentMb(connector) };
+  } finally {
+    await connector.stop();
+  }
 }
 
 async function useAllTools(url: string, { received }: Tools): Promise<void> {
@@ -121,29 +103,8 @@ async function useAllTools(url: string, { received }: Tools): Promise<void> {
   await sleep(idleAfterMs);
 }
 
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
-
-async function untilReady(url: string, child: ChildProcess): Promise<void> {
-  while (child.exitCode === null) {
-    const response = await fetch(`${url}/readyz`).catch(() => null);
-    if (response?.ok) return;
-    await sleep(2);
-  }
-  throw new Error(`the connector ended with ${child.exitCode}`);
-}
-
 /** NaN where the system does not tell. */
-async function residentMb({ pid }: ChildProcess): Promise<number> {
+async function residentMb({ pid }: ConnectorProcess): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? Number.NaN) / 1024;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
-import { ConnectorProcess } from '../faults/connector-process.ts';
+import { ConnectorProcess, freePort } from '../faults/connector-process.ts';
 import { head, Wire } from '../receiver/wire.ts';
 import { base, endpoint, jsonLines, post, run, stack, workplace } from './tools.ts';
 
@@ -40,15 +40,6 @@ type Line = Record<string, unknown> & { msg: string };
 
 const nothing = 'sinks: {}\nrules: []\n';
 const loud = (folder: string) => base(folder).replace('level: fatal', 'level: info');
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 async function heldPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');

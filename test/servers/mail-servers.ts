@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { freePort } from '../faults/connector-process.ts';
 
 /**
  * Postfix and Exim of Debian, unpacked into a temporary folder, as installing them would start services and one excludes
@@ -81,14 +82,6 @@ async function environment(folder: string): Promise<NodeJS.ProcessEnv> {
 export interface Certificate {
   readonly key: string;
   readonly cert: string;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }
 
 /** Starts a server in a process group of its own, and waits until it greets. */
