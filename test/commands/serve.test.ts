@@ -208,12 +208,12 @@ alerts: { dead: { then: [ { sink: ops } ] } }
     );
     const { app, lines } = await serve(file);
     await post(app, { candidateId: 'Dana' });
-    const untold = () =>
+    const notTold = () =>
       lines().find(({ level, msg }) => level === 'error' && msg.includes('alert could not be delivered'));
-    await vi.waitFor(() => expect(untold()).toBeDefined(), { timeout: 18_000, interval: 100 });
+    await vi.waitFor(() => expect(notTold()).toBeDefined(), { timeout: 18_000, interval: 100 });
     type Notice = { id: string; deliveries: { id: string }[] };
     const [notice] = jsonLines<Notice>(await run(['events', '--notices', '--json', '--config', file]));
-    expect(untold()).toMatchObject({
+    expect(notTold()).toMatchObject({
       noticeId: notice?.id,
       rule: 'alerts.dead',
       sink: 'ops',

@@ -227,6 +227,10 @@ function startLogins() {
   });
 }
 
+/**
+ * Its parameters for where Debian's package puts things under `/usr` lead into the folder where the package was unpacked:
+ * the machine's own `/usr` has no Postfix.
+ */
 const postfixConfig = (
   home: string,
   folder: string,

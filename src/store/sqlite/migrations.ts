@@ -30,7 +30,7 @@ export const migrations: readonly string[] = [
     config_id text not null
   ) strict;
   -- Candidates come in no order, so each event rewrites some page of this index: the dearest part of accepting one.
-  -- Hence short keys, no status, and no such index of correlation ids.
+  -- That is why its keys are short and leave out the status, and why correlation ids have no index like it.
   create index events_content on events (candidate_key, test_id);
   create index events_received on events (received_at);
   create index events_status on events (status, received_at);
