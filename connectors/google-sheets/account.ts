@@ -1,8 +1,12 @@
-import { createPrivateKey } from 'node:crypto';
-import { constants } from 'node:fs';
+import { createPrivateKey, sign } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import { constants, existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { z } from 'zod';
-import { Secret, secret } from '../../src/connector.ts';
+import { oneLine, Secret, secret } from '../../src/connector.ts';
+import { askForToken, type Fetch, keeping, Refusal, type Signer, Unusable } from './tokens.ts';
 
 export type Library = typeof import('googleapis/build/src/apis/sheets/index.js');
 
@@ -10,20 +14,17 @@ export type Library = typeof import('googleapis/build/src/apis/sheets/index.js')
 export interface Account {
   /** The address that a spreadsheet is shared with, as far as it is known. */
   readonly name: string;
-  /** Fetches tokens through `fetch`, and keeps them until shortly before they expire. */
+  /** Fetches tokens through `fetch`. */
   readonly signer: (library: Library, fetch: Fetch) => Signer;
-}
-
-type Fetch = typeof globalThis.fetch;
-
-export interface Signer {
-  getAccessToken(): Promise<{ readonly token?: string | null }>;
 }
 
 const inline = z.looseObject({
   client_email: z.string().describe('The address of the service account.'),
   private_key: secret().describe('Its key, in PEM.'),
-  token_uri: z.url().optional().describe("Where tokens come from; Google's own address by default."),
+  token_uri: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe("Where tokens come from; Google's own address by default."),
 });
 
 /** A file of credentials, as text or as keys in the YAML, its path, or `adc`. */
@@ -36,15 +37,16 @@ const impersonationUrl = z.string().regex(/^https?:.*\/[^/]+:generateAccessToken
 const federation = z.looseObject({
   audience: z.string(),
   subject_token_type: z.string(),
-  token_url: z.url(),
+  token_url: z.url({ protocol: /^https?$/ }),
   credential_source: z.looseObject({}),
   service_account_impersonation_url: impersonationUrl.optional(),
+  service_account_impersonation: z.looseObject({ token_lifetime_seconds: z.int() }).optional(),
+  client_id: z.string().optional(),
+  client_secret: z.string().optional(),
+  workforce_pool_user_project: z.string().optional(),
 });
 
-/** Sheets are shared with accounts only, so there has to be one. */
-const external = federation.required({ service_account_impersonation_url: true });
-
-/** What gcloud keeps of a person who signed in; only as the source of an impersonation. */
+/** What gcloud keeps of a person who signed in. */
 const user = z.looseObject({ client_id: z.string(), client_secret: z.string(), refresh_token: z.string() });
 
 const impersonated = z.looseObject({
@@ -54,119 +56,207 @@ const impersonated = z.looseObject({
 });
 
 const googleTokenUrl = 'https://oauth2.googleapis.com/token';
-const advice =
-  'credentials has to be the JSON of a service account, of workload identity federation (external_account) or of an impersonation (impersonated_service_account), the path of a file with it, or adc';
 
 /** Nothing but the cells of spreadsheets that were shared with the account. */
 const sheets = ['https://www.googleapis.com/auth/spreadsheets'];
 /** What asking for another account's tokens needs. */
 const platform = ['https://www.googleapis.com/auth/cloud-platform'];
 
-/** Reads and checks the credentials. Rejects with a message that says what to fix and shows nothing of them. */
+const unusable = (what: string): Unusable =>
+  new Unusable(
+    what,
+    'credentials has to be the JSON of a service account, of workload identity federation (external_account) or of an impersonation (impersonated_service_account), the path of a file with it, or adc',
+  );
+
+/** Reads and checks the credentials. Rejects with an Unusable. */
 export async function readAccount(given: Credentials): Promise<Account> {
   if (given instanceof Secret) return accountOf(json(await jsonText(given.reveal())), sheets);
-  if (given !== 'adc') return serviceAccount(given, sheets);
-  const path = process.env['GOOGLE_APPLICATION_CREDENTIALS'];
-  return path ? accountOf(json(await jsonText(path)), sheets) : defaultAccount();
+  return given === 'adc' ? defaultAccount() : serviceAccount(given, sheets);
 }
 
-function accountOf(file: unknown, scopes: readonly string[]): Account {
-  const { type = 'service_account' } = (file ?? {}) as { type?: unknown };
+/**
+ * Application default credentials: from the file that the environment names, else from what gcloud has left on this
+ * machine, else the account of the machine at Google that this runs on.
+ */
+async function defaultAccount(): Promise<Account> {
+  const named = process.env['GOOGLE_APPLICATION_CREDENTIALS'];
+  if (named) return accountOf(json(await jsonText(named)), sheets, true);
+  const ofGcloud = join(
+    process.env['CLOUDSDK_CONFIG'] || join(homedir(), '.config', 'gcloud'),
+    'application_default_credentials.json',
+  );
+  return existsSync(ofGcloud) ? accountOf(json(await jsonText(ofGcloud)), sheets, true) : machineAccount;
+}
+
+/** `mayBePerson`: the account of somebody who signed in may write itself, and not only impersonate another one. */
+function accountOf(file: unknown, scopes: readonly string[], mayBePerson = scopes === platform): Account {
+  const { type = 'service_account' } = Object(file) as { type?: unknown };
   if (type === 'service_account') return serviceAccount(valid(inline, file), scopes);
-  if (type === 'external_account')
-    return libraryAccount(valid(scopes === platform ? federation : external, file), scopes);
-  if (type === 'authorized_user' && scopes === platform) return libraryAccount(valid(user, file), scopes);
+  if (type === 'external_account') return federated(valid(federation, file), scopes);
+  if (type === 'authorized_user' && mayBePerson) return person(valid(user, file));
   if (type === 'impersonated_service_account') return impersonation(valid(impersonated, file), scopes);
-  throw new Unusable(`its type ${String(type).slice(0, 50)} is not supported`);
+  throw unusable(`its type ${oneLine(String(type)).slice(0, 50)} is not supported`);
 }
 
 function serviceAccount(
-  { client_email: email, private_key, token_uri = googleTokenUrl }: z.infer<typeof inline>,
+  { client_email: email, private_key, token_uri: url = googleTokenUrl }: z.infer<typeof inline>,
   scopes: readonly string[],
 ): Account {
   const key = usableKey(private_key);
-  // The client has Google's address of the endpoint built in and asks nothing else through this.
-  const signer: Account['signer'] = (library, fetch) =>
-    new library.auth.JWT({
-      email,
-      key: key.reveal(),
-      scopes: [...scopes],
-      transporterOptions: transporter((_url, init) => fetch(token_uri, init)),
-    });
-  return { name: email, signer };
+  const ask = (fetch: Fetch) => {
+    const grant_type = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+    const assertion = assertionOf(email, key, scopes);
+    return askForToken(fetch, { url, body: new URLSearchParams({ grant_type, assertion }) });
+  };
+  return { name: email, signer: (_library, fetch) => keeping(() => ask(fetch)) };
+}
+
+/** https://developers.google.com/identity/protocols/oauth2/service-account#authorizingrequests */
+function assertionOf(email: string, key: KeyObject, scopes: readonly string[]): string {
+  const iat = Math.floor(Date.now() / 1000);
+  const claims = { iss: email, scope: scopes.join(' '), aud: googleTokenUrl, iat, exp: iat + 3600 };
+  const signed = [{ alg: 'RS256', typ: 'JWT' }, claims]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .join('.');
+  return `${signed}.${sign('RSA-SHA256', Buffer.from(signed), key).toString('base64url')}`;
 }
 
 /** Retries of its own would add to ours. */
 const transporter = (fetch: Fetch) => ({ retryConfig: { retry: 0 }, fetchImplementation: fetch });
 
-function libraryAccount(file: z.infer<typeof federation | typeof user>, scopes: readonly string[]): Account {
-  return {
-    name: principalOf(String(file['service_account_impersonation_url'])),
-    signer: (library, fetch) => {
-      const auth = newAuth(library, fetch, scopes);
-      // The option for it prints a warning about files from strangers; this one is the operator's own.
-      auth.jsonContent = file as unknown as NonNullable<typeof auth.jsonContent>;
-      return { getAccessToken: async () => (await auth.getClient()).getAccessToken() };
-    },
-  };
-}
-
-function newAuth(library: Library, fetch: Fetch, scopes: readonly string[]) {
-  const clientOptions = { transporterOptions: transporter(fetch) };
-  return new library.auth.GoogleAuth({ scopes: [...scopes], clientOptions });
-}
-
-/** What gcloud has left on this machine, or the account of the machine at Google that this runs on. */
-function defaultAccount(): Account {
-  return {
-    name: 'the account of the application default credentials',
-    signer: (library, fetch) => {
-      const auth = newAuth(library, fetch, sheets);
-      return { getAccessToken: async () => (await defaultClient(auth)).getAccessToken() };
-    },
-  };
-}
-
-async function defaultClient(auth: ReturnType<typeof newAuth>) {
-  try {
-    return await auth.getClient();
-  } catch {
-    throw new Unusable(
-      'there are no application default credentials: set GOOGLE_APPLICATION_CREDENTIALS, or run where Google provides an account',
+/** The library finds the token of the other side that is exchanged, and would exchange it past our way of calling. */
+function federated(file: z.infer<typeof federation>, scopes: readonly string[]): Account {
+  const { service_account_impersonation_url: url, service_account_impersonation: options, ...source } = file;
+  if (url !== undefined) {
+    const lifetimeS = options?.token_lifetime_seconds;
+    return impersonation(
+      { service_account_impersonation_url: url, source_credentials: source },
+      scopes,
+      lifetimeS,
     );
   }
+  // Sheets are shared with accounts only.
+  if (scopes === sheets) throw unusable('it lacks service_account_impersonation_url');
+  const { environment_id: aws, file: path, url: address } = file.credential_source;
+  if (aws === undefined && path === undefined && address === undefined)
+    throw new Unusable(
+      'its credential_source has no file, url or environment_id',
+      'the connector runs no executable and shows Google no certificate: let that credential be written to a file',
+    );
+  return {
+    name: 'a federated identity',
+    signer: (library, fetch) => {
+      const subjectToken = subjectTokens(library, file, fetch);
+      return keeping(async () => {
+        const subject = await subjectToken();
+        return askForToken(fetch, { url: file.token_url, ...exchangeOf(file, scopes, subject) });
+      });
+    },
+  };
 }
 
-const principalOf = (url: string): string => /([^/]+):generateAccessToken$/.exec(url)?.[1] ?? 'a person';
+/** RFC 8693. */
+function exchangeOf(file: z.infer<typeof federation>, scopes: readonly string[], subject: string) {
+  const { client_id: id, client_secret: password = '', workforce_pool_user_project: userProject } = file;
+  const login = id === undefined ? null : Buffer.from(`${id}:${password}`).toString('base64');
+  const body = new URLSearchParams({
+    grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+    requested_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+    audience: file.audience,
+    scope: scopes.join(' '),
+    subject_token_type: file.subject_token_type,
+    subject_token: subject,
+    ...(login === null && userProject !== undefined && { options: JSON.stringify({ userProject }) }),
+  });
+  const headers: { [name: string]: string } = login === null ? {} : { authorization: `Basic ${login}` };
+  return { body, headers };
+}
 
-/** A token is replaced so long before it expires. */
-const earlyMs = 5 * 60_000;
+function subjectTokens(library: Library, file: z.infer<typeof federation>, fetch: Fetch) {
+  const { AwsClient, IdentityPoolClient } = library.auth;
+  const options = { ...file, transporterOptions: transporter(fetch) } as never;
+  return async (): Promise<string> => {
+    try {
+      const isAws = file.credential_source['environment_id'] !== undefined;
+      const client = isAws ? new AwsClient(options) : new IdentityPoolClient(options);
+      return await client.retrieveSubjectToken();
+    } catch (error) {
+      // Its calls fail like all others.
+      if (error instanceof Error && 'config' in error) throw error;
+      throw new Unusable(
+        `the token to exchange cannot be had: ${localWords(error)}`,
+        'check credential_source',
+      );
+    }
+  };
+}
+
+/** A parser's message quotes what it read. */
+const localWords = (error: unknown): string =>
+  error instanceof SyntaxError || !(error instanceof Error)
+    ? 'it is no valid JSON'
+    : oneLine(error.message).replace(/\W+$/, '').slice(0, 300);
+
+function person(file: z.infer<typeof user>): Account {
+  const { client_id, client_secret, refresh_token } = file;
+  const form = { grant_type: 'refresh_token', client_id, client_secret, refresh_token };
+  const signer: Account['signer'] = (_library, fetch) =>
+    keeping(() => askForToken(fetch, { url: googleTokenUrl, body: new URLSearchParams(form) }));
+  return { name: 'the person who signed in with gcloud', signer };
+}
+
+/** The account of the machine at Google that this runs on. */
+const machineAccount: Account = {
+  name: 'the account of this machine',
+  signer: (_library, fetch) => {
+    const url = new URL(
+      `http://${metadataHost()}/computeMetadata/v1/instance/service-accounts/default/token`,
+    );
+    url.searchParams.set('scopes', sheets.join(','));
+    const request = { url: url.href, headers: { 'metadata-flavor': 'Google' } };
+    return keeping(async () => {
+      try {
+        return await askForToken(fetch, request);
+      } catch (error) {
+        if (error instanceof Refusal) throw error;
+        throw new Unusable(
+          'there are no application default credentials',
+          'set GOOGLE_APPLICATION_CREDENTIALS to the path of a file, or run where Google provides an account',
+        );
+      }
+    });
+  },
+};
+
+const metadataHost = (): string => process.env['GCE_METADATA_HOST'] || '169.254.169.254';
+
+/** Whether a URL leads to the machine's own metadata service, which no proxy can reach. */
+export function isOfTheMachine(url: string): boolean {
+  const { host, hostname } = new URL(url);
+  return (
+    host === metadataHost() ||
+    /^169\.254\.|^\[fd00:ec2::254\]$|^metadata\.google\.internal\.?$/.test(hostname)
+  );
+}
 
 /** The library has Google's address for this built in; files name it. */
-function impersonation(file: z.infer<typeof impersonated>, scopes: readonly string[]): Account {
+function impersonation(
+  file: z.infer<typeof impersonated>,
+  scopes: readonly string[],
+  lifetimeS = 3600,
+): Account {
   const { service_account_impersonation_url: url, source_credentials, delegates = [] } = file;
   const source = accountOf(source_credentials, platform);
-  const body = JSON.stringify({ delegates, scope: scopes, lifetime: '3600s' });
+  const body = JSON.stringify({ delegates, scope: scopes, lifetime: `${lifetimeS}s` });
   const signer: Account['signer'] = (library, fetch) => {
     const sourceSigner = source.signer(library, fetch);
-    let kept: { readonly token: string; readonly until: number } | null = null;
-    return {
-      getAccessToken: async () => {
-        if (kept && Date.now() < kept.until) return kept;
-        const { token } = await sourceSigner.getAccessToken();
-        const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-        const answer = await fetch(url, { method: 'POST', headers, body });
-        const data = (await answer.json()) as { accessToken?: string; expireTime?: string };
-        if (!answer.ok || !data.accessToken)
-          throw Object.assign(new Error('refused'), {
-            response: { ok: false, status: answer.status, headers: answer.headers, data },
-          });
-        kept = { token: data.accessToken, until: Date.parse(data.expireTime ?? '') - earlyMs };
-        return kept;
-      },
-    };
+    return keeping(async () => {
+      const { token } = await sourceSigner.getAccessToken();
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+      return askForToken(fetch, { url, headers, body });
+    });
   };
-  return { name: principalOf(url), signer };
+  return { name: /([^/]+):generateAccessToken$/.exec(url)?.[1] ?? '', signer };
 }
 
 async function jsonText(jsonOrPath: string): Promise<string> {
@@ -176,7 +266,7 @@ async function jsonText(jsonOrPath: string): Promise<string> {
     return await readFile(jsonOrPath, { encoding: 'utf8', flag: constants.O_RDONLY | constants.O_NONBLOCK });
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'unreadable';
-    throw new Unusable(`the file that it names cannot be read (${code})`);
+    throw unusable(`the file that it names cannot be read (${code})`);
   }
 }
 
@@ -185,31 +275,30 @@ function json(text: string): unknown {
     return JSON.parse(text);
   } catch {
     // The parser's message quotes the text, and with it the key.
-    throw new Unusable('it is no valid JSON');
+    throw unusable('it is no valid JSON');
   }
 }
 
 function valid<Schema extends z.ZodType>(schema: Schema, file: unknown): z.infer<Schema> {
   const read = schema.safeParse(file);
   if (read.success) return read.data;
-  const missing = read.error.issues.map((issue) => issue.path.join('.')).filter(Boolean);
-  throw new Unusable(missing.length > 0 ? `it lacks ${missing.join(', ')}` : 'it is no JSON object');
+  const names = (isMissing: boolean) =>
+    read.error.issues
+      .filter(({ code, path }) => path.length > 0 && (code === 'invalid_type') === isMissing)
+      .map(({ path }) => path.join('.'));
+  const [missing, wrong] = [names(true).join(', '), names(false).join(', ')];
+  if (missing !== '') throw unusable(`it lacks ${missing}`);
+  throw unusable(wrong === '' ? 'it is no JSON object' : `its ${wrong} is not as expected`);
 }
 
-function usableKey(key: Secret): Secret {
+function usableKey(key: Secret): KeyObject {
   // Line breaks often arrive as the two characters \n when a key went through an environment variable.
   const pem = key.reveal().replaceAll(String.raw`\n`, '\n');
   try {
-    createPrivateKey(pem);
+    const read = createPrivateKey(pem);
+    if (read.asymmetricKeyType === 'rsa') return read;
   } catch {
-    throw new Unusable('its private_key is no PEM key');
+    // As for a key of another kind.
   }
-  return new Secret(pem);
-}
-
-/** Credentials that need a person. Its message shows nothing of them. */
-export class Unusable extends Error {
-  constructor(what: string) {
-    super(`The credentials cannot be used: ${what}; ${advice}.`);
-  }
+  throw unusable('its private_key is no PEM key of RSA');
 }

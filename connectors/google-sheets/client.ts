@@ -1,8 +1,10 @@
 import type { MethodOptions, sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
-import { fetchFailure, httpFailure, WatchedFetch } from '../../src/connector.ts';
+import { httpFailure, masker, oneLine, WatchedFetch } from '../../src/connector.ts';
 import type { CallFailure, CallResult, HttpFailure, Proxy } from '../../src/connector.ts';
-import { Unusable } from './account.ts';
-import type { Account, Library, Signer } from './account.ts';
+import { isOfTheMachine } from './account.ts';
+import type { Account, Library } from './account.ts';
+import { Refusal, Unusable } from './tokens.ts';
+import type { Signer } from './tokens.ts';
 
 /** Why a call of the Sheets API gave no result. */
 export type Failure =
@@ -14,10 +16,14 @@ export type Failure =
   | {
       readonly kind: 'token';
       readonly status: number;
+      /** What answered. */
+      readonly host: string;
       /** OAuth's code, such as invalid_grant, with its description; empty where something else answered. */
       readonly words: string;
       readonly retryAfterMs: number | null;
-    };
+    }
+  /** No access token can be asked for with these credentials. */
+  | { readonly kind: 'unusable'; readonly words: string };
 
 /** The parts of Google's error body that tell causes apart. */
 export interface ApiError {
@@ -115,7 +121,7 @@ class Tokens {
   readonly #proxy: Proxy | null;
   readonly #closed: AbortSignal;
   #signer: Signer | null = null;
-  #watched: WatchedFetch | null = null;
+  #asked: Asked | null = null;
 
   constructor(library: Library, account: Account, proxy: Proxy | null, closed: AbortSignal) {
     this.#library = library;
@@ -127,7 +133,8 @@ class Tokens {
   /** A token, or why there is none; nothing of the call that needs it has left then. */
   async get(signal: AbortSignal): Promise<string | Failure> {
     const stopped = Promise.withResolvers<Failure>();
-    const stop = () => stopped.resolve({ kind: 'stopped', sent: false });
+    const stop = () =>
+      stopped.resolve(this.#asked ? unanswered(this.#asked) : { kind: 'stopped', sent: false });
     signal.addEventListener('abort', stop, { once: true });
     try {
       return await Promise.race([this.#fetchToken(), stopped.promise]);
@@ -144,44 +151,71 @@ class Tokens {
   async #fetchToken(): Promise<string | Failure> {
     this.#signer ??= this.#account.signer(this.#library, this.#fetch);
     try {
-      const { token } = await this.#signer.getAccessToken();
-      return token ?? { kind: 'token', status: 200, words: '', retryAfterMs: null };
+      return (await this.#signer.getAccessToken()).token;
     } catch (error) {
-      return tokenFailure(error, this.#watched?.answered ?? null, this.#proxy?.host);
+      return tokenFailure(error, this.#asked);
     }
   }
 
-  readonly #fetch = (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
+  readonly #fetch = (url: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
+    const { href, host } = new URL(url instanceof Request ? url.url : url);
     const ended = AbortSignal.any([AbortSignal.timeout(fetchTimeoutMs), this.#closed]);
-    this.#watched = new WatchedFetch(maxTokenBytes, ended, this.#proxy);
-    return this.#watched.fetch(url, init);
+    const proxy = isOfTheMachine(href) ? null : this.#proxy;
+    const watched = new WatchedFetch(maxTokenBytes, ended, proxy);
+    this.#asked = { host, watched, mask: masker(secretsSent(init)) };
+    return watched.fetch(url, init);
   };
 }
 
-function tokenFailure(error: unknown, answered: Response | null, proxy: string | undefined): Failure {
-  if (error instanceof Unusable) {
-    return { kind: 'token', status: 401, words: error.message, retryAfterMs: null };
-  }
-  // The library exchanges some tokens by a fetch of its own.
-  const refusal = answered?.ok === false ? answered : (error as { response?: Response }).response;
-  if (refusal === undefined || refusal.ok) {
-    const { words } = isTimeout(error) ? { words: 'no answer in time' } : fetchFailure(error, proxy);
-    return { kind: 'network', sent: false, words };
-  }
-  return { ...httpFailure(refusal), kind: 'token', words: oauthError(error) };
+/** The last call on the way to a token. */
+interface Asked {
+  readonly host: string;
+  readonly watched: WatchedFetch;
+  /** An answer may quote what it was sent. */
+  readonly mask: (text: string) => string;
 }
 
-function isTimeout(error: unknown): boolean {
-  return (error as { code?: unknown }).code === 'TimeoutError';
+function tokenFailure(error: unknown, asked: Asked | null): Failure {
+  if (error instanceof Unusable) return { kind: 'unusable', words: error.message };
+  if (asked === null) throw error;
+  const { host, watched, mask } = asked;
+  const refusal = error instanceof Refusal ? error : libraryRefusal(error, watched);
+  if (refusal)
+    return { ...httpFailure(refusal.answer), kind: 'token', host, words: mask(oauthWords(refusal.data)) };
+  const failure = watched.failureOf(error);
+  if (failure.kind === 'foreign') return { kind: 'token', status: 200, host, words: '', retryAfterMs: null };
+  if (failure.kind === 'stopped') return unanswered(asked);
+  return { kind: 'network', sent: false, words: `${host} was asked for a token, and ${failure.words}` };
 }
 
-function oauthError(error: unknown): string {
-  const { response } = error as { response?: { data?: { error?: unknown; error_description?: unknown } } };
-  const { error: code, error_description: description } = response?.data ?? {};
-  // Google's other services, such as the one for impersonation, have an object there.
-  const { status, message } = Object(code) as { status?: unknown; message?: unknown };
-  return [code, description, status, message]
-    .filter((part) => typeof part === 'string')
-    .join(': ')
-    .slice(0, 300);
+const unanswered = ({ host }: Asked): Failure => ({
+  kind: 'token',
+  status: 408,
+  host,
+  words: `${host} had not answered when the time was up`,
+  retryAfterMs: null,
+});
+
+/** The library itself asks only for tokens of the other side, to be exchanged. */
+function libraryRefusal(error: unknown, { answered }: WatchedFetch) {
+  const { response } = Object(error) as { response?: { data?: unknown } };
+  return response && answered && { answer: answered, data: response.data };
+}
+
+const secretFields = ['assertion', 'subject_token', 'refresh_token', 'client_secret'];
+
+function secretsSent({ body, headers }: RequestInit): string[] {
+  const form = new URLSearchParams(
+    typeof body === 'string' ? body : body instanceof URLSearchParams ? body : '',
+  );
+  const [, login = ''] = new Headers(headers).get('authorization')?.split(' ') ?? [];
+  return [...secretFields.flatMap((field) => form.getAll(field)), login];
+}
+
+/** What an answer says of its error: OAuth's code with its description, or that of Google's other services. */
+function oauthWords(data: unknown): string {
+  const { error, error_description: description } = Object(data) as { [key: string]: unknown };
+  const { status, message } = Object(error) as { status?: unknown; message?: unknown };
+  const parts = [error, description, status, message].filter((part) => typeof part === 'string');
+  return oneLine(parts.join(': ')).slice(0, 300);
 }

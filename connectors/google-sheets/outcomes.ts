@@ -75,6 +75,7 @@ const google = {
 /** How a write that failed ends its attempt. */
 function outcomeOf(failure: Failure, subject: Subject): Retry | Rejected | Unknown {
   if (failure.kind === 'token') return ofToken(failure, subject);
+  if (failure.kind === 'unusable') return sinkWide('auth', failure.words);
   if (failure.kind === 'http') return ofStatus(failure, subject);
   if (failure.kind === 'header') return perhapsSinkWide('invalid', failure.words, personDelayMs);
   return unansweredOutcome(failure, google);
@@ -88,14 +89,22 @@ export const nothingWritten = (failure: Failure, subject: Subject): Retry | Reje
 export const failedRead = (failure: Failure, subject: Subject): Retry =>
   askAgain(outcomeOf(failure, subject));
 
-function ofToken({ status, words, retryAfterMs }: Failure & { kind: 'token' }, { account }: Subject): Retry {
-  const said = words === '' ? `HTTP status ${status}` : words;
-  const detail = `Google gave no access token for ${account}: ${said.replace(/\s+/g, ' ')}.`;
+function ofToken(
+  { host, status, words, retryAfterMs }: Failure & { kind: 'token' },
+  { account }: Subject,
+): Retry {
+  const said = words === '' ? `${host} answered with HTTP status ${status} and no token` : words;
+  const detail = `Google gave no access token for ${account}: ${said.replace(/\.$/, '')}.`;
   if (status === 429) return sinkWide('rate_limited', detail, retryAfterMs);
-  if (status >= 500 || status === 408) return sinkWide('server', detail, retryAfterMs);
-  const fix = "Check that the key still exists, that the account is enabled, and this machine's clock.";
-  return sinkWide('auth', `${detail} ${fix}`);
+  if (status >= 500 || status === 408)
+    return sinkWide(status === 408 ? 'timeout' : 'server', detail, retryAfterMs);
+  return sinkWide('auth', `${detail} ${status < 400 ? otherEndpoint : checkAccount}`);
 }
+
+const otherEndpoint =
+  'That is no token endpoint, and redirects are not followed: check its address in the credentials, and any proxy on the way.';
+const checkAccount =
+  "Check that the key or the other credentials still hold, that the account is enabled, and this machine's clock.";
 
 function ofStatus(
   { status, error, retryAfterMs }: Failure & { kind: 'http' },

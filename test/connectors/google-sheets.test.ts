@@ -1,10 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import nock from 'nock';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { googleSheets } from '../../connectors/google-sheets/index.ts';
@@ -749,65 +748,6 @@ describe('signing in', () => {
     expect(sandbox.rows('Results')).toHaveLength(4);
   });
 
-  /** Files of workload identity federation and of an impersonation, all of whose addresses are the sandbox's. */
-  function keyless({ url }: SheetsSandbox, subject: string) {
-    const file = join(mkdtempSync(join(tmpdir(), 'google-')), 'subject');
-    writeFileSync(file, subject);
-    onTestFinished(() => rmSync(dirname(file), { recursive: true }));
-    const federated = {
-      type: 'external_account',
-      audience: '//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/p',
-      subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
-      token_url: `${url}v1/token`,
-      credential_source: { file },
-      service_account_impersonation_url: `${url}v1/projects/-/serviceAccounts/sheets@x.iam.gserviceaccount.com:generateAccessToken`,
-    };
-    const source_credentials = { ...federated, service_account_impersonation_url: undefined };
-    const { service_account_impersonation_url } = federated;
-    const impersonated = {
-      type: 'impersonated_service_account',
-      service_account_impersonation_url,
-      source_credentials,
-    };
-    return { federated, impersonated, file: join(dirname(file), 'credentials.json') };
-  }
-
-  test.for(['federated', 'impersonated'] as const)('works without a key: %s', async (kind) => {
-    const { sandbox } = await connected();
-    const sink = await connect(sandbox, { credentials: JSON.stringify(keyless(sandbox, 'subject')[kind]) });
-    await written(sink, requestFor());
-    await written(sink, requestFor());
-    const signedIn = sandbox.calls.filter((call) => /sts|generateAccessToken|^token/.test(call));
-    expect(signedIn).toEqual(['sts', 'generateAccessToken']);
-    sandbox.tokens.revokeAll();
-    expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'retry', reason: 'auth' });
-    await written(sink, requestFor());
-  });
-
-  test('works with application default credentials', async () => {
-    const { sandbox } = await connected();
-    const { federated, file } = keyless(sandbox, 'subject');
-    writeFileSync(file, JSON.stringify(federated));
-    vi.stubEnv('GOOGLE_APPLICATION_CREDENTIALS', file);
-    onTestFinished(() => void vi.unstubAllEnvs());
-    const sink = await connect(sandbox, { credentials: 'adc' });
-    expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'delivered' });
-  });
-
-  test.for(['federated', 'impersonated'] as const)(
-    'without a key says why Google gave no token: %s',
-    async (kind) => {
-      const { sandbox } = await connected();
-      const credentials = JSON.stringify(keyless(sandbox, 'expired')[kind]);
-      expect(await (await connect(sandbox, { credentials })).deliver(requestFor())).toMatchObject({
-        outcome: 'retry',
-        reason: 'auth',
-        sinkWide: true,
-        detail: expect.stringMatching(/no access token for sheets@x.iam.*subject token is expired/),
-      });
-    },
-  );
-
   const pem = '-----BEGIN PRIVATE KEY-----\nMIIEvSECRET\n-----END PRIVATE KEY-----\n';
   test.for([
     ['/nowhere/key.json', 'ENOENT'],
@@ -818,7 +758,7 @@ describe('signing in', () => {
       JSON.stringify({ type: 'authorized_user', refresh_token: 'SECRET' }),
       'its type authorized_user is not supported',
     ],
-    [JSON.stringify({ client_email: 'a@b', private_key: pem }), 'no PEM key'],
+    [JSON.stringify({ client_email: 'a@b', private_key: pem }), 'no PEM key of RSA'],
   ])('with %j fails when the sink connects, and says why without a secret', async ([credentials, why]) => {
     const options = googleSheets.options.parse({ spreadsheetId: 'x', credentials });
     const message = await googleSheets.connect(options).then(

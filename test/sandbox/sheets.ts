@@ -141,6 +141,9 @@ function answer({ document, tokens, quota, person }: Parts, request: ToolRequest
   const route = routeOf(request);
   if (route?.name === 'token') return tokens.answer(request.body);
   if (route?.name === 'sts') return tokens.exchange(request.body);
+  if (route?.name === 'metadata') {
+    return tokens.ofMachine(request.headers['metadata-flavor'], request.url.searchParams.get('scopes'));
+  }
   if (route?.name === 'generateAccessToken') {
     return tokens.impersonate(request.headers.authorization, request.body);
   }

@@ -42,18 +42,39 @@ export class TokenEndpoint {
     return { status: 200, body: { access_token, expires_in: this.#lifetimeS, token_type: 'Bearer' } };
   }
 
-  /** https://cloud.google.com/iam/docs/reference/sts/rest/v1/TopLevel/token, for the subject token `subject`. */
+  /**
+   * https://cloud.google.com/iam/docs/reference/sts/rest/v1/TopLevel/token, for the subject token `subject`, or a request to
+   * AWS that is signed.
+   */
   exchange(body: string): ToolAnswer {
     const form = new URLSearchParams(body);
     if (form.get('grant_type') !== 'urn:ietf:params:oauth:grant-type:token-exchange') {
       return refused('unsupported_grant_type', 'Invalid grant_type');
     }
-    if (form.get('subject_token') !== 'subject')
-      return refused('invalid_grant', 'The subject token is expired.');
+    if (form.get('requested_token_type') !== 'urn:ietf:params:oauth:token-type:access_token')
+      return refused('invalid_request', 'Invalid requested_token_type');
+    if (!form.get('audience')?.startsWith('//iam.googleapis.com/'))
+      return refused(
+        'invalid_target',
+        'The target service indicated by the "audience" parameters is invalid.',
+      );
+    if (form.get('scope') !== 'https://www.googleapis.com/auth/cloud-platform')
+      return refused('invalid_scope', 'Invalid scope');
+    const subject = form.get('subject_token') ?? '';
+    if (!isSubject(form.get('subject_token_type') ?? '', subject))
+      return refused('invalid_grant', `The subject token ${subject} is expired.`);
     const access_token = `federated-${randomUUID()}`;
     this.#federated.add(access_token);
     const issued_token_type = 'urn:ietf:params:oauth:token-type:access_token';
     return { status: 200, body: { access_token, issued_token_type, token_type: 'Bearer', expires_in: 3600 } };
+  }
+
+  /** https://cloud.google.com/compute/docs/access/authenticate-workloads#applications */
+  ofMachine(flavor: unknown, wanted: string | null): ToolAnswer {
+    if (flavor !== 'Google') return { status: 403, body: 'Missing Metadata-Flavor:Google header.' };
+    if (wanted !== scope) return { status: 400, body: 'Invalid scope.' };
+    const answer = { access_token: this.#give(), expires_in: this.#lifetimeS, token_type: 'Bearer' };
+    return { status: 200, body: answer };
   }
 
   /** https://cloud.google.com/iam/docs/reference/credentials/rest/v1/projects.serviceAccounts/generateAccessToken */
@@ -102,6 +123,19 @@ export class TokenEndpoint {
     const timely = (claims.iat ?? Infinity) <= nowS + 300 && (claims.exp ?? 0) > nowS;
     return timely ? null : 'Invalid JWT: Token must be a short-lived token and in a reasonable timeframe.';
   }
+}
+
+/** https://cloud.google.com/iam/docs/workload-identity-federation-with-other-clouds: the request is JSON, percent-encoded. */
+function isSubject(type: string, token: string): boolean {
+  if (type !== 'urn:ietf:params:aws:token-type:aws4_request') return token === 'subject';
+  const { url, headers } = JSON.parse(decodeURIComponent(token)) as {
+    url: string;
+    headers: { key: string; value: string }[];
+  };
+  const isSigned = headers.some(
+    ({ key, value }) => /^authorization$/i.test(key) && value.startsWith('AWS4-HMAC-SHA256'),
+  );
+  return isSigned && url.startsWith('https://sts.eu-central-1.amazonaws.com');
 }
 
 function refused(error: string, error_description: string): ToolAnswer {

@@ -24,6 +24,13 @@ const endpoints: readonly Endpoint[] = [
   { name: 'token', method: 'POST', path: /^\/token$/, writes: false, carryOut: () => null },
   { name: 'sts', method: 'POST', path: /^\/v1\/token$/, writes: false, carryOut: () => null },
   {
+    name: 'metadata',
+    method: 'GET',
+    path: /^\/computeMetadata\/v1\/instance\/service-accounts\/default\/token$/,
+    writes: false,
+    carryOut: () => null,
+  },
+  {
     name: 'generateAccessToken',
     method: 'POST',
     path: /^\/v1\/projects\/-\/serviceAccounts\/[^/]+:generateAccessToken$/,
