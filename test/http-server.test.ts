@@ -139,11 +139,7 @@ describe('strangers', () => {
     const [busy] = await open(receiver, 1, stranger);
     busy?.send(question.replace('healthz', 'readyz'));
     await expect.poll(() => asked).toBe(1);
-    const commit = Promise.withResolvers<void>();
-    receiver.inbox.answer = async () => {
-      await commit.promise;
-      return { eventId: 'evt_1', duplicate: false, correlationReused: false };
-    };
+    const commit = receiver.inbox.hold();
     const [first] = await open(receiver, 1);
     first?.send(event);
     await expect.poll(() => receiver.inbox.received.length).toBe(1);
@@ -154,7 +150,7 @@ describe('strangers', () => {
     // Where every place is a sender's whose event is being stored, there is none to give.
     const [third] = await open(receiver, 1);
     await third?.closed();
-    commit.resolve();
+    commit();
     expect([(await first?.answer())?.status, (await second?.answer())?.status]).toEqual([202, 202]);
     expect(receiver.lines).toContainEqual(
       expect.objectContaining({ level: 'warn', msg: expect.stringContaining('the limit of connections') }),
@@ -187,18 +183,14 @@ describe('senders of slow bodies', () => {
 
   test('are the only ones: an event that is being stored keeps its connection', async () => {
     const receiver = await start();
-    const commit = Promise.withResolvers<void>();
-    receiver.inbox.answer = async () => {
-      await commit.promise;
-      return { eventId: 'evt_1', duplicate: false, correlationReused: false };
-    };
+    const commit = receiver.inbox.hold();
     const storing = await open(receiver, 3);
     // What follows on the last connection is not whole, but the event before it is.
     for (const [index, wire] of storing.entries()) wire.send(index < 2 ? event : event + slow);
     await expect.poll(() => receiver.inbox.received.length).toBe(3);
     const [late] = await open(receiver, 1);
     expect(await late?.answer()).toBeNull();
-    commit.resolve();
+    commit();
     for (const wire of storing) expect(await wire.answer()).toMatchObject({ status: 202 });
   });
 });

@@ -5,6 +5,15 @@ import { loadConfig } from '../../src/config/load.ts';
 import { openStore } from '../../src/store/open.ts';
 import { base, jsonLines, run, workplace } from './tools.ts';
 
+/** The store of a config, which is saved in it. */
+async function storeOf(file: string) {
+  const config = await loadConfig(file, { env: {}, connectors });
+  const { plan, planSource: source } = config;
+  const store = await openStore(config.store.url, { serve: true });
+  await store.saveConfig({ id: plan.id, source, savedAt: Date.UTC(2026, 0, 1, 12) });
+  return { store, plan };
+}
+
 test("event of a digest's member names the delivery that the digest went out as", async () => {
   const { folder, write } = await workplace();
   const file = await write(
@@ -16,13 +25,7 @@ rules: [ { name: told, when: {}, then: [ { sink: ats, digest: { every: 24h } } ]
   );
   const receivedAt = Date.UTC(2026, 0, 1, 12);
   const [first, second] = ['evt_01jd3v5m8k2q4r6t8w0y1z3a5c', 'evt_01jd3v5m8k2q4r6t8w0y1z3a5d'] as const;
-  const {
-    store: { url },
-    plan,
-    planSource,
-  } = await loadConfig(file, { env: {}, connectors });
-  const store = await openStore(url, { serve: true });
-  await store.saveConfig({ id: plan.id, source: planSource, savedAt: receivedAt });
+  const { store, plan } = await storeOf(file);
   for (const id of [first, second]) {
     const fields = { candidateId: id, testId: 1, status: 'Completed' as const, candidateNumericalId: null };
     const event = { id, ...fields, raw: fields, correlationId: null, receivedAt };
@@ -51,12 +54,7 @@ rules: []
 alerts: { silence: { after: 1d, then: [ { sink: ats } ] } }
 `,
   );
-  const {
-    store: { url },
-    plan,
-    planSource,
-  } = await loadConfig(file, { env: {}, connectors });
-  const store = await openStore(url, { serve: true });
+  const { store, plan } = await storeOf(file);
   const notice = {
     id: 'ntc_01jd3v5m8k2q4r6t8w0y1z3a5c',
     raisedAt: Date.UTC(2026, 0, 2),
@@ -68,7 +66,6 @@ alerts: { silence: { after: 1d, then: [ { sink: ats } ] } }
     detail: 'No event has come for 24 hours.',
     advice: 'Look there.',
   } as const;
-  await store.saveConfig({ id: plan.id, source: planSource, savedAt: notice.raisedAt });
   const deliveries = plan.alerts.flatMap(({ actions }) =>
     actions.map((action) => planNotice(action, notice, notice.raisedAt)),
   );

@@ -30,17 +30,12 @@ describe('an event', () => {
 
   test('is not answered before the inbox has it', async () => {
     const receiver = await startReceiver();
-    const commit = Promise.withResolvers<{
-      eventId: string;
-      duplicate: boolean;
-      correlationReused: boolean;
-    }>();
-    receiver.inbox.answer = () => commit.promise;
+    const commit = receiver.inbox.hold();
     const order: string[] = [];
     const answered = receiver.post(json).then(() => order.push('answered'));
     await expect.poll(() => receiver.inbox.received.length).toBe(1);
     order.push('committed');
-    commit.resolve({ eventId: 'evt_1', duplicate: false, correlationReused: false });
+    commit();
     await answered;
     expect(order).toEqual(['committed', 'answered']);
   });

@@ -166,11 +166,7 @@ describe('one connection', () => {
 
   test('does not lose the answer to an event because rubbish follows while it is being stored', async () => {
     const receiver = await startReceiver();
-    const commit = Promise.withResolvers<void>();
-    receiver.inbox.answer = async () => {
-      await commit.promise;
-      return { eventId: 'evt_1', duplicate: false, correlationReused: false };
-    };
+    const commit = receiver.inbox.hold();
     const wire = await Wire.open(receiver.port);
     wire.send(`${whole}RUBBISH\r\n\r\n`);
     await expect.poll(() => receiver.inbox.received.length).toBe(1);
@@ -182,7 +178,7 @@ describe('one connection', () => {
       // Lets the server read it, so that each piece is one more fault.
       await setImmediate();
     }
-    commit.resolve();
+    commit();
     expect(await wire.answer()).toMatchObject({ status: 202, body: expect.stringContaining('evt_1') });
     wire.socket.end();
     await wire.closed();

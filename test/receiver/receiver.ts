@@ -44,6 +44,17 @@ class MemoryInbox implements Inbox {
     return this.answer();
   }
 
+  /** Answers nothing until the returned function is called. */
+  hold(): () => void {
+    const { answer } = this;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.answer = async () => {
+      await promise;
+      return answer();
+    };
+    return resolve;
+  }
+
   keepRejected(request: RejectedRequest): void {
     this.rejected.push(request);
   }
@@ -90,8 +101,6 @@ export async function startReceiver(
       fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } }),
   };
 }
-
-export type TestReceiver = Awaited<ReturnType<typeof startReceiver>>;
 
 /** How many connections a server has. */
 export function connections(server: Server): Promise<number> {

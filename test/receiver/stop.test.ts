@@ -1,26 +1,23 @@
 import { describe, expect, test } from 'vitest';
-import { connections, path, sample, startReceiver, type TestReceiver } from './receiver.ts';
+import { connections, path, sample, startReceiver } from './receiver.ts';
 import { head, Wire } from './wire.ts';
 
 const json = JSON.stringify(sample);
 const whole = head(path, { 'content-length': json.length }) + json;
 
-function holdCommits({ inbox }: TestReceiver): () => void {
-  const commit = Promise.withResolvers<void>();
-  inbox.answer = async () => {
-    await commit.promise;
-    return { eventId: 'evt_1', duplicate: false, correlationReused: false };
-  };
-  return commit.resolve;
+/** A receiver with a request whose event is being stored, until `commit`. */
+async function storing() {
+  const receiver = await startReceiver();
+  const commit = receiver.inbox.hold();
+  const wire = await Wire.open(receiver.port);
+  wire.send(whole);
+  await expect.poll(() => receiver.inbox.received.length).toBe(1);
+  return { receiver, commit, wire };
 }
 
 describe('a stop', () => {
   test('finishes the requests in flight, and accepts no new ones', async () => {
-    const receiver = await startReceiver();
-    const commit = holdCommits(receiver);
-    const wire = await Wire.open(receiver.port);
-    wire.send(whole);
-    await expect.poll(() => receiver.inbox.received.length).toBe(1);
+    const { receiver, commit, wire } = await storing();
     const stopped = receiver.server.stop(60_000);
     await expect(receiver.post(json)).rejects.toThrow('fetch failed');
     commit();
@@ -52,11 +49,7 @@ describe('a stop', () => {
   });
 
   test('closes the connection of a sender that goes on sending', async () => {
-    const receiver = await startReceiver();
-    const commit = holdCommits(receiver);
-    const wire = await Wire.open(receiver.port);
-    wire.send(whole);
-    await expect.poll(() => receiver.inbox.received.length).toBe(1);
+    const { receiver, commit, wire } = await storing();
     const stopped = receiver.server.stop(60_000);
     wire.send(whole);
     await expect.poll(() => receiver.inbox.received.length).toBe(2);
@@ -67,11 +60,7 @@ describe('a stop', () => {
   });
 
   test('waits no longer than its time-out', async () => {
-    const receiver = await startReceiver();
-    holdCommits(receiver);
-    const wire = await Wire.open(receiver.port);
-    wire.send(whole);
-    await expect.poll(() => receiver.inbox.received.length).toBe(1);
+    const { receiver, wire } = await storing();
     await receiver.server.stop(50);
     await wire.closed();
     expect(await wire.answer()).toBeNull();

@@ -2,15 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { nextOpen, type Hours } from '../../src/rules/calendar.ts';
 import { clockChange, wallClock, zones, type WallTime } from './clock-changes.ts';
-
-const office: Hours = {
-  name: 'office',
-  timeZone: 'Europe/Zagreb',
-  days: new Set([1, 2, 3, 4, 5]),
-  fromMinute: 8 * 60,
-  toMinute: 18 * 60,
-  closed: new Set(['2026-12-25']),
-};
+import { office } from './tools.ts';
 
 const opens = (hours: Hours, time: string) => {
   const opening = nextOpen(hours, Date.parse(time));

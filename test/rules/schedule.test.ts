@@ -2,25 +2,17 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Event, Json } from '../../src/model.ts';
 import { fieldOf } from '../../src/rules/fields.ts';
-import { nextOpen, type Hours } from '../../src/rules/calendar.ts';
+import { nextOpen } from '../../src/rules/calendar.ts';
 import type { Action, Digest } from '../../src/rules/plan.ts';
 import { schedule } from '../../src/rules/decide.ts';
 import { eventWith } from '../fixtures/event.ts';
+import { office } from './tools.ts';
 
 const hourMs = 3_600_000;
 const now = Date.parse('2026-11-20T12:34:56Z');
 
 const event = eventWith({ receivedAt: now });
 const catalogEntry = { id: 7, team: 'core' };
-
-const office: Hours = {
-  name: 'office',
-  timeZone: 'Europe/Zagreb',
-  days: new Set([1, 2, 3, 4, 5]),
-  fromMinute: 8 * 60,
-  toMinute: 18 * 60,
-  closed: new Set(),
-};
 
 const hourly: Digest = {
   windows: { timeZone: 'UTC', everyMs: hourMs },
