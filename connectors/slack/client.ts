@@ -105,6 +105,9 @@ const pageSize = 999;
 /** More pages are not searched: Slack allows some 20 such calls a minute. */
 const maxPages = 20;
 
+/** A name that was looked up is taken to be that channel's for so long. */
+const nameHoldsMs = 60_000;
+
 /** The id of a channel. Without one, `searchedAll` is false where there are more channels than are searched. */
 export type Resolved =
   | { readonly id: string }
@@ -120,6 +123,8 @@ export class Places {
   readonly #call: Call;
   readonly #teamId: string | undefined;
   readonly #channels = new Map<string, string>();
+  /** When a channel was last seen to have its name (ms). */
+  readonly #namedAt = new Map<string, number>();
   readonly #people = new Map<string, string>();
 
   constructor(call: Call, teamId?: string) {
@@ -132,14 +137,31 @@ export class Places {
     this.#channels.set(channelName(channel), id);
   }
 
-  /** What `chat.postMessage` takes for this channel. */
-  async address(channel: string, signal: AbortSignal): Promise<Answer<string>> {
+  /** After a refusal: what was known of it may hold no more. */
+  forget(channel: string): void {
+    this.#channels.delete(channelName(channel));
+    this.#people.delete(channel);
+  }
+
+  /** What `chat.postMessage` takes for this channel. `now` in ms. */
+  async address(channel: string, now: number, signal: AbortSignal): Promise<Answer<string>> {
     if (isEmail(channel)) return this.#personWith(channel, signal);
     // A token of an organization takes ids only.
     if (this.#teamId === undefined || isId(channel)) return { ok: true, data: channel };
-    const resolved = await this.resolve(channel, signal);
+    const resolved = await this.#named(channel, now, signal);
     if (!resolved.ok) return resolved;
     return resolved.data.id === null ? refusal('channel_not_found') : { ok: true, data: resolved.data.id };
+  }
+
+  /** The channel that has this name now. People rename channels, and give the name to another one. */
+  async #named(channel: string, now: number, signal: AbortSignal): Promise<Answer<Resolved>> {
+    const name = channelName(channel);
+    const id = this.#channels.get(name) ?? null;
+    const age = Math.abs(now - (this.#namedAt.get(name) ?? Infinity));
+    if (id !== null && age < nameHoldsMs) return { ok: true, data: { id } };
+    const found = await this.#lookUp(channel, id, signal);
+    if (found.ok && found.data.id !== null) this.#namedAt.set(name, now);
+    return found;
   }
 
   /** `earlier`: the channel's id by the newest receipt of a message there, if there is one. */
@@ -152,8 +174,14 @@ export class Places {
     if (known !== undefined) return { ok: true, data: { id: known } };
     const hint = await earlier();
     if (isEmail(channel) || isPersonId(channel)) return this.#directMessages(channel, hint, signal);
+    return this.#lookUp(channel, hint, signal);
+  }
+
+  /** By the id that it had, if it is still called so, else by the lists of channels. */
+  async #lookUp(channel: string, hint: string | null, signal: AbortSignal): Promise<Answer<Resolved>> {
     const confirmed = hint === null ? null : await this.#confirm(hint, channel, signal);
     if (confirmed !== null) return confirmed;
+    this.forget(channel);
     const joined = await this.#joined(channel, signal);
     if (!joined.ok || joined.data.id !== null) return joined;
     if (!joined.data.scopes.includes('chat:write.public')) return joined;

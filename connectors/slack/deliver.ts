@@ -20,30 +20,38 @@ interface Posted extends Partial<Post> {
 export async function postMessage(
   call: Call,
   places: Places,
-  { message, threadOf, signal }: AttemptRequest<SlackMessage>,
+  { message, threadOf, now, signal }: AttemptRequest<SlackMessage>,
 ): Promise<Outcome> {
   const { threadBy: _, ...rest } = message;
-  const address = await places.address(rest.channel, signal);
+  const address = await places.address(rest.channel, now, signal);
   if (!address.ok) return noAddress(address.failure, rest.channel);
   const thread = threadOf && { thread_ts: rootOf(postOf(threadOf)) };
   const args = { ...rest, channel: address.data, ...thread };
   const answer = await call<Posted>('chat.postMessage', args, signal);
-  if (!answer.ok) return outcomeOf(answer.failure, rest.channel);
+  if (!answer.ok) {
+    if (answer.failure.kind === 'refused') places.forget(rest.channel);
+    return outcomeOf(answer.failure, rest.channel);
+  }
   const { channel, ts, message: shown } = answer.data;
   if (channel === undefined || ts === undefined) return outcomeOf({ kind: 'foreign' }, rest.channel);
   places.learn(rest.channel, channel);
   // An answer to a message that was deleted is not refused.
-  if (thread && shown && shown.thread_ts === undefined) return delivered({ channel, ts }, besideThread);
-  return delivered(receiptOf({ channel, ts, ...thread }));
+  const isBeside = thread && shown && shown.thread_ts === undefined;
+  return isBeside
+    ? delivered({ channel, ts }, besideThread)
+    : delivered(receiptOf({ channel, ts, ...thread }));
 }
 
 const besideThread = 'The message that began the thread is gone, so Slack put this one into the channel.';
 
-/** Nothing was sent. A scope that is missing to look somebody up concerns no message to a channel. */
+/** What a token may lack for looking somebody up, and not for posting to a channel. */
+const ofLookingUp = new Set(['missing_scope', 'not_allowed_token_type', 'enterprise_is_restricted']);
+
+/** Nothing was sent. */
 function noAddress(failure: Failure, channel: string): Outcome {
   const outcome = withoutEffect(outcomeOf(failure, channel));
-  const isMissingScope = failure.kind === 'refused' && failure.error === 'missing_scope';
-  return isMissingScope ? retry(outcome.reason, outcome.detail) : outcome;
+  const concernsOthers = failure.kind !== 'refused' || !ofLookingUp.has(failure.error);
+  return concernsOthers ? outcome : retry(outcome.reason, outcome.detail);
 }
 
 /** What proves a post. */

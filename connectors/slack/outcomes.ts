@@ -1,6 +1,6 @@
 import { askAgain, rejected, retry, sinkWide, unansweredOutcome, unknown } from '../../src/connector.ts';
 import type { Reason, Rejected, Retry, Unknown } from '../../src/model.ts';
-import type { Failure, RefusalData } from './client.ts';
+import { type Failure, isPerson, type RefusalData } from './client.ts';
 
 const slack = {
   name: 'Slack',
@@ -37,7 +37,8 @@ function reasonOfStatus(status: number): Reason {
 }
 
 function outcomeOfRefusal(error: string, data: RefusalData, channel: string): Retry | Rejected | Unknown {
-  const { means, reason, what, advice } = refusals.get(error) ?? otherRefusal;
+  const isNobody = error === 'channel_not_found' && isPerson(channel);
+  const { means, reason, what, advice } = isNobody ? nobody : (refusals.get(error) ?? otherRefusal);
   const why = what.replace('{channel}', () => channel);
   const detail = `Slack refused it: ${why} (${error}${extraDetails(data)}).`;
   if (means === 'perhaps') return unknown(reason, detail);
@@ -81,6 +82,13 @@ const malformed = (what: string, advice: string): Refusal => ({
   advice,
 });
 const perhaps = (what: string): Refusal => ({ means: 'perhaps', reason: 'server', what, advice: later });
+
+const mangled: Refusal = {
+  means: 'sink',
+  reason: 'invalid',
+  what: 'the call came in another form than it was sent',
+  advice: 'Check apiUrl and any proxy on the way. Messages wait until then.',
+};
 
 const tooLong = 'Make the text or the blocks shorter, then replay.';
 const blocksAdvice = "Try the blocks in Slack's Block Kit Builder, fix them in the config, then replay.";
@@ -152,11 +160,24 @@ const byCode: { readonly [error: string]: Refusal } = {
       "Put the channel's id into the config, or the workspace's id into the sink's teamId, then replay.",
   },
 
+  metadata_must_be_sent_from_app: bot(
+    'this kind of token may not mark messages with metadata; a bot token (xoxb-…) is needed',
+  ),
+  invalid_metadata_format: app('it does not take the metadata that each message has'),
+  invalid_metadata_schema: app('the app has another schema for the metadata that each message has'),
+  invalid_arg_name: mangled,
+  invalid_array_arg: mangled,
+  invalid_charset: mangled,
+  invalid_form_data: mangled,
+  invalid_post_type: mangled,
+  missing_post_type: mangled,
+
   no_permission: forbidden('the app may not post in {channel}; is it a member?'),
   ekm_access_denied: forbidden('administrators have suspended posting in {channel}'),
   channel_is_limited_access: forbidden('the app has no access to {channel}'),
   users_not_found: nobody,
   user_not_found: nobody,
+  invalid_user_combination: { ...nobody, what: 'the app shares no channel with {channel}' },
   user_disabled: { ...nobody, what: '{channel} is deactivated' },
   user_not_visible: { ...nobody, what: 'the app may not see {channel}' },
   method_not_supported_for_channel_type: malformed(

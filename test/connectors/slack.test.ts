@@ -259,8 +259,15 @@ describe('a refusal by Slack', () => {
     expect(outcome).toMatchObject({ outcome: 'rejected', detail: expect.stringContaining('#hiring') });
   });
 
-  test.for(['two_factor_setup_required', 'app_access_restricted', 'method_deprecated', 'accesslimited'])(
-    'of the app holds all deliveries back: %s',
+  const ofTheApp = [
+    'two_factor_setup_required',
+    'app_access_restricted',
+    'method_deprecated',
+    'accesslimited',
+  ];
+  const ofEachCall = ['metadata_must_be_sent_from_app', 'invalid_metadata_schema', 'invalid_form_data'];
+  test.for([...ofTheApp, ...ofEachCall])(
+    'of the app, or of what all messages have, holds all deliveries back: %s',
     async (code) => {
       const { sandbox, sink } = await connected();
       refuseWith(sandbox, code);
@@ -337,15 +344,31 @@ describe('a direct message', () => {
     expect(sandbox.messages).toEqual([]);
   });
 
-  test('by email without the scope waits, and messages to channels do not', async () => {
-    const { sink } = await connected({ people, scopes: ['chat:write'] });
+  test.for([
+    ['the scope', undefined, 'users:read.email'],
+    ['such a token', 'not_allowed_token_type', 'kind of token'],
+    ['leave to do so in an organization', 'enterprise_is_restricted', 'organization'],
+  ] as const)('by email without %s waits, and messages to channels do not', async ([, code, words]) => {
+    const { sandbox, sink } = await connected({ people, scopes: ['chat:write'] });
+    if (code) refuseWith(sandbox, code);
     const outcome = await sink.deliver(requestFor({ channel: 'dana@example.com' }));
-    expect(outcome).toMatchObject({
-      outcome: 'retry',
-      detail: expect.stringContaining('users:read.email'),
-    });
+    expect(outcome).toMatchObject({ outcome: 'retry', detail: expect.stringContaining(words) });
     expect(outcome).not.toHaveProperty('sinkWide');
     await posted(sink, requestFor());
+  });
+
+  test('is looked up again after a refusal: the address may be that of another account now', async () => {
+    const { sandbox, sink } = await connected({ people });
+    const toDana = () => requestFor({ channel: 'dana@example.com' });
+    await posted(sink, toDana());
+    sandbox.faults.only = ['chat.postMessage'];
+    refuseWith(sandbox, 'channel_not_found');
+    expect(await sink.deliver(toDana())).toMatchObject({
+      outcome: 'rejected',
+      detail: expect.stringContaining('nobody that the app can write to is dana@example.com'),
+    });
+    await posted(sink, toDana());
+    expect(sandbox.calls.filter((call) => call === 'users.lookupByEmail')).toHaveLength(2);
   });
 
   test.for(['U0DANA0000', 'dana@example.com'])('to %s is found after a lost answer', async (channel) => {
@@ -408,6 +431,36 @@ describe('a token of an organization', () => {
       outcome: 'rejected',
       detail: expect.stringContaining('nowhere'),
     });
+  });
+});
+
+describe('a channel that was renamed', () => {
+  const later = () => ({ now: Date.now() + 120_000 });
+
+  async function renamed(successor: boolean) {
+    const { sandbox } = await connected({ orgWide: true, channels: ['hiring', 'other'] });
+    const options = { token: sandbox.token, apiUrl: sandbox.url, teamId: 'T0SANDBOX' };
+    const sink = await slack.connect(slack.options.parse(options));
+    await posted(sink, requestFor());
+    sandbox.rename('hiring', 'hiring-old');
+    if (successor) sandbox.rename('other', 'hiring');
+    return { sandbox, sink };
+  }
+
+  test('gets no more of what is meant for its old name, which another channel may have now', async () => {
+    const { sandbox, sink } = await renamed(true);
+    await posted(sink, requestFor({}, later()));
+    expect(sandbox.messages.map(({ channelName }) => channelName)).toEqual(['hiring', 'hiring']);
+    expect(sandbox.messages[0]?.channel).not.toBe(sandbox.messages[1]?.channel);
+  });
+
+  test('is named, and nothing is written elsewhere', async () => {
+    const { sandbox, sink } = await renamed(false);
+    expect(await sink.deliver(requestFor({}, later()))).toMatchObject({
+      outcome: 'rejected',
+      detail: expect.stringContaining('no channel #hiring'),
+    });
+    expect(sandbox.messages).toHaveLength(1);
   });
 });
 

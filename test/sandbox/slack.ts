@@ -75,6 +75,7 @@ export async function startSlack(options: SlackOptions = {}) {
     tooMany: () => tool.tooMany,
     /** Everything that was posted, in order. */
     messages: workspace.messages as readonly PostedMessage[],
+    rename: (from: string, to: string) => workspace.rename(from, to),
     /** Deletes a message that nobody has answered. */
     remove: (ts: string) => workspace.remove(ts),
     stop: () => tool.stop(),

@@ -164,6 +164,11 @@ export class Workspace {
     return this.messages.some((message) => message.channel === channel.id && message.ts === ts);
   }
 
+  rename(from: string, to: string): void {
+    const index = this.channels.findIndex(({ name }) => name === from);
+    this.channels[index] = { ...this.channels[index]!, name: to };
+  }
+
   /** A person deletes a message that nobody has answered. */
   remove(ts: string): void {
     const index = this.messages.findIndex((message) => message.ts === ts);
