@@ -59,7 +59,12 @@ function anyOf(field: Field, map: z.ZodObject): z.ZodType<Condition> {
       for (const issue of issues) context.addIssue(forwarded(issue, Object.keys(map.shape)));
       if (isMap(value) && Object.keys(value).length === 0) context.addIssue(emptyMap);
     })
-    .meta({ anyOf: [jsonOf(field.value), jsonOf(list), { ...jsonOf(map), minProperties: 1 }] });
+    .meta({
+      // Asked for only when the JSON Schema is written; made at each start, it was a quarter of the time.
+      get anyOf() {
+        return [jsonOf(field.value), jsonOf(list), { ...jsonOf(map), minProperties: 1 }];
+      },
+    });
 }
 
 const emptyMap = 'expected a value, a list of values, or operators such as { not: … }';
@@ -129,7 +134,9 @@ export const whenSchema: z.ZodType<When> = z
   })
   .meta({
     id: 'When',
-    patternProperties: { [testKeyPattern.source]: jsonOf(testCondition) },
+    get patternProperties() {
+      return { [testKeyPattern.source]: jsonOf(testCondition) };
+    },
     additionalProperties: false,
   }) as unknown as z.ZodType<When>;
 
