@@ -1,8 +1,7 @@
-import { once } from 'node:events';
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import type { ErrorRequestHandler } from 'express';
 import type { Logger } from 'pino';
 import { type Connection, Connections, type ConnectionsOptions, possibleConnections } from './connections.ts';
@@ -30,6 +29,7 @@ const keepAliveTimeoutMs = 75_000;
 /** As long as the testing service waits. */
 const defaultStillMs = 30_000;
 const sweepEveryMs = 20;
+const acceptWaitingForMs = 500;
 const warnEveryMs = 60_000;
 
 /**
@@ -43,6 +43,8 @@ export class HttpServer extends http.Server {
   readonly #patienceMs: number;
   readonly #connections: Connections;
   #retiring: Promise<void> | null = null;
+  #accepted = 0;
+  #isUnix = false;
   #warnedAt = -Infinity;
 
   constructor(options: HttpServerOptions, places: Places, listener: RequestListener) {
@@ -77,12 +79,26 @@ export class HttpServer extends http.Server {
   /** Closes the port, lets the requests under way finish, and closes what is still open after `timeoutMs`. */
   async stop(timeoutMs: number): Promise<void> {
     void this.retire();
+    await this.#acceptWaiting();
     const closed = new Promise((resolve) => {
       this.close(resolve);
     });
     const forced = setTimeout(() => this.closeAllConnections(), timeoutMs);
     await closed;
     clearTimeout(forced);
+  }
+
+  /**
+   * Connections that the system has made and Node has not accepted are reset when the port closes, with the requests that
+   * they have sent. Node accepts one in each turn of the event loop. Where they come as fast, this ends after a time.
+   */
+  async #acceptWaiting(): Promise<void> {
+    const until = performance.now() + acceptWaitingForMs;
+    await nextTurn();
+    for (let before = -1; before < this.#accepted && performance.now() < until;) {
+      before = this.#accepted;
+      await nextTurn();
+    }
   }
 
   /** Node calls it when the port closes. Its own version would also close a connection that has just been opened. */
@@ -92,13 +108,21 @@ export class HttpServer extends http.Server {
 
   async #retire(): Promise<void> {
     const allHadTime = this.#connections.restartIdleTime();
-    const sweep = setInterval(() => this.closeIdleConnections(), sweepEveryMs);
+    // After reading: a request may have come while the process was busy with something else.
+    const sweep = setInterval(() => setImmediate(() => this.closeIdleConnections()), sweepEveryMs);
     this.once('close', () => clearInterval(sweep));
     while (!allHadTime()) await delay(sweepEveryMs);
   }
 
   #addListeners(): void {
+    this.on('listening', () => {
+      const address = this.address();
+      this.#isUnix = address === null || typeof address === 'string';
+    });
     this.on('connection', (socket: Socket) => {
+      this.#accepted += 1;
+      // A unix socket has no addresses, and only this machine reaches it.
+      if (this.#isUnix) Object.defineProperty(socket, 'remoteAddress', { value: '127.0.0.1' });
       if (this.#connections.add(socket))
         this.#warn('the limit of connections is reached: some are closed to make room');
     });
@@ -220,35 +244,4 @@ function originForm(url: string): string {
 /** Asks for the body where the client waits to be asked. */
 export function continueIfExpected({ headers }: IncomingMessage, res: ServerResponse): void {
   if (headers.expect?.toLowerCase() === '100-continue') res.writeContinue();
-}
-
-/** `message` says why, and what to try. */
-export class CannotListen extends Error {
-  override readonly name = 'CannotListen';
-}
-
-const reasons: Partial<Record<string, string>> = {
-  EADDRINUSE: 'another program uses the port. Stop it, or choose another port in the config.',
-  EACCES: 'this user may not use the port. Choose one above 1023 in the config.',
-  EADDRNOTAVAIL: 'this machine has no such address. 0.0.0.0 means all that it has.',
-  ENOTFOUND: 'there is no host with that name.',
-};
-
-/** Resolves when the server listens. Throws CannotListen. */
-export async function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
-  server.listen(port, host);
-  try {
-    await once(server, 'listening');
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw new CannotListen(`cannot listen on ${host}:${port}: ${reasons[code] ?? code}`, { cause: error });
-  }
-}
-
-/** `http://host:port` as really bound: the config may say port 0. */
-export function addressOf(server: Server): string {
-  const bound = server.address();
-  if (bound === null || typeof bound === 'string') return '';
-  const host = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
-  return `http://${host}:${bound.port}`;
 }

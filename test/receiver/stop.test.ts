@@ -1,3 +1,5 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { connections, path, sample, startReceiver } from './receiver.ts';
 import { head, Wire } from './wire.ts';
@@ -19,11 +21,26 @@ describe('a stop', () => {
   test('finishes the requests in flight, and accepts no new ones', async () => {
     const { receiver, commit, wire } = await storing();
     const stopped = receiver.server.stop(60_000);
+    await expect.poll(() => receiver.server.listening).toBe(false);
     await expect(receiver.post(json)).rejects.toThrow('fetch failed');
     commit();
     expect(await wire.answer()).toMatchObject({ status: 202 });
     await stopped;
     await wire.closed();
+  });
+
+  test('serves those that the system has connected and nobody has accepted yet', async () => {
+    const receiver = await startReceiver();
+    // All in one turn of the event loop: the system has connected them, and the server has seen none.
+    const sockets = Array.from({ length: 20 }, () => connect(receiver.port, '127.0.0.1'));
+    for (const socket of sockets) socket.write(whole);
+    await new Promise<void>((resolve) => {
+      process.nextTick(resolve);
+    });
+    const stopped = receiver.server.stop(60_000);
+    const answers = await Promise.all(sockets.map((socket) => text(socket).catch(String)));
+    expect(answers.filter((answer) => !answer.startsWith('HTTP/1.1 202'))).toEqual([]);
+    await stopped;
   });
 
   test('closes connections that bring no request in time, used ones and fresh ones', async () => {
@@ -68,6 +85,19 @@ describe('a stop', () => {
 });
 
 describe('a server that retires', () => {
+  test('reads what has come before it calls a connection idle, however long it was busy', async () => {
+    const patienceMs = 200;
+    const receiver = await startReceiver({}, { patienceMs });
+    const wire = await Wire.open(receiver.port);
+    await expect.poll(() => connections(receiver.server)).toBe(1);
+    const retired = receiver.server.retire();
+    wire.send(whole);
+    const until = performance.now() + 2 * patienceMs;
+    while (performance.now() < until);
+    expect(await wire.answer()).toMatchObject({ status: 202 });
+    await retired;
+  });
+
   test('takes new connections, and each answer is the last on its connection', async () => {
     const receiver = await startReceiver({}, { patienceMs: 60_000 });
     await receiver.server.retire();
