@@ -14,7 +14,7 @@ import { Worker, type WorkerParts } from './deliveries/worker.ts';
 import type { ReadinessPart } from './http/health.ts';
 import { eventIds, noticeIds } from './support/ids.ts';
 import { createIntake } from './intake.ts';
-import { addressOf, listen } from './http/server.ts';
+import { addressOf, type HandedOver, listen } from './http/listen.ts';
 import { createLogger } from './log.ts';
 import { createReceiver } from './receiver/server.ts';
 import { keepRetention, lastSeenAt, type RunningRetention } from './retention.ts';
@@ -40,8 +40,11 @@ const logGraceMs = 500;
 
 const reloadThread = new URL('./reload-worker.ts', import.meta.url);
 
-/** Joins the parts and starts them. Throws ConfigError, StoreUnavailable or CannotListen when it cannot. */
-export async function startApp(file: string, env: Env): Promise<App> {
+/**
+ * Joins the parts and starts them. With a socket that was handed over, the receiver listens there and not where the config
+ * says. Throws ConfigError, StoreUnavailable or CannotListen when it cannot.
+ */
+export async function startApp(file: string, env: Env, handedOver: HandedOver | null = null): Promise<App> {
   // Stops what was started in reverse order, when a step fails and when the app stops.
   await using starting = new AsyncDisposableStack();
   const read = await readText(file, { onlyRegular: true });
@@ -102,7 +105,7 @@ export async function startApp(file: string, env: Env): Promise<App> {
     await receiver.stop(requestsGraceMs);
   });
   // As soon as events can be stored: nobody accepts them before. They wait for the worker.
-  await listen(receiver, config().receiver);
+  await listen(receiver, handedOver ?? config().receiver);
   await listen(admin, config().admin);
 
   starting.adopt(sinks, (it) => it.close());

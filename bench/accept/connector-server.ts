@@ -5,7 +5,7 @@ import { connectors } from '../../connectors/index.ts';
 import { createMetrics } from '../../src/admin/metrics.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { createIntake } from '../../src/intake.ts';
-import { listen } from '../../src/http/server.ts';
+import { listen } from '../../src/http/listen.ts';
 import { createLogger } from '../../src/log.ts';
 import { createReceiver } from '../../src/receiver/server.ts';
 import { openStore } from '../../src/store/open.ts';

@@ -2,7 +2,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import about from '../../package.json' with { type: 'json' };
 import { ConfigError } from '../config/config.ts';
 import { parseDuration } from '../config/units.ts';
-import { CannotListen } from '../http/server.ts';
+import { CannotListen } from '../http/listen.ts';
 import { deliveryStates, statuses } from '../model.ts';
 import { parseCandidateEvent } from '../receiver/candidate-event.ts';
 import { StoreUnavailable } from '../store/store.ts';

@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { startApp } from '../app.ts';
+import { takeHandedOver } from '../http/listen.ts';
 import { exit, type Io } from './output.ts';
 import type { ConfigOption } from './with-store.ts';
 
 /** Receives and delivers until SIGTERM or SIGINT; resolves after a clean stop. */
 export async function serve(options: ConfigOption, io: Io): Promise<number> {
   const signalled = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
-  const app = await startApp(options.config, io.env);
+  const app = await startApp(options.config, io.env, takeHandedOver(process.env, process.pid));
   await signalled;
   await app.stop();
   // What stdout does not take would keep the process from its end.
