@@ -127,6 +127,12 @@ export interface PaceLimit {
   readonly burst: number;
 }
 
+/** The option with the fault, and what is wrong, with the fix to try. */
+export interface OptionFault {
+  readonly option: string;
+  readonly message: string;
+}
+
 /** The message, or why there is none. */
 export type Composed<Message> =
   | { readonly message: Message; readonly note?: string }
@@ -159,6 +165,8 @@ export interface Connector<
   thread?(message: Message): string | null;
   /** Builds exactly what will be sent from the rendered keys. Pure. The options' secrets must not go in. */
   compose(fields: z.infer<Action>, context: DeliveryContext, options: z.infer<Options>): Composed<Message>;
+  /** What is wrong with what an option says beyond its form, such as with a file that it names. Must not call the tool. */
+  fault?(options: z.infer<Options>): Promise<OptionFault | null>;
   /** Loads the client library. Must not call the tool. */
   connect(options: z.infer<Options>): Promise<Sink<Message>>;
 }

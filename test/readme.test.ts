@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -132,7 +133,10 @@ test('a terminal that was told no token needs one to check, and can have it of a
 
 test.each(['did-not-take', 'not-assessed'])('the YAML with the rule %s is a good config', async (rule) => {
   const { write } = await workplace();
-  const credentials = await write('google.json', '{"client_email":"a@example.com","private_key":"k"}');
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const private_key = privateKey.export({ type: 'pkcs8', format: 'pem' });
+  const key = JSON.stringify({ client_email: 'a@example.com', private_key });
+  const credentials = await write('google.json', key);
   const sinks = block('connector: google-sheets').replace('/run/secrets/google.json', credentials);
   expect(sinks).toContain(credentials);
   const file = await write('example.yaml', `${sinks}\n${block(rule)}`);

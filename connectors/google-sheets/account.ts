@@ -79,13 +79,17 @@ export async function readAccount(given: Credentials): Promise<Account> {
  * machine, else the account of the machine at Google that this runs on.
  */
 async function defaultAccount(): Promise<Account> {
-  const named = process.env['GOOGLE_APPLICATION_CREDENTIALS'];
-  if (named) return accountOf(json(await jsonText(named)), sheets, true);
-  const ofGcloud = join(
-    process.env['CLOUDSDK_CONFIG'] || join(homedir(), '.config', 'gcloud'),
-    'application_default_credentials.json',
-  );
-  return existsSync(ofGcloud) ? accountOf(json(await jsonText(ofGcloud)), sheets, true) : machineAccount;
+  const folder = process.env['CLOUDSDK_CONFIG'] || join(homedir(), '.config', 'gcloud');
+  const ofGcloud = join(folder, 'application_default_credentials.json');
+  const path = process.env['GOOGLE_APPLICATION_CREDENTIALS'] || (existsSync(ofGcloud) ? ofGcloud : null);
+  if (path === null) return machineAccount;
+  try {
+    return accountOf(json(await jsonText(path)), sheets, true);
+  } catch (error) {
+    // The config does not name the file.
+    if (error instanceof Unusable) throw new Unusable(`of ${path}, ${error.what}`, error.fix);
+    throw error;
+  }
 }
 
 /** `mayBePerson`: the account of somebody who signed in may write itself, and not only impersonate another one. */

@@ -113,6 +113,14 @@ export const googleSheets = defineConnector({
   defaultFields: { digest: { row: digestRow }, notice: { tab: 'Alerts', row: noticeRow } },
   placeKeys: ['tab'],
   compose: (fields, context) => compose(fields, context),
+  fault: async (given) => {
+    try {
+      await readAccount(given.credentials);
+      return null;
+    } catch (error) {
+      return { option: 'credentials', message: (error as Error).message };
+    }
+  },
   connect: async (given): Promise<Sink<SheetMessage>> => {
     const { spreadsheetId, headerRow, apiUrl } = given;
     const account = await readAccount(given.credentials);

@@ -7,8 +7,13 @@ export interface Signer {
 
 /** Credentials that need a person. Its message shows nothing of them. */
 export class Unusable extends Error {
+  readonly what: string;
+  readonly fix: string;
+
   constructor(what: string, fix: string) {
     super(`The credentials cannot be used: ${what}; ${fix}.`);
+    this.what = what;
+    this.fix = fix;
   }
 }
 

@@ -25,7 +25,7 @@ export async function check(options: ConfigOption & { live?: boolean }, io: Io):
   }
   const warnings = inOrder([...config.warnings, ...sampleFailures(config, Date.now())]);
   for (const warning of warnings) io.out(formatProblem(config.file, warning));
-  const failed = runScenarios(config);
+  const failed = [...(await optionFaults(config)), ...runScenarios(config)];
   for (const problem of failed) io.out(formatProblem(config.file, problem));
   const liveFailures = options.live ? await checkLive(config, io) : 0;
   if (failed.length > 0) io.out(count(failed.length, 'error'));
@@ -47,6 +47,17 @@ function summary(config: CheckedConfig): string {
     `${count(config.scenarios.length, 'scenario')} as expected`,
   ];
   return `${config.file} is good: ${parts.join(', ')}.`;
+}
+
+async function optionFaults({ sinks, optionPlaces, mask }: CheckedConfig): Promise<Problem[]> {
+  const found = await Promise.all(
+    [...sinks.values()].map(async ({ name, connector, options }): Promise<Problem[]> => {
+      const fault = await connector.fault?.(options);
+      const place = fault && optionPlaces.get(`${name}.${fault.option}`);
+      return place ? [{ severity: 'error', ...place, message: mask(fault.message) }] : [];
+    }),
+  );
+  return found.flat();
 }
 
 /** How many failed. */

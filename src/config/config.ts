@@ -25,6 +25,8 @@ export interface Config {
 export interface CheckedConfig extends Config {
   /** Where the actions of `rules` and `unmatched` are in the file. */
   readonly places: ReadonlyMap<Action, Place>;
+  /** Where the options of sinks are, as written there: by `sink.option`. */
+  readonly optionPlaces: ReadonlyMap<string, Place>;
   readonly scenarios: readonly Scenario[];
 }
 

@@ -131,11 +131,12 @@ export interface LoadOptions extends Surroundings {
 
 /** loadConfig without reading the file; `file` is only for messages. */
 export function parseConfig(text: string, file: string, options: LoadOptions): CheckedConfig {
-  const { checked, warnings, at } = checkText(text, file, options);
+  const { value, checked, warnings, at } = checkText(text, file, options);
   const { parts, scenarios, values } = checked;
   return Object.freeze({
     ...toConfig(file, parts, warnings, values.mask),
     places: placesOfActions(parts, at),
+    optionPlaces: placesOfOptions(value, at),
     scenarios: scenarios.map(({ path, scenario: { event, expect } }): Scenario => {
       const { line, column, excerpt } = at(path);
       return { event, expect, line, column, excerpt };
@@ -181,6 +182,18 @@ function placesOfActions({ plan, source }: Parts, at: At): CheckedConfig['places
   // In a config without errors, every written action is in the plan.
   const written = ruleActions(source);
   return new Map(actions.map((action, index) => [action, at(written[index]?.path ?? [])]));
+}
+
+function placesOfOptions(value: Json, at: At): CheckedConfig['optionPlaces'] {
+  const sinks = Object.entries(Object(isMap(value) && value['sinks']) as JsonMap);
+  return new Map(
+    sinks.flatMap(([sink, options]) =>
+      Object.keys(Object(options) as JsonMap).map((option) => [
+        `${sink}.${option}`,
+        at(['sinks', sink, option]),
+      ]),
+    ),
+  );
 }
 
 /** Complete if there is no error among `faults`. */

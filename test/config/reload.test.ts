@@ -33,7 +33,10 @@ describe('a reload', () => {
   test('gives what reading the text in this thread would give', async () => {
     const { write } = await workplace();
     const text = withToken(`\${file:${await write('token', 'from-a-file\n')}}`);
-    const { places, scenarios, ...expected } = parseConfig(text, 'config.yaml', { env, connectors });
+    const { places, optionPlaces, scenarios, ...expected } = parseConfig(text, 'config.yaml', {
+      env,
+      connectors,
+    });
     const config = await reload(text);
     expect({ ...config, mask: null, plan: null, sinks: null }).toEqual({
       ...expected,

@@ -1,0 +1,163 @@
+import { chmod } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { serve } from '../connectors/raw-server.ts';
+import { SmtpSandbox, type SmtpSandboxOptions } from '../sandbox/smtp.ts';
+import { startSlack } from '../sandbox/slack.ts';
+import { base, run, stack, workplace } from './tools.ts';
+
+beforeEach(() => void vi.stubEnv('no_proxy', '*'));
+afterEach(() => void vi.unstubAllEnvs());
+
+/** Runs `check` on a config with these sinks and the actions of one rule, with what it prints. */
+async function check(sinks: object, actions: readonly object[], ...flags: readonly string[]) {
+  const { folder, write } = await workplace();
+  const rules = [{ name: 'all', when: {}, then: actions }];
+  const text = `${base(folder)}\nsinks: ${JSON.stringify(sinks)}\nrules: ${JSON.stringify(rules)}\n`;
+  const { code, out, err } = await run(['check', ...flags, '--config', await write('config.yaml', text)]);
+  expect({ err, out }).toEqual({ err: '', out: expect.not.stringMatching(stack) });
+  return { code, lines: out.split('\n').filter((line) => /✗|error/.test(line)), out };
+}
+
+const key = (over: object) => JSON.stringify({ client_email: 'a@b.example', private_key: 'SECRET', ...over });
+
+describe('check reads the file of Google credentials, and says where it', () => {
+  const row = { sink: 'sheet', tab: 'Results', row: { A: 'b' } };
+  const checkSheet = (credentials: string) =>
+    check({ sheet: { connector: 'google-sheets', spreadsheetId: 'abc', credentials } }, [row]);
+
+  const files: readonly [string, string | null, RegExp][] = [
+    ['is missing', null, /the file that it names cannot be read \(ENOENT\)/],
+    ['is no JSON', key({}).slice(0, -1), /it is no valid JSON/],
+    ['is empty', '', /it is no valid JSON/],
+    ['is a list', '[]', /it is no JSON object/],
+    ['is of an unknown type', key({ type: 'gdch_service_account' }), /its type gdch_service_account is not/],
+    ['is of a person', key({ type: 'authorized_user' }), /its type authorized_user is not supported/],
+    ['lacks the key', '{"client_email":"a@b.example"}', /it lacks private_key/],
+    ['has a key that is none', key({}), /its private_key is no PEM key of RSA/],
+    ['lacks what federation needs', '{"type":"external_account"}', /it lacks audience, subject_token_type/],
+  ];
+
+  test.for(files)('%s', async ([, content, words]) => {
+    const { folder, write } = await workplace();
+    const file = content === null ? join(folder, 'none.json') : await write('key.json', content);
+    const { code, lines, out } = await checkSheet(file);
+    expect({ code, lines }).toEqual({ code: 1, lines: [expect.stringMatching(words), '1 error'] });
+    // At the option, and not only in the file.
+    expect(lines[0]).toMatch(/config\.yaml:\d+:\d+: error: The credentials cannot be used: /);
+    expect(out).toMatch(/\n {2}\d+ \| sinks:.*\n +\^/);
+    expect(out).not.toContain('SECRET');
+  });
+
+  test.for(files.slice(0, 3))('%s: by adc', async ([, content, words]) => {
+    const { folder, write } = await workplace();
+    const file = content === null ? join(folder, 'none.json') : await write('key.json', content);
+    vi.stubEnv('GOOGLE_APPLICATION_CREDENTIALS', file);
+    expect(await checkSheet('adc')).toMatchObject({
+      code: 1,
+      lines: [expect.stringMatching(words), '1 error'],
+    });
+  });
+
+  test('is a folder, or may not be read', async () => {
+    const { folder, write } = await workplace();
+    expect((await checkSheet(folder)).lines[0]).toContain('EISDIR');
+    const file = await write('key.json', key({}));
+    await chmod(file, 0);
+    const isRoot = process.getuid?.() === 0;
+    expect((await checkSheet(file)).lines[0]).toContain(isRoot ? 'PEM key' : 'EACCES');
+  });
+});
+
+async function mailServer(options: SmtpSandboxOptions) {
+  const sandbox = await new SmtpSandbox(options).start();
+  onTestFinished(() => sandbox.close());
+  return sandbox;
+}
+
+const from = 'Hiring <hiring@example.com>';
+const mailTo = (to: string) => ({ sink: 'mail', to, subject: 's', text: 't' });
+
+/** As Microsoft answers: learn.microsoft.com/en-us/entra/identity-platform/reference-error-codes, AADSTS7000222. */
+async function expiredSecret() {
+  const { url } = await serve((_, response) => {
+    const error_description =
+      "AADSTS7000222: The provided client secret keys for app 'app' are expired. Visit the Azure portal to create new keys.";
+    response.writeHead(401).end(JSON.stringify({ error: 'invalid_client', error_description }));
+  });
+  return { oauth2: { tokenUrl: `${url}/token`, clientId: 'app', clientSecret: 'an-expired-secret' }, url };
+}
+
+describe('check --live finds', () => {
+  test('a mail server that wants a login before it sends elsewhere', async () => {
+    const sandbox = await mailServer({ relaysFor: ['example.com'] });
+    const mail = { connector: 'email', url: sandbox.url(), from };
+    const actions = [mailTo('dana@example.com'), mailTo('ben@elsewhere.example')];
+    const { code, lines, out } = await check({ mail }, actions, '--live');
+    expect(code).toBe(1);
+    expect(out).toContain('✓ takes mail for dana@example.com');
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /^ {2}✗ takes mail for ben@elsewhere\.example: .*554 5\.7\.1.*Relay access denied.*login in the sink's url/,
+      ),
+    ]);
+    expect(sandbox.mails).toEqual([]);
+  });
+
+  test('a name for EHLO that the mail server does not take', async () => {
+    const sandbox = await mailServer({});
+    const mail = { connector: 'email', url: sandbox.url(), from, name: '[127.0.0.1]' };
+    const { code, lines } = await check({ mail }, [mailTo('dana@example.com')], '--live');
+    expect(code).toBe(1);
+    expect(lines).toEqual([
+      expect.stringMatching(/✗ may send from hiring@example\.com: .*504 5\.5\.2.*Give the sink a `name`/),
+    ]);
+  });
+
+  test('a Slack app without im:history, where a rule writes to a person', async () => {
+    const scopes = ['chat:write', 'im:write', 'channels:read', 'channels:history'];
+    const people = [{ id: 'U0123ABCDEF', email: 'dana@example.com' }] as never;
+    const sandbox = await startSlack({ scopes, people });
+    onTestFinished(() => sandbox.close());
+    const slack = { connector: 'slack', token: sandbox.token, apiUrl: sandbox.url };
+    const actions = ['#hiring', 'U0123ABCDEF'].map((channel) => ({ sink: 'slack', channel, text: 't' }));
+    const { code, lines, out } = await check({ slack }, actions, '--live');
+    expect(code).toBe(1);
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /✗ may look for earlier direct messages: .*scope im:history.*OAuth & Permissions/,
+      ),
+    ]);
+    expect(out).toContain('✓ reaches U0123ABCDEF');
+    expect(sandbox.messages).toEqual([]);
+  });
+
+  test('an OAuth 2.0 secret of a mail server that has expired', async () => {
+    const { oauth2 } = await expiredSecret();
+    const sandbox = await mailServer({
+      oauth2: { user: 'a@example.com', isValid: () => true, like: 'Microsoft' },
+    });
+    const mail = { connector: 'email', url: sandbox.url(), from, auth: { user: 'a@example.com', oauth2 } };
+    const { code, lines, out } = await check({ mail }, [mailTo('dana@example.com')], '--live');
+    expect(code).toBe(1);
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /✗ access token: The token endpoint .*invalid_client .*AADSTS7000222.*may have expired/,
+      ),
+    ]);
+    expect(out).not.toContain('an-expired-secret');
+  });
+
+  test('an OAuth 2.0 secret of a webhook that has expired', async () => {
+    const { oauth2, url } = await expiredSecret();
+    const ats = { connector: 'webhook', url, allowPrivate: true, auth: { oauth2 } };
+    const { code, lines, out } = await check({ ats }, [{ sink: 'ats' }], '--live');
+    expect(code).toBe(1);
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /✗ access token: The token endpoint .*invalid_client .*AADSTS7000222.*may have expired/,
+      ),
+    ]);
+    expect(out).not.toContain('an-expired-secret');
+  });
+});
