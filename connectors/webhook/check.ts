@@ -3,11 +3,10 @@ import type { LiveCheck } from '../../src/connector.ts';
 import { exchange, targetOf } from './client.ts';
 import type { Endpoint, Headers, Route } from './client.ts';
 import { privateAddress } from './outcomes.ts';
-import { isPrivateLiteral, PrivateAddressError } from './public-addresses.ts';
+import { PrivateAddressError } from './public-addresses.ts';
 
 export interface Receiver {
   readonly url: Endpoint;
-  readonly allowPrivate: boolean;
   readonly route: Route;
   readonly headers: Headers;
 }
@@ -19,10 +18,8 @@ const what = 'url answers';
  * and somebody answers.
  */
 export async function checkReceiver(receiver: Receiver, signal: AbortSignal): Promise<LiveCheck> {
-  const { url, allowPrivate, route, headers } = receiver;
-  const blocked: LiveCheck = { ok: false, what, ...privateAddress };
+  const { url, route, headers } = receiver;
   const { proxy } = route;
-  if (proxy === null && !allowPrivate && isPrivateLiteral(url.hostname)) return blocked;
   const result = await exchange(route, { method: 'OPTIONS', path: targetOf(url, ''), headers }, signal);
   if ('answer' in result) {
     const { status } = result.answer;
@@ -31,7 +28,7 @@ export async function checkReceiver(receiver: Receiver, signal: AbortSignal): Pr
     const detail = `${url.origin} answers (${status} to OPTIONS, any answer will do).${way}`;
     return { ok: true, what, detail };
   }
-  if (result.error instanceof PrivateAddressError) return blocked;
+  if (result.error instanceof PrivateAddressError) return { ok: false, what, ...privateAddress };
   const words = signal.aborted ? 'no answer in time' : fetchFailure(result.error, proxy).words;
   const advice = `Check the sink's url, ${proxy === null ? 'and' : 'the proxy,'} firewalls.`;
   return { ok: false, what, detail: `${url.origin}: ${words}.`, advice };

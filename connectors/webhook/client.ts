@@ -4,13 +4,12 @@ import type { Dispatcher } from 'undici';
 import { proxyFor } from '../../src/connector.ts';
 import type { OAuth2Options, Secret } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
-import { lookupPublic } from './public-addresses.ts';
+import { isPrivateLiteral, lookupPublic, PrivateAddressError } from './public-addresses.ts';
 
 /** The parts of the sink's url. */
 export interface Endpoint {
   /** Scheme, host and port. */
   readonly origin: string;
-  /** Without the brackets of an IPv6 address. */
   readonly hostname: string;
   /** Without a slash at its end. */
   readonly path: string;
@@ -64,11 +63,14 @@ export class Route {
   /** The proxy's host; null where calls go straight. */
   readonly proxy: string | null;
   readonly dispatcher: Dispatcher;
+  /** Its address is known without a look-up, and may not be called. */
+  readonly isBlocked: boolean;
 
   constructor(origin: string, options: WebhookOptions) {
     const proxy = proxyFor(origin, options.proxy);
     this.origin = origin;
     this.proxy = proxy && new URL(proxy).host;
+    this.isBlocked = proxy === null && !options.allowPrivate && isPrivateLiteral(new URL(origin).hostname);
     this.dispatcher = proxy === null ? openPool(origin, options) : openProxy(proxy, options);
   }
 }
@@ -133,10 +135,11 @@ const maxBodyBytes = 64 * 1024;
 
 /** Makes one request. Uses undici's lowest level, as only that tells whether a request was begun. Never rejects. */
 export function exchange(
-  { dispatcher, origin }: Route,
+  { dispatcher, origin, isBlocked }: Route,
   request: Omit<Dispatcher.DispatchOptions, 'origin'>,
   signal: AbortSignal,
 ): Promise<Exchange> {
+  if (isBlocked) return Promise.resolve({ error: new PrivateAddressError('no public address'), sent: false });
   const { promise, resolve } = Promise.withResolvers<Exchange>();
   const handler = new Handler((result) => {
     signal.removeEventListener('abort', abort);

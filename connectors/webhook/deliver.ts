@@ -15,24 +15,22 @@ import { checkReceiver } from './check.ts';
 import { exchange, Route, targetOf } from './client.ts';
 import type { Exchange, Headers, Signature, WebhookOptions } from './client.ts';
 import type { Call } from './message.ts';
-import { blocked, outcomeOf } from './outcomes.ts';
-import { isPrivateLiteral, PrivateAddressError } from './public-addresses.ts';
+import { outcomeOf } from './outcomes.ts';
+import { PrivateAddressError } from './public-addresses.ts';
 
 /** Opens no connection yet. */
 export function connectWebhook(options: WebhookOptions): Sink<Call> {
-  const { url, allowPrivate, auth } = options;
+  const { url, auth } = options;
   const route = new Route(url.origin, options);
   const fixed = fixedHeaders(options);
   const sign = signer(options);
   const maskOwn = secretMasker(options);
-  const isBlocked = route.proxy === null && !allowPrivate && isPrivateLiteral(url.hostname);
   const tokenRoute = auth?.oauth2 && new Route(new URL(auth.oauth2.tokenUrl).origin, options);
   const tokens = auth?.oauth2 && tokenRoute && new AccessTokens(auth.oauth2, postForm(tokenRoute));
 
   const mask = (text: string): string => maskOwn(tokens ? tokens.mask(text) : text);
 
   async function deliver({ deliveryId, message, now, signal }: AttemptRequest<Call>): Promise<Outcome> {
-    if (isBlocked) return blocked;
     const access = await tokens?.get(signal);
     if (access && 'outcome' in access) return access.outcome;
     const body = Buffer.from(typeof message.body === 'string' ? message.body : JSON.stringify(message.body));
@@ -55,7 +53,7 @@ export function connectWebhook(options: WebhookOptions): Sink<Call> {
   return {
     deliver,
     check: async (_messages, signal) => [
-      await checkReceiver({ url, allowPrivate, route, headers: fixed }, signal),
+      await checkReceiver({ url, route, headers: fixed }, signal),
       ...(tokens ? [await checkTokens(tokens, signal)] : []),
     ],
     // No attempt is under way any more. What may be left are answers being read to their end.

@@ -77,6 +77,11 @@ const headerValue = secret().refine((value) => oneLine(value.reveal()) === value
 const isJsonOrOtherHeader = ([name, value]: [string, Secret]): boolean =>
   name.toLowerCase() !== 'content-type' || /^application\/json\b/i.test(value.reveal());
 
+const notPublic = 'this address is not on the internet; say allowPrivate: true if that is meant';
+
+const isPrivateUrl = (url: string | undefined): boolean =>
+  url !== undefined && isPrivateLiteral(new URL(url).hostname);
+
 const options = z
   .object({
     url: endpoint,
@@ -117,7 +122,7 @@ const options = z
   })
   .refine(({ url, allowPrivate }) => allowPrivate || !isPrivateLiteral(url.hostname), {
     path: ['url'],
-    error: 'this address is not on the internet; say allowPrivate: true if that is meant',
+    error: notPublic,
     // Also where another key is faulty, so that all faults are reported at once.
     when: ({ value }) => (value as { url?: { hostname?: string } } | null)?.url?.hostname !== undefined,
   })
@@ -141,6 +146,10 @@ const options = z
       error: 'the url or the headers have a login already; keep one of them',
     },
   )
+  .refine(({ auth: given, allowPrivate }) => allowPrivate || !isPrivateUrl(given?.oauth2?.tokenUrl), {
+    path: ['auth', 'oauth2', 'tokenUrl'],
+    error: notPublic,
+  })
   .refine(({ cert, key }) => (cert === undefined) === (key === undefined), {
     path: ['cert'],
     error: 'cert and key go together',
@@ -206,7 +215,7 @@ export const webhook = defineConnector({
 function endpointOf({ origin, hostname, pathname, search, username, password }: URL): Endpoint {
   return {
     origin,
-    hostname: hostname.replace(/^\[|\]$/g, ''),
+    hostname,
     path: pathname.replace(/\/$/, ''),
     query: search,
     login: username === '' ? null : { user: decoded(username), password: new Secret(decoded(password)) },

@@ -132,7 +132,7 @@ export const privateAddress = {
 };
 
 /** A retry, since a name may resolve to another address soon. Nothing was connected to. */
-export const blocked = sinkWide('invalid', `${privateAddress.detail} ${privateAddress.advice}`);
+const blocked = sinkWide('invalid', `${privateAddress.detail} ${privateAddress.advice}`);
 
 /** The start of the answer's text; nothing of a page or of binary data. */
 function quoteOf({ headers, text }: Answer): string {

@@ -42,7 +42,10 @@ export class PrivateAddressError extends Error {
 }
 
 /** Whether a URL's host is an address that is not public; a name is only known once it is resolved. */
-export const isPrivateLiteral = (hostname: string): boolean => isIP(hostname) !== 0 && !isPublic(hostname);
+export function isPrivateLiteral(hostname: string): boolean {
+  const bare = hostname.replace(/^\[|\]$/g, '');
+  return isIP(bare) !== 0 && !isPublic(bare);
+}
 
 type Found = (error: Error | null, address: string | LookupAddress[], family?: number) => void;
 

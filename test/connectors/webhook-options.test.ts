@@ -277,6 +277,22 @@ describe('access tokens', () => {
     });
   });
 
+  test('are asked of no address that is not on the internet, by number or by name', async () => {
+    const endpoint = await receiver(() => ({ status: 200, body: { access_token: 't' } }));
+    const { port } = new URL(endpoint.url);
+    const options = { url: 'https://ats.example.com', ...oauth2(`http://127.0.0.1:${port}/token`) };
+    expect(webhook.options.safeParse(options).error?.issues).toMatchObject([
+      { path: ['auth', 'oauth2', 'tokenUrl'], message: expect.stringContaining('allowPrivate') },
+    ]);
+    const named = { ...options, ...oauth2(`http://localhost:${port}/token`), allowPrivate: false };
+    expect(await (await connected(named)).deliver(request())).toMatchObject({
+      outcome: 'retry',
+      sinkWide: true,
+      detail: expect.stringContaining('allowPrivate'),
+    });
+    expect(endpoint.taken).toEqual([]);
+  });
+
   test('are shown by no answer of the tool', async () => {
     const endpoint = await receiver(() => ({ status: 200, body: { access_token: 'very-secret-token' } }));
     const api = await receiver(({ headers }) => ({ status: 400, body: `bad: ${headers.authorization}` }));
