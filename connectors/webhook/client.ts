@@ -129,14 +129,19 @@ export interface Answer {
   readonly headers: { readonly [name: string]: string | string[] | undefined };
   /** As much of the body as came. */
   readonly text: string;
+  /** Whether all of it came. */
+  readonly isWhole: boolean;
 }
 
-const maxBodyBytes = 64 * 1024;
+const maxBodyBytes = 1024 * 1024;
+
+/** Without it a server may choose. */
+const uncompressed: Headers = { 'accept-encoding': 'identity' };
 
 /** Makes one request. Uses undici's lowest level, as only that tells whether a request was begun. Never rejects. */
 export function exchange(
   { dispatcher, origin, isBlocked }: Route,
-  request: Omit<Dispatcher.DispatchOptions, 'origin'>,
+  request: Omit<Dispatcher.DispatchOptions, 'origin' | 'headers'> & { readonly headers: Headers },
   signal: AbortSignal,
 ): Promise<Exchange> {
   if (isBlocked) return Promise.resolve({ error: new PrivateAddressError('no public address'), sent: false });
@@ -148,7 +153,7 @@ export function exchange(
   const abort = () => handler.abort();
   signal.addEventListener('abort', abort, { once: true });
   if (signal.aborted) abort();
-  else dispatcher.dispatch({ ...request, origin }, handler);
+  else dispatcher.dispatch({ ...request, origin, headers: { ...uncompressed, ...request.headers } }, handler);
   return promise;
 }
 
@@ -156,7 +161,7 @@ class Handler implements Dispatcher.DispatchHandler {
   readonly #settle: (result: Exchange) => void;
   #controller: Dispatcher.DispatchController | null = null;
   #aborted = false;
-  #head: Omit<Answer, 'text'> | null = null;
+  #head: Pick<Answer, 'status' | 'headers'> | null = null;
   #body: Buffer[] = [];
   #bodyBytes = 0;
 
@@ -188,7 +193,7 @@ class Handler implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.#finish(new Error('no answer'));
+    this.#finish(null);
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
@@ -199,9 +204,11 @@ class Handler implements Dispatcher.DispatchHandler {
    * An answer whose body breaks off still counts: its status is known. The body is read so that the connection can be
    * used again.
    */
-  #finish(error: Error): void {
+  #finish(error: Error | null): void {
     const head = this.#head;
-    if (head === null) this.#settle({ error, sent: this.#controller !== null });
-    else this.#settle({ answer: { ...head, text: Buffer.concat(this.#body).toString() } });
+    // Unlike a buffer's, a decoder's text is without a byte order mark.
+    const text = new TextDecoder().decode(Buffer.concat(this.#body));
+    if (head !== null) this.#settle({ answer: { ...head, text, isWhole: error === null } });
+    else this.#settle({ error: error ?? new Error('no answer'), sent: this.#controller !== null });
   }
 }

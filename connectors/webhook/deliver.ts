@@ -13,14 +13,14 @@ import type { AttemptRequest, LiveCheck, PostForm, Sink } from '../../src/connec
 import type { Json, Outcome } from '../../src/model.ts';
 import { checkReceiver } from './check.ts';
 import { exchange, Route, targetOf } from './client.ts';
-import type { Exchange, Headers, Signature, WebhookOptions } from './client.ts';
+import type { Headers, Signature, WebhookOptions } from './client.ts';
 import type { Call } from './message.ts';
 import { outcomeOf } from './outcomes.ts';
 import { PrivateAddressError } from './public-addresses.ts';
 
 /** Opens no connection yet. */
 export function connectWebhook(options: WebhookOptions): Sink<Call> {
-  const { url, auth } = options;
+  const { url, auth, success } = options;
   const route = new Route(url.origin, options);
   const fixed = fixedHeaders(options);
   const sign = signer(options);
@@ -41,11 +41,12 @@ export function connectWebhook(options: WebhookOptions): Sink<Call> {
       ...sign(deliveryId, Math.floor(now / 1000), body),
     };
     const path = targetOf(url, message.path);
-    const result = await exchange(route, { method: message.method, path, headers, body }, signal);
+    const call = { method: message.method, path, headers, body, ...(success?.body && waitForBody) };
+    const result = await exchange(route, call, signal);
     // It may have been revoked before its time; the next attempt has another one.
     if (access && 'answer' in result && result.answer.status === 401) tokens?.refused(access.token);
-    const terms = { ...options, proxy: route.proxy };
-    const outcome = outcomeOf(masked(result, mask), terms, now, signal.aborted);
+    const terms = { ...options, proxy: route.proxy, mask };
+    const outcome = outcomeOf(result, terms, now, signal.aborted);
     // The config does not know them, so nobody else masks what the headers of the answer say.
     return tokens ? (maskTexts(outcome as unknown as Json, tokens.mask) as unknown as Outcome) : outcome;
   }
@@ -63,6 +64,9 @@ export function connectWebhook(options: WebhookOptions): Sink<Call> {
   };
 }
 
+/** Where it is the body that counts: until the signal ends the call. */
+const waitForBody = { bodyTimeout: 0 };
+
 async function checkTokens(tokens: AccessTokens, signal: AbortSignal): Promise<LiveCheck> {
   const result = await tokens.get(signal);
   return 'outcome' in result
@@ -74,7 +78,7 @@ async function checkTokens(tokens: AccessTokens, signal: AbortSignal): Promise<L
 function postForm(route: Route): PostForm {
   return async (url, { headers, body }, signal) => {
     const { pathname, search } = new URL(url);
-    const request = { method: 'POST', path: pathname + search, headers, body } as const;
+    const request = { method: 'POST', path: pathname + search, headers, body, ...waitForBody } as const;
     const result = await exchange(route, request, signal);
     if ('answer' in result) {
       const { status, headers: given, text } = result.answer;
@@ -150,11 +154,6 @@ function secretMasker({ url, headers = {}, secret = [], auth = {} }: WebhookOpti
     ...partsOfUrl(url.origin + url.path + url.query),
   ];
   return masker([base64(`${login?.user}:${password}`), password, ...secrets, ...inUrl]);
-}
-
-function masked(result: Exchange, mask: (text: string) => string): Exchange {
-  if ('error' in result) return result;
-  return { answer: { ...result.answer, text: mask(result.answer.text) } };
 }
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');

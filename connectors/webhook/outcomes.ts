@@ -18,25 +18,22 @@ export interface Terms {
   readonly success?: Success | undefined;
   readonly dead?: readonly number[] | undefined;
   readonly proxy: string | null;
+  readonly mask: (text: string) => string;
 }
 
 /** How an attempt ended. `now` in ms: what a Retry-After that names a date is measured from. */
 export function outcomeOf(result: Exchange, terms: Terms, now: number, aborted: boolean): Outcome {
   return 'answer' in result
-    ? outcomeOfAnswer(result.answer, terms, now)
+    ? outcomeOfAnswer(result.answer, terms, now, aborted)
     : outcomeOfError(result.error, result.sent, aborted, terms.proxy);
 }
 
-function outcomeOfAnswer(answer: Answer, { success = {}, dead = [] }: Terms, now: number): Outcome {
+function outcomeOfAnswer(answer: Answer, terms: Terms, now: number, aborted: boolean): Outcome {
+  const { success = {}, dead = [] } = terms;
   const { status, headers } = answer;
-  const detail = `The receiver answered ${status}${quoteOf(answer)}.`;
+  const detail = `The receiver answered ${status}${quoteOf(answer, terms.mask)}.`;
   const isSuccess = success.status?.includes(status) ?? (status >= 200 && status < 300);
-  if (isSuccess) {
-    const fault = bodyFault(answer, success.body ?? {});
-    if (fault !== null) return retry('invalid', `${detail} That is no success: ${fault}.`);
-    const requestId = firstOf(headers['x-request-id']) ?? firstOf(headers['request-id']);
-    return delivered({ status, ...(requestId !== undefined && { requestId: requestId.slice(0, 200) }) });
-  }
+  if (isSuccess) return outcomeByBody(answer, success.body ?? {}, detail, aborted);
   if (dead.includes(status)) return rejected(status === 404 ? 'not_found' : 'invalid', detail, checkBody);
   if (status < 300) return retry('invalid', `${detail} success.status of the sink does not name it.`);
   if (status < 400) return perhapsSinkWide('not_found', redirected(status, firstOf(headers['location'])));
@@ -49,6 +46,20 @@ function outcomeOfAnswer(answer: Answer, { success = {}, dead = [] }: Terms, now
   if (status === 504) return unknown('timeout', detail);
   if (status === 410) return rejected('not_found', detail, checkAddress);
   return retryFor(status, detail, statedDelayMs(firstOf(headers['retry-after']), now));
+}
+
+/** The status is one of success. */
+function outcomeByBody(answer: Answer, wanted: Wanted, detail: string, aborted: boolean): Outcome {
+  const { status, headers, isWhole } = answer;
+  const fault = bodyFault(answer, wanted);
+  if (fault !== null && !isWhole)
+    return unknown(
+      aborted ? 'timeout' : 'network',
+      `${detail} Its body did not come whole, so success is not known.`,
+    );
+  if (fault !== null) return retry('invalid', `${detail} That is no success: ${fault}.`);
+  const requestId = firstOf(headers['x-request-id']) ?? firstOf(headers['request-id']);
+  return delivered({ status, ...(requestId !== undefined && { requestId: requestId.slice(0, 200) }) });
 }
 
 const checkAddress = "Check the sink's url and the action's path.";
@@ -78,8 +89,10 @@ function retryFor(status: number, detail: string, retryAfterMs: number | null): 
   return withBreadth(status === 408 ? 'timeout' : 'server', detail, retryAfterMs);
 }
 
+type Wanted = NonNullable<Success['body']>;
+
 /** Why the body is not what a success has. */
-function bodyFault({ text }: Answer, wanted: { readonly [key: string]: Json }): string | null {
+function bodyFault({ text }: Answer, wanted: Wanted): string | null {
   if (Object.keys(wanted).length === 0) return null;
   const body = jsonOf(text);
   if (body === undefined) return 'its body is not JSON';
@@ -134,10 +147,15 @@ export const privateAddress = {
 /** A retry, since a name may resolve to another address soon. Nothing was connected to. */
 const blocked = sinkWide('invalid', `${privateAddress.detail} ${privateAddress.advice}`);
 
+/** More is not looked through for secrets. */
+const quotedFrom = 64 * 1024;
+
 /** The start of the answer's text; nothing of a page or of binary data. */
-function quoteOf({ headers, text }: Answer): string {
+function quoteOf({ headers, text }: Answer, mask: Terms['mask']): string {
   if (/html/i.test(firstOf(headers['content-type']) ?? '')) return '';
-  const line = text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
+  const line = mask(text.slice(0, quotedFrom))
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .trim();
   if (line === '' || line.includes('\uFFFD')) return '';
   return `: ${line.length > 200 ? `${line.slice(0, 200)}…` : line.replace(/[.!]$/, '')}`;
 }

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { text } from 'node:stream/consumers';
+import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { webhook } from '../../connectors/webhook/index.ts';
 import type { Call, CallFields } from '../../connectors/webhook/message.ts';
@@ -10,7 +11,7 @@ import type { Json } from '../../src/model.ts';
 import { attemptAt, eventDataWith } from '../fixtures/event.ts';
 import { selfSigned } from '../sandbox/certificate.ts';
 import { HttpSandbox } from '../sandbox/http.ts';
-import { answerOk, serve, tunnels } from './raw-server.ts';
+import { answerOk, endlessJson, serve, tunnels } from './raw-server.ts';
 
 async function connected(options: object): Promise<Sink<Call>> {
   const sink = await webhook.connect(
@@ -69,6 +70,45 @@ describe('what counts as success', () => {
     expect(result).toMatchObject({ outcome });
     // It concerns this message: others may succeed, so the sink is not paused.
     expect(result).not.toHaveProperty('sinkWide');
+  });
+
+  const success = { body: { success: true } };
+
+  test.for<[string, RequestListener]>([
+    ['long', (_, response) => response.end(JSON.stringify({ pad: 'x'.repeat(200_000), success: true }))],
+    ['with a byte order mark', (_, response) => response.end('\uFEFF{"success":true}')],
+    [
+      'compressed for whoever does not refuse that',
+      ({ headers }, response) => {
+        if (headers['accept-encoding'] === 'identity') response.end('{"success":true}');
+        else response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('{"success":true}'));
+      },
+    ],
+  ])('is found in a body that is %s', async ([, listener]) => {
+    const { url } = await serve(listener);
+    expect(await (await connected({ url, success })).deliver(request())).toMatchObject({
+      outcome: 'delivered',
+    });
+  });
+
+  test.for<[string, RequestListener]>([
+    ['breaks off', (_, response) => response.writeHead(200).write('{"success":', () => response.destroy())],
+    ['has no end', endlessJson],
+  ])('is left open by a body that %s', async ([, listener]) => {
+    const { url } = await serve(listener);
+    expect(await (await connected({ url, success })).deliver(request())).toMatchObject({
+      outcome: 'unknown',
+      detail: expect.stringContaining('did not come whole'),
+    });
+  });
+
+  test('may be a value that is masked where people read', async () => {
+    const { url } = await receiver(() => ({ status: 200, body: { account: 'acme-corp-123' } }));
+    const sink = await connected({
+      url: `${url}/acme-corp-123`,
+      success: { body: { account: 'acme-corp-123' } },
+    });
+    expect(await sink.deliver(request())).toMatchObject({ outcome: 'delivered' });
   });
 
   test('names what the body lacks', async () => {
