@@ -22,7 +22,8 @@ export type { Proxy } from './connector/proxy.ts';
 export { digestInShort, eventInShort, filler, noticeInShort, oneLine, slot } from './connector/texts.ts';
 export type { Outline };
 export { isLoopback } from './http/addresses.ts';
-export { masker, maskTexts, partsOfUrl } from './support/secret.ts';
+export { masker } from './support/masker.ts';
+export { maskTexts, partsOfUrl } from './support/secret.ts';
 export { visible } from './support/text.ts';
 
 /**

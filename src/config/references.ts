@@ -1,7 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import type { Json } from '../model.ts';
 import { type Path, strings } from '../support/json.ts';
-import { masker, type Mask, namesSecret, secretsOfUrl } from '../support/secret.ts';
+import { masker } from '../support/masker.ts';
+import { type Mask, namesSecret, secretsOfUrl } from '../support/secret.ts';
 import { didYouMean } from '../support/text.ts';
 
 /** A `${…}` in a string of the config. */

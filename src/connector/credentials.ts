@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { masker, Secret } from '../support/secret.ts';
+import { masker } from '../support/masker.ts';
+import { Secret } from '../support/secret.ts';
 import type { Retry } from '../model.ts';
 import type { CallFailure, CallResult } from './calls.ts';
 import { askAgain, sinkWide, unansweredOutcome } from './outcomes.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import { masker } from '../../src/support/secret.ts';
+import { masker } from '../../src/support/masker.ts';
 import { around, env, failure, load, pagers } from './tools.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { ClockJumps, systemClock } from '../../src/support/clock.ts';
-import { masker } from '../../src/support/secret.ts';
+import { masker } from '../../src/support/masker.ts';
 import type { Json, Outcome, Receipt } from '../../src/model.ts';
 import { bench, configFor, ScriptedTool, type Bench } from './scripted.ts';
 

@@ -1,0 +1,109 @@
+import type { Config } from './config/config.ts';
+import type { ReadinessPart } from './http/health.ts';
+import { masker } from './support/masker.ts';
+import { findSecrets, type Mask, Secret } from './support/secret.ts';
+
+/**
+ * Keys that wait for a restart, and the keys that wait with them: while a port stays open, so does what protects it,
+ * and a retention meant for another store must delete nothing in this one.
+ */
+const restartKeys = [
+  {
+    keys: ['receiver.host', 'receiver.port'],
+    dependents: ['receiver.allowFrom', 'receiver.trustProxy', 'receiver.token'],
+  },
+  { keys: ['admin.host', 'admin.port'], dependents: ['admin.password'] },
+  { keys: ['store.url'], dependents: ['store.retentionMs', 'idempotency.windowMs'] },
+  { keys: ['log.format'], dependents: [] },
+];
+
+/**
+ * A tool may echo a secret that it was sent before a reload, so the secrets of earlier configs stay masked. Three are enough:
+ * a call ends within minutes, and a file is rarely saved more often meanwhile. Each more costs time for every log line.
+ */
+const earlierMasks = 3;
+
+/** The config in force, and whether the last reload failed. */
+export class LiveConfig {
+  #config: Config;
+  /** Those of the config in force and of the ones before it, newest first. */
+  #masks: readonly Mask[];
+  #waiting: readonly string[] = [];
+  #reloadFailed = false;
+
+  constructor(config: Config) {
+    this.#config = config;
+    this.#masks = [config.mask];
+  }
+
+  get config(): Config {
+    return this.#config;
+  }
+
+  /** The changed keys that take effect at the next start. */
+  get waiting(): readonly string[] {
+    return this.#waiting;
+  }
+
+  adopt(next: Config): void {
+    const kept = keptKeys(next, this.#config);
+    const adopted = kept.length === 0 ? next : withKept(next, this.#config, kept);
+    const masks = [adopted.mask, ...this.#masks].slice(0, 1 + earlierMasks);
+    this.#masks = masks;
+    const mask: Mask = (text) => masks.reduce((shown, maskOne) => maskOne(shown), text);
+    this.#config = Object.freeze({ ...adopted, mask });
+    this.#waiting = kept.map((name) => name.replace(/Ms$/, ''));
+    this.#reloadFailed = false;
+  }
+
+  failed(): void {
+    this.#reloadFailed = true;
+  }
+
+  /** Ready also with the old config. This is public, so only the log says what is wrong with the new one. */
+  readiness(): ReadinessPart {
+    const part = { part: 'config', ok: true };
+    if (this.#reloadFailed)
+      return { ...part, detail: 'The changed file has problems; the config before it stays in force.' };
+    if (this.#waiting.length === 0) return part;
+    return { ...part, detail: 'Some changed keys wait for a restart; the log names them.' };
+  }
+}
+
+/** The changed keys that keep their old values. */
+function keptKeys(next: Config, current: Config): string[] {
+  const differs = (name: string): boolean => comparable(next, name) !== comparable(current, name);
+  return restartKeys
+    .filter(({ keys }) => keys.some(differs))
+    .flatMap(({ keys, dependents }) => [...keys, ...dependents].filter(differs));
+}
+
+function withKept(next: Config, current: Config, kept: readonly string[]): Config {
+  const sections: Sections = {};
+  for (const name of kept) {
+    const [section, key] = split(name);
+    sections[section] = {
+      ...(sections[section] ?? sectionsOf(next)[section]),
+      [key]: valueOf(current, name),
+    };
+  }
+  // Old values that stay in force stay masked; the new file does not have them.
+  const maskKept = masker([...findSecrets(sections)].map(({ value }) => value));
+  const { mask: maskNext } = next;
+  return Object.freeze({ ...next, ...sections, mask: (text: string) => maskKept(maskNext(text)) });
+}
+
+type Sections = Record<string, Readonly<Record<string, unknown>>>;
+
+const sectionsOf = (config: Config): Sections => config as unknown as Sections;
+const split = (name: string): [string, string] => name.split('.', 2) as [string, string];
+
+function valueOf(config: Config, name: string): unknown {
+  const [section, key] = split(name);
+  return sectionsOf(config)[section]?.[key];
+}
+
+function comparable(config: Config, name: string): string {
+  const value = valueOf(config, name);
+  return JSON.stringify(value instanceof Secret ? { secret: value.reveal() } : value);
+}
