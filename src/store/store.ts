@@ -15,6 +15,9 @@ import type {
  * commit is on disk. If a store cannot write, it throws StoreUnavailable, and nothing of that call was stored.
  */
 export interface Store {
+  /** Transactions committed by this process. Fewer than writes, which share transactions. */
+  readonly commits: number;
+
   /**
    * Stores the event with its deliveries, or counts it as a duplicate of an earlier one. The same content (candidateId,
    * testId, status) under the same correlation id is a duplicate at any time, even if only a duplicate had that id. The

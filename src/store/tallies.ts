@@ -25,16 +25,20 @@ export class Tallies {
     this.#uses.set(configId, (this.#uses.get(configId) ?? 0) + count);
   }
 
-  /** Passes on every change, and clears them. */
-  drain(
-    count: (sink: string, state: Counted, change: number) => void,
-    use: (configId: string, change: number) => void,
-  ): void {
-    for (const [sink, states] of this.#counts) {
-      for (const [state, change] of states) if (change !== 0) count(sink, state, change);
-    }
-    for (const [configId, change] of this.#uses) if (change !== 0) use(configId, change);
+  /** Returns every change, in a fixed order, and clears them. */
+  drain(): {
+    readonly counts: readonly (readonly [sink: string, state: Counted, change: number])[];
+    readonly uses: readonly (readonly [configId: string, change: number])[];
+  } {
+    const counts = [...this.#counts].flatMap(([sink, states]) =>
+      Array.from(states, ([state, change]) => [sink, state, change] as const),
+    );
+    const changed = {
+      counts: counts.filter(([, , change]) => change !== 0).toSorted(byNames),
+      uses: [...this.#uses].filter(([, change]) => change !== 0).toSorted(byNames),
+    };
     this.clear();
+    return changed;
   }
 
   clear(): void {
@@ -47,4 +51,9 @@ export class Tallies {
     if (!states) this.#counts.set(sink, (states = new Map()));
     states.set(state, (states.get(state) ?? 0) + change);
   }
+}
+
+function byNames(a: readonly (string | number)[], b: readonly (string | number)[]): number {
+  const [left, right] = [`${a[0]} ${a[1]}`, `${b[0]} ${b[1]}`];
+  return left < right ? -1 : left > right ? 1 : 0;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { deliveryId } from '../../src/support/ids.ts';
-import { candidateKey } from '../../src/store/candidate-key.ts';
+import { candidateKey } from '../../src/store/operations/rows.ts';
 import type { Bench } from './store.ts';
 import { arrival, claimDue, configId, day, idsOf, planned, t0 } from './store-fixtures.ts';
 

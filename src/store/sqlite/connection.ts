@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { query } from '../sql/query.ts';
+import { query } from '../operations/operation.ts';
 import { StoreUnavailable } from '../store.ts';
 import { Database } from './database.ts';
 import { failureKind, unavailable } from './failures.ts';

@@ -1,8 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import type { Query } from '../sql/query.ts';
-
-export type Value = string | number | null;
+import { query, type Operation, type Query, type Step, type Value } from '../operations/operation.ts';
 
 interface Statement {
   readonly prepared: StatementSync;
@@ -33,10 +31,9 @@ export class Database {
     return this.#statement(sql, values).all(...values) as Row[];
   }
 
-  /** Returns the number of changed rows and the last inserted rowid. */
-  run(sql: string, ...values: Value[]): { changes: number; seq: number } {
-    const { changes, lastInsertRowid } = this.#statement(sql, values).run(...values);
-    return { changes: Number(changes), seq: Number(lastInsertRowid) };
+  /** Returns the number of changed rows. */
+  run(sql: string, ...values: Value[]): number {
+    return Number(this.#statement(sql, values).run(...values).changes);
   }
 
   /** Several statements, without parameters. */
@@ -87,4 +84,21 @@ function makeOwn(path: string): void {
   } catch {
     // It exists, or SQLite will report what is wrong.
   }
+}
+
+/** Runs an operation to its end. */
+export function runOn<T>(db: Database, operation: Operation<T>): T {
+  let step = operation.next();
+  while (!step.done) step = operation.next(answerTo(db, step.value));
+  return step.value;
+}
+
+function answerTo(db: Database, step: Step): unknown {
+  if ('sql' in step) {
+    const { sql, values, wants } = step;
+    if (wants === 'row') return db.get(query(sql), ...values);
+    return wants === 'rows' ? db.all(query(sql), ...values) : db.run(sql, ...values);
+  }
+  // A transaction has the whole database to itself, so nobody else can hold a lock.
+  return 'together' in step ? step.together.map((operation) => runOn(db, operation)) : undefined;
 }

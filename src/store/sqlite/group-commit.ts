@@ -1,12 +1,14 @@
+import { writeTallies } from '../operations/housekeeping.ts';
+import type { Operation } from '../operations/operation.ts';
 import { StoreUnavailable } from '../store.ts';
+import { Tallies } from '../tallies.ts';
 import type { Connection } from './connection.ts';
-import type { Database } from './database.ts';
+import { runOn, type Database } from './database.ts';
 import { failureKind } from './failures.ts';
-import { beginTransaction, writeTallies, type Transaction, type Write } from './transaction.ts';
 
 interface Queued {
   readonly queuedAt: number;
-  run(transaction: Transaction): void;
+  run(db: Database, tallies: Tallies): void;
   resolve(): void;
   reject(error: unknown): void;
   /** Set by a write that failed alone while its neighbours went through. */
@@ -51,7 +53,7 @@ export class GroupCommit {
     return this.#commits;
   }
 
-  write<T>(run: Write<T>): Promise<T> {
+  write<T>(work: (tallies: Tallies) => Operation<T>): Promise<T> {
     if (this.#closed) return Promise.reject(this.#closed);
     if (this.#queue.length >= this.#limits.maxQueued) {
       return Promise.reject(new StoreUnavailable(`${this.#queue.length} writes wait for the disk already.`));
@@ -60,8 +62,8 @@ export class GroupCommit {
       let result: T;
       this.#queue.push({
         queuedAt: performance.now(),
-        run: (transaction) => {
-          result = run(transaction);
+        run: (db, tallies) => {
+          result = runOn(db, work(tallies));
         },
         resolve: () => resolve(result),
         reject,
@@ -111,12 +113,13 @@ export class GroupCommit {
     }
   }
 
-  #commit(batch: readonly Queued[], run: (transaction: Transaction, write: Queued) => void): void {
+  #commit(batch: readonly Queued[], run: (db: Database, tallies: Tallies, write: Queued) => void): void {
     const db = this.#connection.openToWrite();
     try {
-      const transaction = beginTransaction(db);
-      for (const write of batch) run(transaction, write);
-      writeTallies(transaction);
+      const tallies = new Tallies();
+      db.exec('begin immediate');
+      for (const write of batch) run(db, tallies, write);
+      runOn(db, writeTallies(tallies));
       db.exec('commit');
     } catch (error) {
       rollback(db, error);
@@ -150,21 +153,20 @@ export class GroupCommit {
   }
 }
 
-function runWrite(transaction: Transaction, write: Queued): void {
-  write.run(transaction);
+function runWrite(db: Database, tallies: Tallies, write: Queued): void {
+  write.run(db, tallies);
 }
 
 /** Slower: only for a batch in which a write has failed. */
-function runAlone(transaction: Transaction, write: Queued): void {
-  const { db } = transaction;
+function runAlone(db: Database, tallies: Tallies, write: Queued): void {
   db.exec('savepoint one_write');
   try {
-    write.run(transaction);
-    writeTallies(transaction);
+    write.run(db, tallies);
+    runOn(db, writeTallies(tallies));
   } catch (error) {
     if (failureKind(error) !== 'fault') throw error;
     write.fault = error;
-    transaction.tallies.clear();
+    tallies.clear();
     db.exec('rollback to one_write');
   }
   db.exec('release one_write');

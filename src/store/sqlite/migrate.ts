@@ -1,7 +1,7 @@
 import { StoreUnavailable } from '../store.ts';
-import { query } from '../sql/query.ts';
+import { query } from '../operations/operation.ts';
 import type { Database } from './database.ts';
-import { migrations } from './migrations.ts';
+import { migrations } from '../migrations.ts';
 
 /** Marks the file as a store of this connector: "cand" as a number. */
 const applicationId = 0x63616e64;

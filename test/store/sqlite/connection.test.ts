@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { query } from '../../../src/store/sql/query.ts';
+import { query } from '../../../src/store/operations/operation.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
 import { ServingLock } from '../../../src/store/sqlite/serving-lock.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { query } from '../../../src/store/sql/query.ts';
-import { Database, type Value } from '../../../src/store/sqlite/database.ts';
+import { query, type Value } from '../../../src/store/operations/operation.ts';
+import { Database } from '../../../src/store/sqlite/database.ts';
 
 let db: Database;
 

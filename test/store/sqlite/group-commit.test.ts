@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { query } from '../../../src/store/sql/query.ts';
+import { query, run } from '../../../src/store/operations/operation.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
 import {
@@ -10,13 +10,14 @@ import {
   GroupCommit,
   type GroupCommitLimits,
 } from '../../../src/store/sqlite/group-commit.ts';
-import type { Transaction } from '../../../src/store/sqlite/transaction.ts';
+import type { Tallies } from '../../../src/store/tallies.ts';
 import { StoreUnavailable } from '../../../src/store/store.ts';
 
-const insert = (text: string) => (transaction: Transaction) => {
-  transaction.db.run('insert into notes (text) values ($1)', text);
-  return text;
-};
+const insert = (text: string) =>
+  function* insertNote() {
+    yield* run('insert into notes (text) values ($1)', text);
+    return text;
+  };
 
 describe('a group commit', () => {
   let folder: string;
@@ -59,9 +60,9 @@ describe('a group commit', () => {
 
   test('undoes a write that fails, alone', async () => {
     const commit = groupCommit();
-    const failing = commit.write((transaction) => {
-      insert('half of it')(transaction);
-      transaction.tallies.planned('slack', 'pending');
+    const failing = commit.write(function* failing(tallies: Tallies) {
+      yield* insert('half of it')();
+      tallies.planned('slack', 'pending');
       throw new Error('a bug');
     });
     const results = await Promise.allSettled([

@@ -5,7 +5,7 @@ import { chmod, copyFile, mkdtemp, rm, symlink, truncate, writeFile } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { openSqlite, type SqliteStore } from '../../../src/store/sqlite.ts';
+import { openSqlite } from '../../../src/store/sqlite.ts';
 import { StoreUnavailable, type Store } from '../../../src/store/store.ts';
 import { arrival, configId, t0 } from '../../contract/store-fixtures.ts';
 
@@ -212,7 +212,7 @@ describe('a WAL or its index that is removed while the store is served', () => {
 
 describe('a WAL that is emptied or written over while the store is served', () => {
   let warnings: string[];
-  let store: SqliteStore;
+  let store: Store;
 
   beforeEach(async () => {
     warnings = [];

@@ -1,12 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import * as byHand from '../../../src/store/sql/by-hand.ts';
-import * as carryingOut from '../../../src/store/sql/carrying-out.ts';
-import * as housekeeping from '../../../src/store/sql/housekeeping.ts';
-import { query } from '../../../src/store/sql/query.ts';
-import * as reading from '../../../src/store/sql/reading.ts';
-import * as receiving from '../../../src/store/sql/receiving.ts';
+import { sql as byHand } from '../../../src/store/operations/by-hand.ts';
+import { sql as claiming } from '../../../src/store/operations/claiming.ts';
+import { sql as deliveries } from '../../../src/store/operations/deliveries.ts';
+import { sql as carryingOut } from '../../../src/store/operations/carrying-out.ts';
+import { sql as housekeeping } from '../../../src/store/operations/housekeeping.ts';
+import { query } from '../../../src/store/operations/operation.ts';
+import {
+  deliveriesIn,
+  eventsWhere,
+  newestIn,
+  sql as reading,
+} from '../../../src/store/operations/reading.ts';
+import { sql as receiving } from '../../../src/store/operations/receiving.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
-import { migrations } from '../../../src/store/sqlite/migrations.ts';
+import { migrations } from '../../../src/store/migrations.ts';
 
 let db: Database;
 
@@ -32,7 +39,7 @@ function planOf(sql: string): string[] {
 
 describe('the cost of a statement does not grow with what is stored', () => {
   const { deliveriesOf, storiesOf, attemptsOf, duplicatesOfEvent, deliveryById, eventById } = reading;
-  const { noticeById, noticesSince, deadSince, heldSince, newestReceipt, deliveriesIn, newestIn } = reading;
+  const { noticeById, noticesSince, deadSince, heldSince, newestReceipt } = reading;
   const detail = {
     deliveriesOf,
     storiesOf,
@@ -49,6 +56,8 @@ describe('the cost of a statement does not grow with what is stored', () => {
   const { putOff: _____, ...carrying } = carryingOut;
   const statements = {
     ...accepting,
+    ...deliveries,
+    ...claiming,
     ...carrying,
     ...byHand,
     ...pruning,
@@ -63,10 +72,10 @@ describe('the cost of a statement does not grow with what is stored', () => {
     newestDelivered: newestIn('delivered', false),
     newestDead: newestIn('dead', false),
     newestDeliveredSince: newestIn('delivered', true),
-    eventsSince: reading.eventsWhere({ ...unconditional, since: true }),
-    eventsAfter: reading.eventsWhere({ ...unconditional, after: true }),
-    eventsOfStatus: reading.eventsWhere({ ...unconditional, status: true, after: true }),
-    eventsOfCandidate: reading.eventsWhere({ ...unconditional, candidateId: true }),
+    eventsSince: eventsWhere({ ...unconditional, since: true }),
+    eventsAfter: eventsWhere({ ...unconditional, after: true }),
+    eventsOfStatus: eventsWhere({ ...unconditional, status: true, after: true }),
+    eventsOfCandidate: eventsWhere({ ...unconditional, candidateId: true }),
   };
 
   const each = Object.entries(statements).flatMap(([name, sql]) =>
@@ -85,25 +94,25 @@ describe('the cost of a statement does not grow with what is stored', () => {
   });
 
   test('claims and lanes read what is pending in the order of their index', () => {
-    const plans = [carryingOut.dueFirst, carryingOut.untriedLast, carryingOut.laneHeads].flatMap(planOf);
+    const plans = [claiming.dueFirst, claiming.untriedLast, carryingOut.laneHeads].flatMap(planOf);
     expect(plans.filter((step) => step.includes('TEMP B-TREE'))).toEqual([]);
     expect(plans.join('\n')).toContain('deliveries_pending (lane=? AND due_at<?)');
   });
 
   test('the newest in a state are read in order, and no further back than asked for', () => {
-    const since = planOf(reading.newestIn('delivered', true)).join('\n');
+    const since = planOf(newestIn('delivered', true)).join('\n');
     expect(since).toContain('PRIMARY KEY (rowid>? AND rowid<?)');
     expect(since).toContain('events_received (received_at>?)');
     for (const state of ['delivered', 'dead', 'held'] as const) {
-      expect(planOf(reading.newestIn(state, false)).join('\n')).not.toContain('TEMP B-TREE');
+      expect(planOf(newestIn(state, false)).join('\n')).not.toContain('TEMP B-TREE');
     }
   });
 
   test('a digest is gathered in the order of its index, and found again by its carrier', () => {
-    const gathering = planOf(carryingOut.beginDigest);
+    const gathering = planOf(claiming.beginDigest);
     expect(gathering.filter((step) => step.includes('TEMP B-TREE'))).toEqual([]);
     expect(gathering.join('\n')).toContain('deliveries_grouped (lane=? AND group_key=? AND due_at<?)');
-    for (const { digest } of [carryingOut.claim, carryingOut.record, byHand.replay]) {
+    for (const { digest } of [claiming.claim, carryingOut.record, byHand.replay]) {
       expect(planOf(digest).join('\n')).toContain('deliveries_carried (carrier=?)');
     }
   });
@@ -119,7 +128,7 @@ describe('the cost of a statement does not grow with what is stored', () => {
 
   test('the newest events come first without sorting all of them', () => {
     for (const status of [true, false]) {
-      const all = reading.eventsWhere({ ...unconditional, status });
+      const all = eventsWhere({ ...unconditional, status });
       expect(planOf(all).join('\n')).not.toContain('TEMP B-TREE');
     }
   });

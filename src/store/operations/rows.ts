@@ -1,4 +1,4 @@
-import { deliveryId } from '../support/ids.ts';
+import { deliveryId } from '../../support/ids.ts';
 import type {
   AlertKind,
   Attempt,
@@ -8,14 +8,48 @@ import type {
   Json,
   RaisedNotice,
   Status,
-} from '../model.ts';
-import type { DeliveryStory, Duplicate, KeptRequest } from './store.ts';
+} from '../../model.ts';
+import type { DeliveryStory, Duplicate, KeptRequest } from '../store.ts';
+
+/**
+ * A hash of a candidate id with 47 bits, which SQLite stores in six bytes. Different ids may share a hash, so it only
+ * narrows a search. It is stored, so this function must never change.
+ */
+export function candidateKey(candidateId: string): number {
+  // FNV-1a, twice: with its own prime and with another one.
+  let low = 0x811c9dc5;
+  let high = 0x811c9dc5;
+  for (let index = 0; index < candidateId.length; index += 1) {
+    const unit = candidateId.charCodeAt(index);
+    low = Math.imul(low ^ unit, 0x01000193);
+    high = Math.imul(high ^ unit, 0x85ebca6b);
+  }
+  return (high >>> 9) * 2 ** 24 + (low >>> 8);
+}
 
 /** How many deliveries an event or a notice may have. Their seqs are its seq * 65536 + n, with n from 1. */
 export const seqsPerEvent = 65_536;
 
 /** The first seq of notices. Their deliveries' seqs differ from those of events and are still safe integers. */
 export const firstNoticeSeq = 2 ** 36;
+
+/** Deliveries as `d`, each with its event as `e` or its notice as `n`. */
+export const deliveries = `
+  deliveries d left join events e on e.seq = d.seq / ${seqsPerEvent} left join notices n on n.seq = d.seq / ${seqsPerEvent}`;
+
+/** A delivery's seq from its id: the id of its event or notice, and its n. */
+export const seqOf = (eventId: string, noticeId: string, n: string): string =>
+  `coalesce((select seq from events where id = ${eventId}), (select seq from notices where id = ${noticeId}))
+    * ${seqsPerEvent} + ${n}`;
+
+/** The condition for the deliveries of an event or a notice. */
+export const of = (seq: string): string =>
+  `between ${seq} * ${seqsPerEvent} and ${seq} * ${seqsPerEvent} + ${seqsPerEvent - 1}`;
+
+// The conditions of partial indexes. SQLite uses such an index only if the query repeats its condition.
+export const rareState = `d.state not in ('pending', 'delivered')`;
+export const leads = `(d.carrier is null or d.carrier = d.seq)`;
+export const waits = `d.state = 'pending' and ${leads}`;
 
 /** The columns of `eventColumns`. */
 export interface EventRow {

@@ -1,0 +1,218 @@
+import type { Outcome, Receipt } from '../../model.ts';
+import type { AttemptResult, Deferral, LaneHead, SinkPause } from '../store.ts';
+import type { Tallies } from '../tallies.ts';
+import { apply, change, find, foundColumns, type FoundRow } from './deliveries.ts';
+import { all, get, query, run, together, type Operation } from './operation.ts';
+import { deliveries, jsonOrNull, leads, rareState, waits } from './rows.ts';
+
+interface LaneRow {
+  readonly lane: string;
+  readonly sink: string;
+  readonly due_at: number;
+}
+
+interface PutOffRow extends Pick<FoundRow, 'seq' | 'carrier' | 'attempts'> {
+  readonly group_key: string | null;
+  readonly due_at: number;
+  readonly since: number;
+  readonly came_at: number;
+  readonly tried_at: number | null;
+}
+
+interface SendingRow extends FoundRow {
+  readonly started_at: number;
+}
+
+interface PauseRow {
+  readonly sink: string;
+  readonly since: number;
+  readonly probe_at: number;
+  readonly probes: number;
+}
+
+export const sql = {
+  /** Walks from lane to lane through the index of pending deliveries, so that only each lane's first row costs. */
+  laneHeads: query<LaneRow>(`
+  with recursive heads (lane) as (
+    select * from (select d.lane from deliveries d where ${waits} order by d.lane limit 1) as first
+    union all
+    select (select d.lane from deliveries d where ${waits} and d.lane > heads.lane order by d.lane limit 1)
+    from heads where heads.lane is not null
+  )
+  select head.lane, head.sink, head.due_at from heads join deliveries head on head.seq = (
+    select d.seq from deliveries d where ${waits} and d.lane = heads.lane order by d.due_at, d.seq limit 1
+  )`),
+  /** The message and the thread of a digest are stored only with its carrier. */
+  record: change(`
+  state = $2, started_at = null, due_at = coalesce($3, due_at), uncertain = $4, progress = $5, last_error = $6,
+  receipt = $7, ended_at = $8, replayed = case when $11 = 'unknown' then 0 else replayed end,
+  message = case when seq = $1 then coalesce($9, message) end, thread = case when seq = $1 then coalesce($10, thread) end`),
+  insertAttempt: `
+  insert into attempts (delivery_seq, number, started_at, ended_at, outcome) values ($1, $2, $3, $4, $5)`,
+  leftSending: query<SendingRow>(`
+  select ${foundColumns}, d.started_at from deliveries d
+  where ${rareState} and d.state = 'sending' and ${leads} order by d.seq limit $1`),
+  rescue: change(`
+  state = 'pending', started_at = null, due_at = $2, uncertain = 1, replayed = 0, last_error = $3`),
+  defer: change(`
+  state = 'pending', started_at = null, attempts = attempts - 1, due_at = $2, since = since + $3,
+  first_attempt_at = case when attempts = 1 then null else first_attempt_at end,
+  carrier = case when attempts = 1 then null else carrier end`),
+  /** What a clock put off, and when it did so: when it came, or when it was last tried. $1: due after this. */
+  putOff: query<PutOffRow>(`
+  select d.seq, d.carrier, d.group_key, d.attempts, d.due_at, d.since,
+    coalesce(e.received_at, n.raised_at) as came_at,
+    (select a.ended_at from attempts a where a.delivery_seq = d.seq and a.number = d.attempts) as tried_at
+  from ${deliveries} where ${waits} and d.due_at > $1 and d.seq > $2 order by d.seq limit $3`),
+  /** $3: now, which nothing that was done can be after. */
+  pullIn: change(`
+  due_at = $2, since = case when since > $2 then $2 else since end,
+  first_attempt_at = case when first_attempt_at > $3 then $3 else first_attempt_at end`),
+  receiptOfThread: query<{ readonly receipt: string }>(`
+  select receipt from deliveries where sink = $1 and thread = $2 and state = 'delivered'
+  order by ended_at, seq limit 1`),
+  /** No index serves this, so only the newest $2 deliveries are looked at. */
+  newestReceipt: query<{ readonly receipt: string }>(`
+  select receipt from (select lane, state, receipt from deliveries order by seq desc limit $2) as newest
+  where lane = $1 and state = 'delivered' limit 1`),
+  keepPause: `
+  insert into pauses (sink, since, probe_at, probes) values ($1, $2, $3, $4)
+  on conflict (sink) do update set since = $2, probe_at = $3, probes = $4`,
+  endPause: `delete from pauses where sink = $1`,
+  pauses: query<PauseRow>(`select sink, since, probe_at, probes from pauses order by sink`),
+};
+
+export function* lanes(): Operation<LaneHead[]> {
+  return (yield* all(sql.laneHeads)).map(({ lane, sink, due_at }) => ({ lane, sink, dueAt: due_at }));
+}
+
+export function* record(tallies: Tallies, results: readonly AttemptResult[]): Operation<void> {
+  yield* together(results.map((result) => recordOne(tallies, result)));
+}
+
+function* recordOne(tallies: Tallies, result: AttemptResult): Operation<void> {
+  const { attempt, state } = result;
+  const found = yield* find(result.deliveryId);
+  // A late result must not end a later attempt.
+  if (found?.state !== 'sending' || found.attempts !== attempt.number) return;
+  const { outcome } = attempt;
+  const count = yield* apply(
+    sql.record,
+    found,
+    state,
+    result.dueAt,
+    result.uncertain ? 1 : 0,
+    jsonOrNull(result.progress),
+    result.lastError,
+    outcome.outcome === 'delivered' ? JSON.stringify(outcome.receipt) : null,
+    state === 'delivered' || state === 'dead' ? result.settledAt : null,
+    jsonOrNull(result.message),
+    result.thread,
+    outcome.outcome,
+  );
+  tallies.moved(found.sink, 'sending', state, count);
+  yield* insertAttempt(found, attempt.startedAt, attempt.endedAt, outcome);
+}
+
+/** The attempts of a digest are stored with its carrier. */
+function insertAttempt(
+  { seq, carrier, attempts }: FoundRow,
+  startedAt: number,
+  endedAt: number,
+  outcome: Outcome,
+): Operation<number> {
+  return run(sql.insertAttempt, carrier ?? seq, attempts, startedAt, endedAt, JSON.stringify(outcome));
+}
+
+/** Reading them takes a few ms. */
+const receiptsSearched = 2000;
+
+const interrupted = {
+  outcome: 'unknown',
+  reason: 'unexpected',
+  detail: 'The connector stopped during this attempt, so it may have arrived.',
+} satisfies Outcome;
+
+/** Rescues at most `limit` messages, to keep the transaction small. Returns the number of their deliveries. */
+export function* rescue(
+  tallies: Tallies,
+  { now, settlingMs }: { now: number; settlingMs: number },
+  limit: number,
+): Operation<number> {
+  let total = 0;
+  for (const left of yield* all(sql.leftSending, limit)) {
+    // The clock may have been set back since.
+    const dueAt = Math.max(now, Math.min(now, left.started_at) + settlingMs);
+    const count = yield* apply(sql.rescue, left, dueAt, interrupted.detail);
+    yield* insertAttempt(left, left.started_at, now, interrupted);
+    tallies.moved(left.sink, 'sending', 'pending', count);
+    total += count;
+  }
+  return total;
+}
+
+export function* defer(tallies: Tallies, items: readonly Deferral[], now: number): Operation<void> {
+  yield* together(items.map((item) => deferOne(tallies, item, now)));
+}
+
+function* deferOne(tallies: Tallies, { deliveryId, until }: Deferral, now: number): Operation<void> {
+  const found = yield* find(deliveryId);
+  if (found?.state !== 'sending') return;
+  tallies.moved(found.sink, 'sending', 'pending', yield* apply(sql.defer, found, until, until - now));
+}
+
+/** See Store.pullIn. Looks at the next `limit` that come after the seq `after`; null: there are no more. */
+export function* pullIn(
+  { now, aheadMs }: { now: number; aheadMs: number },
+  after: number,
+  limit: number,
+): Operation<{ count: number; after: number | null }> {
+  const rows = yield* all(sql.putOff, now, after, limit);
+  let count = 0;
+  for (const row of rows) {
+    const dueAt = dueByRightClock(row, now, aheadMs);
+    if (dueAt !== null) count += yield* apply(sql.pullIn, row, dueAt, now);
+  }
+  return { count, after: rows.length < limit ? null : rows.at(-1)!.seq };
+}
+
+const dayMs = 86_400_000;
+
+/** Null where a right clock put it off. Hours are looked at again when it is claimed, so it may be due at once. */
+function dueByRightClock(row: PutOffRow, now: number, aheadMs: number): number | null {
+  const { attempts, due_at: dueAt, since, came_at: cameAt, tried_at: triedAt, group_key: group } = row;
+  if (attempts === 0) {
+    // Put off again, since it was claimed outside of its hours.
+    if (dueAt !== since) return now;
+    if (cameAt <= now) return null;
+    return group === null ? now : dueAt - aheadMs;
+  }
+  // Replayed.
+  if (dueAt === since) return now;
+  if (triedAt !== null && triedAt > now) return dueAt - aheadMs;
+  // Tried by a right clock, then put off for its hours by the wrong one: nothing else puts off for so long.
+  return dueAt > now + dayMs && dueAt >= (triedAt ?? cameAt) + aheadMs ? now : null;
+}
+
+export function* threadOf(sink: string, thread: string): Operation<Receipt | null> {
+  const row = yield* get(sql.receiptOfThread, sink, thread);
+  return row ? (JSON.parse(row.receipt) as Receipt) : null;
+}
+
+export function* newestReceipt(lane: string): Operation<Receipt | null> {
+  const row = yield* get(sql.newestReceipt, lane, receiptsSearched);
+  return row ? (JSON.parse(row.receipt) as Receipt) : null;
+}
+
+export function keepPause({ sink, since, probeAt, probes }: SinkPause): Operation<number> {
+  return run(sql.keepPause, sink, since, probeAt, probes);
+}
+
+export function endPause(sink: string): Operation<number> {
+  return run(sql.endPause, sink);
+}
+
+export function* pauses(): Operation<SinkPause[]> {
+  const rows = yield* all(sql.pauses);
+  return rows.map(({ sink, since, probe_at, probes }) => ({ sink, since, probeAt: probe_at, probes }));
+}

@@ -1,0 +1,71 @@
+import { parseDeliveryId } from '../../support/ids.ts';
+import type { DeliveryState, PlannedDelivery } from '../../model.ts';
+import type { Tallies } from '../tallies.ts';
+import { get, query, run, together, type Operation, type Value } from './operation.ts';
+import { seqOf, seqsPerEvent } from './rows.ts';
+
+/** What a change to a delivery needs to know about it. */
+export interface FoundRow {
+  readonly seq: number;
+  readonly carrier: number | null;
+  readonly sink: string;
+  readonly connector: string;
+  /** Null: that of the event or notice. */
+  readonly config_id: string | null;
+  readonly state: DeliveryState;
+  readonly attempts: number;
+}
+
+export const foundColumns = 'd.seq, d.carrier, d.sink, d.connector, d.config_id, d.state, d.attempts';
+
+/** An update of the one delivery with the seq $1, and of all deliveries in the digest whose carrier has the seq $1. */
+export interface Change {
+  readonly alone: string;
+  readonly digest: string;
+}
+
+export function change(assignments: string): Change {
+  const update = `update deliveries set ${assignments}`;
+  return { alone: `${update} where seq = $1`, digest: `${update} where carrier = $1` };
+}
+
+export const sql = {
+  insertDelivery: `
+  insert into deliveries (seq, rule, action, sink, connector, lane, group_key, group_max, due_at, since)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)`,
+  findDelivery: query<FoundRow>(`
+  select ${foundColumns} from deliveries d where d.seq = ${seqOf('$1', '$2', '$3')}`),
+};
+
+/** `seq`: that of their event or notice. */
+export function* insertDeliveries(
+  tallies: Tallies,
+  seq: number,
+  deliveries: readonly PlannedDelivery[],
+): Operation<void> {
+  if (deliveries.length >= seqsPerEvent) {
+    throw new RangeError(`${deliveries.length} deliveries at once; the store takes ${seqsPerEvent - 1}.`);
+  }
+  const first = seq * seqsPerEvent + 1;
+  yield* together(deliveries.map((planned, index) => insertDelivery(first + index, planned)));
+  for (const { sink } of deliveries) tallies.planned(sink, 'pending');
+}
+
+function insertDelivery(seq: number, planned: PlannedDelivery): Operation<number> {
+  const { rule, action, sink, connector, lane, group, groupMax, dueAt } = planned;
+  return run(sql.insertDelivery, seq, rule, action, sink, connector, lane, group, groupMax, dueAt);
+}
+
+export function* find(deliveryId: string): Operation<FoundRow | undefined> {
+  const id = parseDeliveryId(deliveryId);
+  return id ? yield* get(sql.findDelivery, id.eventId, id.noticeId, id.n) : undefined;
+}
+
+/** Changes a delivery, or all deliveries of its digest. Returns how many. */
+export function apply(
+  { alone, digest }: Change,
+  { seq, carrier }: Pick<FoundRow, 'seq' | 'carrier'>,
+  ...values: Value[]
+): Operation<number> {
+  return carrier === null ? run(alone, seq, ...values) : run(digest, carrier, ...values);
+}

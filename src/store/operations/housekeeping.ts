@@ -1,0 +1,213 @@
+import { openStates, type DeliveryState, type Json } from '../../model.ts';
+import type { Prune, Pruned, PruneMark, SavedConfig, SignOfLife } from '../store.ts';
+import type { Tallies } from '../tallies.ts';
+import { all, get, query, run, type Operation } from './operation.ts';
+import { of } from './rows.ts';
+
+interface OldRow {
+  readonly seq: number;
+  readonly config_id: string;
+  readonly at: number;
+  readonly over: number;
+}
+
+interface OldEventRow extends OldRow {
+  readonly content: number;
+}
+
+interface HeirRow {
+  readonly carrier: number;
+  readonly heir: number;
+}
+
+interface PlannedCountRow {
+  readonly sink: string;
+  readonly state: DeliveryState;
+  /** Null: the event's. */
+  readonly config_id: string | null;
+  readonly n: number;
+}
+
+interface LifeRow {
+  readonly seen_at: number;
+  readonly doubted_at: number | null;
+  readonly agreed_ms: number;
+}
+
+/** Dead and held deliveries stay until a person decides, however old they are. */
+const stays = (seq: string) =>
+  `select 1 from deliveries d where d.seq ${of(seq)} and (d.state in (${openStates.map((state) => `'${state}'`).join(', ')})
+    or coalesce(d.ended_at, d.discarded_at) >= $1)`;
+
+export const sql = {
+  addToCount: `
+  insert into delivery_counts (sink, state, n) values ($1, $2, $3)
+  on conflict (sink, state) do update set n = delivery_counts.n + $3`,
+  addToUses: `update configs set uses = uses + $2 where id = $1`,
+  saveConfig: `
+  insert into configs (id, source, saved_at) values ($1, $2, $3)
+  on conflict (id) do update set saved_at = $3`,
+  configSource: query<{ readonly source: string }>(`select source from configs where id = $1`),
+  latestConfig: query<{
+    readonly id: string;
+    readonly source: string;
+    readonly saved_at: number;
+  }>(`select id, source, saved_at from configs order by saved_at desc limit 1`),
+  unusedConfigs: query<{ readonly id: string }>(`select id from configs where uses = 0 and saved_at < $1`),
+  deleteConfig: `delete from configs where id = $1`,
+  /** The next ones from before $1, after the time $2 and the seq $3. `over`: nothing keeps it any more. */
+  oldEvents: query<OldEventRow>(`
+  select e.seq, coalesce(e.content, e.seq) as content, e.config_id, e.received_at as at,
+    case when exists (${stays('e.seq')}) then 0 else 1 end as over
+  from events e where e.received_at < $1 and (e.received_at, e.seq) > ($2, $3)
+  order by e.received_at, e.seq limit $4`),
+  oldNotices: query<OldRow>(`
+  select n.seq, n.config_id, n.raised_at as at, case when exists (${stays('n.seq')}) then 0 else 1 end as over
+  from notices n where n.raised_at < $1 and (n.raised_at, n.seq) > ($2, $3)
+  order by n.raised_at, n.seq limit $4`),
+  /** The deliveries of an event or a notice. */
+  plannedFor: query<PlannedCountRow>(`
+  select sink, state, config_id, count(*) as n from deliveries d where d.seq ${of('$1')}
+  group by sink, state, config_id`),
+  /** The digests whose carriers are an event's deliveries, each with its last delivery of another event. */
+  carriedForOthers: query<HeirRow>(`
+  select d.seq as carrier, max(other.seq) as heir from deliveries d join deliveries other on other.carrier = d.seq
+  where d.seq ${of('$1')} and d.carrier = d.seq and other.seq not ${of('$1')} group by d.seq`),
+  // Moves what is stored with a digest's carrier, $1, to its next carrier, $2.
+  inheritMessage: `
+  update deliveries set message = (select message from deliveries where seq = $1),
+    thread = (select thread from deliveries where seq = $1)
+  where seq = $2`,
+  inheritAttempts: `update attempts set delivery_seq = $2 where delivery_seq = $1`,
+  inheritDigest: `update deliveries set carrier = $2 where carrier = $1`,
+  deleteDeliveries: `delete from deliveries where seq ${of('$1')}`,
+  deleteCorrelations: `delete from correlations where content = $1 and event_seq = $2`,
+  deleteEvent: `delete from events where seq = $1`,
+  deleteNotice: `delete from notices where seq = $1`,
+  writeProbe: `update probe set written = 1 - written`,
+  life: query<LifeRow>(`select seen_at, doubted_at, agreed_ms from life where id = 1`),
+  keepLife: `
+  insert into life (id, seen_at, doubted_at, agreed_ms) values (1, $1, $2, $3)
+  on conflict (id) do update set seen_at = $1, doubted_at = $2, agreed_ms = $3`,
+};
+
+/** At the end of a transaction: what it changed in the counts. In one order, so that no two wait for each other. */
+export function* writeTallies(tallies: Tallies): Operation<void> {
+  const { counts, uses } = tallies.drain();
+  for (const [sink, state, change] of counts) yield* run(sql.addToCount, sink, state, change);
+  for (const [configId, change] of uses) {
+    if ((yield* run(sql.addToUses, configId, change)) === 0) {
+      throw new Error(`Config ${configId} was never saved.`);
+    }
+  }
+}
+
+export function saveConfig({ id, source, savedAt }: SavedConfig): Operation<number> {
+  return run(sql.saveConfig, id, JSON.stringify(source), savedAt);
+}
+
+export function* configSource(id: string): Operation<Json | null> {
+  const row = yield* get(sql.configSource, id);
+  return row ? (JSON.parse(row.source) as Json) : null;
+}
+
+export function* latestConfig(): Operation<SavedConfig | null> {
+  const row = yield* get(sql.latestConfig);
+  return row ? { id: row.id, source: JSON.parse(row.source) as Json, savedAt: row.saved_at } : null;
+}
+
+const oldest: PruneMark = { of: 'events', at: Number.MIN_SAFE_INTEGER, seq: 0 };
+
+/** See Store.prune. Without the configs. */
+export function* pruneOld(tallies: Tallies, { before, limit, after = oldest }: Prune): Operation<Pruned> {
+  const prune = after.of === 'events' ? pruneEvents : pruneNotices;
+  const { rows, over } = yield* prune(tallies, before, after, limit);
+  const last = rows.at(-1);
+  if (last && rows.length === limit) {
+    return { count: over, after: { of: after.of, at: last.at, seq: last.seq } };
+  }
+  return { count: over, after: after.of === 'events' ? { ...oldest, of: 'notices' } : null };
+}
+
+interface Looked {
+  readonly rows: readonly OldRow[];
+  /** How many were deleted. */
+  readonly over: number;
+}
+
+function* pruneEvents(
+  tallies: Tallies,
+  before: number,
+  { at, seq }: PruneMark,
+  limit: number,
+): Operation<Looked> {
+  const rows = yield* all(sql.oldEvents, before, at, seq, limit);
+  const over = rows.filter((row) => row.over === 1);
+  for (const event of over) {
+    yield* handOverDigests(event.seq);
+    yield* forget(tallies, event);
+    yield* run(sql.deleteCorrelations, event.content, event.seq);
+    yield* run(sql.deleteEvent, event.seq);
+  }
+  return { rows, over: over.length };
+}
+
+/**
+ * Digests stay complete for their remaining events. The last of them becomes the carrier: it is likely to stay longest,
+ * so a digest's rows are rewritten once, and not for each deleted event.
+ */
+function* handOverDigests(eventSeq: number): Operation<void> {
+  for (const { carrier, heir } of yield* all(sql.carriedForOthers, eventSeq)) {
+    yield* run(sql.inheritMessage, carrier, heir);
+    yield* run(sql.inheritAttempts, carrier, heir);
+    yield* run(sql.inheritDigest, carrier, heir);
+  }
+}
+
+function* pruneNotices(
+  tallies: Tallies,
+  before: number,
+  { at, seq }: PruneMark,
+  limit: number,
+): Operation<Looked> {
+  const rows = yield* all(sql.oldNotices, before, at, seq, limit);
+  const over = rows.filter((row) => row.over === 1);
+  for (const notice of over) {
+    yield* forget(tallies, notice);
+    yield* run(sql.deleteNotice, notice.seq);
+  }
+  return { rows, over: over.length };
+}
+
+/** Subtracts an event's or notice's deliveries, and its use of a config, from the counts. */
+function* forget(tallies: Tallies, { seq, config_id: configId }: OldRow): Operation<void> {
+  for (const { sink, state, config_id, n } of yield* all(sql.plannedFor, seq)) {
+    tallies.planned(sink, state, -n);
+    if (config_id !== null) tallies.used(config_id, -n);
+  }
+  tallies.used(configId, -1);
+  yield* run(sql.deleteDeliveries, seq);
+}
+
+/** Deletes the configs that nothing refers to, except those saved since `before` and those in `keep`. */
+export function* pruneConfigs(before: number, keep: ReadonlySet<string>): Operation<void> {
+  for (const { id } of yield* all(sql.unusedConfigs, before)) {
+    if (!keep.has(id)) yield* run(sql.deleteConfig, id);
+  }
+}
+
+export function* signOfLife(): Operation<SignOfLife | null> {
+  const row = yield* get(sql.life);
+  if (!row) return null;
+  const { seen_at: seenAt, doubted_at: doubtedAt, agreed_ms: agreedMs } = row;
+  return { seenAt, doubt: doubtedAt === null ? null : { seenAt: doubtedAt, agreedMs } };
+}
+
+export function keepSignOfLife({ seenAt, doubt }: SignOfLife): Operation<number> {
+  return run(sql.keepLife, seenAt, doubt?.seenAt ?? null, doubt?.agreedMs ?? 0);
+}
+
+/** Writes nothing that anybody reads. */
+export function writeProbe(): Operation<number> {
+  return run(sql.writeProbe);
+}

@@ -1,0 +1,119 @@
+import { discard, replay } from './operations/by-hand.ts';
+import * as carrying from './operations/carrying-out.ts';
+import { claim } from './operations/claiming.ts';
+import * as housekeeping from './operations/housekeeping.ts';
+import * as reading from './operations/reading.ts';
+import type { Operation } from './operations/operation.ts';
+import { accept, keepRejected, loadCorrelations, raise } from './operations/receiving.ts';
+import type { RecentCorrelations } from './recent-correlations.ts';
+import type { Store } from './store.ts';
+import type { Tallies } from './tallies.ts';
+
+/** What runs the store's operations on a database. */
+export interface Driver {
+  /** Transactions committed by this process. Fewer than writes, which share transactions. */
+  readonly commits: number;
+  /**
+   * Runs an operation in a transaction, which others may share, and resolves after its commit is on disk. An operation
+   * may run again after a failed transaction, so it changes only the store.
+   */
+  readonly write: <T>(work: (tallies: Tallies) => Operation<T>) => Promise<T>;
+  /** Runs an operation that only reads. */
+  readonly read: <T>(work: () => Operation<T>) => Promise<T>;
+  /** Finishes the current writes. Idempotent. */
+  close(): Promise<void>;
+}
+
+const rescueBatch = 500;
+const pullInBatch = 500;
+
+/** The store in the database that a driver is connected to. */
+export function storeOn(driver: Driver): Store {
+  const { read, write } = driver;
+  /** Configs that this process uses or is about to use. They are kept even if no event refers to them yet. */
+  const savedConfigs = new Set<string>();
+  let correlations: RecentCorrelations | null = null;
+
+  return {
+    get commits() {
+      return driver.commits;
+    },
+
+    accept: (arrival) =>
+      write(function* accepting(tallies) {
+        correlations ??= yield* loadCorrelations();
+        return yield* accept(tallies, arrival, correlations);
+      }),
+    raise: (arrival) => write((tallies) => raise(tallies, arrival)),
+    keepRejected: (request, keep) => write(() => keepRejected(request, keep)),
+
+    lanes: () => read(carrying.lanes),
+    claim: (query) => write((tallies) => claim(tallies, query)),
+    record: (results) => write((tallies) => carrying.record(tallies, results)),
+    async rescue(now, settlingMs) {
+      let total = 0;
+      for (;;) {
+        const count = await write((tallies) => carrying.rescue(tallies, { now, settlingMs }, rescueBatch));
+        if (count === 0) return total;
+        total += count;
+      }
+    },
+    defer: (items, now) => write((tallies) => carrying.defer(tallies, items, now)),
+    async pullIn(now, aheadMs) {
+      let total = 0;
+      for (let after: number | null = 0; after !== null;) {
+        const from: number = after;
+        const step = await write(() => carrying.pullIn({ now, aheadMs }, from, pullInBatch));
+        total += step.count;
+        after = step.after;
+      }
+      return total;
+    },
+    async keepPause(pause) {
+      await write(() => carrying.keepPause(pause));
+    },
+    async endPause(sink) {
+      await write(() => carrying.endPause(sink));
+    },
+    pauses: () => read(carrying.pauses),
+    threadOf: (sink, thread) => read(() => carrying.threadOf(sink, thread)),
+    newestReceipt: (lane) => read(() => carrying.newestReceipt(lane)),
+
+    replay: (items, now) => write((tallies) => replay(tallies, items, now)),
+    discard: (deliveryIds, now) => write((tallies) => discard(tallies, deliveryIds, now)),
+
+    events: (filter) => read(() => reading.events(filter)),
+    event: (id) => read(() => reading.event(id)),
+    notices: (filter) => read(() => reading.notices(filter)),
+    notice: (id) => read(() => reading.notice(id)),
+    lastRaised: () => read(reading.lastRaised),
+    delivery: (id) => read(() => reading.delivery(id)),
+    deliveries: (filter) => read(() => reading.deliveries(filter)),
+    rejectedRequests: (filter) => read(() => reading.rejectedRequests(filter)),
+    counts: () => read(reading.counts),
+    deadSince: (time) => read(() => reading.deadSince(time)),
+    heldSince: (time) => read(() => reading.heldSince(time)),
+    lastEventAt: () => read(reading.lastEventAt),
+
+    async saveConfig(config) {
+      await write(() => housekeeping.saveConfig(config));
+      savedConfigs.add(config.id);
+    },
+    config: (id) => read(() => housekeeping.configSource(id)),
+    latestConfig: () => read(housekeeping.latestConfig),
+
+    async prune(query) {
+      const pruned = await write((tallies) => housekeeping.pruneOld(tallies, query));
+      if (pruned.after === null) await write(() => housekeeping.pruneConfigs(query.before, savedConfigs));
+      return pruned;
+    },
+    signOfLife: () => read(housekeeping.signOfLife),
+    async keepSignOfLife(sign) {
+      await write(() => housekeeping.keepSignOfLife(sign));
+    },
+    async probe() {
+      await write(housekeeping.writeProbe);
+    },
+    close: () => driver.close(),
+  };
+}
