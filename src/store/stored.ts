@@ -6,7 +6,7 @@ import * as reading from './operations/reading.ts';
 import type { Operation } from './operations/operation.ts';
 import { accept, keepRejected, loadCorrelations, raise } from './operations/receiving.ts';
 import type { RecentCorrelations } from './recent-correlations.ts';
-import type { Store } from './store.ts';
+import type { Acceptance, Arrival, Store } from './store.ts';
 import type { Tallies } from './tallies.ts';
 
 /** What runs the store's operations on a database. */
@@ -34,16 +34,20 @@ export function storeOn(driver: Driver): Store {
   const savedConfigs = new Set<string>();
   let correlations: RecentCorrelations | null = null;
 
+  function* acceptFirst(tallies: Tallies, arrival: Arrival): Operation<Acceptance> {
+    correlations ??= yield* loadCorrelations();
+    return yield* accept(tallies, arrival, correlations);
+  }
+
   return {
     get commits() {
       return driver.commits;
     },
 
     accept: (arrival) =>
-      write(function* accepting(tallies) {
-        correlations ??= yield* loadCorrelations();
-        return yield* accept(tallies, arrival, correlations);
-      }),
+      write((tallies) =>
+        correlations ? accept(tallies, arrival, correlations) : acceptFirst(tallies, arrival),
+      ),
     raise: (arrival) => write((tallies) => raise(tallies, arrival)),
     keepRejected: (request, keep) => write(() => keepRejected(request, keep)),
 

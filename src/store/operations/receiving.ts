@@ -3,7 +3,7 @@ import { RecentCorrelations } from '../recent-correlations.ts';
 import type { Acceptance, Arrival, NoticeArrival, RejectedRequest } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
 import { insertDeliveries } from './deliveries.ts';
-import { all, get, lock, query, run, type Operation } from './operation.ts';
+import { all, get, insert, lock, query, run, type Operation } from './operation.ts';
 import { candidateKey, firstNoticeSeq } from './rows.ts';
 
 interface StoredEvent {
@@ -36,10 +36,10 @@ export const sql = {
   where c.content = $1 and c.correlation_id = $2`),
   newestCorrelations: query<CorrelationRow>(`
   select correlation_id, candidate_id, test_id, status from events order by seq desc limit $1`),
-  insertEvent: query<{ readonly seq: number }>(`
+  insertEvent: `
   insert into events (id, candidate_key, candidate_id, candidate_numerical_id, test_id, status, content,
     correlation_id, raw, received_at, config_id)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning seq`),
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
   insertCorrelation: `
   insert into correlations (content, correlation_id, event_seq) values ($1, $2, $3)
   on conflict (content, correlation_id) do nothing`,
@@ -48,9 +48,9 @@ export const sql = {
   /** Not later than $2 and later than $3. */
   noticeWithin: query<{ readonly seq: number }>(`
   select seq from notices where cause = $1 and raised_at <= $2 and raised_at > $3 limit 1`),
-  insertNotice: query<{ readonly seq: number }>(`
+  insertNotice: `
   insert into notices (seq, id, alert, cause, sink, count, since, detail, advice, raised_at, config_id)
-  select coalesce(max(seq) + 1, ${firstNoticeSeq}), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10 from notices returning seq`),
+  select coalesce(max(seq) + 1, ${firstNoticeSeq}), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10 from notices`,
   insertRejectedRequest: `
   insert into rejected_requests (received_at, address, correlation_id, status, faults, body)
   values ($1, $2, $3, $4, $5, $6)`,
@@ -105,8 +105,8 @@ function* insertCorrelation({ correlationId }: Event, content: number, eventSeq:
   if (correlationId !== null) yield* run(sql.insertCorrelation, content, correlationId, eventSeq);
 }
 
-function* insertEvent({ event, configId }: Arrival, key: number, content: number | null): Operation<number> {
-  const inserted = yield* get(
+function insertEvent({ event, configId }: Arrival, key: number, content: number | null): Operation<number> {
+  return insert(
     sql.insertEvent,
     event.id,
     key,
@@ -120,7 +120,6 @@ function* insertEvent({ event, configId }: Arrival, key: number, content: number
     event.receivedAt,
     configId,
   );
-  return inserted!.seq;
 }
 
 /** The last arrivals before this process started. */
@@ -146,7 +145,7 @@ export function* raise(
   const { id, alert, cause, sink, count, since, detail, advice, raisedAt } = notice;
   yield* lock('notices');
   if (yield* get(sql.noticeWithin, cause, raisedAt, raisedAt - quietMs)) return false;
-  const inserted = yield* get(
+  const seq = yield* insert(
     sql.insertNotice,
     id,
     alert,
@@ -161,7 +160,7 @@ export function* raise(
   );
   tallies.used(configId);
   const alone = deliveries.map((planned) => ({ ...planned, group: null, groupMax: null }));
-  yield* insertDeliveries(tallies, inserted!.seq, alone);
+  yield* insertDeliveries(tallies, seq, alone);
   return true;
 }
 

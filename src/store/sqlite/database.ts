@@ -1,8 +1,15 @@
 import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { query, type Operation, type Query, type Step, type Value } from '../operations/operation.ts';
+import {
+  Statement,
+  Together,
+  type Operation,
+  type Query,
+  type Step,
+  type Value,
+} from '../operations/operation.ts';
 
-interface Statement {
+interface Prepared {
   readonly prepared: StatementSync;
   readonly parameters: number;
 }
@@ -16,11 +23,19 @@ const lockTimeoutMs = 5;
  */
 export class Database {
   readonly #db: DatabaseSync;
-  readonly #statements = new Map<string, Statement>();
+  readonly #statements = new Map<string, Prepared>();
 
   constructor(path: string) {
     if (path !== ':memory:') makeOwn(path);
     this.#db = new DatabaseSync(path, { timeout: lockTimeoutMs, enableForeignKeyConstraints: true });
+  }
+
+  answer({ sql, values, wants }: Statement): unknown {
+    const statement = this.#statement(sql, values);
+    if (wants === 'row') return statement.get(...values);
+    if (wants === 'rows') return statement.all(...values);
+    const { changes, lastInsertRowid } = statement.run(...values);
+    return Number(wants === 'seq' ? lastInsertRowid : changes);
   }
 
   get<Row>(sql: Query<Row>, ...values: Value[]): Row | undefined {
@@ -29,11 +44,6 @@ export class Database {
 
   all<Row>(sql: Query<Row>, ...values: Value[]): Row[] {
     return this.#statement(sql, values).all(...values) as Row[];
-  }
-
-  /** Returns the number of changed rows. */
-  run(sql: string, ...values: Value[]): number {
-    return Number(this.#statement(sql, values).run(...values).changes);
   }
 
   /** Several statements, without parameters. */
@@ -64,7 +74,7 @@ export class Database {
     return prepared;
   }
 
-  #prepare(sql: string): Statement {
+  #prepare(sql: string): Prepared {
     // For SQLite, `$1` is a name and `?1` is a position, which binds at half the cost.
     const prepared = this.#db.prepare(sql.replaceAll(/\$(?=\d)/g, '?'));
     const places = Array.from(sql.matchAll(/\$(\d+)/g), ([, place]) => Number(place));
@@ -94,11 +104,7 @@ export function runOn<T>(db: Database, operation: Operation<T>): T {
 }
 
 function answerTo(db: Database, step: Step): unknown {
-  if ('sql' in step) {
-    const { sql, values, wants } = step;
-    if (wants === 'row') return db.get(query(sql), ...values);
-    return wants === 'rows' ? db.all(query(sql), ...values) : db.run(sql, ...values);
-  }
+  if (step instanceof Statement) return db.answer(step);
   // A transaction has the whole database to itself, so nobody else can hold a lock.
-  return 'together' in step ? step.together.map((operation) => runOn(db, operation)) : undefined;
+  return step instanceof Together ? step.operations.map((operation) => runOn(db, operation)) : undefined;
 }

@@ -2,9 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { query } from '../../../src/store/operations/operation.ts';
+import { query, run } from '../../../src/store/operations/operation.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
-import { Database } from '../../../src/store/sqlite/database.ts';
+import { Database, runOn } from '../../../src/store/sqlite/database.ts';
 import { ServingLock } from '../../../src/store/sqlite/serving-lock.ts';
 import { StoreUnavailable } from '../../../src/store/store.ts';
 
@@ -33,17 +33,18 @@ function serving(): Connection {
 }
 
 /** As a group commit does it; `beforeEnd` and `afterwards` are what somebody else does meanwhile. */
-function write(run: (db: Database) => void, beforeEnd = () => {}, afterwards = () => {}): void {
+function write(work: (db: Database) => void, beforeEnd = () => {}, afterwards = () => {}): void {
   const db = connection.openToWrite();
   db.exec('begin immediate');
-  run(db);
+  work(db);
   beforeEnd();
   db.exec('commit');
   afterwards();
   connection.confirm();
 }
 
-const note = (text: string) => (db: Database) => void db.run('insert into notes (text) values ($1)', text);
+const note = (text: string) => (db: Database) =>
+  void runOn(db, run('insert into notes (text) values ($1)', text));
 const allNotes = query<{ text: string }>('select text from notes order by rowid');
 const notes = () =>
   connection

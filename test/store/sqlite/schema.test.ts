@@ -4,7 +4,7 @@ import { sql as claiming } from '../../../src/store/operations/claiming.ts';
 import { sql as deliveries } from '../../../src/store/operations/deliveries.ts';
 import { sql as carryingOut } from '../../../src/store/operations/carrying-out.ts';
 import { sql as housekeeping } from '../../../src/store/operations/housekeeping.ts';
-import { query } from '../../../src/store/operations/operation.ts';
+import { query, run } from '../../../src/store/operations/operation.ts';
 import {
   deliveriesIn,
   eventsWhere,
@@ -12,7 +12,7 @@ import {
   sql as reading,
 } from '../../../src/store/operations/reading.ts';
 import { sql as receiving } from '../../../src/store/operations/receiving.ts';
-import { Database } from '../../../src/store/sqlite/database.ts';
+import { Database, runOn } from '../../../src/store/sqlite/database.ts';
 import { migrations } from '../../../src/store/migrations.ts';
 
 let db: Database;
@@ -153,11 +153,9 @@ describe('the schema ties a state to what belongs to it', () => {
     const places = columns.map((_, index) => `$${index + 1}`);
     db.exec('savepoint attempt');
     try {
-      db.run(
-        `insert into deliveries (rule, action, sink, connector, lane, due_at, since, ${columns.join(', ')})
-         values ('r', 0, 's', 'c', 'l', 1, 1, ${places.join(', ')})`,
-        ...Object.values(row),
-      );
+      const values = `values ('r', 0, 's', 'c', 'l', 1, 1, ${places.join(', ')})`;
+      const into = `rule, action, sink, connector, lane, due_at, since, ${columns.join(', ')}`;
+      runOn(db, run(`insert into deliveries (${into}) ${values}`, ...Object.values(row)));
     } finally {
       db.exec('rollback to attempt; release attempt');
     }
