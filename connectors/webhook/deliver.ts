@@ -14,7 +14,7 @@ import type { Json, Outcome } from '../../src/model.ts';
 import { checkReceiver } from './check.ts';
 import { exchange, Route, targetOf } from './client.ts';
 import type { Headers, Signature, WebhookOptions } from './client.ts';
-import type { Call } from './message.ts';
+import { type Call, json } from './message.ts';
 import { outcomeOf } from './outcomes.ts';
 import { PrivateAddressError } from './public-addresses.ts';
 
@@ -99,6 +99,7 @@ function fixedHeaders({ url, headers = {}, auth = {} }: WebhookOptions): Headers
   const own = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value.reveal()]);
   return {
     'user-agent': 'candidate-connector',
+    'content-type': json,
     ...(login && { authorization: `Basic ${base64(`${login.user}:${login.password.reveal()}`)}` }),
     ...(auth.bearer && { authorization: `Bearer ${auth.bearer.reveal()}` }),
     ...utf8(Object.fromEntries(own)),

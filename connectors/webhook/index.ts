@@ -4,7 +4,7 @@ import { defineConnector, oauth2Options, oneLine, proxyOption, Secret, secret } 
 import type { Escape } from '../../src/connector.ts';
 import { isMap } from '../../src/model.ts';
 import type { Endpoint } from './client.ts';
-import { canCarry, compose, contentTypeOf, escapeFor } from './message.ts';
+import { canCarry, compose, contentTypeOf, escapeFor, isJson, isUtf8 } from './message.ts';
 import { isPrivateLiteral } from './public-addresses.ts';
 
 /** The `url` option. A login in it goes out as Basic authorization. */
@@ -74,8 +74,10 @@ const headerValue = secret().refine((value) => oneLine(value.reveal()) === value
   error: 'expected one line, without control characters',
 });
 
-const isJsonOrOtherHeader = ([name, value]: [string, Secret]): boolean =>
-  name.toLowerCase() !== 'content-type' || /^application\/json\b/i.test(value.reveal());
+const contentTypeIn = (headers: { readonly [name: string]: Secret }): string =>
+  contentTypeOf(Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.reveal()])));
+
+const notUtf8 = 'bodies are sent in UTF-8; leave the charset out';
 
 const notPublic = 'this address is not on the internet; say allowPrivate: true if that is meant';
 
@@ -109,10 +111,11 @@ const options = z
     proxy: proxyOption(),
     headers: z
       .record(headerName, headerValue)
-      .refine((headers) => Object.entries(headers).every(isJsonOrOtherHeader), {
+      .refine((headers) => isJson(contentTypeIn(headers)), {
         error:
           "a Content-Type that is not JSON goes into the action's headers, beside the body that it describes",
       })
+      .refine((headers) => isUtf8(contentTypeIn(headers)), { error: notUtf8 })
       .optional()
       .describe('Sent with each call, such as an API key.'),
     allowPrivate: z
@@ -171,6 +174,7 @@ const action = z
       .refine((headers) => !/\{[{%]/.test(contentTypeOf(headers)), {
         error: 'expected a Content-Type without a template: what the body prints is escaped for it',
       })
+      .refine((headers) => isUtf8(contentTypeOf(headers)), { error: notUtf8 })
       .optional()
       .describe("Besides the sink's; these win."),
     body: z
@@ -218,7 +222,10 @@ function endpointOf({ origin, hostname, pathname, search, username, password }: 
     hostname,
     path: pathname.replace(/\/$/, ''),
     query: search,
-    login: username === '' ? null : { user: decoded(username), password: new Secret(decoded(password)) },
+    login:
+      username + password === ''
+        ? null
+        : { user: decoded(username), password: new Secret(decoded(password)) },
   };
 }
 

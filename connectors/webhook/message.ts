@@ -31,23 +31,28 @@ export interface CallFields {
 export function compose(fields: CallFields, { subject }: DeliveryContext): Composed<Call> {
   const path = pathOf(fields.path ?? '');
   if (path === null) return { rejected: leadsOutside };
-  const headers = { 'content-type': json, ...lowerCased(fields.headers ?? {}) };
-  const body = encoded(fields.body ?? defaultBody(subject), headers['content-type']);
-  if (typeof body === 'string' && isJson(headers['content-type'])) {
+  const headers = lowerCased(fields.headers ?? {});
+  const contentType = contentTypeOf(headers);
+  const body = encoded(fields.body ?? defaultBody(subject), contentType);
+  if (typeof body === 'string' && isJson(contentType)) {
     const fault = jsonFault(body);
     if (fault !== null) return { rejected: notJson(fault) };
   }
   return { message: { method: fields.method ?? 'POST', path, headers, body } };
 }
 
-const json = 'application/json';
+export const json = 'application/json';
 const form = 'application/x-www-form-urlencoded';
 
 /** Whether a body of this type can be made of a map or list. */
 export const canCarry = (contentType: string, body: object | null): boolean =>
   isJson(contentType) || (typeOf(contentType) === form && isMap(body as Json));
 
-const isJson = (contentType: string): boolean => /[/+]json$/.test(typeOf(contentType));
+export const isJson = (contentType: string): boolean => /[/+]json$/.test(typeOf(contentType));
+
+/** Bodies are sent in UTF-8. */
+export const isUtf8 = (contentType: string): boolean =>
+  !/;\s*charset\s*=\s*"?(?!utf-?8\b)/i.test(contentType);
 
 const typeOf = (contentType: string): string => (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
 
@@ -65,7 +70,7 @@ function fieldText(value: Json): string {
   return typeof value === 'string' ? value.toWellFormed() : JSON.stringify(value);
 }
 
-/** From an action's headers as written; JSON where they have none. */
+/** From an action's headers; some JSON, as the sink says, where they have none. */
 export function contentTypeOf(headers: { readonly [name: string]: Json }): string {
   const [, given = json] =
     Object.entries(headers).findLast(([name]) => name.toLowerCase() === 'content-type') ?? [];
@@ -117,7 +122,8 @@ function pathOf(written: string): string | null {
   if (written === '') return '';
   const slashed = (/^[/?]/.test(written) ? written : `/${written}`).replaceAll('#', '%23');
   const [segments = ''] = slashed.split('?', 1);
-  if (segments.split(/[/\\]/).some((segment) => /^(\.|%2e){1,2}$/i.test(segment))) return null;
+  // Some servers decode before they look for segments.
+  if (segments.split(/[/\\]|%2f|%5c/i).some((segment) => /^(\.|%2e){1,2}$/i.test(segment))) return null;
   const url = URL.parse(`http://host${slashed}`);
   if (url === null) return null;
   return (slashed.startsWith('?') ? '' : url.pathname) + url.search;

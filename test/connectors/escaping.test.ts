@@ -215,4 +215,15 @@ describe("a webhook's body that is text", () => {
     const usual = { ...sink, headers: { 'Content-Type': 'application/json; charset=utf-8' } };
     expect(webhook.options.safeParse(usual).success).toBe(true);
   });
+
+  test.for(['application/json; charset=iso-8859-1', 'application/json;Charset="windows-1252"'])(
+    'is sent in UTF-8 and refused with %s',
+    (type) => {
+      const headers = { 'Content-Type': type };
+      const expected = [{ path: ['headers'], message: expect.stringContaining('UTF-8') }];
+      expect(webhook.action.safeParse({ headers }).error?.issues).toMatchObject(expected);
+      const sink = { url: 'https://x.example', headers };
+      expect(webhook.options.safeParse(sink).error?.issues).toMatchObject(expected);
+    },
+  );
 });

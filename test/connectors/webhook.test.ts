@@ -125,6 +125,24 @@ describe('the call', () => {
     });
   });
 
+  test.for(['application/vnd.api+json', 'application/json; charset=utf-8'])(
+    'is of the type of JSON that the sink says, unless the action says another: %s',
+    async (type) => {
+      const sink = await connect({ headers: { 'Content-Type': type } });
+      await sink.deliver(request());
+      await sink.deliver(request({ body: 'text', headers: { 'Content-Type': 'text/plain' } }));
+      expect(sandbox.calls.map(({ headers }) => headers['content-type'])).toEqual([type, 'text/plain']);
+    },
+  );
+
+  test('sends a login without a name', async () => {
+    const sink = await connect();
+    const other = await connectTo({ url: `http://:pass@${sandbox.authority}/hooks` });
+    await other.deliver(request());
+    await sink.close();
+    expect(sandbox.calls[0]?.headers.authorization).toBe(`Basic ${Buffer.from(':pass').toString('base64')}`);
+  });
+
   test('keeps connections open for the next ones', async () => {
     const server = await serve(answerOk);
     const sink = await connectTo({ url: server.url });
@@ -141,12 +159,19 @@ describe('templates of the action', () => {
     expect(path?.escape('a/../b?c#d é', [], {})).toBe('a%2F..%2Fb%3Fc%23d%20%C3%A9');
   });
 
-  test.for(['..', '/../admin', '/a/%2e%2E/b', '/.', '/a/..?x', '\\..\\x', '/a#/../..'])(
-    'cannot climb out of the url with %j',
-    (climbing) => {
-      expect(compose({ path: climbing })).toMatchObject({ rejected: { reason: 'invalid' } });
-    },
-  );
+  test.for([
+    '..',
+    '/../admin',
+    '/a/%2e%2E/b',
+    '/.',
+    '/a/..?x',
+    '\\..\\x',
+    '/a#/../..',
+    '/a/..%2Fb',
+    '/%2e%2e%5cb',
+  ])('cannot climb out of the url with %j', (climbing) => {
+    expect(compose({ path: climbing })).toMatchObject({ rejected: { reason: 'invalid' } });
+  });
 
   test('cannot leave the host', async () => {
     const sink = await connect();
