@@ -17,7 +17,7 @@ export { fetchFailure, httpFailure, statedDelayMs, WatchedFetch } from './connec
 export type { CallFailure, CallResult, HttpFailure } from './connector/calls.ts';
 export { AccessTokens, oauth2Options, secret } from './connector/credentials.ts';
 export type { OAuth2Options, PostForm } from './connector/credentials.ts';
-export { openProxy, proxyFor, proxyOption } from './connector/proxy.ts';
+export { openProxy, proxyAgent, proxyFor, proxyOption } from './connector/proxy.ts';
 export type { Proxy } from './connector/proxy.ts';
 export { digestInShort, eventInShort, filler, noticeInShort, oneLine, slot } from './connector/texts.ts';
 export type { Outline };

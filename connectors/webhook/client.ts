@@ -1,7 +1,7 @@
 import { rootCertificates } from 'node:tls';
 import { Pool, ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
-import { proxyFor } from '../../src/connector.ts';
+import { proxyAgent, proxyFor } from '../../src/connector.ts';
 import type { OAuth2Options, Secret } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
 import { isPrivateLiteral, lookupPublic, PrivateAddressError } from './public-addresses.ts';
@@ -101,17 +101,11 @@ function openPool(origin: string, options: WebhookOptions): Pool {
 }
 
 /** Which addresses may be called is the proxy's to decide: it resolves the names. */
-function openProxy(uri: string, options: WebhookOptions): ProxyAgent {
-  const requestTls = { ...tlsOf(options), timeout: connectTimeoutMs };
-  // Through a tunnel also without TLS, so that no answer of the proxy is taken for the receiver's.
-  return new ProxyAgent({
-    uri,
-    proxyTunnel: true,
+const openProxy = (uri: string, options: WebhookOptions): Dispatcher =>
+  proxyAgent({ Pool, ProxyAgent }, uri, {
     ...poolOptions,
-    connectTimeout: connectTimeoutMs,
-    requestTls,
+    requestTls: { ...tlsOf(options), timeout: connectTimeoutMs },
   });
-}
 
 /** The request's target for an action's `path`, which starts with a slash, or with a question mark, or is empty. */
 export function targetOf({ path: base, query }: Endpoint, path: string): string {

@@ -1,3 +1,4 @@
+import { noTunnel } from './proxy.ts';
 import type { Proxy } from './proxy.ts';
 
 /** The result of a call of a tool's API. */
@@ -108,8 +109,13 @@ const handshakeFailed =
 export function fetchFailure(error: unknown, proxy?: string | null): FetchFailure {
   const causes = causesOf(error);
   const refused = causes.map(({ message }) => proxyRefusal.exec(String(message))?.[1]).find(Boolean);
-  if (refused) return { sent: false, words: `the proxy ${proxy} refused it with status ${refused}` };
+  if (refused) {
+    const advice = refused === '407' ? '; check the login in its URL' : '';
+    return { sent: false, words: `the proxy ${proxy} refused it with status ${refused}${advice}` };
+  }
   const failure = directFailure(causes);
+  if (failure.sent && causes.some(({ code }) => code === noTunnel))
+    return { sent: false, words: `the proxy ${proxy} opened no connection to it` };
   return proxy ? { ...failure, words: `${failure.words}, through the proxy ${proxy}` } : failure;
 }
 

@@ -1,4 +1,4 @@
-import type { Dispatcher } from 'undici';
+import type { Dispatcher, ProxyAgent } from 'undici';
 import { z } from 'zod';
 
 /** The `proxy` option of sinks that call over HTTP. */
@@ -43,8 +43,40 @@ export interface Proxy {
 /** For calls with `fetch`; null where they go straight. */
 export async function openProxy(url: string, option: string | undefined): Promise<Proxy | null> {
   const uri = proxyFor(url, option);
-  if (uri === null) return null;
-  const { ProxyAgent } = await import('undici');
-  // Through a tunnel also without TLS, so that no answer of the proxy is taken for the tool's.
-  return { host: new URL(uri).host, dispatcher: new ProxyAgent({ uri, proxyTunnel: true, allowH2: false }) };
+  return uri === null
+    ? null
+    : { host: new URL(uri).host, dispatcher: proxyAgent(await import('undici'), uri) };
+}
+
+const connectTimeoutMs = 10_000;
+
+/** Why there is no tunnel: nothing of a request has left. */
+export const noTunnel = 'NO_TUNNEL';
+
+/** Takes the library, which is loaded late. */
+export function proxyAgent(
+  { Pool, ProxyAgent }: Pick<typeof import('undici'), 'Pool' | 'ProxyAgent'>,
+  uri: string,
+  options: Omit<ProxyAgent.Options, 'uri'> = {},
+): ProxyAgent {
+  const clientFactory = (origin: URL, given: object): Dispatcher => {
+    // The library would wait five minutes for a proxy that does not answer, and keep all requests waiting behind it.
+    const pool = new Pool(origin, { ...given, headersTimeout: connectTimeoutMs });
+    const connect: (request: never) => Promise<unknown> = pool.connect.bind(pool);
+    return Object.assign(pool, {
+      connect: (request: never) =>
+        connect(request).catch((cause: unknown) => {
+          throw Object.assign(new Error('no tunnel', { cause }), { code: noTunnel });
+        }),
+    }) as Dispatcher;
+  };
+  return new ProxyAgent({
+    connectTimeout: connectTimeoutMs,
+    ...options,
+    uri,
+    // Also without TLS, so that no answer of the proxy is taken for the tool's.
+    proxyTunnel: true,
+    allowH2: false,
+    clientFactory,
+  });
 }
