@@ -3,7 +3,7 @@ import { connectors } from '../connectors/index.ts';
 import { ConfigError, type Problem } from './config/config.ts';
 import { checkText, compileConfig, type LoadOptions } from './config/load.ts';
 import { wholeFileError } from './config/problems.ts';
-import { readFrom, readSecretFile } from './config/references.ts';
+import { readFrom, readSecretFile } from './config/files.ts';
 import { longestStepMs } from './support/steps.ts';
 
 /** The thread that checks a changed config: it may take long, and a fault in it stops no request. */

@@ -3,9 +3,9 @@ import { type FSWatcher, unwatchFile, watch, watchFile } from 'node:fs';
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type Config, ConfigError } from './config/config.ts';
-import { compileConfig, type LoadOptions, readText, type ReadText, textOf } from './config/load.ts';
+import { readFrom, readText, type ReadText } from './config/files.ts';
+import { compileConfig, type LoadOptions, textOf } from './config/load.ts';
 import { wholeFileError } from './config/problems.ts';
-import { readFrom } from './config/references.ts';
 import type { ReloadAnswer, ReloadQuestion } from './reload-worker.ts';
 import { runInSlices } from './support/steps.ts';
 

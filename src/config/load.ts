@@ -1,4 +1,3 @@
-import { open } from 'node:fs/promises';
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import { type Path, pathText, strings } from '../support/json.ts';
@@ -8,6 +7,7 @@ import { closest } from '../support/text.ts';
 import { checkNoConnector, checkUnused, crossChecks, type Parts } from './checks.ts';
 import type { CheckedConfig, Config, Place, Problem, Scenario } from './config.ts';
 import { actionsOf, entries, planKeys, type PlanSource, toPlanSource, ruleActions } from './plan-source.ts';
+import { readText, type ReadText } from './files.ts';
 import { buildPlan } from './plan.ts';
 import {
   configError,
@@ -21,7 +21,7 @@ import {
   warning,
   wholeFileError,
 } from './problems.ts';
-import { noRegularFile, partsOf, type Surroundings, Values, withoutBlocking } from './references.ts';
+import { partsOf, type Surroundings, Values } from './references.ts';
 import { type ReadScenario, scenarioSchema } from './scenarios.ts';
 import { type Settings, settingSchemas } from './settings.ts';
 import { connectorOfSink, readSinks } from './sinks.ts';
@@ -76,45 +76,6 @@ export async function sinkNames(file: string): Promise<string[]> {
   const tree = 'text' in read ? parseYaml(new Source(read.text)).tree : null;
   const sinks = isMap(tree?.value) ? tree.value['sinks'] : undefined;
   return isMap(sinks) ? Object.keys(sinks) : [];
-}
-
-const largestFileBytes = 16 * 1024 ** 2;
-
-const refusals: Record<string, string> = {
-  ENOENT: 'there is no such file; --config FILE or CONNECTOR_CONFIG names another one',
-  EACCES: 'the file may not be read by this user',
-  EPERM: 'the file may not be read by this user',
-  EISDIR: 'this is a folder; the config is one YAML file',
-  ENOTDIR: 'there is no such file: a part of its path is not a folder',
-};
-
-/** A file's text, or why it cannot be read. */
-export type ReadText = { readonly text: string } | { readonly fault: string };
-
-/** `onlyRegular`: refuses pipes and devices, which could block a running service or fill its memory. */
-export async function readText(file: string, { onlyRegular = false } = {}): Promise<ReadText> {
-  try {
-    await using handle = await open(file, onlyRegular ? withoutBlocking : 'r');
-    const stat = await handle.stat();
-    if (onlyRegular && !stat.isFile() && !stat.isDirectory())
-      return { fault: `${noRegularFile}; save it as one` };
-    const chunks = await Array.fromAsync(
-      handle.createReadStream({ end: largestFileBytes, autoClose: false }),
-    );
-    return decode(Buffer.concat(chunks as Buffer[]));
-  } catch (thrown) {
-    const { code = '', message } = thrown as NodeJS.ErrnoException;
-    return { fault: refusals[code] ?? `the file cannot be read: ${message}` };
-  }
-}
-
-function decode(bytes: Buffer): ReadText {
-  if (bytes.length > largestFileBytes) return { fault: 'the file is larger than 16 MB' };
-  try {
-    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
-  } catch {
-    return { fault: 'the file is not UTF-8 text; save it as UTF-8' };
-  }
 }
 
 /** The text that was read. Throws a ConfigError if there is none. */

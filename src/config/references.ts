@@ -1,9 +1,9 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import type { Json } from '../model.ts';
 import { type Path, strings } from '../support/json.ts';
 import { masker } from '../support/masker.ts';
 import { type Mask, namesSecret, secretsOfUrl } from '../support/secret.ts';
 import { didYouMean } from '../support/text.ts';
+import { readSecretFile } from './files.ts';
 
 /** A `${…}` in a string of the config. */
 export interface Reference {
@@ -214,33 +214,6 @@ export function interpolate(value: Json, resolve: Resolve, text = interpolateTex
     .filter(([, raw, result]) => !(result === '' && typeof raw === 'string' && hasReference(raw)));
   return Object.fromEntries(entries.map(([key, , result]) => [key, result]));
 }
-
-const largestSecretBytes = 1024 ** 2;
-
-/** Reads a file for `${file:…}`. Throws if it is large or not a regular file: a pipe could block. */
-export function readSecretFile(path: string): string {
-  const fd = openSync(path, withoutBlocking);
-  try {
-    const stat = fstatSync(fd);
-    if (!stat.isFile() && !stat.isDirectory()) throw new Error(noRegularFile);
-    if (stat.size > largestSecretBytes) throw new Error('it is larger than 1 MB');
-    return readFileSync(fd, 'utf8');
-  } finally {
-    closeSync(fd);
-  }
-}
-
-/** Reads from contents that were read before, so that a config is compiled from the files that were checked. */
-export const readFrom = (files: ReadonlyMap<string, string>) => (path: string) => {
-  const content = files.get(path);
-  if (content === undefined) throw new Error('it could not be read');
-  return content;
-};
-
-export const noRegularFile = 'it is not a regular file';
-
-/** A pipe would otherwise block until somebody writes into it. */
-export const withoutBlocking = constants.O_RDONLY | constants.O_NONBLOCK;
 
 /** Where in a Liquid template a piece of text is. */
 type Mode = 'text' | 'raw' | 'output' | 'tag' | 'quoted';
