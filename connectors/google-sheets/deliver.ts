@@ -3,6 +3,7 @@ import type { Outcome, Retry } from '../../src/model.ts';
 import type { Failure } from './client.ts';
 import { compare, isMisplaced, placesOf } from './find.ts';
 import type { Comparison } from './find.ts';
+import { rowAfter } from './merges.ts';
 import { deliveryHeader, newerAt, planRows } from './message.ts';
 import type { KeyColumns, PlannedRow, RowRequest, SheetMessage, WrittenRow } from './message.ts';
 import {
@@ -10,6 +11,7 @@ import {
   failedRead,
   goneSince,
   notesOf,
+  notesOfAbsent,
   notPutRight,
   notReadBack,
   progressOf,
@@ -19,6 +21,7 @@ import {
 import type { Result, Write } from './outcomes.ts';
 import {
   batchUpdate,
+  describe,
   Grid,
   insert,
   isOutdated,
@@ -226,12 +229,13 @@ function addition(
   added: readonly (Pick<PlannedRow, 'row' | 'requests'> & Partial<Pick<WrittenRow, 'notes'>>)[],
 ) {
   if (added.length === 0) return { rows: [], writes: [] };
-  const at = endOf(grid, added);
+  const at = endOf({ tab, grid }, added);
   const rows = added.map(({ row, requests, notes = twiceInHeader(grid, Object.keys(row)) }, index) => {
     return { ...rowOf(tab, row, requests), at: at + index, header: grid.header, notes };
   });
   // Right below the header they would look like it. At the end of the grid nothing else is there to be like.
-  const inheritFromBefore = at > grid.headerRow + 1 || (tab.rowCount ?? 0) <= at;
+  const first = rowAfter(tab.merges, grid.headerRow + 1, grid.header.length);
+  const inheritFromBefore = at > first || (tab.rowCount ?? 0) <= at;
   const insertion = {
     request: insert(tab.sheetId, 'ROWS', at, added.length, inheritFromBefore),
     requests: added.flatMap(({ requests }) => requests),
@@ -247,16 +251,17 @@ function keyColumns(requests: readonly RowRequest[], grid: Grid): KeyColumns {
 }
 
 /**
- * Where the table ends: below the last row with a delivery's id, and what follows it without a gap. Columns that are not
- * written to do not count, nor do unticked boxes: people fill them down in advance.
+ * Where the table ends: below the last row with a delivery's id, what follows it without a gap, and cells that are merged
+ * with those. Columns that are not written to do not count, nor do unticked boxes: people fill them down in advance.
  */
-function endOf(grid: Grid, added: readonly Pick<PlannedRow, 'row'>[]): number {
+function endOf({ tab: { merges }, grid }: View, added: readonly Pick<PlannedRow, 'row'>[]): number {
   const names = new Set(added.flatMap(({ row }) => Object.keys(row)));
   const columns = [...names].map((name) => grid.column(name));
   const isFilled = (row: number) =>
     columns.some((column) => grid.at(row, column) !== '' && grid.at(row, column) !== false);
-  let end = Math.max(grid.headerRow, lastFilled(grid, grid.column(deliveryHeader))) + 1;
-  while (isFilled(end)) end += 1;
+  const below = (row: number) => rowAfter(merges, row, grid.header.length);
+  let end = below(Math.max(grid.headerRow, lastFilled(grid, grid.column(deliveryHeader))) + 1);
+  while (isFilled(end)) end = below(end + 1);
   return end;
 }
 
@@ -318,8 +323,9 @@ async function settle(
       : await readWhole(sheet, { sheetId, width }, signal);
     if (!read.ok) return readBackLater(sheet, rows, read.failure);
     if (read.data === null) return rows.flatMap((row) => goneRow(sheet, plan.tab, row));
-    const { tab, grid } = read.data;
-    const compared = compare(rows, plan.before, grid);
+    const { tab, grid, compared } = await withMerges(sheet, read.data, signal, (seen) =>
+      compare(rows, plan.before, seen),
+    );
     rows = rows.map((row, index) => {
       return { ...row, notes: [...new Set([...row.notes, ...notesOf(compared[index]!)])] };
     });
@@ -345,19 +351,36 @@ async function settle(
   }
 }
 
+/** What was compared; where values are not there, with the merges as they are now, which may have kept them out. */
+async function withMerges(
+  sheet: Spreadsheet,
+  view: View,
+  signal: AbortSignal,
+  compareWith: (grid: Grid) => Comparison[],
+): Promise<View & { readonly compared: Comparison[] }> {
+  const compared = compareWith(view.grid);
+  const isWhole = compared.every(({ row, absent }) => row !== null && absent.length === 0);
+  const described = isWhole ? null : await describe(sheet, signal);
+  const tab = described?.ok ? tabWith(sheet, view.tab.sheetId) : undefined;
+  if (!tab) return { ...view, compared };
+  const grid = view.grid.merged(tab.merges);
+  return { tab, grid, compared: compareWith(grid) };
+}
+
 const isRefusal = (failure: Failure) => failure.kind === 'http' && failure.status === 400;
 
 function settledRow(
   sheet: Spreadsheet,
   { tab, grid }: View,
   written: WrittenRow,
-  { row, fixes }: Comparison,
+  { row, fixes, absent, merged }: Comparison,
 ): Result[] {
   if (row === null) return goneRow(sheet, tab, written);
   return written.requests.map((request) => {
     const isRenamed = request.message.tab.toLowerCase() !== tab.title.toLowerCase();
     const notes = [
       ...written.notes,
+      ...notesOfAbsent(absent, merged),
       ...(fixes.length > 0 ? [notPutRight] : []),
       ...(isRenamed ? [`The tab was renamed to ${tab.title} while the row was written.`] : []),
     ];
@@ -398,6 +421,7 @@ function writtenEarlier(sheet: Spreadsheet, requests: readonly RowRequest[]): Pl
       title,
       headerRow,
       rowCount: null,
+      merges: [],
       width: null,
       deliveryColumn: -1,
       lastRow: null,

@@ -150,6 +150,10 @@ export interface Comparison {
   readonly lost: readonly string[];
   /** Names of its columns that the header lacks now. */
   readonly missing: readonly string[];
+  /** Names of columns whose values are not there. */
+  readonly absent: readonly string[];
+  /** Those of them whose cells keep no value, as they are merged with others. */
+  readonly merged: readonly string[];
   /** Ids of rows that are gone: somebody deleted them, or this one was written over them. */
   readonly gone: readonly string[];
 }
@@ -176,10 +180,10 @@ export function compare(all: readonly WrittenRow[], before: Grid | null, after: 
     const { row } = places.get(written.id)!;
     return meant.get(written) !== row && !owners.has(row) ? [{ written, row }] : [];
   });
-  const absent = before === null ? [] : absentRows(before, after, all);
+  const vanished = before === null ? [] : absentRows(before, after, all);
   const displaced =
-    before === null ? new Map<number, number>() : displacedBy(misplaced, absent, before, after);
-  const unaccounted = absent.filter((row) => ![...displaced.values()].includes(row));
+    before === null ? new Map<number, number>() : displacedBy(misplaced, vanished, before, after);
+  const unaccounted = vanished.filter((row) => ![...displaced.values()].includes(row));
   const gone = unaccounted.map((row) => String(before!.cell(row, deliveryHeader) || before!.at(row, 0)));
   return all.map((written) => {
     const place = places.get(written.id);
@@ -195,18 +199,36 @@ export function compare(all: readonly WrittenRow[], before: Grid | null, after: 
     const others = otherCells(written, after);
     const isKnown = !others.isEmpty && others.areAt(place.row);
     const isSure = written.before === null || target !== place.row || isKnown;
+    const absent = target === null ? [] : absentNames(written.row, target, after);
     return {
       row: target,
       isDeleted,
       isUnclear: !isSure && before === null,
       missing: Object.keys(written.row).filter((name) => after.column(name) === -1),
+      absent,
+      merged: absent.filter((name) => after.isCovered(target!, after.column(name))),
       gone: isSure ? [] : gone,
       ...repair(written, place, target, { after, owner, source }),
     };
   });
 }
 
-const nowhere = { row: null, isDeleted: false, isUnclear: false, fixes: [], lost: [], missing: [] };
+const nowhere = {
+  row: null,
+  isDeleted: false,
+  isUnclear: false,
+  fixes: [],
+  lost: [],
+  missing: [],
+  absent: [],
+  merged: [],
+};
+
+function absentNames(row: SheetMessage['row'], at: number, after: Grid): string[] {
+  return Object.keys(row).filter((name) => {
+    return after.column(name) !== -1 && plainText(row[name]!) !== '' && after.cell(at, name) === '';
+  });
+}
 
 interface Place {
   readonly row: number;
@@ -228,12 +250,20 @@ export function placesOf(ids: readonly string[], after: Grid): Map<string, Place
   return found;
 }
 
-/** Where columns moved, and somebody typed into the very cell that an id landed in: its other values tell the row. */
+/**
+ * Where the id's cell was typed over, in a column that moved, or keeps no value, as it is merged with others: what else
+ * was written tells the row.
+ */
 function placeWithoutId({ row, at, header }: WrittenRow, after: Grid): Place | null {
-  if (header === null || String(header) === String(after.header)) return null;
-  const values = Object.entries(row).filter(([name, value]) => name !== deliveryHeader && value !== '');
+  if (header === null) return null;
+  const column = header.indexOf(deliveryHeader);
+  const isMerged = after.isCovered(at, column);
+  if (String(header) === String(after.header) && !isMerged) return null;
+  const values = Object.entries(row).filter(([name, value]) => {
+    return name !== deliveryHeader && value !== '' && !after.isCovered(at, header.indexOf(name));
+  });
   const isThere = values.every(([name, value]) => isSame(after.at(at, header.indexOf(name)), value));
-  return isThere && values.length > 0 ? { row: at, column: header.indexOf(deliveryHeader) } : null;
+  return isThere && (isMerged || values.length > 0) ? { row: at, column } : null;
 }
 
 /** The row that was meant: somebody may have moved another one to where it was. Null where nothing tells. */
@@ -366,7 +396,9 @@ function repair(
   });
   const fixes = [
     ...displaced.map(({ fix }) => ({ ...fix, value: fix.value ?? '' })),
-    ...own.filter(({ row, column, value }) => !isSame(after.at(row, column), value)),
+    ...own.filter(
+      ({ row, column, value }) => !isSame(after.at(row, column), value) && !after.isCovered(row, column),
+    ),
   ];
   const lost = displaced.flatMap(({ name, fix }) => (fix.value === null ? [name] : []));
   return { fixes, lost: [...new Set(lost)] };
@@ -396,8 +428,11 @@ function landed(written: WrittenRow, place: Place, after: Grid) {
       !stoodThere(written, values[index]![1], column, after),
   );
   if (header !== null && isElsewhere && areTheirs(positions)) return { isWrong: true, columns: positions };
-  if (areTheirs(homes)) return { isWrong: false, columns: homes };
-  const columns = wrongColumns(row, place.row, after);
+  const left = strays(written, homes, place.row, after);
+  if (areTheirs(homes)) return { isWrong: left.length > 0, columns: [...homes, ...left] };
+  const columns = wrongColumns(row, place.row, after).filter(
+    (column) => !stoodAnywhere(written, after.at(place.row, column)),
+  );
   const home = after.column(deliveryHeader);
   // A column that a value landed in may be deleted again; in a row of its own the value is missing then.
   const isMissing = values.some(
@@ -407,6 +442,24 @@ function landed(written: WrittenRow, place: Place, after: Grid) {
   const isMoved = columns.length > 0 || (isChanged && written.before === null && isMissing);
   return { isWrong: isMoved || (home !== -1 && place.column !== home), columns };
 }
+
+/**
+ * Columns that a row's values are in besides their own: they landed there, and what stood in their own was the same. Only
+ * where columns were moved, and where it is known what people had in the row.
+ */
+function strays(written: WrittenRow, homes: readonly number[], at: number, after: Grid): number[] {
+  const { row, header, before } = written;
+  if (header === null || before?.length === 0 || String(header) === String(after.header)) return [];
+  const values = Object.values(row).filter((value) => value !== '');
+  return (after.rows[at] ?? []).flatMap((cell, column) => {
+    const isOurs = !homes.includes(column) && values.some((value) => isSame(cell, value));
+    return isOurs && !stoodAnywhere(written, cell) ? [column] : [];
+  });
+}
+
+/** Whether people had this value in the row, in any column: they may have renamed it. */
+const stoodAnywhere = ({ row, header, before }: WrittenRow, value: Cell): boolean =>
+  (before ?? []).some((cell, column) => !Object.hasOwn(row, header?.[column] ?? '') && isSame(cell, value));
 
 /** Whether a cell had this value before. */
 function stoodThere(written: WrittenRow, value: Cell, column: number, after: Grid): boolean {

@@ -49,6 +49,18 @@ export function notesOf({ fixes, isDeleted, isUnclear, lost, missing, gone }: Fo
   return said.flatMap(([isSo, text]) => (isSo ? [text] : []));
 }
 
+/** What a delivery tells of its values that are not there. */
+export function notesOfAbsent(absent: readonly string[], merged: readonly string[]): string[] {
+  const emptied = absent.filter((name) => !merged.includes(name));
+  const said: [readonly string[], string][] = [
+    [merged, 'was not kept, as the cell is merged with others. Unmerge them, and fill it in by hand.'],
+    [emptied, 'is not there: somebody emptied the cell at that moment, or merged it.'],
+  ];
+  return said.flatMap(([names, words]) =>
+    names.length > 0 ? [`What belongs in ${columns(names)} ${words}`] : [],
+  );
+}
+
 const putRight =
   'Somebody changed the sheet while the row was written: it landed wrongly, and was put where it belongs. What it had written over was put back as far as it was known, a formula as its value.';
 

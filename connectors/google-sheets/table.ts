@@ -4,6 +4,8 @@ import type { Receipt } from '../../src/model.ts';
 import type { Answer, Call, Failure } from './client.ts';
 import { knownZone } from './format.ts';
 import type { Cell, Format } from './format.ts';
+import { columnAfter, isCovered, mergesOf } from './merges.ts';
+import type { Merge } from './merges.ts';
 import { dated, deliveryHeader, formatOf, hasDates } from './message.ts';
 import type { Row, RowRequest, SheetMessage, WrittenRow } from './message.ts';
 import { missingTab } from './outcomes.ts';
@@ -28,6 +30,7 @@ export interface Tab {
   /** null for a tab without cells, such as a chart. */
   readonly rowCount: number | null;
   readonly headerRow: number;
+  readonly merges: readonly Merge[];
   /** How many columns its header had. */
   width: number | null;
   /** The column of the deliveries' ids, and the last row that had one. */
@@ -50,11 +53,13 @@ export class Grid {
   readonly rows: readonly Row[];
   readonly headerRow: number;
   readonly header: readonly string[];
+  readonly #merges: readonly Merge[];
   readonly #indexes = new Map<string, ReadonlyMap<string, readonly number[]>>();
 
-  constructor(rows: readonly Row[], headerRow = 0) {
+  constructor(rows: readonly Row[], headerRow = 0, merges: readonly Merge[] = []) {
     this.rows = rows;
     this.headerRow = headerRow;
+    this.#merges = merges;
     this.header = (rows[headerRow] ?? []).map((name) => String(name).trim());
   }
 
@@ -65,6 +70,11 @@ export class Grid {
   /** An empty cell where there is no such column. */
   cell(row: number, name: string): Cell {
     return this.at(row, this.column(name));
+  }
+
+  /** A cell that keeps no value, as it is merged with others; where merges are known. */
+  isCovered(row: number, column: number): boolean {
+    return isCovered(this.#merges, row, column);
   }
 
   column(name: string): number {
@@ -101,6 +111,11 @@ export class Grid {
       rows[row]![column] = value;
     }
     return new Grid(rows, this.headerRow);
+  }
+
+  /** The same with the merges that were read since. */
+  merged(merges: readonly Merge[]): Grid {
+    return new Grid(this.rows, this.headerRow, merges);
   }
 
   /** What proves a row: its place under the header. */
@@ -145,10 +160,10 @@ const maxLooks = 8;
 /** Looks again where a look gives null, or the sheet was changed since it was last read. */
 export async function lookUntilDone<Data>(
   { tabs }: Spreadsheet,
-  look: () => Promise<Answer<Data> | null>,
+  look: (isFirst: boolean) => Promise<Answer<Data> | null>,
 ): Promise<Answer<Data>> {
   for (let looks = 0; looks < maxLooks; looks += 1) {
-    const answer = await look();
+    const answer = await look(looks === 0);
     if (answer?.ok || (answer && !isOutdated(answer.failure))) return answer;
     if (answer) tabs.clear();
   }
@@ -161,20 +176,41 @@ export async function readTabs(
   wanted: readonly Wanted[],
   signal: AbortSignal,
 ): Promise<Answer<View[]>> {
-  return lookUntilDone(sheet, async () => {
-    const tabs = await findTabs(sheet, wanted, signal);
+  let additions = 0;
+  return lookUntilDone(sheet, async (isFirst) => {
+    const tabs = await findTabs(sheet, wanted, isFirst, signal);
     if (!tabs?.ok) return tabs;
     const read = await readOnce(sheet, wanted, tabs.data, signal);
     if (!read.ok) return read;
     const lost = await lostHeader(sheet, read.data, wanted, signal);
     if (lost) return { ok: false, failure: lost };
-    const columns = read.data.flatMap((view, index) => newColumns(view, wanted[index]!));
-    if (columns.length > 0) {
-      const added = await batchUpdate(sheet, columns, signal);
-      return added.ok ? null : added;
+    const columns = read.data.map((view, index) => newColumns(view, wanted[index]!));
+    const lacking = columns.findIndex((requests) => requests.length > 0);
+    if (lacking !== -1 && additions === maxAdditions) {
+      return { ok: false, failure: mergedHeader(tabs.data[lacking]!) };
+    }
+    if (lacking !== -1) {
+      additions += 1;
+      const added = await batchUpdate(sheet, columns.flat(), signal);
+      // Cells that somebody has merged meanwhile keep no names.
+      return added.ok ? refresh(sheet, signal) : added;
     }
     return read.data.every(({ isEnough }) => isEnough) ? read : null;
   });
+}
+
+/** Columns that are added and not there have landed in merged cells; for the second time these are known. */
+const maxAdditions = 2;
+
+function mergedHeader({ title, headerRow }: Tab): Failure {
+  const words = `The tab ${title}: its header in row ${headerRow + 1} takes no new columns, as cells are merged there. Unmerge them.`;
+  return { kind: 'header', tab: title, words };
+}
+
+/** Reads again what tabs there are; null where that worked. */
+async function refresh(sheet: Spreadsheet, signal: AbortSignal) {
+  const described = await describe(sheet, signal);
+  return described.ok ? null : described;
 }
 
 /** What people have to know of columns that a header has more than once. */
@@ -249,10 +285,13 @@ const deliveryId = /^dlv_[0-9a-z]{26}_\d+$/;
 async function findTabs(
   sheet: Spreadsheet,
   wanted: readonly Wanted[],
+  isFirst: boolean,
   signal: AbortSignal,
 ): Promise<Answer<Tab[]> | null> {
   const tabs = () => wanted.flatMap(({ title }) => known(sheet, title) ?? []);
-  if (tabs().length < wanted.length || missingHeaderRow(tabs())) {
+  // Merged cells move with rows and columns, and where they are is not read with the values.
+  const isMerged = isFirst && tabs().some(({ merges }) => merges.length > 0);
+  if (tabs().length < wanted.length || missingHeaderRow(tabs()) || isMerged) {
     const described = await describe(sheet, signal);
     if (!described.ok) return described;
   }
@@ -343,15 +382,15 @@ function newTab(
   const addSheet = { properties: { sheetId, title, gridProperties } };
   const header = { width: names.length, deliveryColumn: names.indexOf(deliveryHeader), lastRow: headerRow };
   return {
-    tab: { sheetId, title, rowCount: defaultRows, headerRow, ...header },
+    tab: { sheetId, title, rowCount: defaultRows, headerRow, merges: [], ...header },
     requests: [{ addSheet }, writeCells(sheetId, headerRow, 0, names)],
   };
 }
 
 /** Columns of our own behind all others: whatever somebody types meanwhile is not written over. */
-function newColumns({ tab: { sheetId, headerRow }, grid }: View, wanted: Wanted): Request[] {
+function newColumns({ tab: { sheetId, headerRow, merges }, grid }: View, wanted: Wanted): Request[] {
   const names = wanted.names.filter((name) => grid.column(name) === -1);
-  const at = grid.header.length;
+  const at = columnAfter(merges, grid.header.length, headerRow);
   if (names.length === 0) return [];
   return [insert(sheetId, 'COLUMNS', at, names.length, at > 0), writeCells(sheetId, headerRow, at, names)];
 }
@@ -538,7 +577,7 @@ export async function describe(sheet: Spreadsheet, signal: AbortSignal): Promise
   const { call, spreadsheetId, headerRow, tabs: remembered } = sheet;
   const ofTab = 'properties(sheetId,title,gridProperties.rowCount)';
   const ofRange = 'protectedRanges(range,requestingUserCanEdit,warningOnly)';
-  const fields = `properties(title,timeZone),sheets(${ofTab},${ofRange})`;
+  const fields = `properties(title,timeZone),sheets(${ofTab},${ofRange},merges)`;
   const answer = await call<sheets_v4.Schema$Spreadsheet>(
     (api, options) => api.get({ spreadsheetId, fields }, options),
     signal,
@@ -571,16 +610,13 @@ const protectionsOf = ({ protectedRanges }: sheets_v4.Schema$Sheet) =>
     requestingUserCanEdit || warningOnly ? [] : [range ?? {}],
   );
 
-function tabOf(
-  { properties }: sheets_v4.Schema$Sheet,
-  before: ReadonlyMap<number, Tab>,
-  headerRow: number,
-): Tab[] {
+function tabOf(one: sheets_v4.Schema$Sheet, before: ReadonlyMap<number, Tab>, headerRow: number): Tab[] {
   // Protobuf leaves out what is 0 in some renderings, and the first tab's id is 0.
-  const { sheetId = 0, title, gridProperties } = properties ?? {};
+  const { sheetId = 0, title, gridProperties } = one.properties ?? {};
   if (!title) return [];
   const read = before.get(sheetId!) ?? unread;
-  return [{ ...read, sheetId: sheetId!, title, headerRow, rowCount: gridProperties?.rowCount ?? null }];
+  const rowCount = gridProperties?.rowCount ?? null;
+  return [{ ...read, sheetId: sheetId!, title, headerRow, rowCount, merges: mergesOf(one, headerRow) }];
 }
 
 const unread = { width: null, deliveryColumn: -1, lastRow: null };

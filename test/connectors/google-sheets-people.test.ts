@@ -242,6 +242,36 @@ describe('a row that is updated', () => {
     },
   );
 
+  test('leaves no value of its own in a column that somebody moves before the write, and another after it', async () => {
+    const { sandbox, sink } = await connected();
+    const tab = given(sandbox, 'Results', [
+      ['Mine', 'Candidate', 'Status', 'Delivery'],
+      ['typed', 'a', 'old'],
+    ]);
+    await sink.deliver(add('first'));
+    sandbox.person.before('a write', () => tab.moveColumn(0, 1));
+    sandbox.person.before('values.batchGet', () => insertColumn(tab, 0, ['Score', '1', '2']));
+    const request = update('a', 'new');
+    expect(noteOf(await sink.deliver(request))).toContain('put where it belongs');
+    expect(tab.rows[1]).toEqual(['1', 'a', 'typed', 'new', request.deliveryId]);
+  });
+
+  test.for<[string, (tab: Grid) => void]>([
+    ['renames their column', (tab) => tab.write(0, 2, [['Remarks']])],
+    ['types over ours', (tab) => tab.write(2, 1, [['typed over']])],
+  ])(
+    'leaves a value of theirs alone that is the same as one of its own, where somebody %s',
+    async ([, edit]) => {
+      const { sandbox, sink, tab } = await inUse();
+      tab.write(2, 2, [['new']]);
+      sandbox.person.before('a write', () => tab.insertColumns(4, 1));
+      sandbox.person.before('values.batchGet', () => edit(tab));
+      await sink.deliver(update('b', 'new'));
+      const expected = tab.rows[0]!.includes('Remarks') ? 'new' : 'typed over';
+      expect(tab.rows[2]!.slice(0, 3)).toEqual(['b', expected, 'new']);
+    },
+  );
+
   test('does not hide that it wrote over what nobody had read', async () => {
     const { sandbox, sink, tab, byName } = await inUse();
     sandbox.person.before('a write', () => insertColumn(tab, 1, scores));

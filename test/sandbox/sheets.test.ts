@@ -35,3 +35,26 @@ test.for(["'Bob''s tab'!A1:C3", 'Results!AA10', "'Σ'!B2"])('the range %s reads 
   const { tab, top, left, bottom, right } = parseRange(range)!;
   expect(printRange(tab!, top, left, bottom, right)).toBe(range);
 });
+
+test('merged cells keep one value, grow with what is inserted between them, and cannot be torn apart', () => {
+  const grid = guide();
+  grid.merge({ top: 3, bottom: 4, left: 1, right: 2 });
+  grid.write(3, 1, [['new', 'swallowed']]);
+  expect(grid.rows.slice(3)).toEqual([
+    ['', 'new', '', 'z'],
+    ['', '', '', 'z'],
+    ['', 'x', 'y', 'z'],
+  ]);
+  grid.insertRows(4, 1);
+  grid.insertColumns(0, 1);
+  const merged = { top: 3, bottom: 5, left: 2, right: 3 };
+  expect(grid.merges).toEqual([merged]);
+  grid.sortBy(1);
+  grid.moveColumn(2, 0);
+  expect(grid.at(3, 2)).toBe('new');
+  grid.moveColumn(0, 4);
+  expect(grid.merges).toEqual([{ ...merged, left: 1, right: 2 }]);
+  for (const row of [4, 4]) grid.deleteRow(row);
+  grid.deleteColumn(2);
+  expect(grid.merges).toEqual([]);
+});

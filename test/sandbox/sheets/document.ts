@@ -126,8 +126,8 @@ export class Document {
   }
 }
 
-function sizeOf({ rowCount, columnCount }: Grid) {
-  return { rowCount, columnCount };
+function sizeOf({ rowCount, columnCount, merges }: Grid) {
+  return { rowCount, columnCount, merges };
 }
 
 function sameTitle(a: string, b: string): boolean {

@@ -23,7 +23,12 @@ export const boxOf = (top: number, left: number, values: readonly (readonly unkn
   right: left + Math.max(0, ...values.map((row) => row.length)) - 1,
 });
 
-/** One tab: its cells, and the quirks of Sheets in how a table is found among them. */
+/**
+ * One tab: its cells, and the quirks of Sheets in how a table is found among them. Of merged cells only the one at the top
+ * left has a value: merging clears the others, a write to them is taken and has no effect, and what was cleared does not
+ * come back when they are unmerged. So `merge and unmerge operations` of theoephraim/node-google-spreadsheet (4cfc776,
+ * test/rows.test.js) found it in the real API, and tanaikech's gist a03b0bb4218a19b41d507a5b649e3802 says it.
+ */
 export class Grid {
   readonly sheetId: number;
   title: string;
@@ -36,6 +41,8 @@ export class Grid {
   headerRow = 0;
   /** A sheet of its own for a chart: it has no cells. */
   isChart = false;
+  /** No two of them share a cell. */
+  merges: readonly Box[] = [];
 
   constructor(sheetId: number, title: string, size: { rowCount?: number; columnCount?: number } = {}) {
     this.sheetId = sheetId;
@@ -54,6 +61,7 @@ export class Grid {
   }
 
   format(row: number, column: number, format: CellFormat): void {
+    if (this.#isCovered(row, column)) return;
     const cells = this.rows[row]!;
     const formats = this.#formats.get(cells) ?? [];
     formats[column] = format;
@@ -119,10 +127,25 @@ export class Grid {
     });
   }
 
+  /** Only the cell at the top left keeps its value. Merges that it overlaps become part of it, as with the menu. */
+  merge(box: Box): void {
+    const overlapped = this.merges.find((other) => overlap(other, box, 0));
+    this.merges = this.merges.filter((other) => other !== overlapped);
+    if (overlapped) return this.merge(union(overlapped, box));
+    for (let row = box.top; row <= box.bottom; row += 1) {
+      for (let column = box.left; column <= box.right; column += 1) {
+        if ((row > box.top || column > box.left) && this.at(row, column) !== '') this.rows[row]![column] = '';
+      }
+    }
+    this.merges = [...this.merges, box];
+  }
+
+  /** What is inserted between merged cells is merged with them. */
   insertRows(before: number, count: number): void {
     if (before < this.rows.length) {
       this.rows.splice(before, 0, ...Array.from({ length: count }, (): Cell[] => []));
     }
+    this.merges = this.merges.map((box) => stretch(box, 'top', 'bottom', before, count));
     this.rowCount += count;
   }
 
@@ -132,11 +155,16 @@ export class Grid {
       const formats = this.#formats.get(cells) ?? [];
       if (before < formats.length) formats.splice(before, 0, ...Array.from({ length: count }, () => ({})));
     }
+    this.merges = this.merges.map((box) => stretch(box, 'left', 'right', before, count));
     this.columnCount += count;
   }
 
-  /** Takes a column out and puts it before the one that is `to` then. */
+  /** Takes a column out and puts it before the one that is `to` then. Sheets tears no merged cells apart. */
   moveColumn(from: number, to: number): void {
+    const gap = to > from ? to + 1 : to;
+    const isTorn = ({ left, right }: Box) =>
+      left < right && ((left <= from && from <= right) || (left < gap && gap <= right));
+    if (this.merges.some(isTorn)) return;
     for (const cells of this.rows) {
       while (cells.length <= Math.max(from, to)) cells.push('');
       cells.splice(to, 0, ...cells.splice(from, 1));
@@ -144,10 +172,17 @@ export class Grid {
       formats.splice(to, 0, ...formats.splice(from, 1));
       this.#formats.set(cells, formats);
     }
+    const order = Array.from({ length: this.columnCount }, (_, column) => column);
+    order.splice(to, 0, ...order.splice(from, 1));
+    this.merges = this.merges.map((box) => {
+      const left = order.indexOf(box.left);
+      return { ...box, left, right: left + box.right - box.left };
+    });
   }
 
   deleteRow(row: number): void {
     this.rows.splice(row, 1);
+    this.merges = this.merges.flatMap((box) => shrunk(box, 'top', 'bottom', row));
     this.rowCount -= 1;
   }
 
@@ -156,15 +191,23 @@ export class Grid {
       cells.splice(column, 1);
       this.#formats.get(cells)?.splice(column, 1);
     }
+    this.merges = this.merges.flatMap((box) => shrunk(box, 'left', 'right', column));
     this.columnCount -= 1;
   }
 
-  /** Sorts the rows under the header by a column, as the menu does. */
+  /** Sorts the rows under the header by a column, as the menu does, which refuses where cells of several rows are merged. */
   sortBy(column: number, descending = false): void {
-    const top = this.rows.slice(0, this.headerRow + 1);
-    const rows = this.rows.slice(this.headerRow + 1);
+    const first = this.headerRow + 1;
+    if (this.merges.some(({ top, bottom }) => top < bottom && bottom >= first)) return;
+    const rows = this.rows.slice(first);
     const sorted = rows.toSorted((a, b) => String(a[column] ?? '').localeCompare(String(b[column] ?? '')));
-    this.rows.splice(0, Infinity, ...top, ...(descending ? sorted.toReversed() : sorted));
+    if (descending) sorted.reverse();
+    this.merges = this.merges.map((box) => {
+      const cells = this.rows[box.top];
+      const row = box.top < first || !cells ? box.top : first + sorted.indexOf(cells);
+      return { ...box, top: row, bottom: row + box.bottom - box.top };
+    });
+    this.rows.splice(first, Infinity, ...sorted);
   }
 
   lastRowWithData(): number {
@@ -203,12 +246,37 @@ export class Grid {
     return boxes;
   }
 
+  /** Merged with a cell above it or to its left. */
+  #isCovered(row: number, column: number): boolean {
+    const cell = { top: row, bottom: row, left: column, right: column };
+    return this.merges.some((box) => overlap(box, cell, 0) && (row > box.top || column > box.left));
+  }
+
   #set(row: number, column: number, cell: Cell): void {
+    if (this.#isCovered(row, column)) return;
     while (this.rows.length <= row) this.rows.push([]);
     const cells = this.rows[row]!;
     while (cells.length < column) cells.push('');
     cells[column] = cell;
   }
+}
+
+/** A box after rows or columns were inserted before one: it moves, or grows where that is within it. */
+function stretch(box: Box, start: keyof Box, end: keyof Box, before: number, count: number): Box {
+  const moved = (index: number, by: boolean) => index + (by ? count : 0);
+  return {
+    ...box,
+    [start]: moved(box[start], box[start] >= before),
+    [end]: moved(box[end], box[end] >= before),
+  };
+}
+
+/** A box after a row or column was deleted; none where one cell at most is left. */
+function shrunk(box: Box, start: keyof Box, end: keyof Box, index: number): Box[] {
+  const [from, to] = [box[start] - (box[start] > index ? 1 : 0), box[end] - (box[end] >= index ? 1 : 0)];
+  const rest = { ...box, [start]: from, [end]: to };
+  const isOne = rest.top === rest.bottom && rest.left === rest.right;
+  return from > to || isOne ? [] : [rest];
 }
 
 function overlap(a: Box, b: Box, reach: number): boolean {

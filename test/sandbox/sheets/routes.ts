@@ -1,6 +1,7 @@
 import type { ToolRequest } from '../http-tool.ts';
 import { batchUpdate } from './batch-update.ts';
 import type { Document } from './document.ts';
+import type { Box } from './grid.ts';
 import { appendValues, getValues, updateValues } from './values.ts';
 import type { ValueRange } from './values.ts';
 
@@ -19,6 +20,41 @@ interface Endpoint {
   readonly writes: boolean;
   readonly carryOut: (document: Document, request: ToolRequest, range: string) => unknown;
 }
+
+/** spreadsheets.get, with those of a sheet's lists that `fields` names. */
+function describe({ id, title, timeZone, tabs, protections }: Document, { url }: ToolRequest) {
+  const fields = url.searchParams.get('fields');
+  const isWanted = (name: string) => fields === null || fields.includes(name);
+  // https://developers.google.com/workspace/sheets/api/reference/rest/v4/spreadsheets/sheets#SheetProperties: the grid's
+  // properties are left out for a sheet that is an object, such as a chart.
+  const sheets = tabs.map(({ sheetId, title: name, rowCount, columnCount, isChart, merges }, index) => ({
+    properties: {
+      sheetId,
+      title: name,
+      index,
+      sheetType: isChart ? 'OBJECT' : 'GRID',
+      ...(!isChart && { gridProperties: { rowCount, columnCount } }),
+    },
+    // https://developers.google.com/workspace/sheets/api/reference/rest/v4/spreadsheets/sheets#ProtectedRange: whoever may
+    // not edit the range does not see its editors, and what is false is left out.
+    ...(isWanted('protectedRanges') && {
+      protectedRanges: protections.flatMap(({ tab, range }, protectedRangeId) =>
+        tab === name ? [{ protectedRangeId, range: { sheetId, ...range } }] : [],
+      ),
+    }),
+    // Lists that are empty are left out, too.
+    ...(isWanted('merges') && merges.length > 0 && { merges: merges.map((box) => gridRange(sheetId, box)) }),
+  }));
+  return { spreadsheetId: id, properties: { title, timeZone }, sheets };
+}
+
+const gridRange = (sheetId: number, { top, left, bottom, right }: Box) => ({
+  sheetId,
+  startRowIndex: top,
+  endRowIndex: bottom + 1,
+  startColumnIndex: left,
+  endColumnIndex: right + 1,
+});
 
 const endpoints: readonly Endpoint[] = [
   { name: 'token', method: 'POST', path: /^\/token$/, writes: false, carryOut: () => null },
@@ -42,26 +78,7 @@ const endpoints: readonly Endpoint[] = [
     method: 'GET',
     path: /^\/v4\/spreadsheets\/([^/:]+)$/,
     writes: false,
-    carryOut: ({ id, title, timeZone, tabs, protections }) => ({
-      spreadsheetId: id,
-      properties: { title, timeZone },
-      // https://developers.google.com/workspace/sheets/api/reference/rest/v4/spreadsheets/sheets#SheetProperties: the grid's
-      // properties are left out for a sheet that is an object, such as a chart.
-      sheets: tabs.map(({ sheetId, title: name, rowCount, columnCount, isChart }, index) => ({
-        properties: {
-          sheetId,
-          title: name,
-          index,
-          sheetType: isChart ? 'OBJECT' : 'GRID',
-          ...(!isChart && { gridProperties: { rowCount, columnCount } }),
-        },
-        // https://developers.google.com/workspace/sheets/api/reference/rest/v4/spreadsheets/sheets#ProtectedRange:
-        // whoever may not edit the range does not see its editors, and what is false is left out.
-        protectedRanges: protections.flatMap(({ tab, range }, protectedRangeId) =>
-          tab === name ? [{ protectedRangeId, range: { sheetId, ...range } }] : [],
-        ),
-      })),
-    }),
+    carryOut: describe,
   },
   {
     name: 'spreadsheets.batchUpdate',
