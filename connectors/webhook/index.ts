@@ -254,7 +254,8 @@ const lowerKeys = (headers: object): object =>
 /** Throws where one is none. */
 function readCertificates(text: string): X509Certificate[] {
   const found = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  if (found.length === 0) throw new Error('no certificate');
+  const begun = text.match(/-----BEGIN CERTIFICATE-----/g) ?? [];
+  if (found.length === 0 || found.length < begun.length) throw new Error('no certificate, or a part of one');
   return found.map((one) => new X509Certificate(one));
 }
 

@@ -2,6 +2,7 @@ import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { serve } from '../connectors/raw-server.ts';
+import { selfSigned } from '../sandbox/certificate.ts';
 import { SmtpSandbox, type SmtpSandboxOptions } from '../sandbox/smtp.ts';
 import { startSlack } from '../sandbox/slack.ts';
 import { base, run, stack, workplace } from './tools.ts';
@@ -66,6 +67,34 @@ describe('check reads the file of Google credentials, and says where it', () => 
     await chmod(file, 0);
     const isRoot = process.getuid?.() === 0;
     expect((await checkSheet(file)).lines[0]).toContain(isRoot ? 'PEM key' : 'EACCES');
+  });
+});
+
+describe('check says of the file of an authority that it', () => {
+  const { cert, key: privateKey } = selfSigned();
+  const cut = cert.slice(0, cert.length / 2);
+
+  test.for<[string, string | null, RegExp]>([
+    ['is missing', null, /none\.pem cannot be read: there is no such file/],
+    ['is empty', '', /ca\.pem is empty/],
+    ['is no certificate', 'hello', /expected the PEM text of a certificate, which .*ca\.pem\} does not give/],
+    ['is a private key', privateKey, /expected the PEM text of a certificate/],
+    ['is cut short', cut, /expected the PEM text of a certificate/],
+    ['has a second one that is cut short', cert + cut, /expected the PEM text of a certificate/],
+  ])('%s', async ([, content, words]) => {
+    const { folder, write } = await workplace();
+    const file = content === null ? join(folder, 'none.pem') : await write('ca.pem', content);
+    const ats = { connector: 'webhook', url: 'https://ats.example.com', ca: `\${file:${file}}` };
+    const { code, lines, out } = await check({ ats }, [{ sink: 'ats' }]);
+    expect({ code, lines }).toEqual({ code: 1, lines: [expect.stringMatching(words), '1 error'] });
+    expect(out).not.toContain(privateKey.split('\n')[1]);
+  });
+
+  test('is a folder', async () => {
+    const { folder } = await workplace();
+    const ats = { connector: 'webhook', url: 'https://ats.example.com', ca: `\${file:${folder}}` };
+    const { lines } = await check({ ats }, [{ sink: 'ats' }]);
+    expect(lines).toEqual([expect.stringMatching(/cannot be read: it is a folder/), '1 error']);
   });
 });
 

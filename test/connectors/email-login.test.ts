@@ -136,6 +136,21 @@ describe('access tokens', () => {
     });
   });
 
+  test('from a server that is down, or hangs up, hold all mails back and name it', async () => {
+    const sandbox = await start({ oauth2: { user, isValid: () => true, like: 'Microsoft' } });
+    const { url } = await serve(({ socket }) => socket.destroy());
+    for (const tokenUrl of ['http://127.0.0.1:1/token', `${url}/token`]) {
+      const sink = await connected({ url: sandbox.url(), auth: { user, oauth2: { tokenUrl, ...client } } });
+      expect(await sink.deliver(request(fields))).toMatchObject({
+        outcome: 'retry',
+        reason: 'network',
+        sinkWide: true,
+        detail: expect.stringContaining(`The token endpoint ${new URL(tokenUrl).host}`),
+      });
+    }
+    expect(sandbox.connections).toBe(0);
+  });
+
   test.for([200, 407])('come through the proxy of the environment, which answers %d', async (status) => {
     const proxy = await tunnels(status);
     vi.stubEnv('http_proxy', proxy.url);
