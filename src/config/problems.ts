@@ -2,7 +2,8 @@ import { LineCounter } from 'yaml';
 import type { Path } from '../support/json.ts';
 import { count } from '../support/text.ts';
 import { ConfigError, type Problem } from './config.ts';
-import { hashHint, hashWordLength, type NodePlace, type Range, scalarOffset, type Tree } from './yaml.ts';
+import { hashHint, hashWordLength, type Range } from './yaml-faults.ts';
+import { type NodePlace, scalarOffset, type Tree } from './yaml.ts';
 
 /** Something wrong at a path of the config. problemOf finds the place in the file. */
 export interface Fault {

@@ -2,12 +2,12 @@ import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import { isMap, type Json } from '../model.ts';
 import { type Path, replaceAt, valueAt } from '../support/json.ts';
-import { closest, didYouMean, didYouMeanOneOf, orList } from '../support/text.ts';
+import { closest, didYouMean, didYouMeanOneOf } from '../support/text.ts';
 import { error, type Fault, type Report } from './problems.ts';
 import { hasReference, interpolate, interpolateText, type Resolve } from './references.ts';
+import { definitionOf, wording } from './wording.ts';
 
 type Issue = z.core.$ZodIssue;
-type RawIssue = z.core.$ZodRawIssue;
 
 /** What it takes to read a part of the config. */
 export interface Reading {
@@ -228,124 +228,6 @@ export function withoutOwnKeys(common: z.ZodRawShape, naming: string, written: J
   const others = keys.filter((key) => key !== misspelt && !Object.hasOwn(common, key));
   return z.strictObject({ ...common, ...Object.fromEntries(others.map((key) => [key, z.unknown()])) });
 }
-
-/** Zod's issues in our words. toFault adds what was there instead to messages that start with "expected". */
-function wording(issue: RawIssue): string | undefined {
-  switch (issue.code) {
-    case 'invalid_type':
-      return `expected ${issue.expected === 'int' ? 'a whole number' : expectedOf(issue)}`;
-    case 'invalid_value':
-      return `expected ${values(issue.values)}`;
-    case 'invalid_union':
-      return `expected ${expectedOf(issue)}`;
-    case 'too_small':
-      return atLeast(issue);
-    case 'too_big':
-      return atMost(issue);
-    case 'invalid_format':
-      return `expected ${formats[issue.format] ?? `text that matches ${issue.pattern ?? issue.format}`}`;
-    case 'unrecognized_keys':
-      // Zod keeps what is added to the issue. withoutConsequences reads it.
-      (issue as { known?: string[] }).known = Object.keys(definitionOf(issue.inst)?.shape ?? {});
-      return undefined;
-    default:
-      return undefined;
-  }
-}
-
-function expectedOf(issue: RawIssue): string {
-  const schema = issue.schema ?? issue.inst;
-  return schema ? describe(schema as z.core.$ZodType) : String(issue['expected']);
-}
-
-/** What a schema accepts, as a noun: "text", "a list of whole numbers". */
-function describe(schema: z.core.$ZodType): string {
-  return orList([...new Set(alternatives(schema, 0))]);
-}
-
-function alternatives(schema: z.core.$ZodType, depth: number): string[] {
-  const def = definitionOf(schema);
-  if (!def || depth > 6) return ['a value'];
-  if (def.type === 'union') return (def.options ?? []).flatMap((option) => alternatives(option, depth + 1));
-  if (def.type === 'enum') return Object.values(def.entries ?? {}).map(String);
-  if (def.type === 'literal') return (def.values ?? []).map(String);
-  if (def.type === 'lazy' && def.getter) return alternatives(def.getter(), depth + 1);
-  const inner = def.innerType ?? (def.type === 'pipe' && isTransform(def.in) ? def.out : def.in);
-  if (inner) return alternatives(inner, depth + 1);
-  return [def.type === 'number' && def.format ? 'a whole number' : (nouns[def.type] ?? 'a value')];
-}
-
-const isTransform = (schema: z.core.$ZodType | undefined): boolean =>
-  definitionOf(schema)?.type === 'transform';
-
-const nouns: Record<string, string> = {
-  string: 'text',
-  template_literal: 'text',
-  number: 'a number',
-  boolean: 'true or false',
-  array: 'a list',
-  tuple: 'a list',
-  object: 'a map',
-  record: 'a map',
-  null: 'nothing',
-};
-
-const formats: Record<string, string> = {
-  email: 'an email address',
-  url: 'a URL',
-  ipv4: 'an IPv4 address',
-  ipv6: 'an IPv6 address',
-  uuid: 'a UUID',
-  safeint: 'a whole number',
-};
-
-const values = (list: readonly unknown[]): string => orList(list.map(String));
-
-const units: Record<string, string> = { string: 'character', array: 'entry', set: 'entry' };
-
-interface Limit {
-  readonly origin: string;
-  readonly inclusive?: boolean | undefined;
-}
-
-function atLeast({ origin, minimum, inclusive }: Limit & { readonly minimum: number | bigint }): string {
-  const unit = units[origin];
-  if (unit && Number(minimum) === 1)
-    return origin === 'string' ? 'expected text that is not empty' : 'expected at least one entry';
-  if (unit) return `expected at least ${amount(Number(minimum), unit)}`;
-  return `expected a number ${inclusive === false ? 'above' : 'of at least'} ${minimum}`;
-}
-
-function atMost({ origin, maximum, inclusive }: Limit & { readonly maximum: number | bigint }): string {
-  const unit = units[origin];
-  if (unit) return `expected at most ${amount(Number(maximum), unit)}`;
-  return `expected a number ${inclusive === false ? 'below' : 'of at most'} ${maximum}`;
-}
-
-function amount(count: number, unit: string): string {
-  if (count === 1) return `one ${unit}`;
-  return `${count} ${unit === 'entry' ? 'entries' : `${unit}s`}`;
-}
-
-/** The parts of a schema that are read here. Zod's own types do not say which kinds have which. */
-interface Definition {
-  readonly type: string;
-  readonly format?: string;
-  readonly innerType?: z.core.$ZodType;
-  readonly in?: z.core.$ZodType;
-  readonly out?: z.core.$ZodType;
-  readonly options?: readonly z.core.$ZodType[];
-  readonly element?: z.core.$ZodType;
-  readonly valueType?: z.core.$ZodType;
-  readonly catchall?: z.core.$ZodType;
-  readonly entries?: Record<string, string>;
-  readonly values?: readonly unknown[];
-  readonly getter?: () => z.core.$ZodType;
-  readonly shape?: Record<string, z.core.$ZodType>;
-}
-
-const definitionOf = (schema: unknown): Definition | undefined =>
-  (schema as { def?: Definition } | undefined)?.def;
 
 /** True if the schema has a credential at this path. Its value must not be shown. */
 function isSecretAt(schema: z.core.$ZodType | undefined, path: readonly PropertyKey[]): boolean {

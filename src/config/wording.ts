@@ -1,0 +1,122 @@
+import type { z } from 'zod';
+import { orList } from '../support/text.ts';
+
+type RawIssue = z.core.$ZodRawIssue;
+
+/** Zod's issues in our words. What was there instead is added to messages that start with "expected". */
+export function wording(issue: RawIssue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type':
+      return `expected ${issue.expected === 'int' ? 'a whole number' : expectedOf(issue)}`;
+    case 'invalid_value':
+      return `expected ${values(issue.values)}`;
+    case 'invalid_union':
+      return `expected ${expectedOf(issue)}`;
+    case 'too_small':
+      return atLeast(issue);
+    case 'too_big':
+      return atMost(issue);
+    case 'invalid_format':
+      return `expected ${formats[issue.format] ?? `text that matches ${issue.pattern ?? issue.format}`}`;
+    case 'unrecognized_keys':
+      // Zod keeps what is added to the issue. validate.ts reads it.
+      (issue as { known?: string[] }).known = Object.keys(definitionOf(issue.inst)?.shape ?? {});
+      return undefined;
+    default:
+      return undefined;
+  }
+}
+
+function expectedOf(issue: RawIssue): string {
+  const schema = issue.schema ?? issue.inst;
+  return schema ? describe(schema as z.core.$ZodType) : String(issue['expected']);
+}
+
+/** What a schema accepts, as a noun: "text", "a list of whole numbers". */
+function describe(schema: z.core.$ZodType): string {
+  return orList([...new Set(alternatives(schema, 0))]);
+}
+
+function alternatives(schema: z.core.$ZodType, depth: number): string[] {
+  const def = definitionOf(schema);
+  if (!def || depth > 6) return ['a value'];
+  if (def.type === 'union') return (def.options ?? []).flatMap((option) => alternatives(option, depth + 1));
+  if (def.type === 'enum') return Object.values(def.entries ?? {}).map(String);
+  if (def.type === 'literal') return (def.values ?? []).map(String);
+  if (def.type === 'lazy' && def.getter) return alternatives(def.getter(), depth + 1);
+  const inner = def.innerType ?? (def.type === 'pipe' && isTransform(def.in) ? def.out : def.in);
+  if (inner) return alternatives(inner, depth + 1);
+  return [def.type === 'number' && def.format ? 'a whole number' : (nouns[def.type] ?? 'a value')];
+}
+
+const isTransform = (schema: z.core.$ZodType | undefined): boolean =>
+  definitionOf(schema)?.type === 'transform';
+
+const nouns: Record<string, string> = {
+  string: 'text',
+  template_literal: 'text',
+  number: 'a number',
+  boolean: 'true or false',
+  array: 'a list',
+  tuple: 'a list',
+  object: 'a map',
+  record: 'a map',
+  null: 'nothing',
+};
+
+const formats: Record<string, string> = {
+  email: 'an email address',
+  url: 'a URL',
+  ipv4: 'an IPv4 address',
+  ipv6: 'an IPv6 address',
+  uuid: 'a UUID',
+  safeint: 'a whole number',
+};
+
+const values = (list: readonly unknown[]): string => orList(list.map(String));
+
+const units: Record<string, string> = { string: 'character', array: 'entry', set: 'entry' };
+
+interface Limit {
+  readonly origin: string;
+  readonly inclusive?: boolean | undefined;
+}
+
+function atLeast({ origin, minimum, inclusive }: Limit & { readonly minimum: number | bigint }): string {
+  const unit = units[origin];
+  if (unit && Number(minimum) === 1)
+    return origin === 'string' ? 'expected text that is not empty' : 'expected at least one entry';
+  if (unit) return `expected at least ${amount(Number(minimum), unit)}`;
+  return `expected a number ${inclusive === false ? 'above' : 'of at least'} ${minimum}`;
+}
+
+function atMost({ origin, maximum, inclusive }: Limit & { readonly maximum: number | bigint }): string {
+  const unit = units[origin];
+  if (unit) return `expected at most ${amount(Number(maximum), unit)}`;
+  return `expected a number ${inclusive === false ? 'below' : 'of at most'} ${maximum}`;
+}
+
+function amount(count: number, unit: string): string {
+  if (count === 1) return `one ${unit}`;
+  return `${count} ${unit === 'entry' ? 'entries' : `${unit}s`}`;
+}
+
+/** The parts of a schema that are read here. Zod's own types do not say which kinds have which. */
+interface Definition {
+  readonly type: string;
+  readonly format?: string;
+  readonly innerType?: z.core.$ZodType;
+  readonly in?: z.core.$ZodType;
+  readonly out?: z.core.$ZodType;
+  readonly options?: readonly z.core.$ZodType[];
+  readonly element?: z.core.$ZodType;
+  readonly valueType?: z.core.$ZodType;
+  readonly catchall?: z.core.$ZodType;
+  readonly entries?: Record<string, string>;
+  readonly values?: readonly unknown[];
+  readonly getter?: () => z.core.$ZodType;
+  readonly shape?: Record<string, z.core.$ZodType>;
+}
+
+export const definitionOf = (schema: unknown): Definition | undefined =>
+  (schema as { def?: Definition } | undefined)?.def;

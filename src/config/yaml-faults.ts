@@ -1,0 +1,92 @@
+import type { ErrorCode, LineCounter, YAMLParseError } from 'yaml';
+
+/** Offsets into the text: the first character, and the one after the last. */
+export type Range = readonly [start: number, end: number];
+
+export interface TextFault {
+  readonly range: Range;
+  readonly message: string;
+}
+
+/** The library's faults in our words, one a line: further ones are consequences. */
+export function textFaults(errors: readonly YAMLParseError[], text: string, lines: LineCounter): TextFault[] {
+  return firstOfEachLine(errors, lines).map((error) => toFault(error, text));
+}
+
+function firstOfEachLine(errors: readonly YAMLParseError[], lines: LineCounter): YAMLParseError[] {
+  const seen = new Set<number>();
+  return errors
+    .filter((error, index) => index === 0 || !isConsequence(error))
+    .toSorted((a, b) => a.pos[0] - b.pos[0])
+    .filter(({ pos }) => {
+      const { line } = lines.linePos(pos[0]);
+      const isFirst = !seen.has(line);
+      seen.add(line);
+      return isFirst;
+    });
+}
+
+/** After a value that ended too early, the library reports every further line. */
+const isConsequence = ({ message }: YAMLParseError): boolean => /token in YAML stream/.test(message);
+
+function toFault({ code, pos, message }: YAMLParseError, text: string): TextFault {
+  const worded = wordings[code]?.(text.slice(pos[0], pos[0] + 2));
+  const other = ambiguous.find(([known]) => known.test(message))?.[1] ?? message;
+  const hint = /^Flow .* end with a/.test(message) && hasHashWordBefore(text, pos[0]) ? hashHint : '';
+  return { range: pos, message: braceHint(text, pos[0]) ?? (worded ?? other) + hint };
+}
+
+/** The library's messages need knowledge of YAML's grammar. `at` is the text from the fault on. */
+const wordings: { readonly [code in ErrorCode]?: (at: string) => string } = {
+  TAB_AS_INDENT: () => 'a tab is used as indentation; YAML needs spaces',
+  BAD_SCALAR_START: ([first]) => `text that begins with ${first} has to be in quotes`,
+  BAD_DQ_ESCAPE: (at) => `unknown escape ${at.slice(0, 2)}; in double quotes a backslash is written twice`,
+  MULTILINE_IMPLICIT_KEY: () => 'a key has to be on one line, with ":" after it',
+  MULTIPLE_DOCS: () => 'a second YAML document begins here; a config is one document, so remove the "---"',
+  BLOCK_IN_FLOW: () => 'inside of { } or [ ] this needs brackets of its own; or is a "}" or "]" missing?',
+};
+
+/** For codes that stand for several faults, which only the library's messages tell apart. */
+const ambiguous: readonly (readonly [RegExp, string])[] = [
+  [/^Nested mappings are not allowed/, 'a second ": " on one line; put text that holds ": " in quotes'],
+  [/^A block sequence may not be used/, 'this list stands where a key is expected'],
+  [/^Alias cannot be an empty string/, 'text that begins with * has to be in quotes'],
+  [/^Flow sequence .* end with a \]/, 'a list begun with "[" has no "]" before this line'],
+  [/^Flow map .* end with a \}/, 'a map begun with "{" has no "}" before this line'],
+  [/^All (mapping|sequence) items must start/, 'indented differently from what stands beside it'],
+  [/^Missing closing "quote/, 'the text that begins with " has no " at its end'],
+  [/^Missing closing 'quote/, "the text that begins with ' has no ' at its end"],
+  [/^Implicit map keys need to be followed/, 'expected ":" and a value after this key'],
+  [/^Sequence item without - indicator/, 'every entry of this list needs a "-" before it'],
+  [/^Missing , /, 'a comma is missing before this'],
+  [
+    /^Comments must be separated/,
+    'a comment needs a space before its "#"; a value with "#" in it needs quotes',
+  ],
+  [/^Unexpected .* token in YAML stream/, 'unexpected here; is something before it closed too early?'],
+  [/^Unexpected .* at node end/, 'the value ended before this; are quotes missing?'],
+];
+
+/** `{{ … }}` is a map with a map as its key, which nobody means. */
+export const templateHint = 'a value that begins with {{ has to be in quotes';
+
+/** The most common mistake: `${NAME}` or `{{ … }}` without quotes, where a brace starts a map. */
+function braceHint(text: string, offset: number): string | null {
+  const line = text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset + 2);
+  if (/\$\{?[^"']?$/.test(line) && line.includes('${')) return '${…} has to be in quotes inside of { }';
+  return /(:|-|,|\[)\s+\{\{/.test(line) ? templateHint : null;
+}
+
+/** For a comment that seems to be meant as a value. It is not quoted, because it may be a credential. */
+export const hashHint =
+  "; what follows # is a comment in YAML: text with # in it has to be in quotes, as in '#hiring'";
+
+/** The length of a word that starts with `#` here, as the names of channels do, or 0. */
+export const hashWordLength = (text: string, at: number): number =>
+  /^#[^\s#,\]}]+/.exec(text.slice(at, at + 80))?.[0].length ?? 0;
+
+/** Whether the last line before `end` has such a word in the place of a value. */
+function hasHashWordBefore(text: string, end: number): boolean {
+  const line = text.slice(0, end).trimEnd().split('\n').at(-1) ?? '';
+  return /[:,[]\s+#[^\s#]/.test(line);
+}
