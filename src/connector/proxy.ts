@@ -1,5 +1,7 @@
+import { isIP } from 'node:net';
 import type { Dispatcher, ProxyAgent } from 'undici';
 import { z } from 'zod';
+import { addressList, listHas, parseRange } from '../http/addresses.ts';
 
 /** The `proxy` option of sinks that call over HTTP. */
 export const proxyOption = () =>
@@ -16,23 +18,38 @@ export const proxyOption = () =>
 
 /** The URL of the proxy for calls to this URL, by the sink's option, else by the environment; null for none. */
 export function proxyFor(url: string, option: string | undefined): string | null {
-  if (option !== undefined) return option === 'none' ? null : option;
+  if (option !== undefined) return option === 'none' ? null : proxyUrl(option, 'proxy');
   const { protocol, hostname, port } = new URL(url);
-  const found = variable(protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY');
+  const name = protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY';
   const usedPort = port || (protocol === 'https:' ? '443' : '80');
-  const excepted = variable('NO_PROXY').split(/[\s,]+/);
-  return found === '' || excepted.some((entry) => excepts(entry, hostname, usedPort)) ? null : found;
+  const excepted = variable('NO_PROXY')
+    .toLowerCase()
+    .split(/[\s,]+/);
+  const isExcepted = excepted.some((entry) => excepts(entry, withoutBrackets(hostname), usedPort));
+  return variable(name) === '' || isExcepted ? null : proxyUrl(variable(name), name);
 }
 
 const variable = (name: string): string => process.env[name.toLowerCase()] ?? process.env[name] ?? '';
 
-/** An entry of NO_PROXY: `*`, or a host with all below it, perhaps with a port. */
-function excepts(entry: string, hostname: string, port: string): boolean {
-  if (entry === '*') return true;
-  const [, host = '', onlyPort] = /^(?:\*?\.)?([^:]*|\[.*\])(?::(\d+))?$/.exec(entry) ?? [];
-  if (host === '' || (onlyPort !== undefined && onlyPort !== port)) return false;
-  return hostname === host || hostname.endsWith(`.${host}`);
+/** As other programs read it: without a scheme it is `http://`, and a `%` that begins no code stands for itself. */
+function proxyUrl(written: string, name: string): string {
+  const url = URL.parse(
+    (written.includes('://') ? written : `http://${written}`).replace(/%(?![\da-f]{2})/gi, '%25'),
+  );
+  if (url && /^https?:$/.test(url.protocol)) return url.href;
+  throw new Error(`${name} is not the URL of a proxy, such as http://proxy.example.com:3128`);
 }
+
+/** An entry of NO_PROXY: `*`, an address or range of addresses, or a host with all below it, perhaps with a port. */
+function excepts(entry: string, host: string, port: string): boolean {
+  if (entry === '*') return true;
+  if (parseRange(entry)) return isIP(host) !== 0 && listHas(addressList([entry]), host);
+  const [, name = '', onlyPort] = /^(?:\*?\.)?([^:]*?|\[.*\])\.?(?::(\d+))?$/.exec(entry) ?? [];
+  if (name === '' || (onlyPort !== undefined && onlyPort !== port)) return false;
+  return host === withoutBrackets(name) || host.endsWith(`.${name}`);
+}
+
+const withoutBrackets = (host: string): string => host.replace(/^\[|\]$/g, '');
 
 /** A proxy that a client library's calls go through. */
 export interface Proxy {
