@@ -138,16 +138,21 @@ export class Source {
 
 /** Hides credentials that are written in the file. The line keeps its length, so that the caret fits. */
 function hideCredentials(line: string): string {
-  return line.replaceAll(underCredentialKey, hide).replaceAll(/[^\s"']+/g, hideInUrls);
+  return line.replaceAll(underCredentialKey, hide).replaceAll(word, hideInUrls);
 }
+
+/** A text for a message, without passwords in URLs. */
+export const withoutPasswords = (text: string): string => text.replaceAll(word, hideInUrls);
+
+const word = /[^\s"']+/g;
 
 /** Bounded, because a line may be a whole file of JSON: nothing may scan to its end repeatedly. */
 const underCredentialKey =
   /((?:token|secret|passw|credential|auth(?!or)|private_?key|api_?key)\w{0,99}["']?\s*:\s*)("[^"]*"?|'[^']*'?|\[[^\]]*\]?|[^\s,{}[\]"']+)/gi;
 
 /** A password is before an `@`. */
-function hideInUrls(word: string): string {
-  const parts = word.split('@');
+function hideInUrls(text: string): string {
+  const parts = text.split('@');
   const last = parts.pop() ?? '';
   return [...parts.map((part) => part.replace(/(:\/\/[^:/]*:)(.+)$/s, hide)), last].join('@');
 }

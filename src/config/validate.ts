@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { isMap, type Json } from '../model.ts';
 import { type Path, replaceAt, valueAt } from '../support/json.ts';
 import { closest, didYouMean, didYouMeanOneOf } from '../support/text.ts';
-import { error, type Fault, type Report } from './problems.ts';
+import { error, type Fault, type Report, withoutPasswords } from './problems.ts';
 import { hasReference, interpolate, interpolateText, type Resolve } from './references.ts';
 import { definitionOf, wording } from './wording.ts';
 
@@ -176,7 +176,7 @@ function show(value: Json | undefined): string {
   if (value === undefined || value === null) return 'nothing';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a map';
-  const text = JSON.stringify(value);
+  const text = withoutPasswords(JSON.stringify(value));
   return text.length > 60 ? `${text.slice(0, 57)}…"` : text;
 }
 

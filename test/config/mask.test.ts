@@ -249,6 +249,11 @@ describe('a report of problems shows no credential', () => {
       'sinks: { page: { connector: email, url: "http://u:hidden-pass@h", from: a@b.c } }',
       'hidden-pass',
     ],
+    [
+      'a proxy that is none',
+      'sinks: { page: { connector: webhook, url: "https://h", proxy: "socks5://u:hidden-pass-of-more-than-sixty-characters-so-that-it-is-cut@h" } }',
+      'hidden-pass',
+    ],
   ])('nor what stands where one belongs: %s', (_, text, secret) => {
     const options = { env, connectors: new Map([...pagers, ...connectors]) };
     const { message } = failure(() => parseConfig(around(text), 'config.yaml', options));
