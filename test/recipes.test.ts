@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { parseDocument } from 'yaml';
 import { connectors } from '../connectors/index.ts';
+import { run, workplace } from './commands/tools.ts';
 import { parseConfig } from '../src/config/load.ts';
 import { prepare } from '../src/deliveries/prepare.ts';
 import type { Json, RaisedNotice } from '../src/model.ts';
@@ -19,6 +20,9 @@ const recipes = new Map(
     /```yaml\n([^]*?)```/.exec(section)?.[1] ?? '',
   ]),
 );
+
+/** What means something to one tool or another. */
+const candidateId = '<!channel>`@all';
 
 interface Call {
   readonly method: string;
@@ -53,7 +57,14 @@ const tools: { readonly [title: string]: Tool } = {
             content: {
               type: 'AdaptiveCard',
               version: '1.4',
-              body: [{ type: 'TextBlock' }, { type: 'FactSet' }],
+              // https://adaptivecards.io/explorer/Fact.html: both are strings.
+              body: [
+                { type: 'TextBlock' },
+                {
+                  type: 'FactSet',
+                  facts: ['Test', 'Candidate'].map((title) => ({ title, value: expect.any(String) })),
+                },
+              ],
             },
           },
         ],
@@ -75,7 +86,8 @@ const tools: { readonly [title: string]: Tool } = {
   Mattermost: {
     url: '${MATTERMOST_URL}',
     answer(call) {
-      expect(json(call)['text']).toEqual(expect.stringContaining('`'));
+      // Code ends at the next backtick, and what follows may mention somebody.
+      expect(json(call)['text']).toMatch(/^[^`@]*`[^`]+`[^`@]*$/);
       return { status: 200, body: 'ok' };
     },
   },
@@ -89,7 +101,9 @@ const tools: { readonly [title: string]: Tool } = {
         token: 't',
         messageReplyOption: 'REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD',
       });
-      expect(json(call)).toEqual({ text: expect.any(String), thread: { threadKey: 'test-1234567' } });
+      // https://developers.google.com/workspace/chat/format-messages: `<users/all>` mentions everybody.
+      const withoutTags = expect.stringMatching(/^[^<]+$/);
+      expect(json(call)).toEqual({ text: withoutTags, thread: { threadKey: 'test-1234567' } });
       return { status: 200, body: '{"name":"spaces/A/messages/B"}' };
     },
   },
@@ -97,7 +111,7 @@ const tools: { readonly [title: string]: Tool } = {
   'Slack, by an incoming webhook': {
     url: '${SLACK_WEBHOOK_URL}',
     answer(call) {
-      expect(json(call)['text']).toBe('Candidate &lt;!channel&gt; completed the test.');
+      expect(json(call)['text']).toBe('Candidate &lt;!channel&gt;`@all completed the test.');
       return { status: 200, body: 'ok' };
     },
   },
@@ -110,7 +124,12 @@ const tools: { readonly [title: string]: Tool } = {
         routing_key: 'routing-key-1',
         event_action: 'trigger',
         dedup_key: 'candidate-connector paused slack',
-        payload: { summary: 'slack is down.', source: expect.any(String), severity: 'error' },
+        // At most 1024 characters.
+        payload: {
+          summary: expect.stringMatching(/^slack is down.{0,1010}$/),
+          source: expect.any(String),
+          severity: 'error',
+        },
       });
       return { status: 202, body: '{"status":"success"}' };
     },
@@ -136,7 +155,7 @@ const tools: { readonly [title: string]: Tool } = {
   'Zapier, Make and n8n': {
     url: '${ZAPIER_URL}',
     answer(call) {
-      expect(json(call)).toMatchObject({ type: 'candidate.completed', data: { candidateId: '<!channel>' } });
+      expect(json(call)).toMatchObject({ type: 'candidate.completed', data: { candidateId } });
       expect(call.headers['webhook-id']).toBe('dlv_1');
       return { status: 200 };
     },
@@ -145,7 +164,10 @@ const tools: { readonly [title: string]: Tool } = {
     url: 'https://ats.example.com/api/v1',
     env: { ATS_TOKEN: 'ats-token-1' },
     answer(call) {
-      expect(call).toMatchObject({ method: 'PATCH', path: '/hook/candidates/%3C!channel%3E?key=k&token=t' });
+      expect(call).toMatchObject({
+        method: 'PATCH',
+        path: `/hook/candidates/${encodeURIComponent(candidateId)}?key=k&token=t`,
+      });
       expect(call.headers.authorization).toBe('Bearer ats-token-1');
       expect(json(call)).toEqual({
         assessment: { test: 1234567, status: 'Completed', at: expect.stringContaining('T') },
@@ -167,7 +189,7 @@ const notice: RaisedNotice = {
   sink: 'slack',
   count: 0,
   since: 0,
-  detail: 'slack is down.',
+  detail: 'slack is down. '.repeat(100),
   advice: 'Fix it.',
 };
 
@@ -197,14 +219,20 @@ test.each(Object.entries(tools))('%s takes what its recipe sends', async (title,
   const yaml = recipes.get(title) ?? '';
   const address = { [tool.url.slice(2, -1)]: 'https://hooks.example.com/secret-path' };
   const env = { ...tool.env, ...(tool.url.startsWith('$') && address) };
-  expect(parseConfig(yaml, 'recipe.yaml', { env, connectors }).warnings).toEqual([]);
+  const { write } = await workplace();
+  const { code, out, err } = await run(['check', await write('recipe.yaml', yaml)], env);
+  expect({ code, out, err }).toEqual({
+    code: 0,
+    out: expect.stringMatching(/^\S+ is good: [^\n]*\n$/),
+    err: '',
+  });
   const config = parseConfig(leadingTo(here, yaml), 'recipe.yaml', { env, connectors });
 
   const actions = [...config.plan.then.flat(), ...config.plan.alerts.flatMap(({ actions: list }) => list)];
   const action = actions.find(({ sink }) => sink === [...config.sinks.keys()][0]);
   const sink = [...config.sinks.values()][0];
   if (!action || !sink) throw new Error('a recipe has a sink and an action');
-  const event = eventWith({ candidateId: '<!channel>', testId: 1234567, status: 'Completed' });
+  const event = eventWith({ candidateId, testId: 1234567, status: 'Completed' });
   const about = config.plan.alerts.length > 0 ? { events: [], notice } : { events: [event], notice: null };
   const prepared = prepare(action, about, 'dlv_1', config.plan, sink, Date.now());
   if (!('message' in prepared)) throw new Error(JSON.stringify(prepared));
