@@ -73,6 +73,7 @@ function commandLine(io: Io, done: (code: number) => void): Command {
   trying(add, io, done);
   looking(add, io, done);
   repairing(add, io, done);
+  keeping(add, io, done);
   return program;
 }
 
@@ -238,6 +239,18 @@ function repairing(add: Add, io: Io, done: Done): void {
   )
     .argument('<delivery...>', 'delivery ids')
     .action(async (ids, options) => done(await (await import('./replay.ts')).discard(ids, options, io)));
+}
+
+function keeping(add: Add, io: Io, done: Done): void {
+  takesStore(
+    add('backup', 'copy the store to a file, also while it is served, and check the copy', [
+      'backup /backups/connector.db',
+      'backup --overwrite /data/backup.db',
+    ]),
+  )
+    .argument('<file>', 'the file to make')
+    .option('--overwrite', 'replace the file if it is there')
+    .action(async (file, options) => done(await (await import('./backup.ts')).backup(file, options, io)));
 }
 
 /** How options are read. Each of these throws what makes a usage error, with the option's name before it. */

@@ -77,7 +77,7 @@ async function inForce(store: Store, io: Io): Promise<Today> {
   return { plan: await compilePlan(latest.source, sources(io)), planSource: latest.source };
 }
 
-async function storeUrl(options: ConfigOption, io: Io): Promise<string> {
+export async function storeUrl(options: ConfigOption, io: Io): Promise<string> {
   const { url } = await sectionOf(
     'store',
     options,

@@ -1,8 +1,18 @@
 import { openSqlite } from './sqlite.ts';
+import { type Copied, copySqlite, type Progress } from './sqlite/backup.ts';
 import { StoreUnavailable, type OpenOptions, type Store } from './store.ts';
 
 /** Opens the store of a config's `store.url`: `sqlite:` and a file's path. Throws StoreUnavailable. */
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
+  return openSqlite(fileOf(url), options);
+}
+
+/** See copySqlite. */
+export async function copyStore(url: string, to: string, progress: Progress): Promise<Copied> {
+  return copySqlite(fileOf(url), to, progress);
+}
+
+export function fileOf(url: string): string {
   const [, scheme, path] = /^([a-z]+):(?:\/\/)?(.+)$/.exec(url) ?? [];
   if (scheme !== 'sqlite' || !path) {
     // Not the whole URL: it may have a password.
@@ -11,5 +21,5 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
     );
   }
   if (path === ':memory:') throw new StoreUnavailable('A store must outlive the process. Name a file.');
-  return openSqlite(path, options);
+  return path;
 }

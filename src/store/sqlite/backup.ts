@@ -1,0 +1,112 @@
+import { closeSync, existsSync, fsyncSync, openSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { backup, DatabaseSync } from 'node:sqlite';
+import { StoreUnavailable } from '../store.ts';
+import { unavailable } from './failures.ts';
+import { inodeOf, refuseEmptied, refuseHardLinks, resolveLinks } from './files.ts';
+
+/** Called now and then, with bytes. */
+export type Progress = (copied: number, total: number) => void;
+
+export interface Copied {
+  /** What was accepted before is in the copy. */
+  readonly takenAt: number;
+  readonly bytes: number;
+  /** Another file is at its path where a second copy was begun there meanwhile. */
+  readonly inode: number | undefined;
+}
+
+const lockTimeoutMs = 10_000;
+const pagesAtOnce = 1000;
+/** What has to stay free for the events that come meanwhile, where the store is on the same disk. */
+const spareBytes = 100_000_000;
+
+/**
+ * Copies a store to a file of its own, while it may be served, and checks the copy. It is on the disk when this resolves;
+ * when this rejects, nothing is left. What is at `to` is overwritten. Throws StoreUnavailable.
+ */
+export async function copySqlite(path: string, to: string, progress: Progress): Promise<Copied> {
+  const from = resolveLinks(path);
+  if (!existsSync(from)) throw new StoreUnavailable(`There is no store at ${resolve(path)}.`);
+  refuseHardLinks(from);
+  refuseEmptied(from);
+  remove(to);
+  // It holds candidates' data.
+  closeSync(openSync(to, 'wx', 0o600));
+  const inode = inodeOf(to);
+  try {
+    const takenAt = await copy(from, to, progress);
+    finish(to);
+    return { takenAt, bytes: statSync(to).size, inode };
+  } catch (error) {
+    remove(to);
+    throw error instanceof StoreUnavailable ? error : unavailable(error, to);
+  }
+}
+
+/** With what SQLite leaves beside it when it is killed, and would take for a part of the next file. */
+function remove(path: string): void {
+  for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(`${path}${suffix}`, { force: true });
+}
+
+async function copy(from: string, to: string, progress: Progress): Promise<number> {
+  const db = new DatabaseSync(from, { timeout: lockTimeoutMs });
+  try {
+    const takenAt = Date.now();
+    // Reading holds on to this moment. Otherwise each event that is stored meanwhile would begin the copy anew.
+    db.exec('begin; select count(*) from sqlite_schema');
+    refuseForLackOfRoom(numberOf(db, 'page_count') * numberOf(db, 'page_size'), to);
+    const pageSize = numberOf(db, 'page_size');
+    await backup(db, to, {
+      rate: pagesAtOnce,
+      progress: ({ totalPages, remainingPages }) =>
+        progress((totalPages - remainingPages) * pageSize, totalPages * pageSize),
+    });
+    return takenAt;
+  } finally {
+    db.close();
+  }
+}
+
+/** Here, since a full disk would also refuse new events. */
+function refuseForLackOfRoom(bytes: number, to: string): void {
+  const { bavail, bsize } = statfsSync(dirname(to));
+  if (bavail * bsize >= bytes + spareBytes) return;
+  const mb = (count: number) => `${Math.ceil(count / 1_000_000)} MB`;
+  throw new StoreUnavailable(
+    `A copy takes ${mb(bytes)}, and the disk of ${dirname(to)} has ${mb(bavail * bsize)} left, of which ${mb(spareBytes)} stay free.`,
+  );
+}
+
+/**
+ * One file, without a WAL, that is ready to take the store's place. What has not ended in it may have been sent by then:
+ * so it is asked for before it is sent, as after a crash.
+ */
+function finish(path: string): void {
+  const db = new DatabaseSync(path);
+  try {
+    db.exec(`
+      pragma journal_mode = delete;
+      update deliveries set uncertain = 1 where state in ('pending', 'dead', 'held');
+    `);
+    const fault = db.prepare('pragma integrity_check(1)').get()?.['integrity_check'];
+    if (fault !== 'ok')
+      throw new StoreUnavailable(`The copy is damaged, and so the store is, most likely: ${String(fault)}`);
+  } finally {
+    db.close();
+  }
+  sync(path);
+}
+
+/** To be called for a folder as well, once a name in it has changed. */
+export function sync(path: string): void {
+  const fd = openSync(path, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+const numberOf = (db: DatabaseSync, pragma: 'page_count' | 'page_size'): number =>
+  Number(db.prepare(`pragma ${pragma}`).get()?.[pragma]);

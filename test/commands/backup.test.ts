@@ -1,0 +1,211 @@
+import { execFile } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { promisify } from 'node:util';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { copySqlite } from '../../src/store/sqlite/backup.ts';
+import { openStore } from '../../src/store/open.ts';
+import { arrival, configId, t0 } from '../contract/store-fixtures.ts';
+import { ConnectorProcess } from '../faults/connector-process.ts';
+import { startTools } from '../sandbox/tools.ts';
+import { base, jsonLines, post, run, workplace } from './tools.ts';
+
+const main = join(import.meta.dirname, '../../src/main.ts');
+
+/** Test 1 goes to Slack and to the sheet; all others to the ATS. */
+const config = (folder: string) => `${base(folder).replace('fatal', 'info')}
+sinks:
+  slack: { connector: slack, token: '\${SLACK_BOT_TOKEN}', apiUrl: '\${SLACK_API_URL}', rate: 100/s, timeout: 2s, retry: { minDelay: 50ms, maxDelay: 100ms } }
+  sheet: { connector: google-sheets, spreadsheetId: '\${SHEET_ID}', credentials: '\${GOOGLE_CREDENTIALS}', apiUrl: '\${SHEETS_API_URL}', timeout: 2s }
+  ats: { connector: webhook, url: '\${ATS_URL}', secret: '\${ATS_SECRET}', allowPrivate: true, rate: 1000/s }
+rules:
+  - name: people
+    when: { testId: 1 }
+    then:
+      - { sink: slack, channel: '#hiring', text: '{{ event.candidateId }}' }
+      - { sink: sheet, tab: Results, row: { Candidate: '{{ event.candidateId }}' } }
+  - { name: others, when: { testId: { not: [1] } }, then: [{ sink: ats }] }
+`;
+
+/** Resolves when nothing waits, however busy the machine is. */
+async function allDelivered(file: string): Promise<void> {
+  const waiting = async () => {
+    const ran = ['pending', 'sending'].map((state) => run(['events', '--state', state, '--config', file]));
+    return (await Promise.all(ran)).map(({ out }) => out).join('');
+  };
+  await expect.poll(waiting, { timeout: 90_000, interval: 200 }).toBe('No events.\n'.repeat(2));
+}
+
+const twice = (ids: readonly string[]) => ids.filter((id, index) => ids.indexOf(id) !== index);
+
+test(
+  'a backup under load has all that was accepted before, and restored it tells nobody again',
+  {
+    timeout: 180_000,
+  },
+  async () => {
+    const { folder, write } = await workplace();
+    const tools = await startTools();
+    onTestFinished(async () => void (await tools.close()));
+    const file = await write('config.yaml', config(folder));
+    const connector = new ConnectorProcess(file, tools.env);
+    onTestFinished(() => connector.kill());
+    let app = { receiverUrl: `${await connector.start()}/hook` };
+    const others: string[] = [];
+    const load = new AbortController();
+    const sending = (async () => {
+      while (!load.signal.aborted) {
+        const candidateId = `other-${others.length}`;
+        expect(await post(app, { candidateId, testId: 2 })).toMatchObject({ status: 202 });
+        others.push(candidateId);
+      }
+    })();
+    // None of them is told before the backup is made, nor is it in doubt whether one was.
+    tools.slack.faults.decide = () => ({ kind: 'rate-limit', retryAfterS: 1 });
+    const people = Array.from({ length: 8 }, (_, n) => `person-${n}`);
+    await Promise.all(people.map((candidateId) => post(app, { candidateId, testId: 1 })));
+    const accepted = [...people, ...others];
+
+    const command = [main, 'backup', `${folder}/backup.db`, '--config', file];
+    const { stdout } = await promisify(execFile)(process.execPath, command, {
+      env: { ...process.env, ...tools.env },
+    });
+    expect(stdout).toMatch(/backup\.db has everything that was accepted before .* UTC: .* MB, checked\.\n$/);
+    const waiting = new DatabaseSync(`${folder}/backup.db`, { readOnly: true });
+    const { n } = waiting
+      .prepare(
+        "select count(*) as n from deliveries where state in ('pending', 'sending') and sink = 'slack'",
+      )
+      .get()!;
+    waiting.close();
+    expect(n).toBe(people.length);
+    tools.slack.faults.clear();
+    expect(others.length).toBeGreaterThan(accepted.length - people.length);
+    load.abort();
+    await sending;
+    await allDelivered(file);
+
+    expect(await connector.stop()).toBe(0);
+    const told = { slack: tools.received.slack(), sheet: tools.received.sheet() };
+    expect([told.slack.length, told.sheet.length]).toEqual([people.length, people.length]);
+    for (const suffix of ['-wal', '-shm']) rmSync(`${folder}/connector.db${suffix}`, { force: true });
+    copyFileSync(`${folder}/backup.db`, `${folder}/connector.db`);
+    app = { receiverUrl: `${await connector.start()}/hook` };
+    await allDelivered(file);
+    const events = jsonLines<{ candidateId: string }>(
+      await run(['events', '--json', '--config', file], tools.env),
+    );
+    const there = new Set(events.map(({ candidateId }) => candidateId));
+    expect(accepted.filter((candidateId) => !there.has(candidateId))).toEqual([]);
+    expect({ slack: tools.received.slack(), sheet: tools.received.sheet() }).toEqual(told);
+    expect(twice([...told.slack, ...told.sheet])).toEqual([]);
+    expect(await post(app, { candidateId: 'person-0', testId: 1 })).toMatchObject({
+      status: 200,
+      duplicate: true,
+    });
+  },
+);
+
+/** A store with an event that has not been told of. */
+async function stored() {
+  const { folder, write } = await workplace();
+  const file = await write('config.yaml', `${base(folder)}sinks: {}\nrules: []\n`);
+  const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
+  onTestFinished(() => store.close());
+  await store.saveConfig({ id: configId, source: { rules: [] }, savedAt: t0 });
+  await store.accept(arrival());
+  return {
+    folder,
+    store,
+    backup: (...argv: string[]) => run(['backup', ...argv, '--config', file]),
+    made: () => readdirSync(folder).filter((name) => name.startsWith('backup')),
+  };
+}
+
+const eventsIn = (path: string): unknown => {
+  const db = new DatabaseSync(path, { readOnly: true });
+  const row = db.prepare('select count(*) as n from events').get();
+  db.close();
+  return row?.['n'];
+};
+
+describe('backup', () => {
+  test('makes one file, for its owner only, and replaces one only when asked', async () => {
+    const { folder, store, backup, made } = await stored();
+    const name = `${folder}/backup.db`;
+    expect(await backup(name)).toMatchObject({ code: 0, err: '' });
+    expect([made(), statSync(name).mode & 0o777, eventsIn(name)]).toEqual([['backup.db'], 0o600, 1]);
+    await store.accept(arrival());
+    const refused = await backup(name);
+    expect(refused).toMatchObject({ code: 1, out: '' });
+    expect(refused.err).toContain(`${name} is there already; name another file, or add --overwrite`);
+    expect(eventsIn(name)).toBe(1);
+    expect((await backup(name, '--overwrite')).code).toBe(0);
+    expect([made(), eventsIn(name)]).toEqual([['backup.db'], 2]);
+  });
+
+  test('that was interrupted leaves no backup, and the next one begins anew', async () => {
+    const { folder, backup, made } = await stored();
+    for (const name of ['backup.db.part', 'backup.db.part-journal'])
+      writeFileSync(join(folder, name), 'half');
+    expect((await backup(`${folder}/backup.db`)).code).toBe(0);
+    expect([made(), eventsIn(`${folder}/backup.db`)]).toEqual([['backup.db'], 1]);
+  });
+
+  test.each([
+    ['the store itself', 'connector.db', /is the store itself/],
+    ['a folder', 'folder', /is no file/],
+    ['a file in no folder', 'none/backup.db', /there is no folder/],
+  ])('is not written to %s', async (_what, name, message) => {
+    const { folder, store, backup } = await stored();
+    mkdirSync(join(folder, 'folder'));
+    const { code, err } = await backup(join(folder, name), '--overwrite');
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(message) });
+    expect(await store.events({ limit: 9 })).toHaveLength(1);
+  });
+
+  test('of a store that is damaged is none', async () => {
+    const { folder, store, backup, made } = await stored();
+    await store.close();
+    const path = `${folder}/connector.db`;
+    const db = await open(path, 'r+');
+    // Past the schema, which has to be readable.
+    await db.write(Buffer.alloc(4096, 7), 0, 4096, 4 * 4096);
+    await db.close();
+    expect(await backup(`${folder}/backup.db`)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('damaged'),
+    });
+    expect(made()).toEqual([]);
+  });
+
+  test('of no store is none, and makes no store', async () => {
+    const { folder } = await workplace();
+    const { code, err } = await run(['backup', `${folder}/backup.db`, '--store', `sqlite:${folder}/none.db`]);
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: expect.stringContaining(`There is no store at ${folder}/none.db`),
+    });
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});
+
+test('a copy goes on to its end while events are stored, and has those of its beginning', async () => {
+  const { folder, store } = await stored();
+  const filler = { filler: 'x'.repeat(10_000) };
+  await Promise.all(Array.from({ length: 1500 }, () => store.accept(arrival({ raw: filler }))));
+  const beside = new DatabaseSync(`${folder}/connector.db`, { timeout: 5000 });
+  const steps: number[] = [];
+  const { bytes } = await copySqlite(`${folder}/connector.db`, `${folder}/copy.db`, (copied, total) => {
+    steps.push(copied / total);
+    beside.exec('update probe set written = written + 1');
+  });
+  beside.close();
+  expect(steps.length).toBeGreaterThan(2);
+  expect(steps).toEqual(steps.toSorted((one, other) => one - other));
+  expect(bytes).toBeGreaterThan(15_000_000);
+  expect(eventsIn(`${folder}/copy.db`)).toBe(1501);
+  expect(existsSync(`${folder}/copy.db-journal`)).toBe(false);
+});
