@@ -116,9 +116,20 @@ export interface Sink<Message> {
   findMany?(requests: readonly AttemptRequest<Message>[]): Promise<Finding[]>;
   /** Asks the tool whether an earlier attempt of this delivery has arrived. Absent if it can never be asked. */
   find?(request: AttemptRequest<Message>): Promise<Finding>;
+  /**
+   * What the tool has counted since this was last asked, where it counts an account's calls. Sinks of one account share
+   * the connector's default pace, and each of these calls counts for it. Without this an attempt counts as one, for its lane.
+   */
+  usage?(): Usage;
   /** Checks what can be checked without sending. `messages`: samples of what the rules would send. */
   check(messages: readonly Message[], signal: AbortSignal): Promise<LiveCheck[]>;
   close(): Promise<void>;
+}
+
+/** Calls that a tool counts against the limit of an account. */
+export interface Usage {
+  readonly account: string;
+  readonly calls: number;
 }
 
 /** A rate limit: `count` calls per `perMs`, with bursts of up to `burst`. */

@@ -41,26 +41,32 @@ const maxAnswerBytes = 50 * 1024 * 1024;
 
 type Api = sheets_v4.Resource$Spreadsheets;
 
+/** What Google counts apart, and limits to 60 in a minute for each account. */
+export type Counted = 'read' | 'write';
+
 /** One call, never repeated: `run` gets the api and the options to hand on to it. */
 export type Call = <Data>(
+  kind: Counted,
   run: (api: Api, options: MethodOptions) => Promise<{ readonly data: Data }>,
   signal: AbortSignal,
 ) => Promise<Answer<Data>>;
 
-/** Calls through Google's client. A token is fetched before and apart, so that its failure is known to have sent nothing. `closed` ends such a fetch when no attempt waits for it any more. */
+/** Calls through Google's client. A token is fetched before and apart, so that its failure is known to have sent nothing. `closed` ends such a fetch when no attempt waits for it any more. `counts` gets each call that was begun. */
 export function sheetsApi(
   library: Library,
   account: Account,
   { apiUrl, proxy }: { readonly apiUrl: string; readonly proxy: Proxy | null },
   closed: AbortSignal,
+  counts: { [kind in Counted]: number },
 ): Call {
   const api = library.sheets({ version: 'v4', rootUrl: apiUrl }).spreadsheets;
   const tokens = new Tokens(library, account, proxy, closed);
-  return async (run, signal) => {
+  return async (kind, run, signal) => {
     if (signal.aborted) return failed({ kind: 'stopped', sent: false });
     const token = await tokens.get(signal);
     if (typeof token !== 'string') return failed(token);
     const watched = new WatchedFetch(maxAnswerBytes, signal, proxy);
+    counts[kind] += 1;
     try {
       const { data } = await run(api, callOptions(token, watched));
       return typeof data === 'object' ? { ok: true, data } : failed({ kind: 'foreign' });

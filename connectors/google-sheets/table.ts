@@ -539,6 +539,7 @@ export async function readRanges(
   // As people see it, a number may have separators or a currency.
   const query = { spreadsheetId, ranges: [...ranges], valueRenderOption: 'UNFORMATTED_VALUE' };
   const answer = await call<sheets_v4.Schema$BatchGetValuesResponse>(
+    'read',
     (api, options) => api.values.batchGet(query, options),
     signal,
   );
@@ -559,6 +560,7 @@ export async function batchUpdate(
   signal: AbortSignal,
 ): Promise<Answer<unknown>> {
   const answer = await call<sheets_v4.Schema$BatchUpdateSpreadsheetResponse>(
+    'write',
     (api, options) => api.batchUpdate({ spreadsheetId, requestBody: { requests } }, options),
     signal,
   );
@@ -579,6 +581,7 @@ export async function describe(sheet: Spreadsheet, signal: AbortSignal): Promise
   const ofRange = 'protectedRanges(range,requestingUserCanEdit,warningOnly)';
   const fields = `properties(title,timeZone),sheets(${ofTab},${ofRange},merges)`;
   const answer = await call<sheets_v4.Schema$Spreadsheet>(
+    'read',
     (api, options) => api.get({ spreadsheetId, fields }, options),
     signal,
   );

@@ -1,6 +1,6 @@
 import type { Clock } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
-import { type Sink, unknown } from '../connector.ts';
+import { type Sink, unknown, type Usage } from '../connector.ts';
 import type { Ending } from './settle.ts';
 
 // oxlint-disable-next-line no-explicit-any -- sinks of every connector's message pass through here
@@ -20,17 +20,31 @@ interface Connection {
 export class ConnectedSinks {
   readonly #connections = new Map<string, Connection>();
   readonly #closing = new Set<Promise<void>>();
+  /** What tools have counted since it was last taken, by the name of the sink. */
+  readonly #usage = new Map<string, Usage>();
 
   /** Runs `use` with the connected sink. Rejects if connecting fails; the next call tries again. */
   async use<T>(config: SinkConfig, use: (sink: AnySink) => Promise<T>): Promise<T> {
     const connection = this.#connection(config);
     connection.users += 1;
     try {
-      return await use(await connection.sink);
+      const sink = await connection.sink;
+      return await use(sink).finally(() => this.#count(config.name, sink.usage?.()));
     } finally {
       connection.users -= 1;
       this.#closeIfUnused(connection);
     }
+  }
+
+  /** What the tool has counted for a sink since this was last asked; null where it counts nothing. */
+  takeUsage(name: string): Usage | null {
+    const usage = this.#usage.get(name) ?? null;
+    this.#usage.delete(name);
+    return usage;
+  }
+
+  #count(name: string, usage: Usage | undefined): void {
+    if (usage) this.#usage.set(name, { ...usage, calls: usage.calls + (this.#usage.get(name)?.calls ?? 0) });
   }
 
   /** Closes every sink. Call it when no attempt is in flight. */

@@ -1,5 +1,5 @@
 import type { SinkConfig } from '../config/config.ts';
-import type { PaceLimit } from '../connector.ts';
+import type { PaceLimit, Usage } from '../connector.ts';
 import type { Outcome } from '../model.ts';
 import { Breaker, longestBetweenProbesMs, type Pause, type SinkChange, type SinkHealth } from './breaker.ts';
 
@@ -17,7 +17,8 @@ export interface Permit {
 export interface Ticket {
   readonly key: LaneKey;
   readonly probe: boolean;
-  /** What it took from its lane's rate limit; null if there is none. */
+  /** Whose rate limit it took from, and what; null if there is none. */
+  readonly bucket: string;
   readonly spent: Spent | null;
 }
 
@@ -35,6 +36,8 @@ export class Traffic {
   readonly #slots = new Slots();
   readonly #rates = new RateLimiter();
   readonly #breakers = new Map<string, Breaker>();
+  /** The accounts that tools count calls for, by the name of the sink; known once it was used. */
+  readonly #accounts = new Map<string, string>();
   readonly #random: () => number;
 
   constructor(random: () => number) {
@@ -44,7 +47,7 @@ export class Traffic {
   /** Takes slots for calls in a lane. */
   permit(key: LaneKey, sink: SinkConfig | undefined, now: number): Permit {
     const breaker = this.#breaker(key.sink);
-    const inRate = this.#rates.allowance(key.lane, sink?.pace ?? null, now);
+    const inRate = this.#rates.allowance(this.#bucketOf(key, sink), sink?.pace ?? null, now);
     const wanted = Math.min(breaker.allowance(now), inRate);
     const calls = this.#slots.take(key, limitsOf(sink, breaker.concurrency), wanted);
     const probe = calls > 0 && breaker.take();
@@ -55,7 +58,7 @@ export class Traffic {
   askAgainAt(key: LaneKey, sink: SinkConfig | undefined, now: number): number {
     const breaker = this.#breaker(key.sink);
     if (this.#slots.isFull(key, limitsOf(sink, breaker.concurrency))) return Infinity;
-    const readyAt = this.#rates.readyAt(key.lane, sink?.pace ?? null, now);
+    const readyAt = this.#rates.readyAt(this.#bucketOf(key, sink), sink?.pace ?? null, now);
     return Math.max(breaker.allowsAt(now), readyAt);
   }
 
@@ -66,8 +69,9 @@ export class Traffic {
   }
 
   started(key: LaneKey, sink: SinkConfig | undefined, now: number, probe: boolean): Ticket {
-    const spent = sink?.pace ? this.#rates.spend(key.lane, sink.pace, now, 1) : null;
-    return { key, probe, spent };
+    const bucket = this.#bucketOf(key, sink);
+    const spent = sink?.pace ? this.#rates.spend(bucket, sink.pace, now, 1) : null;
+    return { key, probe, bucket, spent };
   }
 
   /**
@@ -75,14 +79,19 @@ export class Traffic {
    * deliveries for which the tool was called; it may be empty.
    */
   ended(
-    { key, probe, spent }: Ticket,
+    { key, probe, bucket: taken, spent }: Ticket,
     ended: readonly Ended[],
     sink: SinkConfig | undefined,
     now: number,
+    usage: Usage | null = null,
   ): SinkChange | null {
     this.#slots.free(key, 1);
-    if (ended.length === 0 && spent) this.#rates.refund(key.lane, spent);
-    for (const { outcome } of ended) this.#holdLane(outcome, key.lane, sink, now);
+    if (usage) this.#accounts.set(key.sink, usage.account);
+    const bucket = this.#bucketOf(key, sink);
+    if (ended.length === 0 && spent) this.#rates.refund(taken, spent);
+    const owed = (usage?.calls ?? 0) - (bucket === taken ? 1 : 0);
+    if (sink?.pace && owed > 0) this.#rates.spend(bucket, sink.pace, now, owed);
+    for (const { outcome } of ended) this.#holdLane(outcome, bucket, sink, now);
     return this.#breaker(key.sink).ended(healthOf(ended.map(({ outcome }) => outcome)), {
       deliveryId: ended[0]?.deliveryId ?? '',
       probe,
@@ -105,7 +114,16 @@ export class Traffic {
   /** Forgets idle lanes, and sinks that left the config. */
   tidy(sinks: ReadonlyMap<string, SinkConfig>, now: number): void {
     this.#rates.forget(now);
-    for (const sink of this.#breakers.keys()) if (!sinks.has(sink)) this.#breakers.delete(sink);
+    for (const bySink of [this.#breakers, this.#accounts]) {
+      for (const sink of bySink.keys()) if (!sinks.has(sink)) bySink.delete(sink);
+    }
+  }
+
+  /** What shares a rate limit: the sinks of an account, by default, and else a lane. */
+  #bucketOf({ sink, lane }: LaneKey, config: SinkConfig | undefined): string {
+    const isDefault = config?.pace === config?.connector.defaults.pace;
+    const account = isDefault ? this.#accounts.get(sink) : undefined;
+    return account === undefined ? lane : `account ${account}`;
   }
 
   /**
@@ -212,8 +230,8 @@ function add(counts: Map<string, number>, key: string, change: number): void {
  * the tool asks for it. After a restart each bucket is full again. Times are on the scale of Clock.elapsed.
  */
 export class RateLimiter {
-  /** When a lane's bucket would be full again (ms). */
-  readonly #fullAt = new Map<string, number>();
+  /** When a lane's bucket would be full again (ms), at which interval. */
+  readonly #full = new Map<string, { readonly at: number; readonly intervalMs: number }>();
   /** Until when the tool wants no calls in a lane (ms). */
   readonly #heldUntil = new Map<string, number>();
 
@@ -235,27 +253,34 @@ export class RateLimiter {
   spend(lane: string, limit: PaceLimit, now: number, count: number): Spent {
     const before = now + this.#owedMs(lane, limit, now);
     const after = before + count * intervalMs(limit);
-    this.#fullAt.set(lane, after);
+    this.#full.set(lane, { at: after, intervalMs: intervalMs(limit) });
     return { before, after };
   }
 
   /** Returns tokens, unless others were taken or the lane was held since. */
   refund(lane: string, { before, after }: Spent): void {
-    if (this.#fullAt.get(lane) === after) this.#fullAt.set(lane, before);
+    const full = this.#full.get(lane);
+    if (full?.at === after) this.#full.set(lane, { ...full, at: before });
   }
 
   /** Lets nothing start before `time`, and then no burst. */
   hold(lane: string, limit: PaceLimit | null, time: number): void {
-    raise(this.#heldUntil, lane, time);
-    if (limit) raise(this.#fullAt, lane, time + burstMs(limit));
+    this.#heldUntil.set(lane, Math.max(this.#heldUntil.get(lane) ?? 0, time));
+    if (!limit) return;
+    const at = Math.max(this.#full.get(lane)?.at ?? 0, time + burstMs(limit));
+    this.#full.set(lane, { at, intervalMs: intervalMs(limit) });
   }
 
-  /** How long until the bucket is full. A slower limit from before a reload counts for no more than an empty bucket. */
+  /**
+   * How long until the bucket is full. More than a bucketful may be owed, where a call counted for several. But what a
+   * limit from before a reload owed counts for no more than an empty bucket.
+   */
   #owedMs(lane: string, limit: PaceLimit, now: number): number {
-    const owedMs = Math.max(0, (this.#fullAt.get(lane) ?? 0) - now);
+    const full = this.#full.get(lane);
+    const owedMs = Math.max(0, (full?.at ?? 0) - now);
     const mostMs = this.#heldMs(lane, now) + limit.burst * intervalMs(limit);
-    if (owedMs <= mostMs) return owedMs;
-    this.#fullAt.set(lane, now + mostMs);
+    if (!full || owedMs <= mostMs || full.intervalMs === intervalMs(limit)) return owedMs;
+    this.#full.set(lane, { at: now + mostMs, intervalMs: intervalMs(limit) });
     return mostMs;
   }
 
@@ -265,9 +290,8 @@ export class RateLimiter {
 
   /** Forgets lanes whose bucket is full. */
   forget(now: number): void {
-    for (const times of [this.#fullAt, this.#heldUntil]) {
-      for (const [lane, time] of times) if (time <= now) times.delete(lane);
-    }
+    for (const [lane, { at }] of this.#full) if (at <= now) this.#full.delete(lane);
+    for (const [lane, time] of this.#heldUntil) if (time <= now) this.#heldUntil.delete(lane);
   }
 }
 
@@ -281,7 +305,3 @@ const intervalMs = ({ count, perMs }: PaceLimit): number => perMs / count;
 
 /** How far from full the bucket may be for a call to start. */
 const burstMs = (limit: PaceLimit): number => (limit.burst - 1) * intervalMs(limit);
-
-function raise(times: Map<string, number>, lane: string, time: number): void {
-  times.set(lane, Math.max(times.get(lane) ?? 0, time));
-}

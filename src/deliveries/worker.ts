@@ -198,7 +198,8 @@ export class Worker {
     });
     // Outcomes of aborted attempts say nothing about the sink.
     const conclusive = this.#aborted.signal.aborted ? [] : ended;
-    const change = this.#traffic.ended(ticket, conclusive, sink, clock.elapsed());
+    const usage = parts.sinks.takeUsage(ticket.key.sink);
+    const change = this.#traffic.ended(ticket, conclusive, sink, clock.elapsed(), usage);
     if (change) sinkChanged(ticket.key.sink, change, conclusive[0]?.outcome);
   }
 }

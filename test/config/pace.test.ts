@@ -16,7 +16,7 @@ rules: []`;
 test("a sink keeps to its tool's known limits, or has none", () => {
   expect(paces()).toEqual({
     slack: { count: 1, perMs: 1000, burst: 3 },
-    sheet: { count: 30, perMs: 60_000, burst: 1 },
+    sheet: { count: 50, perMs: 60_000, burst: 1 },
     mail: null,
     ats: null,
   });

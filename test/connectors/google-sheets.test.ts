@@ -8,6 +8,7 @@ import nock from 'nock';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { googleSheets } from '../../connectors/google-sheets/index.ts';
 import type { SheetMessage } from '../../connectors/google-sheets/message.ts';
+import type { Sink } from '../../src/connector.ts';
 import type { Grid } from '../sandbox/sheets/grid.ts';
 import type { SheetsSandbox } from '../sandbox/sheets.ts';
 import { endlessJson, serve } from './raw-server.ts';
@@ -567,6 +568,51 @@ describe('asking for an earlier row', () => {
       found: 'failed',
       failure: { outcome: 'retry', reason, sinkWide: true },
     });
+  });
+});
+
+describe('what Google counts', () => {
+  /** The calls that came since the last time, the more of reads and writes, as far as Google counts them. */
+  const counted = (sandbox: SheetsSandbox) => {
+    const all = sandbox.calls.splice(0).filter((call) => call !== 'token');
+    const writes = all.filter((call) => call === 'spreadsheets.batchUpdate').length;
+    return {
+      account: 'connector@sandbox.iam.gserviceaccount.com',
+      calls: Math.max(writes, all.length - writes),
+    };
+  };
+
+  test.for<[string, (sandbox: SheetsSandbox, sink: Sink<SheetMessage>) => Promise<unknown>, number]>([
+    ['making a tab', (_, sink) => sink.deliver(requestFor({ tab: 'New' })), 3],
+    ['a row', (_, sink) => sink.deliver(requestFor()), 2],
+    ['many rows', (_, sink) => sink.deliverMany!([requestFor(), requestFor()]), 2],
+    ['asking', (_, sink) => sink.find!(requestFor()), 3],
+    ['a refusal', ({ document }, sink) => ((document.role = 'reader'), sink.deliver(requestFor())), 1],
+    [
+      'a repair',
+      ({ person, document }, sink) => {
+        person.before('a write', () => document.tab('Results')!.moveColumn(1, 0));
+        return sink.deliver(requestFor());
+      },
+      4,
+    ],
+  ])('is told of %s', async ([, use, expected]) => {
+    const { sandbox, sink } = await connected();
+    await written(sink, requestFor());
+    expect(sink.usage!()).toEqual(counted(sandbox));
+    await use(sandbox, sink);
+    const usage = sink.usage!();
+    expect(usage).toEqual(counted(sandbox));
+    expect(usage.calls).toBe(expected);
+    expect(sink.usage!().calls).toBe(0);
+  });
+
+  test('is nothing without a token', async () => {
+    const { sandbox, sink } = await connected();
+    sandbox.faults.only = ['token'];
+    sandbox.faults.once({ kind: 'status', status: 503 });
+    await sink.deliver(requestFor());
+    expect(sink.usage!().calls).toBe(0);
   });
 });
 

@@ -13,6 +13,7 @@ import {
   type AnyConnector,
   type AttemptRequest,
   type Finding,
+  type PaceLimit,
 } from '../../src/connector.ts';
 import { ConnectedSinks } from '../../src/deliveries/sinks.ts';
 import type { AttemptReport } from '../../src/deliveries/call.ts';
@@ -46,6 +47,8 @@ export class ScriptedTool {
   /** The most messages of one call, if it takes several. `batches` has the size of each call. */
   batch: number | null = null;
   readonly batches: number[] = [];
+  /** What each call of deliver counts for, under a default pace. */
+  counted: { readonly account: string; readonly calls: number; readonly pace: PaceLimit } | null = null;
 
   get connector(): AnyConnector {
     return defineConnector({
@@ -57,7 +60,7 @@ export class ScriptedTool {
         thread: z.string().optional(),
       }),
       templates: { text: plain, place: plain, thread: plain },
-      defaults: { concurrency: 4, timeoutMs: 200 },
+      defaults: { concurrency: 4, timeoutMs: 200, ...(this.counted && { pace: this.counted.pace }) },
       ...(this.lanes && { laneKeys: ['place'] as const, lane: ({ place = '' }) => place }),
       ...(this.batch !== null && { batch: { max: this.batch } }),
       thread: ({ thread = null }) => thread,
@@ -74,9 +77,18 @@ export class ScriptedTool {
           : { message: { text, ...(thread !== undefined && { thread }) } },
       connect: async () => {
         await this.connect();
+        let calls = 0;
         return {
+          ...(this.counted && {
+            usage: () => {
+              const used = { account: this.counted!.account, calls };
+              calls = 0;
+              return used;
+            },
+          }),
           deliver: async (request) => {
             this.sent.push(request);
+            calls += this.counted?.calls ?? 0;
             return this.deliver(request);
           },
           ...(this.batch !== null && {

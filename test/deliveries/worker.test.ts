@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { ClockJumps, systemClock } from '../../src/support/clock.ts';
+import { parseConfig } from '../../src/config/load.ts';
 import { masker } from '../../src/support/masker.ts';
 import type { Json, Outcome, Receipt } from '../../src/model.ts';
 import { bench, configFor, ScriptedTool, type Bench } from './scripted.ts';
@@ -735,6 +736,62 @@ test('a rate is reached even if each call takes long', async () => {
   const on = await bench(configFor(tool, 'rate: 20/s, concurrency: 10, timeout: 10s'), { pollMs: 60_000 });
   for (let event = 0; event < 8; event += 1) await on.accept(`candidate-${event}`);
   await vi.waitFor(() => expect(tool.sent).toHaveLength(8), { timeout: 5000, interval: 5 });
+});
+
+describe('sinks of one account', () => {
+  const pace = { count: 60, perMs: 60_000, burst: 1 };
+
+  /**
+   * Two sinks on a clock that is set by hand, with more options for the second one, and a witness: once that has had a
+   * message, the worker has looked at the others.
+   */
+  async function two(more = '') {
+    const tool = new ScriptedTool();
+    tool.counted = { account: 'hiring@example.com', calls: 10, pace };
+    let elapsed = 0;
+    const clock = { ...hasty, elapsed: () => elapsed };
+    const config = parseConfig(
+      `sinks: { one: { connector: scripted }, two: { connector: scripted, ${more} }, witness: { connector: scripted, rate: 500/s } }
+rules:
+  - { name: witness, when: { candidateId: witness }, final: true, then: [ { sink: witness, text: witness } ] }
+  - { name: first, when: { candidateId: first }, then: [ { sink: one, text: first } ] }
+  - { name: later, when: { candidateId: { not: first } }, then: [ { sink: two, text: "{{ event.candidateId }}" } ] }`,
+      'config.yaml',
+      { env: {}, connectors: new Map([['scripted', tool.connector]]) },
+    );
+    const on = await bench(config, { clock });
+    const sent = async () => {
+      elapsed += 20;
+      await reaches(on, await on.accept('witness'), 'delivered');
+      return tool.sent.map(({ message }) => message.text).filter((text) => text !== 'witness');
+    };
+    return { on, sent, passUntil: (ms: number) => (elapsed = ms) };
+  }
+
+  test('share its pace, which counts every call that the tool counted', async () => {
+    const { on, sent, passUntil } = await two();
+    await reaches(on, await on.accept('first'), 'delivered');
+    // The account of a sink is known once it has been used. From then on twenty calls are owed.
+    await reaches(on, await on.accept('second'), 'delivered');
+    const third = await on.accept('third');
+    passUntil(19_900);
+    expect(await sent()).toEqual(['first', 'second']);
+    passUntil(20_000);
+    await reaches(on, third, 'delivered');
+    const fourth = await on.accept('first');
+    passUntil(29_900);
+    expect(await sent()).toEqual(['first', 'second', 'third']);
+    passUntil(30_000);
+    await reaches(on, fourth, 'delivered');
+  });
+
+  test('but one with a rate of its own keeps to that', async () => {
+    const { on, passUntil } = await two('rate: 10/s');
+    await reaches(on, await on.accept('second'), 'delivered');
+    await reaches(on, await on.accept('first'), 'delivered');
+    passUntil(1000);
+    await reaches(on, await on.accept('third'), 'delivered');
+  });
 });
 
 describe('a bug around an attempt loses details, but no outcome', () => {
