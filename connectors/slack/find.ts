@@ -37,11 +37,14 @@ export async function findMessage(
       });
   if (!channel.ok) return cannotAsk(channel.failure, message.channel);
   if (channel.data.id === null) return impossible(noChannelId(message.channel, channel.data.searchedAll));
+  let best: Finding = { found: null };
   for (const place of placesOf(request, channel.data.id)) {
     const finding = await searchPlace(call, place, request);
-    if (finding.found !== null) return finding;
+    // Where the thread cannot be read, the message may still be beside it.
+    if (finding.found === 'impossible') best = finding;
+    else if (finding.found !== null) return finding;
   }
-  return { found: null };
+  return best;
 }
 
 interface Place {

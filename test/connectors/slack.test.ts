@@ -601,6 +601,10 @@ describe('asking for an earlier message', () => {
         found: 'impossible',
         detail: expect.stringContaining(code),
       });
+      refuseWith(sandbox, code);
+      const beside = requestFor({ threadBy: 'k' });
+      const inChannel = await posted(sink, beside);
+      expect(await sink.find!({ ...beside, threadOf: root })).toEqual({ found: inChannel });
     },
   );
 
