@@ -32,9 +32,23 @@ const options = z.object({
   proxy: proxyOption(),
 });
 
-const block = z.record(z.string(), z.json()).refine((value) => typeof value['type'] === 'string', {
-  error: 'a block has a type, such as section',
-});
+/** Slack refuses a message with longer ones: https://docs.slack.dev/reference/block-kit/blocks */
+const longestLists = [
+  { type: 'section', key: 'fields', most: 10 },
+  { type: 'context', key: 'elements', most: 10 },
+  { type: 'actions', key: 'elements', most: 25 },
+];
+
+const block = z
+  .record(z.string(), z.json())
+  .refine((value) => typeof value['type'] === 'string', { error: 'a block has a type, such as section' })
+  .superRefine((value, context) => {
+    for (const { type, key, most } of longestLists) {
+      const list = value[key];
+      if (value['type'] === type && Array.isArray(list) && list.length > most)
+        context.addIssue({ code: 'custom', path: [key], message: `Slack takes at most ${most} ${key} here` });
+    }
+  });
 
 const action = z
   .object({

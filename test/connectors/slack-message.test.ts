@@ -326,10 +326,15 @@ describe('the place of a message', () => {
   });
 });
 
+const list = (length: number) => Array.from({ length }, () => ({ type: 'mrkdwn', text: 'x' }));
+
 test.for([
   [{ channel: '#a' }, 'expected text or blocks'],
   [{ channel: '#a', text: 'b', blocks: [] }, '>=1'],
   [{ channel: '#a', blocks: [{ text: 'b' }] }, 'a block has a type'],
+  [{ channel: '#a', blocks: [{ type: 'section', fields: list(11) }] }, 'at most 10 fields'],
+  [{ channel: '#a', blocks: [{ type: 'context', elements: list(11) }] }, 'at most 10 elements'],
+  [{ channel: '#a', blocks: [{ type: 'actions', elements: list(26) }] }, 'at most 25 elements'],
 ] as const)('the action %j is found wrong when the config is read', ([action, expected]) => {
   const { error } = slack.action.safeParse(action);
   expect(error!.issues.map(({ message: said }) => said).join()).toContain(expected);
