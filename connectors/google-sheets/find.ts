@@ -440,7 +440,10 @@ function landed(written: WrittenRow, place: Place, after: Grid) {
   );
   const isChanged = String(header) !== String(after.header);
   const isMoved = columns.length > 0 || (isChanged && written.before === null && isMissing);
-  return { isWrong: isMoved || (home !== -1 && place.column !== home), columns };
+  // Somebody may have typed over the others; in another row than its own these have to go.
+  const shown = homes.filter((column, index) => column !== -1 && isTheirs(column, values[index]![1]));
+  const isWrong = isMoved || (home !== -1 && place.column !== home);
+  return { isWrong, columns: [...columns, ...shown] };
 }
 
 /**

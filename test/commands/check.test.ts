@@ -213,6 +213,35 @@ describe('check --live', () => {
     expect(slack.messages).toEqual([]);
   });
 
+  test('finds a tab that is protected, one too short for its header, and goes on with the others', async () => {
+    const { env, sheets } = await tools(allChannels);
+    const { folder, write } = await workplace();
+    const row = 'row: { Candidate: "{{ event.candidateId }}" }';
+    const file = await write(
+      'config.yaml',
+      `${base(folder)}
+sinks: { sheet: { connector: google-sheets, spreadsheetId: '${sheets.spreadsheetId}', credentials: '\${GOOGLE_CREDENTIALS}', apiUrl: '${sheets.url}', headerRow: 2 } }
+rules: [ { name: all, when: {}, then: [ { sink: sheet, tab: Locked, ${row} }, { sink: sheet, tab: Short, ${row} }, { sink: sheet, tab: New, ${row} } ] } ]
+`,
+    );
+    sheets.document.addTab(5, 'Locked', {}).write(1, 0, [['Candidate', 'Delivery']]);
+    sheets.document.addTab(6, 'Short', { rowCount: 1 });
+    const before = JSON.stringify(sheets.document);
+    expect((await run(['check', '--live', '--config', file], env)).out).toMatch(
+      /^ {2}✗ tab Short: The tab Short has only 1 row, and its header should be in row 2. Add rows/m,
+    );
+    sheets.document.protect('Locked');
+    const { code, out, err } = await run(['check', '--live', '--config', file], env);
+    expect({ code, err }).toEqual({ code: 1, err: '' });
+    expect(out).toMatch(
+      /^ {2}✗ tab Locked: connector@\S+ may not edit all of it: protected. Let connector@\S+ edit the protected sheets/m,
+    );
+    expect(out).toMatch(/^ {2}✓ tab New: will be made with its first row$/m);
+    expect(out).toMatch(/\n2 live checks failed\.\n$/);
+    sheets.document.protections.pop();
+    expect(JSON.stringify(sheets.document)).toBe(before);
+  });
+
   test('never shows a credential, whatever the tool says', async () => {
     const { env } = await tools(allChannels);
     const wrong = {

@@ -272,6 +272,18 @@ describe('a row that is updated', () => {
     },
   );
 
+  test('leaves no id in a row that it hit by mistake, where somebody types into that row at once', async () => {
+    const { sandbox, sink, tab, byName } = await inUse();
+    sandbox.person.before('a write', () => tab.insertRows(1, 1));
+    sandbox.person.before('values.batchGet', () => tab.write(2, 1, [['typed']]));
+    const request = update('b', 'new');
+    expect(noteOf(await sink.deliver(request))).toContain('put where it belongs');
+    expect(byName()).toMatchObject({
+      a: { Status: 'typed', Notes: 'about a', Delivery: 'dlv_00000000000000000000000000_1' },
+      b: { Status: 'new', Notes: 'about b', Delivery: request.deliveryId },
+    });
+  });
+
   test('does not hide that it wrote over what nobody had read', async () => {
     const { sandbox, sink, tab, byName } = await inUse();
     sandbox.person.before('a write', () => insertColumn(tab, 1, scores));
