@@ -34,6 +34,8 @@ export interface MailOptions {
 export type SmtpError = NodemailerError;
 
 const setupTimeoutMs = 15_000;
+/** RFC 5321 allows 512 a line. */
+const maxReplyBytes = 64 * 1024;
 
 /** How to connect, as nodemailer takes it. */
 export function smtpSettings({ url, name, requireTls }: MailOptions, tokens: TokenLogin | null) {
@@ -52,6 +54,7 @@ export function smtpSettings({ url, name, requireTls }: MailOptions, tokens: Tok
     connectionTimeout: setupTimeoutMs,
     greetingTimeout: setupTimeoutMs,
     socketCloseTimeout: 1000,
+    maxResponseSize: maxReplyBytes,
   };
 }
 
@@ -147,9 +150,12 @@ export class SmtpClient {
 }
 
 /** Whether a connection brought as many mails as the server takes over one. Nothing of this mail was written. */
-const isUsedUp = ({ command, response = '' }: SmtpError): boolean =>
-  command === 'MAIL FROM' &&
-  /too many (e-?mails|messages|transactions).*\b(connection|session)/i.test(response);
+const isUsedUp = (error: SmtpError): boolean =>
+  error.command === 'MAIL FROM' &&
+  /too many (e-?mails|messages|transactions).*\b(connection|session)/i.test(wordsOf(error));
+
+/** As much of a reply as is searched for words. Of a very long one that could take minutes, and nothing else would go on. */
+export const wordsOf = ({ response = '' }: SmtpError): string => response.slice(0, 1000);
 
 /** Our name for the login by access token, by which replies tell what they refuse. */
 const tokenMethod = 'TOKEN';

@@ -1,6 +1,6 @@
 import { perhapsSinkWide, rejected, retry, sinkWide, unknown } from '../../src/connector.ts';
 import type { Delivered, Outcome, Reason, Rejected } from '../../src/model.ts';
-import { tokenCommand } from './client.ts';
+import { tokenCommand, wordsOf } from './client.ts';
 import type { SmtpError } from './client.ts';
 
 type Failed = Exclude<Outcome, Delivered>;
@@ -84,13 +84,15 @@ export function retryFor(error: SmtpError): typeof retry {
 /** The replies by which a server asks for a login or refuses the one given (RFC 4954). */
 const loginReplies = new Set([454, 530, 534, 535, 538]);
 
-export const isLoginFault = ({ code, responseCode = 0, response = '' }: SmtpError): boolean =>
-  code === 'EAUTH' || loginReplies.has(responseCode) || /^550[ -]5\.7\.30\b/.test(response);
+export const isLoginFault = ({ code, command, responseCode = 0, response = '' }: SmtpError): boolean =>
+  code === 'EAUTH' ||
+  // To STARTTLS, 454 says that there is no TLS just now (RFC 3207).
+  (command !== 'STARTTLS' && (loginReplies.has(responseCode) || /^550[ -]5\.7\.30\b/.test(response)));
 
 /** SMTP has no code for an exceeded rate: servers say it in words. */
-export const temporaryReason = ({ response = '' }: SmtpError): Reason =>
+export const temporaryReason = (error: SmtpError): Reason =>
   /too (many|fast|quickly)|rate.?limit|throttl|slow down|sending (limit|quota)|\b[45]\.(1\.90|4\.5|7\.28)\b/i.test(
-    response,
+    wordsOf(error),
   )
     ? 'rate_limited'
     : 'server';
@@ -134,11 +136,6 @@ export function isAboutTheRecipient(error: SmtpError): boolean {
 
 /** In the words of Postfix and Exchange, which use codes of any subject with them. */
 const namesTheRecipient = (error: SmtpError): boolean => /\brecipient address rejected/i.test(wordsOf(error));
-
-const wordsOf = ({ response = '' }: SmtpError): string => response.slice(0, maxReadChars);
-
-/** A reply may be of any length. */
-const maxReadChars = 1000;
 
 /** Whether the mail itself is too large, which a server may say before it has seen it. */
 const isTooLarge = ({ response = '' }: SmtpError): boolean => /^552|^\d+[ -]5\.(2\.3|3\.4)\b/.test(response);
@@ -217,6 +214,7 @@ const adviceFor: ReadonlyMap<string, string> = new Map([
   ['CONN', 'The server takes no mail from this machine: ask its administrator to allow it.'],
   ['EHLO', "Give the sink a `name`: this machine's full name, or your mail domain."],
   ['HELO', "Give the sink a `name`: this machine's full name, or your mail domain."],
+  ['STARTTLS', 'It cannot encrypt just now; mails wait until it does.'],
   [
     'MAIL FROM',
     "Check the sink's `from` and the login in its url: the server has to let this login send from that address.",
@@ -259,9 +257,10 @@ const connectionFaults: ReadonlyMap<string, Explanation> = new Map(
 /** Why no mail could be handed over, in plain words. For errors about the connection or the login. */
 export function explain(error: SmtpError): Explanation {
   const { code = '', originalCode = '', message, response } = error;
+  const isWithoutTls = code === 'ETLS' && isPermanent(error);
   const known =
     connectionFaults.get(originalCode) ??
-    (code === 'ETLS' || !isReply(error) ? connectionFaults.get(code) : undefined);
+    (isWithoutTls || !isReply(error) ? connectionFaults.get(code) : undefined);
   if (known !== undefined) return known;
   // Postfix may refuse a client name that is not a full name, or the sender, only later: at a recipient.
   const later = isAboutTheSender(error) ? 'MAIL FROM' : error.command;
