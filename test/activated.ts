@@ -22,9 +22,9 @@ while read -r _; do kill $pid; wait $pid; echo "ended with $?"; start "$@"; done
 kill $pid; wait $pid`;
 
 /** A connector that is started again with the socket that is held for it. `callers`: who may call. */
-export async function activated(at: ListenOptions, callers = 'any') {
+export async function activated(at: ListenOptions, callers = 'any', path = '/hook') {
   const { folder, write } = await workplace();
-  const config = base(folder).replace('fatal', 'info').replace('any', callers);
+  const config = base(folder).replace('fatal', 'info').replace('any', callers).replace('/hook', path);
   const file = await write('config.yaml', config + rules);
   const argv = ['-c', systemd, 'systemd', process.execPath, main, 'serve', '--config', file];
   const server = createServer().listen(at);

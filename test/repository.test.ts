@@ -29,7 +29,7 @@ describe('the repository', () => {
     expect(lock.version).toBe(version);
     expect(lock.packages['']).toMatchObject({ version, license });
     expect(/^## \[(\d.*?)\]/m.exec(read('CHANGELOG.md'))?.[1]).toBe(version);
-    expect(read('docs/deploy.md')).toContain(`candidate-connector:${version}\n`);
+    expect(read('deploy/kubernetes/kustomization.yaml')).toContain(`newTag: ${version}\n`);
   });
 
   test('names the licence that it has', () => {

@@ -9,6 +9,7 @@ import { parseAllDocuments, parseDocument, type Document } from 'yaml';
 import { connectors } from '../../connectors/index.ts';
 import { createMetrics } from '../../src/admin/metrics.ts';
 import { parseConfig } from '../../src/config/load.ts';
+import { settingSchemas } from '../../src/config/settings.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import { arrival, configId, prune, t0 } from '../contract/store-fixtures.ts';
@@ -23,7 +24,15 @@ const blocks = (language: string): string[] =>
     ([, block = '']) => block,
   );
 
-const documents = blocks('yaml').flatMap<Document.Parsed>((block) => parseAllDocuments(block));
+const kubernetes = 'deploy/kubernetes';
+const kustomization = parseDocument(read(`${kubernetes}/kustomization.yaml`));
+const resources = (kustomization.get('resources') as { toJSON(): string[] }).toJSON();
+
+const documents = [
+  ...blocks('yaml'),
+  ...resources.map((name) => read(`${kubernetes}/${name}`)),
+].flatMap<Document.Parsed>((block) => parseAllDocuments(block));
+const podConfig = read(`${kubernetes}/config.yaml`);
 
 /** As GitHub makes it. */
 const anchorOf = (heading: string): string =>
@@ -32,11 +41,16 @@ const anchorOf = (heading: string): string =>
     .replaceAll(/[^\w -]/g, '')
     .replaceAll(' ', '-');
 
+const podContainer = ['spec', 'template', 'spec', 'containers', 0];
+
+const json = (document: Document.Parsed, path: readonly (string | number)[]): unknown =>
+  (document.getIn(path) as { toJSON(): unknown }).toJSON();
+
 const compose = parseDocument(read('compose.yaml'));
 
 function ofKind(kind: string): Document.Parsed {
   const found = documents.find((document) => document.get('kind') === kind);
-  if (!found) throw new Error(`no ${kind} in docs/deploy.md`);
+  if (!found) throw new Error(`no ${kind} in ${kubernetes}`);
   return found;
 }
 
@@ -63,10 +77,9 @@ describe('docs/deploy.md', () => {
   });
 
   test('shows configs that the connector takes', () => {
-    const config = ofKind('ConfigMap').getIn(['data', 'config.yaml']) as string;
-    expect(problemsOf(config)).toEqual([]);
+    expect(problemsOf(podConfig)).toEqual([]);
     const admin = blocks('yaml').find((block) => block.startsWith('admin:')) ?? '';
-    const rest = config.replace(/^admin:\n(?: .*\n)+/m, '');
+    const rest = podConfig.replace(/^admin:\n(?: .*\n)+/m, '');
     expect(problemsOf(admin + rest)).toEqual([]);
   });
 
@@ -90,15 +103,14 @@ describe('docs/deploy.md', () => {
   });
 
   test('mounts what the image expects where it expects it', () => {
-    const container = ['spec', 'template', 'spec', 'containers', 0];
     const deployment = ofKind('Deployment');
     const mounts = (
-      deployment.getIn([...container, 'volumeMounts']) as { toJSON(): { mountPath: string }[] }
+      deployment.getIn([...podContainer, 'volumeMounts']) as { toJSON(): { mountPath: string }[] }
     ).toJSON();
     const paths = mounts.map(({ mountPath }) => mountPath);
     expect(paths).toContain(dirname(imageEnv()['CONNECTOR_CONFIG'] ?? ''));
     expect(paths).toContain(last('VOLUME'));
-    expect(deployment.getIn([...container, 'ports', 0, 'containerPort'])).toBe(Number(last('EXPOSE')));
+    expect(deployment.getIn([...podContainer, 'ports', 0, 'containerPort'])).toBe(Number(last('EXPOSE')));
     expect(text).toContain(`:${dirname(imageEnv()['CONNECTOR_CONFIG'] ?? '')}:ro`);
     expect(text).toContain(`connector-data:${last('VOLUME')} `);
   });
@@ -170,13 +182,14 @@ describe('docs/deploy.md', () => {
   test('starts, by compose.yaml, what the image expects, as docker run does', () => {
     expect(compose.errors).toEqual([]);
     const connector = compose.getIn(['services', 'connector']) as { toJSON(): Record<string, unknown> };
-    const { volumes, ports, cap_drop, security_opt, read_only } = connector.toJSON();
+    const { volumes, ports, cap_drop, security_opt, read_only, stop_grace_period } = connector.toJSON();
     expect(volumes).toEqual([
       `./config:${dirname(imageEnv()['CONNECTOR_CONFIG'] ?? '')}:ro`,
       `data:${last('VOLUME')}`,
     ]);
     expect(ports).toEqual([`127.0.0.1:8080:${last('EXPOSE')}`]);
     expect([cap_drop, security_opt, read_only]).toEqual([['ALL'], ['no-new-privileges:true'], true]);
+    expect(stop_grace_period).toBe('15s');
     expect(read('README.md')).toContain('docker compose up -d');
   });
 
@@ -188,22 +201,77 @@ describe('docs/deploy.md', () => {
   test('refers only to objects that it makes', () => {
     const spec = ['spec', 'template', 'spec', 'volumes'];
     const deployment = ofKind('Deployment');
-    expect(deployment.getIn([...spec, 0, 'configMap', 'name'])).toBe(
-      ofKind('ConfigMap').getIn(['metadata', 'name']),
-    );
-    expect(deployment.getIn([...spec, 1, 'secret', 'secretName'])).toBe(
-      ofKind('Secret').getIn(['metadata', 'name']),
+    expect(json(kustomization, ['configMapGenerator', 0])).toEqual({
+      name: deployment.getIn([...spec, 0, 'configMap', 'name']),
+      files: ['config.yaml'],
+    });
+    expect(kustomization.getIn(['images', 0, 'name'])).toBe(
+      deployment.getIn(['spec', 'template', 'spec', 'containers', 0, 'image']),
     );
     expect(deployment.getIn([...spec, 2, 'persistentVolumeClaim', 'claimName'])).toBe(
       ofKind('PersistentVolumeClaim').getIn(['metadata', 'name']),
     );
-    const config = ofKind('ConfigMap').getIn(['data', 'config.yaml']) as string;
+    const [secret = ''] = /kubectl create secret generic (.*\\\n)+.*/.exec(text) ?? [];
+    expect(secret).toContain(`generic ${String(deployment.getIn([...spec, 1, 'secret', 'secretName']))} `);
     const files = Array.from(
-      config.matchAll(/\/run\/secrets\/connector\/([\w-]+)/g),
+      podConfig.matchAll(/\/run\/secrets\/connector\/([\w-]+)/g),
       ([, name = '']) => name,
     );
-    for (const file of files) expect(ofKind('Secret').hasIn(['stringData', file])).toBe(true);
-    expect(files.length).toBe(3);
+    expect(files.toSorted()).toEqual(
+      Array.from(secret.matchAll(/--from-literal=([\w-]+)=/g), ([, name = '']) => name).toSorted(),
+    );
+  });
+
+  test('selects its pod everywhere, and names ports that the pod has', () => {
+    const labels = json(ofKind('Deployment'), ['spec', 'template', 'metadata', 'labels']);
+    for (const [kind, path] of [
+      ['Deployment', ['spec', 'selector', 'matchLabels']],
+      ['PodDisruptionBudget', ['spec', 'selector', 'matchLabels']],
+      ['NetworkPolicy', ['spec', 'podSelector', 'matchLabels']],
+      ['Service', ['spec', 'selector']],
+    ] as const)
+      expect(json(ofKind(kind), path)).toEqual(labels);
+    const ports = new Set(
+      Array.from(
+        JSON.stringify(json(ofKind('Deployment'), [...podContainer, 'ports'])).matchAll(/"name":"(\w+)"/g),
+        ([, name]) => name,
+      ),
+    );
+    const probed = ['startupProbe', 'livenessProbe', 'readinessProbe'].map((probe) =>
+      ofKind('Deployment').getIn([...podContainer, probe, 'httpGet', 'port']),
+    );
+    const admitted = [0, 1].map((rule) =>
+      ofKind('NetworkPolicy').getIn(['spec', 'ingress', rule, 'ports', 0, 'port']),
+    );
+    const path = ['spec', 'rules', 0, 'http', 'paths', 0];
+    const served = ofKind('Ingress').getIn([...path, 'backend', 'service', 'port', 'name']);
+    expect([...probed, ...admitted, served].filter((port) => !ports.has(port as string))).toEqual([]);
+    expect(new Set(admitted)).toEqual(ports);
+    expect(ofKind('Ingress').getIn([...path, 'path'])).toBe(settingSchemas.receiver.parse({}).path);
+    expect(ofKind('Ingress').getIn([...path, 'backend', 'service', 'name'])).toBe(
+      ofKind('Service').getIn(['metadata', 'name']),
+    );
+  });
+});
+
+describe('the units for systemd', () => {
+  const unit = (kind: string) => read(`deploy/systemd/candidate-connector.${kind}`);
+
+  test('have only sections and keys, and start what there is', () => {
+    for (const kind of ['socket', 'service'])
+      for (const line of unit(kind).split('\n'))
+        expect(line).toMatch(/^$|^#|^\[(Unit|Socket|Service|Install)\]$|^[A-Z]\w+=/);
+    const [, main = ''] =
+      /^ExecStart=\/usr\/bin\/node \/opt\/candidate-connector\/(\S+) serve$/m.exec(unit('service')) ?? [];
+    expect(read(main)).toContain("import('./commands/program.ts')");
+    expect(unit('service')).toContain('Requires=candidate-connector.socket\n');
+  });
+
+  test('listen where the proxies of the page connect to', () => {
+    const [, address = ''] = /^ListenStream=(.*)$/m.exec(unit('socket')) ?? [];
+    expect(text).toContain(`proxy_pass http://${address};`);
+    expect(text).toContain(`server connector ${address}\n`);
+    expect(text).toContain(`reverse_proxy /webhooks/candidates ${address} {`);
   });
 });
 

@@ -3,7 +3,15 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { email } from '../../connectors/email/index.ts';
 import { mailOf, request, fields, from } from '../connectors/email-fixtures.ts';
 import { selfSigned } from '../sandbox/certificate.ts';
-import { login, maxBytes, remove, startExim, startPostfix, unpackDebian } from './mail-servers.ts';
+import {
+  login,
+  mailPackages,
+  maxBytes,
+  remove,
+  startExim,
+  startPostfix,
+  unpackDebian,
+} from './mail-servers.ts';
 import type { MailServer } from './mail-servers.ts';
 
 const certificate = selfSigned();
@@ -13,7 +21,7 @@ let folder: string;
 
 beforeAll(async () => {
   setDefaultCACertificates([...authorities, certificate.cert]);
-  folder = await unpackDebian();
+  folder = await unpackDebian(mailPackages);
 }, 300_000);
 
 afterAll(async () => {

@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { freePort } from '../faults/connector-process.ts';
 
 /**
- * Postfix and Exim of Debian, unpacked into a temporary folder, as installing them would start services and one excludes
+ * Servers of Debian, unpacked into a temporary folder; and of them Postfix and Exim, as installing them would start services and one excludes
  * the other. Needs apt, and root, as which both begin. Each has a port without login and one with.
  */
 
@@ -34,13 +34,13 @@ export interface MailServer {
   stop(): Promise<void>;
 }
 
-const packages = ['postfix', 'exim4-daemon-light', 'libnss-wrapper'];
+export const mailPackages = ['postfix', 'exim4-daemon-light', 'libnss-wrapper'];
 
 /** Fetches the packages with the libraries that this machine lacks. Gives the folder. */
-export async function unpackDebian(): Promise<string> {
-  if (process.getuid?.() !== 0) throw new Error('test:servers needs root: mail servers begin as root');
+export async function unpackDebian(packages: readonly string[]): Promise<string> {
+  if (process.getuid?.() !== 0) throw new Error('test:servers needs root, as which servers begin');
   await run('apt-get', ['update']);
-  const folder = await mkdtemp(join(tmpdir(), 'mail-servers-'));
+  const folder = await mkdtemp(join(tmpdir(), 'servers-'));
   await chmod(folder, 0o755);
   const missing = await Promise.all(packages.map(librariesFor));
   const names = [...new Set([...packages, ...missing.flat()])];
@@ -67,16 +67,20 @@ async function environment(folder: string): Promise<NodeJS.ProcessEnv> {
   const [passwd, group] = [join(folder, 'passwd'), join(folder, 'group')];
   await writeFile(passwd, users);
   await writeFile(group, groups);
-  const libraries = await readdir(join(folder, 'root/usr/lib'));
-  const machine = libraries.find((name) => name.endsWith('-linux-gnu')) ?? '';
-  const library = join(folder, 'root/usr/lib', machine);
   return {
     PATH: process.env.PATH,
-    LD_LIBRARY_PATH: `${library}:${join(folder, 'root/usr/lib/postfix')}`,
+    LD_LIBRARY_PATH: await librariesIn(folder),
     LD_PRELOAD: 'libnss_wrapper.so',
     NSS_WRAPPER_PASSWD: passwd,
     NSS_WRAPPER_GROUP: group,
   };
+}
+
+/** Where the unpacked programs find what they link to. */
+export async function librariesIn(folder: string): Promise<string> {
+  const libraries = join(folder, 'root/usr/lib');
+  const machine = (await readdir(libraries)).find((name) => name.endsWith('-linux-gnu')) ?? '';
+  return [machine, `${machine}/systemd`, 'postfix'].map((name) => join(libraries, name)).join(':');
 }
 
 export interface Certificate {
