@@ -3,16 +3,11 @@ import type { LiveCheck } from '../../src/connector.ts';
 import type { Failure } from './client.ts';
 import type { SheetMessage } from './message.ts';
 import { nothingWritten, unlock } from './outcomes.ts';
-import {
-  batchUpdate,
-  describe,
-  lostHeader,
-  missingHeaderRow,
-  rangeName,
-  readParts,
-  twiceInHeader,
-} from './table.ts';
-import type { Description, Spreadsheet, Tab } from './table.ts';
+import { rangeName } from './a1.ts';
+import { readParts } from './grid.ts';
+import { lostHeader, missingHeaderRow, twiceInHeader } from './header.ts';
+import { batchUpdate, describe } from './spreadsheet.ts';
+import type { Description, Spreadsheet, Tab } from './spreadsheet.ts';
 
 /** Replaced by itself, so that the edit changes nothing even where the text is there. */
 const nothing = 'candidate-connector live check';

@@ -16,7 +16,7 @@ import { findRows } from './find.ts';
 import { kind } from './format.ts';
 import { compose, deliveryHeader } from './message.ts';
 import type { SheetMessage } from './message.ts';
-import type { Spreadsheet } from './table.ts';
+import type { Spreadsheet } from './spreadsheet.ts';
 
 const options = z.object({
   spreadsheetId: z
