@@ -1,4 +1,4 @@
-import { rootCertificates } from 'node:tls';
+import { getCACertificates } from 'node:tls';
 import { Pool, ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
 import { proxyAgent, proxyFor } from '../../src/connector.ts';
@@ -76,7 +76,7 @@ export class Route {
 }
 
 const tlsOf = ({ ca, cert, key }: WebhookOptions) => ({
-  ...(ca !== undefined && { ca: [...rootCertificates, ca] }),
+  ...(ca !== undefined && { ca: [...getCACertificates('default'), ca] }),
   ...(cert !== undefined && { cert, key: key?.reveal() }),
 });
 

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { text } from 'node:stream/consumers';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { webhook } from '../../connectors/webhook/index.ts';
@@ -401,6 +402,17 @@ describe('certificates', () => {
       detail: expect.stringContaining('no trusted TLS connection'),
     });
     const sink = await connected({ url, ca: here.cert, cert: mine.cert, key: mine.key });
+    expect(await sink.deliver(request())).toMatchObject({ outcome: 'delivered' });
+  });
+
+  test('of authorities that the process trusts are still trusted beside a `ca`', async () => {
+    const pair = selfSigned();
+    const { port } = await serve(answerOk, (listener) => createTlsServer(pair, listener));
+    const known = getCACertificates('default');
+    // As NODE_EXTRA_CA_CERTS does at the start.
+    setDefaultCACertificates([...known, pair.cert]);
+    onTestFinished(() => setDefaultCACertificates(known));
+    const sink = await connected({ url: `https://localhost:${port}`, ca: selfSigned().cert });
     expect(await sink.deliver(request())).toMatchObject({ outcome: 'delivered' });
   });
 
