@@ -19,17 +19,26 @@ const what = 'url answers';
  */
 export async function checkReceiver(receiver: Receiver, signal: AbortSignal): Promise<LiveCheck> {
   const { url, route, headers } = receiver;
-  const { proxy } = route;
   const result = await exchange(route, { method: 'OPTIONS', path: targetOf(url, ''), headers }, signal);
-  if ('answer' in result) {
-    const { status } = result.answer;
-    const way =
-      proxy === null ? '' : ` Through the proxy ${proxy}, which also decides which addresses may be called.`;
-    const detail = `${url.origin} answers (${status} to OPTIONS, any answer will do).${way}`;
-    return { ok: true, what, detail };
-  }
-  if (result.error instanceof PrivateAddressError) return { ok: false, what, ...privateAddress };
-  const words = signal.aborted ? 'no answer in time' : fetchFailure(result.error, proxy).words;
-  const advice = `Check the sink's url, ${proxy === null ? 'and' : 'the proxy,'} firewalls.`;
-  return { ok: false, what, detail: `${url.origin}: ${words}.`, advice };
+  if ('error' in result) return unreachable(receiver, result.error, signal.aborted);
+  const way =
+    route.proxy === null
+      ? ''
+      : ` Through the proxy ${route.proxy}, which also decides which addresses may be called.`;
+  const detail = `${url.origin} answers (${result.answer.status} to OPTIONS, any answer will do).${way}`;
+  return { ok: true, what, detail };
+}
+
+function unreachable({ url, route: { proxy } }: Receiver, error: Error, aborted: boolean): LiveCheck {
+  if (error instanceof PrivateAddressError) return { ok: false, what, ...privateAddress };
+  const words = aborted ? 'no answer in time' : fetchFailure(error, proxy).words;
+  const places = ["the sink's url", ...(proxy === null ? [] : ['the proxy']), 'firewalls'];
+  // With TLS 1.3, whoever wants another certificate only breaks off.
+  const orCertificate = url.origin.startsWith('https:') ? ', and cert and key if it wants a certificate' : '';
+  return {
+    ok: false,
+    what,
+    detail: `${url.origin}: ${words}.`,
+    advice: `Check ${places.join(', ')}${orCertificate}.`,
+  };
 }

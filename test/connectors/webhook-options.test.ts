@@ -401,6 +401,10 @@ describe('certificates', () => {
       outcome: 'retry',
       detail: expect.stringContaining('no trusted TLS connection'),
     });
+    const stranger = await connected({ url, ca: here.cert });
+    expect(await stranger.check([], new AbortController().signal)).toMatchObject([
+      { ok: false, advice: expect.stringContaining('cert and key') },
+    ]);
     const sink = await connected({ url, ca: here.cert, cert: mine.cert, key: mine.key });
     expect(await sink.deliver(request())).toMatchObject({ outcome: 'delivered' });
   });
