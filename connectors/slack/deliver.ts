@@ -28,15 +28,21 @@ export async function postMessage(
   const thread = threadOf && { thread_ts: rootOf(postOf(threadOf)) };
   const args = { ...rest, channel: address.data, ...thread };
   const answer = await call<Posted>('chat.postMessage', args, signal);
-  if (!answer.ok) {
-    if (answer.failure.kind === 'refused') places.forget(rest.channel);
-    return outcomeOf(answer.failure, rest.channel);
-  }
-  const { channel, ts, message: shown } = answer.data;
-  if (channel === undefined || ts === undefined) return outcomeOf({ kind: 'foreign' }, rest.channel);
-  places.learn(rest.channel, channel);
+  if (answer.ok) return posted(places, rest.channel, answer.data, thread);
+  if (answer.failure.kind === 'refused') places.forget(rest.channel);
+  return outcomeOf(answer.failure, rest.channel);
+}
+
+function posted(
+  places: Places,
+  name: string,
+  { channel, ts, message }: Posted,
+  thread: Pick<Post, 'thread_ts'> | null,
+): Outcome {
+  if (channel === undefined || ts === undefined) return outcomeOf({ kind: 'foreign' }, name);
+  places.learn(name, channel);
   // An answer to a message that was deleted is not refused.
-  const isBeside = thread && shown && shown.thread_ts === undefined;
+  const isBeside = thread && message && message.thread_ts === undefined;
   return isBeside
     ? delivered({ channel, ts }, besideThread)
     : delivered(receiptOf({ channel, ts, ...thread }));

@@ -48,8 +48,7 @@ export function compose(fields: SlackFields, context: DeliveryContext): Composed
   if (channel === '') {
     return { rejected: rejected('invalid', 'The channel of this message is empty.', channelAdvice) };
   }
-  const filled = written && (withoutEmpty(written) as readonly Block[] | undefined);
-  const blocks = filled && fitBlocks(filled);
+  const { blocks, notes } = fitted(written);
   const shown = text.trim() === '' ? blocks && fallback(blocks, context) : text;
   if (shown === undefined) {
     return { rejected: rejected('invalid', 'The text of this message is empty.', textAdvice) };
@@ -65,11 +64,22 @@ export function compose(fields: SlackFields, context: DeliveryContext): Composed
     metadata: { event_type: eventType, event_payload: { delivery_id: context.deliveryId } },
     ...(threadBy && { threadBy }),
   };
+  const note = [...new Set([...(short === shown ? [] : [shortenedNote]), ...notes])].join(' ');
+  return note === '' ? { message } : { message, note };
+}
+
+/** The blocks that Slack takes, none if nothing of them is left, and what is to be said of the others. */
+function fitted(written: readonly Block[] | undefined): {
+  readonly blocks: readonly Block[] | undefined;
+  readonly notes: readonly string[];
+} {
+  const filled = written && (withoutEmpty(written) as readonly Block[] | undefined);
+  const blocks = filled && fitBlocks(filled);
   const notes = [
-    ...(short !== shown || (filled && blocks && isShorter(blocks, filled)) ? [shortenedNote] : []),
+    ...(filled && blocks && isShorter(blocks, filled) ? [shortenedNote] : []),
     ...(isDeepStrictEqual(filled, written) ? [] : [emptyNote]),
   ];
-  return notes.length === 0 ? { message } : { message, note: notes.join(' ') };
+  return { blocks, notes };
 }
 
 const shortenedNote = 'The message was too long for Slack and was shortened.';
@@ -171,8 +181,8 @@ function shortenTexts(block: Block): Block {
   return mapTexts(short, (text) => shorten(text, share)) as Block;
 }
 
-const isShorter = (fitted: readonly Block[], blocks: readonly Block[]): boolean =>
-  fitted.length < blocks.length || lengthOf(fitted) < lengthOf(blocks);
+const isShorter = (fit: readonly Block[], blocks: readonly Block[]): boolean =>
+  fit.length < blocks.length || lengthOf(fit) < lengthOf(blocks);
 
 function textsOf(tree: Json): string[] {
   const texts: string[] = [];

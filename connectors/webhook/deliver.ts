@@ -30,19 +30,23 @@ export function connectWebhook(options: WebhookOptions): Sink<Call> {
 
   const mask = (text: string): string => maskOwn(tokens ? tokens.mask(text) : text);
 
-  async function deliver({ deliveryId, message, now, signal }: AttemptRequest<Call>): Promise<Outcome> {
-    const access = await tokens?.get(signal);
-    if (access && 'outcome' in access) return access.outcome;
+  function callOf({ deliveryId, message, now }: AttemptRequest<Call>, token: string | undefined) {
     const body = Buffer.from(typeof message.body === 'string' ? message.body : JSON.stringify(message.body));
     const headers = {
       ...fixed,
-      ...(access && { authorization: `Bearer ${access.token}` }),
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
       ...utf8(message.headers),
       ...sign(deliveryId, Math.floor(now / 1000), body),
     };
     const path = targetOf(url, message.path);
-    const call = { method: message.method, path, headers, body, ...(success?.body && waitForBody) };
-    const result = await exchange(route, call, signal);
+    return { method: message.method, path, headers, body, ...(success?.body && waitForBody) };
+  }
+
+  async function deliver(request: AttemptRequest<Call>): Promise<Outcome> {
+    const { now, signal } = request;
+    const access = await tokens?.get(signal);
+    if (access && 'outcome' in access) return access.outcome;
+    const result = await exchange(route, callOf(request, access?.token), signal);
     // It may have been revoked before its time; the next attempt has another one.
     if (access && 'answer' in result && result.answer.status === 401) tokens?.refused(access.token);
     const terms = { ...options, proxy: route.proxy, mask };
