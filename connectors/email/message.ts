@@ -36,7 +36,7 @@ export function compose(fields: MailFields, deliveryId: string, from: Address): 
   const read = (list: AddressList = []): readonly Address[] => {
     const parsed = parseAddresses(list);
     invalid.push(...parsed.invalid);
-    return parsed.addresses;
+    return parsed.addresses.map(withFoldableName);
   };
   const [to, cc, bcc, replyTo] = [read(fields.to), read(fields.cc), read(fields.bcc), read(fields.replyTo)];
   const { text, html } = fields;
@@ -49,10 +49,10 @@ export function compose(fields: MailFields, deliveryId: string, from: Address): 
     ...(cc.length > 0 && { cc }),
     ...(bcc.length > 0 && { bcc }),
     ...(replyTo.length > 0 && { replyTo }),
-    subject: oneLine(fields.subject),
+    subject: headerText(fields.subject),
     ...(text !== undefined && { text }),
     ...(html !== undefined && { html }),
-    headers: { 'Auto-Submitted': 'auto-generated', ...oneLineEach(fields.headers ?? {}) },
+    headers: { 'Auto-Submitted': 'auto-generated', ...headerTexts(fields.headers ?? {}) },
   };
   if (invalid.length === 0) return { message };
   return { message, note: `Left out, as they are no email addresses: ${quote(invalid)}.` };
@@ -83,5 +83,14 @@ function quote(texts: readonly string[]): string {
   return quoted.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-const oneLineEach = (headers: { readonly [name: string]: string }): { [name: string]: string } =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, oneLine(value)]));
+const headerTexts = (headers: { readonly [name: string]: string }): { [name: string]: string } =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, headerText(value)]));
+
+/**
+ * A header is folded at its spaces, and no line may have more than 998 octets (RFC 5322, 2.1.1): servers refuse the mail. So
+ * a longer word gets a space. Other characters than ASCII are encoded, which folds them.
+ */
+const headerText = (text: string): string => oneLine(text).replace(/[!-~]{900}(?=[!-~])/g, '$& ');
+
+const withFoldableName = (address: Address): Address =>
+  typeof address === 'string' ? address : { ...address, name: headerText(address.name) };

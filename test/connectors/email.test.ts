@@ -415,6 +415,23 @@ test('a mail cut off in the middle was not taken', async () => {
   expect(outcome).toMatchObject({ outcome: 'retry', reason: 'network' });
 });
 
+test('no line is longer than servers take, however long a word in its header is', async () => {
+  await start();
+  const long = 'x'.repeat(3000);
+  const mixed = `${'é'.repeat(1500)}😀${'y'.repeat(1500)}`;
+  for (const value of [long, mixed, `é ${long}`]) {
+    const outcome = await (
+      await connect()
+    ).deliver(
+      request({ ...fields, to: `${value} <dana@example.com>`, subject: value, headers: { 'X-Id': value } }),
+    );
+    expect(outcome).toMatchObject({ outcome: 'delivered' });
+    const { parsed } = sandbox.mails.at(-1)!;
+    expect(parsed.subject?.replaceAll(' ', '')).toBe(value.replace(' ', ''));
+    expect(parsed.to?.[0]?.name?.replaceAll(' ', '')).toBe(value.replace(' ', ''));
+  }
+});
+
 describe('what the server says', () => {
   test('names the fix for a refused sender, recipient and message', async () => {
     expect(await answering('MAIL', 550)).toMatchObject({

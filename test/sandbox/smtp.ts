@@ -166,6 +166,15 @@ export class SmtpSandbox {
     if (raw === null) return;
     // In the words of Postfix.
     if (stream.sizeExceeded) return done(replyError('552 5.3.4 Error: message file too big'));
+    // RFC 5322, 2.1.1, in the words of Debian's Exim (acl_check_data).
+    const longest = Math.max(
+      ...raw
+        .toString('latin1')
+        .split('\r\n')
+        .map((line) => line.length),
+    );
+    if (longest > 998)
+      return done(replyError(`550 maximum allowed line length is 998 octets, got ${longest}`));
     const mail = await received(raw, session);
     this.#play('DATA', session, done, () => this.mails.push(mail));
   }
