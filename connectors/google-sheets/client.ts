@@ -73,7 +73,7 @@ export function sheetsApi(
     } catch (error) {
       if (watched.answered?.status === 401) tokens.forget();
       if (!watched.began) throw error;
-      return failed(failureOf(error, watched));
+      return failed(failureOf(error, watched, masker([token])));
     }
   };
 }
@@ -88,11 +88,11 @@ function callOptions(token: string, watched: WatchedFetch): MethodOptions {
   };
 }
 
-function failureOf(error: unknown, watched: WatchedFetch): Failure {
+function failureOf(error: unknown, watched: WatchedFetch, mask: (text: string) => string): Failure {
   const { answered } = watched;
-  return answered === null || answered.ok
-    ? watched.failureOf(error)
-    : { ...httpFailure(answered), error: apiError(error) };
+  if (answered === null || answered.ok) return watched.failureOf(error);
+  const { message, ...rest } = apiError(error);
+  return { ...httpFailure(answered), error: { ...rest, message: mask(message) } };
 }
 
 interface ErrorBody {

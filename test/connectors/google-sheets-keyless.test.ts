@@ -140,6 +140,17 @@ describe('without a key', () => {
   });
 });
 
+test('an access token is shown by no answer that quotes it', async () => {
+  const { sandbox, sink } = await connected();
+  sandbox.faults.only = ['spreadsheets.get'];
+  sandbox.faults.decide = () => {
+    const message = `not with ${sandbox.tokens.given.at(-1)}`;
+    return { kind: 'status', status: 403, body: { error: { code: 403, message } } };
+  };
+  const detail = expect.stringContaining('not with ***');
+  expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'retry', reason: 'auth', detail });
+});
+
 const signal = () => new AbortController().signal;
 
 describe.for([
