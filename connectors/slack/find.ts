@@ -29,18 +29,20 @@ export async function findMessage(
   request: AttemptRequest<SlackMessage>,
 ): Promise<Finding> {
   const { message, threadOf, signal } = request;
+  let earlier: string | null = null;
   const channel = threadOf
     ? ({ ok: true, data: { id: postOf(threadOf).channel } } as const)
     : await places.resolve(message.channel, signal, async () => {
         const receipt: Partial<Post> | null = await request.earlier();
-        return receipt?.channel ?? null;
+        return (earlier = receipt?.channel ?? null);
       });
   if (!channel.ok) return cannotAsk(channel.failure, message.channel);
-  if (channel.data.id === null) return impossible(noChannelId(message.channel, channel.data.searchedAll));
-  let best: Finding = { found: null };
-  for (const place of placesOf(request, channel.data.id)) {
+  const { data } = channel;
+  let best: Finding =
+    data.id === null ? impossible(noChannelId(message.channel, data.searchedAll)) : { found: null };
+  for (const place of placesOf(request, data.id, earlier)) {
     const finding = await searchPlace(call, place, request);
-    // Where the thread cannot be read, the message may still be beside it.
+    // Where one place cannot be read, the message may still be in another.
     if (finding.found === 'impossible') best = finding;
     else if (finding.found !== null) return finding;
   }
@@ -52,11 +54,23 @@ interface Place {
   readonly args: { readonly channel: string; readonly ts?: string };
 }
 
-/** The message is in the thread, or outside it if it was posted before the thread existed. */
-function placesOf({ threadOf }: AttemptRequest<SlackMessage>, channel: string): Place[] {
-  const history: Place = { method: 'conversations.history', args: { channel } };
-  if (threadOf === null) return [history];
-  return [{ method: 'conversations.replies', args: { channel, ts: rootOf(postOf(threadOf)) } }, history];
+/**
+ * The message is in the thread, or outside it if it was posted before the thread existed; or where an earlier one went, if
+ * that channel had the name then.
+ */
+function placesOf(
+  { threadOf }: AttemptRequest<SlackMessage>,
+  channel: string | null,
+  earlier: string | null,
+): Place[] {
+  const channels = new Set([channel, earlier].filter((id) => id !== null));
+  const thread = threadOf && postOf(threadOf);
+  return [
+    ...(thread
+      ? [{ method: 'conversations.replies', args: { channel: thread.channel, ts: rootOf(thread) } } as const]
+      : []),
+    ...[...channels].map((id) => ({ method: 'conversations.history', args: { channel: id } }) as const),
+  ];
 }
 
 async function searchPlace(

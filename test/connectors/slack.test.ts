@@ -579,7 +579,10 @@ describe('asking for an earlier message', () => {
 
   test.for([
     ['hiring', ['conversations.info', 'conversations.history']],
-    ['renamed', ['conversations.info', 'users.conversations', 'conversations.history']],
+    [
+      'renamed',
+      ['conversations.info', 'users.conversations', 'conversations.history', 'conversations.history'],
+    ],
   ] as const)('takes the id of a receipt if that channel is called as now: %s', async ([name, calls]) => {
     const { sandbox, sink } = await connected({
       channels: [{ name, id: 'C0EARLIER0' }, ...(name === 'hiring' ? [] : ['hiring'])],
@@ -587,6 +590,20 @@ describe('asking for an earlier message', () => {
     const earlier = async () => ({ channel: 'C0EARLIER0', ts: '1.2' });
     expect(await sink.find!(requestFor({}, { earlier }))).toEqual({ found: null });
     expect(sandbox.calls).toEqual(calls);
+  });
+
+  test('finds it in a channel that was renamed since', async () => {
+    const { sandbox, sink } = await connected({ channels: ['hiring', 'other'] });
+    const earlier = await posted(sink, requestFor());
+    sandbox.faults.once(lost);
+    const request = requestFor({}, { earlier: async () => earlier });
+    await sink.deliver(request);
+    sandbox.rename('hiring', 'hiring-old');
+    const restarted = () => connect(sandbox.url, sandbox.token);
+    const { channel, ts } = sandbox.messages[1]!;
+    expect(await (await restarted()).find!(request)).toEqual({ found: { channel, ts } });
+    sandbox.rename('other', 'hiring');
+    expect(await (await restarted()).find!(request)).toEqual({ found: { channel, ts } });
   });
 
   test.for(['not_allowed_token_type', 'access_denied', 'brand_new_code'])(
