@@ -167,7 +167,7 @@ describe('docs/deploy.md', () => {
 
   test('has room for the memory that was measured under load', () => {
     const limits = ['spec', 'template', 'spec', 'containers', 0, 'resources', 'limits', 'memory'];
-    const [, measured = ''] = /(\d+) MB were measured/.exec(text) ?? [];
+    const [, measured = ''] = /(\d+) MB with all four tools/.exec(text) ?? [];
     const [, limit = ''] = /^(\d+)Mi$/.exec(String(ofKind('Deployment').getIn(limits))) ?? [];
     expect(Number(measured)).toBeGreaterThan(0);
     expect(Number(limit)).toBeGreaterThanOrEqual(2 * Number(measured));
@@ -182,14 +182,16 @@ describe('docs/deploy.md', () => {
   test('starts, by compose.yaml, what the image expects, as docker run does', () => {
     expect(compose.errors).toEqual([]);
     const connector = compose.getIn(['services', 'connector']) as { toJSON(): Record<string, unknown> };
-    const { volumes, ports, cap_drop, security_opt, read_only, stop_grace_period } = connector.toJSON();
+    const { volumes, ports, cap_drop, security_opt, read_only, stop_grace_period, logging } =
+      connector.toJSON();
     expect(volumes).toEqual([
       `./config:${dirname(imageEnv()['CONNECTOR_CONFIG'] ?? '')}:ro`,
       `data:${last('VOLUME')}`,
     ]);
     expect(ports).toEqual([`127.0.0.1:8080:${last('EXPOSE')}`]);
     expect([cap_drop, security_opt, read_only]).toEqual([['ALL'], ['no-new-privileges:true'], true]);
-    expect(stop_grace_period).toBe('15s');
+    expect([stop_grace_period, logging]).toEqual(['15s', { driver: 'local' }]);
+    expect(text).toContain(' --log-driver local ');
     expect(read('README.md')).toContain('docker compose up -d');
   });
 
