@@ -90,11 +90,11 @@ function landed(written: WrittenRow, place: Place, after: Grid) {
     ([, value], index) => homes[index] !== -1 && value !== '' && after.at(place.row, homes[index]!) === '',
   );
   const isChanged = String(header) !== String(after.header);
-  const isMoved = columns.length > 0 || (isChanged && written.before === null && isMissing);
+  const isMoved = columns.length + left.length > 0 || (isChanged && written.before === null && isMissing);
   // Somebody may have typed over the others; in another row than its own these have to go.
   const shown = homes.filter((column, index) => column !== -1 && isTheirs(column, values[index]![1]));
   const isWrong = isMoved || (home !== -1 && place.column !== home);
-  return { isWrong, columns: [...columns, ...shown] };
+  return { isWrong, columns: [...new Set([...columns, ...left, ...shown])] };
 }
 
 /**
@@ -104,7 +104,10 @@ function landed(written: WrittenRow, place: Place, after: Grid) {
 function strays(written: WrittenRow, homes: readonly number[], at: number, after: Grid): number[] {
   const { row, header, before } = written;
   if (header === null || before?.length === 0 || String(header) === String(after.header)) return [];
-  const values = Object.values(row).filter((value) => value !== '');
+  // Where a column was renamed, its value is left in it.
+  const values = Object.entries(row).flatMap(([name, value]) =>
+    value !== '' && after.column(name) !== -1 ? [value] : [],
+  );
   return (after.rows[at] ?? []).flatMap((cell, column) => {
     const isOurs = !homes.includes(column) && values.some((value) => isSame(cell, value));
     return isOurs && !stoodAnywhere(written, cell) ? [column] : [];

@@ -242,19 +242,28 @@ describe('a row that is updated', () => {
     },
   );
 
-  test('leaves no value of its own in a column that somebody moves before the write, and another after it', async () => {
-    const { sandbox, sink } = await connected();
-    const tab = given(sandbox, 'Results', [
-      ['Mine', 'Candidate', 'Status', 'Delivery'],
-      ['typed', 'a', 'old'],
-    ]);
-    await sink.deliver(add('first'));
-    sandbox.person.before('a write', () => tab.moveColumn(0, 1));
-    sandbox.person.before('values.batchGet', () => insertColumn(tab, 0, ['Score', '1', '2']));
-    const request = update('a', 'new');
-    expect(noteOf(await sink.deliver(request))).toContain('put where it belongs');
-    expect(tab.rows[1]).toEqual(['1', 'a', 'typed', 'new', request.deliveryId]);
-  });
+  test.for([
+    ['', 'new'],
+    [', and types over ours', 'typed over'],
+  ])(
+    'leaves no value of its own in a column that somebody moves before the write, and another after it%s',
+    async ([, status]) => {
+      const { sandbox, sink } = await connected();
+      const tab = given(sandbox, 'Results', [
+        ['Mine', 'Candidate', 'Status', 'Delivery'],
+        ['typed', 'a', 'old'],
+      ]);
+      await sink.deliver(add('first'));
+      sandbox.person.before('a write', () => tab.moveColumn(0, 1));
+      sandbox.person.before('values.batchGet', () => {
+        insertColumn(tab, 0, ['Score', '1', '2']);
+        tab.write(1, 3, [[status!]]);
+      });
+      const request = update('a', 'new');
+      expect(noteOf(await sink.deliver(request))).toContain('put where it belongs');
+      expect(tab.rows[1]!.toSpliced(3, 1)).toEqual(['1', 'a', 'typed', request.deliveryId]);
+    },
+  );
 
   test.for<[string, (tab: Grid) => void]>([
     ['renames their column', (tab) => tab.write(0, 2, [['Remarks']])],
