@@ -110,6 +110,7 @@ export async function runRound(seed: number): Promise<RoundReport> {
  */
 function jump(connector: ConnectorProcess, tools: Tools): void {
   connector.clockAheadMs = jumpMs;
+  tools.sheets.tokens.aheadMs = jumpMs;
   for (const faults of tools.faults) faults.decide = () => null;
 }
 
