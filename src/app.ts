@@ -107,6 +107,7 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     await receiver.stop(requestsGraceMs);
   });
   // As soon as events can be stored: nobody accepts them before. They wait for the worker.
+  receiver.socketOutlivesIt = handedOver !== null;
   await listen(receiver, handedOver ?? config().receiver);
   await listen(admin, config().admin);
 

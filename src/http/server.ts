@@ -43,6 +43,8 @@ export class HttpServer extends http.Server {
   readonly #patienceMs: number;
   readonly #connections: Connections;
   #retiring: Promise<void> | null = null;
+  /** Another process listens on it afterwards. */
+  socketOutlivesIt = false;
   #accepted = 0;
   #isUnix = false;
   #warnedAt = -Infinity;
@@ -90,10 +92,12 @@ export class HttpServer extends http.Server {
 
   /**
    * Connections that the system has made and Node has not accepted are reset when the port closes, with the requests that
-   * they have sent. Node accepts one in each turn of the event loop. Where they come as fast, this ends after a time.
+   * they have sent. Node accepts one in each turn of the event loop. So that there is an end, the system is told to make no
+   * further ones: a client's system then tries again after a second, when the next process may listen.
    */
   async #acceptWaiting(): Promise<void> {
     const until = performance.now() + acceptWaitingForMs;
+    if (!this.socketOutlivesIt) makeNoMore(this);
     await nextTurn();
     for (let before = -1; before < this.#accepted && performance.now() < until;) {
       before = this.#accepted;
@@ -187,6 +191,12 @@ export class HttpServer extends http.Server {
     this.#warnedAt = now;
     this.#log.warn({ connections: this.#connections.size }, message);
   }
+}
+
+/** Node can set the length of the queue only as it begins to listen; the handle can at any time. */
+function makeNoMore(server: HttpServer): void {
+  const handle = Reflect.get(server, '_handle') as { listen?: (backlog: number) => number } | null;
+  handle?.listen?.(0);
 }
 
 /**

@@ -43,6 +43,30 @@ describe('a stop', () => {
     await stopped;
   });
 
+  test('ends under load too: new senders wait or are refused, and those before them are served', async () => {
+    const receiver = await startReceiver();
+    const answer = receiver.inbox.answer;
+    receiver.inbox.answer = () => {
+      // As long as a commit takes, in which others connect.
+      for (const until = performance.now() + 5; performance.now() < until;);
+      return answer();
+    };
+    const ends: string[] = [];
+    const senders = Array.from({ length: 8 }, async () => {
+      for (let end = 'HTTP/1.1 202'; end.startsWith('HTTP/1.1 202'); ends.push(end)) {
+        const socket = connect(receiver.port, '127.0.0.1');
+        socket.write(head(path, { 'content-length': json.length, connection: 'close' }) + json);
+        end = await text(socket).catch(String);
+      }
+    });
+    await expect.poll(() => receiver.inbox.received.length).toBeGreaterThan(50);
+    await receiver.server.stop(60_000);
+    await Promise.all(senders);
+    const reset = ends.filter((end) => !/^HTTP\/1.1 202|ECONNREFUSED/.test(end));
+    // One may come in the last moment.
+    expect(reset.length).toBeLessThan(2);
+  });
+
   test('closes connections that bring no request in time, used ones and fresh ones', async () => {
     const receiver = await startReceiver({}, { patienceMs: 50 });
     const used = await Wire.open(receiver.port);
