@@ -187,19 +187,28 @@ export class StoredPauses {
     this.#clock = clock;
   }
 
-  /** The pauses from before a restart, by sink. */
-  async load(): Promise<ReadonlyMap<string, Pause>> {
+  /** The pauses from before a restart, by sink; or that of one sink. */
+  async load(only?: string): Promise<ReadonlyMap<string, Pause>> {
     const now = this.#clock.now();
     const offsetMs = now - this.#clock.elapsed();
+    const loaded = new Map<string, Pause>();
     for (const { sink, since, probeAt, probes } of await this.#store.pauses()) {
+      if (only !== undefined && sink !== only) continue;
       // The clock may have been set back meanwhile.
-      this.#stored.set(sink, {
+      const pause = {
         since: Math.min(since, now) - offsetMs,
         probeAt: Math.min(probeAt, now + longestBetweenProbesMs) - offsetMs,
         probes,
-      });
+      };
+      loaded.set(sink, pause);
+      this.#stored.set(sink, pause);
     }
-    return this.#stored;
+    return loaded;
+  }
+
+  /** Another copy keeps this sink's pause from now on. */
+  forget(sink: string): void {
+    this.#stored.delete(sink);
   }
 
   /** Writes what has changed. */

@@ -81,7 +81,7 @@ async function record(
   return settled;
 }
 
-/** Returns deliveries to the queue until their hours begin. */
+/** Returns deliveries to the queue that this call did not attempt. */
 export async function defer(
   parts: RecordParts,
   deferred: readonly Deferred[],
@@ -91,6 +91,7 @@ export async function defer(
   if (deferred.length === 0) return;
   const deferrals = deferred.map(({ claimed, until }): Deferral => ({
     deliveryId: claimed.delivery.id,
+    attempt: claimed.delivery.attempts,
     until,
   }));
   try {

@@ -38,6 +38,8 @@ export class Traffic {
   readonly #breakers = new Map<string, Breaker>();
   /** The accounts that tools count calls for, by the name of the sink; known once it was used. */
   readonly #accounts = new Map<string, string>();
+  /** When a sink's buckets were empty, by sink. */
+  readonly #emptyAt = new Map<string, number>();
   readonly #random: () => number;
 
   constructor(random: () => number) {
@@ -47,7 +49,10 @@ export class Traffic {
   /** Takes slots for calls in a lane. */
   permit(key: LaneKey, sink: SinkConfig | undefined, now: number): Permit {
     const breaker = this.#breaker(key.sink);
-    const inRate = this.#rates.allowance(this.#bucketOf(key, sink), sink?.pace ?? null, now);
+    const bucket = this.#bucketOf(key, sink);
+    const emptyAt = this.#emptyAt.get(key.sink);
+    if (emptyAt !== undefined && sink?.pace) this.#rates.wasEmpty(bucket, sink.pace, emptyAt);
+    const inRate = this.#rates.allowance(bucket, sink?.pace ?? null, now);
     const wanted = Math.min(breaker.allowance(now), inRate);
     const calls = this.#slots.take(key, limitsOf(sink, breaker.concurrency), wanted);
     const probe = calls > 0 && breaker.take();
@@ -109,6 +114,16 @@ export class Traffic {
   /** Restores a pause from before a restart. */
   restore(sink: string, pause: Pause): void {
     this.#breakers.set(sink, new Breaker(pause));
+  }
+
+  /** Lets a sink's lanes begin with empty buckets. */
+  withoutBurst(sink: string, now: number): void {
+    this.#emptyAt.set(sink, now);
+  }
+
+  /** What is known of a sink, but for the calls in flight. */
+  forget(sink: string): void {
+    this.#breakers.delete(sink);
   }
 
   /** Forgets idle lanes, and sinks that left the config. */
@@ -268,6 +283,12 @@ export class RateLimiter {
     this.#heldUntil.set(lane, Math.max(this.#heldUntil.get(lane) ?? 0, time));
     if (!limit) return;
     const at = Math.max(this.#full.get(lane)?.at ?? 0, time + burstMs(limit));
+    this.#full.set(lane, { at, intervalMs: intervalMs(limit) });
+  }
+
+  /** The bucket was empty at `time`. */
+  wasEmpty(lane: string, limit: PaceLimit, time: number): void {
+    const at = Math.max(this.#full.get(lane)?.at ?? 0, time + limit.burst * intervalMs(limit));
     this.#full.set(lane, { at, intervalMs: intervalMs(limit) });
   }
 

@@ -4,15 +4,18 @@ import { ClockJumps, leastSetMs } from '../support/clock.ts';
 import type { Claimed, LaneHead } from '../store/store.ts';
 import { StoredPauses, type SinkChange } from './breaker.ts';
 import { type CallParts, makeCall } from './call.ts';
+import { leaseOfSink, soleCopy, type Holding, type Leases } from './leases.ts';
 import { storeRetryMs } from './record.ts';
 import { type Ticket, Traffic } from './traffic.ts';
 
-export interface WorkerParts extends Omit<CallParts, 'clockJumps'> {
+export interface WorkerParts extends Omit<CallParts, 'clockJumps' | 'holding'> {
   /** A sink was paused or resumed. `because` is the outcome that did it; undefined for a pause from before the start. */
   readonly sinkChanged: (sink: string, change: SinkChange, because: Outcome | undefined) => void;
   /** The clock was set back by so much, and so many deliveries that it had put off came nearer. */
   readonly pulledIn: (aheadMs: number, deliveries: number) => void;
   readonly pollMs?: number;
+  /** Which sinks' deliveries this process carries out. Default: all. */
+  readonly leases?: Leases;
 }
 
 /** Another process may replay a delivery, so the store is polled. */
@@ -29,12 +32,16 @@ export class Worker {
   readonly #clockJumps: ClockJumps;
   readonly #traffic: Traffic;
   readonly #storedPauses: StoredPauses;
-  readonly #inFlight = new Set<Promise<void>>();
+  readonly #leases: Leases;
+  /** Each call with its sink. */
+  readonly #inFlight = new Map<Promise<void>, string>();
   readonly #aborted = new AbortController();
   readonly #roundRobin = new RoundRobin();
   #running: Promise<void> | null = null;
   #runAgain = false;
-  /** The sinks with deliveries due now or soon. */
+  /** All sinks with pending deliveries. */
+  #sinksWithDeliveries: ReadonlySet<string> = new Set();
+  /** Those with deliveries due now or soon. */
   #sinksWithWork: ReadonlySet<string> = new Set();
   #started = false;
   #stopping = false;
@@ -45,6 +52,7 @@ export class Worker {
   constructor(parts: WorkerParts) {
     this.#parts = parts;
     this.#clockJumps = new ClockJumps(parts.clock);
+    this.#leases = parts.leases ?? soleCopy;
     this.#traffic = new Traffic(parts.random);
     this.#storedPauses = new StoredPauses(parts);
   }
@@ -57,18 +65,53 @@ export class Worker {
       .map(([sink, { since }]) => ({ sink, since: Math.round(now - elapsed + since) }));
   }
 
+  /** The sinks with pending deliveries, in the config or not. */
+  get sinksWithDeliveries(): ReadonlySet<string> {
+    return this.#sinksWithDeliveries;
+  }
+
   /**
    * Restores pauses, rescues deliveries that an earlier process left in `sending`, and begins. Returns how many.
-   * `lastSeenAt`: what the clock said when the store was last in use.
+   * `lastSeenAt`: what the clock said when the store was last in use. Where several copies serve the store, that is done
+   * for each sink when its lease is taken.
    */
   async start(lastSeenAt = -Infinity): Promise<number> {
-    this.#offsetMs = lastSeenAt - this.#parts.clock.elapsed();
-    await this.#restorePauses();
-    const timeouts = [...this.#parts.config().sinks.values()].map(({ timeoutMs }) => timeoutMs);
-    const rescued = await this.#parts.store.rescue(this.#parts.clock.now(), Math.max(0, ...timeouts));
+    const { clock, config, store } = this.#parts;
+    this.#offsetMs = lastSeenAt - clock.elapsed();
+    let rescued = 0;
+    if (store.leases === null) {
+      await this.#restorePauses();
+      const timeouts = Array.from(config().sinks.values(), ({ timeoutMs }) => timeoutMs);
+      rescued = await store.rescue(clock.now(), Math.max(0, ...timeouts));
+    }
     this.#started = true;
     this.wake();
     return rescued;
+  }
+
+  /**
+   * Goes on where another copy ended: takes up its pause, rescues what it left in `sending`, and begins without a burst,
+   * since nobody knows how much of the sink's rates it has used. Returns how many were rescued.
+   */
+  async takeOver(sink: string): Promise<number> {
+    const { clock, config, store } = this.#parts;
+    await this.#restorePauses(sink);
+    const rescued = await store.rescue(clock.now(), config().sinks.get(sink)?.timeoutMs ?? 0, sink);
+    this.#traffic.withoutBurst(sink, clock.elapsed());
+    this.wake();
+    return rescued;
+  }
+
+  /** Another copy carries out the sink's deliveries now. */
+  forget(sink: string): void {
+    this.#traffic.forget(sink);
+    this.#storedPauses.forget(sink);
+  }
+
+  /** Resolves when no call to the sink is in flight. To be called when no more may begin. */
+  async idle(sink: string): Promise<void> {
+    await this.#running;
+    await Promise.all([...this.#inFlight].filter(([, own]) => own === sink).map(([call]) => call));
   }
 
   /** Looks for due deliveries. Cheap, and safe to call at any time. */
@@ -88,13 +131,13 @@ export class Worker {
     this.#cancelAlarm();
     await this.#running;
     const cancel = this.#parts.clock.after(graceMs, () => this.#aborted.abort());
-    await Promise.all(this.#inFlight);
+    await Promise.all(this.#inFlight.keys());
     cancel();
     await this.#storedPauses.save(this.#traffic.pauses()).catch(this.#parts.storeFailed);
   }
 
-  async #restorePauses(): Promise<void> {
-    for (const [sink, pause] of await this.#storedPauses.load()) {
+  async #restorePauses(only?: string): Promise<void> {
+    for (const [sink, pause] of await this.#storedPauses.load(only)) {
       this.#traffic.restore(sink, pause);
       if (this.#parts.config().sinks.has(sink)) this.#parts.sinkChanged(sink, 'paused', undefined);
     }
@@ -122,10 +165,11 @@ export class Worker {
       await this.#storedPauses.save(this.#traffic.pauses());
       await this.#followClock(moment);
       const heads = await this.#parts.store.lanes();
+      this.#sinksWithDeliveries = new Set(heads.map(({ sink }) => sink));
       this.#sinksWithWork = new Set(
         heads.filter(({ dueAt }) => dueAt <= now + soonMs).map(({ sink }) => sink),
       );
-      const due = heads.filter(({ dueAt }) => dueAt <= now);
+      const due = heads.filter(({ sink, dueAt }) => dueAt <= now && this.#holding(sink) !== null);
       const lookAgainAt = await Promise.all(
         this.#roundRobin.order(due).map((head) => this.#claimLane(head, moment)),
       );
@@ -156,6 +200,8 @@ export class Worker {
 
   /** Starts as many calls as the lane permits. Returns when to look at it again. */
   async #claimLane(head: LaneHead, { now, elapsed }: Moment): Promise<number> {
+    const holding = this.#holding(head.sink);
+    if (holding === null) return Infinity;
     const sink = this.#parts.config().sinks.get(head.sink);
     const { calls, probe, untriedFirst } = this.#traffic.permit(head, sink, elapsed);
     if (calls === 0) return this.#traffic.askAgainAt(head, sink, elapsed);
@@ -165,7 +211,13 @@ export class Worker {
     try {
       // A probe takes one delivery: otherwise each probe of an outage would rewrite a whole batch.
       const limit = probe ? 1 : calls * batch;
-      const claimed = await this.#parts.store.claim({ lane: head.lane, now, limit, untriedFirst });
+      const claimed = await this.#parts.store.claim({
+        lane: head.lane,
+        now,
+        limit,
+        untriedFirst,
+        ...(holding.lease && { lease: holding.lease }),
+      });
       for (const call of chunks(claimed, batch)) {
         this.#startCall(call, sink, this.#traffic.started(head, sink, this.#parts.clock.elapsed(), probe));
         started += 1;
@@ -177,12 +229,16 @@ export class Worker {
     return started < calls ? Infinity : this.#traffic.askAgainAt(head, sink, elapsed);
   }
 
+  #holding(sink: string): Holding | null {
+    return this.#leases.holding(leaseOfSink(sink));
+  }
+
   #startCall(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket): void {
     const done = this.#carryOut(call, sink, ticket).finally(() => {
       this.#inFlight.delete(done);
       this.wake();
     });
-    this.#inFlight.add(done);
+    this.#inFlight.set(done, ticket.key.sink);
   }
 
   /**
@@ -191,7 +247,8 @@ export class Worker {
    */
   async #carryOut(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket): Promise<void> {
     const { clock, callFailed, sinkChanged } = this.#parts;
-    const parts = { ...this.#parts, clockJumps: this.#clockJumps };
+    const holding = () => this.#holding(ticket.key.sink);
+    const parts = { ...this.#parts, clockJumps: this.#clockJumps, holding };
     const ended = await makeCall(parts, call, sink, this.#aborted.signal).catch((error: unknown) => {
       callFailed(error);
       return [];

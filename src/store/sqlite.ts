@@ -53,6 +53,7 @@ function sqliteDriver(connection: Connection, serve: boolean, limits: GroupCommi
     get commits() {
       return commit.commits;
     },
+    shared: false,
     write: (work) => commit.write(work),
     read: (work) => patiently(connection, limits.busyForMs, (db) => runOn(db, work())),
     async close() {

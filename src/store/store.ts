@@ -15,6 +15,8 @@ import type {
  * commit is on disk. If a store cannot write, it throws StoreUnavailable, and nothing of that call was stored.
  */
 export interface Store {
+  /** Null where only one process may serve the store. */
+  readonly leases: LeaseStore | null;
   /** Transactions committed by this process. Fewer than writes, which share transactions. */
   readonly commits: number;
 
@@ -52,9 +54,10 @@ export interface Store {
   /**
    * Deliveries that an ended process left in `sending` become pending and uncertain, with an unknown attempt recorded.
    * They are due `settlingMs` after that attempt began, because the tool may still be working on it. To be called when
-   * the caller is the only process that serves this store. Returns how many there were.
+   * the caller is the only process that serves this store, or for the deliveries of a sink whose lease it has taken.
+   * Returns how many there were.
    */
-  rescue(now: number, settlingMs: number): Promise<number>;
+  rescue(now: number, settlingMs: number, sink?: string): Promise<number>;
   /**
    * Undoes claims of deliveries that were not attempted: they are pending again and due at `until`, and the attempt is
    * not counted. A digest that was never attempted is dissolved. The time until `until` does not count for giving up.
@@ -134,6 +137,45 @@ export interface Store {
   close(): Promise<void>;
 }
 
+/**
+ * Who of several copies does what. A lease runs by the database's clock. Its epoch counts how often it was taken, so that
+ * a copy that stood still cannot go on with one that was taken over.
+ */
+export interface LeaseStore {
+  /** Says that the copy is alive, renews all leases that it holds, and takes what nobody holds, up to its share. */
+  renew(asked: LeaseRequest): Promise<LeaseState>;
+  /** Gives a lease back, if the copy still holds it. */
+  release(copy: string, name: string): Promise<void>;
+  /** Gives back all, at the end of a copy. */
+  leave(copy: string): Promise<void>;
+}
+
+export interface Lease {
+  readonly name: string;
+  readonly copy: string;
+  readonly epoch: number;
+}
+
+export interface LeaseRequest {
+  readonly copy: string;
+  readonly configId: string;
+  /** What the copy can do by its config, with for how long it would hold each (ms). */
+  readonly names: ReadonlyMap<string, number>;
+  /** What has to be done although it is not in this copy's config. Only taken if no copy has it in its own. */
+  readonly extra: readonly string[];
+  /** Without a sign for so long (ms), a copy is taken for ended. */
+  readonly aliveForMs: number;
+}
+
+export interface LeaseState {
+  /** The epochs of the leases that the copy holds, by name. */
+  readonly held: ReadonlyMap<string, number>;
+  /** What it should give back when it is idle, because other copies have less. */
+  readonly surplus: readonly string[];
+  /** The copies that are alive, this one among them. */
+  readonly copies: readonly { readonly id: string; readonly configId: string }[];
+}
+
 export interface SavedConfig {
   readonly id: string;
   readonly source: Json;
@@ -172,6 +214,8 @@ export interface ClaimQuery {
   readonly limit: number;
   /** Takes only deliveries that were never attempted, newest first: to try another one than what has failed before. */
   readonly untriedFirst?: boolean;
+  /** Nothing is claimed if another copy has taken it over. */
+  readonly lease?: Lease;
 }
 
 export interface LaneHead {
@@ -210,6 +254,8 @@ export interface AttemptResult {
 
 export interface Deferral {
   readonly deliveryId: string;
+  /** The attempt that the claim began. Nothing is undone if it is no longer this one. */
+  readonly attempt: number;
   readonly until: number;
 }
 

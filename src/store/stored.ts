@@ -2,17 +2,20 @@ import { discard, replay } from './operations/by-hand.ts';
 import * as carrying from './operations/carrying-out.ts';
 import { claim } from './operations/claiming.ts';
 import * as housekeeping from './operations/housekeeping.ts';
+import { leaveLeases, releaseLease, renewLeases } from './operations/leases.ts';
 import * as reading from './operations/reading.ts';
 import type { Operation } from './operations/operation.ts';
 import { accept, keepRejected, loadCorrelations, raise } from './operations/receiving.ts';
 import type { RecentCorrelations } from './recent-correlations.ts';
-import type { Acceptance, Arrival, Store } from './store.ts';
+import type { Acceptance, Arrival, LeaseStore, Store } from './store.ts';
 import type { Tallies } from './tallies.ts';
 
 /** What runs the store's operations on a database. */
 export interface Driver {
   /** Transactions committed by this process. Fewer than writes, which share transactions. */
   readonly commits: number;
+  /** Whether several processes may serve the store at the same time. */
+  readonly shared: boolean;
   /**
    * Runs an operation in a transaction, which others may share, and resolves after its commit is on disk. An operation
    * may run again after a failed transaction, so it changes only the store.
@@ -43,6 +46,7 @@ export function storeOn(driver: Driver): Store {
     get commits() {
       return driver.commits;
     },
+    leases: driver.shared ? leasesOn(driver) : null,
 
     accept: (arrival) =>
       write((tallies) =>
@@ -54,10 +58,12 @@ export function storeOn(driver: Driver): Store {
     lanes: () => read(carrying.lanes),
     claim: (query) => write((tallies) => claim(tallies, query)),
     record: (results) => write((tallies) => carrying.record(tallies, results)),
-    async rescue(now, settlingMs) {
+    async rescue(now, settlingMs, sink) {
       let total = 0;
       for (;;) {
-        const count = await write((tallies) => carrying.rescue(tallies, { now, settlingMs }, rescueBatch));
+        const count = await write((tallies) =>
+          carrying.rescue(tallies, { now, settlingMs, sink: sink ?? null }, rescueBatch),
+        );
         if (count === 0) return total;
         total += count;
       }
@@ -119,5 +125,13 @@ export function storeOn(driver: Driver): Store {
       await write(housekeeping.writeProbe);
     },
     close: () => driver.close(),
+  };
+}
+
+function leasesOn({ write }: Driver): LeaseStore {
+  return {
+    renew: (asked) => write(() => renewLeases(asked)),
+    release: (copy, name) => write(() => releaseLease(copy, name)),
+    leave: (copy) => write(() => leaveLeases(copy)),
   };
 }

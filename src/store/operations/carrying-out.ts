@@ -51,7 +51,8 @@ export const sql = {
   insert into attempts (delivery_seq, number, started_at, ended_at, outcome) values ($1, $2, $3, $4, $5)`,
   leftSending: query<SendingRow>(`
   select ${foundColumns}, d.started_at from deliveries d
-  where ${rareState} and d.state = 'sending' and ${leads} order by d.seq limit $1`),
+  where ${rareState} and d.state = 'sending' and ${leads}
+      and (cast($1 as text) is null or d.sink = $1) order by d.seq limit $2`),
   rescue: change(`
   state = 'pending', started_at = null, due_at = $2, uncertain = 1, replayed = 0, last_error = $3`),
   defer: change(`
@@ -136,11 +137,11 @@ const interrupted = {
 /** Rescues at most `limit` messages, to keep the transaction small. Returns the number of their deliveries. */
 export function* rescue(
   tallies: Tallies,
-  { now, settlingMs }: { now: number; settlingMs: number },
+  { now, settlingMs, sink }: { now: number; settlingMs: number; sink: string | null },
   limit: number,
 ): Operation<number> {
   let total = 0;
-  for (const left of yield* all(sql.leftSending, limit)) {
+  for (const left of yield* all(sql.leftSending, sink, limit)) {
     // The clock may have been set back since.
     const dueAt = Math.max(now, Math.min(now, left.started_at) + settlingMs);
     const count = yield* apply(sql.rescue, left, dueAt, interrupted.detail);
@@ -155,9 +156,9 @@ export function* defer(tallies: Tallies, items: readonly Deferral[], now: number
   yield* together(items.map((item) => deferOne(tallies, item, now)));
 }
 
-function* deferOne(tallies: Tallies, { deliveryId, until }: Deferral, now: number): Operation<void> {
+function* deferOne(tallies: Tallies, { deliveryId, attempt, until }: Deferral, now: number): Operation<void> {
   const found = yield* find(deliveryId);
-  if (found?.state !== 'sending') return;
+  if (found?.state !== 'sending' || found.attempts !== attempt) return;
   tallies.moved(found.sink, 'sending', 'pending', yield* apply(sql.defer, found, until, until - now));
 }
 

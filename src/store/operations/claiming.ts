@@ -2,6 +2,7 @@ import type { Event, RaisedNotice } from '../../model.ts';
 import type { Claimed, ClaimQuery } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
 import { apply, change } from './deliveries.ts';
+import { isHeld } from './leases.ts';
 import { all, get, query, together, type Operation } from './operation.ts';
 import { sql as reading } from './reading.ts';
 import {
@@ -53,7 +54,8 @@ const mostDeliveries = 1000;
 
 /** See Store.claim. */
 export function* claim(tallies: Tallies, asked: ClaimQuery, most = mostDeliveries): Operation<Claimed[]> {
-  const { limit } = asked;
+  const { limit, lease } = asked;
+  if (lease && !(yield* isHeld(lease))) return [];
   const rows = yield* dueRows(asked);
   const claimed = yield* claimRows(tallies, rows, asked.now, most);
   const left = limit - claimed.length;

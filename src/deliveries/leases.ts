@@ -1,0 +1,165 @@
+import type { Lease, LeaseState, LeaseStore } from '../store/store.ts';
+import type { Clock } from '../support/clock.ts';
+
+/** Who of several copies does what: each sink's deliveries, and the work of the connector itself, are one copy's. */
+export interface Leases {
+  /** Null while another copy does it. */
+  holding(name: string): Holding | null;
+}
+
+export interface Holding {
+  /** What a claim has to show. Undefined where this process alone serves the store. */
+  readonly lease: Lease | undefined;
+  /** On the scale of Clock.elapsed. No other copy takes it over before. */
+  readonly until: number;
+}
+
+/** For a store that only one process may serve. */
+export const soleCopy: Leases = { holding: () => ({ lease: undefined, until: Infinity }) };
+
+/** The name of the lease of a sink's deliveries. */
+export const leaseOfSink = (sink: string): string => `sink ${sink}`;
+
+export interface LeaseParts {
+  readonly store: LeaseStore;
+  readonly clock: Clock;
+  /** This copy's name, other than that of every other process. */
+  readonly copy: string;
+  readonly configId: () => string;
+  /** What this copy can do by its config, with the time-out of its attempts (ms). */
+  readonly names: () => ReadonlyMap<string, number>;
+  /** What waits without being in this copy's config. */
+  readonly extra: () => readonly string[];
+  /** Called when a lease was taken. It counts as held when this resolves. */
+  readonly taken: (name: string) => Promise<void>;
+  /** Called when another copy has taken over a lease. */
+  readonly lost: (name: string) => void;
+  /** Resolves when nothing is under way that needs the lease. No more is begun from then on. */
+  readonly idle: (name: string) => Promise<void>;
+  readonly copies: (copies: LeaseState['copies']) => void;
+  readonly failed: (error: unknown) => void;
+}
+
+const renewEveryMs = 1000;
+/**
+ * A lease outlasts the time-out of an attempt that begins just before a renewal, and a renewal that is late. With the
+ * usual time-out of 10 s it runs for 13 s, and the next renewal of another copy takes it over.
+ */
+const marginMs = 3000;
+const shortestMs = 12_000;
+
+interface Held {
+  readonly epoch: number;
+  until: number;
+  /** `taking`: what the copy before left is looked after first. `leaving`: to be given back. */
+  phase: 'taking' | 'held' | 'leaving';
+}
+
+/** Holds this copy's leases, renews them, and takes its share of what is free. */
+export class LeaseKeeper implements Leases {
+  readonly #parts: LeaseParts;
+  readonly #held = new Map<string, Held>();
+  readonly #leaving = new Set<Promise<void>>();
+  #cancel: () => void = () => {};
+  #renewing: Promise<void> | null = null;
+  #stopping = false;
+
+  constructor(parts: LeaseParts) {
+    this.#parts = parts;
+  }
+
+  holding(name: string): Holding | null {
+    const held = this.#held.get(name);
+    if (held?.phase !== 'held' || held.until <= this.#parts.clock.elapsed()) return null;
+    return { lease: { name, copy: this.#parts.copy, epoch: held.epoch }, until: held.until };
+  }
+
+  /** Takes what is free. Failures are reported, and it is tried again. */
+  async start(): Promise<void> {
+    await this.#renew();
+  }
+
+  /** Gives everything back as soon as it is idle. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    this.#cancel();
+    await this.#renewing;
+    await Promise.all(Array.from(this.#held.keys(), (name) => this.#giveBack(name)));
+    await Promise.all(this.#leaving);
+    await this.#parts.store.leave(this.#parts.copy).catch(this.#parts.failed);
+  }
+
+  async #renew(): Promise<void> {
+    const { clock, failed } = this.#parts;
+    this.#renewing = this.#ask().catch(failed);
+    await this.#renewing;
+    if (!this.#stopping) this.#cancel = clock.after(renewEveryMs, () => void this.#renew());
+  }
+
+  async #ask(): Promise<void> {
+    const { store, clock, copy, configId, names, extra, copies } = this.#parts;
+    // The database counts from later on, so it never thinks that a lease ended before this process does.
+    const askedAt = clock.elapsed();
+    const periods = new Map(Array.from(names(), ([name, timeoutMs]) => [name, periodMs(timeoutMs)]));
+    const state = await store.renew({
+      copy,
+      configId: configId(),
+      names: periods,
+      extra: extra(),
+      aliveForMs: shortestMs,
+    });
+    for (const [name, epoch] of state.held) {
+      this.#keep(name, epoch, askedAt + (periods.get(name) ?? shortestMs));
+    }
+    for (const name of this.#held.keys()) if (!state.held.has(name)) this.#lose(name);
+    for (const name of state.surplus) void this.#giveBack(name);
+    copies(state.copies);
+  }
+
+  #keep(name: string, epoch: number, until: number): void {
+    const held = this.#held.get(name);
+    if (held?.epoch === epoch) {
+      held.until = until;
+      return;
+    }
+    if (held) this.#lose(name);
+    const taken: Held = { epoch, until, phase: 'taking' };
+    this.#held.set(name, taken);
+    void this.#take(name, taken);
+  }
+
+  async #take(name: string, taken: Held): Promise<void> {
+    try {
+      await this.#parts.taken(name);
+      if (taken.phase === 'taking') taken.phase = 'held';
+    } catch (error) {
+      // It is taken again with the next renewal.
+      this.#held.delete(name);
+      this.#parts.failed(error);
+    }
+  }
+
+  #lose(name: string): void {
+    this.#held.delete(name);
+    this.#parts.lost(name);
+  }
+
+  /** Nothing is begun any more; what is under way ends first. */
+  async #giveBack(name: string): Promise<void> {
+    const held = this.#held.get(name);
+    if (!held || held.phase === 'leaving') return;
+    held.phase = 'leaving';
+    const left = this.#leave(name, held).finally(() => this.#leaving.delete(left));
+    this.#leaving.add(left);
+    await left;
+  }
+
+  async #leave(name: string, held: Held): Promise<void> {
+    const { store, copy, idle, failed } = this.#parts;
+    await idle(name);
+    await store.release(copy, name).catch(failed);
+    if (this.#held.get(name) === held) this.#lose(name);
+  }
+}
+
+const periodMs = (timeoutMs: number): number => Math.max(shortestMs, timeoutMs + marginMs);
