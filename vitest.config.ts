@@ -10,6 +10,7 @@ export default defineConfig({
     maxWorkers: '100%',
     include: [isOfServers ? `${servers}/*.test.ts` : 'test/**/*.test.ts'],
     exclude: isOfServers ? [] : [servers],
+    globalSetup: 'test/fixtures/postgres.ts',
     // Some tests start a dozen processes; a busy machine takes its time over that.
     testTimeout: 60_000,
     hookTimeout: 60_000,

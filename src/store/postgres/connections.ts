@@ -1,0 +1,264 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ConnectionOptions } from 'node:tls';
+import { Pool, type PoolClient, type PoolConfig } from 'pg';
+import type { Statement } from '../operations/operation.ts';
+import { StoreUnavailable } from '../store.ts';
+import { explained, failureKind, type Place } from './failures.ts';
+import { send } from './pipeline.ts';
+
+export interface ConnectionLimits {
+  readonly maxConnections: number;
+  readonly connectMs: number;
+  /** Of the server, for one statement. */
+  readonly statementMs: number;
+  /** Of the server, for a row or a lock that another transaction holds. Longer than `standstillMs`. */
+  readonly lockMs: number;
+  /** Of the server, for a transaction whose process stands still: its locks stop all other copies. */
+  readonly standstillMs: number;
+  /** For the server's answer, where it or the network is silent. */
+  readonly answerMs: number;
+  /** How long to wait for a server that restarts, before what waits is refused. */
+  readonly patientForMs: number;
+}
+
+export const defaultLimits: ConnectionLimits = {
+  maxConnections: 4,
+  connectMs: 5000,
+  statementMs: 10_000,
+  lockMs: 8000,
+  standstillMs: 5000,
+  answerMs: 15_000,
+  patientForMs: 5000,
+};
+
+const firstRetryMs = 10;
+const maxRetryMs = 250;
+
+/** The connections to one database. What fails is repeated for as long as it can help, and then said in plain words. */
+export class Connections {
+  readonly place: Place;
+  readonly limits: ConnectionLimits;
+  readonly #pool: Pool;
+  readonly #settings: Statement;
+  #closed: StoreUnavailable | null = null;
+
+  constructor(url: string, limits: Partial<ConnectionLimits> = {}) {
+    const { place, config } = parseUrl(url);
+    this.place = place;
+    this.limits = { ...defaultLimits, ...limits };
+    this.#settings = settingsOf(place.schema, this.limits);
+    this.#pool = new Pool({
+      ...config,
+      max: this.limits.maxConnections,
+      connectionTimeoutMillis: this.limits.connectMs,
+      keepAlive: true,
+      allowExitOnIdle: true,
+    });
+    // A connection that broke while idle is no longer in the pool; one that broke in use has failed its query as well.
+    this.#pool.on('error', () => {});
+    this.#pool.on('connect', (client) => client.on('error', () => {}));
+  }
+
+  /** Statements in one round trip and one transaction of their own. */
+  async outside(statements: readonly Statement[]): Promise<readonly unknown[]> {
+    return this.patiently(() =>
+      this.#using(async (client) =>
+        (await send(client, [this.#settings, ...statements], this.limits.answerMs)).slice(1),
+      ),
+    );
+  }
+
+  /** One transaction. Throws PostgreSQL's errors, and repeats nothing. */
+  transaction<T>(run: (transaction: Transaction) => Promise<T>): Promise<T> {
+    return this.#using((client) =>
+      run(new Transaction((statements) => send(client, statements, this.limits.answerMs), this.#settings)),
+    );
+  }
+
+  /** Repeats what others were in the way of, and what the server went away from. Throws StoreUnavailable, and faults. */
+  async patiently<T>(run: () => Promise<T>): Promise<T> {
+    const deadline = performance.now() + this.limits.patientForMs;
+    for (let waitMs = firstRetryMs; ; waitMs = Math.min(waitMs * 2, maxRetryMs)) {
+      try {
+        return await run();
+      } catch (error) {
+        const kind = failureKind(error);
+        const canHelp = kind === 'again' || kind === 'lost';
+        if (!canHelp || performance.now() + waitMs > deadline) throw explained(error, this.place);
+      }
+      await sleep(waitMs);
+    }
+  }
+
+  /** Every later use fails with this error. Idempotent. */
+  async close(error: StoreUnavailable): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = error;
+    await this.#pool.end();
+  }
+
+  async #using<T>(run: (client: PoolClient) => Promise<T>): Promise<T> {
+    if (this.#closed) throw this.#closed;
+    const client = await this.#pool.connect();
+    try {
+      const result = await run(client);
+      client.release();
+      return result;
+    } catch (error) {
+      client.release(!(await this.#undone(client, error)));
+      throw error;
+    }
+  }
+
+  /** Whether the connection can go on. Where the server failed, another server may be the primary by now. */
+  async #undone(client: PoolClient, error: unknown): Promise<boolean> {
+    const kind = failureKind(error);
+    if (kind !== 'fault' && kind !== 'again') return false;
+    return send(client, [rollback], this.limits.answerMs).then(
+      () => true,
+      () => false,
+    );
+  }
+}
+
+const begin: Statement = { sql: 'begin', values: [], wants: 'changes' };
+const commit: Statement = { sql: 'commit', values: [], wants: 'changes' };
+const rollback: Statement = { sql: 'rollback', values: [], wants: 'changes' };
+
+/** One that begins with its first statements and commits with its last. */
+export class Transaction {
+  readonly #sendAll: (statements: readonly Statement[]) => Promise<readonly unknown[]>;
+  readonly #settings: Statement;
+  #begun = false;
+
+  constructor(
+    sendAll: (statements: readonly Statement[]) => Promise<readonly unknown[]>,
+    settings: Statement,
+  ) {
+    this.#sendAll = sendAll;
+    this.#settings = settings;
+  }
+
+  async send(statements: readonly Statement[]): Promise<readonly unknown[]> {
+    const first = this.#begun ? [] : [begin, this.#settings];
+    this.#begun = true;
+    return (await this.#sendAll([...first, ...statements])).slice(first.length);
+  }
+
+  /** After these last statements. If it is not answered, nobody knows whether it happened. */
+  async commit(last: readonly Statement[] = []): Promise<void> {
+    if (this.#begun || last.length > 0) await this.send([...last, commit]);
+  }
+}
+
+/**
+ * For one transaction: PgBouncer gives the next one another connection, and refuses most settings of a connection. What
+ * was committed must be on disk, also where the server is set up to be careless.
+ */
+function settingsOf(schema: string | null, limits: ConnectionLimits): Statement {
+  const settings = [
+    ...(schema === null ? [] : [`set_config('search_path', '"${schema}"', true)`]),
+    `set_config('statement_timeout', '${limits.statementMs}', true)`,
+    `set_config('lock_timeout', '${limits.lockMs}', true)`,
+    `set_config('idle_in_transaction_session_timeout', '${limits.standstillMs}', true)`,
+    `case current_setting('synchronous_commit') when 'off' then set_config('synchronous_commit', 'on', true) end`,
+  ];
+  return { sql: `select ${settings.join(', ')}`, values: [], wants: 'row' };
+}
+
+const sslModes = ['disable', 'no-verify', 'require', 'verify-ca', 'verify-full'];
+const known = new Set([
+  'schema',
+  'application_name',
+  'channel_binding',
+  'host',
+  'sslmode',
+  'sslrootcert',
+  'sslcert',
+  'sslkey',
+]);
+
+/** Throws StoreUnavailable, never with the password. */
+export function parseUrl(text: string): { place: Place; config: PoolConfig } {
+  const url = readUrl(text);
+  const options = url.searchParams;
+  for (const name of options.keys()) {
+    if (!known.has(name)) {
+      throw new StoreUnavailable(
+        `store.url: ${name} is not an option of a postgres URL here. Expected ${[...known].join(', ')}.`,
+      );
+    }
+  }
+  // Without them, pg takes PGHOST and the others of the environment.
+  const host = options.get('host') ?? url.hostname.replaceAll(/^\[|\]$/g, '');
+  const port = url.port || process.env.PGPORT || '5432';
+  const config = withoutBlanks({
+    host,
+    port: Number(port),
+    user: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
+    database: decodeURIComponent(url.pathname.slice(1)),
+    application_name: options.get('application_name') ?? 'candidate-connector',
+    ssl: tlsOf(options),
+    enableChannelBinding: options.has('channel_binding') && options.get('channel_binding') !== 'disable',
+  });
+  const user = config.user ?? process.env.PGUSER ?? 'of this process';
+  const place: Place = {
+    server: `${host || process.env.PGHOST || 'localhost'}:${port}`,
+    user,
+    database: config.database ?? process.env.PGDATABASE ?? user,
+    schema: schemaOf(options),
+  };
+  return { place, config };
+}
+
+function readUrl(text: string): URL {
+  try {
+    const url = new URL(text);
+    decodeURIComponent(`${url.username}${url.password}${url.pathname}`);
+    return url;
+  } catch {
+    // Not with the cause: it has the password.
+    throw new StoreUnavailable(
+      'store.url is not a valid URL. Expected postgres://user:password@host:5432/database; in a password, write @ : / ? # % as %40 %3A %2F %3F %23 %25.',
+    );
+  }
+}
+
+function withoutBlanks(config: PoolConfig): PoolConfig {
+  return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== ''));
+}
+
+function schemaOf(options: URLSearchParams): string | null {
+  const schema = options.get('schema');
+  if (schema === null || /^[a-z_][a-z0-9_]{0,62}$/.test(schema)) return schema;
+  throw new StoreUnavailable(
+    `store.url: schema=${schema} is not a name that is taken here. Expected small letters, digits and _, as in schema=candidate_connector.`,
+  );
+}
+
+/** As pg has it: every mode but `no-verify` checks the certificate and the host. */
+function tlsOf(options: URLSearchParams): ConnectionOptions | boolean {
+  const files = { ca: 'sslrootcert', cert: 'sslcert', key: 'sslkey' };
+  const given = Object.entries(files).filter(([, name]) => options.has(name));
+  const mode = options.get('sslmode') ?? (given.length > 0 ? 'verify-full' : 'disable');
+  if (!sslModes.includes(mode)) {
+    throw new StoreUnavailable(
+      `store.url: sslmode=${mode} is not supported. Expected ${sslModes.join(', ')}.`,
+    );
+  }
+  if (mode === 'disable') return false;
+  const read = given.map(([key, name]) => [key, readTlsFile(name, options.get(name)!)] as const);
+  return { ...Object.fromEntries(read), rejectUnauthorized: mode !== 'no-verify' };
+}
+
+function readTlsFile(option: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new StoreUnavailable(`store.url: the file of ${option}, ${path}, cannot be read.`, {
+      cause: error,
+    });
+  }
+}

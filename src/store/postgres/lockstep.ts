@@ -1,0 +1,125 @@
+import type { Operation, Statement } from '../operations/operation.ts';
+
+export type Send = (statements: readonly Statement[]) => Promise<readonly unknown[]>;
+
+/** An operation of the batch, or one that it runs together with others. */
+interface Task {
+  readonly operation: Operation<unknown>;
+  /** The operation of the batch that it is part of, with the names of its locks. */
+  readonly owner: Owner;
+  ended(result: unknown): void;
+}
+
+interface Owner {
+  readonly locks: string[];
+}
+
+interface Held {
+  readonly owner: Owner;
+  readonly waiting: Task[];
+}
+
+const takeLock = 'select pg_advisory_xact_lock(hashtextextended($1, 0))';
+
+/**
+ * Runs operations side by side in one transaction: each round sends the next statements of all of them in one round
+ * trip. Resolves to their results.
+ */
+export async function inLockstep(
+  operations: readonly Operation<unknown>[],
+  sendAll: Send,
+): Promise<unknown[]> {
+  const batch = new Lockstep();
+  const results: unknown[] = [];
+  for (const [place, operation] of operations.entries()) {
+    batch.start(operation, (result) => (results[place] = result));
+  }
+  while (batch.asks) await batch.round(sendAll);
+  if (Object.keys(results).length < operations.length) {
+    throw new Error('Operations of one batch wait for locks of each other.');
+  }
+  return results;
+}
+
+class Lockstep {
+  #asked: { readonly task: Task; readonly statement: Statement }[] = [];
+  /** Of this round. Whoever asks after them in the round sees what the former holders committed. */
+  #locks: string[] = [];
+  readonly #held = new Map<string, Held>();
+  readonly #taken = new Set<string>();
+
+  get asks(): boolean {
+    return this.#asked.length > 0 || this.#locks.length > 0;
+  }
+
+  start(operation: Operation<unknown>, ended: (result: unknown) => void): void {
+    const owner: Owner = { locks: [] };
+    this.#goOn({
+      operation,
+      owner,
+      ended: (result) => {
+        ended(result);
+        this.#release(owner);
+      },
+    });
+  }
+
+  async round(sendAll: Send): Promise<void> {
+    const asked = this.#asked;
+    // All processes take locks in this order, so that they seldom wait for each other in a circle.
+    const locks = this.#locks
+      .toSorted()
+      .map((name) => ({ sql: takeLock, values: [name], wants: 'row' as const }));
+    this.#asked = [];
+    this.#locks = [];
+    const answers = await sendAll([...locks, ...asked.map(({ statement }) => statement)]);
+    for (const [place, { task }] of asked.entries()) this.#goOn(task, answers[locks.length + place]);
+  }
+
+  #goOn(task: Task, answer?: unknown): void {
+    const { value, done } = task.operation.next(answer);
+    if (done) task.ended(value);
+    else if ('sql' in value) this.#asked.push({ task, statement: value });
+    else if ('lock' in value) this.#lock(task, value.lock);
+    else this.#together(task, value.together);
+  }
+
+  #together(parent: Task, operations: readonly Operation<unknown>[]): void {
+    const results: unknown[] = [];
+    let running = operations.length;
+    if (running === 0) this.#goOn(parent, results);
+    for (const [place, operation] of operations.entries()) {
+      const ended = (result: unknown) => {
+        results[place] = result;
+        running -= 1;
+        if (running === 0) this.#goOn(parent, results);
+      };
+      this.#goOn({ operation, owner: parent.owner, ended });
+    }
+  }
+
+  /** Goes on at once: its next statement comes after the lock, in the same round trip. */
+  #lock(task: Task, name: string): void {
+    const held = this.#held.get(name);
+    if (held && held.owner !== task.owner) {
+      held.waiting.push(task);
+      return;
+    }
+    if (!held) {
+      this.#held.set(name, { owner: task.owner, waiting: [] });
+      task.owner.locks.push(name);
+    }
+    if (!this.#taken.has(name)) this.#locks.push(name);
+    this.#taken.add(name);
+    this.#goOn(task);
+  }
+
+  /** The transaction keeps its locks, so the next operation that waits goes on as the holder. */
+  #release({ locks }: Owner): void {
+    for (const name of locks) {
+      const waiting = this.#held.get(name)?.waiting ?? [];
+      this.#held.delete(name);
+      for (const task of waiting) this.#lock(task, name);
+    }
+  }
+}

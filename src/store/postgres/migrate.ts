@@ -1,0 +1,113 @@
+import { all, get, query, run, type Operation } from '../operations/operation.ts';
+import { firstNoticeSeq } from '../rows.ts';
+import { migrations } from '../sqlite/migrations.ts';
+import { StoreUnavailable } from '../store.ts';
+import type { Connections, Transaction } from './connections.ts';
+import type { Place } from './failures.ts';
+import { inLockstep } from './lockstep.ts';
+
+const version = query<{ readonly version: number }>(
+  'select candidate_connector as version from schema_version',
+);
+/** Whether the table is ours: the name is in use by others. */
+const ownTable = query<{ readonly n: number }>(`
+  select count(*) as n from pg_attribute
+  where attrelid = to_regclass('schema_version') and attname = 'candidate_connector' and not attisdropped`);
+const otherTables = query<{ readonly name: string }>(`
+  select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  where n.nspname = current_schema() and c.relkind in ('r', 'p')
+    and not exists (select 1 from pg_depend d where d.objid = c.oid and d.deptype = 'e') order by 1 limit 1`);
+const findSchema = query<{ readonly schema: string | null }>('select current_schema() as schema');
+const encoding = query<{ readonly server_encoding: string }>('show server_encoding');
+
+/** Any number, as long as it stays the same. */
+const lock = 'select pg_advisory_xact_lock(4748375210)';
+const patientForMs = 600_000;
+
+/** Brings the schema up to date in one transaction, one process at a time. Throws StoreUnavailable. */
+export async function migrate(connections: Connections, mustExist: boolean): Promise<void> {
+  const { place } = connections;
+  const found = await connections.patiently(() =>
+    connections.transaction((transaction) => perform(transaction, look(place))),
+  );
+  if (found === migrations.length) return;
+  if (found === null && mustExist) {
+    throw new StoreUnavailable(`There is no store in ${nameOf(place)}. \`serve\` creates it.`);
+  }
+  await connections.patiently(() =>
+    connections.transaction((transaction) => perform(transaction, bringUpToDate(place))),
+  );
+}
+
+async function perform<T>(transaction: Transaction, operation: Operation<T>): Promise<T> {
+  const [result] = await inLockstep([operation], (statements) => transaction.send(statements));
+  await transaction.commit();
+  return result as T;
+}
+
+/** Returns the schema's version, or null where nothing is yet. Throws StoreUnavailable if it is not for this version. */
+function* look(place: Place): Operation<number | null> {
+  if ((yield* get(encoding))?.server_encoding !== 'UTF8') {
+    throw new StoreUnavailable(`The database ${place.database} has not the encoding UTF8.`);
+  }
+  if ((yield* get(ownTable))?.n === 0) {
+    const other = yield* get(otherTables);
+    if (other === undefined) return null;
+    throw new StoreUnavailable(
+      `${nameOf(place)} belongs to another program: it has the table ${other.name}. Name a schema of its own: ?schema=candidate_connector.`,
+    );
+  }
+  const found = (yield* get(version))?.version ?? 0;
+  if (found <= migrations.length) return found;
+  throw new StoreUnavailable(
+    `${nameOf(place)} was written by a newer version of the connector (schema ${found}, this one knows ${migrations.length}). ` +
+      'Run that version, or restore a backup from before the update.',
+  );
+}
+
+function* bringUpToDate(place: Place): Operation<void> {
+  for (const setting of ['lock_timeout', 'statement_timeout']) {
+    yield* run(`select set_config('${setting}', '${patientForMs}', true)`);
+  }
+  yield* all(query(lock));
+  const { schema } = place;
+  if (schema !== null && (yield* get(findSchema))?.schema !== schema) {
+    yield* run(`create schema "${schema}"`);
+  }
+  // Another process may have done this while this one waited for the lock.
+  const found = yield* look(place);
+  if (found === null) {
+    yield* run('create table schema_version (candidate_connector bigint not null)');
+    yield* run('insert into schema_version values (0)');
+  }
+  for (const migration of migrations.slice(found ?? 0).map(translated)) {
+    for (const statement of migration) yield* run(statement);
+  }
+  yield* run('update schema_version set candidate_connector = $1', migrations.length);
+}
+
+function nameOf({ database, schema }: Place): string {
+  return schema === null ? `The database ${database}` : `The schema ${schema} of the database ${database}`;
+}
+
+/**
+ * PostgreSQL's statements for a step of SQLite's. What SQLite calls integer has eight bytes. Texts are compared by their
+ * bytes, as there. JSON that statements look into has a type of its own.
+ */
+export function translated(migration: string): string[] {
+  return migration
+    .replaceAll(/--.*$/gm, '')
+    .replaceAll(/\)( strict)?(, without rowid)?;/g, ');')
+    .replaceAll(/\bseq integer primary key check \(seq >= \d+\)/g, identity(`start with ${firstNoticeSeq}`))
+    .replaceAll(/\bseq integer primary key\b/g, identity('start with 1'))
+    .replaceAll(/\binteger\b/g, 'bigint')
+    .replaceAll(/\boutcome text\b/g, 'outcome json')
+    .replaceAll(/\b(\w+) text\b/g, '$1 text collate "C"')
+    .split(';')
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== '');
+}
+
+function identity(start: string): string {
+  return `seq bigint generated by default as identity (${start}) primary key`;
+}

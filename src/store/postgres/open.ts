@@ -1,0 +1,47 @@
+import type { Driver } from '../driver.ts';
+import type { Operation, Statement } from '../operations/operation.ts';
+import { StoreUnavailable } from '../store.ts';
+import { Connections, type ConnectionLimits } from './connections.ts';
+import { GroupCommit, type GroupCommitLimits } from './group-commit.ts';
+import { inLockstep } from './lockstep.ts';
+import { migrate } from './migrate.ts';
+
+export interface PostgresOptions {
+  /** Does not create a store. */
+  readonly mustExist?: boolean;
+  readonly limits?: Partial<ConnectionLimits & GroupCommitLimits>;
+}
+
+/**
+ * Connects to the store of a `postgres:` URL. Creates its schema and tables if they are missing, unless `mustExist`.
+ * Throws StoreUnavailable.
+ */
+export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Driver> {
+  const connections = new Connections(url, options.limits);
+  try {
+    await migrate(connections, options.mustExist ?? false);
+  } catch (error) {
+    await connections.close(closed());
+    throw error;
+  }
+  const commit = new GroupCommit(connections, options.limits);
+  return {
+    get commits() {
+      return commit.commits;
+    },
+    write: (work) => commit.write(work),
+    async read<T>(work: () => Operation<T>) {
+      const ask = (statements: readonly Statement[]) => connections.outside(statements);
+      const [result] = await inLockstep([work()], ask);
+      return result as T;
+    },
+    async close() {
+      await commit.close(closed());
+      await connections.close(closed());
+    },
+  };
+}
+
+function closed(): StoreUnavailable {
+  return new StoreUnavailable('The store is closed.');
+}

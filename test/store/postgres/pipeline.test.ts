@@ -1,0 +1,99 @@
+import { Client } from 'pg';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Statement, Value } from '../../../src/store/operations/operation.ts';
+import { send } from '../../../src/store/postgres/pipeline.ts';
+import { sharedPostgres } from '../../fixtures/postgres.ts';
+
+const timeoutMs = 30_000;
+
+const rows = (sql: string, ...values: Value[]): Statement => ({ sql, values, wants: 'rows' });
+const row = (sql: string, ...values: Value[]): Statement => ({ sql, values, wants: 'row' });
+const changes = (sql: string, ...values: Value[]): Statement => ({ sql, values, wants: 'changes' });
+
+describe('a pipeline', () => {
+  let client: Client;
+
+  beforeEach(async () => {
+    client = new Client({ connectionString: await sharedPostgres() });
+    client.on('error', () => {});
+    await client.connect();
+    await client.query('create temp table notes (n bigint, text text unique, details json)');
+  });
+
+  afterEach(() => client.end());
+
+  const ask = (...statements: Statement[]) => send(client, statements, timeoutMs);
+  const insert = 'insert into notes (n, text) values ($1, $2)';
+
+  test('gives each statement what it wants, in the order given', async () => {
+    const answers = await ask(
+      changes(insert, 1, 'one'),
+      rows('select n, text from notes order by n'),
+      changes(insert, 2, 'two'),
+      row('select max(n) as n from notes where n > $1', 0),
+      row('select n from notes where n > $1', 5),
+      changes('update notes set n = n + $1', 10),
+    );
+    expect(answers).toEqual([
+      1,
+      // Statements with one text run together.
+      [
+        { n: 1, text: 'one' },
+        { n: 2, text: 'two' },
+      ],
+      1,
+      { n: 2 },
+      undefined,
+      2,
+    ]);
+  });
+
+  test('parses a text once for all its values', async () => {
+    await ask(changes(insert, 1, 'one'));
+    const parsed: unknown[] = [];
+    // oxlint-disable-next-line no-explicit-any -- pg's types do not know its events
+    (client.connection as any).on('parseComplete', (message: unknown) => parsed.push(message));
+    await ask(...Array.from({ length: 50 }, (_, n) => changes(insert, n, `note ${n}`)));
+    expect(parsed).toHaveLength(1);
+  });
+
+  test('undoes all of a pipeline in which one statement fails, and the connection goes on', async () => {
+    const failing = ask(
+      changes(insert, 1, 'one'),
+      changes(insert, 2, 'one'),
+      changes(insert, 3, 'three'),
+      row('select 1 as n'),
+    );
+    await expect(failing).rejects.toMatchObject({ code: '23505' });
+    expect(await ask(row('select count(*) as n from notes'))).toEqual([{ n: 0 }]);
+  });
+
+  test('takes numbers of eight bytes, numbers or null, texts with U+0000 and JSON as text', async () => {
+    const big = 2 ** 52;
+    const product = row('select $1 * 65536 as n', 2 ** 30);
+    const insertAll = 'insert into notes (n, text, details) values ($1, $2, $3)';
+    await ask(changes(insertAll, null, 'a\0b', '{"a": 1}'), changes(insertAll, big, null, null));
+    expect(await ask(product, rows('select * from notes order by n'))).toEqual([
+      { n: 2 ** 46 },
+      [
+        { n: big, text: null, details: null },
+        { n: null, text: 'a\uFFFDb', details: '{"a": 1}' },
+      ],
+    ]);
+  });
+
+  test('carries more than the buffers of both sides hold', async () => {
+    const text = 'x'.repeat(2000);
+    const statements = Array.from({ length: 5000 }, (_, n) =>
+      row('select $1::bigint as n, $2::text as text', n, text),
+    );
+    const answers = await send(client, statements, timeoutMs);
+    expect(answers).toHaveLength(5000);
+    expect(answers.at(-1)).toEqual({ n: 4999, text });
+  });
+
+  test('gives up a connection that does not answer in time', async () => {
+    await expect(send(client, [row('select pg_sleep(600)')], 100)).rejects.toThrow('no answer in time');
+    await expect(ask(row('select 1'))).rejects.toThrow('not queryable');
+  });
+});
