@@ -17,8 +17,8 @@ const otherTables = query<{ readonly name: string }>(`
   select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where n.nspname = current_schema() and c.relkind in ('r', 'p')
     and not exists (select 1 from pg_depend d where d.objid = c.oid and d.deptype = 'e') order by 1 limit 1`);
-const findSchema = query<{ readonly schema: string | null }>('select current_schema() as schema');
-const encoding = query<{ readonly server_encoding: string }>('show server_encoding');
+const findSchema = query<{ readonly n: number }>('select count(*) as n from pg_namespace where nspname = $1');
+const findEncoding = query<{ readonly server_encoding: string }>('show server_encoding');
 
 /** Any number, as long as it stays the same. */
 const lock = 'select pg_advisory_xact_lock(4748375210)';
@@ -47,20 +47,23 @@ async function perform<T>(transaction: Transaction, operation: Operation<T>): Pr
 
 /** Returns the schema's version, or null where nothing is yet. Throws StoreUnavailable if it is not for this version. */
 function* look(place: Place): Operation<number | null> {
-  if ((yield* get(encoding))?.server_encoding !== 'UTF8') {
-    throw new StoreUnavailable(`The database ${place.database} has not the encoding UTF8.`);
+  const { server_encoding: encoding } = (yield* get(findEncoding))!;
+  if (encoding !== 'UTF8') {
+    throw new StoreUnavailable(
+      `The database ${place.database} has the encoding ${encoding}; the store needs UTF8.`,
+    );
   }
   if ((yield* get(ownTable))?.n === 0) {
     const other = yield* get(otherTables);
     if (other === undefined) return null;
     throw new StoreUnavailable(
-      `${nameOf(place)} belongs to another program: it has the table ${other.name}. Name a schema of its own: ?schema=candidate_connector.`,
+      `Another program uses ${nameOf(place)}: it has the table ${other.name}. Name a schema of its own: ?schema=candidate_connector.`,
     );
   }
   const found = (yield* get(version))?.version ?? 0;
   if (found <= migrations.length) return found;
   throw new StoreUnavailable(
-    `${nameOf(place)} was written by a newer version of the connector (schema ${found}, this one knows ${migrations.length}). ` +
+    `A newer version of the connector wrote ${nameOf(place)} (schema ${found}, this one knows ${migrations.length}). ` +
       'Run that version, or restore a backup from before the update.',
   );
 }
@@ -71,7 +74,7 @@ function* bringUpToDate(place: Place): Operation<void> {
   }
   yield* all(query(lock));
   const { schema } = place;
-  if (schema !== null && (yield* get(findSchema))?.schema !== schema) {
+  if (schema !== null && (yield* get(findSchema, schema))?.n === 0) {
     yield* run(`create schema "${schema}"`);
   }
   // Another process may have done this while this one waited for the lock.
@@ -87,7 +90,7 @@ function* bringUpToDate(place: Place): Operation<void> {
 }
 
 function nameOf({ database, schema }: Place): string {
-  return schema === null ? `The database ${database}` : `The schema ${schema} of the database ${database}`;
+  return schema === null ? `the database ${database}` : `the schema ${schema} of the database ${database}`;
 }
 
 /**

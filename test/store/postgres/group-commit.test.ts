@@ -1,0 +1,323 @@
+import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { all, get, lock, query, run, type Operation } from '../../../src/store/operations/operation.ts';
+import { openPostgres, type PostgresOptions } from '../../../src/store/postgres/open.ts';
+import type { Driver } from '../../../src/store/driver.ts';
+import { StoreUnavailable } from '../../../src/store/store.ts';
+import type { Tallies } from '../../../src/store/tallies.ts';
+import { freshName, freshSchema, PostgresServer, sql } from '../../fixtures/postgres.ts';
+
+const save = (id: string) =>
+  function* saving(): Operation<string> {
+    yield* run('insert into configs (id, source, saved_at) values ($1, $2, $3)', id, '{}', 0);
+    return id;
+  };
+
+const ids = query<{ readonly id: string }>('select id from configs order by id');
+
+describe('the driver of PostgreSQL', () => {
+  let url: string;
+  let drivers: Driver[];
+
+  beforeEach(async () => {
+    url = await freshSchema();
+    drivers = [];
+  });
+
+  afterEach(() => Promise.all(drivers.map((driver) => driver.close())));
+
+  async function open(limits: PostgresOptions['limits'] = {}, at = url): Promise<Driver> {
+    const driver = await openPostgres(at, { limits });
+    drivers.push(driver);
+    return driver;
+  }
+
+  const saved = (driver: Driver) =>
+    driver
+      .read(() => all(ids))
+      .then((rows) => rows.map(({ id }) => id))
+      .catch((error: Error) => error.message);
+
+  const counts = (at = url) =>
+    sql(at, 'select sink, state, n::int from delivery_counts order by sink, state');
+
+  describe('commits', () => {
+    test('writes of the same moment in one transaction, in order', async () => {
+      const driver = await open();
+      const names = Array.from({ length: 64 }, (_, n) => `config ${100 + n}`);
+      expect(await Promise.all(names.map((name) => driver.write(save(name))))).toEqual(names);
+      expect(await saved(driver)).toEqual(names);
+      expect(driver.commits).toBe(1);
+    });
+
+    test('together what comes while a transaction runs, at most maxBatch at once', async () => {
+      const driver = await open({ maxBatch: 10 });
+      const first = driver.write(save('first'));
+      await new Promise((resolve) => setImmediate(resolve));
+      await Promise.all([first, ...Array.from({ length: 25 }, (_, n) => driver.write(save(`config ${n}`)))]);
+      expect(driver.commits).toBe(4);
+    });
+
+    test('the tallies of all of them once', async () => {
+      const driver = await open();
+      await driver.write(save('config'));
+      await Promise.all(
+        ['slack', 'email', 'slack'].map((sink) =>
+          driver.write(function* plan(tallies: Tallies): Operation<void> {
+            tallies.planned(sink, 'pending');
+            tallies.used('config');
+          }),
+        ),
+      );
+      expect(await counts()).toEqual([
+        { sink: 'email', state: 'pending', n: 1 },
+        { sink: 'email', state: 'planned', n: 1 },
+        { sink: 'slack', state: 'pending', n: 2 },
+        { sink: 'slack', state: 'planned', n: 2 },
+      ]);
+      expect(await sql(url, 'select uses::int from configs')).toEqual([{ uses: 3 }]);
+    });
+
+    test('nothing where there is nothing to write', async () => {
+      const driver = await open();
+      const nothing = function* nothing(): Operation<string> {
+        return 'nothing';
+      };
+      expect(await driver.write(nothing)).toBe('nothing');
+      expect(await driver.read(nothing)).toBe('nothing');
+    });
+  });
+
+  describe('undoes alone', () => {
+    const others = ['after', 'before'];
+
+    test.each<[string, (tallies: Tallies) => Operation<unknown>, RegExp]>([
+      [
+        'a write that breaks a constraint',
+        function* failing(tallies) {
+          yield* save('half of it')();
+          tallies.planned('slack', 'pending');
+          yield* save('half of it')();
+        },
+        /duplicate key/,
+      ],
+      [
+        'a write with a bug of its own',
+        function* failing(tallies) {
+          yield* save('half of it')();
+          tallies.planned('slack', 'pending');
+          throw new Error('a bug');
+        },
+        /a bug/,
+      ],
+      [
+        'a write that cannot even begin',
+        () => {
+          throw new Error('a bug');
+        },
+        /a bug/,
+      ],
+      [
+        'a use of a config that was never saved',
+        function* failing(tallies) {
+          yield* save('half of it')();
+          tallies.used('none');
+        },
+        /never saved: none/,
+      ],
+    ])('%s', async (_, failing, message) => {
+      const driver = await open();
+      const results = await Promise.allSettled([
+        driver.write(save('before')),
+        driver.write(failing),
+        driver.write(save('after')),
+      ]);
+      expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+      expect(results[1]).toMatchObject({ reason: { message: expect.stringMatching(message) } });
+      expect(await saved(driver)).toEqual(others);
+      expect(await counts()).toEqual([]);
+    });
+  });
+
+  test('refuses writes when too many wait, and keeps those that do', async () => {
+    const driver = await open({ maxQueued: 2 });
+    const waiting = [driver.write(save('one')), driver.write(save('two'))];
+    await expect(driver.write(save('three'))).rejects.toThrow(StoreUnavailable);
+    await Promise.all(waiting);
+    expect(await saved(driver)).toEqual(['one', 'two']);
+  });
+
+  test('runs again what two processes blocked each other with', async () => {
+    const [one, other] = [await open(), await open()];
+    await one.write(save('a'));
+    await one.write(save('b'));
+    const use = (first: string, then: string) =>
+      function* using(): Operation<void> {
+        yield* run('update configs set uses = uses + 1 where id = $1', first);
+        yield* get(query('select pg_sleep(0.1)'));
+        yield* run('update configs set uses = uses + 1 where id = $1', then);
+      };
+    await Promise.all([one.write(use('a', 'b')), other.write(use('b', 'a'))]);
+    expect(await sql(url, 'select uses::int from configs')).toEqual([{ uses: 2 }, { uses: 2 }]);
+  });
+
+  test('makes one of twins in several processes with several writers', async () => {
+    const processes = await Promise.all([1, 2, 3].map(() => open({ maxWriters: 2, maxBatch: 20 })));
+    const once_ = (id: string) =>
+      function* saving(): Operation<boolean> {
+        yield* lock(id);
+        if (yield* get(query('select 1 from configs where id = $1'), id)) return false;
+        yield* save(id)();
+        return true;
+      };
+    const names = Array.from({ length: 200 }, (_, n) => `config ${n % 100}`);
+    const results = await Promise.all(
+      processes.flatMap((driver) => names.map((name) => driver.write(once_(name)))),
+    );
+    expect(results.filter(Boolean)).toHaveLength(100);
+  });
+
+  test('ends what waits before it closes, and refuses what comes later', async () => {
+    const driver = await open();
+    const writing = driver.write(save('last'));
+    await Promise.all([driver.close(), driver.close()]);
+    await writing;
+    await expect(driver.write(save('late'))).rejects.toThrow('The store is closed.');
+    await expect(driver.read(() => all(ids))).rejects.toThrow('The store is closed.');
+    expect(await sql(url, 'select id from configs')).toEqual([{ id: 'last' }]);
+  });
+
+  describe('with a server of its own', () => {
+    let server: PostgresServer;
+
+    beforeAll(async () => {
+      server = await PostgresServer.start({ synchronous_commit: 'off' });
+    });
+
+    afterAll(() => server.remove());
+
+    beforeEach(() => {
+      url = `${server.url()}?schema=${freshName()}`;
+    });
+
+    test('commits to the disk also where the server is set up not to', async () => {
+      const driver = await open();
+      const setting = query<{ readonly synchronous_commit: string }>('show synchronous_commit');
+      expect(await driver.write(() => get(setting))).toEqual({ synchronous_commit: 'on' });
+    });
+
+    test('bridges a restart, and loses nothing that it said was stored', async () => {
+      const driver = await open({ patientForMs: 30_000 });
+      const stored: string[] = [];
+      let goesOn = true;
+      const writing = (async () => {
+        for (let n = 0; goesOn; n += 1) {
+          const results = await Promise.allSettled([
+            driver.write(save(`a ${n}`)),
+            driver.write(save(`b ${n}`)),
+          ]);
+          for (const result of results) if (result.status === 'fulfilled') stored.push(result.value);
+          for (const result of results) {
+            if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(StoreUnavailable);
+          }
+        }
+      })();
+      for (const down of ['restart', 'crash'] as const) {
+        const before = stored.length;
+        await expect.poll(() => stored.length).toBeGreaterThan(before + 10);
+        await server[down]();
+        if (down === 'crash') await server.start();
+      }
+      const before = stored.length;
+      await expect.poll(() => stored.length).toBeGreaterThan(before);
+      goesOn = false;
+      await writing;
+      const kept = new Set(await saved(driver));
+      expect(stored.filter((id) => !kept.has(id))).toEqual([]);
+    });
+
+    test('refuses what a server that stays away cannot take, and goes on when it is back', async () => {
+      const driver = await open({ patientForMs: 200 });
+      await server.stop();
+      await expect(driver.write(save('early'))).rejects.toThrow(
+        /^No PostgreSQL listens at 127\.0\.0\.1:\d+\.$/,
+      );
+      await expect(driver.read(() => all(ids))).rejects.toThrow(StoreUnavailable);
+      await server.start();
+      await driver.write(save('later'));
+      expect(await saved(driver)).toEqual(['later']);
+    });
+
+    describe('behind a proxy', () => {
+      let proxy: Server;
+      let sockets: Socket[];
+      /** Sees what goes to the server; true: breaks the connection once the server has it. */
+      let breakAfter: (data: Buffer) => boolean;
+
+      beforeEach(async () => {
+        sockets = [];
+        breakAfter = () => false;
+        proxy = createServer((socket) => {
+          const upstream = connect(server.port, '127.0.0.1');
+          sockets.push(socket, upstream);
+          for (const end of [socket, upstream]) end.on('error', () => {});
+          socket.on('data', (data: Buffer) => {
+            const broken = breakAfter(data);
+            if (broken) upstream.removeAllListeners('data').once('data', () => socket.destroy());
+            upstream.write(data);
+          });
+          upstream.on('data', (data) => socket.write(data));
+          upstream.on('close', () => socket.destroy());
+          socket.on('close', () => upstream.destroy());
+        });
+        proxy.listen(0, '127.0.0.1');
+        await once(proxy, 'listening');
+        url = url.replace(`:${server.port}`, `:${(proxy.address() as AddressInfo).port}`);
+      });
+
+      afterEach(() => {
+        for (const socket of sockets) socket.destroy();
+        proxy.close();
+      });
+
+      const breakOnceAt = (text: string) => {
+        let broken = 0;
+        breakAfter = (data) => data.includes(text) && (broken += 1) === 1;
+        return () => broken;
+      };
+
+      test('runs again what broke before its commit', async () => {
+        const driver = await open();
+        const broken = breakOnceAt('insert into configs');
+        expect(await Promise.all([driver.write(save('a')), driver.write(save('b'))])).toEqual(['a', 'b']);
+        expect(broken()).toBe(2);
+        expect(await saved(driver)).toEqual(['a', 'b']);
+      });
+
+      test('never runs again what may have been committed, and says so', async () => {
+        const driver = await open();
+        breakOnceAt('\0commit\0');
+        await expect(driver.write(save('a'))).rejects.toThrow(
+          /Whether the last writes were stored is not known\.$/,
+        );
+        // It was.
+        expect(await saved(driver)).toEqual(['a']);
+      });
+
+      test('refuses what a silent server does not answer, and goes on when it does', async () => {
+        const driver = await open({ answerMs: 200, patientForMs: 100 });
+        const silent = sockets.at(-1)!;
+        silent.pause();
+        const results = await Promise.allSettled([driver.write(save('a')), driver.read(() => all(ids))]);
+        expect(results.map(({ status }) => status)).toContain('rejected');
+        for (const result of results) {
+          if (result.status === 'rejected')
+            expect(result.reason.message).toMatch(/did not answer in time\.$/);
+        }
+        await driver.write(save('b'));
+        expect(await saved(driver)).toContain('b');
+      });
+    });
+  });
+});

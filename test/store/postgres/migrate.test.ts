@@ -1,0 +1,123 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { openPostgres } from '../../../src/store/postgres/open.ts';
+import { translated } from '../../../src/store/postgres/migrate.ts';
+import { migrations } from '../../../src/store/sqlite/migrations.ts';
+import { freshDatabase, freshName, freshSchema, sql } from '../../fixtures/postgres.ts';
+
+const tables = `select table_name as name from information_schema.tables where table_schema = current_schema() order by 1`;
+
+describe('the schema on PostgreSQL', () => {
+  let url: string;
+
+  beforeEach(async () => {
+    url = await freshSchema();
+  });
+
+  const create = async (at = url) => (await openPostgres(at)).close();
+  const names = async (at = url) => (await sql(at, tables)).map(({ name }) => name);
+
+  test('has the tables of every step, in the schema that the URL names', async () => {
+    await create();
+    const created = migrations.flatMap((step) =>
+      [...step.matchAll(/create table (\w+)/g)].map(([, name]) => name),
+    );
+    expect(await names()).toEqual([...created, 'schema_version'].toSorted());
+    expect(await sql(url, 'select candidate_connector::int as n from schema_version')).toEqual([
+      { n: migrations.length },
+    ]);
+  });
+
+  test('is in the public schema of a database of its own, unless the URL names another', async () => {
+    const own = await freshDatabase();
+    await create(own);
+    expect(await names(own)).toContain('events');
+    const beside = `${own}?schema=${freshName()}`;
+    await create(beside);
+    expect(await names(beside)).toContain('events');
+  });
+
+  test('has whole numbers of eight bytes, texts in the order of their bytes, and notices from 2^36 on', async () => {
+    await create();
+    const columns = await sql(
+      url,
+      `select distinct data_type as type, collation_name as collation, is_identity as identity, identity_start as start
+       from information_schema.columns where table_schema = current_schema() order by 1, 2, 3, 4`,
+    );
+    expect(columns).toEqual([
+      { type: 'bigint', collation: null, identity: 'NO', start: null },
+      { type: 'bigint', collation: null, identity: 'YES', start: '1' },
+      { type: 'bigint', collation: null, identity: 'YES', start: String(2 ** 36) },
+      { type: 'json', collation: null, identity: 'NO', start: null },
+      { type: 'text', collation: 'C', identity: 'NO', start: null },
+    ]);
+    // The server itself would say otherwise.
+    expect(await sql(url, `select 'a' < 'B' as words, 'a' < 'B' collate "C" as bytes`)).toEqual([
+      { words: true, bytes: false },
+    ]);
+  });
+
+  test('leaves nothing of SQLite in a statement', () => {
+    for (const statement of migrations.flatMap(translated)) {
+      expect(statement).not.toMatch(/strict|rowid|integer|--|;/);
+    }
+  });
+
+  test('is brought up to date from every earlier one', async () => {
+    await create();
+    const whole = await names();
+    for (const step of migrations.keys()) {
+      const earlier = await freshSchema();
+      const schema = new URL(earlier).searchParams.get('schema');
+      const steps = migrations.slice(0, step).flatMap(translated).join(';');
+      await sql(
+        earlier,
+        `create schema ${schema}; create table schema_version (candidate_connector bigint not null);
+         insert into schema_version values (${step}); ${steps}`,
+      );
+      await create(earlier);
+      expect(await names(earlier)).toEqual(whole);
+    }
+  });
+
+  test('is created once, however many start at the same time', async () => {
+    const drivers = await Promise.all(Array.from({ length: 6 }, () => openPostgres(url)));
+    await Promise.all(drivers.map((driver) => driver.close()));
+    expect(await sql(url, 'select count(*)::int as n from schema_version')).toEqual([{ n: 1 }]);
+  });
+
+  test('is not created where one must exist', async () => {
+    const refused = openPostgres(url, { mustExist: true });
+    await expect(refused).rejects.toThrow(
+      /^There is no store in the schema test_\w+ of the database postgres\. `serve`/,
+    );
+    expect(await names()).toEqual([]);
+    await create();
+    await (await openPostgres(url, { mustExist: true })).close();
+  });
+
+  test('of a newer version is refused, and stays as it is', async () => {
+    await create();
+    await sql(url, 'update schema_version set candidate_connector = 1000');
+    await expect(create()).rejects.toThrow(
+      /^A newer version of the connector wrote the schema test_\w+ of the database postgres \(schema 1000, this one/,
+    );
+    expect(await sql(url, 'select candidate_connector::int as n from schema_version')).toEqual([{ n: 1000 }]);
+  });
+
+  test('of another program is refused, and stays as it is', async () => {
+    const foreign = await freshDatabase();
+    await sql(foreign, 'create table schema_version (version text); create table invoices (id int)');
+    await expect(create(foreign)).rejects.toThrow(
+      /^Another program uses the database test_\w+: it has the table invoices\. Name a schema of its own: \?schema=/,
+    );
+    expect(await names(foreign)).toEqual(['invoices', 'schema_version']);
+    await create(`${foreign}?schema=candidate_connector`);
+  });
+
+  test('needs UTF8', async () => {
+    const latin = await freshDatabase(`template template0 encoding 'LATIN1' locale_provider libc locale 'C'`);
+    await expect(create(latin)).rejects.toThrow(
+      /^The database test_\w+ has the encoding LATIN1; the store needs UTF8\./,
+    );
+  });
+});
