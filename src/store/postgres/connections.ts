@@ -22,7 +22,7 @@ export interface ConnectionLimits {
   readonly patientForMs: number;
 }
 
-export const defaultLimits: ConnectionLimits = {
+const defaultLimits: ConnectionLimits = {
   maxConnections: 4,
   connectMs: 5000,
   statementMs: 10_000,
@@ -180,7 +180,7 @@ const known = new Set([
 ]);
 
 /** Throws StoreUnavailable, never with the password. */
-export function parseUrl(text: string): { place: Place; config: PoolConfig } {
+function parseUrl(text: string): { place: Place; config: PoolConfig } {
   const url = readUrl(text);
   const options = url.searchParams;
   for (const name of options.keys()) {

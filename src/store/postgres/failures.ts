@@ -101,7 +101,7 @@ const byMessage: readonly (readonly [RegExp, Explain])[] = [
     ({ server }) =>
       `PostgreSQL at ${server} offers no TLS, which store.url demands. Turn it on there, or set sslmode=disable.`,
   ],
-  [/establishing an SSL/, ({ server }) => `${server} does not speak PostgreSQL's protocol with TLS.`],
+  [/establishing an SSL/, ({ server }) => `${server} does not answer as a PostgreSQL with TLS does.`],
   [
     /password must be a string|empty string/,
     ({ server, user }) =>

@@ -23,7 +23,7 @@ export interface GroupCommitLimits {
   readonly maxWriters: number;
 }
 
-export const defaultLimits: GroupCommitLimits = { maxQueued: 5000, maxBatch: 500, maxWriters: 1 };
+const defaultLimits: GroupCommitLimits = { maxQueued: 5000, maxBatch: 500, maxWriters: 1 };
 
 /**
  * Puts the writes of many requests into one transaction, so that they share its round trips and its fsync. While one

@@ -21,7 +21,9 @@ describe('the schema on PostgreSQL', () => {
     const created = migrations.flatMap((step) =>
       [...step.matchAll(/create table (\w+)/g)].map(([, name]) => name),
     );
-    expect(await names()).toEqual([...created, 'schema_version'].toSorted());
+    expect(await names()).toEqual(
+      created.concat('schema_version').toSorted((a = '', b = '') => (a < b ? -1 : 1)),
+    );
     expect(await sql(url, 'select candidate_connector::int as n from schema_version')).toEqual([
       { n: migrations.length },
     ]);
@@ -58,7 +60,7 @@ describe('the schema on PostgreSQL', () => {
 
   test('leaves nothing of SQLite in a statement', () => {
     for (const statement of migrations.flatMap(translated)) {
-      expect(statement).not.toMatch(/strict|rowid|integer|--|;/);
+      expect(statement).not.toMatch(/strict|rowid|integer|check|--|;/);
     }
   });
 

@@ -1,0 +1,305 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseError } from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { explained, failureKind } from '../../../src/store/postgres/failures.ts';
+import { openPostgres, type PostgresOptions } from '../../../src/store/postgres/open.ts';
+import { StoreUnavailable } from '../../../src/store/store.ts';
+import { freshDatabase, freshName, PostgresServer, sharedPostgres, sql } from '../../fixtures/postgres.ts';
+import { selfSigned } from '../../sandbox/certificate.ts';
+
+const secret = 'b@d:p/a?s#s%w';
+
+/** What a person reads. Never with the password. */
+async function refusal(url: string, limits: PostgresOptions['limits'] = {}): Promise<string> {
+  const opening = openPostgres(url, { limits: { patientForMs: 0, ...limits } });
+  const error: unknown = await opening.then(
+    (driver) => driver.close(),
+    (reason: unknown) => reason,
+  );
+  if (error === undefined) return 'opened';
+  if (!(error instanceof StoreUnavailable)) throw error;
+  expect(`${error.message}${error.stack}`).not.toContain(secret);
+  expect(`${error.message}${error.stack}`).not.toContain(encodeURIComponent(secret));
+  return error.message;
+}
+
+describe('a clear sentence says', () => {
+  let url: string;
+  let server: string;
+
+  beforeAll(async () => {
+    url = await freshDatabase();
+    server = `127.0.0.1:${new URL(url).port}`;
+  });
+
+  const as = (name: string, password = secret) =>
+    url.replace(/\/\/.*@/, `//${name}:${encodeURIComponent(password)}@`);
+
+  /** A user with that password, and whatever else is said of it. */
+  async function user(more = ''): Promise<string> {
+    const name = freshName();
+    await sql(url, `create role ${name} login password '${secret}' ${more}`);
+    return name;
+  }
+
+  const database = () => new URL(url).pathname.slice(1);
+
+  test('that the password is wrong', async () => {
+    expect(await refusal(as('postgres'))).toBe(
+      `PostgreSQL at ${server} refused the password of the user postgres.`,
+    );
+  });
+
+  test('that there is no password', async () => {
+    expect(await refusal(url.replace(/\/\/.*@/, '//postgres@'))).toBe(
+      `PostgreSQL at ${server} wants a password of the user postgres, and store.url has none.`,
+    );
+  });
+
+  test('that the database is missing', async () => {
+    expect(await refusal(url.replace(/\w+$/, 'nowhere'))).toBe(
+      `There is no database nowhere on PostgreSQL at ${server}. Create it first.`,
+    );
+  });
+
+  test('that the user lacks a right', async () => {
+    const limited = await user();
+    expect(await refusal(as(limited))).toBe(
+      `The user ${limited} lacks a right in the database ${database()}: permission denied for schema public. It must be allowed to create and to use tables there.`,
+    );
+    expect(await refusal(`${as(limited)}?schema=own`)).toBe(
+      `The user ${limited} lacks a right in the database ${database()}: permission denied for database ${database()}. It must be allowed to create and to use tables there.`,
+    );
+  });
+
+  test('that the user has too many connections', async () => {
+    const limited = await user('connection limit 0');
+    expect(await refusal(as(limited))).toBe(
+      `PostgreSQL at ${server} takes no more connections of the user ${limited}. Raise its limit, or close others.`,
+    );
+  });
+
+  test('that the server is read-only', async () => {
+    const reader = await user('superuser');
+    await sql(url, `alter role ${reader} set default_transaction_read_only = on`);
+    expect(await refusal(as(reader))).toBe(
+      `PostgreSQL at ${server} is read-only, perhaps a standby. The store needs the primary server.`,
+    );
+  });
+
+  test('that somebody else keeps a lock', async () => {
+    const driver = await openPostgres(url, { limits: { lockMs: 50 } });
+    const holding = sql(url, 'begin; lock table configs; select pg_sleep(1); commit');
+    await expect
+      .poll(() =>
+        sql(
+          url,
+          `select 1 from pg_locks where mode = 'AccessExclusiveLock' and relation = 'configs'::regclass`,
+        ),
+      )
+      .toHaveLength(1);
+    await expect(
+      driver.write(function* writing() {
+        yield { sql: 'update configs set uses = 0', values: [], wants: 'changes' };
+      }),
+    ).rejects.toThrow(`Another process keeps rows of the database ${database()} locked.`);
+    await holding;
+    await driver.close();
+  });
+
+  test('that a statement took too long', async () => {
+    const driver = await openPostgres(url, { limits: { statementMs: 50 } });
+    await expect(
+      driver.read(function* reading() {
+        yield { sql: 'select pg_sleep(600)', values: [], wants: 'rows' };
+      }),
+    ).rejects.toThrow(`PostgreSQL at ${server} took too long over a statement.`);
+    await driver.close();
+  });
+
+  test('that the server offers no TLS', async () => {
+    expect(await refusal(`${url}?sslmode=require`)).toBe(
+      `PostgreSQL at ${server} offers no TLS, which store.url demands. Turn it on there, or set sslmode=disable.`,
+    );
+  });
+
+  describe('of TLS', () => {
+    let secure: PostgresServer;
+    let folder: string;
+    const { key, cert } = selfSigned();
+
+    beforeAll(async () => {
+      secure = await PostgresServer.start();
+      folder = mkdtempSync(join(tmpdir(), 'postgres-tls-'));
+      writeFileSync(join(folder, 'ca.pem'), cert);
+      writeFileSync(join(folder, 'other.pem'), selfSigned().cert);
+      secure.write('server.key', key);
+      secure.write('server.crt', cert);
+      await sql(secure.url(), 'alter system set ssl = on');
+      secure.write('pg_hba.conf', 'hostssl all all all scram-sha-256');
+      await secure.restart();
+    });
+
+    afterAll(async () => {
+      await secure.remove();
+      rmSync(folder, { recursive: true });
+    });
+
+    const place = () => `127.0.0.1:${secure.port}`;
+    const withCa = (file: string) => `sslrootcert=${encodeURIComponent(join(folder, file))}`;
+
+    test('that the server demands it', async () => {
+      expect(await refusal(secure.url())).toBe(
+        `PostgreSQL at ${place()} does not admit the user postgres to the database postgres without TLS. Add ?sslmode=verify-full to store.url.`,
+      );
+    });
+
+    test.each(['require', 'verify-ca', 'verify-full'])(
+      'that nobody known vouches for it with sslmode=%s',
+      async (mode) => {
+        const untrusted = `The certificate of PostgreSQL at ${place()} is not from a known authority. Name the authority's file in store.url: ?sslmode=verify-full&sslrootcert=/path/ca.pem.`;
+        expect(await refusal(`${secure.url()}?sslmode=${mode}`)).toBe(untrusted);
+        expect(await refusal(`${secure.url()}?sslmode=${mode}&${withCa('other.pem')}`)).toBe(untrusted);
+      },
+    );
+
+    test('nothing where the authority is given, or nobody need vouch', async () => {
+      expect(await refusal(`${secure.url()}?${withCa('ca.pem')}`)).toBe('opened');
+      expect(await refusal(`${secure.url()}?sslmode=verify-full&${withCa('ca.pem')}`)).toBe('opened');
+      expect(await refusal(`${secure.url()}?sslmode=no-verify`)).toBe('opened');
+    });
+
+    test('that the authority has no such file', async () => {
+      const missing = join(folder, 'none.pem');
+      expect(await refusal(`${secure.url()}?sslrootcert=${missing}`)).toBe(
+        `store.url: the file of sslrootcert, ${missing}, cannot be read.`,
+      );
+    });
+  });
+
+  describe('of what is no PostgreSQL', () => {
+    let other: Server;
+    let answer: (socket: Socket) => void;
+    const sockets: Socket[] = [];
+
+    beforeEach(async () => {
+      other = createServer((socket) => {
+        sockets.push(socket);
+        socket.on('error', () => {});
+        socket.once('data', () => answer(socket));
+      });
+      other.listen(0, '127.0.0.1');
+      await once(other, 'listening');
+    });
+
+    afterEach(() => {
+      for (const socket of sockets) socket.destroy();
+      other.close();
+    });
+
+    const port = () => (other.address() as AddressInfo).port;
+    const there = (options = '') =>
+      `postgres://postgres:${encodeURIComponent(secret)}@127.0.0.1:${port()}/x${options}`;
+
+    test('that nobody listens', async () => {
+      const free = there();
+      other.close();
+      await once(other, 'close');
+      expect(await refusal(free)).toMatch(/^No PostgreSQL listens at 127\.0\.0\.1:\d+\.$/);
+    });
+
+    test('that nobody answers', async () => {
+      answer = () => {};
+      expect(await refusal(there(), { connectMs: 100 })).toBe(
+        `PostgreSQL at 127.0.0.1:${port()} did not answer in time.`,
+      );
+    });
+
+    test('that somebody hangs up', async () => {
+      answer = (socket) => socket.end();
+      expect(await refusal(there())).toBe(`The connection to PostgreSQL at 127.0.0.1:${port()} was closed.`);
+    });
+
+    test('that it speaks something else', async () => {
+      answer = (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n');
+      expect(await refusal(there('?sslmode=require'))).toBe(
+        `127.0.0.1:${port()} does not answer as a PostgreSQL with TLS does.`,
+      );
+    });
+
+    test('that the host is unknown', async () => {
+      expect(await refusal('postgres://a@nowhere.invalid/b')).toMatch(
+        /^The host of nowhere\.invalid:5432 (was not found|cannot be looked up for now)\.$/,
+      );
+    });
+  });
+
+  // These need a server that crashes or has no disk left.
+  test.each([
+    ['57P01', 'terminating connection due to administrator command', 'lost', /is shutting down\.$/],
+    ['57P02', 'terminating connection because of crash', 'lost', /crashed and starts again\.$/],
+    [
+      '57P03',
+      'the database system is starting up',
+      'lost',
+      /is not ready: the database system is starting up\.$/,
+    ],
+    ['53100', 'could not extend file', 'unavailable', /^The disk of PostgreSQL at db:5432 is full\.$/],
+    ['53200', 'out of shared memory', 'unavailable', /has not enough memory: out of shared memory\.$/],
+    ['08006', 'server closed the connection', 'lost', /broke: server closed the connection\.$/],
+    [
+      '08P01',
+      'no such database: x',
+      'unavailable',
+      /^db:5432 refused the connection: no such database: x\.$/,
+    ],
+    ['40P01', 'deadlock detected', 'again', /keeps rows .* locked\.$/],
+  ])('what %s means: %s', (code, message, kind, sentence) => {
+    const error = new DatabaseError(message, 0, 'error');
+    error.code = code;
+    expect(failureKind(error)).toBe(kind);
+    const place = { server: 'db:5432', user: 'u', database: 'd', schema: null };
+    expect((explained(error, place) as Error).message).toMatch(sentence);
+  });
+
+  test('of a statement that is wrong nothing: it is a bug', async () => {
+    const driver = await openPostgres(await sharedSchema());
+    for (const values of [[], ['text']]) {
+      await expect(
+        driver.write(function* wrong() {
+          yield { sql: 'update configs set uses = $1', values, wants: 'changes' };
+        }),
+      ).rejects.not.toBeInstanceOf(StoreUnavailable);
+    }
+    await driver.close();
+  });
+});
+
+async function sharedSchema(): Promise<string> {
+  return `${await sharedPostgres()}?schema=${freshName()}`;
+}
+
+describe('store.url', () => {
+  test.each([
+    [
+      `postgres://u:${secret}@h/d`,
+      /^store\.url is not a valid URL\. Expected postgres:\/\/user:password@host:5432\/database; in a pa/,
+    ],
+    ['postgres://u:%zz@h/d', /^store\.url is not a valid URL/],
+    [
+      'postgres://u@h/d?scheme=x',
+      /^store\.url: scheme is not an option of a postgres URL here\. Expected schema, /,
+    ],
+    ['postgres://u@h/d?schema=Mine', /^store\.url: schema=Mine is not a name that is taken here/],
+    [
+      'postgres://u@h/d?sslmode=prefer',
+      /^store\.url: sslmode=prefer is not supported\. Expected disable, no-verify, /,
+    ],
+  ])('%s is refused', async (url, message) => {
+    expect(await refusal(url)).toMatch(message);
+  });
+});
