@@ -67,10 +67,13 @@ const path = z
 const header = z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, { error: 'expected auto, or the name of a header' });
 
 const storeUrl = z.string().superRefine((url, context) => {
-  if (/^postgres(ql)?:/.test(url))
-    context.addIssue('this version keeps its data in SQLite only; expected sqlite:FILE');
-  else if (!/^sqlite:.+/.test(url))
-    context.addIssue('expected sqlite: and a file, as in sqlite:./data/connector.db');
+  if (/^postgres(ql)?:/.test(url)) {
+    if (!URL.canParse(url))
+      context.addIssue('expected a URL such as postgres://user:${PG_PASSWORD}@host:5432/database');
+  } else if (!/^sqlite:.+/.test(url))
+    context.addIssue(
+      'expected sqlite: and a file, as in sqlite:./data/connector.db, or postgres://user@host/database',
+    );
 });
 
 const receiver = z
@@ -109,7 +112,9 @@ const store = z
   .strictObject({
     url: storeUrl
       .default('sqlite:./data/connector.db')
-      .describe('Where events and deliveries are kept: `sqlite:` and a file.'),
+      .describe(
+        'Where events and deliveries are kept: `sqlite:` and a file, or `postgres://user:${PG_PASSWORD}@host:5432/database` where several copies run.',
+      ),
     retention: duration({ min: '1h' })
       .prefault('365d')
       .describe('How long an event is kept after all of its deliveries have ended.'),

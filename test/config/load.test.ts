@@ -156,12 +156,12 @@ describe('what parts of a config say of each other', () => {
     ],
     ['receiver: { path: /readyz }', '1:19 /healthz and /readyz answer health checks; choose another path'],
     [
-      'store: { url: "postgres://u@h/db" }',
-      '1:15 this version keeps its data in SQLite only; expected sqlite:FILE',
+      'store: { url: "postgres://u@h:port/db" }',
+      '1:15 expected a URL such as postgres://user:${PG_PASSWORD}@host:5432/database, got "postgres://u@h:port/db"',
     ],
     [
       'store: { url: connector.db }',
-      '1:15 expected sqlite: and a file, as in sqlite:./data/connector.db, got "connector.db"',
+      '1:15 expected sqlite: and a file, as in sqlite:./data/connector.db, or postgres://user@host/database, got "connector.db"',
     ],
   ])('%j', (text, problem) => {
     expect(problems(text)).toEqual([problem]);

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Attempt, PlannedDelivery } from '../../src/model.ts';
-import type { Claimed, Store } from '../../src/store/store.ts';
+import type { Claimed, LaneHead, Store } from '../../src/store/store.ts';
 import type { Bench } from './store.ts';
 import {
   arrival,
@@ -80,6 +80,8 @@ export function lifecycle(bench: () => Bench): void {
   });
 }
 
+const byLane = (a: LaneHead, b: LaneHead) => (a.lane < b.lane ? -1 : 1);
+
 /** The store and the model, taken through the same steps. */
 class Both {
   readonly #store: Store;
@@ -113,7 +115,7 @@ class Both {
       default:
         await this.#change(one);
     }
-    return [await this.#store.lanes(), this.#model.lanes()];
+    return [(await this.#store.lanes()).toSorted(byLane), this.#model.lanes().toSorted(byLane)];
   }
 
   /** Every event and notice with all that belongs to it. */

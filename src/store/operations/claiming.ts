@@ -3,7 +3,7 @@ import type { Claimed, ClaimQuery } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
 import { apply, change } from './deliveries.ts';
 import { isHeld } from './leases.ts';
-import { all, get, query, together, type Operation } from './operation.ts';
+import { all, get, lock, query, together, type Operation } from './operation.ts';
 import { sql as reading } from './reading.ts';
 import {
   deliveries,
@@ -56,6 +56,8 @@ const mostDeliveries = 1000;
 export function* claim(tallies: Tallies, asked: ClaimQuery, most = mostDeliveries): Operation<Claimed[]> {
   const { limit, lease } = asked;
   if (lease && !(yield* isHeld(lease))) return [];
+  // So that no two claims at once see the same deliveries.
+  yield* lock(`lane ${asked.lane}`);
   const rows = yield* dueRows(asked);
   const claimed = yield* claimRows(tallies, rows, asked.now, most);
   const left = limit - claimed.length;

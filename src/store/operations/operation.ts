@@ -10,8 +10,24 @@ export function query<Row>(text: string): Query<Row> {
   return text as Query<Row>;
 }
 
-/** `rows`: all of them; `row`: the first or undefined; `changes`: how many rows it changed; `seq`: the inserted row's. */
-type Wanted = 'rows' | 'row' | 'changes' | 'seq';
+export interface Statement {
+  readonly sql: string;
+  readonly values: readonly Value[];
+  /** `rows`: all of them; `row`: the first or undefined; `changes`: how many rows it changed; `seq`: the inserted row's. */
+  readonly wants: 'rows' | 'row' | 'changes' | 'seq';
+}
+
+/** Operations that do not depend on each other's changes. A driver may run them in any order or interleaved. */
+export interface Together {
+  readonly together: readonly Operation<unknown>[];
+}
+
+/** Nobody else who takes the lock with this name goes on before the transaction has ended. */
+export interface Lock {
+  readonly lock: string;
+}
+
+export type Step = Statement | Together | Lock;
 
 /**
  * What the store does, without any I/O: it yields statements and gets what they return. A driver runs it: SQLite's
@@ -21,17 +37,19 @@ export interface Operation<T> extends Iterable<Step, T, unknown> {
   next(answer?: unknown): IteratorResult<Step, T>;
 }
 
-/**
- * What an operation asks of a driver, and by itself the smallest operation. Not a generator, since accepting an event
- * would cost a fifth more.
- */
-abstract class Asked<T> implements Operation<T> {
+/** The smallest operation: one step. Not a generator, since accepting an event would cost a fifth more. */
+class Ask<T> implements Operation<T> {
+  readonly #step: Step;
   #asked = false;
+
+  constructor(step: Step) {
+    this.#step = step;
+  }
 
   next(answer?: unknown): IteratorResult<Step, T> {
     if (this.#asked) return { done: true, value: answer as T };
     this.#asked = true;
-    return { done: false, value: this as unknown as Step };
+    return { done: false, value: this.#step };
   }
 
   [Symbol.iterator](): this {
@@ -39,64 +57,29 @@ abstract class Asked<T> implements Operation<T> {
   }
 }
 
-export class Statement<T = unknown> extends Asked<T> {
-  readonly sql: string;
-  readonly values: readonly Value[];
-  readonly wants: Wanted;
-
-  constructor(sql: string, values: readonly Value[], wants: Wanted) {
-    super();
-    this.sql = sql;
-    this.values = values;
-    this.wants = wants;
-  }
-}
-
-/** Operations that do not depend on each other's changes. A driver may run them in any order or interleaved. */
-export class Together<T = unknown> extends Asked<T[]> {
-  readonly operations: readonly Operation<T>[];
-
-  constructor(operations: readonly Operation<T>[]) {
-    super();
-    this.operations = operations;
-  }
-}
-
-/** Nobody else who takes the lock with this name goes on before the transaction has ended. */
-export class Lock extends Asked<void> {
-  readonly name: string;
-
-  constructor(name: string) {
-    super();
-    this.name = name;
-  }
-}
-
-export type Step = Statement | Together | Lock;
-
 export function all<Row>(sql: Query<Row>, ...values: Value[]): Operation<Row[]> {
-  return new Statement<Row[]>(sql, values, 'rows');
+  return new Ask<Row[]>({ sql, values, wants: 'rows' });
 }
 
 export function get<Row>(sql: Query<Row>, ...values: Value[]): Operation<Row | undefined> {
-  return new Statement<Row | undefined>(sql, values, 'row');
+  return new Ask<Row | undefined>({ sql, values, wants: 'row' });
 }
 
 /** Returns the number of changed rows. */
 export function run(sql: string, ...values: Value[]): Operation<number> {
-  return new Statement<number>(sql, values, 'changes');
+  return new Ask<number>({ sql, values, wants: 'changes' });
 }
 
 /** Inserts one row and returns its seq. */
 export function insert(sql: string, ...values: Value[]): Operation<number> {
-  return new Statement<number>(sql, values, 'seq');
+  return new Ask<number>({ sql, values, wants: 'seq' });
 }
 
 /** Returns their results in the order given. */
 export function together<T>(operations: readonly Operation<T>[]): Operation<T[]> {
-  return new Together(operations);
+  return new Ask<T[]>({ together: operations });
 }
 
 export function lock(name: string): Operation<void> {
-  return new Lock(name);
+  return new Ask<void>({ lock: name });
 }

@@ -1,7 +1,7 @@
 import type { Operation, Statement } from '../operations/operation.ts';
 import { StoreUnavailable } from '../store.ts';
 import { Tallies } from '../tallies.ts';
-import { addToCount } from '../sql/housekeeping.ts';
+import { sql } from '../operations/housekeeping.ts';
 import type { Connections, Transaction } from './connections.ts';
 import { explained, failureKind } from './failures.ts';
 import { inLockstep } from './lockstep.ts';
@@ -141,22 +141,11 @@ export class GroupCommit {
 const addToUses = `
   with used as (update configs set uses = uses + $2 where id = $1 returning 1) select 1 / count(*) from used`;
 
-/** In the same order in every process, so that none waits for another in a circle. */
 function tallyStatements(tallies: Tallies): { statements: Statement[]; configIds: string[] } {
-  const counts: [string, string, number][] = [];
-  const uses: [string, number][] = [];
-  tallies.drain(
-    (...change) => counts.push(change),
-    (...change) => uses.push(change),
-  );
-  const key = ([sink, state]: [string, string, number]) => `${sink}\n${state}`;
+  const { counts, uses } = tallies.drain();
   const statements: Statement[] = [
-    ...counts
-      .toSorted((one, other) => (key(one) < key(other) ? -1 : 1))
-      .map((values) => ({ sql: addToCount, values, wants: 'changes' as const })),
-    ...uses
-      .toSorted(([one], [other]) => (one < other ? -1 : 1))
-      .map((values) => ({ sql: addToUses, values, wants: 'rows' as const })),
+    ...counts.map((values) => ({ sql: sql.addToCount, values, wants: 'changes' as const })),
+    ...uses.map((values) => ({ sql: addToUses, values, wants: 'rows' as const })),
   ];
   return { statements, configIds: uses.map(([id]) => id) };
 }

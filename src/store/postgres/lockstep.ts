@@ -1,4 +1,5 @@
 import type { Operation, Statement } from '../operations/operation.ts';
+import { storable } from './pipeline.ts';
 
 export type Send = (statements: readonly Statement[]) => Promise<readonly unknown[]>;
 
@@ -19,7 +20,9 @@ interface Held {
   readonly waiting: Task[];
 }
 
-const takeLock = 'select pg_advisory_xact_lock(hashtextextended($1, 0))';
+/** One after the other, in the order given. */
+const takeLocks = `
+  select count(pg_advisory_xact_lock(hashtextextended(name, 0))) from json_array_elements_text($1) as names (name)`;
 
 /**
  * Runs operations side by side in one transaction: each round sends the next statements of all of them in one round
@@ -66,14 +69,14 @@ class Lockstep {
 
   async round(sendAll: Send): Promise<void> {
     const asked = this.#asked;
-    // All processes take locks in this order, so that they seldom wait for each other in a circle.
-    const locks = this.#locks
-      .toSorted()
-      .map((name) => ({ sql: takeLock, values: [name], wants: 'row' as const }));
+    const locks = this.#locks;
     this.#asked = [];
     this.#locks = [];
-    const answers = await sendAll([...locks, ...asked.map(({ statement }) => statement)]);
-    for (const [place, { task }] of asked.entries()) this.#goOn(task, answers[locks.length + place]);
+    // All processes take locks in this order, so that they seldom wait for each other in a circle.
+    const values = [JSON.stringify(locks.map(storable).toSorted())];
+    const first: Statement[] = locks.length > 0 ? [{ sql: takeLocks, values, wants: 'row' }] : [];
+    const answers = await sendAll([...first, ...asked.map(({ statement }) => statement)]);
+    for (const [place, { task }] of asked.entries()) this.#goOn(task, answers[first.length + place]);
   }
 
   #goOn(task: Task, answer?: unknown): void {

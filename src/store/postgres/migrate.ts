@@ -1,6 +1,6 @@
 import { all, get, query, run, type Operation } from '../operations/operation.ts';
-import { firstNoticeSeq } from '../rows.ts';
-import { migrations } from '../sqlite/migrations.ts';
+import { firstNoticeSeq } from '../operations/rows.ts';
+import { migrations } from '../migrations.ts';
 import { StoreUnavailable } from '../store.ts';
 import type { Connections, Transaction } from './connections.ts';
 import type { Place } from './failures.ts';
@@ -83,11 +83,24 @@ function* bringUpToDate(place: Place): Operation<void> {
     yield* run('create table schema_version (candidate_connector bigint not null)');
     yield* run('insert into schema_version values (0)');
   }
-  for (const migration of migrations.slice(found ?? 0).map(translated)) {
-    for (const statement of migration) yield* run(statement);
+  for (let step = found ?? 0; step < migrations.length; step += 1) {
+    for (const statement of [...translated(migrations[step]!), ...(own.get(step) ?? [])])
+      yield* run(statement);
   }
   yield* run('update schema_version set candidate_connector = $1', migrations.length);
 }
+
+/** What only PostgreSQL needs, after the step of this index: who of several copies does what. */
+const own: ReadonlyMap<number, readonly string[]> = new Map([
+  [
+    3,
+    [
+      `create table leases (
+        name text collate "C" primary key, holder text not null, epoch bigint not null, until bigint not null)`,
+      'create table copies (id text primary key, config_id text not null, names text not null, until bigint not null)',
+    ],
+  ],
+]);
 
 function nameOf({ database, schema }: Place): string {
   return schema === null ? `the database ${database}` : `the schema ${schema} of the database ${database}`;

@@ -58,7 +58,7 @@ class Pipeline implements Submittable {
 
   constructor(statements: readonly Statement[]) {
     this.#statements = statements;
-    this.#groups = Map.groupBy(statements.keys(), (place) => statements[place]!.sql);
+    this.#groups = Map.groupBy(statements.keys(), (place) => textOf(statements[place]!));
     this.#order = [...this.#groups.values()].flat();
     this.#answers = statements.map(() => ({ rows: [], changes: 0 }));
   }
@@ -126,12 +126,21 @@ function typesOf(bound: readonly (readonly Value[])[]): number[] {
   );
 }
 
-/** PostgreSQL cannot store U+0000. */
 function toText(value: Value): string | null {
-  return typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : (value?.toString() ?? null);
+  return typeof value === 'string' ? storable(value) : (value?.toString() ?? null);
+}
+
+/** PostgreSQL takes neither U+0000 nor half a surrogate pair, also where JSON spells them out. */
+export function storable(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\uFFFD');
+}
+
+function textOf({ sql, wants }: Statement): string {
+  return wants === 'seq' ? `${sql} returning seq` : sql;
 }
 
 function wanted({ rows, changes }: Answer, { wants }: Statement): unknown {
   if (wants === 'changes') return changes;
+  if (wants === 'seq') return rows[0]?.seq;
   return wants === 'row' ? rows[0] : rows;
 }

@@ -1,13 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import {
-  Statement,
-  Together,
-  type Operation,
-  type Query,
-  type Step,
-  type Value,
-} from '../operations/operation.ts';
+import type { Operation, Query, Statement, Step, Value } from '../operations/operation.ts';
 
 interface Prepared {
   readonly prepared: StatementSync;
@@ -104,7 +97,7 @@ export function runOn<T>(db: Database, operation: Operation<T>): T {
 }
 
 function answerTo(db: Database, step: Step): unknown {
-  if (step instanceof Statement) return db.answer(step);
+  if ('sql' in step) return db.answer(step);
   // A transaction has the whole database to itself, so nobody else can hold a lock.
-  return step instanceof Together ? step.operations.map((operation) => runOn(db, operation)) : undefined;
+  return 'together' in step ? step.together.map((operation) => runOn(db, operation)) : undefined;
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { DatabaseError } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { explained, failureKind } from '../../../src/store/postgres/failures.ts';
-import { openPostgres, type PostgresOptions } from '../../../src/store/postgres/open.ts';
+import { postgresDriver, type PostgresOptions } from '../../../src/store/postgres.ts';
 import { StoreUnavailable } from '../../../src/store/store.ts';
 import { freshDatabase, freshName, PostgresServer, sharedPostgres, sql } from '../../fixtures/postgres.ts';
 import { selfSigned } from '../../sandbox/certificate.ts';
@@ -15,7 +15,7 @@ const secret = 'b@d:p/a?s#s%w';
 
 /** What a person reads. Never with the password. */
 async function refusal(url: string, limits: PostgresOptions['limits'] = {}): Promise<string> {
-  const opening = openPostgres(url, { limits: { patientForMs: 0, ...limits } });
+  const opening = postgresDriver(url, { limits: { patientForMs: 0, ...limits } });
   const error: unknown = await opening.then(
     (driver) => driver.close(),
     (reason: unknown) => reason,
@@ -92,7 +92,7 @@ describe('a clear sentence says', () => {
   });
 
   test('that somebody else keeps a lock', async () => {
-    const driver = await openPostgres(url, { limits: { lockMs: 50 } });
+    const driver = await postgresDriver(url, { limits: { lockMs: 50 } });
     const holding = sql(url, 'begin; lock table configs; select pg_sleep(1); commit');
     await expect
       .poll(() =>
@@ -112,7 +112,7 @@ describe('a clear sentence says', () => {
   });
 
   test('that a statement took too long', async () => {
-    const driver = await openPostgres(url, { limits: { statementMs: 50 } });
+    const driver = await postgresDriver(url, { limits: { statementMs: 50 } });
     await expect(
       driver.read(function* reading() {
         yield { sql: 'select pg_sleep(600)', values: [], wants: 'rows' };
@@ -267,7 +267,7 @@ describe('a clear sentence says', () => {
   });
 
   test('of a statement that is wrong nothing: it is a bug', async () => {
-    const driver = await openPostgres(await sharedSchema());
+    const driver = await postgresDriver(await sharedSchema());
     for (const values of [[], ['text']]) {
       await expect(
         driver.write(function* wrong() {

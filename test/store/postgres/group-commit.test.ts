@@ -10,8 +10,8 @@ import {
   together,
   type Operation,
 } from '../../../src/store/operations/operation.ts';
-import { openPostgres, type PostgresOptions } from '../../../src/store/postgres/open.ts';
-import type { Driver } from '../../../src/store/driver.ts';
+import { postgresDriver, type PostgresOptions } from '../../../src/store/postgres.ts';
+import type { Driver } from '../../../src/store/stored.ts';
 import { StoreUnavailable } from '../../../src/store/store.ts';
 import type { Tallies } from '../../../src/store/tallies.ts';
 import { freshName, freshSchema, PostgresServer, sql } from '../../fixtures/postgres.ts';
@@ -36,7 +36,7 @@ describe('the driver of PostgreSQL', () => {
   afterEach(() => Promise.all(drivers.map((driver) => driver.close())));
 
   async function open(limits: PostgresOptions['limits'] = {}, at = url): Promise<Driver> {
-    const driver = await openPostgres(at, { limits });
+    const driver = await postgresDriver(at, { limits });
     drivers.push(driver);
     return driver;
   }

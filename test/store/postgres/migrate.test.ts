@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { openPostgres } from '../../../src/store/postgres/open.ts';
+import { postgresDriver } from '../../../src/store/postgres.ts';
 import { translated } from '../../../src/store/postgres/migrate.ts';
-import { migrations } from '../../../src/store/sqlite/migrations.ts';
+import { migrations } from '../../../src/store/migrations.ts';
 import { freshDatabase, freshName, freshSchema, sql } from '../../fixtures/postgres.ts';
 
 const tables = `select table_name as name from information_schema.tables where table_schema = current_schema() order by 1`;
@@ -13,7 +13,7 @@ describe('the schema on PostgreSQL', () => {
     url = await freshSchema();
   });
 
-  const create = async (at = url) => (await openPostgres(at)).close();
+  const create = async (at = url) => (await postgresDriver(at)).close();
   const names = async (at = url) => (await sql(at, tables)).map(({ name }) => name);
 
   test('has the tables of every step, in the schema that the URL names', async () => {
@@ -82,19 +82,19 @@ describe('the schema on PostgreSQL', () => {
   });
 
   test('is created once, however many start at the same time', async () => {
-    const drivers = await Promise.all(Array.from({ length: 6 }, () => openPostgres(url)));
+    const drivers = await Promise.all(Array.from({ length: 6 }, () => postgresDriver(url)));
     await Promise.all(drivers.map((driver) => driver.close()));
     expect(await sql(url, 'select count(*)::int as n from schema_version')).toEqual([{ n: 1 }]);
   });
 
   test('is not created where one must exist', async () => {
-    const refused = openPostgres(url, { mustExist: true });
+    const refused = postgresDriver(url, { mustExist: true });
     await expect(refused).rejects.toThrow(
       /^There is no store in the schema test_\w+ of the database postgres\. `serve`/,
     );
     expect(await names()).toEqual([]);
     await create();
-    await (await openPostgres(url, { mustExist: true })).close();
+    await (await postgresDriver(url, { mustExist: true })).close();
   });
 
   test('of a newer version is refused, and stays as it is', async () => {

@@ -1,10 +1,10 @@
-import type { Driver } from '../driver.ts';
-import type { Operation, Statement } from '../operations/operation.ts';
-import { StoreUnavailable } from '../store.ts';
-import { Connections, type ConnectionLimits } from './connections.ts';
-import { GroupCommit, type GroupCommitLimits } from './group-commit.ts';
-import { inLockstep } from './lockstep.ts';
-import { migrate } from './migrate.ts';
+import { storeOn, type Driver } from './stored.ts';
+import type { Operation, Statement } from './operations/operation.ts';
+import { StoreUnavailable, type Store } from './store.ts';
+import { Connections, type ConnectionLimits } from './postgres/connections.ts';
+import { GroupCommit, type GroupCommitLimits } from './postgres/group-commit.ts';
+import { inLockstep } from './postgres/lockstep.ts';
+import { migrate } from './postgres/migrate.ts';
 
 export interface PostgresOptions {
   /** Does not create a store. */
@@ -16,7 +16,11 @@ export interface PostgresOptions {
  * Connects to the store of a `postgres:` URL. Creates its schema and tables if they are missing, unless `mustExist`.
  * Throws StoreUnavailable.
  */
-export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Driver> {
+export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Store> {
+  return storeOn(await postgresDriver(url, options));
+}
+
+export async function postgresDriver(url: string, options: PostgresOptions = {}): Promise<Driver> {
   const connections = new Connections(url, options.limits);
   try {
     await migrate(connections, options.mustExist ?? false);
@@ -29,6 +33,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     get commits() {
       return commit.commits;
     },
+    shared: true,
     write: (work) => commit.write(work),
     async read<T>(work: () => Operation<T>) {
       const ask = (statements: readonly Statement[]) => connections.outside(statements);
