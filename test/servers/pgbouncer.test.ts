@@ -1,0 +1,106 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Driver } from '../../src/store/driver.ts';
+import { all, get, lock, query, run, type Operation } from '../../src/store/operations/operation.ts';
+import { openPostgres } from '../../src/store/postgres/open.ts';
+import { StoreUnavailable } from '../../src/store/store.ts';
+import { freePort, freshName, nobody, PostgresServer } from '../fixtures/postgres.ts';
+import { remove, unpackDebian } from './mail-servers.ts';
+
+const ids = query<{ readonly id: string }>('select id from configs order by id');
+
+const saveOnce = (id: string) =>
+  function* saving(): Operation<boolean> {
+    yield* lock(id);
+    if (yield* get(query('select 1 from configs where id = $1'), id)) return false;
+    yield* run(`insert into configs (id, source, saved_at) values ($1, '{}', 0)`, id);
+    return true;
+  };
+
+let folder: string;
+
+beforeAll(async () => {
+  folder = await unpackDebian(['pgbouncer']);
+}, 300_000);
+
+afterAll(() => remove(folder));
+
+describe.each(['transaction', 'session'])('behind PgBouncer with pool_mode=%s', (mode) => {
+  let server: PostgresServer;
+  let bouncer: ChildProcess;
+  let port: number;
+  let drivers: Driver[] = [];
+
+  beforeAll(async () => {
+    [server, port] = await Promise.all([PostgresServer.start(), freePort()]);
+    const { hostname, port: upstream, username, password } = new URL(server.url());
+    const to = `host=${hostname} port=${upstream} user=${username} password='${decodeURIComponent(password)}'`;
+    const settings = [
+      `[databases]\nevents = ${to} dbname=postgres`,
+      `[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =`,
+      // Fewer than the copies open.
+      `auth_type = any\npool_mode = ${mode}\ndefault_pool_size = ${mode === 'session' ? 12 : 2}`,
+    ];
+    const file = join(folder, 'pgbouncer.ini');
+    writeFileSync(file, settings.join('\n'));
+    bouncer = startBouncer(folder, file);
+    for await (const line of createInterface(bouncer.stderr!)) if (line.includes('process up')) break;
+    bouncer.stderr!.resume();
+  });
+
+  afterEach(async () => {
+    await Promise.all(drivers.map((driver) => driver.close()));
+    drivers = [];
+  });
+
+  afterAll(async () => {
+    bouncer.kill('SIGKILL');
+    await once(bouncer, 'exit');
+    await server.remove();
+  });
+
+  const url = (database = 'events') => `postgres://somebody@127.0.0.1:${port}/${database}`;
+
+  test('several copies start at once, write once and read', async () => {
+    const schema = `${url()}?schema=${freshName()}`;
+    drivers = await Promise.all([1, 2, 3].map(() => openPostgres(schema, { limits: { maxBatch: 20 } })));
+    const names = Array.from({ length: 100 }, (_, n) => `config ${100 + n}`);
+    const results = await Promise.all(
+      drivers.flatMap((driver) => names.map((name) => driver.write(saveOnce(name)))),
+    );
+    expect(results.filter(Boolean)).toHaveLength(100);
+    const found = await Promise.all(drivers.map((driver) => driver.read(() => all(ids))));
+    for (const rows of found) expect(rows.map(({ id }) => id)).toEqual(names);
+  });
+
+  test('says what it refuses', async () => {
+    const opening = openPostgres(url('nowhere'), { limits: { patientForMs: 0 } });
+    await expect(opening).rejects.toThrow(
+      new StoreUnavailable(`127.0.0.1:${port} refused the connection: bouncer config error.`),
+    );
+  });
+
+  test('goes on after PostgreSQL was away', async () => {
+    const driver = await openPostgres(url(), { limits: { patientForMs: 30_000 } });
+    drivers = [driver];
+    await driver.write(saveOnce('before'));
+    await server.restart();
+    await driver.write(saveOnce('after'));
+    expect(await driver.read(() => all(ids))).toEqual([{ id: 'after' }, { id: 'before' }]);
+  });
+});
+
+/** It refuses to run as root. */
+function startBouncer(folder: string, file: string): ChildProcess {
+  const libraries = join(folder, 'root/usr/lib');
+  const machine = readdirSync(libraries).find((name) => name.endsWith('-linux-gnu')) ?? '';
+  return spawn(join(folder, 'root/usr/sbin/pgbouncer'), [file], {
+    ...(nobody === undefined ? {} : { uid: nobody, gid: nobody }),
+    env: { LD_LIBRARY_PATH: join(libraries, machine) },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+}
