@@ -47,7 +47,7 @@ describe.each(['transaction', 'session'])('behind PgBouncer with pool_mode=%s', 
     ];
     const file = join(folder, 'pgbouncer.ini');
     writeFileSync(file, settings.join('\n'));
-    bouncer = startBouncer(folder, file);
+    bouncer = startBouncer(file);
     for await (const line of createInterface(bouncer.stderr!)) if (line.includes('process up')) break;
     bouncer.stderr!.resume();
   });
@@ -95,7 +95,7 @@ describe.each(['transaction', 'session'])('behind PgBouncer with pool_mode=%s', 
 });
 
 /** It refuses to run as root. */
-function startBouncer(folder: string, file: string): ChildProcess {
+function startBouncer(file: string): ChildProcess {
   const libraries = join(folder, 'root/usr/lib');
   const machine = readdirSync(libraries).find((name) => name.endsWith('-linux-gnu')) ?? '';
   return spawn(join(folder, 'root/usr/sbin/pgbouncer'), [file], {

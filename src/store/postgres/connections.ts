@@ -8,7 +8,10 @@ import { explained, failureKind, type Place } from './failures.ts';
 import { send } from './pipeline.ts';
 
 export interface ConnectionLimits {
-  readonly maxConnections: number;
+  /** Connections for transactions. They are apart, so that no page that reads much keeps an event waiting. */
+  readonly maxWriters: number;
+  /** Connections for reading. */
+  readonly maxReaders: number;
   readonly connectMs: number;
   /** Of the server, for one statement. */
   readonly statementMs: number;
@@ -23,7 +26,8 @@ export interface ConnectionLimits {
 }
 
 const defaultLimits: ConnectionLimits = {
-  maxConnections: 4,
+  maxWriters: 1,
+  maxReaders: 3,
   connectMs: 5000,
   statementMs: 10_000,
   lockMs: 8000,
@@ -39,7 +43,8 @@ const maxRetryMs = 250;
 export class Connections {
   readonly place: Place;
   readonly limits: ConnectionLimits;
-  readonly #pool: Pool;
+  readonly #writers: Pool;
+  readonly #readers: Pool;
   readonly #settings: Statement;
   #closed: StoreUnavailable | null = null;
 
@@ -48,22 +53,14 @@ export class Connections {
     this.place = place;
     this.limits = { ...defaultLimits, ...limits };
     this.#settings = settingsOf(place.schema, this.limits);
-    this.#pool = new Pool({
-      ...config,
-      max: this.limits.maxConnections,
-      connectionTimeoutMillis: this.limits.connectMs,
-      keepAlive: true,
-      allowExitOnIdle: true,
-    });
-    // A connection that broke while idle is no longer in the pool; one that broke in use has failed its query as well.
-    this.#pool.on('error', () => {});
-    this.#pool.on('connect', (client) => client.on('error', () => {}));
+    this.#writers = poolOf({ ...config, max: this.limits.maxWriters }, this.limits);
+    this.#readers = poolOf({ ...config, max: this.limits.maxReaders }, this.limits);
   }
 
   /** Statements in one round trip and one transaction of their own. */
   async outside(statements: readonly Statement[]): Promise<readonly unknown[]> {
     return this.patiently(() =>
-      this.#using(async (client) =>
+      this.#using(this.#readers, async (client) =>
         (await send(client, [this.#settings, ...statements], this.limits.answerMs)).slice(1),
       ),
     );
@@ -71,7 +68,7 @@ export class Connections {
 
   /** One transaction. Throws PostgreSQL's errors, and repeats nothing. */
   transaction<T>(run: (transaction: Transaction) => Promise<T>): Promise<T> {
-    return this.#using((client) =>
+    return this.#using(this.#writers, (client) =>
       run(new Transaction((statements) => send(client, statements, this.limits.answerMs), this.#settings)),
     );
   }
@@ -92,15 +89,15 @@ export class Connections {
   }
 
   /** Every later use fails with this error. Idempotent. */
-  async close(error: StoreUnavailable): Promise<void> {
+  async close(reason: StoreUnavailable): Promise<void> {
     if (this.#closed) return;
-    this.#closed = error;
-    await this.#pool.end();
+    this.#closed = reason;
+    await Promise.all([this.#writers.end(), this.#readers.end()]);
   }
 
-  async #using<T>(run: (client: PoolClient) => Promise<T>): Promise<T> {
+  async #using<T>(pool: Pool, run: (client: PoolClient) => Promise<T>): Promise<T> {
     if (this.#closed) throw this.#closed;
-    const client = await this.#pool.connect();
+    const client = await pool.connect();
     try {
       const result = await run(client);
       client.release();
@@ -120,6 +117,19 @@ export class Connections {
       () => false,
     );
   }
+}
+
+function poolOf(config: PoolConfig, { connectMs }: ConnectionLimits): Pool {
+  const pool = new Pool({
+    ...config,
+    connectionTimeoutMillis: connectMs,
+    keepAlive: true,
+    allowExitOnIdle: true,
+  });
+  // A connection that broke while idle is no longer in the pool; one that broke in use has failed its query as well.
+  pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
+  return pool;
 }
 
 const begin: Statement = { sql: 'begin', values: [], wants: 'changes' };

@@ -188,6 +188,16 @@ describe('the driver of PostgreSQL', () => {
     expect(results.filter(Boolean)).toHaveLength(100);
   });
 
+  test('writes while more is read than there are connections for it', async () => {
+    const driver = await open();
+    let read = 0;
+    const sleeping = query('select pg_sleep(1)');
+    const reads = Array.from({ length: 6 }, () => driver.read(() => get(sleeping)).then(() => (read += 1)));
+    await driver.write(save('a'));
+    expect(read).toBeLessThan(6);
+    await Promise.all(reads);
+  });
+
   test('ends what waits before it closes, and refuses what comes later', async () => {
     const driver = await open();
     const writing = driver.write(save('last'));
