@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { connectors } from '../connectors/index.ts';
 import { watchAlerts } from './alerts/watch.ts';
@@ -10,6 +12,7 @@ import { markOf, reloadConfig, watchConfig } from './reload.ts';
 import { readText } from './config/files.ts';
 import { parseConfig, textOf } from './config/load.ts';
 import { compilePlan, Plans } from './config/stored-plans.ts';
+import { leaseOfSink, LeaseKeeper, soleCopy, type Leases } from './deliveries/leases.ts';
 import { ConnectedSinks } from './deliveries/sinks.ts';
 import { observeAttempts } from './deliveries/call.ts';
 import { Worker, type WorkerParts } from './deliveries/worker.ts';
@@ -20,9 +23,9 @@ import { addressOf, type HandedOver, listen } from './http/listen.ts';
 import { createLogger } from './log.ts';
 import { createReceiver } from './receiver/server.ts';
 import { keepRetention, lastSeenAt, type RunningRetention } from './retention.ts';
-import { openStore } from './store/open.ts';
+import { openStore, withoutPassword } from './store/open.ts';
 import { wantsColor } from './support/text.ts';
-import type { Store } from './store/store.ts';
+import type { LeaseState, Store } from './store/store.ts';
 
 /** A running connector. The addresses are the ones really bound: the config may say port 0. */
 export interface App {
@@ -89,12 +92,14 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
 
   const seenAt = await lastSeenAt(store);
   // Before any event can come: one stored with a wrong clock would make that clock look right.
-  const retention = startRetention({ store, config, log });
+  const leases: CopysLeases = new CopysLeases();
+  const retention = startRetention({ store, config, log, leases });
   starting.defer(retention.stop);
   const sinks = new ConnectedSinks();
   const plan = (id: string) => plans.get(id);
   const { isClockDoubted: clockDoubted } = retention;
-  const worker = createWorker({ store, sinks, config, plan, clockDoubted, log, metrics });
+  const worker = createWorker({ store, sinks, config, plan, clockDoubted, log, metrics, leases });
+  leases.keeper = keepLeases({ store, config, log, worker });
   const [newest] = await store.events({ limit: 1 });
   const nextId = eventIds({ after: newest?.event.id });
   const inbox = createIntake({ store, config, wake: () => worker.wake(), log, nextId });
@@ -112,8 +117,11 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   await listen(admin, config().admin);
 
   starting.adopt(sinks, (it) => it.close());
-  starting.defer(() => worker.stop(attemptsGraceMs));
+  starting.defer(async () => {
+    await Promise.all([worker.stop(attemptsGraceMs), leases.keeper?.stop()]);
+  });
   const rescued = await worker.start(seenAt);
+  await leases.keeper?.start();
 
   const watch = watchConfig(file, {
     inForce: markOf(read),
@@ -129,7 +137,7 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     },
   });
   starting.defer(() => watch.close());
-  starting.defer(await startAlerts({ store, config, worker, log }));
+  starting.defer(await startAlerts({ store, config, worker, log, leases }));
   // Connections begin to close while the attempts finish; the port stays open for further events.
   starting.defer(() => void receiver.retire());
   const addresses = { receiver: addressOf(receiver), admin: addressOf(admin) };
@@ -154,7 +162,7 @@ function summaryOf({ file, store, plan, sinks }: Config) {
   const more = plan.rules.names.length - rules.length;
   return {
     file,
-    store: store.url,
+    store: withoutPassword(store.url),
     rules: more > 0 ? [...rules, `and ${more} more`] : rules,
     sinks: Array.from(sinks.values(), ({ name, connector }) => `${name} (${connector.name})`),
   };
@@ -169,7 +177,7 @@ interface Shared {
 }
 
 type WorkerNeeds = Shared &
-  Pick<WorkerParts, 'sinks' | 'plan' | 'clockDoubted'> & { readonly metrics: Metrics };
+  Pick<WorkerParts, 'sinks' | 'plan' | 'clockDoubted' | 'leases'> & { readonly metrics: Metrics };
 
 function createWorker({ log, metrics, ...parts }: WorkerNeeds): Worker {
   return new Worker({
@@ -193,16 +201,102 @@ function createWorker({ log, metrics, ...parts }: WorkerNeeds): Worker {
   });
 }
 
+const alertsLease = 'alerts';
+const retentionLease = 'retention';
+/** Of what is no sink's. */
+const ownWorkMs = 10_000;
+
+/** All of them where this process alone serves the store. */
+class CopysLeases implements Leases {
+  keeper: LeaseKeeper | null = null;
+
+  holding(name: string): ReturnType<Leases['holding']> {
+    return (this.keeper ?? soleCopy).holding(name);
+  }
+}
+
+/** Null where only one process may serve the store. */
+function keepLeases({
+  store,
+  config,
+  log,
+  worker,
+}: Shared & { readonly worker: Worker }): LeaseKeeper | null {
+  if (store.leases === null) return null;
+  const sinkOf = (lease: string) => (lease.startsWith('sink ') ? lease.slice('sink '.length) : null);
+  const copies = new Copies(log);
+  return new LeaseKeeper({
+    store: store.leases,
+    clock: systemClock,
+    copy: `${hostname()} ${process.pid} ${randomUUID().slice(0, 8)}`,
+    configId: () => config().plan.id,
+    names: () =>
+      new Map([
+        ...Array.from(
+          config().sinks.values(),
+          ({ name, timeoutMs }) => [leaseOfSink(name), timeoutMs] as const,
+        ),
+        [alertsLease, ownWorkMs],
+        [retentionLease, ownWorkMs],
+      ]),
+    extra: () => Array.from(worker.sinksWithDeliveries, leaseOfSink),
+    async taken(lease) {
+      const sink = sinkOf(lease);
+      const rescued = sink === null ? 0 : await worker.takeOver(sink);
+      log.info({ lease, ...(rescued > 0 && { rescued }) }, 'taken: this copy does it from now on');
+    },
+    lost(lease) {
+      const sink = sinkOf(lease);
+      if (sink !== null) worker.forget(sink);
+      log.info({ lease }, 'given up: another copy does it');
+    },
+    async idle(lease) {
+      const sink = sinkOf(lease);
+      if (sink !== null) await worker.idle(sink);
+    },
+    copies: (found) => copies.are(found),
+    failed: (error) => log.error({ err: error }, 'the leases could not be renewed; trying again'),
+  });
+}
+
+/** Tells when copies come and go, and when they run different configs. */
+class Copies {
+  readonly #log: Logger;
+  #count = 0;
+  #configs = 1;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  are(copies: LeaseState['copies']): void {
+    const configs = new Set(copies.map(({ configId }) => configId)).size;
+    if (copies.length !== this.#count)
+      this.#log.info({ copies: copies.length }, 'copies that serve this store');
+    if (configs > 1 && configs !== this.#configs) {
+      this.#log.warn(
+        { copies },
+        'the copies run different configs: each event is decided by the config of the copy it reaches',
+      );
+    }
+    this.#count = copies.length;
+    this.#configs = configs;
+  }
+}
+
 /** Returns how to stop it. */
-async function startAlerts(parts: Shared & { readonly worker: Worker }): Promise<() => void> {
-  const { store, config, worker, log } = parts;
+async function startAlerts(
+  parts: Shared & { readonly worker: Worker; readonly leases: Leases },
+): Promise<() => void> {
+  const { store, config, worker, log, leases } = parts;
   const [newest] = await store.notices({ limit: 1 });
   return watchAlerts({
     nextId: noticeIds({ after: newest?.notice.id }),
     store,
     clock: systemClock,
     config,
-    paused: () => worker.paused,
+    mine: () => leases.holding(alertsLease) !== null,
+    paused: () => worker.pauses(),
     wake: () => worker.wake(),
     raised: (notice) => log.warn({ notice }, 'alert raised'),
     cannotSend: (notice) =>
@@ -212,10 +306,16 @@ async function startAlerts(parts: Shared & { readonly worker: Worker }): Promise
   });
 }
 
-function startRetention({ store, config, log }: Shared): RunningRetention {
+function startRetention({
+  store,
+  config,
+  log,
+  leases,
+}: Shared & { readonly leases: Leases }): RunningRetention {
   return keepRetention({
     store,
     clock: systemClock,
+    mine: () => leases.holding(retentionLease) !== null,
     retentionMs: () => config().store.retentionMs,
     pruned: (events) => log.info({ events }, 'events older than the retention deleted'),
     doubted: (aheadMs) =>

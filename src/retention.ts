@@ -6,6 +6,8 @@ const dayMs = 24 * hourMs;
 /** The first requests after a start take precedence. */
 const firstRoundAfterMs = 60_000;
 const betweenRoundsMs = 10 * 60_000;
+/** Another copy may end. */
+const notMineMs = 60_000;
 /** A request waits no longer than one step takes. */
 const eventsPerStep = 25;
 const betweenStepsMs = 10;
@@ -16,6 +18,8 @@ const busyForMs = 1000;
 export interface Retention {
   readonly store: Store;
   readonly clock: Clock;
+  /** Whether this copy has to do it. */
+  readonly mine: () => boolean;
   readonly retentionMs: () => number;
   /** Called after each round that deleted any. */
   readonly pruned: (events: number) => void;
@@ -51,6 +55,10 @@ export function keepRetention(parts: Retention): RunningRetention {
   }
 
   async function next(): Promise<number> {
+    if (!parts.mine()) {
+      endRound();
+      return notMineMs;
+    }
     const now = round === null ? await believed.now() : null;
     if (now !== null) round = { before: now - parts.retentionMs(), after: null, count: 0 };
     const current = round;

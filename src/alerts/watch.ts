@@ -20,7 +20,9 @@ export interface AlertParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly config: () => Config;
-  readonly paused: () => readonly { readonly sink: string; readonly since: number }[];
+  /** Whether this copy has to look. */
+  readonly mine: () => boolean;
+  readonly paused: () => Promise<readonly { readonly sink: string; readonly since: number }[]>;
   /** Called when a notice has been stored with its deliveries. */
   readonly wake: () => void;
   readonly raised: (notice: RaisedNotice) => void;
@@ -38,7 +40,7 @@ export function watchAlerts(parts: AlertParts): () => void {
   let cancel = parts.clock.after(checkEveryMs, () => void check());
 
   async function check(): Promise<void> {
-    await watch.check().catch(parts.failed);
+    if (parts.mine()) await watch.check().catch(parts.failed);
     if (!stopped) cancel = parts.clock.after(checkEveryMs, () => void check());
   }
 
@@ -81,7 +83,7 @@ class AlertWatch {
     const isWanted = (wanted: AlertKind) => alerts.some(({ kind }) => kind === wanted);
     const situation: Situation = {
       now,
-      paused: paused().filter(({ sink }) => config().sinks.has(sink)),
+      paused: (await paused()).filter(({ sink }) => config().sinks.has(sink)),
       dead: isWanted('dead') ? await this.#dead.look(now, notified) : [],
       held: isWanted('held') ? await this.#held.look(now, notified) : [],
       unrecorded: {

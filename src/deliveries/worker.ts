@@ -37,6 +37,8 @@ export class Worker {
   readonly #inFlight = new Map<Promise<void>, string>();
   readonly #aborted = new AbortController();
   readonly #roundRobin = new RoundRobin();
+  /** Sinks of which a claim may have been stored without an answer. */
+  readonly #unclear = new Set<string>();
   #running: Promise<void> | null = null;
   #runAgain = false;
   /** All sinks with pending deliveries. */
@@ -55,6 +57,13 @@ export class Worker {
     this.#leases = parts.leases ?? soleCopy;
     this.#traffic = new Traffic(parts.random);
     this.#storedPauses = new StoredPauses(parts);
+  }
+
+  /** See `paused`; of all copies. */
+  async pauses(): Promise<readonly { readonly sink: string; readonly since: number }[]> {
+    const { store } = this.#parts;
+    if (store.leases === null) return this.paused;
+    return (await store.pauses()).filter(({ sink }) => this.#sinksWithWork.has(sink));
   }
 
   /** The paused sinks with deliveries due now or soon, and since when they are paused (ms). */
@@ -222,6 +231,9 @@ export class Worker {
         this.#startCall(call, sink, this.#traffic.started(head, sink, this.#parts.clock.elapsed(), probe));
         started += 1;
       }
+    } catch (error) {
+      if (holding.lease) void this.#clearUp(head.sink);
+      throw error;
     } finally {
       this.#traffic.giveBack(head, calls - started, probe);
     }
@@ -230,7 +242,29 @@ export class Worker {
   }
 
   #holding(sink: string): Holding | null {
-    return this.#leases.holding(leaseOfSink(sink));
+    return this.#unclear.has(sink) ? null : this.#leases.holding(leaseOfSink(sink));
+  }
+
+  /**
+   * A server that went away during a claim may have stored it: nobody would carry out those deliveries. Once no call of
+   * the sink is in flight, whatever is `sending` is such a one.
+   */
+  async #clearUp(sink: string): Promise<void> {
+    if (this.#unclear.has(sink)) return;
+    this.#unclear.add(sink);
+    const { clock, config, store, storeFailed } = this.#parts;
+    while (!this.#stopping) {
+      await this.idle(sink);
+      try {
+        await store.rescue(clock.now(), config().sinks.get(sink)?.timeoutMs ?? 0, sink);
+        break;
+      } catch (error) {
+        storeFailed(error);
+        await new Promise<void>((resolve) => void clock.after(storeRetryMs, resolve));
+      }
+    }
+    this.#unclear.delete(sink);
+    this.wake();
   }
 
   #startCall(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket): void {

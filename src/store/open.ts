@@ -3,11 +3,14 @@ import { type Copied, copySqlite, type Progress } from './sqlite/backup.ts';
 import { StoreUnavailable, type OpenOptions, type Store } from './store.ts';
 
 /**
- * Opens the store of a config's `store.url`: `sqlite:` and a file's path, or `postgres:` as PostgreSQL has it. Throws
- * StoreUnavailable.
+ * Opens the store of a config's `store.url`: `sqlite:` and a file's path, or `postgres:` as PostgreSQL's own programs
+ * have it. Throws StoreUnavailable.
  */
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
-  return openSqlite(fileOf(url), options);
+  if (!isPostgres(url)) return openSqlite(fileOf(url), options);
+  // Only here: whoever uses SQLite need not load it.
+  const { openPostgres } = await import('./postgres.ts');
+  return openPostgres(url, options);
 }
 
 /** See copySqlite. */
@@ -15,13 +18,14 @@ export async function copyStore(url: string, to: string, progress: Progress): Pr
   return copySqlite(fileOf(url), to, progress);
 }
 
+/** The file of a store in SQLite. Throws StoreUnavailable for every other. */
 export function fileOf(url: string): string {
-  const [, scheme, path] = /^([a-z]+):(?:\/\/)?(.+)$/.exec(url) ?? [];
-  if (scheme === 'postgres' || scheme === 'postgresql') {
-    // Only here: whoever uses SQLite need not load it.
-    const { openPostgres } = await import('./postgres.ts');
-    return openPostgres(url, options);
+  if (isPostgres(url)) {
+    throw new StoreUnavailable(
+      'This is only for a store in SQLite. PostgreSQL has its own means: docs/deploy.md says which.',
+    );
   }
+  const [, scheme, path] = /^([a-z]+):(?:\/\/)?(.+)$/.exec(url) ?? [];
   if (scheme !== 'sqlite' || !path) {
     // Not the whole URL: it may have a password.
     throw new StoreUnavailable(
@@ -30,4 +34,15 @@ export function fileOf(url: string): string {
   }
   if (path === ':memory:') throw new StoreUnavailable('A store must outlive the process. Name a file.');
   return path;
+}
+
+const isPostgres = (url: string): boolean => /^postgres(ql)?:/.test(url);
+
+/** For logs. */
+export function withoutPassword(url: string): string {
+  if (!isPostgres(url) || !URL.canParse(url)) return url;
+  const shown = new URL(url);
+  if (shown.password !== '') shown.password = '***';
+  shown.searchParams.delete('password');
+  return shown.href;
 }

@@ -119,3 +119,8 @@ export function wantsColor(
   const forced = env['FORCE_COLOR'];
   return forced === undefined ? stream.isTTY === true : forced !== '0' && forced !== 'false';
 }
+
+/** Without U+0000 and half surrogate pairs, which PostgreSQL does not take, also where JSON spells them out. */
+export function storable(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\uFFFD');
+}

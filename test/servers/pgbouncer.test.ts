@@ -4,9 +4,9 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Driver } from '../../src/store/driver.ts';
+import type { Driver } from '../../src/store/stored.ts';
 import { all, get, lock, query, run, type Operation } from '../../src/store/operations/operation.ts';
-import { openPostgres } from '../../src/store/postgres/open.ts';
+import { postgresDriver } from '../../src/store/postgres.ts';
 import { StoreUnavailable } from '../../src/store/store.ts';
 import { freePort, freshName, nobody, PostgresServer } from '../fixtures/postgres.ts';
 import { remove, unpackDebian } from './mail-servers.ts';
@@ -67,7 +67,7 @@ describe.each(['transaction', 'session'])('behind PgBouncer with pool_mode=%s', 
 
   test('several copies start at once, write once and read', async () => {
     const schema = `${url()}?schema=${freshName()}`;
-    drivers = await Promise.all([1, 2, 3].map(() => openPostgres(schema, { limits: { maxBatch: 20 } })));
+    drivers = await Promise.all([1, 2, 3].map(() => postgresDriver(schema, { limits: { maxBatch: 20 } })));
     const names = Array.from({ length: 100 }, (_, n) => `config ${100 + n}`);
     const results = await Promise.all(
       drivers.flatMap((driver) => names.map((name) => driver.write(saveOnce(name)))),
@@ -78,14 +78,14 @@ describe.each(['transaction', 'session'])('behind PgBouncer with pool_mode=%s', 
   });
 
   test('says what it refuses', async () => {
-    const opening = openPostgres(url('nowhere'), { limits: { patientForMs: 0 } });
+    const opening = postgresDriver(url('nowhere'), { limits: { patientForMs: 0 } });
     await expect(opening).rejects.toThrow(
       new StoreUnavailable(`127.0.0.1:${port} refused the connection: bouncer config error.`),
     );
   });
 
   test('goes on after PostgreSQL was away', async () => {
-    const driver = await openPostgres(url(), { limits: { patientForMs: 30_000 } });
+    const driver = await postgresDriver(url(), { limits: { patientForMs: 30_000 } });
     drivers = [driver];
     await driver.write(saveOnce('before'));
     await server.restart();

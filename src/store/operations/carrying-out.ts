@@ -1,4 +1,5 @@
 import type { Outcome, Receipt } from '../../model.ts';
+import { storable } from '../../support/text.ts';
 import type { AttemptResult, Deferral, LaneHead, SinkPause } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
 import { apply, change, find, foundColumns, type FoundRow } from './deliveries.ts';
@@ -122,7 +123,14 @@ function insertAttempt(
   endedAt: number,
   outcome: Outcome,
 ): Operation<number> {
-  return run(sql.insertAttempt, carrier ?? seq, attempts, startedAt, endedAt, JSON.stringify(outcome));
+  return run(sql.insertAttempt, carrier ?? seq, attempts, startedAt, endedAt, jsonToSearch(outcome));
+}
+
+/** PostgreSQL looks into it for the cause of a failure, and cannot where a text has what it does not take. */
+function jsonToSearch(outcome: Outcome): string {
+  return JSON.stringify(outcome, (_, value: unknown) =>
+    typeof value === 'string' ? storable(value) : value,
+  );
 }
 
 /** Reading them takes a few ms. */

@@ -18,7 +18,7 @@ interface CopyRow {
 }
 
 /** Only PostgreSQL has these tables: nobody else may serve a SQLite file meanwhile. */
-export const sql = {
+const sql = {
   keepCopy: `
     insert into copies (id, config_id, names, until) values ($1, $2, $3, ${now} + $4)
     on conflict (id) do update set config_id = $2, names = $3, until = ${now} + $4`,

@@ -1,5 +1,5 @@
 import type { Operation, Statement } from '../operations/operation.ts';
-import { storable } from './pipeline.ts';
+import { storable } from '../../support/text.ts';
 
 export type Send = (statements: readonly Statement[]) => Promise<readonly unknown[]>;
 

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { Client, Connection, FieldDef, Submittable } from 'pg';
+import { storable } from '../../support/text.ts';
 import type { Statement, Value } from '../operations/operation.ts';
 
 type Row = Record<string, Value>;
@@ -128,11 +129,6 @@ function typesOf(bound: readonly (readonly Value[])[]): number[] {
 
 function toText(value: Value): string | null {
   return typeof value === 'string' ? storable(value) : (value?.toString() ?? null);
-}
-
-/** PostgreSQL takes neither U+0000 nor half a surrogate pair, also where JSON spells them out. */
-export function storable(text: string): string {
-  return text.toWellFormed().replaceAll('\0', '\uFFFD');
 }
 
 function textOf({ sql, wants }: Statement): string {
