@@ -7,6 +7,7 @@ import type { EventStory, Store } from '../../src/store/store.ts';
 import { arrival, configId } from '../contract/store-fixtures.ts';
 import type { Fault } from '../sandbox/faults.ts';
 import { startTools, type Tools } from '../sandbox/tools.ts';
+import type { PostgresServer } from '../fixtures/postgres.ts';
 import { ConnectorProcess } from './connector-process.ts';
 import { SheetPerson } from './person.ts';
 import { seeded } from './random.ts';
@@ -50,7 +51,7 @@ export async function runRound(seed: number): Promise<RoundReport> {
   const jumps = seed % 2 === 0;
   const person = new SheetPerson(tools.sheets, seeded(seed + 1_000_000));
   const configFile = join(folder, 'config.yaml');
-  await writeFile(configFile, configText(folder, tools, jumps));
+  await writeFile(configFile, configText(`sqlite:${folder}/connector.db`, tools, jumps));
   const past = await keepPast(`sqlite:${folder}/connector.db`);
   const connector = new ConnectorProcess(configFile, tools.env);
   let url = `${await connector.start()}/hook`;
@@ -104,6 +105,85 @@ export async function runRound(seed: number): Promise<RoundReport> {
   }
 }
 
+/** Beyond the time that a lease runs for. */
+const stillMs = 14_000;
+const betweenCopiesMs = 400;
+/** A copy stands still for long, and all has to be delivered afterwards. */
+const betweenEventsMs = 100;
+
+/**
+ * The same with several copies on one PostgreSQL. Copies are killed, or stand still for longer than their leases run, and
+ * the server crashes, in turn. What a copy that stood still had begun is over by its time-out.
+ */
+export async function runRoundOfCopies(
+  seed: number,
+  count: number,
+  server: PostgresServer,
+): Promise<RoundReport> {
+  const random = seeded(seed);
+  const folder = await mkdtemp(join(tmpdir(), 'faults-'));
+  const channels = Array.from({ length: tests }, (_, testId) => `team-${testId}`);
+  const tools = await startTools({ slack: { channels } });
+  for (const faults of tools.faults) faults.decide = randomFaults(random);
+  onlySending(tools);
+  const storeUrl = `${server.url()}?schema=round_${seed}`;
+  const configFile = join(folder, 'config.yaml');
+  await writeFile(configFile, configText(storeUrl, tools, false));
+  const copies = Array.from({ length: count }, () => new ConnectorProcess(configFile, tools.env));
+  const urls = (await Promise.all(copies.map((copy) => copy.start()))).map((url) => `${url}/hook`);
+  let turn = 0;
+  const sender = new Sender(() => urls[(turn += 1) % urls.length]!, betweenEventsMs);
+  const sending = sender.run((n) => ({ candidateId: `candidate-${seed}-${n}`, testId: n % tests }));
+  const kills = 1 + Math.floor(random() * 3);
+  const faults = Array.from({ length: kills }, () => Math.floor(random() * 4));
+  try {
+    for (const fault of faults) {
+      await sleep(300 + random() * 1000);
+      const victim = Math.floor(random() * count);
+      if (fault === 0) await server.crash().then(() => server.start());
+      else if (fault === 1) await standStill(copies[victim]!);
+      else {
+        await copies[victim]!.kill();
+        await sleep(random() * betweenCopiesMs);
+        urls[victim] = `${await copies[victim]!.start()}/hook`;
+      }
+    }
+    await sleep(500);
+    sender.stop();
+    await sending;
+    const stories = await drained(storeUrl, 0);
+    const codes = await Promise.all(copies.map((copy) => copy.stop()));
+    const breaches = [
+      ...findBreaches(stories, sender.accepted, tools),
+      ...boardBreaches(stories, tools, []),
+      ...codes.filter((code) => code !== 0).map((code) => `SIGTERM gave exit code ${code}`),
+    ];
+    const repeated = { mail: repeats(tools.received.mail()), webhook: repeats(tools.received.webhook()) };
+    const { sent, accepted } = sender;
+    return {
+      seed,
+      kills,
+      sent,
+      accepted: accepted.length,
+      stored: stories.length,
+      edits: 0,
+      repeats: repeated,
+      breaches,
+    };
+  } finally {
+    sender.stop();
+    await Promise.all(copies.map((copy) => copy.kill()));
+    await tools.close();
+    await rm(folder, { recursive: true });
+  }
+}
+
+async function standStill(copy: ConnectorProcess): Promise<void> {
+  process.kill(copy.pid!, 'SIGSTOP');
+  await sleep(stillMs);
+  process.kill(copy.pid!, 'SIGCONT');
+}
+
 /**
  * Without faults from then on, and with patience: what is begun by a wrong clock and answered too late is not found in
  * Slack, which is asked for what came since.
@@ -142,13 +222,13 @@ function onlySending({ smtp }: Tools): void {
   smtp.faults.only = ['DATA'];
 }
 
-function configText(folder: string, tools: Tools, jumps: boolean): string {
+function configText(storeUrl: string, tools: Tools, jumps: boolean): string {
   const often = `retry: { minDelay: 50ms, maxDelay: 500ms, giveUpAfter: 1000d }, timeout: ${jumps ? 8 : 1}s`;
   // It is crashes that are tried here and not patience.
   const fast = `${often}, rate: 500/s`;
   return `
 receiver: { host: 127.0.0.1, port: 0, path: /hook, allowFrom: any }
-store: { url: "sqlite:${folder}/connector.db" }
+store: { url: "${storeUrl}" }
 admin: { port: 0 }
 sinks:
   slack: { connector: slack, token: "\${SLACK_BOT_TOKEN}", apiUrl: "${tools.slack.url}", ${fast} }

@@ -1,15 +1,23 @@
 import { parseArgs } from 'node:util';
-import { runRound } from './round.ts';
+import { PostgresServer } from '../fixtures/postgres.ts';
+import { runRound, runRoundOfCopies } from './round.ts';
 
 const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '10' }, seed: { type: 'string', default: '1' } },
+  options: {
+    rounds: { type: 'string', default: '10' },
+    seed: { type: 'string', default: '1' },
+    /** More than one: on PostgreSQL. */
+    copies: { type: 'string', default: '1' },
+  },
 });
 const rounds = Number(values.rounds);
 const firstSeed = Number(values.seed);
+const copies = Number(values.copies);
+const server = copies > 1 ? await PostgresServer.start() : null;
 
 const totals = { kills: 0, edits: 0, sent: 0, accepted: 0, stored: 0, mail: 0, webhook: 0, broken: 0 };
 for (let seed = firstSeed; seed < firstSeed + rounds; seed += 1) {
-  const report = await runRound(seed);
+  const report = await (server ? runRoundOfCopies(seed, copies, server) : runRound(seed));
   totals.kills += report.kills;
   totals.edits += report.edits;
   totals.sent += report.sent;
@@ -29,4 +37,5 @@ console.log(
     `Slack and the sheet had each delivery exactly once in ${rounds - totals.broken} rounds; ${totals.mail} mails and ${totals.webhook} calls came again under the same id. ` +
     `${totals.broken} rounds broke the promise.`,
 );
+await server?.remove();
 process.exitCode = totals.broken === 0 ? 0 : 1;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const betweenMs = 5;
+const defaultBetweenMs = 5;
 const retryAfterMs = 150;
 /** On a busy machine what waits would otherwise grow until nothing else gets its turn. */
 const mostUnderWay = 100;
@@ -14,30 +14,32 @@ export interface SentEvent {
 /** Plays the testing service: it tries each event twice, and then the event is gone. */
 export class Sender {
   readonly #url: () => string;
+  readonly #betweenMs: number;
   /** Ids of the candidates whose events were answered 2xx. */
   readonly accepted: string[] = [];
   readonly #underWay = new Set<Promise<void>>();
   #stopped = false;
   #sent = 0;
 
-  constructor(url: () => string) {
+  constructor(url: () => string, betweenMs = defaultBetweenMs) {
     this.#url = url;
+    this.#betweenMs = betweenMs;
   }
 
   get sent(): number {
     return this.#sent;
   }
 
-  /** Sends about 200 events a second until it is stopped, whether they are answered or not. */
+  /** Sends an event each 5 ms, or as told, until it is stopped, whether they are answered or not. */
   async run(eventOf: (n: number) => SentEvent): Promise<void> {
     const began = performance.now();
     while (!this.#stopped) {
       // By the clock and not by the naps, which take longer when the machine is busy.
-      while (this.#sent * betweenMs < performance.now() - began && this.#underWay.size < mostUnderWay) {
+      while (this.#sent * this.#betweenMs < performance.now() - began && this.#underWay.size < mostUnderWay) {
         const sending = this.#send(eventOf(this.#sent++)).finally(() => this.#underWay.delete(sending));
         this.#underWay.add(sending);
       }
-      await sleep(betweenMs);
+      await sleep(this.#betweenMs);
     }
     await Promise.all(this.#underWay);
   }
