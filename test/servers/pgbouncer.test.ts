@@ -8,7 +8,8 @@ import type { Driver } from '../../src/store/stored.ts';
 import { all, get, lock, query, run, type Operation } from '../../src/store/operations/operation.ts';
 import { postgresDriver } from '../../src/store/postgres.ts';
 import { StoreUnavailable } from '../../src/store/store.ts';
-import { freePort, freshName, nobody, PostgresServer } from '../fixtures/postgres.ts';
+import { freePort } from '../faults/connector-process.ts';
+import { freshName, nobody, PostgresServer } from '../fixtures/postgres.ts';
 import { remove, unpackDebian } from './mail-servers.ts';
 
 const ids = query<{ readonly id: string }>('select id from configs order by id');
