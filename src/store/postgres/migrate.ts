@@ -91,14 +91,25 @@ function* bringUpToDate(place: Place): Operation<void> {
 }
 
 /** What only PostgreSQL needs, after the step of this index: who of several copies does what. */
-const own: ReadonlyMap<number, readonly string[]> = new Map([
+const own: ReadonlyMap<number, string> = new Map([
   [
     3,
-    [
-      `create table leases (
-        name text collate "C" primary key, holder text not null, epoch bigint not null, until bigint not null)`,
-      'create table copies (id text primary key, config_id text not null, names text not null, until bigint not null)',
-    ],
+    `
+    create table leases (
+      name text primary key,
+      holder text not null,
+      -- How often it was taken.
+      epoch integer not null,
+      until integer not null
+    );
+    create table copies (
+      id text primary key,
+      config_id text not null,
+      -- The leases that it can hold by its config, as JSON.
+      names text not null,
+      until integer not null
+    );
+    `,
   ],
 ]);
 

@@ -22,7 +22,7 @@ describe('the schema on PostgreSQL', () => {
       [...step.matchAll(/create table (\w+)/g)].map(([, name]) => name),
     );
     expect(await names()).toEqual(
-      created.concat('schema_version').toSorted((a = '', b = '') => (a < b ? -1 : 1)),
+      created.concat('schema_version', 'leases', 'copies').toSorted((a = '', b = '') => (a < b ? -1 : 1)),
     );
     expect(await sql(url, 'select candidate_connector::int as n from schema_version')).toEqual([
       { n: migrations.length },
