@@ -42,8 +42,8 @@ export interface LeaseParts {
 
 const renewEveryMs = 1000;
 /**
- * A lease outlasts the time-out of an attempt that begins just before a renewal, and a renewal that is late. With the
- * usual time-out of 10 s it runs for 13 s, and the next renewal of another copy takes it over.
+ * A lease outlasts the time-out of an attempt that begins just before a renewal, and a renewal that is late. With a
+ * time-out of 10 s it runs for 13 s, and the next renewal of another copy takes it over.
  */
 const marginMs = 3000;
 const shortestMs = 12_000;
