@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LoadResult } from './accept/load.ts';
+import { PostgresServer } from '../test/fixtures/postgres.ts';
 import { end, messageOf, start } from './child.ts';
 import { dataFolder } from './data-folder.ts';
 import { median, type BenchResult } from './result.ts';
@@ -10,6 +11,7 @@ const rounds = 7;
 const secondsPerRound = 3;
 const targetRatio = 0.55;
 const targetP99Ms = 50;
+const targetRatioOfStores = 0.3;
 
 const scripts = join(import.meta.dirname, 'accept');
 
@@ -18,15 +20,38 @@ const scripts = join(import.meta.dirname, 'accept');
  * stores nothing: one after the other in each round, so that both meet the same machine.
  */
 export async function benchAccept(): Promise<BenchResult[]> {
+  return judge(
+    await inTurn((folder, stdout) => [
+      start(join(scripts, 'plain-server.ts'), []),
+      start(join(scripts, 'connector-server.ts'), [folder], { stdout }),
+    ]),
+  );
+}
+
+/** The same on PostgreSQL, which runs on the same machine, against SQLite. */
+export async function benchPostgres(): Promise<BenchResult[]> {
+  const server = await PostgresServer.start();
+  try {
+    return judgeStores(
+      await inTurn((folder, stdout) => [
+        start(join(scripts, 'connector-server.ts'), [folder], { stdout }),
+        start(join(scripts, 'connector-server.ts'), [folder, server.url()], { stdout }),
+      ]),
+    );
+  } finally {
+    await server.remove();
+  }
+}
+
+async function inTurn(
+  begin: (folder: string, stdout: number) => readonly [ChildProcess, ChildProcess],
+): Promise<Round[]> {
   const folder = await mkdtemp(join(await dataFolder(), 'bench-accept-'));
   const log = await open(join(folder, 'log'), 'w');
-  const servers = [
-    start(join(scripts, 'plain-server.ts'), []),
-    start(join(scripts, 'connector-server.ts'), [folder], { stdout: log.fd }),
-  ] as const;
+  const servers = begin(folder, log.fd);
   try {
-    const [plain, connector] = await Promise.all([portOf(servers[0]), portOf(servers[1])]);
-    return judge(await measure(plain, connector));
+    const [yardstick, measured] = await Promise.all([portOf(servers[0]), portOf(servers[1])]);
+    return await measure(yardstick, measured);
   } finally {
     await Promise.all(servers.map(end));
     await log.close();
@@ -35,36 +60,55 @@ export async function benchAccept(): Promise<BenchResult[]> {
 }
 
 interface Round {
-  readonly plain: LoadResult;
-  readonly connector: LoadResult;
+  readonly yardstick: LoadResult;
+  readonly measured: LoadResult;
 }
 
-async function measure(plain: number, connector: number): Promise<Round[]> {
+async function measure(yardstick: number, measured: number): Promise<Round[]> {
   const results: Round[] = [];
   for (let round = 0; round <= rounds; round += 1) {
-    results.push({ plain: await load(plain), connector: await load(connector) });
+    results.push({ yardstick: await load(yardstick), measured: await load(measured) });
   }
   // The first one was for the compiler to warm up.
   return results.slice(1);
 }
 
-function judge(measured: readonly Round[]): BenchResult[] {
-  const others = measured.reduce((sum, { plain, connector }) => sum + plain.others + connector.others, 0);
-  if (others > 0) throw new Error(`${others} events were not answered 202`);
-  const ratio = median(measured.map(({ plain, connector }) => connector.perSecond / plain.perSecond));
-  const p99Ms = median(measured.map(({ connector }) => connector.p99Ms));
-  const perSecond = (server: keyof Round) =>
-    Math.round(median(measured.map((round) => round[server].perSecond)));
-  const detail = `${perSecond('connector')} events/s accepted, ${perSecond('plain')}/s by the app that stores nothing; p99 ${p99Ms.toFixed(1)} ms`;
+function judge(rounds: readonly Round[]): BenchResult[] {
+  const { ratio, p99Ms, ofYardstick, ofMeasured } = figures(rounds);
   return [
     {
       name: 'accepting, durably',
       ratio,
-      detail,
+      detail: `${ofMeasured} events/s accepted, ${ofYardstick}/s by the app that stores nothing; p99 ${p99Ms.toFixed(1)} ms`,
       target: `at least ${targetRatio}, p99 under ${targetP99Ms} ms`,
       met: ratio >= targetRatio && p99Ms < targetP99Ms,
     },
   ];
+}
+
+function judgeStores(rounds: readonly Round[]): BenchResult[] {
+  const { ratio, p99Ms, ofYardstick, ofMeasured } = figures(rounds);
+  return [
+    {
+      name: 'accepting, on PostgreSQL',
+      ratio,
+      detail: `${ofMeasured} events/s accepted, ${ofYardstick}/s on SQLite; p99 ${p99Ms.toFixed(1)} ms`,
+      target: `at least ${targetRatioOfStores}`,
+      met: ratio >= targetRatioOfStores,
+    },
+  ];
+}
+
+function figures(rounds: readonly Round[]) {
+  const others = rounds.reduce((sum, { yardstick, measured }) => sum + yardstick.others + measured.others, 0);
+  if (others > 0) throw new Error(`${others} events were not answered 202`);
+  const perSecond = (of: keyof Round) => Math.round(median(rounds.map((round) => round[of].perSecond)));
+  return {
+    ratio: median(rounds.map(({ yardstick, measured }) => measured.perSecond / yardstick.perSecond)),
+    p99Ms: median(rounds.map(({ measured }) => measured.p99Ms)),
+    ofYardstick: perSecond('yardstick'),
+    ofMeasured: perSecond('measured'),
+  };
 }
 
 async function portOf(server: ChildProcess): Promise<number> {

@@ -1,4 +1,4 @@
-import { benchAccept } from './accept.ts';
+import { benchAccept, benchPostgres } from './accept.ts';
 import { benchBacklog } from './backlog.ts';
 import { benchBurst } from './burst.ts';
 import { benchClaim } from './claim.ts';
@@ -10,6 +10,7 @@ import { benchStart } from './start.ts';
 
 const benchmarks: { readonly [name: string]: () => Promise<BenchResult[]> } = {
   accept: benchAccept,
+  postgres: benchPostgres,
   burst: benchBurst,
   backlog: benchBacklog,
   claim: benchClaim,

@@ -11,17 +11,18 @@ import { createReceiver } from '../../src/receiver/server.ts';
 import { openStore } from '../../src/store/open.ts';
 
 /**
- * The connector's way in, as `serve` joins it: receiver, rules, SQLite, log and metrics, with one rule that matches and one delivery for
- * each event. Only the deliveries are not carried out, so that it is accepting that is measured. Takes the folder for its files.
+ * The connector's way in, as `serve` joins it: receiver, rules, store, log and metrics, with one rule that matches and one delivery for
+ * each event. Only the deliveries are not carried out, so that it is accepting that is measured. Takes the folder for its
+ * files, and the store's URL if it is not SQLite in that folder.
  */
 
-const [folder = ''] = process.argv.slice(2);
+const [folder = '', url] = process.argv.slice(2);
 const file = join(await mkdtemp(join(folder, 'store-')), 'config.yaml');
 await writeFile(
   file,
   `
 receiver: { host: 127.0.0.1, port: 0, allowFrom: [127.0.0.1] }
-store: { url: "sqlite:${join(file, '..', 'connector.db')}" }
+store: { url: "${url ?? `sqlite:${join(file, '..', 'connector.db')}`}" }
 sinks:
   ats: { connector: webhook, url: "https://ats.example.com/hooks" }
 rules:
