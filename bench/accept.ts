@@ -7,7 +7,7 @@ import { end, messageOf, start } from './child.ts';
 import { dataFolder } from './data-folder.ts';
 import { median, type BenchResult } from './result.ts';
 
-const rounds = 7;
+const roundsToMeasure = 7;
 const secondsPerRound = 3;
 const targetRatio = 0.55;
 const targetP99Ms = 50;
@@ -66,7 +66,7 @@ interface Round {
 
 async function measure(yardstick: number, measured: number): Promise<Round[]> {
   const results: Round[] = [];
-  for (let round = 0; round <= rounds; round += 1) {
+  for (let round = 0; round <= roundsToMeasure; round += 1) {
     results.push({ yardstick: await load(yardstick), measured: await load(measured) });
   }
   // The first one was for the compiler to warm up.
