@@ -58,7 +58,7 @@ type StepOf<Op extends Step['op']> = Extract<Step, { op: Op }>;
 /** What the store said or has, and what it should. */
 type Compared = readonly [actual: unknown, expected: unknown];
 
-export function lifecycle(bench: () => Bench): void {
+export function lifecycle(bench: () => Bench, numRuns: number): void {
   test('does in every order of operations what the plainest model does', async () => {
     let runs = 0;
     const property = fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
@@ -76,7 +76,7 @@ export function lifecycle(bench: () => Bench): void {
       }
       expect([await bench().store.events({}), await bench().store.notices({})]).toEqual([[], []]);
     });
-    await fc.assert(property, { numRuns: 100 });
+    await fc.assert(property, { numRuns });
   });
 }
 

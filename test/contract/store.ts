@@ -27,7 +27,11 @@ export interface Bench {
 }
 
 /** The promises of src/store/store.ts. Every backend passes all of them. */
-export function storeContract(name: string, makeHome: () => Promise<StoreHome>): void {
+export function storeContract(
+  name: string,
+  makeHome: () => Promise<StoreHome>,
+  lifecycleRuns: number = 100,
+): void {
   describe(`${name} store`, () => {
     let bench: Bench;
 
@@ -66,7 +70,7 @@ export function storeContract(name: string, makeHome: () => Promise<StoreHome>):
       housekeeping(current);
     });
     describe('over its life', () => {
-      lifecycle(current);
+      lifecycle(current, lifecycleRuns);
     });
   });
 }
