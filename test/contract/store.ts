@@ -16,6 +16,8 @@ import { receiving } from './store-receiving.ts';
 export interface StoreHome {
   /** Another connection to the same store, as another process would have it. */
   open(): Promise<Store>;
+  /** A connection that looks at what a test left. */
+  observe(): Promise<Store>;
   /** Closes what was opened. */
   dispose(): Promise<void>;
 }
@@ -42,7 +44,7 @@ export function storeContract(
     });
 
     afterEach(async () => {
-      const store = await bench.home.open();
+      const store = await bench.home.observe();
       await expectNothingLost(store);
       await bench.home.dispose();
     });

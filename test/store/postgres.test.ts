@@ -1,8 +1,9 @@
-import { beforeAll } from 'vitest';
+import { Client } from 'pg';
+import { afterAll, beforeAll } from 'vitest';
 import { openPostgres } from '../../src/store/postgres.ts';
 import type { Store } from '../../src/store/store.ts';
 import { storeContract } from '../contract/store.ts';
-import { freshSchema, sql } from '../fixtures/postgres.ts';
+import { freshSchema } from '../fixtures/postgres.ts';
 
 // Creating the tables takes longer than most tests, so all use the same, emptied. `probe` has its one row from the start.
 const emptyAll = `do $$ declare name text; begin
@@ -12,11 +13,19 @@ const emptyAll = `do $$ declare name text; begin
 end $$`;
 
 let url: string;
+let observer: Store;
+let cleaner: Client;
 
 beforeAll(async () => {
   url = await freshSchema();
-  await (await openPostgres(url)).close();
+  observer = await openPostgres(url);
+  const { searchParams, href } = new URL(url);
+  cleaner = new Client({ connectionString: href.replace(/\?.*/, '') });
+  await cleaner.connect();
+  await cleaner.query(`set search_path to ${searchParams.get('schema')}`);
 });
+
+afterAll(() => Promise.all([observer.close(), cleaner.end()]));
 
 // Every step is a round trip, and SQLite takes the same operations through all runs.
 const lifecycleRuns = 30;
@@ -24,7 +33,7 @@ const lifecycleRuns = 30;
 storeContract(
   'PostgreSQL',
   async () => {
-    await sql(url, emptyAll);
+    await cleaner.query(emptyAll);
     const opened: Store[] = [];
     return {
       async open() {
@@ -32,6 +41,7 @@ storeContract(
         opened.push(store);
         return store;
       },
+      observe: () => Promise.resolve(observer),
       async dispose() {
         await Promise.all(opened.map((store) => store.close()));
       },

@@ -10,12 +10,14 @@ import { storeContract } from '../contract/store.ts';
 storeContract('SQLite', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'store-'));
   const opened: Store[] = [];
+  const open = async () => {
+    const store = await openSqlite(join(folder, 'connector.db'), { serve: false });
+    opened.push(store);
+    return store;
+  };
   return {
-    async open() {
-      const store = await openSqlite(join(folder, 'connector.db'), { serve: false });
-      opened.push(store);
-      return store;
-    },
+    open,
+    observe: open,
     async dispose() {
       await Promise.all(opened.map((store) => store.close()));
       await rm(folder, { recursive: true });
