@@ -1,18 +1,16 @@
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
-import type { Logger } from 'pino';
 import { connectors } from '../connectors/index.ts';
 import { watchAlerts } from './alerts/watch.ts';
 import { createMetrics, type Metrics } from './admin/metrics.ts';
 import { createAdmin } from './admin/server.ts';
 import { systemClock } from './support/clock.ts';
+import { alertsLease, Copies, retentionLease, type Shared } from './copies.ts';
 import type { Config } from './config/config.ts';
 import { LiveConfig } from './live-config.ts';
 import { markOf, reloadConfig, watchConfig } from './reload.ts';
 import { readText } from './config/files.ts';
 import { parseConfig, textOf } from './config/load.ts';
 import { compilePlan, Plans } from './config/stored-plans.ts';
-import { leaseOfSink, LeaseKeeper, soleCopy, type Leases } from './deliveries/leases.ts';
+import type { Leases } from './deliveries/leases.ts';
 import { ConnectedSinks } from './deliveries/sinks.ts';
 import { observeAttempts } from './deliveries/call.ts';
 import { Worker, type WorkerParts } from './deliveries/worker.ts';
@@ -25,13 +23,16 @@ import { createReceiver } from './receiver/server.ts';
 import { keepRetention, lastSeenAt, type RunningRetention } from './retention.ts';
 import { openStore, withoutPassword } from './store/open.ts';
 import { wantsColor } from './support/text.ts';
-import type { LeaseState, Store } from './store/store.ts';
+import type { Store } from './store/store.ts';
 
 /** A running connector. The addresses are the ones really bound: the config may say port 0. */
 export interface App {
   readonly receiverUrl: string;
   readonly adminUrl: string;
-  /** Goes on accepting events while attempts under way finish. Then closes the port, and the store last. */
+  /**
+   * Goes on accepting events while attempts under way finish, and while callers learn that other copies go on. Then closes
+   * the port, and the store last.
+   */
   stop(): Promise<void>;
 }
 
@@ -91,19 +92,18 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   await adopt(config());
 
   const seenAt = await lastSeenAt(store);
+  const copies = new Copies(store);
   // Before any event can come: one stored with a wrong clock would make that clock look right.
-  const leases: CopysLeases = new CopysLeases();
-  const retention = startRetention({ store, config, log, leases });
+  const retention = startRetention({ store, config, log, leases: copies });
   starting.defer(retention.stop);
   const sinks = new ConnectedSinks();
   const plan = (id: string) => plans.get(id);
   const { isClockDoubted: clockDoubted } = retention;
-  const worker = createWorker({ store, sinks, config, plan, clockDoubted, log, metrics, leases });
-  leases.keeper = keepLeases({ store, config, log, worker });
+  const worker = createWorker({ store, sinks, config, plan, clockDoubted, log, metrics, leases: copies });
   const [newest] = await store.events({ limit: 1 });
   const nextId = eventIds({ after: newest?.event.id });
   const inbox = createIntake({ store, config, wake: () => worker.wake(), log, nextId });
-  const readiness = async () => [await storeReadiness(store), live.readiness()];
+  const readiness = async () => [await storeReadiness(store), live.readiness(), ...copies.readiness()];
   const admin = createAdmin({ config: () => config().admin, metrics, log, readiness });
   starting.defer(() => admin.stop(0));
   const receiver = createReceiver({ config: () => config().receiver, inbox, log, metrics, readiness });
@@ -118,10 +118,10 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
 
   starting.adopt(sinks, (it) => it.close());
   starting.defer(async () => {
-    await Promise.all([worker.stop(attemptsGraceMs), leases.keeper?.stop()]);
+    await Promise.all([worker.stop(attemptsGraceMs), copies.leave(config().shutdown.delayMs)]);
   });
   const rescued = await worker.start(seenAt);
-  await leases.keeper?.start();
+  await copies.join({ store, config, worker, log });
 
   const watch = watchConfig(file, {
     inForce: markOf(read),
@@ -137,7 +137,7 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     },
   });
   starting.defer(() => watch.close());
-  starting.defer(await startAlerts({ store, config, worker, log, leases }));
+  starting.defer(await startAlerts({ store, config, worker, log, leases: copies }));
   // Connections begin to close while the attempts finish; the port stays open for further events.
   starting.defer(() => void receiver.retire());
   const addresses = { receiver: addressOf(receiver), admin: addressOf(admin) };
@@ -170,12 +170,6 @@ function summaryOf({ file, store, plan, sinks }: Config) {
 
 const mostNamedRules = 10;
 
-interface Shared {
-  readonly store: Store;
-  readonly config: () => Config;
-  readonly log: Logger;
-}
-
 type WorkerNeeds = Shared &
   Pick<WorkerParts, 'sinks' | 'plan' | 'clockDoubted' | 'leases'> & { readonly metrics: Metrics };
 
@@ -199,89 +193,6 @@ function createWorker({ log, metrics, ...parts }: WorkerNeeds): Worker {
     storeFailed: (error) => log.error({ err: error }, 'the store cannot be used; trying again'),
     callFailed: (error) => log.error({ err: error }, 'an attempt failed because of a bug in the connector'),
   });
-}
-
-const alertsLease = 'alerts';
-const retentionLease = 'retention';
-/** Of what is no sink's. */
-const ownWorkMs = 10_000;
-
-/** All of them where this process alone serves the store. */
-class CopysLeases implements Leases {
-  keeper: LeaseKeeper | null = null;
-
-  holding(name: string): ReturnType<Leases['holding']> {
-    return (this.keeper ?? soleCopy).holding(name);
-  }
-}
-
-/** Null where only one process may serve the store. */
-function keepLeases({
-  store,
-  config,
-  log,
-  worker,
-}: Shared & { readonly worker: Worker }): LeaseKeeper | null {
-  if (store.leases === null) return null;
-  const sinkOf = (lease: string) => (lease.startsWith('sink ') ? lease.slice('sink '.length) : null);
-  const copies = new Copies(log);
-  return new LeaseKeeper({
-    store: store.leases,
-    clock: systemClock,
-    copy: `${hostname()} ${process.pid} ${randomUUID().slice(0, 8)}`,
-    configId: () => config().plan.id,
-    names: () =>
-      new Map([
-        ...Array.from(
-          config().sinks.values(),
-          ({ name, timeoutMs }) => [leaseOfSink(name), timeoutMs] as const,
-        ),
-        [alertsLease, ownWorkMs],
-        [retentionLease, ownWorkMs],
-      ]),
-    extra: () => Array.from(worker.sinksWithDeliveries, leaseOfSink),
-    async taken(lease) {
-      const sink = sinkOf(lease);
-      const rescued = sink === null ? 0 : await worker.takeOver(sink);
-      log.info({ lease, ...(rescued > 0 && { rescued }) }, 'taken: this copy does it from now on');
-    },
-    lost(lease) {
-      const sink = sinkOf(lease);
-      if (sink !== null) worker.forget(sink);
-      log.info({ lease }, 'given up: another copy does it');
-    },
-    async idle(lease) {
-      const sink = sinkOf(lease);
-      if (sink !== null) await worker.idle(sink);
-    },
-    copies: (found) => copies.are(found),
-    failed: (error) => log.error({ err: error }, 'the leases could not be renewed; trying again'),
-  });
-}
-
-/** Tells when copies come and go, and when they run different configs. */
-class Copies {
-  readonly #log: Logger;
-  #count = 0;
-  #configs = 1;
-
-  constructor(log: Logger) {
-    this.#log = log;
-  }
-
-  are(copies: LeaseState['copies']): void {
-    const configs = new Set(copies.map(({ configId }) => configId)).size;
-    if (copies.length !== this.#count)
-      this.#log.info({ copies: copies.length }, 'copies that serve this store');
-    if (configs > 1 && configs !== this.#configs) {
-      this.#log.warn(
-        { copies },
-        'the copies run different configs: each event is decided by the config of the copy it reaches',
-      );
-    }
-    this.#count = copies.length;
-    this.#configs = configs;
-  }
 }
 
 /** Returns how to stop it. */

@@ -10,6 +10,7 @@ export interface Config {
   readonly receiver: ReceiverConfig;
   readonly store: { readonly url: string; readonly retentionMs: number };
   readonly idempotency: { readonly windowMs: number };
+  readonly shutdown: { readonly delayMs: number };
   readonly admin: { readonly host: string; readonly port: number; readonly password: Secret | null };
   readonly log: { readonly level: string; readonly format: 'auto' | 'json' | 'pretty' };
   readonly sinks: ReadonlyMap<string, SinkConfig>;

@@ -131,6 +131,16 @@ const idempotency = z
   })
   .transform(({ window }) => ({ windowMs: window }));
 
+const shutdown = z
+  .strictObject({
+    delay: duration({ max: '10m' })
+      .prefault('5s')
+      .describe(
+        'How long one of several copies goes on answering after SIGTERM while `/readyz` says that it stops.',
+      ),
+  })
+  .transform(({ delay }) => ({ delayMs: delay }));
+
 const admin = z
   .strictObject({
     host: hostName.default('127.0.0.1').describe('The address of /metrics and of its own health endpoints.'),
@@ -154,6 +164,7 @@ export const settingSchemas = {
   receiver: receiver.prefault({}).describe('Where and from whom events are received.'),
   store: store.prefault({}).describe('Where everything is kept, and how long.'),
   idempotency: idempotency.prefault({}).describe('What counts as the same event.'),
+  shutdown: shutdown.prefault({}).describe('How one of several copies stops.'),
   admin: admin.prefault({}).describe('Where /metrics is, for those who operate the connector.'),
   log: log.prefault({}).describe('What is logged, to standard output.'),
 };

@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { Config } from './config/config.ts';
+import {
+  type Holding,
+  leaseOfSink,
+  LeaseKeeper,
+  type LeaseParts,
+  type Leases,
+  soleCopy,
+} from './deliveries/leases.ts';
+import type { Worker } from './deliveries/worker.ts';
+import type { ReadinessPart } from './http/health.ts';
+import type { LeaseState, LeaseStore, Store } from './store/store.ts';
+import { systemClock } from './support/clock.ts';
+
+export interface Shared {
+  readonly store: Store;
+  readonly config: () => Config;
+  readonly log: Logger;
+}
+
+type Parts = Shared & { readonly worker: Worker };
+
+export const alertsLease = 'alerts';
+export const retentionLease = 'retention';
+/** Of what is no sink's. */
+const ownWorkMs = 10_000;
+
+/** The copies that serve the store, and what of their work is this one's: all of it where only one process may. */
+export class Copies implements Leases {
+  readonly #store: LeaseStore | null;
+  #keeper: LeaseKeeper | null = null;
+  #count = 0;
+  #configs = 1;
+  #isLeaving = false;
+
+  constructor({ leases }: Pick<Store, 'leases'>) {
+    this.#store = leases;
+  }
+
+  holding(name: string): Holding | null {
+    return this.#store === null ? soleCopy.holding(name) : (this.#keeper?.holding(name) ?? null);
+  }
+
+  readiness(): readonly ReadinessPart[] {
+    if (!this.#isLeaving) return [];
+    return [{ part: 'copy', ok: false, detail: 'It is stopping. Other copies go on.' }];
+  }
+
+  async join({ config, log, worker }: Parts): Promise<void> {
+    if (this.#store === null) return;
+    this.#keeper = new LeaseKeeper({
+      store: this.#store,
+      clock: systemClock,
+      copy: `${hostname()} ${process.pid} ${randomUUID().slice(0, 8)}`,
+      configId: () => config().plan.id,
+      names: () => namesOf(config()),
+      extra: () => Array.from(worker.sinksWithDeliveries, leaseOfSink),
+      ...handing(worker, log),
+      copies: (copies) => this.#are(copies, log),
+      failed: (error) => log.error({ err: error }, 'the leases could not be renewed; trying again'),
+    });
+    await this.#keeper.start();
+  }
+
+  /**
+   * Gives the leases back. Where other copies go on, this one is unready for `delayMs` before it resolves, so that callers
+   * learn to go to the others while it still answers. A single one has nobody to send them to.
+   */
+  async leave(delayMs: number): Promise<void> {
+    this.#isLeaving = this.#count > 1;
+    await Promise.all([this.#keeper?.stop(), this.#isLeaving && sleep(delayMs)]);
+  }
+
+  /** Tells when copies come and go, and when they run different configs. */
+  #are(copies: LeaseState['copies'], log: Logger): void {
+    const configs = new Set(copies.map(({ configId }) => configId)).size;
+    if (copies.length !== this.#count) log.info({ copies: copies.length }, 'copies that serve this store');
+    if (configs > 1 && configs !== this.#configs) {
+      log.warn(
+        { copies },
+        'the copies run different configs: each event is decided by the config of the copy it reaches',
+      );
+    }
+    this.#count = copies.length;
+    this.#configs = configs;
+  }
+}
+
+function handing(worker: Worker, log: Logger): Pick<LeaseParts, 'taken' | 'lost' | 'idle'> {
+  return {
+    async taken(lease) {
+      const sink = sinkOf(lease);
+      const rescued = sink === null ? 0 : await worker.takeOver(sink);
+      log.info({ lease, ...(rescued > 0 && { rescued }) }, 'taken: this copy does it from now on');
+    },
+    lost(lease) {
+      const sink = sinkOf(lease);
+      if (sink !== null) worker.forget(sink);
+      log.info({ lease }, 'given up: another copy does it');
+    },
+    async idle(lease) {
+      const sink = sinkOf(lease);
+      if (sink !== null) await worker.idle(sink);
+    },
+  };
+}
+
+/** What a copy with this config can do, with the time-out of its attempts (ms). */
+function namesOf({ sinks }: Config): Map<string, number> {
+  const ofSinks = Array.from(
+    sinks.values(),
+    ({ name, timeoutMs }) => [leaseOfSink(name), timeoutMs] as const,
+  );
+  return new Map([...ofSinks, [alertsLease, ownWorkMs], [retentionLease, ownWorkMs]]);
+}
+
+function sinkOf(lease: string): string | null {
+  return lease.startsWith('sink ') ? lease.slice('sink '.length) : null;
+}
