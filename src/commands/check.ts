@@ -11,6 +11,8 @@ import type { LiveCheck } from '../connector.ts';
 import { prepare } from '../deliveries/prepare.ts';
 import { type AlertKind, type Json, type Outcome, type RaisedNotice, statuses } from '../model.ts';
 import type { Action, Plan } from '../rules/plan.ts';
+import { checkStore } from '../store/open.ts';
+import { StoreUnavailable } from '../store/store.ts';
 import { sampleEvent } from '../templates/data.ts';
 import { count, printable } from '../support/text.ts';
 import { exit, type Io, paint } from './output.ts';
@@ -62,14 +64,29 @@ async function optionFaults({ sinks, optionPlaces, mask }: CheckedConfig): Promi
 
 /** How many failed. */
 async function checkLive(config: Config, io: Io): Promise<number> {
-  const results = await Promise.all(
-    [...config.sinks.values()].map(async (sink) => ({ sink, checks: await checkSink(config, sink) })),
-  );
-  for (const { sink, checks } of results) {
-    io.out(paint(io, 'bold', `${sink.name} (${sink.connector.name})`));
+  const results = await Promise.all([
+    checkItsStore(config),
+    ...Array.from(config.sinks.values(), async (sink) => ({
+      of: `${sink.name} (${sink.connector.name})`,
+      checks: await checkSink(config, sink),
+    })),
+  ]);
+  for (const { of, checks } of results) {
+    if (checks.length > 0) io.out(paint(io, 'bold', of));
     for (const one of checks) io.out(config.mask(liveText(one, io)));
   }
   return results.flatMap(({ checks }) => checks).filter(({ ok }) => !ok).length;
+}
+
+async function checkItsStore({ store }: Config): Promise<{ of: string; checks: LiveCheck[] }> {
+  const of = 'store (PostgreSQL)';
+  try {
+    const detail = await checkStore(store.url);
+    return { of, checks: detail === null ? [] : [{ ok: true, what: 'connect', detail }] };
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    return { of, checks: [{ ok: false, what: 'connect', detail: error.message }] };
+  }
 }
 
 /** Asks one sink all that can be asked without sending; a fault on the way is a failed check, not an end of the others. */

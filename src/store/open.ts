@@ -13,6 +13,13 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
   return openPostgres(url, options);
 }
 
+/** Asks a database server whether the store could be opened there. Null where there is none to ask. Throws StoreUnavailable. */
+export async function checkStore(url: string): Promise<string | null> {
+  if (!isPostgres(url)) return null;
+  const { checkPostgres } = await import('./postgres.ts');
+  return checkPostgres(url);
+}
+
 /** See copySqlite. */
 export async function copyStore(url: string, to: string, progress: Progress): Promise<Copied> {
   return copySqlite(fileOf(url), to, progress);

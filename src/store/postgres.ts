@@ -4,7 +4,7 @@ import { StoreUnavailable, type Store } from './store.ts';
 import { Connections, type ConnectionLimits } from './postgres/connections.ts';
 import { GroupCommit, type GroupCommitLimits } from './postgres/group-commit.ts';
 import { inLockstep } from './postgres/lockstep.ts';
-import { migrate } from './postgres/migrate.ts';
+import { checkSchema, migrate } from './postgres/migrate.ts';
 
 export interface PostgresOptions {
   /** Does not create a store. */
@@ -45,6 +45,16 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
       await connections.close(closed());
     },
   };
+}
+
+/** Whether the store could be opened, without a change. Returns what was found. Throws StoreUnavailable. */
+export async function checkPostgres(url: string): Promise<string> {
+  const connections = new Connections(url, { patientForMs: 0 });
+  try {
+    return await checkSchema(connections);
+  } finally {
+    await connections.close(closed());
+  }
 }
 
 function closed(): StoreUnavailable {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { freshName, freshSchema, sharedPostgres, sql } from '../fixtures/postgres.ts';
 import { SmtpSandbox } from '../sandbox/smtp.ts';
 import { startTools, type ToolsOptions } from '../sandbox/tools.ts';
 import { base, run, stack, workplace } from './tools.ts';
@@ -281,4 +282,48 @@ test('on a terminal, marks are coloured', async () => {
   const { env } = await tools(allChannels);
   const colored = await run(['check', '--live', '--config', example], env, true);
   expect(colored.out).toContain('\u001B[32m✓\u001B[39m');
+});
+
+describe('check --live of a store in PostgreSQL', () => {
+  const password = 'correct%20horse';
+
+  async function checkStore(url: string): Promise<{ code: number; line: string | undefined }> {
+    const { write } = await workplace();
+    const text = `store: { url: "${url}" }\nsinks: {}\nrules: [ { name: all, when: {}, then: [] } ]\n`;
+    const { code, out, err } = await run(['check', '--live', '--config', await write('config.yaml', text)]);
+    expect({ err, out }).toEqual({ err: '', out: expect.not.stringContaining(password) });
+    return { code, line: out.split('\n').find((one) => /[✓✗]/.test(one)) };
+  }
+
+  test('says that it can be made, and makes nothing', async () => {
+    const url = await freshSchema();
+    const schema = new URL(url).searchParams.get('schema')!;
+    const line = expect.stringContaining(
+      `✓ connect: the schema ${schema} of the database postgres has no store yet`,
+    );
+    expect(await checkStore(url)).toEqual({ code: 0, line });
+    const made = await sql(await sharedPostgres(), `select 1 from pg_namespace where nspname = '${schema}'`);
+    expect(made).toEqual([]);
+  });
+
+  test.each([
+    ['a wrong password', (url: string) => url.replace(password, 'wrong'), /✗ connect: .*password/],
+    ['an unknown database', (url: string) => url.replace('/postgres', '/nobody'), /✗ connect: .*nobody/],
+    ['TLS that it has not', (url: string) => `${url}?sslmode=require`, /✗ connect: .*TLS/],
+  ])('finds %s', async (_what, changed, words) => {
+    const found = await checkStore(changed(await sharedPostgres()));
+    expect(found).toEqual({ code: 1, line: expect.stringMatching(words) });
+  });
+
+  test('finds a user without rights', async () => {
+    const url = await sharedPostgres();
+    const user = freshName();
+    await sql(url, `create role ${user} login password 'x'; create schema ${user}_s authorization postgres`);
+    const { port } = new URL(url);
+    const found = await checkStore(`postgres://${user}:x@127.0.0.1:${port}/postgres?schema=${freshName()}`);
+    expect(found).toEqual({
+      code: 1,
+      line: expect.stringMatching(/✗ connect: The user may not create tables/),
+    });
+  });
 });

@@ -39,6 +39,31 @@ export async function migrate(connections: Connections, mustExist: boolean): Pro
   );
 }
 
+/** Looks whether the store could be opened, and changes nothing. Returns what was found. Throws StoreUnavailable. */
+export async function checkSchema(connections: Connections): Promise<string> {
+  const { place } = connections;
+  return connections.patiently(() =>
+    connections.transaction((transaction) => perform(transaction, lookWithRights(place))),
+  );
+}
+
+const rights = query<{ readonly schema: string | null; readonly may_create: string }>(`
+  select current_schema() as schema,
+    coalesce(has_schema_privilege(current_schema(), 'create'), has_database_privilege(current_database(), 'create'))::text as may_create`);
+
+function* lookWithRights(place: Place): Operation<string> {
+  const found = yield* look(place);
+  if (found === migrations.length) return `the store is in ${nameOf(place)}`;
+  const { schema, may_create: mayCreate } = (yield* get(rights))!;
+  if (mayCreate !== 'true') {
+    const right = schema === null ? `database ${place.database}` : `schema ${schema}`;
+    throw new StoreUnavailable(
+      `The user may not create tables in ${nameOf(place)}. Grant it: grant create on ${right} to …`,
+    );
+  }
+  return `${nameOf(place)} has no ${found === null ? 'store' : 'up-to-date store'} yet; \`serve\` ${found === null ? 'creates' : 'updates'} it`;
+}
+
 async function perform<T>(transaction: Transaction, operation: Operation<T>): Promise<T> {
   const [result] = await inLockstep([operation], (statements) => transaction.send(statements));
   await transaction.commit();
