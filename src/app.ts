@@ -121,7 +121,7 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     await Promise.all([worker.stop(attemptsGraceMs), copies.leave(config().shutdown.delayMs)]);
   });
   const rescued = await worker.start(seenAt);
-  await copies.join({ store, config, worker, log });
+  await copies.join({ store, config, worker, log, metrics });
 
   const watch = watchConfig(file, {
     inForce: markOf(read),

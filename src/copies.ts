@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { Metrics } from './admin/metrics.ts';
 import type { Config } from './config/config.ts';
 import {
   type Holding,
@@ -22,7 +23,7 @@ export interface Shared {
   readonly log: Logger;
 }
 
-type Parts = Shared & { readonly worker: Worker };
+type Parts = Shared & { readonly worker: Worker; readonly metrics: Pick<Metrics, 'sinkPaused'> };
 
 export const alertsLease = 'alerts';
 export const retentionLease = 'retention';
@@ -50,7 +51,8 @@ export class Copies implements Leases {
     return [{ part: 'copy', ok: false, detail: 'It is stopping. Other copies go on.' }];
   }
 
-  async join({ config, log, worker }: Parts): Promise<void> {
+  async join(parts: Parts): Promise<void> {
+    const { config, log, worker } = parts;
     if (this.#store === null) return;
     this.#keeper = new LeaseKeeper({
       store: this.#store,
@@ -59,7 +61,7 @@ export class Copies implements Leases {
       configId: () => config().plan.id,
       names: () => namesOf(config()),
       extra: () => Array.from(worker.sinksWithDeliveries, leaseOfSink),
-      ...handing(worker, log),
+      ...handing(parts),
       copies: (copies) => this.#are(copies, log),
       failed: (error) => log.error({ err: error }, 'the leases could not be renewed; trying again'),
     });
@@ -90,16 +92,23 @@ export class Copies implements Leases {
   }
 }
 
-function handing(worker: Worker, log: Logger): Pick<LeaseParts, 'taken' | 'lost' | 'idle'> {
+function handing({ worker, log, metrics }: Parts): Pick<LeaseParts, 'taken' | 'lost' | 'idle'> {
   return {
     async taken(lease) {
-      const sink = sinkOf(lease);
-      const rescued = sink === null ? 0 : await worker.takeOver(sink);
-      log.info({ lease, ...(rescued > 0 && { rescued }) }, 'taken: this copy does it from now on');
+      const sink = sinkOf(lease.name);
+      const rescued = sink === null ? 0 : await worker.takeOver(sink, lease);
+      log.info(
+        { lease: lease.name, ...(rescued > 0 && { rescued }) },
+        'taken: this copy does it from now on',
+      );
     },
     lost(lease) {
       const sink = sinkOf(lease);
-      if (sink !== null) worker.forget(sink);
+      if (sink !== null) {
+        worker.forget(sink);
+        // The copy that has it now says so.
+        metrics.sinkPaused(sink, false);
+      }
       log.info({ lease }, 'given up: another copy does it');
     },
     async idle(lease) {

@@ -35,12 +35,15 @@ const checkEveryMs = 10_000;
 
 /** Sends alerts when the connector itself needs a person. Returns how to stop it. */
 export function watchAlerts(parts: AlertParts): () => void {
-  const watch = new AlertWatch(parts);
+  const startedAt = parts.clock.now();
+  let watch = new AlertWatch(parts, startedAt);
   let stopped = false;
   let cancel = parts.clock.after(checkEveryMs, () => void check());
 
   async function check(): Promise<void> {
     if (parts.mine()) await watch.check().catch(parts.failed);
+    // Another copy may raise notices meanwhile.
+    else watch = new AlertWatch(parts, startedAt);
     if (!stopped) cancel = parts.clock.after(checkEveryMs, () => void check());
   }
 
@@ -62,12 +65,12 @@ class AlertWatch {
   readonly #held: StuckDeliveries;
   readonly #unrecorded = new UnrecordedAttempts();
 
-  constructor(parts: AlertParts) {
+  constructor(parts: AlertParts, startedAt: number) {
     this.#parts = parts;
     this.#nextId = parts.nextId ?? noticeIds();
     this.#dead = new StuckDeliveries('dead', (time) => parts.store.deadSince(time));
     this.#held = new StuckDeliveries('held', (time) => parts.store.heldSince(time));
-    this.#startedAt = parts.clock.now();
+    this.#startedAt = startedAt;
   }
 
   async check(): Promise<void> {

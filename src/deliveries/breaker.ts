@@ -211,18 +211,22 @@ export class StoredPauses {
     this.#stored.delete(sink);
   }
 
-  /** Writes what has changed. */
-  async save(pauses: ReadonlyMap<string, Pause>): Promise<void> {
+  /** Writes what has changed, for these sinks. */
+  async save(
+    pauses: ReadonlyMap<string, Pause>,
+    which: (sink: string) => boolean = () => true,
+  ): Promise<void> {
     const offsetMs = this.#clock.now() - this.#clock.elapsed();
+    // Others may be restored while this one writes.
+    const ended = [...this.#stored.keys()].filter((sink) => !pauses.has(sink) && which(sink));
     for (const [sink, pause] of pauses) {
-      if (this.#stored.get(sink) === pause) continue;
+      if (this.#stored.get(sink) === pause || !which(sink)) continue;
       const since = Math.round(offsetMs + pause.since);
       const probeAt = Math.round(offsetMs + pause.probeAt);
       await this.#store.keepPause({ sink, since, probeAt, probes: pause.probes });
       this.#stored.set(sink, pause);
     }
-    for (const sink of this.#stored.keys()) {
-      if (pauses.has(sink)) continue;
+    for (const sink of ended) {
       await this.#store.endPause(sink);
       this.#stored.delete(sink);
     }

@@ -12,10 +12,12 @@ export interface Holding {
   readonly lease: Lease | undefined;
   /** On the scale of Clock.elapsed. No other copy takes it over before. */
   readonly until: number;
+  /** For some time no copy has had it in its config, so that nobody else will ever carry it out. */
+  readonly orphaned: boolean;
 }
 
 /** For a store that only one process may serve. */
-export const soleCopy: Leases = { holding: () => ({ lease: undefined, until: Infinity }) };
+export const soleCopy: Leases = { holding: () => ({ lease: undefined, until: Infinity, orphaned: true }) };
 
 /** The name of the lease of a sink's deliveries. */
 export const leaseOfSink = (sink: string): string => `sink ${sink}`;
@@ -31,7 +33,7 @@ export interface LeaseParts {
   /** What waits without being in this copy's config. */
   readonly extra: () => readonly string[];
   /** Called when a lease was taken. It counts as held when this resolves. */
-  readonly taken: (name: string) => Promise<void>;
+  readonly taken: (lease: Lease) => Promise<void>;
   /** Called when another copy has taken over a lease. */
   readonly lost: (name: string) => void;
   /** Resolves when nothing is under way that needs the lease. No more is begun from then on. */
@@ -47,6 +49,8 @@ const renewEveryMs = 1000;
  */
 const marginMs = 3000;
 const shortestMs = 12_000;
+/** A new config reaches the copies one after the other, and each tells of it with its next renewal. */
+const orphanedAfterMs = 60_000;
 
 interface Held {
   readonly epoch: number;
@@ -60,6 +64,8 @@ export class LeaseKeeper implements Leases {
   readonly #parts: LeaseParts;
   readonly #held = new Map<string, Held>();
   readonly #leaving = new Set<Promise<void>>();
+  /** Since when no copy has these in its config, on the scale of Clock.elapsed. */
+  readonly #unknownSince = new Map<string, number>();
   #cancel: () => void = () => {};
   #renewing: Promise<void> | null = null;
   #stopping = false;
@@ -71,7 +77,16 @@ export class LeaseKeeper implements Leases {
   holding(name: string): Holding | null {
     const held = this.#held.get(name);
     if (held?.phase !== 'held' || held.until <= this.#parts.clock.elapsed()) return null;
-    return { lease: { name, copy: this.#parts.copy, epoch: held.epoch }, until: held.until };
+    const orphaned = this.#isOrphaned(name, this.#parts.clock.elapsed());
+    return { lease: this.#leaseOf(name, held), until: held.until, orphaned };
+  }
+
+  #leaseOf(name: string, { epoch }: Held): Lease {
+    return { name, copy: this.#parts.copy, epoch };
+  }
+
+  #isOrphaned(name: string, elapsed: number): boolean {
+    return elapsed - (this.#unknownSince.get(name) ?? Infinity) >= orphanedAfterMs;
   }
 
   /** Takes what is free. Failures are reported, and it is tried again. */
@@ -106,6 +121,7 @@ export class LeaseKeeper implements Leases {
       configId: configId(),
       names: periods,
       extra: extra(),
+      orphans: [...this.#unknownSince.keys()].filter((name) => this.#isOrphaned(name, askedAt)),
       aliveForMs: shortestMs,
     });
     for (const [name, epoch] of state.held) {
@@ -113,7 +129,13 @@ export class LeaseKeeper implements Leases {
     }
     for (const name of this.#held.keys()) if (!state.held.has(name)) this.#lose(name);
     for (const name of state.surplus) void this.#giveBack(name);
+    this.#noteUnknown(new Set(state.unknown), askedAt);
     copies(state.copies);
+  }
+
+  #noteUnknown(unknown: ReadonlySet<string>, elapsed: number): void {
+    for (const name of this.#unknownSince.keys()) if (!unknown.has(name)) this.#unknownSince.delete(name);
+    for (const name of unknown) this.#unknownSince.getOrInsert(name, elapsed);
   }
 
   #keep(name: string, epoch: number, until: number): void {
@@ -130,11 +152,11 @@ export class LeaseKeeper implements Leases {
 
   async #take(name: string, taken: Held): Promise<void> {
     try {
-      await this.#parts.taken(name);
+      await this.#parts.taken(this.#leaseOf(name, taken));
       if (taken.phase === 'taking') taken.phase = 'held';
     } catch (error) {
-      // It is taken again with the next renewal.
-      this.#held.delete(name);
+      // It is looked after again with the next renewal.
+      if (this.#held.get(name) === taken) this.#lose(name);
       this.#parts.failed(error);
     }
   }
@@ -155,9 +177,9 @@ export class LeaseKeeper implements Leases {
   }
 
   async #leave(name: string, held: Held): Promise<void> {
-    const { store, copy, idle, failed } = this.#parts;
+    const { store, idle, failed } = this.#parts;
     await idle(name);
-    await store.release(copy, name).catch(failed);
+    await store.release(this.#leaseOf(name, held)).catch(failed);
     if (this.#held.get(name) === held) this.#lose(name);
   }
 }

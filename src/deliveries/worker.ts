@@ -1,7 +1,7 @@
 import type { SinkConfig } from '../config/config.ts';
 import type { Outcome } from '../model.ts';
 import { ClockJumps, leastSetMs } from '../support/clock.ts';
-import type { Claimed, LaneHead } from '../store/store.ts';
+import type { Claimed, LaneHead, Lease } from '../store/store.ts';
 import { StoredPauses, type SinkChange } from './breaker.ts';
 import { type CallParts, makeCall } from './call.ts';
 import { leaseOfSink, soleCopy, type Holding, type Leases } from './leases.ts';
@@ -40,6 +40,8 @@ export class Worker {
   /** Sinks of which a claim may have been stored without an answer. */
   readonly #unclear = new Set<string>();
   #running: Promise<void> | null = null;
+  /** The claims that are under way. */
+  #claiming: Promise<void> = Promise.resolve();
   #runAgain = false;
   /** All sinks with pending deliveries. */
   #sinksWithDeliveries: ReadonlySet<string> = new Set();
@@ -102,10 +104,13 @@ export class Worker {
    * Goes on where another copy ended: takes up its pause, rescues what it left in `sending`, and begins without a burst,
    * since nobody knows how much of the sink's rates it has used. Returns how many were rescued.
    */
-  async takeOver(sink: string): Promise<number> {
-    const { clock, config, store } = this.#parts;
+  async takeOver(sink: string, lease: Lease): Promise<number> {
+    const { clock } = this.#parts;
+    // This copy may have lost the lease and got it again, while an attempt's outcome waited for the store.
+    await this.#ended(sink);
+    this.forget(sink);
     await this.#restorePauses(sink);
-    const rescued = await store.rescue(clock.now(), config().sinks.get(sink)?.timeoutMs ?? 0, sink);
+    const rescued = await this.#rescue(sink, lease);
     this.#traffic.withoutBurst(sink, clock.elapsed());
     this.wake();
     return rescued;
@@ -117,10 +122,26 @@ export class Worker {
     this.#storedPauses.forget(sink);
   }
 
-  /** Resolves when no call to the sink is in flight. To be called when no more may begin. */
+  /** Resolves when no call to the sink is in flight, and its pause is stored. To be called when no more may begin. */
   async idle(sink: string): Promise<void> {
-    await this.#running;
+    await this.#ended(sink);
+    await this.#savePauses((own) => own === sink).catch(this.#parts.storeFailed);
+  }
+
+  /** Under load the worker runs for ever, so only the claims are waited for that are under way. */
+  async #ended(sink: string): Promise<void> {
+    await this.#claiming;
     await Promise.all([...this.#inFlight].filter(([, own]) => own === sink).map(([call]) => call));
+  }
+
+  #rescue(sink: string, lease: Lease): Promise<number> {
+    const { clock, config, store } = this.#parts;
+    return store.rescue(clock.now(), config().sinks.get(sink)?.timeoutMs ?? 0, { sink, lease });
+  }
+
+  /** By default of the sinks that are this copy's: another one may have stored a newer pause of the others. */
+  #savePauses(which = (sink: string) => this.#leases.holding(leaseOfSink(sink)) !== null): Promise<void> {
+    return this.#storedPauses.save(this.#traffic.pauses(), which);
   }
 
   /** Looks for due deliveries. Cheap, and safe to call at any time. */
@@ -142,7 +163,7 @@ export class Worker {
     const cancel = this.#parts.clock.after(graceMs, () => this.#aborted.abort());
     await Promise.all(this.#inFlight.keys());
     cancel();
-    await this.#storedPauses.save(this.#traffic.pauses()).catch(this.#parts.storeFailed);
+    await this.#savePauses().catch(this.#parts.storeFailed);
   }
 
   async #restorePauses(only?: string): Promise<void> {
@@ -171,7 +192,7 @@ export class Worker {
     this.#clockJumps.look();
     this.#traffic.tidy(this.#parts.config().sinks, elapsed);
     try {
-      await this.#storedPauses.save(this.#traffic.pauses());
+      await this.#savePauses();
       await this.#followClock(moment);
       const heads = await this.#parts.store.lanes();
       this.#sinksWithDeliveries = new Set(heads.map(({ sink }) => sink));
@@ -179,9 +200,9 @@ export class Worker {
         heads.filter(({ dueAt }) => dueAt <= now + soonMs).map(({ sink }) => sink),
       );
       const due = heads.filter(({ sink, dueAt }) => dueAt <= now && this.#holding(sink) !== null);
-      const lookAgainAt = await Promise.all(
-        this.#roundRobin.order(due).map((head) => this.#claimLane(head, moment)),
-      );
+      const claims = this.#roundRobin.order(due).map((head) => this.#claimLane(head, moment));
+      this.#claiming = Promise.allSettled([this.#claiming, ...claims]).then(() => undefined);
+      const lookAgainAt = await Promise.all(claims);
       const { pollMs = defaultPollMs } = this.#parts;
       const nextDueAt = Math.min(...heads.map(({ dueAt }) => (dueAt > now ? dueAt : Infinity)));
       return Math.min(elapsed + pollMs, elapsed + (nextDueAt - now), ...lookAgainAt);
@@ -210,8 +231,8 @@ export class Worker {
   /** Starts as many calls as the lane permits. Returns when to look at it again. */
   async #claimLane(head: LaneHead, { now, elapsed }: Moment): Promise<number> {
     const holding = this.#holding(head.sink);
-    if (holding === null) return Infinity;
     const sink = this.#parts.config().sinks.get(head.sink);
+    if (holding === null || !mayBegin(holding, sink, elapsed)) return Infinity;
     const { calls, probe, untriedFirst } = this.#traffic.permit(head, sink, elapsed);
     if (calls === 0) return this.#traffic.askAgainAt(head, sink, elapsed);
     this.#roundRobin.served(head);
@@ -232,7 +253,7 @@ export class Worker {
         started += 1;
       }
     } catch (error) {
-      if (holding.lease) void this.#clearUp(head.sink);
+      if (holding.lease) void this.#clearUp(head.sink, holding.lease);
       throw error;
     } finally {
       this.#traffic.giveBack(head, calls - started, probe);
@@ -247,16 +268,16 @@ export class Worker {
 
   /**
    * A server that went away during a claim may have stored it: nobody would carry out those deliveries. Once no call of
-   * the sink is in flight, whatever is `sending` is such a one.
+   * the sink is in flight, whatever is `sending` is such a one. If another copy has taken it over, that one has seen to it.
    */
-  async #clearUp(sink: string): Promise<void> {
+  async #clearUp(sink: string, lease: Lease): Promise<void> {
     if (this.#unclear.has(sink)) return;
     this.#unclear.add(sink);
-    const { clock, config, store, storeFailed } = this.#parts;
+    const { clock, storeFailed } = this.#parts;
     while (!this.#stopping) {
-      await this.idle(sink);
+      await this.#ended(sink);
       try {
-        await store.rescue(clock.now(), config().sinks.get(sink)?.timeoutMs ?? 0, sink);
+        await this.#rescue(sink, lease);
         break;
       } catch (error) {
         storeFailed(error);
@@ -293,6 +314,11 @@ export class Worker {
     const change = this.#traffic.ended(ticket, conclusive, sink, clock.elapsed(), usage);
     if (change) sinkChanged(ticket.key.sink, change, conclusive[0]?.outcome);
   }
+}
+
+/** Otherwise it would be put off at once, or rejected although another copy's config has its sink. */
+function mayBegin({ until, orphaned }: Holding, sink: SinkConfig | undefined, elapsed: number): boolean {
+  return sink === undefined ? orphaned : until >= elapsed + sink.timeoutMs;
 }
 
 /** One instant on both scales of Clock (ms). */

@@ -54,10 +54,10 @@ export interface Store {
   /**
    * Deliveries that an ended process left in `sending` become pending and uncertain, with an unknown attempt recorded.
    * They are due `settlingMs` after that attempt began, because the tool may still be working on it. To be called when
-   * the caller is the only process that serves this store, or for the deliveries of a sink whose lease it has taken.
-   * Returns how many there were.
+   * the caller is the only process that serves this store; or for one sink, while none of its attempts is under way here.
+   * Then nothing is changed if another copy has taken over the lease. Returns how many there were.
    */
-  rescue(now: number, settlingMs: number, sink?: string): Promise<number>;
+  rescue(now: number, settlingMs: number, of?: { sink: string; lease: Lease }): Promise<number>;
   /**
    * Undoes claims of deliveries that were not attempted: they are pending again and due at `until`, and the attempt is
    * not counted. A digest that was never attempted is dissolved. The time until `until` does not count for giving up.
@@ -125,7 +125,7 @@ export interface Store {
    * Looks at the next `limit` events or notices, oldest first. Deletes those whose deliveries were all delivered or
    * discarded before `before`, or that have no deliveries and arrived before it. If a digest loses its carrier, its
    * last remaining delivery becomes the carrier. At the end of a round, also deletes unused configs saved before `before`,
-   * except those that this process saved.
+   * except those that this process saved, and those of copies that are alive.
    */
   prune(query: Prune): Promise<Pruned>;
   /** Null if none was stored and there is no event. */
@@ -145,7 +145,7 @@ export interface LeaseStore {
   /** Says that the copy is alive, renews all leases that it holds, and takes what nobody holds, up to its share. */
   renew(asked: LeaseRequest): Promise<LeaseState>;
   /** Gives a lease back, if the copy still holds it. */
-  release(copy: string, name: string): Promise<void>;
+  release(lease: Lease): Promise<void>;
   /** Gives back all, at the end of a copy. */
   leave(copy: string): Promise<void>;
 }
@@ -161,8 +161,10 @@ export interface LeaseRequest {
   readonly configId: string;
   /** What the copy can do by its config, with for how long it would hold each (ms). */
   readonly names: ReadonlyMap<string, number>;
-  /** What has to be done although it is not in this copy's config. Only taken if no copy has it in its own. */
+  /** What has to be done although it is not in this copy's config. */
   readonly extra: readonly string[];
+  /** Of these, what this copy takes if no copy has it in its config. */
+  readonly orphans: readonly string[];
   /** Without a sign for so long (ms), a copy is taken for ended. */
   readonly aliveForMs: number;
 }
@@ -172,6 +174,8 @@ export interface LeaseState {
   readonly held: ReadonlyMap<string, number>;
   /** What it should give back when it is idle, because other copies have less. */
   readonly surplus: readonly string[];
+  /** Of `extra`, what no copy has in its config, and no other holds. */
+  readonly unknown: readonly string[];
   /** The copies that are alive, this one among them. */
   readonly copies: readonly { readonly id: string; readonly configId: string }[];
 }

@@ -2,7 +2,7 @@ import { discard, replay } from './operations/by-hand.ts';
 import * as carrying from './operations/carrying-out.ts';
 import { claim } from './operations/claiming.ts';
 import * as housekeeping from './operations/housekeeping.ts';
-import { leaveLeases, releaseLease, renewLeases } from './operations/leases.ts';
+import { configsOfCopies, leaveLeases, releaseLease, renewLeases } from './operations/leases.ts';
 import * as reading from './operations/reading.ts';
 import type { Operation } from './operations/operation.ts';
 import { accept, keepRejected, loadCorrelations, raise } from './operations/receiving.ts';
@@ -42,6 +42,11 @@ export function storeOn(driver: Driver): Store {
     return yield* accept(tallies, arrival, correlations);
   }
 
+  function* pruneConfigs(before: number): Operation<void> {
+    const ofCopies = driver.shared ? yield* configsOfCopies() : [];
+    yield* housekeeping.pruneConfigs(before, [...savedConfigs, ...ofCopies]);
+  }
+
   return {
     get commits() {
       return driver.commits;
@@ -58,11 +63,11 @@ export function storeOn(driver: Driver): Store {
     lanes: () => read(carrying.lanes),
     claim: (query) => write((tallies) => claim(tallies, query)),
     record: (results) => write((tallies) => carrying.record(tallies, results)),
-    async rescue(now, settlingMs, sink) {
+    async rescue(now, settlingMs, of) {
       let total = 0;
       for (;;) {
         const count = await write((tallies) =>
-          carrying.rescue(tallies, { now, settlingMs, sink: sink ?? null }, rescueBatch),
+          carrying.rescue(tallies, { now, settlingMs, of: of ?? null }, rescueBatch),
         );
         if (count === 0) return total;
         total += count;
@@ -114,7 +119,7 @@ export function storeOn(driver: Driver): Store {
 
     async prune(query) {
       const pruned = await write((tallies) => housekeeping.pruneOld(tallies, query));
-      if (pruned.after === null) await write(() => housekeeping.pruneConfigs(query.before, savedConfigs));
+      if (pruned.after === null) await write(() => pruneConfigs(query.before));
       return pruned;
     },
     signOfLife: () => read(housekeeping.signOfLife),
@@ -131,7 +136,7 @@ export function storeOn(driver: Driver): Store {
 function leasesOn({ write }: Driver): LeaseStore {
   return {
     renew: (asked) => write(() => renewLeases(asked)),
-    release: (copy, name) => write(() => releaseLease(copy, name)),
+    release: (lease) => write(() => releaseLease(lease)),
     leave: (copy) => write(() => leaveLeases(copy)),
   };
 }

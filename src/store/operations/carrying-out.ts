@@ -1,8 +1,9 @@
 import type { Outcome, Receipt } from '../../model.ts';
 import { storable } from '../../support/text.ts';
-import type { AttemptResult, Deferral, LaneHead, SinkPause } from '../store.ts';
+import type { AttemptResult, Deferral, LaneHead, Lease, SinkPause } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
 import { apply, change, find, foundColumns, type FoundRow } from './deliveries.ts';
+import { isHeld } from './leases.ts';
 import { all, get, query, run, together, type Operation } from './operation.ts';
 import { deliveries, jsonOrNull, leads, rareState, waits } from './rows.ts';
 
@@ -145,11 +146,12 @@ const interrupted = {
 /** Rescues at most `limit` messages, to keep the transaction small. Returns the number of their deliveries. */
 export function* rescue(
   tallies: Tallies,
-  { now, settlingMs, sink }: { now: number; settlingMs: number; sink: string | null },
+  { now, settlingMs, of }: { now: number; settlingMs: number; of: { sink: string; lease: Lease } | null },
   limit: number,
 ): Operation<number> {
+  if (of && !(yield* isHeld(of.lease))) return 0;
   let total = 0;
-  for (const left of yield* all(sql.leftSending, sink, limit)) {
+  for (const left of yield* all(sql.leftSending, of?.sink ?? null, limit)) {
     // The clock may have been set back since.
     const dueAt = Math.max(now, Math.min(now, left.started_at) + settlingMs);
     const count = yield* apply(sql.rescue, left, dueAt, interrupted.detail);

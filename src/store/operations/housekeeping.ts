@@ -190,9 +190,9 @@ function* forget(tallies: Tallies, { seq, config_id: configId }: OldRow): Operat
 }
 
 /** Deletes the configs that nothing refers to, except those saved since `before` and those in `keep`. */
-export function* pruneConfigs(before: number, keep: ReadonlySet<string>): Operation<void> {
+export function* pruneConfigs(before: number, keep: readonly string[]): Operation<void> {
   for (const { id } of yield* all(sql.unusedConfigs, before)) {
-    if (!keep.has(id)) yield* run(sql.deleteConfig, id);
+    if (!keep.includes(id)) yield* run(sql.deleteConfig, id);
   }
 }
 

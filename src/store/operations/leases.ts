@@ -31,7 +31,7 @@ const sql = {
   take: query<{ readonly epoch: number }>(`
     insert into leases (name, holder, epoch, until) values ($1, $2, 1, ${now} + $3)
     on conflict (name) do update set holder = $2, epoch = leases.epoch + 1, until = ${now} + $3 returning epoch`),
-  release: `update leases set holder = '', until = 0 where name = $1 and holder = $2`,
+  release: `update leases set holder = '', until = 0 where name = $1 and holder = $2 and epoch = $3`,
   releaseAll: `update leases set holder = '', until = 0 where holder = $1`,
   /** Whoever wants to take it waits for the end of this transaction. */
   isHeld: query<{ readonly name: string }>(`
@@ -40,7 +40,7 @@ const sql = {
 
 /** See LeaseStore.renew. One copy after the other decides, so that each sees what the others have. */
 export function* renewLeases(asked: LeaseRequest): Operation<LeaseState> {
-  const { copy, configId, names, aliveForMs } = asked;
+  const { copy, configId, names, extra, orphans, aliveForMs } = asked;
   yield* lock('leases');
   yield* run(sql.forgetEndedCopies);
   yield* run(sql.keepCopy, copy, configId, JSON.stringify([...names.keys()]), aliveForMs);
@@ -56,38 +56,69 @@ export function* renewLeases(asked: LeaseRequest): Operation<LeaseState> {
   yield* together(
     Array.from(held.keys(), (name) => run(sql.renew, name, copy, names.get(name) ?? aliveForMs)),
   );
-  const { wanted, surplus } = divide(asked, copies, leases);
-  for (const name of wanted) {
-    held.set(name, (yield* get(sql.take, name, copy, names.get(name)!))!.epoch);
+  // What ran out and nobody took over stays this copy's: it may be in use.
+  const inForce = leases.filter(({ holder, live }) => live === 1 || holder === copy);
+  const holders = new Map(inForce.map(({ name, holder }) => [name, holder]));
+  const shares = share(copies, holders);
+  const unknown = extra.filter((name) => !shares.has(name) && (holders.get(name) ?? copy) === copy);
+  const free = [...names.keys()].filter((name) => shares.get(name) === copy);
+  for (const name of [...free, ...unknown.filter((one) => orphans.includes(one))]) {
+    if (holders.has(name)) continue;
+    held.set(name, (yield* get(sql.take, name, copy, names.get(name) ?? aliveForMs))!.epoch);
   }
-  return { held, surplus, copies: copies.map(({ id, configId: config }) => ({ id, configId: config })) };
-}
-
-/**
- * What a copy should take and give back, so that each has the same number, give or take one. What no copy knows of its
- * config (a sink that was removed) goes to whoever wants it first.
- */
-function divide(
-  { copy, names, extra }: LeaseRequest,
-  copies: readonly { readonly id: string; readonly names: readonly string[] }[],
-  leases: readonly LeaseRow[],
-): { wanted: string[]; surplus: string[] } {
-  const known = new Set(copies.flatMap((one) => one.names));
-  const holders = new Map(leases.filter(({ live }) => live === 1).map(({ name, holder }) => [name, holder]));
-  const mine = [...holders].filter(([, holder]) => holder === copy).map(([name]) => name);
-  const share = Math.ceil(known.size / copies.length);
-  const free = [...names.keys()].filter((name) => !holders.has(name));
-  const orphans = extra.filter((name) => !known.has(name) && !holders.has(name));
+  const surplus = [...held.keys()].filter((name) => (shares.get(name) ?? copy) !== copy);
   return {
-    wanted: [...free.slice(0, Math.max(0, share - mine.length)), ...orphans],
-    surplus: mine.filter((name) => names.has(name)).slice(share),
+    held,
+    surplus,
+    unknown,
+    copies: copies.map(({ id, configId: config }) => ({ id, configId: config })),
   };
 }
 
+interface Knowing {
+  readonly id: string;
+  readonly names: readonly string[];
+}
+
+/**
+ * Which copy should hold each name: one that has it in its config. Names stay where they are unless another copy has
+ * fewer by two or more. All copies come to the same result.
+ */
+function share(copies: readonly Knowing[], holders: ReadonlyMap<string, string>): Map<string, string> {
+  const knows = new Map(copies.map(({ id, names }) => [id, new Set(names)]));
+  const own = new Map(copies.map(({ id }) => [id, [] as string[]]));
+  const names = [...new Set(copies.flatMap((one) => one.names))];
+  // What is free comes last, because the last ones are moved.
+  for (const name of names.toSorted((a, b) => Number(holders.has(b)) - Number(holders.has(a)))) {
+    const able = [...own].filter(([id]) => knows.get(id)!.has(name));
+    const [first] = able.toSorted(([, a], [, b]) => a.length - b.length);
+    const [, to] = able.find(([id]) => id === holders.get(name)) ?? first!;
+    to.push(name);
+  }
+  while (moveOne(own, knows));
+  return new Map([...own].flatMap(([id, its]) => its.map((name) => [name, id] as const)));
+}
+
+/** From a copy to one that has fewer by two or more. False if there is none. */
+function moveOne(
+  own: ReadonlyMap<string, string[]>,
+  knows: ReadonlyMap<string, ReadonlySet<string>>,
+): boolean {
+  for (const from of own.values()) {
+    for (const [id, to] of own) {
+      const place = from.findLastIndex((name) => knows.get(id)!.has(name));
+      if (place < 0 || from.length - to.length < 2) continue;
+      to.push(...from.splice(place, 1));
+      return true;
+    }
+  }
+  return false;
+}
+
 /** See LeaseStore.release. */
-export function* releaseLease(copy: string, name: string): Operation<void> {
+export function* releaseLease({ name, copy, epoch }: Lease): Operation<void> {
   yield* lock('leases');
-  yield* run(sql.release, name, copy);
+  yield* run(sql.release, name, copy, epoch);
 }
 
 /** See LeaseStore.leave. */
@@ -95,6 +126,11 @@ export function* leaveLeases(copy: string): Operation<void> {
   yield* lock('leases');
   yield* run(sql.releaseAll, copy);
   yield* run(sql.forgetCopy, copy);
+}
+
+/** A copy may use its config although no event has referred to it for long. */
+export function* configsOfCopies(): Operation<string[]> {
+  return (yield* all(sql.copies)).map(({ config_id }) => config_id);
 }
 
 /** Whether nobody has taken over this lease; it stays so until the end of the transaction. */
