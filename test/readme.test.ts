@@ -187,7 +187,7 @@ describe('the README names', () => {
       [...cell.matchAll(/`([^`]+)`/g)].map(([, command = '']) => command.split(' ')),
     );
     const { out: help } = await run(['--help']);
-    const commands = [...help.matchAll(/^ {2}(\w+) \[options\]/gm)].map(([, name]) => name);
+    const commands = [...help.matchAll(/^ {2}([\w-]+) \[options\]/gm)].map(([, name]) => name);
     expect(new Set(named.map(([command]) => command))).toEqual(new Set(commands));
     for (const [command = '', ...rest] of named) {
       const { out } = await run([command, '--help']);

@@ -251,6 +251,18 @@ function keeping(add: Add, io: Io, done: Done): void {
     .argument('<file>', 'the file to make')
     .option('--overwrite', 'replace the file if it is there')
     .action(async (file, options) => done(await (await import('./backup.ts')).backup(file, options, io)));
+
+  add(
+    'migrate-store',
+    'copy a stopped store to another database and compare the two; goes on where it was interrupted',
+    [
+      'migrate-store --from sqlite:/data/connector.db --to postgres://connector@db.internal/connector',
+      'migrate-store --from postgres://connector@db.internal/connector --to sqlite:/data/connector.db',
+    ],
+  )
+    .requiredOption('--from <url>', 'the store to copy, as in store.url; nothing may serve it meanwhile')
+    .requiredOption('--to <url>', 'where to; what is there must be empty, and is made if it is missing')
+    .action(async (options) => done(await (await import('./migrate-store.ts')).migrateStore(options, io)));
 }
 
 /** How options are read. Each of these throws what makes a usage error, with the option's name before it. */

@@ -177,4 +177,11 @@ export const migrations: readonly string[] = [
     probes integer not null check (probes > 0)
   ) strict, without rowid;
   `,
+  `
+  -- One row while the store is an unfinished copy of another one.
+  create table unfinished_copy (
+    source text not null,
+    begun_at integer not null
+  ) strict;
+  `,
 ];

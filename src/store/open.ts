@@ -1,16 +1,50 @@
-import { openSqlite } from './sqlite.ts';
+import { type Moved, move, type MoveProgress, refuseUnfinished } from './move.ts';
+import { sqliteDriver } from './sqlite.ts';
 import { type Copied, copySqlite, type Progress } from './sqlite/backup.ts';
+import { resolveLinks } from './sqlite/files.ts';
 import { StoreUnavailable, type OpenOptions, type Store } from './store.ts';
+import { type Driver, storeOn } from './stored.ts';
 
 /**
  * Opens the store of a config's `store.url`: `sqlite:` and a file's path, or `postgres:` as PostgreSQL's own programs
  * have it. Throws StoreUnavailable.
  */
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
-  if (!isPostgres(url)) return openSqlite(fileOf(url), options);
+  const driver = await openDriver(url, options);
+  try {
+    await driver.read(refuseUnfinished);
+  } catch (error) {
+    await driver.close();
+    throw error;
+  }
+  return storeOn(driver);
+}
+
+async function openDriver(url: string, options: OpenOptions, statementMs?: number): Promise<Driver> {
+  if (!isPostgres(url)) return sqliteDriver(fileOf(url), options);
   // Only here: whoever uses SQLite need not load it.
-  const { openPostgres } = await import('./postgres.ts');
-  return openPostgres(url, options);
+  const { postgresDriver } = await import('./postgres.ts');
+  const limits = statementMs === undefined ? {} : { statementMs, answerMs: statementMs };
+  return postgresDriver(url, { ...options, limits });
+}
+
+/** To count the rows of a large table. */
+const countingMs = 600_000;
+
+/** See move. Neither store may be served meanwhile. */
+export async function moveStore(from: string, to: string, progress: MoveProgress): Promise<Moved[]> {
+  const [source, target] = [nameOf(from), nameOf(to)];
+  if (source === target) throw new StoreUnavailable(`${source} is both the source and the target.`);
+  await using stores = new AsyncDisposableStack();
+  const open = async (url: string, mustExist: boolean) =>
+    stores.adopt(await openDriver(url, { serve: true, mustExist }, countingMs), (it) => it.close());
+  const sourceDriver = await open(from, true);
+  const targetDriver = await open(to, false);
+  return await move({ name: source, driver: sourceDriver }, { name: target, driver: targetDriver }, progress);
+}
+
+function nameOf(url: string): string {
+  return isPostgres(url) ? withoutPassword(url) : `sqlite:${resolveLinks(fileOf(url))}`;
 }
 
 /** Asks a database server whether the store could be opened there. Null where there is none to ask. Throws StoreUnavailable. */

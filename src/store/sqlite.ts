@@ -14,14 +14,17 @@ import { storeOn, type Driver } from './stored.ts';
 
 const betweenLooksMs = 1000;
 
+type SqliteOptions = OpenOptions & { readonly limits?: Partial<GroupCommitLimits> };
+
 /**
  * Opens the store in a file. Creates the file and its folder if they are missing, unless `mustExist`. Throws
  * StoreUnavailable.
  */
-export async function openSqlite(
-  path: string,
-  options: OpenOptions & { readonly limits?: Partial<GroupCommitLimits> },
-): Promise<Store> {
+export async function openSqlite(path: string, options: SqliteOptions): Promise<Store> {
+  return storeOn(await sqliteDriver(path, options));
+}
+
+export async function sqliteDriver(path: string, options: SqliteOptions): Promise<Driver> {
   if (options.mustExist && !existsSync(path)) {
     throw new StoreUnavailable(
       `There is no store at ${resolve(path)}. \`serve\` creates it. A relative store.url starts at the folder that a command runs in.`,
@@ -41,10 +44,10 @@ export async function openSqlite(
     connection.close(closed());
     throw error;
   }
-  return storeOn(sqliteDriver(connection, options.serve, limits));
+  return driverOn(connection, options.serve, limits);
 }
 
-function sqliteDriver(connection: Connection, serve: boolean, limits: GroupCommitLimits): Driver {
+function driverOn(connection: Connection, serve: boolean, limits: GroupCommitLimits): Driver {
   const commit = new GroupCommit(connection, limits);
   const guard = serve
     ? setInterval(() => keepInPlace(connection, commit), betweenLooksMs).unref()

@@ -15,6 +15,8 @@ const commands = [
   'event',
   'replay',
   'discard',
+  'backup',
+  'migrate-store',
 ];
 
 const root = join(import.meta.dirname, '../..');
@@ -23,7 +25,7 @@ describe('help', () => {
   test('names every command', async () => {
     const { code, out } = await run(['--help']);
     expect(code).toBe(0);
-    expect([...out.matchAll(/^ {2}(\w+) .*\[options\]/gm)].map(([, name]) => name)).toEqual(commands);
+    expect([...out.matchAll(/^ {2}([\w-]+) .*\[options\]/gm)].map(([, name]) => name)).toEqual(commands);
   });
 
   test.each(commands)('of %s has its options and examples', async (command) => {

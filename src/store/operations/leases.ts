@@ -25,6 +25,7 @@ const sql = {
   forgetEndedCopies: `delete from copies where until <= ${now}`,
   forgetCopy: `delete from copies where id = $1`,
   copies: query<CopyRow>(`select id, config_id, names from copies order by id`),
+  liveCopies: query<{ readonly id: string }>(`select id from copies where until > ${now} order by id`),
   leases: query<LeaseRow>(`
     select name, holder, epoch, case when until > ${now} then 1 else 0 end as live from leases order by name`),
   renew: `update leases set until = ${now} + $3 where name = $1 and holder = $2`,
@@ -131,6 +132,11 @@ export function* leaveLeases(copy: string): Operation<void> {
 /** A copy may use its config although no event has referred to it for long. */
 export function* configsOfCopies(): Operation<string[]> {
   return (yield* all(sql.copies)).map(({ config_id }) => config_id);
+}
+
+/** The copies that serve the store. */
+export function* liveCopies(): Operation<string[]> {
+  return (yield* all(sql.liveCopies)).map(({ id }) => id);
 }
 
 /** Whether nobody has taken over this lease; it stays so until the end of the transaction. */

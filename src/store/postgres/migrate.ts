@@ -109,7 +109,7 @@ function* bringUpToDate(place: Place): Operation<void> {
     yield* run('insert into schema_version values (0)');
   }
   for (let step = found ?? 0; step < migrations.length; step += 1) {
-    for (const statement of translated(`${migrations[step]} ${own.get(step) ?? ''}`)) yield* run(statement);
+    for (const statement of statementsOf(step)) yield* run(statement);
   }
   yield* run('update schema_version set candidate_connector = $1', migrations.length);
 }
@@ -136,6 +136,10 @@ const own: ReadonlyMap<number, string> = new Map([
     `,
   ],
 ]);
+
+export function statementsOf(step: number): string[] {
+  return translated(`${migrations[step]} ${own.get(step) ?? ''}`);
+}
 
 function nameOf({ database, schema }: Place): string {
   return schema === null ? `the database ${database}` : `the schema ${schema} of the database ${database}`;

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { postgresDriver } from '../../../src/store/postgres.ts';
-import { translated } from '../../../src/store/postgres/migrate.ts';
+import { statementsOf, translated } from '../../../src/store/postgres/migrate.ts';
 import { migrations } from '../../../src/store/migrations.ts';
 import { freshDatabase, freshName, freshSchema, sql } from '../../fixtures/postgres.ts';
 
@@ -70,7 +70,9 @@ describe('the schema on PostgreSQL', () => {
     for (const step of migrations.keys()) {
       const earlier = await freshSchema();
       const schema = new URL(earlier).searchParams.get('schema');
-      const steps = migrations.slice(0, step).flatMap(translated).join(';');
+      const steps = Array.from({ length: step }, (_, done) => statementsOf(done))
+        .flat()
+        .join(';');
       await sql(
         earlier,
         `create schema ${schema}; create table schema_version (candidate_connector bigint not null);

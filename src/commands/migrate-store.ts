@@ -1,0 +1,31 @@
+import { moveStore, withoutPassword } from '../store/open.ts';
+import { exit, type Io } from './output.ts';
+
+interface MigrateStoreOptions {
+  readonly from: string;
+  readonly to: string;
+}
+
+const tellEveryMs = 5000;
+
+/** Copies a store to another database, and tells on stderr how far it is. */
+export async function migrateStore({ from, to }: MigrateStoreOptions, io: Io): Promise<number> {
+  const moved = await moveStore(from, to, telling(io));
+  const has = moved.filter(({ rows }) => rows > 0).map(({ table, rows }) => `  ${table.padEnd(20)}${rows}`);
+  io.out(
+    `${withoutPassword(to)} has every row of ${withoutPassword(from)}, compared by counts and checksums:`,
+  );
+  for (const line of has) io.out(line);
+  io.out('Set store.url to it. Do not serve the old one again: it would send what waits a second time.');
+  return exit.ok;
+}
+
+/** At the end of each table, and now and then where that takes long. */
+function telling(io: Io) {
+  let toldAt = performance.now();
+  return (done: string, table: string, rows: number, of: number) => {
+    if (rows < of && performance.now() < toldAt + tellEveryMs) return;
+    toldAt = performance.now();
+    io.err(`${done} ${table}: ${rows} of ${of} rows`);
+  };
+}
