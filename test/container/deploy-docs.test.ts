@@ -48,6 +48,18 @@ const json = (document: Document.Parsed, path: readonly (string | number)[]): un
 
 const compose = parseDocument(read('compose.yaml'));
 
+interface Composed {
+  readonly services: Readonly<Record<string, Service>>;
+  readonly volumes: object;
+}
+
+interface Service {
+  readonly container_name?: string;
+  readonly ports?: readonly string[];
+  readonly volumes?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
 function ofKind(kind: string): Document.Parsed {
   const found = documents.find((document) => document.get('kind') === kind);
   if (!found) throw new Error(`no ${kind} in ${kubernetes}`);
@@ -193,6 +205,36 @@ describe('docs/deploy.md', () => {
     expect([stop_grace_period, logging]).toEqual(['15s', { driver: 'local' }]);
     expect(text).toContain(' --log-driver local ');
     expect(read('README.md')).toContain('docker compose up -d');
+  });
+
+  test('starts, by compose.ha.yaml, two copies with the same care, where HAProxy looks for them', () => {
+    const ha = parseDocument(read('compose.ha.yaml'));
+    const { services, volumes } = ha.toJS() as Composed;
+    const {
+      container_name: _,
+      ports,
+      volumes: mounts,
+      ...same
+    } = (compose.toJS() as Composed).services['connector']!;
+    const copies = Object.keys(services).filter((name) => name.startsWith('connector-'));
+    const haproxy = read('deploy/haproxy.cfg');
+    expect(haproxy.match(/(?<=^  server )\S+ \S+/gm)).toEqual(
+      copies.map((name) => `${name} ${name}:${last('EXPOSE')}`),
+    );
+    expect(copies).toHaveLength(2);
+    for (const name of copies) expect(services[name]).toMatchObject({ ...same, volumes: [mounts![0]] });
+    expect(services['haproxy']).toMatchObject({
+      ports,
+      volumes: [expect.stringMatching('^./deploy/haproxy.cfg:')],
+    });
+    expect(Object.keys(volumes)).toEqual(['postgres']);
+    const { STORE_URL: url = '' } = services[copies[0]!]!.environment!;
+    expect(settingSchemas.store.parse({ url: url.replace(/\$\{.*?\}/, 'password') }).url).toContain(
+      '@postgres/',
+    );
+    expect(Object.keys(services)).toContain('postgres');
+    for (const name of ['STORE_URL', 'TRUST_PROXY'])
+      expect(read('config.example.yaml')).toContain(`\${${name}:-`);
   });
 
   test('runs one pod at a time', () => {

@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { activated, answersOver, post, rules } from '../activated.ts';
-import { base, jsonLines, run, workplace } from '../commands/tools.ts';
+import { base, endpoint, jsonLines, run, workplace } from '../commands/tools.ts';
 import { ConnectorProcess, freePort } from '../faults/connector-process.ts';
+import { freshSchema, sql } from '../fixtures/postgres.ts';
 import { librariesIn, remove, unpackDebian } from './mail-servers.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -126,6 +127,65 @@ describe('a restart under load', () => {
     const answers = await answersOver(restart, { ...hook, port: await nginx(port) });
     expect([...new Set(others(answers))]).toEqual([502]);
   });
+});
+
+/** Two copies behind HAProxy, with deploy/haproxy.cfg but for where they are. */
+async function twoCopies() {
+  const tool = await endpoint();
+  const url = await freshSchema();
+  const { folder, write } = await workplace();
+  const text = base(folder)
+    .replace(/"sqlite:.*"/, `"${url}"`)
+    .replace('/hook', '/webhooks/candidates');
+  const start = async () => {
+    const port = await freePort();
+    const config = text.replace('port: 0', `port: ${port}`).replace('fatal', 'info');
+    const copy = new ConnectorProcess(await write(`${port}.yaml`, config + toWebhook(tool.url)));
+    onTestFinished(() => copy.kill());
+    return { port, copy, file: `${folder}/${port}.yaml` };
+  };
+  const copies = [await start(), await start()] as const;
+  return { url, tool, copies };
+}
+
+const toWebhook = (url: string) => `
+sinks: { ats: { connector: webhook, url: "${url}", allowPrivate: true, timeout: 2s, concurrency: 100 } }
+rules: [{ name: all, when: {}, then: [{ sink: ats }] }]
+`;
+
+const haproxyOfTwo = (ports: readonly number[]) =>
+  proxy(
+    'haproxy',
+    (config) => ['-f', config, '-db', '-q'],
+    (port) =>
+      ports.reduce(
+        (text, own, n) => text.replace(`connector-${n + 1}:8080`, `127.0.0.1:${own}`),
+        readFileSync(join(root, 'deploy/haproxy.cfg'), 'utf8').replace(
+          'bind :8080',
+          `bind 127.0.0.1:${port}`,
+        ),
+      ),
+  );
+
+describe('two copies on PostgreSQL behind HAProxy', () => {
+  test('are restarted in turn, and one is killed, under load: no request fails, and each event is delivered', async () => {
+    const { url, tool, copies } = await twoCopies();
+    const [one, two] = copies.map(({ copy }) => copy) as [ConnectorProcess, ConnectorProcess];
+    await Promise.all([one.start(), two.start()]);
+    const port = await haproxyOfTwo(copies.map((copy) => copy.port));
+    const steps = [
+      () => one.stop().then(() => one.start()),
+      () => two.stop().then(() => two.start()),
+      () => one.kill().then(() => one.start()),
+    ];
+    const answers = await answersOver(() => steps.shift()!(), { ...hook, port });
+    expect(others(answers).filter((status) => status !== 200)).toEqual([]);
+    const left = `select count(*)::int as n from deliveries where state <> 'delivered'`;
+    await vi.waitFor(async () => expect(await sql(url, left)).toEqual([{ n: 0 }]), 120_000);
+    expect(await eventsIn(copies[0].file)).toHaveLength(answers.length + 1);
+    const delivered = new Set(tool.calls.map(({ deliveryId }) => deliveryId));
+    expect(delivered.size).toBe(answers.length + 1);
+  }, 400_000);
 });
 
 describe('the units for systemd', () => {
