@@ -214,6 +214,19 @@ describe('migrate-store', () => {
     expect((await run(['events', '--store', schema])).err).toContain('unfinished copy');
   });
 
+  test('started twice, writes nothing twice', async () => {
+    const { path, file, schema } = await places();
+    await fill(file('old'), 1500);
+    await move(file('old'), schema);
+    const to = await freshSchema();
+    const ran = await Promise.all([move(schema, to), move(schema, to)]);
+    expect(ran.some(({ code }) => code === 0)).toBe(true);
+    for (const { err } of ran.filter(({ code }) => code !== 0))
+      expect(err).toMatch(/Another process writes to/);
+    expect(await move(to, file('back'))).toMatchObject({ code: 0 });
+    expect(rowsOfFile(path('back'))).toEqual(asStored(rowsOfFile(path('old'))));
+  });
+
   test('refuses a source that is served', async () => {
     const { file, schema } = await places();
     const sqlite = await open(file('old'), true);
