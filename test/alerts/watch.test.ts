@@ -6,7 +6,15 @@ import { watchAlerts } from '../../src/alerts/watch.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import type { Outcome } from '../../src/model.ts';
 import { openStore } from '../../src/store/open.ts';
-import { arrival, delivered, planned, rejected, resultOf, unknown } from '../contract/store-fixtures.ts';
+import {
+  arrival,
+  delivered,
+  notice as noticeWith,
+  planned,
+  rejected,
+  resultOf,
+  unknown,
+} from '../contract/store-fixtures.ts';
 import { ScriptedTool } from '../deliveries/scripted.ts';
 
 const minute = 60_000;
@@ -52,6 +60,7 @@ async function watching({ storeFails = 0, paused = [] as string[] } = {}) {
   let inForce = config;
   let failures = 0;
   let wakes = 0;
+  let isMine = true;
   let alarm: (() => void) | null = null;
   const begin = () => {
     alarm = null;
@@ -71,7 +80,7 @@ async function watching({ storeFails = 0, paused = [] as string[] } = {}) {
         },
       },
       config: () => inForce,
-      mine: () => true,
+      mine: () => isMine,
       paused: async () => paused.map((sink) => ({ sink, since: start })),
       wake: () => (wakes += 1),
       raised: () => {},
@@ -99,6 +108,8 @@ async function watching({ storeFails = 0, paused = [] as string[] } = {}) {
       await vi.waitFor(() => expect(alarm).not.toBeNull());
     },
     goOn: () => {},
+    /** Whether another copy looks meanwhile. */
+    beMine: (mine: boolean) => void (isMine = mine),
     /** As after a restart of the process. */
     restart() {
       stop();
@@ -122,6 +133,21 @@ test('an alert is sent once, however long its condition lasts', async () => {
   await watch.look(minute);
   await watch.look(minute);
   await watch.look(90 * minute);
+  expect(await watch.causes()).toEqual(['paused tool']);
+});
+
+test('one of several copies looks, and another one goes on with what the one before has raised', async () => {
+  const paused: string[] = [];
+  const watch = await watching({ paused });
+  await watch.look(minute);
+  watch.beMine(false);
+  paused.push('tool');
+  await watch.look(2 * minute);
+  expect(await watch.causes()).toEqual([]);
+  const theirs = noticeWith({ cause: 'paused tool', raisedAt: start + 3 * minute });
+  await watch.store.raise({ notice: theirs, configId: config.plan.id, deliveries: [], quietMs: hour });
+  watch.beMine(true);
+  await watch.look(2 * hour);
   expect(await watch.causes()).toEqual(['paused tool']);
 });
 

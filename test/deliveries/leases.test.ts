@@ -1,10 +1,13 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { LeaseKeeper, type LeaseParts } from '../../src/deliveries/leases.ts';
+import { LeaseKeeper, type Holding, type LeaseParts, type Leases } from '../../src/deliveries/leases.ts';
+import type { Outcome } from '../../src/model.ts';
 import { openPostgres } from '../../src/store/postgres.ts';
 import { type Lease, type Store, StoreUnavailable } from '../../src/store/store.ts';
-import { configId } from '../contract/store-fixtures.ts';
+import { systemClock } from '../../src/support/clock.ts';
+import { arrival, claimDue, configId, day, idsOf, planned, prune, t0 } from '../contract/store-fixtures.ts';
 
 import { freshSchema, sql } from '../fixtures/postgres.ts';
+import { bench, configFor, ScriptedTool } from './scripted.ts';
 
 const timeoutMs = 10_000;
 const minuteMs = 60_000;
@@ -89,7 +92,7 @@ async function settle(...copies: Copy[]): Promise<void> {
   for (let round = 0; round < 4; round += 1) for (const copy of copies) await copy.renew();
 }
 
-const names = (count: number) => Array.from({ length: count }, (_, n) => `sink ${n}`);
+const sinksTo = (count: number) => Array.from({ length: count }, (_, n) => `sink ${n}`);
 
 const shares = (...copies: Copy[]) => {
   const held = copies.flatMap((copy) => copy.held);
@@ -100,12 +103,12 @@ const shares = (...copies: Copy[]) => {
 describe('copies', () => {
   test('share evenly, also when another one comes or goes', async () => {
     const { copy } = await cluster();
-    const a = await copy('a', names(7));
+    const a = await copy('a', sinksTo(7));
     expect(a.held).toHaveLength(7);
-    const b = await copy('b', names(7));
+    const b = await copy('b', sinksTo(7));
     await settle(a, b);
     expect(shares(a, b)).toEqual([3, 4]);
-    const c = await copy('c', names(7));
+    const c = await copy('c', sinksTo(7));
     await settle(a, b, c);
     expect(shares(a, b, c)).toEqual([2, 2, 3]);
     await b.keeper.stop();
@@ -115,7 +118,7 @@ describe('copies', () => {
 
   test('leave everything where it is once it is shared', async () => {
     const { copy } = await cluster();
-    const all = [await copy('a', names(8)), await copy('b', names(8)), await copy('c', names(8))];
+    const all = [await copy('a', sinksTo(8)), await copy('b', sinksTo(8)), await copy('c', sinksTo(8))];
     await settle(...all);
     const before = all.map(({ held }) => held);
     const takenBefore = all.map(({ taken }) => taken.length);
@@ -125,11 +128,12 @@ describe('copies', () => {
   });
 
   test('take over from one that died, but not before its leases have run out', async () => {
-    const { copy, runOut } = await cluster();
-    const a = await copy('a', names(4));
-    const b = await copy('b', names(4));
+    const { copy, runOut, url } = await cluster();
+    const a = await copy('a', sinksTo(4));
+    const b = await copy('b', sinksTo(4));
     await settle(a, b);
     const left = a.held;
+    await sql(url, `update copies set until = 1 where id = 'a'`);
     await settle(b);
     expect(b.held).toHaveLength(2);
     await runOut('a');
@@ -142,8 +146,8 @@ describe('copies', () => {
   test('hand over what is idle, and begin nothing more until then', async () => {
     const { copy } = await cluster();
     const busy = Promise.withResolvers<void>();
-    const a = await copy('a', names(2), { idle: () => busy.promise });
-    const b = await copy('b', names(2));
+    const a = await copy('a', sinksTo(2), { idle: () => busy.promise });
+    const b = await copy('b', sinksTo(2));
     await settle(a, b);
     expect(a.held).toHaveLength(1);
     expect(b.held).toHaveLength(0);
@@ -156,29 +160,29 @@ describe('copies', () => {
 
   test('hold what only one of them has in its config there', async () => {
     const { copy } = await cluster();
-    const a = await copy('a', [...names(2), 'x', 'y', 'z']);
-    const b = await copy('b', names(2));
+    const a = await copy('a', [...sinksTo(2), 'x', 'y', 'z']);
+    const b = await copy('b', sinksTo(2));
     await settle(a, b);
     expect(a.held).toEqual(['x', 'y', 'z']);
-    expect(b.held).toEqual(names(2));
+    expect(b.held).toEqual(sinksTo(2));
   });
 
   test('hand over what left their config to one that still has it', async () => {
     const { copy } = await cluster();
-    const a = await copy('a', names(2));
-    const b = await copy('b', names(2));
+    const a = await copy('a', sinksTo(2));
+    const b = await copy('b', sinksTo(2));
     await settle(a, b);
     const before = a.held;
     a.names = [];
     await settle(a, b);
-    expect(b.held).toEqual(names(2));
+    expect(b.held).toEqual(sinksTo(2));
     expect(before.map((name) => a.keeper.holding(name))).toEqual([null]);
   });
 
   test('leave a sink that none has in its config alone until a new config had time to reach all of them', async () => {
     const { copy } = await cluster();
-    const a = await copy('a', names(2));
-    const b = await copy('b', names(2));
+    const a = await copy('a', sinksTo(2));
+    const b = await copy('b', sinksTo(2));
     for (const one of [a, b]) one.extra = ['sink new'];
     await settle(a, b);
     expect([...a.held, ...b.held]).not.toContain('sink new');
@@ -226,7 +230,7 @@ describe('a copy', () => {
     const { copy, runOut, open } = await cluster();
     const { leases } = await open();
     let isAway = false;
-    const a = await copy('a', names(3), {
+    const a = await copy('a', sinksTo(3), {
       store: {
         ...leases!,
         renew: (asked) =>
@@ -272,8 +276,8 @@ describe('a copy', () => {
   test('does not give back what it got again in the meantime', async () => {
     const { copy, runOut, url } = await cluster();
     const busy = Promise.withResolvers<void>();
-    const a = await copy('a', names(2), { idle: () => busy.promise });
-    const b = await copy('b', names(2));
+    const a = await copy('a', sinksTo(2), { idle: () => busy.promise });
+    const b = await copy('b', sinksTo(2));
     await a.renew();
     expect(a.held).toHaveLength(1);
     // The other one takes over everything, and ends.
@@ -291,4 +295,272 @@ describe('a copy', () => {
     expect(rows.map(({ holder }) => holder)).toEqual(['a', 'a']);
     expect(a.lost).toHaveLength(2);
   });
+});
+
+/** A lease that a test gives and takes. */
+class GivenLease implements Leases {
+  lease: Lease | undefined;
+  until = Infinity;
+  orphaned = false;
+
+  holding(): Holding | null {
+    return this.lease ? { lease: this.lease, until: this.until, orphaned: this.orphaned } : null;
+  }
+}
+
+/** As another copy takes it at the end of the one before. */
+async function take(store: Store, copy: string, name = 'sink tool'): Promise<Lease> {
+  const names = new Map([[name, timeoutMs]]);
+  const { held } = await store.leases!.renew({
+    copy,
+    configId,
+    names,
+    extra: [],
+    orphans: [],
+    aliveForMs: 1,
+  });
+  return { name, copy, epoch: held.get(name)! };
+}
+
+/** A worker on PostgreSQL that has the lease of its sink. */
+async function working(
+  scripted: ScriptedTool,
+  sink = '',
+  wrap: (store: Store) => Partial<Store> = () => ({}),
+) {
+  const { url, open, runOut } = await cluster();
+  const real = await open();
+  let looks = 0;
+  let isBusy = false;
+  const store: Store = {
+    ...real,
+    lanes: () => {
+      looks += 1;
+      if (isBusy) on.worker.wake();
+      return real.lanes();
+    },
+    ...wrap(real),
+  };
+  const leases = new GivenLease();
+  const errors: unknown[] = [];
+  const config = configFor(scripted, sink);
+  const on = await bench(config, {
+    store,
+    leases,
+    pollMs: 20,
+    storeFailed: (error) => errors.push(error),
+  });
+  leases.lease = await take(real, 'a');
+  return {
+    ...on,
+    url,
+    leases,
+    errors,
+    real,
+    configId: config.plan.id,
+    /** It has claimed all that it wants. */
+    looked: async () => {
+      const before = looks;
+      await vi.waitFor(() => expect(looks).toBeGreaterThan(before + 2), 20_000);
+    },
+    /** From now on it never rests. */
+    beBusy: () => {
+      isBusy = true;
+      on.worker.wake();
+    },
+    /** Another copy takes over the sink. */
+    takeOver: async (): Promise<Lease> => {
+      await runOut('a');
+      return take(real, 'b');
+    },
+  };
+}
+
+const reached = async (
+  on: { delivery: (id: string) => Promise<{ state: string }> },
+  id: string,
+  state: string,
+) =>
+  vi.waitFor(async () => expect(await on.delivery(id)).toMatchObject({ state }), {
+    timeout: 20_000,
+    interval: 10,
+  });
+
+describe('a worker', () => {
+  test('gets nothing with a lease that another copy has taken over', async () => {
+    const scripted = new ScriptedTool();
+    const on = await working(scripted);
+    await on.takeOver();
+    const eventId = await on.accept();
+    await on.looked();
+    expect(await on.delivery(eventId)).toMatchObject({ state: 'pending', attempts: 0 });
+    expect(scripted.sent).toEqual([]);
+  });
+
+  test('does not begin an attempt that would outlast the lease', async () => {
+    const scripted = new ScriptedTool();
+    const claims: number[] = [];
+    const on = await working(scripted, 'timeout: 5s', (store) => ({
+      async claim(query) {
+        const claimed = await store.claim(query);
+        if (claims.length === 0) on.leases.until = systemClock.elapsed() + 4000;
+        claims.push(claimed.length);
+        return claimed;
+      },
+    }));
+    const eventId = await on.accept();
+    await vi.waitFor(() => expect(claims).toEqual([1]), 20_000);
+    await reached(on, eventId, 'pending');
+    expect(scripted.sent).toEqual([]);
+    // Nor is it claimed again and again until the lease is renewed.
+    await on.looked();
+    expect(claims).toEqual([1]);
+    on.leases.until = Infinity;
+    await reached(on, eventId, 'delivered');
+    expect((await on.delivery(eventId)).attempts).toBe(1);
+  });
+
+  test('leaves a sink alone that its config does not have and another copy may have', async () => {
+    const scripted = new ScriptedTool();
+    const on = await working(scripted);
+    const holding = on.leases.lease;
+    on.leases.lease = undefined;
+    const eventId = await on.accept();
+    const { plan, ...rest } = configFor(scripted);
+    await on.adopt({ ...rest, plan, sinks: new Map() });
+    on.leases.lease = holding;
+    await on.looked();
+    expect(await on.delivery(eventId)).toMatchObject({ state: 'pending', attempts: 0 });
+    on.leases.orphaned = true;
+    await reached(on, eventId, 'dead');
+  });
+
+  test('takes over one sink: rescues what is its, and restores its pause', async () => {
+    const scripted = new ScriptedTool();
+    const on = await working(scripted);
+    const { lease } = on.leases;
+    on.leases.lease = undefined;
+    const eventId = await on.accept();
+    const others = arrival(
+      {},
+      { configId: on.configId, deliveries: [planned({ sink: 'other', lane: 'other' })] },
+    );
+    const [other] = idsOf(await on.real.accept(others));
+    await claimDue(on.real, Date.now(), 'tool');
+    await claimDue(on.real, Date.now(), 'other');
+    const soon = Date.now() + minuteMs;
+    await on.real.keepPause({ sink: 'tool', since: Date.now(), probeAt: soon, probes: 3 });
+    expect(await on.worker.takeOver('tool', lease!)).toBe(1);
+    expect(await on.delivery(eventId)).toMatchObject({ state: 'pending', uncertain: true });
+    expect(await on.real.delivery(other!)).toMatchObject({ state: 'sending' });
+    expect(on.changes).toEqual(['tool paused']);
+  });
+
+  test('takes over without a burst: nobody knows how much of the rate was used', async () => {
+    const scripted = new ScriptedTool();
+    const on = await working(scripted, 'rate: 5/h');
+    const { lease } = on.leases;
+    on.leases.lease = undefined;
+    await Promise.all(Array.from({ length: 3 }, (_, n) => on.accept(`candidate-${n}`)));
+    await on.worker.takeOver('tool', lease!);
+    on.leases.lease = lease;
+    await on.looked();
+    expect(scripted.sent).toEqual([]);
+  });
+
+  test('rescues nothing with a lost lease: it may be what the next copy is sending', async () => {
+    const on = await working(new ScriptedTool());
+    const lost = on.leases.lease!;
+    on.leases.lease = undefined;
+    const eventId = await on.accept();
+    const lease = await on.takeOver();
+    await on.real.claim({ lane: 'tool', now: Date.now(), limit: 1, lease });
+    expect(await on.worker.takeOver('tool', lost)).toBe(0);
+    expect(await on.delivery(eventId)).toMatchObject({ state: 'sending', uncertain: false });
+    expect(await on.worker.takeOver('tool', lease)).toBe(1);
+  });
+
+  test('takes a sink over again only when its own attempts have ended', async () => {
+    const scripted = new ScriptedTool();
+    const answer = Promise.withResolvers<Outcome>();
+    scripted.deliver = () => answer.promise;
+    const on = await working(scripted, 'timeout: 60s');
+    const eventId = await on.accept();
+    await vi.waitFor(() => expect(scripted.sent).toHaveLength(1), 20_000);
+    on.leases.lease = undefined;
+    const lease = await on.takeOver();
+    const taken = on.worker.takeOver('tool', lease);
+    // Time enough for it to rescue what is under way.
+    for (let writes = 0; writes < 5; writes += 1) await on.real.probe();
+    answer.resolve({ outcome: 'delivered', receipt: {} });
+    expect(await taken).toBe(0);
+    expect(await on.delivery(eventId)).toMatchObject({ state: 'delivered', attempts: 1 });
+  });
+
+  test('clears up a claim that was stored without an answer', async () => {
+    const scripted = new ScriptedTool();
+    let claims = 0;
+    const on = await working(scripted, '', (store) => ({
+      async claim(query) {
+        const claimed = await store.claim(query);
+        if (claimed.length === 0) return claimed;
+        claims += 1;
+        if (claims === 1) throw new StoreUnavailable('Whether it was stored is not known.');
+        return claimed;
+      },
+    }));
+    const eventId = await on.accept();
+    await reached(on, eventId, 'delivered');
+    expect(await on.delivery(eventId)).toMatchObject({ attempts: 2 });
+    expect(scripted.sent).toHaveLength(1);
+    expect(on.errors).toHaveLength(1);
+  });
+
+  test('becomes idle while it is busy with other sinks, and stores the pause that it learned of last', async () => {
+    const scripted = new ScriptedTool();
+    const answer = Promise.withResolvers<Outcome>();
+    scripted.deliver = () => answer.promise;
+    const on = await working(scripted, 'concurrency: 10, timeout: 60s');
+    await Promise.all(Array.from({ length: 6 }, (_, n) => on.accept(`candidate-${n}`)));
+    await vi.waitFor(() => expect(scripted.sent).toHaveLength(6), 20_000);
+    on.leases.lease = undefined;
+    on.beBusy();
+    await on.looked();
+    const idle = on.worker.idle('tool');
+    answer.resolve({ outcome: 'retry', reason: 'server', detail: 'Down.', sinkWide: true });
+    await idle;
+    expect(on.changes).toContain('tool paused');
+    expect(await on.real.pauses()).toMatchObject([{ sink: 'tool' }]);
+  });
+
+  test('leaves a pause alone that the next copy has stored', async () => {
+    const scripted = new ScriptedTool();
+    scripted.deliver = () => ({ outcome: 'retry', reason: 'server', detail: 'Down.', sinkWide: true });
+    const on = await working(scripted, 'concurrency: 10');
+    await Promise.all(Array.from({ length: 6 }, (_, n) => on.accept(`candidate-${n}`)));
+    await vi.waitFor(async () => expect(await on.real.pauses()).toMatchObject([{ sink: 'tool' }]), 20_000);
+    on.leases.lease = undefined;
+    await on.worker.idle('tool');
+    on.worker.forget('tool');
+    const theirs = { sink: 'tool', since: 1, probeAt: 2, probes: 9 };
+    await on.real.keepPause(theirs);
+    await on.looked();
+    expect(await on.real.pauses()).toEqual([theirs]);
+  });
+});
+
+test('retention keeps the configs of copies that are alive, however long no event has used them', async () => {
+  const { open, runOut } = await cluster();
+  const [a, b] = [await open(), await open()];
+  await b.saveConfig({ id: 'cfg_b', source: {}, savedAt: t0 });
+  const asked = { names: new Map<string, number>(), extra: [], orphans: [], aliveForMs: minuteMs };
+  await b.leases!.renew({ ...asked, copy: 'b', configId: 'cfg_b' });
+  await prune(a, t0 + 400 * day);
+  expect(await b.accept(arrival({}, { configId: 'cfg_b' }))).toMatchObject({ duplicate: false });
+  await b.saveConfig({ id: 'cfg_gone', source: {}, savedAt: t0 });
+  await b.leases!.renew({ ...asked, copy: 'b', configId: 'cfg_gone' });
+  await runOut('b');
+  await a.leases!.renew({ ...asked, copy: 'a', configId });
+  await prune(a, t0 + 400 * day);
+  expect(await a.config('cfg_gone')).toBeNull();
 });

@@ -142,10 +142,10 @@ rules: [ { name: all, when: {}, then: [ { sink: tool, ${action} } ] } ]`,
   );
 }
 
-/** A worker on a real store in its own folder, with a scripted tool as its sink. */
+/** A worker on a real store, by default in its own folder, with a scripted tool as its sink. */
 export async function bench(first: Config, parts: Partial<WorkerParts> = {}): Promise<Bench> {
   const folder = await mkdtemp(join(tmpdir(), 'worker-'));
-  const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
+  const store = parts.store ?? (await openStore(`sqlite:${folder}/connector.db`, { serve: true }));
   const sinks = new ConnectedSinks();
   const reports: AttemptReport[] = [];
   const changes: string[] = [];
