@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { runRound } from './round.ts';
+import { PostgresServer } from '../fixtures/postgres.ts';
+import { runRound, runRoundOfCopies } from './round.ts';
 
 test.concurrent.each([1, 2, 3])(
   'killed at random while tools fail and drop their answers, everything arrives as promised (seed %i)',
@@ -8,5 +9,20 @@ test.concurrent.each([1, 2, 3])(
     const report = await runRound(seed);
     expect(report.breaches).toEqual([]);
     expect(report.accepted).toBeGreaterThan(50);
+  },
+);
+
+test(
+  'so it does with three copies on one PostgreSQL, killed and standing still in turn while it crashes',
+  { timeout: 240_000 },
+  async () => {
+    const server = await PostgresServer.start();
+    try {
+      const report = await runRoundOfCopies(36, 3, server);
+      expect(report.breaches).toEqual([]);
+      expect(report.accepted).toBeGreaterThan(20);
+    } finally {
+      await server.remove();
+    }
   },
 );
