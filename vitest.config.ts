@@ -10,6 +10,8 @@ export default defineConfig({
     maxWorkers: '100%',
     include: [isOfServers ? `${servers}/*.test.ts` : 'test/**/*.test.ts'],
     exclude: isOfServers ? [] : [servers],
+    // Only one apt-get at a time.
+    fileParallelism: !isOfServers,
     globalSetup: 'test/fixtures/postgres.ts',
     // Some tests start a dozen processes; a busy machine takes its time over that.
     testTimeout: 60_000,

@@ -49,8 +49,10 @@ async function endingsOf(
       shutdown,
       abandoned: (ending: Ending) => ready.map(() => ending),
     };
+    const endsAt = parts.clock.elapsed() + config.timeoutMs;
+    const inTime = () => parts.clock.elapsed() < endsAt;
     return await withDeadline(deadline, (signal) =>
-      parts.sinks.use(config, (sink) => attempt(sink, asParts(ready, config, signal))),
+      parts.sinks.use(config, (sink) => attempt(sink, asParts(ready, config, signal), inTime)),
     );
   } catch (error) {
     const outcome = sinkWide('unexpected', `The sink could not be connected: ${messageOf(error)}`);
@@ -88,29 +90,37 @@ interface Part {
  * Endings come in the order of the parts. Never throws: after a bug the outcome is `unknown`, because something may have
  * been sent.
  */
-async function attempt(sink: Sink<Json>, parts: readonly Part[]): Promise<Ending[]> {
+async function attempt(sink: Sink<Json>, parts: readonly Part[], inTime: () => boolean): Promise<Ending[]> {
   try {
-    return await askAndSend(sink, parts);
+    return await askAndSend(sink, parts, inTime);
   } catch (error) {
     return parts.map((part) => sent(sink, part, failed(String(error)), { kind: 'unsure', detail: '' }));
   }
 }
 
-async function askAndSend(sink: Sink<Json>, parts: readonly Part[]): Promise<Ending[]> {
+async function askAndSend(
+  sink: Sink<Json>,
+  parts: readonly Part[],
+  inTime: () => boolean,
+): Promise<Ending[]> {
   const answers = await ask(
     sink,
     parts.filter(({ uncertain }) => uncertain),
   );
   const answerFor = (part: Part): Answer => answers.get(part) ?? absent;
-  const outcomes = await send(
-    sink,
-    parts.filter((part) => shouldSend(part, answerFor(part))),
-  );
+  const toSend = parts.filter((part) => shouldSend(part, answerFor(part)));
+  // A process that stood still may go on here before its timers do, when another copy has sent it long ago.
+  const outcomes = inTime() ? await send(sink, toSend) : new Map(toSend.map((part) => [part, stoodStill]));
   return parts.map((part) => {
     const outcome = outcomes.get(part);
     return outcome ? sent(sink, part, outcome, answerFor(part)) : notSent(answerFor(part));
   });
 }
+
+const stoodStill = retry(
+  'timeout',
+  'Nothing was sent: the connector stood still for longer than the time-out.',
+);
 
 /** What is known about an earlier attempt. */
 type Answer =

@@ -110,6 +110,22 @@ describe('after an unknown outcome', () => {
     expect((await on.delivery(eventId)).receipt).not.toHaveProperty('mayBeRepeat');
   });
 
+  test('nothing is sent once the process stood still for longer than the time-out', async () => {
+    let stoodMs = 0;
+    const clock = { ...hasty, elapsed: () => systemClock.elapsed() + stoodMs };
+    const tool = answering(unclear);
+    const on = await bench(configFor(tool), { clock });
+    tool.find = () => {
+      // At the first question only: the answer is from before it stood still.
+      if (tool.asked.length === 1) stoodMs = 60_000;
+      return { found: null };
+    };
+    await reaches(on, await on.accept(), 'delivered');
+    const details = on.reports.map(({ outcome }) => ('detail' in outcome ? outcome.detail : 'sent'));
+    expect(details).toEqual(['No answer.', expect.stringContaining('Nothing was sent'), 'sent']);
+    expect(tool.sent).toHaveLength(2);
+  });
+
   test('the tool is asked only after the time-out of that attempt, however early it ended', async () => {
     const tool = answering(unclear);
     tool.find = () => ({ found: null });
