@@ -42,12 +42,7 @@ const tests = 4;
  * kept.
  */
 export async function runRound(seed: number): Promise<RoundReport> {
-  const random = seeded(seed);
-  const folder = await mkdtemp(join(tmpdir(), 'faults-'));
-  const channels = Array.from({ length: tests }, (_, testId) => `team-${testId}`);
-  const tools = await startTools({ slack: { channels } });
-  for (const faults of tools.faults) faults.decide = randomFaults(random);
-  onlySending(tools);
+  const { random, folder, tools } = await prepared(seed);
   const jumps = seed % 2 === 0;
   const person = new SheetPerson(tools.sheets, seeded(seed + 1_000_000));
   const configFile = join(folder, 'config.yaml');
@@ -105,6 +100,17 @@ export async function runRound(seed: number): Promise<RoundReport> {
   }
 }
 
+/** A folder, and tools that fail now and then. */
+async function prepared(seed: number) {
+  const random = seeded(seed);
+  const folder = await mkdtemp(join(tmpdir(), 'faults-'));
+  const channels = Array.from({ length: tests }, (_, testId) => `team-${testId}`);
+  const tools = await startTools({ slack: { channels } });
+  for (const faults of tools.faults) faults.decide = randomFaults(random);
+  onlySending(tools);
+  return { random, folder, tools };
+}
+
 /** Beyond the time that a lease runs for. */
 const stillMs = 14_000;
 const betweenCopiesMs = 400;
@@ -120,12 +126,7 @@ export async function runRoundOfCopies(
   count: number,
   server: PostgresServer,
 ): Promise<RoundReport> {
-  const random = seeded(seed);
-  const folder = await mkdtemp(join(tmpdir(), 'faults-'));
-  const channels = Array.from({ length: tests }, (_, testId) => `team-${testId}`);
-  const tools = await startTools({ slack: { channels } });
-  for (const faults of tools.faults) faults.decide = randomFaults(random);
-  onlySending(tools);
+  const { random, folder, tools } = await prepared(seed);
   const storeUrl = `${server.url()}?schema=round_${seed}`;
   const configFile = join(folder, 'config.yaml');
   await writeFile(configFile, configText(storeUrl, tools, false));
