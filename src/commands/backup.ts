@@ -2,14 +2,12 @@ import { renameSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { copyStore, fileOf } from '../store/open.ts';
 import { sync } from '../store/sqlite/backup.ts';
-import { CommandError, exit, type Io, when } from './output.ts';
+import { CommandError, exit, type Io, nowAndThen, when } from './output.ts';
 import { type StoreOption, storeUrl } from './with-store.ts';
 
 interface BackupOptions extends StoreOption {
   readonly overwrite?: boolean;
 }
-
-const tellEveryMs = 5000;
 
 /** Copies the store to a file, which gets its name only when it is whole. */
 export async function backup(name: string, options: BackupOptions, io: Io): Promise<number> {
@@ -40,13 +38,11 @@ function refuse(file: string, store: string, overwrite: boolean): void {
     throw new CommandError(`${file} is there already; name another file, or add --overwrite to replace it`);
 }
 
-/** Tells how far it is, where that takes time. */
+/** Tells on stderr how far it is, where that takes time. */
 function telling(io: Io): (copied: number, total: number) => void {
-  let toldAt = performance.now();
+  const isTime = nowAndThen();
   return (copied, total) => {
-    if (performance.now() < toldAt + tellEveryMs) return;
-    toldAt = performance.now();
-    io.out(`copied ${sizeText(copied)} of ${sizeText(total)}`);
+    if (isTime()) io.err(`copied ${sizeText(copied)} of ${sizeText(total)}`);
   };
 }
 

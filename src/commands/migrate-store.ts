@@ -1,12 +1,10 @@
 import { moveStore, withoutPassword } from '../store/open.ts';
-import { exit, type Io } from './output.ts';
+import { exit, type Io, nowAndThen } from './output.ts';
 
 interface MigrateStoreOptions {
   readonly from: string;
   readonly to: string;
 }
-
-const tellEveryMs = 5000;
 
 /** Copies a store to another database, and tells on stderr how far it is. */
 export async function migrateStore({ from, to }: MigrateStoreOptions, io: Io): Promise<number> {
@@ -22,10 +20,8 @@ export async function migrateStore({ from, to }: MigrateStoreOptions, io: Io): P
 
 /** At the end of each table, and now and then where that takes long. */
 function telling(io: Io) {
-  let toldAt = performance.now();
+  const isTime = nowAndThen();
   return (done: string, table: string, rows: number, of: number) => {
-    if (rows < of && performance.now() < toldAt + tellEveryMs) return;
-    toldAt = performance.now();
-    io.err(`${done} ${table}: ${rows} of ${of} rows`);
+    if (isTime(rows >= of)) io.err(`${done} ${table}: ${rows} of ${of} rows`);
   };
 }

@@ -41,6 +41,18 @@ export function printer(stream: Writable): Pick<Io, 'out' | 'drained'> & { fault
   };
 }
 
+const tellEveryMs = 5000;
+
+/** Says whether it is time to tell how far something is that takes long; `isEnd` always is. */
+export function nowAndThen(): (isEnd?: boolean) => boolean {
+  let toldAt = performance.now();
+  return (isEnd = false) => {
+    if (!isEnd && performance.now() < toldAt + tellEveryMs) return false;
+    toldAt = performance.now();
+    return true;
+  };
+}
+
 /** Exit codes as the contract has them. */
 export const exit = { ok: 0, problems: 1, usage: 2, differs: 3 } as const;
 
