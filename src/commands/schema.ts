@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { connectors } from '../../connectors/index.ts';
 import { actionSchema, alertActionSchema } from '../config/actions.ts';
 import { hoursSchema } from '../config/hours.ts';
+import { messageSchemas } from '../config/messages.ts';
 import { alertsSchema, catalogEntry, ruleShape, testIdKey } from '../config/plan-source.ts';
 import { scenarioSchema } from '../config/scenarios.ts';
 import { settingSchemas } from '../config/settings.ts';
@@ -23,6 +24,7 @@ function configSchema(all: readonly AnyConnector[]) {
   return z.strictObject({
     $schema: z.string().optional().describe('Where editors find the schema, in a config written as JSON.'),
     ...settingSchemas,
+    ...messageSchemas,
     catalog: z
       .record(testIdKey, catalogEntry)
       .optional()

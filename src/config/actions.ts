@@ -6,6 +6,7 @@ import type { Action, Digest } from '../rules/plan.ts';
 import { type Path, strings, valueAt } from '../support/json.ts';
 import { didYouMeanOneOf } from '../support/text.ts';
 import { type CompiledFields, compileFields, type TemplateFault } from '../templates/template.ts';
+import type { Setting } from '../templates/data.ts';
 import type { Vocabulary } from '../templates/vocabulary.ts';
 import { checkDigestTimes, digestSchema, listOf, type ReadDigest, toDigest } from './hours.ts';
 import { contentId } from './plan-source.ts';
@@ -19,8 +20,10 @@ export interface ActionReading extends Reading {
   readonly testKeys: ReadonlySet<string>;
   /** By name; null for hours with faults. */
   readonly hours: ReadonlyMap<string, Hours | null>;
-  /** Changes with the catalog. */
-  readonly catalogId: string;
+  /** For actions without hours, which may have another time zone. */
+  readonly setting: Setting;
+  /** Changes with the catalog, and with what the config says of all messages. */
+  readonly dataId: string;
   /** Replaces secrets by `***`, once the whole config has been read. */
   readonly mask: (text: string) => string;
 }
@@ -44,6 +47,7 @@ interface ReadAction {
   /** Undefined if the schema refused it. */
   readonly value: (JsonMap & { readonly sink: string; readonly hours?: string }) | undefined;
   readonly digest: ReadDigest | null;
+  readonly setting: Setting;
 }
 
 /** Compiles one entry of a `then` in a plan's source. If it has faults, reports them and returns null. */
@@ -61,7 +65,8 @@ export function compileAction(
   const digest = (value?.['digest'] ?? null) as ReadAction['digest'];
   const hours = reading.hours.get(value?.hours ?? '');
   const late = digest && hours ? checkDigestTimes(digest, hours, [...place.path, 'digest']) : [];
-  const action: ReadAction = { place, connector, about, written, value, digest };
+  const setting = hours ? { ...reading.setting, timeZone: hours.timeZone } : reading.setting;
+  const action: ReadAction = { place, connector, about, written, value, digest, setting };
   const { fields, faults } = compileTemplates(action, reading.testKeys);
   for (const fault of [...late, ...faults]) reading.report(fault);
   return value && fields ? toAction({ ...action, value }, fields, reading) : null;
@@ -131,9 +136,12 @@ function compileTemplates(
   return { fields: null, faults: faults.map(placed) };
 }
 
-function vocabularyOf({ about, connector, digest }: ReadAction, test: ReadonlySet<string>): Vocabulary {
-  if (about !== 'digest') return { test, subject: about };
-  return { test, subject: { digestOf: digest?.max ?? 1, placeKeys: placeKeysOf(connector) } };
+function vocabularyOf(
+  { about, connector, digest, setting }: ReadAction,
+  test: ReadonlySet<string>,
+): Vocabulary {
+  if (about !== 'digest') return { test, setting, subject: about };
+  return { test, setting, subject: { digestOf: digest?.max ?? 1, placeKeys: placeKeysOf(connector) } };
 }
 
 const ofFirstEvent =
@@ -142,11 +150,11 @@ const ofFirstEvent =
 /** Warns if a digest's message shows a value of its first event that may differ in the others. */
 function digestWarnings(
   { place, connector, written, digest }: ReadAction,
-  { test, subject }: Vocabulary,
+  { subject, ...vocabulary }: Vocabulary,
 ): Fault[] {
   if (!digest || typeof subject !== 'object') return [];
   const agreed = new Set([...listOf(digest.by), ...(place.fixed ?? [])]);
-  const words = { test, subject: { ...subject, agreed } };
+  const words = { ...vocabulary, subject: { ...subject, agreed } };
   return templateFaults(written, connector.templates, words, ({ path }) => warning(path, ofFirstEvent));
 }
 
@@ -174,7 +182,7 @@ function toAction(
     sink,
     connector: connector.name,
     hours,
-    digest: digest && toDigest(digest, hours?.timeZone ?? 'UTC', digestIdentity(action, fields, reading)),
+    digest: digest && toDigest(digest, action.setting.timeZone, digestIdentity(action, fields, reading)),
     render: (data) => fields.render(data),
     lane(data) {
       if (!connector.lane) return sink;
@@ -198,7 +206,7 @@ function digestIdentity(
       const rendered = fields.render(data, placeKeys);
       return 'fault' in rendered ? null : rendered.fields;
     },
-    contentId: contentId([written, reading.catalogId]).slice(0, 16),
+    contentId: contentId([written, reading.dataId]).slice(0, 16),
     conceal: (group) => concealed(group, reading),
   };
 }
@@ -237,7 +245,7 @@ export const alertActionSchema = schemaWith(alertActionKeys);
 type Media = AnyConnector['templates'];
 
 /** References inside tags but outside quotes, where they cannot be literal text. */
-function bareReferences(action: JsonMap, media: Media): Fault[] {
+export function bareReferences(action: JsonMap, media: Media): Fault[] {
   return [...strings(templatesOf(action, media))].flatMap(({ text, path }) => {
     const inside = bareReference(text);
     return inside ? [{ ...error(path, 'inside of a tag, ${…} has to be in quotes'), inside }] : [];
@@ -269,7 +277,7 @@ function templatesOf(action: JsonMap, media: Media): JsonMap {
  * The faults in the templates of an action as written, where places are exact: in the compiled text, references are
  * replaced by values. Paths start at the action.
  */
-function templateFaults(
+export function templateFaults(
   action: JsonMap,
   media: Media,
   words: Vocabulary,

@@ -22,7 +22,7 @@ function minuteOfDay(time: string): number {
 
 const zoneExpected = 'expected a time zone such as Europe/Zagreb';
 
-const timeZoneName = z.string({ error: zoneExpected }).superRefine((name, context) => {
+export const timeZoneName = z.string({ error: zoneExpected }).superRefine((name, context) => {
   if (isTimeZone(name) && !isOffset(name)) return;
   const message = isOffset(name) ? `${zoneExpected}: an offset has no summer time` : zoneExpected;
   const params = { candidates: Intl.supportedValuesOf('timeZone') };
@@ -123,7 +123,9 @@ const digestShape = {
     .describe('The time of day at which the message goes, or several, instead of `every`.'),
   timezone: timeZoneName
     .optional()
-    .describe("The time zone of `every` and `at`; without it, that of the action's hours, or else UTC."),
+    .describe(
+      "The time zone of `every` and `at`; without it, that of the action's hours, or else the config's `timezone`.",
+    ),
   by: z
     .union([field, z.array(field).min(1)], { error: fieldExpected })
     .optional()
@@ -150,7 +152,7 @@ export const digestSchema = z
 
 export type ReadDigest = z.output<typeof digestSchema>;
 
-/** `timeZone`: that of the action's hours, or UTC. */
+/** `timeZone`: that of the action's hours, or the config's. */
 export function toDigest(
   { every, at, timezone, by, max }: ReadDigest,
   timeZone: string,

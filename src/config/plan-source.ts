@@ -12,6 +12,9 @@ import { duration } from './units.ts';
  * it.
  */
 export interface PlanSource {
+  readonly timezone?: Json;
+  readonly locale?: Json;
+  readonly links?: Json;
   readonly catalog?: Json;
   readonly hours?: Json;
   readonly rules?: Json;
@@ -19,7 +22,16 @@ export interface PlanSource {
   readonly alerts?: Json;
 }
 
-export const planKeys = ['catalog', 'hours', 'rules', 'unmatched', 'alerts'] as const;
+export const planKeys = [
+  'timezone',
+  'locale',
+  'links',
+  'catalog',
+  'hours',
+  'rules',
+  'unmatched',
+  'alerts',
+] as const;
 
 /** An action as written, and its path. */
 export interface WrittenAction {

@@ -9,6 +9,7 @@ import type { Path } from '../support/json.ts';
 import type { Steps } from '../support/steps.ts';
 import { type ActionPlace, type ActionReading, compileAction } from './actions.ts';
 import { compileHours } from './hours.ts';
+import { readSetting } from './messages.ts';
 import {
   uncheckedAlerts,
   catalogEntry,
@@ -42,12 +43,15 @@ export function* buildPlan(source: PlanSource, planReading: PlanReading): Steps<
   const catalog = readCatalog(source.catalog, reading);
   const keys = new Set<string>([...testKeys, ...[...catalog.entries.values()].flatMap(Object.keys)]);
   const hours = readHours(source.hours, reading);
+  const settingReading = partReading(planReading);
   const actionsReading: ActionsReading = {
     ...reading,
     testKeys: keys,
     hours: hours.compiled,
     unusableHours: hours.unusable,
-    catalogId: contentId(source.catalog ?? null),
+    setting: readSetting(source, keys, settingReading),
+    unusableSetting: settingReading.fault(),
+    dataId: dataId(source),
   };
   const { rules, unusable } = yield* readRules(source.rules, actionsReading);
   const unmatched = yield* readUnmatched(source.unmatched, actionsReading);
@@ -65,6 +69,14 @@ export function* buildPlan(source: PlanSource, planReading: PlanReading): Steps<
     mask: reading.mask,
     ...(why.length > 0 && { unusable: { deciding: [...new Set(why)].join('; '), tests: catalog.unusable } }),
   };
+}
+
+/** The id of what messages are made of besides events. That of the catalog where there is nothing else, as it always was. */
+function dataId({ catalog = null, timezone, locale, links }: PlanSource): string {
+  const others = [timezone, locale, links];
+  return contentId(
+    others.every((one) => one === undefined) ? catalog : [catalog, { timezone, locale, links } as Json],
+  );
 }
 
 interface Catalog {
@@ -114,6 +126,8 @@ function readHours(raw: Json | undefined, reading: PlanReading) {
 interface ActionsReading extends ActionReading, PlanReading {
   /** Why hours cannot be used, by their name. */
   readonly unusableHours: ReadonlyMap<string, string>;
+  /** Why what the config says of all messages cannot be used, or null. */
+  readonly unusableSetting: string | null;
 }
 
 interface CompiledRule {
@@ -189,8 +203,9 @@ function* readActions(
     const part = partReading(reading);
     const compiled = compileAction(entry, place, kind, part);
     const written = isMap(entry) ? entry : {};
-    const fault = part.fault() ?? reading.unusableHours.get(textAt(written, 'hours'));
-    const action = fault === undefined ? compiled : unusableAction(written, place, fault);
+    const ofHours = reading.unusableHours.get(textAt(written, 'hours'));
+    const fault = part.fault() ?? ofHours ?? reading.unusableSetting;
+    const action = fault === null ? compiled : unusableAction(written, place, fault);
     if (action) actions.push(action);
     yield;
   }

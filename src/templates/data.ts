@@ -32,6 +32,18 @@ export interface NoticeTemplateData extends Pick<TemplateData, 'rule' | 'now'> {
   readonly notice: NoticeData;
 }
 
+/** What a config says of all its messages. An action's hours may have another time zone. */
+export interface Setting {
+  /** Of times for which a template names no zone. */
+  readonly timeZone: string;
+  /** Of dates and numbers. */
+  readonly locale: string;
+  /** The links of an event by name; null if the config has none. Throws if a template of them fails. */
+  readonly links: ((data: TemplateData) => JsonMap) | null;
+}
+
+export const plainSetting: Setting = { timeZone: 'UTC', locale: 'en', links: null };
+
 export type AnyTemplateData = TemplateData | DigestTemplateData | NoticeTemplateData;
 
 export function eventData(event: Event): EventData {

@@ -1,17 +1,14 @@
 import { toValue } from 'liquidjs';
-import type { Context } from 'liquidjs';
+import { type Call, dayName, inLocale, monthName, settingOf } from './people.ts';
 
-/** The `this` of a filter. */
-interface Call {
-  readonly context: Context;
-}
-
-const defaultFormat = '%A, %B %-e, %Y at %-l:%M %P %z';
-
-/** Replace LiquidJS's filters, which use the machine's time zone and are an hour off when its clock changes. */
+/**
+ * Replace LiquidJS's filters, which use the machine's time zone and are an hour off when its clock changes. Without a
+ * format, a date is as the locale has it.
+ */
 export const dateFilters = {
   date(this: Call, value: unknown, format?: unknown, zone?: unknown): unknown {
-    return formatDate(this, value, String(toValue(format) ?? defaultFormat), zone);
+    const given: unknown = toValue(format);
+    return formatDate(this, value, given === undefined || given === null ? null : String(given), zone);
   },
   date_to_xmlschema(this: Call, value: unknown, zone?: unknown): unknown {
     return formatDate(this, value, '%Y-%m-%dT%H:%M:%S%:z', zone);
@@ -31,14 +28,16 @@ function dateInWords(month: string) {
 }
 
 /** A value that is not a date is returned unchanged. */
-function formatDate(call: Call, value: unknown, format: string, zone?: unknown): unknown {
+function formatDate(call: Call, value: unknown, format: string | null, zone?: unknown): unknown {
   const input = toValue(value);
   const { now } = call.context.environments as { now: string };
   const time = parseDate(input, now);
   if (time === null) return input;
-  const timeZone = timeZoneOf(toValue(zone));
+  const setting = settingOf(call);
+  const timeZone = timeZoneOf(toValue(zone), setting.timeZone);
   const moment = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(timeZone ?? 'UTC');
-  const text = strftime(moment, format);
+  if (format === null) return inLocale(moment, setting.locale);
+  const text = strftime(moment, format, setting.locale);
   // Only literal zones are checked in advance. A wrong zone in an event must not make the message fail.
   return timeZone === null ? `${text} UTC` : text;
 }
@@ -71,9 +70,9 @@ function inUtc(value: string): string {
   return /^\d{4}-\d{2}-\d{2}[T ]\d/.test(value) ? `${value}Z` : `${value} UTC`;
 }
 
-/** The zone's name in Temporal. UTC if none is given; null if it does not exist. */
-export function timeZoneOf(zone: unknown): string | null {
-  if (zone === null || zone === undefined || zone === '') return 'UTC';
+/** The zone's name in Temporal. The usual one if none is given; null if it does not exist. */
+export function timeZoneOf(zone: unknown, usual = 'UTC'): string | null {
+  if (zone === null || zone === undefined || zone === '') return usual;
   if (typeof zone !== 'string' && typeof zone !== 'number') return null;
   if (typeof zone === 'string' && zone.length > maxDateLength) return null;
   try {
@@ -92,34 +91,41 @@ function offsetName(minutesBehind: number): string {
   return `${minutesBehind > 0 ? '-' : '+'}${hour}:${minute}`;
 }
 
-/** English, whatever the machine's language is. */
-const days = 'Monday Tuesday Wednesday Thursday Friday Saturday Sunday'.split(' ');
-const months = 'January February March April May June July August September October November December'.split(
-  ' ',
-);
-
 type Moment = Temporal.ZonedDateTime;
+
+/** What else a code may depend on. */
+interface Given {
+  readonly flags: string;
+  readonly width: number;
+  readonly locale: string;
+}
 
 /** A format code: the text or number that it gives, and the width that a number is padded to. */
 interface Code {
-  readonly of: (moment: Moment, flags: string, width: number) => string | number;
+  readonly of: (moment: Moment, given: Given) => string | number;
   readonly width?: number;
   readonly fill?: ' ';
 }
 
-const dayName = (moment: Moment): string => days[moment.dayOfWeek - 1] ?? '';
-const monthName = (moment: Moment): string => months[moment.month - 1] ?? '';
 const hour12 = ({ hour }: Moment): number => hour % 12 || 12;
 /** Weeks of the year, counted from its first Sunday (0) or Monday (1). */
 const weekFrom = ({ dayOfYear, dayOfWeek }: Moment, firstDay: 0 | 1): number =>
   Math.floor((dayOfYear + 6 - ((dayOfWeek + 7 - firstDay) % 7)) / 7);
-const combined = (format: string): Code => ({ of: (moment) => strftime(moment, format) });
+const combined = (format: string): Code => ({
+  of: (moment, { locale }) => strftime(moment, format, locale),
+});
+const month = (style: 'long' | 'short'): Code => ({
+  of: (moment, { locale }) => monthName(moment, locale, style),
+});
+const day = (style: 'long' | 'short'): Code => ({
+  of: (moment, { locale }) => dayName(moment, locale, style),
+});
 
 const codes: { readonly [letter: string]: Code } = {
-  a: { of: (moment) => dayName(moment).slice(0, 3) },
-  A: { of: dayName },
-  b: { of: (moment) => monthName(moment).slice(0, 3) },
-  B: { of: monthName },
+  a: day('short'),
+  A: day('long'),
+  b: month('short'),
+  B: month('long'),
   c: combined('%a %b %e %H:%M:%S %Y'),
   C: { of: ({ year }) => Math.floor(year / 100), width: 2 },
   d: { of: ({ day }) => day, width: 2 },
@@ -127,7 +133,7 @@ const codes: { readonly [letter: string]: Code } = {
   e: { of: ({ day }) => day, width: 2, fill: ' ' },
   F: combined('%Y-%m-%d'),
   G: { of: ({ yearOfWeek }) => yearOfWeek ?? '', width: 4 },
-  h: { of: (moment) => monthName(moment).slice(0, 3) },
+  h: month('short'),
   H: { of: ({ hour }) => hour, width: 2 },
   I: { of: hour12, width: 2 },
   j: { of: ({ dayOfYear }) => dayOfYear, width: 3 },
@@ -138,7 +144,7 @@ const codes: { readonly [letter: string]: Code } = {
   M: { of: ({ minute }) => minute, width: 2 },
   n: { of: () => '\n' },
   N: {
-    of: ({ millisecond }, _, width) =>
+    of: ({ millisecond }, { width }) =>
       String(millisecond)
         .padStart(3, '0')
         .slice(0, width || 9)
@@ -161,7 +167,7 @@ const codes: { readonly [letter: string]: Code } = {
   X: combined('%H:%M:%S'),
   y: { of: ({ year }) => ((year % 100) + 100) % 100, width: 2 },
   Y: { of: ({ year }) => year, width: 4 },
-  z: { of: ({ offset }, flags) => (flags.includes(':') ? offset : offset.replaceAll(':', '')) },
+  z: { of: ({ offset }, { flags }) => (flags.includes(':') ? offset : offset.replaceAll(':', '')) },
   Z: { of: ({ timeZoneId }) => timeZoneId },
   '%': { of: () => '%' },
 };
@@ -176,11 +182,11 @@ export function unknownCodes(format: string): string[] {
 }
 
 /** Formats as Ruby's strftime does: `%-d.%-m.%Y %H:%M`. Unknown codes stay as they are. */
-function strftime(moment: Moment, format: string): string {
+function strftime(moment: Moment, format: string, locale: string): string {
   return format.replaceAll(pattern, (whole: string, flags: string, width: string, letter: string) => {
     const code = codes[letter];
     if (!code) return whole;
-    const text = String(code.of(moment, flags, Number(width)));
+    const text = String(code.of(moment, { flags, width: Number(width), locale }));
     return padded(code, cased(text, flags), flags, Number(width));
   });
 }

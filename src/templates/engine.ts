@@ -2,7 +2,7 @@ import { CaptureTag, Context, Drop, Liquid, TablerowTag, toValue } from 'liquidj
 import { slot } from '../connector.ts';
 import type { Medium, Outline } from '../connector.ts';
 import type { JsonMap } from '../model.ts';
-import type { AnyTemplateData } from './data.ts';
+import type { AnyTemplateData, Setting, TemplateData } from './data.ts';
 import { dateFilters } from './dates.ts';
 import {
   builtIn,
@@ -14,6 +14,7 @@ import {
   meteredOperators,
   StepLimit,
 } from './limits.ts';
+import { peopleFilters } from './people.ts';
 
 /** Where a template prints to. */
 export interface Place {
@@ -22,6 +23,7 @@ export interface Place {
   readonly path: readonly (string | number)[];
   /** All keys of the action, as written. */
   readonly action: JsonMap;
+  readonly setting: Setting;
 }
 
 export const escapeAt = ({ medium, path, action }: Place, value: string): string =>
@@ -38,9 +40,18 @@ export class Rendering extends Context {
   constructor(data: AnyTemplateData, place: Place, isStrict: IsStrict) {
     // LiquidJS's limiters are a class with private fields; these two have the same methods.
     const limits = { renderLimit: new StepLimit() as never, memoryLimit: new MemoryLimit() as never };
-    super(withOwnKeys(data), printing.options, { sync: true }, { ...limits, liquid: printing });
+    super(
+      withOwnKeys(data, place.setting),
+      printing.options,
+      { sync: true },
+      { ...limits, liquid: printing },
+    );
     this.#place = place;
     this.#isStrict = isStrict;
+  }
+
+  get setting(): Setting {
+    return this.#place.setting;
   }
 
   /** LiquidJS reads variables with this. Its own strictness is for a whole template. */
@@ -79,11 +90,26 @@ export class Rendering extends Context {
   }
 }
 
-/** LiquidJS reads only an object's own keys, and the data of an event may be a LazyTemplateData with getters. */
-function withOwnKeys(data: AnyTemplateData): object {
-  if ('notice' in data || 'events' in data) return data;
+/**
+ * LiquidJS reads only an object's own keys, and the data of an event may be a LazyTemplateData with getters. Links are
+ * rendered when they are read.
+ */
+function withOwnKeys(data: AnyTemplateData, { links }: Setting): object {
+  if ('notice' in data) return data;
   const { event, test, rule, now } = data;
-  return { event, test, rule, now };
+  const linked = <Data extends object>(own: Data, about: TemplateData): Data =>
+    links === null
+      ? own
+      : {
+          ...own,
+          get links() {
+            return links(about);
+          },
+        };
+  const own = linked({ event, test, rule, now }, data);
+  if (!('events' in data)) return own;
+  const events = data.events.map((one) => linked(one, { event: one, test: one.test, rule, now }));
+  return Object.assign(own, { events });
 }
 
 /** A value as a template prints it. LiquidJS prints `[object Object]`, and lists without anything between. */
@@ -221,6 +247,7 @@ const newlineToBr: Filter = function (value) {
 /** Added to LiquidJS's filters, or replacing them. */
 const ownFilters: { readonly [name: string]: Filter } = {
   ...dateFilters,
+  ...peopleFilters,
   url_encode: onWellFormed('url_encode'),
   cgi_escape: onWellFormed('cgi_escape'),
   uri_escape: onWellFormed('uri_escape'),

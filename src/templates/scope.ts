@@ -61,7 +61,7 @@ export interface Known {
   readonly raw: boolean;
 }
 
-const untrustedNames: ReadonlySet<string> = new Set(['event', 'events', 'notice']);
+const untrustedNames: ReadonlySet<string> = new Set(['event', 'events', 'links', 'notice']);
 
 export const unknown: Known = { shape: any, untrusted: false, raw: false };
 
@@ -166,6 +166,8 @@ function rootHint(name: string, scope: Scope): string {
   if (name === 'events' && !scope.names().includes('notice'))
     return '; it is available only in actions with `digest`, and not in the keys that say where the message goes';
   if (name === 'notice') return '; it is available only in the actions of alerts';
+  if (name === 'links' && !scope.names().includes('notice'))
+    return '; it needs `links` at the top of the config, such as `links: { candidate: "https://…" }`';
   if (name === 'forloop') return '; it is available only inside `for`';
   const parent = scope.names().find((root) => {
     const shape = scope.find(root)?.shape;

@@ -4,7 +4,7 @@ import { mapLeaves } from '../support/json.ts';
 import { memo } from '../support/text.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import { check, type PlacedFault } from './check.ts';
-import type { AnyTemplateData } from './data.ts';
+import { type AnyTemplateData, plainSetting } from './data.ts';
 import { checking, escapeAt, type IsStrict, outlineOf, type Place, printing, Rendering } from './engine.ts';
 import { neverStrict } from './scope.ts';
 import { type Names, namesFor, type Vocabulary } from './vocabulary.ts';
@@ -25,11 +25,15 @@ export function compileFields(
 ): { readonly fields: CompiledFields | null; readonly faults: readonly TemplateFault[] } {
   const faults: TemplateFault[] = [];
   const namesOf = namesFor(vocabulary);
+  const { setting = plainSetting } = vocabulary;
   const parts = Object.entries(fields).map(([key, value]): [string, Part] => {
     const medium = media[key];
     if (medium === undefined) return [key, constant(value)];
     const report = (fault: TemplateFault) => faults.push({ ...fault, path: [key, ...fault.path] });
-    return [key, compilePart(value, { medium, names: namesOf(key), report, path: [], action: fields })];
+    return [
+      key,
+      compilePart(value, { medium, names: namesOf(key), report, path: [], action: fields, setting }),
+    ];
   });
   return { fields: faults.length > 0 ? null : new CompiledFields(Object.fromEntries(parts)), faults };
 }
@@ -104,8 +108,8 @@ function compileMap(map: JsonMap, source: Source): Part {
 }
 
 /** Compiles a string. A part with faults is never rendered; see compileFields. */
-function compileTemplate(text: string, { medium, path, action, names, report }: Source): Part {
-  const place: Place = { medium, path, action };
+function compileTemplate(text: string, { medium, path, action, setting, names, report }: Source): Part {
+  const place: Place = { medium, path, action, setting };
   const { faults, isStrict } = check(text, place, names.roots);
   for (const fault of faults) report({ ...fault, path });
   if (faults.length > 0) return constant(text);

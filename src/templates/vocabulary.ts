@@ -4,6 +4,7 @@ import {
   eventData,
   type NoticeData,
   sampleEvent,
+  type Setting,
   type TemplateData,
 } from './data.ts';
 import { any, map, number, type Shape, text } from './scope.ts';
@@ -14,6 +15,8 @@ export interface Vocabulary {
   readonly test: ReadonlySet<string>;
   /** What a message is about; one event by default. */
   readonly subject?: 'event' | DigestSubject | 'notice';
+  /** By default: UTC, English, no links. */
+  readonly setting?: Setting;
 }
 
 export interface DigestSubject {
@@ -84,11 +87,20 @@ const noticeNames: Names = {
   sample: { notice: sampleNotice, rule: { name: 'alerts.silence' }, now: sampleData.receivedAt },
 };
 
-function eventNames({ test: keys }: Vocabulary): EventNames {
+const linkKeys = { candidate: text };
+
+function eventNames({ test: keys, setting }: Vocabulary): EventNames {
   const testShape = map({ ...Object.fromEntries([...keys].map((key) => [key, any])), id: number });
   const test = { ...Object.fromEntries([...keys].map((key) => [key, null])), id: sampleData.testId };
   return {
-    roots: new Map(Object.entries({ event: map(eventKeys), test: testShape, ...common })),
+    roots: new Map(
+      Object.entries({
+        event: map(eventKeys),
+        test: testShape,
+        ...(setting?.links && { links: map(linkKeys) }),
+        ...common,
+      }),
+    ),
     sample: { event: sampleData, test, rule: { name: 'sample' }, now: sampleData.receivedAt },
   };
 }
@@ -96,9 +108,11 @@ function eventNames({ test: keys }: Vocabulary): EventNames {
 /** The sample has as many events as there can be, to find loops that are too long. */
 function digestNames({ roots, sample }: EventNames, { digestOf, agreed }: DigestSubject): Names {
   const test = roots.get('test') ?? any;
-  const events: Shape = { kind: 'list', entry: map({ ...eventKeys, test }) };
+  const links = roots.get('links');
+  const events: Shape = { kind: 'list', entry: map({ ...eventKeys, test, ...(links && { links }) }) };
   const entries = Array.from({ length: digestOf }, () => ({ ...sample.event, test: sample.test }));
-  const known = agreed ? new Map([...roots, ...agreedShapes(test, agreed)]) : roots;
+  const known = agreed ? new Map([...roots, ...agreedShapes(test, agreed)]) : new Map(roots);
+  if (agreed && !agreed.has('candidateId')) known.delete('links');
   return { roots: new Map([...known, ['events', events]]), sample: { ...sample, events: entries } };
 }
 

@@ -1,0 +1,85 @@
+import { toValue } from 'liquidjs';
+import type { Context } from 'liquidjs';
+import type { Status } from '../model.ts';
+import { memo } from '../support/text.ts';
+import type { Setting } from './data.ts';
+
+/** The `this` of a filter. The context is the engine's Rendering, which has the setting of its action. */
+export interface Call {
+  readonly context: Context;
+}
+
+export const settingOf = ({ context }: Call): Setting => (context as unknown as { setting: Setting }).setting;
+
+const statusWords: { readonly [status in Status]: string } = {
+  Completed: 'completed the test',
+  DidNotTake: 'did not take the test',
+  Canceled: 'was canceled',
+};
+
+/** Longer ids are cut. */
+const longestShort = 12;
+
+/** Filters that show values as people say them. */
+export const peopleFilters = {
+  words(value: unknown): unknown {
+    const status: unknown = toValue(value);
+    return typeof status === 'string' && Object.hasOwn(statusWords, status)
+      ? statusWords[status as Status]
+      : status;
+  },
+  /** The beginning of an id, which is enough to compare by eye. */
+  short(value: unknown): unknown {
+    const id: unknown = toValue(value);
+    if (typeof id !== 'string' || id.length <= longestShort) return id;
+    return `${id.slice(0, 8).replace(/[\uD800-\uDBFF]$/, '')}…`;
+  },
+  number(this: Call, value: unknown): unknown {
+    const number: unknown = toValue(value);
+    return typeof number === 'number' ? numberFormat(settingOf(this).locale).format(number) : number;
+  },
+};
+
+const numberFormat = memo(20, (locale) => new Intl.NumberFormat(locale));
+
+type Moment = Temporal.ZonedDateTime;
+type Format = Intl.DateTimeFormatOptions;
+
+/** Making one takes far longer than using it. */
+const dateFormat = memo(100, (key) => {
+  const [locale, options] = JSON.parse(key) as [string, Format];
+  return new Intl.DateTimeFormat(locale, options);
+});
+
+function formatted({ epochMilliseconds, timeZoneId: timeZone }: Moment, locale: string, format: Format) {
+  return dateFormat(JSON.stringify([locale, { ...format, timeZone }])).formatToParts(epochMilliseconds);
+}
+
+const dateAndTime: Format = {
+  weekday: 'short',
+  year: 'numeric',
+  month: 'short',
+  day: 'numeric',
+  hour: 'numeric',
+  minute: '2-digit',
+  timeZoneName: 'short',
+};
+
+/** `Fri, Nov 20, 2026, 1:05 PM GMT+1`, as the locale has it. */
+export function inLocale(moment: Moment, locale: string): string {
+  const parts = formatted(moment, locale, dateAndTime).map(({ value }) => value);
+  // Some versions of the locale data have a space here that few fonts know.
+  return parts.join('').replaceAll('\u202F', ' ');
+}
+
+/** The month as in a date, since some languages have another form for it there. */
+export function monthName(moment: Moment, locale: string, month: 'long' | 'short'): string {
+  const parts = formatted(moment, locale, { day: 'numeric', month });
+  return parts.find(({ type }) => type === 'month')?.value ?? '';
+}
+
+export function dayName(moment: Moment, locale: string, weekday: 'long' | 'short'): string {
+  return formatted(moment, locale, { weekday })
+    .map(({ value }) => value)
+    .join('');
+}
