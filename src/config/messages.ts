@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Medium } from '../connector.ts';
-import type { Json, JsonMap } from '../model.ts';
+import { isMap, type Json, type JsonMap } from '../model.ts';
 import { strings } from '../support/json.ts';
 import { plainSetting, type Setting } from '../templates/data.ts';
 import { type CompiledFields, compileFields } from '../templates/template.ts';
@@ -47,19 +47,18 @@ export const messageSchemas = {
   links: links.optional().describe('Addresses that messages lead to; templates see them as `links`.'),
 };
 
-/** What a plan's source says of all messages. Faults are reported, and the default stands in. `testKeys`: see ActionReading. */
+/** What a plan's source says of all messages. Where that has faults, the default stands in. `testKeys`: see ActionReading. */
 export function readSetting(source: PlanSource, testKeys: ReadonlySet<string>, reading: Reading): Setting {
-  const read = <Key extends keyof typeof messageSchemas>(key: Key) => {
-    const schema = messageSchemas[key];
-    const textOf = () => interpolateTemplate;
-    const part = { schema, raw: source[key] ?? {}, path: [key], ...(key === 'links' && { textOf }) };
-    return source[key] === undefined ? undefined : validate(part, reading);
+  const read = (key: keyof typeof messageSchemas): unknown => {
+    const { [key]: raw } = source;
+    const part = { schema: messageSchemas[key] as z.ZodType, path: [key], textOf: () => interpolateTemplate };
+    return raw === undefined ? undefined : validate({ ...part, raw }, reading);
   };
-  const candidate = (read('links') as z.output<typeof links> | undefined)?.candidate;
+  const { timeZone, locale: usual } = plainSetting;
   return {
-    timeZone: (read('timezone') as string | undefined) ?? plainSetting.timeZone,
-    locale: (read('locale') as string | undefined) ?? plainSetting.locale,
-    links: candidate === undefined ? null : readLinks({ candidate }, source.links, testKeys, reading),
+    timeZone: (read('timezone') as string | undefined) ?? timeZone,
+    locale: (read('locale') as string | undefined) ?? usual,
+    links: source.links === undefined ? null : readLinks(read('links'), source.links, testKeys, reading),
   };
 }
 
@@ -74,17 +73,20 @@ const isAddress = (template: string): boolean =>
   /^https?:\/\/[^\s/?#{}]+([/?#]|$)/i.test(template) &&
   !/\s/.test(template.replaceAll(/\{[{%].*?[%}]\}/gs, ''));
 
+/** `given`: undefined if it has faults. */
 function readLinks(
-  given: JsonMap,
-  written: Json | undefined,
+  given: unknown,
+  written: Json,
   test: ReadonlySet<string>,
   { report }: Reading,
 ): Setting['links'] {
-  const compiled = compileFields(given, media, { test });
-  const faults = faultsOf(given, written as JsonMap, compiled.faults.length > 0, test);
-  for (const fault of faults) report({ ...fault, path: ['links', ...fault.path] });
-  const { fields } = compiled;
-  return fields && ((data) => rendered(fields, data));
+  // The names stay known, so that no template which uses them is at fault, too.
+  if (!isMap(given as Json)) return () => ({ candidate: null });
+  if (!Object.hasOwn(given as JsonMap, 'candidate')) return null;
+  const { fields, faults } = compileFields(given as JsonMap, media, { test });
+  for (const fault of faultsOf(given as JsonMap, written as JsonMap, faults.length > 0, test))
+    report({ ...fault, path: ['links', ...fault.path] });
+  return (data) => (fields ? rendered(fields, data) : { candidate: null });
 }
 
 function faultsOf(

@@ -7,8 +7,7 @@ import { type Call, dayName, inLocale, monthName, settingOf } from './people.ts'
  */
 export const dateFilters = {
   date(this: Call, value: unknown, format?: unknown, zone?: unknown): unknown {
-    const given: unknown = toValue(format);
-    return formatDate(this, value, given === undefined || given === null ? null : String(given), zone);
+    return formatDate(this, value, String(toValue(format) ?? ''), zone);
   },
   date_to_xmlschema(this: Call, value: unknown, zone?: unknown): unknown {
     return formatDate(this, value, '%Y-%m-%dT%H:%M:%S%:z', zone);
@@ -28,7 +27,7 @@ function dateInWords(month: string) {
 }
 
 /** A value that is not a date is returned unchanged. */
-function formatDate(call: Call, value: unknown, format: string | null, zone?: unknown): unknown {
+function formatDate(call: Call, value: unknown, format: string, zone?: unknown): unknown {
   const input = toValue(value);
   const { now } = call.context.environments as { now: string };
   const time = parseDate(input, now);
@@ -36,7 +35,7 @@ function formatDate(call: Call, value: unknown, format: string | null, zone?: un
   const setting = settingOf(call);
   const timeZone = timeZoneOf(toValue(zone), setting.timeZone);
   const moment = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(timeZone ?? 'UTC');
-  if (format === null) return inLocale(moment, setting.locale);
+  if (format === '') return inLocale(moment, setting.locale);
   const text = strftime(moment, format, setting.locale);
   // Only literal zones are checked in advance. A wrong zone in an event must not make the message fail.
   return timeZone === null ? `${text} UTC` : text;
@@ -114,18 +113,18 @@ const weekFrom = ({ dayOfYear, dayOfWeek }: Moment, firstDay: 0 | 1): number =>
 const combined = (format: string): Code => ({
   of: (moment, { locale }) => strftime(moment, format, locale),
 });
-const month = (style: 'long' | 'short'): Code => ({
+const inMonths = (style: 'long' | 'short'): Code => ({
   of: (moment, { locale }) => monthName(moment, locale, style),
 });
-const day = (style: 'long' | 'short'): Code => ({
+const inDays = (style: 'long' | 'short'): Code => ({
   of: (moment, { locale }) => dayName(moment, locale, style),
 });
 
 const codes: { readonly [letter: string]: Code } = {
-  a: day('short'),
-  A: day('long'),
-  b: month('short'),
-  B: month('long'),
+  a: inDays('short'),
+  A: inDays('long'),
+  b: inMonths('short'),
+  B: inMonths('long'),
   c: combined('%a %b %e %H:%M:%S %Y'),
   C: { of: ({ year }) => Math.floor(year / 100), width: 2 },
   d: { of: ({ day }) => day, width: 2 },
@@ -133,7 +132,7 @@ const codes: { readonly [letter: string]: Code } = {
   e: { of: ({ day }) => day, width: 2, fill: ' ' },
   F: combined('%Y-%m-%d'),
   G: { of: ({ yearOfWeek }) => yearOfWeek ?? '', width: 4 },
-  h: month('short'),
+  h: inMonths('short'),
   H: { of: ({ hour }) => hour, width: 2 },
   I: { of: hour12, width: 2 },
   j: { of: ({ dayOfYear }) => dayOfYear, width: 3 },
