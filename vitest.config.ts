@@ -1,4 +1,8 @@
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+
+// As `npm start` does. Tests start many processes and threads, and each would strip its types anew.
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/compiled');
 
 // These fetch packages of Debian: `npm run test:servers`.
 const servers = 'test/servers/**';

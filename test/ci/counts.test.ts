@@ -17,7 +17,8 @@ afterEach(() => rm(folder, { recursive: true }));
 
 async function node(...args: string[]): Promise<{ code: number; output: string }> {
   let output = '';
-  const child = execFile(process.execPath, args, { env: { PATH: process.env['PATH'] }, cwd: folder });
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const child = execFile(process.execPath, args, { env: { PATH, NODE_COMPILE_CACHE }, cwd: folder });
   child.stdout?.on('data', (chunk: string) => (output += chunk));
   const [code] = (await once(child, 'close')) as [number];
   return { code, output };

@@ -1,14 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { enableCompileCache } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, vi } from 'vitest';
 import { startApp, type App } from '../../src/app.ts';
 import { run as runProgram } from '../../src/commands/program.ts';
 import { HttpSandbox } from '../sandbox/http.ts';
-
-// As src/main.ts does: the store's thread, which starts with each connector, would strip its types anew every time.
-enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/compiled'));
 
 export interface Ran {
   readonly code: number;
