@@ -93,7 +93,11 @@ export interface AttemptRequest<Message> {
   readonly earlier: () => Promise<Receipt | null>;
   /** What earlier attempts kept for this one: what they achieved in part, or what they wrote over. */
   readonly progress: Json | null;
-  /** Aborts at the sink's time-out and at shutdown. If the request may have been sent by then, the outcome is `unknown`. */
+  /**
+   * Aborts at the sink's time-out, at shutdown, and when another copy may take over the sink. If the request may have been
+   * sent by then, the outcome is `unknown`. `aborted` looks at the clock: a process that stood still has to ask it before
+   * each call, as timers come too late.
+   */
   readonly signal: AbortSignal;
 }
 

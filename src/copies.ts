@@ -27,8 +27,6 @@ type Parts = Shared & { readonly worker: Worker; readonly metrics: Pick<Metrics,
 
 export const alertsLease = 'alerts';
 export const retentionLease = 'retention';
-/** Of what is no sink's. */
-const ownWorkMs = 10_000;
 
 /** The copies that serve the store, and what of their work is this one's: all of it where only one process may. */
 export class Copies implements Leases {
@@ -118,14 +116,12 @@ function handing({ worker, log, metrics }: Parts): Pick<LeaseParts, 'taken' | 'l
   };
 }
 
-/** What a copy with this config can do, with the time-out of its attempts (ms). */
-function namesOf({ sinks }: Config): Map<string, number> {
-  const ofSinks = Array.from(
-    sinks.values(),
-    ({ name, timeoutMs }) => [leaseOfSink(name), timeoutMs] as const,
-  );
-  return new Map([...ofSinks, [alertsLease, ownWorkMs], [retentionLease, ownWorkMs]]);
-}
+/** What a copy with this config can do. */
+const namesOf = ({ sinks }: Config): string[] => [
+  ...Array.from(sinks.keys(), leaseOfSink),
+  alertsLease,
+  retentionLease,
+];
 
 function sinkOf(lease: string): string | null {
   return lease.startsWith('sink ') ? lease.slice('sink '.length) : null;

@@ -2,24 +2,28 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { post as postTo } from './activated.ts';
 import { base, endpoint, workplace } from './commands/tools.ts';
 import { ConnectorProcess } from './faults/connector-process.ts';
-import { freshSchema } from './fixtures/postgres.ts';
+import { freshSchema, sql } from './fixtures/postgres.ts';
 import type { HttpSandbox } from './sandbox/http.ts';
+import { startTools } from './sandbox/tools.ts';
 
 const longer = 50_000;
 
-/** Starts a copy that runs until the test ends. `delay`: how long it goes on answering at a stop. */
-async function started(url: string | null, tool: HttpSandbox, delay: string) {
-  const { folder, write } = await workplace();
-  const store = url === null ? base(folder) : base(folder).replace(/"sqlite:.*"/, `"${url}"`);
+/** `delay`: how long a copy goes on answering at a stop. */
+function twoWebhooks(tool: HttpSandbox, delay: string): string {
   const sinks = ['one', 'two'].map(
     (name) => `  ${name}: { connector: webhook, url: "${tool.url}", allowPrivate: true, timeout: 1s }\n`,
   );
-  const file = await write(
-    'config.yaml',
-    `${store.replace('fatal', 'info')}shutdown: { delay: ${delay} }\nsinks:\n${sinks.join('')}` +
-      'rules: [{ name: all, when: {}, then: [{ sink: one }, { sink: two }] }]\n',
+  return (
+    `shutdown: { delay: ${delay} }\nsinks:\n${sinks.join('')}` +
+    'rules: [{ name: all, when: {}, then: [{ sink: one }, { sink: two }] }]\n'
   );
-  const copy = new ConnectorProcess(file);
+}
+
+/** Starts a copy that runs until the test ends. */
+async function started(url: string | null, config: string, env: Record<string, string> = {}) {
+  const { folder, write } = await workplace();
+  const store = url === null ? base(folder) : base(folder).replace(/"sqlite:.*"/, `"${url}"`);
+  const copy = new ConnectorProcess(await write('config.yaml', store.replace('fatal', 'info') + config), env);
   onTestFinished(() => copy.kill());
   const address = await copy.start();
   return {
@@ -40,8 +44,8 @@ async function started(url: string | null, tool: HttpSandbox, delay: string) {
 test('one of several copies is unready before it stops, and answers on, while another one takes over', async () => {
   const tool = await endpoint();
   const url = await freshSchema();
-  const first = await started(url, tool, '8s');
-  const second = await started(url, tool, '10m');
+  const first = await started(url, twoWebhooks(tool, '8s'));
+  const second = await started(url, twoWebhooks(tool, '10m'));
   await second.logs('"msg":"taken', 2);
   const stopped = first.copy.stop();
   await vi.waitFor(async () => expect((await first.readiness()).status).toBe(503), longer);
@@ -66,8 +70,7 @@ test.each(['SQLite', 'PostgreSQL'])(
     const tool = await endpoint();
     const { copy, post, readiness } = await started(
       kind === 'SQLite' ? null : await freshSchema(),
-      tool,
-      '10m',
+      twoWebhooks(tool, '10m'),
     );
     tool.faults.decide = () => ({ kind: 'hang', commit: true });
     expect(await post()).toBe(202);
@@ -79,3 +82,69 @@ test.each(['SQLite', 'PostgreSQL'])(
     expect(await stopped).toBe(0);
   },
 );
+
+/** With the default time-outs (ms). */
+const timeoutsMs = { slack: 20_000, sheet: 30_000, mail: 60_000, ats: 30_000 };
+
+const fourSinks = `
+sinks:
+  slack: { connector: slack, token: "\${SLACK_BOT_TOKEN}", apiUrl: "\${SLACK_API_URL}" }
+  sheet: { connector: google-sheets, spreadsheetId: "\${SHEET_ID}", credentials: "\${GOOGLE_CREDENTIALS}", apiUrl: "\${SHEETS_API_URL}" }
+  mail: { connector: email, url: "\${SMTP_URL}", from: hiring@example.com }
+  ats: { connector: webhook, url: "\${ATS_URL}", secret: "\${ATS_SECRET}", allowPrivate: true }
+rules:
+  - name: all
+    when: {}
+    then:
+      - { sink: slack, channel: "#hiring", text: Hello }
+      - { sink: sheet, tab: Results, row: { Candidate: "{{ event.candidateId }}" } }
+      - { sink: mail, to: hiring@example.com, subject: Hello, text: Hello }
+      - { sink: ats }
+alerts: { dead: { then: [{ sink: mail, to: ops@example.com }] } }
+`;
+
+test('a copy that is killed with everything under way is followed by another one, whatever the time-outs are', async () => {
+  const tools = await startTools();
+  onTestFinished(() => tools.close().then(() => undefined));
+  const url = await freshSchema();
+  const first = await started(url, fourSinks, tools.env);
+  await first.logs('"msg":"taken', 6);
+  const sending = new Set(['chat.postMessage', 'spreadsheets.batchUpdate', 'DATA', 'POST']);
+  const reached = new Set<string>();
+  for (const faults of tools.faults) {
+    faults.decide = ({ name }) => {
+      if (!sending.has(name)) return null;
+      reached.add(name);
+      return { kind: 'hang', commit: false };
+    };
+  }
+  expect(await first.post()).toBe(202);
+  await vi.waitFor(() => expect(reached.size).toBe(4), longer);
+  const longestLease = `select max(until) - (extract(epoch from clock_timestamp()) * 1000)::bigint as ms from leases`;
+  expect(Number((await sql(url, longestLease))[0]!['ms'])).toBeLessThanOrEqual(12_000);
+  await first.copy.kill();
+  for (const faults of tools.faults) faults.clear();
+
+  const second = await started(url, fourSinks, tools.env);
+  tools.http.faults.once({ kind: 'status', status: 410 });
+  expect(await second.post()).toBe(202);
+  const deliveries = (then: string) =>
+    sql(url, `select sink, state, uncertain, last_error from deliveries d where ${then}`);
+  await vi.waitFor(async () => {
+    expect(await deliveries(`state = 'delivered' and rule = 'all'`)).toHaveLength(3);
+    expect(await deliveries(`state = 'dead'`)).toHaveLength(1);
+  }, longer);
+  // What was under way waits until the attempt must be over, and is asked for then.
+  const under = `select d.sink, d.due_at - a.started_at as ms from deliveries d join attempts a on a.delivery_seq = d.seq
+    where d.uncertain = 1 and a.number = 1`;
+  const waits = await sql(url, under);
+  expect(new Set(waits.map(({ sink }) => sink))).toEqual(new Set(Object.keys(timeoutsMs)));
+  for (const { sink, ms } of waits)
+    expect(Number(ms)).toBeGreaterThanOrEqual(timeoutsMs[sink as keyof typeof timeoutsMs]);
+  // Its alerts and its retention are done as well.
+  await second.logs('"lease":"retention"', 1);
+  await vi.waitFor(
+    () => expect(tools.smtp.mails.map(({ envelope }) => envelope.to)).toContainEqual(['ops@example.com']),
+    longer,
+  );
+}, 180_000);

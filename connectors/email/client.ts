@@ -128,6 +128,10 @@ export class SmtpClient {
     pool.use('stream', (mail, done) => {
       mail.message?.processFunc((body) => {
         this.#bodies.set(String(mail.data.messageId), body);
+        // The server has asked for it, perhaps long ago: this process may have stood still since.
+        body.once('resume', () => {
+          if (mail.data.signal?.aborted) body.destroy(new Error('aborted'));
+        });
         return body;
       });
       done();

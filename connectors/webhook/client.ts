@@ -143,7 +143,7 @@ export function exchange(
   const handler = new Handler((result) => {
     signal.removeEventListener('abort', abort);
     resolve(result);
-  });
+  }, signal);
   const abort = () => handler.abort();
   signal.addEventListener('abort', abort, { once: true });
   if (signal.aborted) abort();
@@ -153,18 +153,18 @@ export function exchange(
 
 class Handler implements Dispatcher.DispatchHandler {
   readonly #settle: (result: Exchange) => void;
+  readonly #signal: AbortSignal;
   #controller: Dispatcher.DispatchController | null = null;
-  #aborted = false;
   #head: Pick<Answer, 'status' | 'headers'> | null = null;
   #body: Buffer[] = [];
   #bodyBytes = 0;
 
-  constructor(settle: (result: Exchange) => void) {
+  constructor(settle: (result: Exchange) => void, signal: AbortSignal) {
     this.#settle = settle;
+    this.#signal = signal;
   }
 
   abort(): void {
-    this.#aborted = true;
     const error = new Error('aborted');
     if (this.#controller) this.#controller.abort(error);
     // Still waiting for a connection or for its turn: nothing was written, and nothing will be.
@@ -172,7 +172,7 @@ class Handler implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    if (this.#aborted) controller.abort(new Error('aborted'));
+    if (this.#signal.aborted) controller.abort(new Error('aborted'));
     else this.#controller = controller;
   }
 

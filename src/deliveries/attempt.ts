@@ -10,6 +10,7 @@ import {
   unknown,
 } from '../connector.ts';
 import { type Delivered, type Json, type Outcome, outcomeKinds, type Retry } from '../model.ts';
+import type { Holding } from './leases.ts';
 import { type Attempted, messageOf, type Ready } from './prepare.ts';
 import type { Ending } from './settle.ts';
 import { type ConnectedSinks, withDeadline } from './sinks.ts';
@@ -17,6 +18,8 @@ import { type ConnectedSinks, withDeadline } from './sinks.ts';
 export interface AttemptParts {
   readonly sinks: ConnectedSinks;
   readonly clock: Clock;
+  /** Of the sink, while this copy has it. */
+  readonly holding: Pick<Holding, 'until'>;
 }
 
 /** Makes one attempt at each delivery of a call, within the sink's time-out. Never throws. */
@@ -44,15 +47,13 @@ async function endingsOf(
 ): Promise<Ending[]> {
   try {
     const deadline = {
-      clock: parts.clock,
+      ...parts,
       timeoutMs: config.timeoutMs,
       shutdown,
       abandoned: (ending: Ending) => ready.map(() => ending),
     };
-    const endsAt = parts.clock.elapsed() + config.timeoutMs;
-    const inTime = () => parts.clock.elapsed() < endsAt;
     return await withDeadline(deadline, (signal) =>
-      parts.sinks.use(config, (sink) => attempt(sink, asParts(ready, config, signal), inTime)),
+      parts.sinks.use(config, (sink) => attempt(sink, asParts(ready, config, signal))),
     );
   } catch (error) {
     const outcome = sinkWide('unexpected', `The sink could not be connected: ${messageOf(error)}`);
@@ -90,37 +91,30 @@ interface Part {
  * Endings come in the order of the parts. Never throws: after a bug the outcome is `unknown`, because something may have
  * been sent.
  */
-async function attempt(sink: Sink<Json>, parts: readonly Part[], inTime: () => boolean): Promise<Ending[]> {
+async function attempt(sink: Sink<Json>, parts: readonly Part[]): Promise<Ending[]> {
   try {
-    return await askAndSend(sink, parts, inTime);
+    return await askAndSend(sink, parts);
   } catch (error) {
     return parts.map((part) => sent(sink, part, failed(String(error)), { kind: 'unsure', detail: '' }));
   }
 }
 
-async function askAndSend(
-  sink: Sink<Json>,
-  parts: readonly Part[],
-  inTime: () => boolean,
-): Promise<Ending[]> {
+async function askAndSend(sink: Sink<Json>, parts: readonly Part[]): Promise<Ending[]> {
   const answers = await ask(
     sink,
     parts.filter(({ uncertain }) => uncertain),
   );
   const answerFor = (part: Part): Answer => answers.get(part) ?? absent;
   const toSend = parts.filter((part) => shouldSend(part, answerFor(part)));
-  // A process that stood still may go on here before its timers do, when another copy has sent it long ago.
-  const outcomes = inTime() ? await send(sink, toSend) : new Map(toSend.map((part) => [part, stoodStill]));
+  const isOver = toSend[0]?.request.signal.aborted;
+  const outcomes = isOver ? new Map(toSend.map((part) => [part, tooLate])) : await send(sink, toSend);
   return parts.map((part) => {
     const outcome = outcomes.get(part);
     return outcome ? sent(sink, part, outcome, answerFor(part)) : notSent(answerFor(part));
   });
 }
 
-const stoodStill = retry(
-  'timeout',
-  'Nothing was sent: the connector stood still for longer than the time-out.',
-);
+const tooLate = retry('timeout', 'Nothing was sent: the time for this attempt was up.');
 
 /** What is known about an earlier attempt. */
 type Answer =

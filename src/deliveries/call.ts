@@ -5,14 +5,11 @@ import type { Claimed } from '../store/store.ts';
 import { attemptAll, type AttemptParts } from './attempt.ts';
 import { nothingSent, prepareAttempt, type PrepareParts, sinkMissing } from './prepare.ts';
 import { defer, recordAll, type RecordParts, type Settled, maskAttempt } from './record.ts';
-import type { Holding } from './leases.ts';
 import type { Settlement } from './settle.ts';
 import type { Ended } from './traffic.ts';
 
 export interface CallParts extends PrepareParts, AttemptParts, RecordParts {
   readonly observe: (report: AttemptReport) => void;
-  /** Of the call's sink; null if another copy has taken it over. */
-  readonly holding: () => Holding | null;
 }
 
 /** One attempt at one delivery, for the log and the metrics. */
@@ -50,11 +47,8 @@ export async function makeCall(
   const unsent = prepared.filter((one) => 'ending' in one);
   const outsideHours = prepared.filter((one) => 'until' in one);
 
-  // No other copy may begin before this attempt has ended.
-  const inTime = sink !== undefined && endsInTime(parts, sink);
-  const tooLate = inTime ? [] : ready.map(({ claimed }) => ({ claimed, until: startedAt }));
-  await defer(parts, [...outsideHours, ...tooLate], startedAt, shutdown);
-  const ended = [...unsent, ...(inTime ? await attemptAll(parts, ready, sink, shutdown) : [])];
+  await defer(parts, outsideHours, startedAt, shutdown);
+  const ended = [...unsent, ...(sink ? await attemptAll(parts, ready, sink, shutdown) : [])];
   const attempted = await Promise.all(ended.map((one) => maskAttempt(parts, one)));
   const endedAt = parts.clock.now();
   const settled = await recordAll(parts, attempted, { sink, startedAt, endedAt, shutdown });
@@ -63,10 +57,6 @@ export async function makeCall(
   return attempted
     .filter(({ ending }) => !ending.unsent)
     .map(({ claimed, ending }) => ({ deliveryId: claimed.delivery.id, outcome: ending.outcome }));
-}
-
-function endsInTime({ clock, holding }: CallParts, { timeoutMs }: SinkConfig): boolean {
-  return (holding()?.until ?? -Infinity) >= clock.elapsed() + timeoutMs;
 }
 
 function observe(parts: CallParts, { claimed, result: { state, dueAt, attempt } }: Settled): void {

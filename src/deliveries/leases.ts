@@ -10,7 +10,7 @@ export interface Leases {
 export interface Holding {
   /** What a claim has to show. Undefined where this process alone serves the store. */
   readonly lease: Lease | undefined;
-  /** On the scale of Clock.elapsed. No other copy takes it over before. */
+  /** On the scale of Clock.elapsed, and later after each renewal. No other copy takes it over before. */
   readonly until: number;
   /** For some time no copy has had it in its config, so that nobody else will ever carry it out. */
   readonly orphaned: boolean;
@@ -28,8 +28,8 @@ export interface LeaseParts {
   /** This copy's name, other than that of every other process. */
   readonly copy: string;
   readonly configId: () => string;
-  /** What this copy can do by its config, with the time-out of its attempts (ms). */
-  readonly names: () => ReadonlyMap<string, number>;
+  /** What this copy can do by its config. */
+  readonly names: () => readonly string[];
   /** What waits without being in this copy's config. */
   readonly extra: () => readonly string[];
   /** Called when a lease was taken. It counts as held when this resolves. */
@@ -43,12 +43,10 @@ export interface LeaseParts {
 }
 
 const renewEveryMs = 1000;
-/**
- * A lease outlasts the time-out of an attempt that begins just before a renewal, and a renewal that is late. With a
- * time-out of 10 s it runs for 13 s, and the next renewal of another copy takes it over.
- */
-const marginMs = 3000;
-const shortestMs = 12_000;
+/** By the database's clock. The next renewal of another copy takes it over then. */
+const runsForMs = 12_000;
+/** Its holder ends what is under way so long before: that takes a moment, and its clock may be slower. */
+const marginMs = 2000;
 /** A new config reaches the copies one after the other, and each tells of it with its next renewal. */
 const orphanedAfterMs = 60_000;
 
@@ -78,7 +76,14 @@ export class LeaseKeeper implements Leases {
     const held = this.#held.get(name);
     if (held?.phase !== 'held' || held.until <= this.#parts.clock.elapsed()) return null;
     const orphaned = this.#isOrphaned(name, this.#parts.clock.elapsed());
-    return { lease: this.#leaseOf(name, held), until: held.until, orphaned };
+    const lease = this.#leaseOf(name, held);
+    return {
+      lease,
+      orphaned,
+      get until() {
+        return held.until;
+      },
+    };
   }
 
   #leaseOf(name: string, { epoch }: Held): Lease {
@@ -115,18 +120,15 @@ export class LeaseKeeper implements Leases {
     const { store, clock, copy, configId, names, extra, copies } = this.#parts;
     // The database counts from later on, so it never thinks that a lease ended before this process does.
     const askedAt = clock.elapsed();
-    const periods = new Map(Array.from(names(), ([name, timeoutMs]) => [name, periodMs(timeoutMs)]));
     const state = await store.renew({
       copy,
       configId: configId(),
-      names: periods,
+      names: names(),
       extra: extra(),
       orphans: [...this.#unknownSince.keys()].filter((name) => this.#isOrphaned(name, askedAt)),
-      aliveForMs: shortestMs,
+      forMs: runsForMs,
     });
-    for (const [name, epoch] of state.held) {
-      this.#keep(name, epoch, askedAt + (periods.get(name) ?? shortestMs));
-    }
+    for (const [name, epoch] of state.held) this.#keep(name, epoch, askedAt + runsForMs - marginMs);
     for (const name of this.#held.keys()) if (!state.held.has(name)) this.#lose(name);
     for (const name of state.surplus) void this.#giveBack(name);
     this.#noteUnknown(new Set(state.unknown), askedAt);
@@ -162,6 +164,8 @@ export class LeaseKeeper implements Leases {
   }
 
   #lose(name: string): void {
+    const held = this.#held.get(name);
+    if (held) held.until = -Infinity;
     this.#held.delete(name);
     this.#parts.lost(name);
   }
@@ -183,5 +187,3 @@ export class LeaseKeeper implements Leases {
     if (this.#held.get(name) === held) this.#lose(name);
   }
 }
-
-const periodMs = (timeoutMs: number): number => Math.max(shortestMs, timeoutMs + marginMs);

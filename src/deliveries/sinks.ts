@@ -1,6 +1,7 @@
 import type { Clock } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
 import { type Sink, unknown, type Usage } from '../connector.ts';
+import type { Holding } from './leases.ts';
 import type { Ending } from './settle.ts';
 
 // oxlint-disable-next-line no-explicit-any -- sinks of every connector's message pass through here
@@ -97,22 +98,26 @@ const shutdownAbortGraceMs = 1000;
 export interface Deadline<T> {
   readonly clock: Clock;
   readonly timeoutMs: number;
+  /** No attempt may outlast it. */
+  readonly holding: Pick<Holding, 'until'>;
   readonly shutdown: AbortSignal;
   /** The result of an abandoned attempt. */
   readonly abandoned: (ending: Ending) => T;
 }
 
 /**
- * Runs an attempt with a signal that aborts at its time-out or at shutdown. An attempt that ignores the signal is
- * abandoned as unknown: otherwise it would hold its slot for ever.
+ * Runs an attempt with a signal that aborts at its time-out, at the end of the lease and at shutdown. An attempt that
+ * ignores the signal is abandoned as unknown: otherwise it would hold its slot for ever.
  */
 export async function withDeadline<T>(
-  { clock, timeoutMs, shutdown, abandoned }: Deadline<T>,
+  { clock, timeoutMs, holding, shutdown, abandoned }: Deadline<T>,
   run: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const abort = new AbortController();
   const stuck = Promise.withResolvers<T>();
   const cancels: (() => void)[] = [];
+  const endsAt = clock.elapsed() + timeoutMs;
+  const leftMs = () => Math.min(endsAt, holding.until) - clock.elapsed();
+  const abort = abortOnceOver(() => leftMs() <= 0);
   const abortAndSettle = (withinMs: number, detail: string) => {
     abort.abort();
     // Both a time-out and the shutdown may call this: the earlier deadline counts.
@@ -120,10 +125,14 @@ export async function withDeadline<T>(
       clock.after(withinMs, () => stuck.resolve(abandoned({ outcome: unknown('timeout', detail) }))),
     );
   };
-  const onTimeout = () => abortAndSettle(abortGraceMs, `No answer within ${timeoutMs / 1000} s.`);
+  const onTime = () => {
+    if (leftMs() > 0) cancels.push(clock.after(leftMs(), onTime));
+    else if (clock.elapsed() < endsAt) abortAndSettle(abortGraceMs, 'No answer before the lease ran out.');
+    else abortAndSettle(abortGraceMs, `No answer within ${timeoutMs / 1000} s.`);
+  };
   const onShutdown = () =>
     abortAndSettle(shutdownAbortGraceMs, 'The connector stopped before there was an answer.');
-  cancels.push(clock.after(timeoutMs, onTimeout));
+  onTime();
   if (shutdown.aborted) onShutdown();
   shutdown.addEventListener('abort', onShutdown, { once: true });
   try {
@@ -132,4 +141,21 @@ export async function withDeadline<T>(
     for (const cancel of cancels) cancel();
     shutdown.removeEventListener('abort', onShutdown);
   }
+}
+
+/**
+ * Its signal looks whether the time is over each time that it is asked. A process that stood still may go on with an
+ * answer before its timers run, when another copy has carried out the delivery long ago.
+ */
+function abortOnceOver(isOver: () => boolean): AbortController {
+  const abort = new AbortController();
+  let isAborted = false;
+  abort.signal.addEventListener('abort', () => (isAborted = true), { once: true });
+  Object.defineProperty(abort.signal, 'aborted', {
+    get() {
+      if (!isAborted && isOver()) abort.abort();
+      return isAborted;
+    },
+  });
+  return abort;
 }

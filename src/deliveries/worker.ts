@@ -232,7 +232,8 @@ export class Worker {
   async #claimLane(head: LaneHead, { now, elapsed }: Moment): Promise<number> {
     const holding = this.#holding(head.sink);
     const sink = this.#parts.config().sinks.get(head.sink);
-    if (holding === null || !mayBegin(holding, sink, elapsed)) return Infinity;
+    // Otherwise it would be rejected although another copy's config has its sink.
+    if (holding === null || (sink === undefined && !holding.orphaned)) return Infinity;
     const { calls, probe, untriedFirst } = this.#traffic.permit(head, sink, elapsed);
     if (calls === 0) return this.#traffic.askAgainAt(head, sink, elapsed);
     this.#roundRobin.served(head);
@@ -249,7 +250,8 @@ export class Worker {
         ...(holding.lease && { lease: holding.lease }),
       });
       for (const call of chunks(claimed, batch)) {
-        this.#startCall(call, sink, this.#traffic.started(head, sink, this.#parts.clock.elapsed(), probe));
+        const ticket = this.#traffic.started(head, sink, this.#parts.clock.elapsed(), probe);
+        this.#startCall(call, sink, ticket, holding);
         started += 1;
       }
     } catch (error) {
@@ -288,8 +290,8 @@ export class Worker {
     this.wake();
   }
 
-  #startCall(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket): void {
-    const done = this.#carryOut(call, sink, ticket).finally(() => {
+  #startCall(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket, holding: Holding): void {
+    const done = this.#carryOut(call, sink, ticket, holding).finally(() => {
       this.#inFlight.delete(done);
       this.wake();
     });
@@ -300,9 +302,13 @@ export class Worker {
    * Carries out one call and learns from its outcomes. If a bug keeps an outcome from being recorded, the delivery stays
    * `sending` until the next start rescues it. Ending the process instead would disturb all other attempts.
    */
-  async #carryOut(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket): Promise<void> {
+  async #carryOut(
+    call: readonly Claimed[],
+    sink: SinkConfig | undefined,
+    ticket: Ticket,
+    holding: Holding,
+  ): Promise<void> {
     const { clock, callFailed, sinkChanged } = this.#parts;
-    const holding = () => this.#holding(ticket.key.sink);
     const parts = { ...this.#parts, clockJumps: this.#clockJumps, holding };
     const ended = await makeCall(parts, call, sink, this.#aborted.signal).catch((error: unknown) => {
       callFailed(error);
@@ -314,11 +320,6 @@ export class Worker {
     const change = this.#traffic.ended(ticket, conclusive, sink, clock.elapsed(), usage);
     if (change) sinkChanged(ticket.key.sink, change, conclusive[0]?.outcome);
   }
-}
-
-/** Otherwise it would be put off at once, or rejected although another copy's config has its sink. */
-function mayBegin({ until, orphaned }: Holding, sink: SinkConfig | undefined, elapsed: number): boolean {
-  return sink === undefined ? orphaned : until >= elapsed + sink.timeoutMs;
 }
 
 /** One instant on both scales of Clock (ms). */

@@ -159,14 +159,14 @@ export interface Lease {
 export interface LeaseRequest {
   readonly copy: string;
   readonly configId: string;
-  /** What the copy can do by its config, with for how long it would hold each (ms). */
-  readonly names: ReadonlyMap<string, number>;
+  /** What the copy can do by its config. */
+  readonly names: readonly string[];
   /** What has to be done although it is not in this copy's config. */
   readonly extra: readonly string[];
   /** Of these, what this copy takes if no copy has it in its config. */
   readonly orphans: readonly string[];
-  /** Without a sign for so long (ms), a copy is taken for ended. */
-  readonly aliveForMs: number;
+  /** For how long the leases run (ms). Without a sign for so long, a copy is taken for ended. */
+  readonly forMs: number;
 }
 
 export interface LeaseState {

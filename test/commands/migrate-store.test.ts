@@ -239,10 +239,10 @@ describe('migrate-store', () => {
     await postgres.leases!.renew({
       copy: 'copy-1',
       configId,
-      names: new Map(),
+      names: [],
       extra: [],
       orphans: [],
-      aliveForMs: 60_000,
+      forMs: 60_000,
     });
     const served = expect.stringMatching(/is being served \(copy-1\)\. Stop every copy first/);
     expect(await move(schema, file('new'))).toMatchObject({ code: 1, err: served });

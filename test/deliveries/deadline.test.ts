@@ -1,7 +1,12 @@
-import { expect, test } from 'vitest';
-import type { Clock } from '../../src/support/clock.ts';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { connectors } from '../../connectors/index.ts';
+import { parseConfig } from '../../src/config/load.ts';
+import { type Clock, systemClock } from '../../src/support/clock.ts';
 import { withDeadline } from '../../src/deliveries/sinks.ts';
 import type { Ending } from '../../src/deliveries/settle.ts';
+import { HttpSandbox } from '../sandbox/http.ts';
+import { startTools, type Tools } from '../sandbox/tools.ts';
+import { bench } from './scripted.ts';
 
 /** A clock that only `to` moves. */
 class HandClock implements Clock {
@@ -33,7 +38,13 @@ class HandClock implements Clock {
 const done: Ending = { outcome: { outcome: 'delivered', receipt: {} } };
 
 function deadline(clock: Clock, shutdown: AbortSignal = new AbortController().signal) {
-  return { clock, timeoutMs: 1000, shutdown, abandoned: (ending: Ending) => ending };
+  return {
+    clock,
+    timeoutMs: 1000,
+    holding: { until: Infinity },
+    shutdown,
+    abandoned: (ending: Ending) => ending,
+  };
 }
 
 const onceAborted = (signal: AbortSignal, run: () => void = () => {}) =>
@@ -60,6 +71,44 @@ test('the signal aborts at the time-out and not before', async () => {
   expect(aborted).toEqual([1000]);
   expect(clock.alarms).toBe(0);
 });
+
+test('the signal aborts when the lease runs out, as far as it was renewed meanwhile', async () => {
+  const clock = new HandClock();
+  const holding = { until: 500 };
+  const aborted: number[] = [];
+  const run = withDeadline({ ...deadline(clock), holding }, (signal) =>
+    onceAborted(signal, () => aborted.push(clock.now())),
+  );
+  clock.to(499);
+  holding.until = 700;
+  clock.to(500);
+  clock.to(700);
+  await run;
+  expect(aborted).toEqual([700]);
+  expect(clock.alarms).toBe(0);
+});
+
+test.each([
+  ['time-out', Infinity],
+  ['lease', 500],
+])(
+  'the signal says that the %s has passed before any timer had time to run, and stays aborted',
+  async (_, until) => {
+    let elapsed = 0;
+    const holding = { until };
+    const clock = { now: () => 0, elapsed: () => elapsed, after: () => () => {} };
+    const run = withDeadline({ ...deadline(clock), holding }, async (signal) => {
+      expect(signal.aborted).toBe(false);
+      elapsed = 1000;
+      await expect(fetch('http://127.0.0.1:1/', { signal })).rejects.toThrow('aborted');
+      holding.until = Infinity;
+      elapsed = 0;
+      expect(signal.aborted).toBe(true);
+      return done;
+    });
+    expect(await run).toBe(done);
+  },
+);
 
 test('an attempt that ignores its signal is abandoned as unknown', async () => {
   const clock = new HandClock();
@@ -100,4 +149,60 @@ test('after a time-out and then a shutdown it is abandoned at the earlier of the
   clock.to(6000);
   expect((await second).outcome.outcome).toBe('unknown');
   expect(clock.alarms).toBe(0);
+});
+
+describe('a process that stands still in the middle of an attempt, until its time is up, sends nothing after it', () => {
+  const token = { access_token: 'token', token_type: 'Bearer', expires_in: 3600 };
+
+  /** Each with what it asks for before it sends. */
+  const sinks: [string, string, string, (tools: Tools) => string[]][] = [
+    [
+      'connector: slack, token: "${SLACK_BOT_TOKEN}", apiUrl: "${SLACK_API_URL}"',
+      'channel: dana@example.com, text: Hello',
+      'users.lookupByEmail',
+      ({ received }) => received.slack(),
+    ],
+    [
+      'connector: google-sheets, spreadsheetId: "${SHEET_ID}", credentials: "${GOOGLE_CREDENTIALS}", apiUrl: "${SHEETS_API_URL}"',
+      'tab: Results, row: { Candidate: "{{ event.candidateId }}" }',
+      'spreadsheets.get',
+      ({ received }) => received.sheet(),
+    ],
+    [
+      'connector: email, url: "${SMTP_URL}", from: hiring@example.com',
+      'to: dana@example.com, subject: Hello, text: Hello',
+      'RCPT',
+      ({ received }) => received.mail(),
+    ],
+    [
+      'connector: webhook, url: "${ATS_URL}", secret: "${ATS_SECRET}", allowPrivate: true, auth: { oauth2: { tokenUrl: "${TOKEN_URL}", clientId: id } }',
+      '',
+      'POST',
+      ({ received }) => received.webhook(),
+    ],
+  ];
+
+  test.each(sinks)('%s', async (sink, action, question, received) => {
+    const tools = await startTools({ slack: { people: [{ id: 'U0000DANA1', email: 'dana@example.com' }] } });
+    const tokens = await new HttpSandbox({ fails: () => token }).start();
+    onTestFinished(() => Promise.all([tools.close(), tokens.close()]).then(() => undefined));
+    let stoodMs = 0;
+    const stand = ({ name }: { name: string }) => {
+      if (name === question) stoodMs = 600_000;
+      return null;
+    };
+    const asked = sink.includes('oauth2') ? [tokens.faults] : tools.faults;
+    for (const faults of asked) faults.decide = stand;
+    const text = `
+sinks: { tool: { ${sink}, retry: { minDelay: 10ms, maxDelay: 20ms }, timeout: 1s } }
+rules: [ { name: all, when: {}, then: [ { sink: tool, ${action} } ] } ]`;
+    const env = { ...tools.env, TOKEN_URL: tokens.url };
+    // Its timers have not run yet.
+    const clock = { ...systemClock, elapsed: () => systemClock.elapsed() + stoodMs };
+    const on = await bench(parseConfig(text, 'config.yaml', { env, connectors }), { clock });
+    await on.accept();
+    await vi.waitFor(() => expect(on.reports.at(-1)?.state).toBe('delivered'), 20_000);
+    expect(on.reports[0]!.state).toBe('pending');
+    expect(received(tools)).toHaveLength(1);
+  });
 });

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { LeaseKeeper, type Holding, type LeaseParts, type Leases } from '../../src/deliveries/leases.ts';
 import type { Outcome } from '../../src/model.ts';
@@ -9,7 +10,6 @@ import { arrival, claimDue, configId, day, idsOf, planned, prune, t0 } from '../
 import { freshSchema, sql } from '../fixtures/postgres.ts';
 import { bench, configFor, ScriptedTool } from './scripted.ts';
 
-const timeoutMs = 10_000;
 const minuteMs = 60_000;
 
 /** Copies on one real store, each under a clock that stands still, and that renews when a test says so. */
@@ -64,7 +64,7 @@ class Copy {
       },
       copy,
       configId: () => configId,
-      names: () => new Map(this.names.map((name) => [name, timeoutMs])),
+      names: () => this.names,
       extra: () => this.extra,
       taken: async (lease) => void this.taken.push(lease),
       lost: (name) => this.lost.push(name),
@@ -216,7 +216,7 @@ describe('a copy', () => {
   test('that stood still holds nothing, and learns what others have taken over', async () => {
     const { copy, runOut } = await cluster();
     const a = await copy('a', ['one']);
-    a.elapsed += 14_000;
+    a.elapsed += 10_000;
     expect(a.held).toEqual([]);
     await runOut('a');
     const b = await copy('b', ['one']);
@@ -237,13 +237,18 @@ describe('a copy', () => {
           isAway ? Promise.reject(new StoreUnavailable('It is away.')) : leases!.renew(asked),
       },
     });
+    const holding = a.keeper.holding('sink 0')!;
+    a.elapsed += 3000;
+    await a.renew();
+    expect(holding.until).toBe(13_000);
     isAway = true;
-    a.elapsed += 12_000;
+    a.elapsed += 9000;
     await a.renew();
     expect(a.failures).toHaveLength(1);
     expect(a.held).toHaveLength(3);
-    a.elapsed += 2000;
+    a.elapsed += 1000;
     expect(a.held).toEqual([]);
+    expect(holding.until).toBe(13_000);
     isAway = false;
     await runOut('a');
     await a.renew();
@@ -304,21 +309,24 @@ class GivenLease implements Leases {
   orphaned = false;
 
   holding(): Holding | null {
-    return this.lease ? { lease: this.lease, until: this.until, orphaned: this.orphaned } : null;
+    const { lease, orphaned } = this;
+    const until = () => this.until;
+    return lease && this.until > systemClock.elapsed()
+      ? {
+          lease,
+          orphaned,
+          get until() {
+            return until();
+          },
+        }
+      : null;
   }
 }
 
 /** As another copy takes it at the end of the one before. */
 async function take(store: Store, copy: string, name = 'sink tool'): Promise<Lease> {
-  const names = new Map([[name, timeoutMs]]);
-  const { held } = await store.leases!.renew({
-    copy,
-    configId,
-    names,
-    extra: [],
-    orphans: [],
-    aliveForMs: 1,
-  });
+  const asked = { copy, configId, names: [name], extra: [], orphans: [], forMs: 60_000 };
+  const { held } = await store.leases!.renew(asked);
   return { name, copy, epoch: held.get(name)! };
 }
 
@@ -397,27 +405,34 @@ describe('a worker', () => {
     expect(scripted.sent).toEqual([]);
   });
 
-  test('does not begin an attempt that would outlast the lease', async () => {
+  test('sends nothing when the lease has run out since the claim', async () => {
     const scripted = new ScriptedTool();
-    const claims: number[] = [];
-    const on = await working(scripted, 'timeout: 5s', (store) => ({
+    const on = await working(scripted, '', (store) => ({
       async claim(query) {
         const claimed = await store.claim(query);
-        if (claims.length === 0) on.leases.until = systemClock.elapsed() + 4000;
-        claims.push(claimed.length);
+        if (on.reports.length === 0) on.leases.until = -Infinity;
         return claimed;
       },
     }));
     const eventId = await on.accept();
-    await vi.waitFor(() => expect(claims).toEqual([1]), 20_000);
-    await reached(on, eventId, 'pending');
+    await vi.waitFor(() => expect(on.reports).toHaveLength(1), 20_000);
     expect(scripted.sent).toEqual([]);
-    // Nor is it claimed again and again until the lease is renewed.
-    await on.looked();
-    expect(claims).toEqual([1]);
     on.leases.until = Infinity;
     await reached(on, eventId, 'delivered');
-    expect((await on.delivery(eventId)).attempts).toBe(1);
+    expect(on.reports.map(({ outcome }) => outcome.outcome)).toEqual(['retry', 'delivered']);
+  });
+
+  test('ends an attempt when the lease runs out, however long the time-out is', async () => {
+    const scripted = new ScriptedTool();
+    scripted.deliver = async ({ signal }) => {
+      if (!signal.aborted) await once(signal, 'abort');
+      return { outcome: 'unknown', reason: 'timeout', detail: 'No answer.' };
+    };
+    const on = await working(scripted, 'timeout: 10m');
+    on.leases.until = systemClock.elapsed() + 500;
+    const eventId = await on.accept();
+    await vi.waitFor(() => expect(on.reports).toHaveLength(1), 20_000);
+    expect(await on.delivery(eventId)).toMatchObject({ state: 'pending', attempts: 1, uncertain: true });
   });
 
   test('leaves a sink alone that its config does not have and another copy may have', async () => {
@@ -553,7 +568,7 @@ test('retention keeps the configs of copies that are alive, however long no even
   const { open, runOut } = await cluster();
   const [a, b] = [await open(), await open()];
   await b.saveConfig({ id: 'cfg_b', source: {}, savedAt: t0 });
-  const asked = { names: new Map<string, number>(), extra: [], orphans: [], aliveForMs: minuteMs };
+  const asked = { names: [], extra: [], orphans: [], forMs: minuteMs };
   await b.leases!.renew({ ...asked, copy: 'b', configId: 'cfg_b' });
   await prune(a, t0 + 400 * day);
   expect(await b.accept(arrival({}, { configId: 'cfg_b' }))).toMatchObject({ duplicate: false });

@@ -46,7 +46,7 @@ export async function runRound(seed: number): Promise<RoundReport> {
   const jumps = seed % 2 === 0;
   const person = new SheetPerson(tools.sheets, seeded(seed + 1_000_000));
   const configFile = join(folder, 'config.yaml');
-  await writeFile(configFile, configText(`sqlite:${folder}/connector.db`, tools, jumps));
+  await writeFile(configFile, configText(`sqlite:${folder}/connector.db`, tools, jumps ? 8 : 1));
   const past = await keepPast(`sqlite:${folder}/connector.db`);
   const connector = new ConnectorProcess(configFile, tools.env);
   let url = `${await connector.start()}/hook`;
@@ -119,7 +119,7 @@ const betweenEventsMs = 100;
 
 /**
  * The same with several copies on one PostgreSQL. Copies are killed, or stand still for longer than their leases run, and
- * the server crashes, in turn. What a copy that stood still had begun is over by its time-out.
+ * the server crashes, in turn. What a copy that stood still had begun is over by its time-out, or by the end of its lease.
  */
 export async function runRoundOfCopies(
   seed: number,
@@ -129,7 +129,8 @@ export async function runRoundOfCopies(
   const { random, folder, tools } = await prepared(seed);
   const storeUrl = `${server.url()}?schema=round_${seed}`;
   const configFile = join(folder, 'config.yaml');
-  await writeFile(configFile, configText(storeUrl, tools, false));
+  // In every other round an attempt may take longer than a lease runs.
+  await writeFile(configFile, configText(storeUrl, tools, seed % 2 === 1 ? 16 : 1));
   const copies = Array.from({ length: count }, () => new ConnectorProcess(configFile, tools.env));
   const urls = (await Promise.all(copies.map((copy) => copy.start()))).map((url) => `${url}/hook`);
   let turn = 0;
@@ -223,8 +224,8 @@ function onlySending({ smtp }: Tools): void {
   smtp.faults.only = ['DATA'];
 }
 
-function configText(storeUrl: string, tools: Tools, jumps: boolean): string {
-  const often = `retry: { minDelay: 50ms, maxDelay: 500ms, giveUpAfter: 1000d }, timeout: ${jumps ? 8 : 1}s`;
+function configText(storeUrl: string, tools: Tools, timeoutS: number): string {
+  const often = `retry: { minDelay: 50ms, maxDelay: 500ms, giveUpAfter: 1000d }, timeout: ${timeoutS}s`;
   // It is crashes that are tried here and not patience.
   const fast = `${often}, rate: 500/s`;
   return `

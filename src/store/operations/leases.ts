@@ -1,5 +1,5 @@
 import type { Lease, LeaseRequest, LeaseState } from '../store.ts';
-import { all, get, lock, query, run, together, type Operation } from './operation.ts';
+import { all, get, lock, query, run, type Operation } from './operation.ts';
 
 /** Milliseconds by PostgreSQL's clock, which all copies share. */
 const now = `(extract(epoch from clock_timestamp()) * 1000)::bigint`;
@@ -28,7 +28,7 @@ const sql = {
   liveCopies: query<{ readonly id: string }>(`select id from copies where until > ${now} order by id`),
   leases: query<LeaseRow>(`
     select name, holder, epoch, case when until > ${now} then 1 else 0 end as live from leases order by name`),
-  renew: `update leases set until = ${now} + $3 where name = $1 and holder = $2`,
+  renewAll: `update leases set until = ${now} + $2 where holder = $1`,
   take: query<{ readonly epoch: number }>(`
     insert into leases (name, holder, epoch, until) values ($1, $2, 1, ${now} + $3)
     on conflict (name) do update set holder = $2, epoch = leases.epoch + 1, until = ${now} + $3 returning epoch`),
@@ -41,10 +41,10 @@ const sql = {
 
 /** See LeaseStore.renew. One copy after the other decides, so that each sees what the others have. */
 export function* renewLeases(asked: LeaseRequest): Operation<LeaseState> {
-  const { copy, configId, names, extra, orphans, aliveForMs } = asked;
+  const { copy, configId, names, extra, orphans, forMs } = asked;
   yield* lock('leases');
   yield* run(sql.forgetEndedCopies);
-  yield* run(sql.keepCopy, copy, configId, JSON.stringify([...names.keys()]), aliveForMs);
+  yield* run(sql.keepCopy, copy, configId, JSON.stringify(names), forMs);
   const copies = (yield* all(sql.copies)).map(({ id, config_id, names: known }) => ({
     id,
     configId: config_id,
@@ -54,18 +54,16 @@ export function* renewLeases(asked: LeaseRequest): Operation<LeaseState> {
   const held = new Map(
     leases.filter(({ holder }) => holder === copy).map(({ name, epoch }) => [name, epoch] as const),
   );
-  yield* together(
-    Array.from(held.keys(), (name) => run(sql.renew, name, copy, names.get(name) ?? aliveForMs)),
-  );
+  yield* run(sql.renewAll, copy, forMs);
   // What ran out and nobody took over stays this copy's: it may be in use.
   const inForce = leases.filter(({ holder, live }) => live === 1 || holder === copy);
   const holders = new Map(inForce.map(({ name, holder }) => [name, holder]));
   const shares = share(copies, holders);
   const unknown = extra.filter((name) => !shares.has(name) && (holders.get(name) ?? copy) === copy);
-  const free = [...names.keys()].filter((name) => shares.get(name) === copy);
+  const free = names.filter((name) => shares.get(name) === copy);
   for (const name of [...free, ...unknown.filter((one) => orphans.includes(one))]) {
     if (holders.has(name)) continue;
-    held.set(name, (yield* get(sql.take, name, copy, names.get(name) ?? aliveForMs))!.epoch);
+    held.set(name, (yield* get(sql.take, name, copy, forMs))!.epoch);
   }
   const surplus = [...held.keys()].filter((name) => (shares.get(name) ?? copy) !== copy);
   return {
