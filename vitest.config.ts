@@ -12,6 +12,9 @@ export default defineConfig({
   test: {
     // Vitest leaves one core free, which on two cores is half of them; the tests wait more than they compute.
     maxWorkers: '100%',
+    // Each file would load all modules anew, and run them before they are compiled well.
+    isolate: false,
+    restoreMocks: true,
     include: [isOfServers ? `${servers}/*.test.ts` : 'test/**/*.test.ts'],
     exclude: isOfServers ? [] : [servers],
     // Only one apt-get at a time.
@@ -20,5 +23,6 @@ export default defineConfig({
     // Some tests start a dozen processes; a busy machine takes its time over that.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 15_000 } },
   },
 });

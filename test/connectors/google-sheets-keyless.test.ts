@@ -1,12 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import nock from 'nock';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { googleSheets } from '../../connectors/google-sheets/index.ts';
 import type { SheetsSandbox } from '../sandbox/sheets.ts';
 import { connect, connected, requestFor, written } from './google-sheets-fixtures.ts';
-import { endlessJson, serve, tunnels } from './raw-server.ts';
+import { elsewhere, endlessJson, serve, tunnels } from './raw-server.ts';
 
 beforeEach(() => {
   vi.stubEnv('no_proxy', '*');
@@ -280,7 +279,7 @@ describe('application default credentials', () => {
     const person = { type: 'authorized_user', client_id: 'c', client_secret: 's', refresh_token: 'r-1' };
     writeFileSync(join(path, 'application_default_credentials.json'), JSON.stringify(person));
     vi.stubEnv('CLOUDSDK_CONFIG', path);
-    nock('https://oauth2.googleapis.com')
+    elsewhere('https://oauth2.googleapis.com')
       .post('/token', {
         grant_type: 'refresh_token',
         client_id: 'c',
@@ -288,7 +287,6 @@ describe('application default credentials', () => {
         refresh_token: 'r-1',
       })
       .reply(400, { error: 'invalid_grant', error_description: 'Token r-1 has been expired or revoked.' });
-    onTestFinished(() => nock.restore());
     const outcome = await (await connect(sandbox, { credentials: 'adc' })).deliver(requestFor());
     const detail = expect.stringMatching(/signed in with gcloud: invalid_grant: .*expired or revoked/);
     expect(outcome).toMatchObject({ outcome: 'retry', reason: 'auth', sinkWide: true, detail });

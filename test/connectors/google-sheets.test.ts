@@ -4,14 +4,13 @@ import type { ServerResponse } from 'node:http';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import nock from 'nock';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { googleSheets } from '../../connectors/google-sheets/index.ts';
 import type { SheetMessage } from '../../connectors/google-sheets/message.ts';
 import type { Sink } from '../../src/connector.ts';
 import type { Grid } from '../sandbox/sheets/grid.ts';
 import type { SheetsSandbox } from '../sandbox/sheets.ts';
-import { endlessJson, serve } from './raw-server.ts';
+import { elsewhere, endlessJson, serve } from './raw-server.ts';
 import {
   calls,
   compose,
@@ -939,10 +938,10 @@ test('asks nothing of the real Google but a token, the tabs, the header and the 
     JSON.stringify([query.ranges].flat()) === JSON.stringify(["'Results'!1:1", ...(last ? [last] : [])]);
   const start = { sheetId: 7, rowIndex: 1, columnIndex: 0 };
   const values = ['42', 'd-nock'].map((stringValue) => ({ userEnteredValue: { stringValue } }));
-  nock('https://oauth2.googleapis.com')
+  const token = elsewhere('https://oauth2.googleapis.com')
     .post('/token')
     .reply(200, { access_token: 'ya29.x', expires_in: 3600 });
-  nock('https://sheets.googleapis.com')
+  const sheets = elsewhere('https://sheets.googleapis.com')
     .matchHeader('authorization', 'Bearer ya29.x')
     .get(`/v4/spreadsheets/${id}`)
     .query(true)
@@ -970,16 +969,12 @@ test('asks nothing of the real Google but a token, the tabs, the header and the 
     .get(`/v4/spreadsheets/${id}/values:batchGet`)
     .query(read("'Results'!2:2"))
     .reply(200, { valueRanges: [header, { range: 'Results!A2:Z2', values: [['42', 'd-nock']] }] });
-  try {
-    const credentials = JSON.stringify({ client_email: 'a@b.iam.gserviceaccount.com', private_key });
-    const options = googleSheets.options.parse({ spreadsheetId: id, credentials });
-    const sink = await googleSheets.connect(options);
-    expect(await sink.deliver(requestFor({}, { deliveryId: 'd-nock' }))).toEqual({
-      outcome: 'delivered',
-      receipt: { spreadsheetId: id, range: "'Results'!A2:B2" },
-    });
-    expect(nock.pendingMocks()).toEqual([]);
-  } finally {
-    nock.restore();
-  }
+  const credentials = JSON.stringify({ client_email: 'a@b.iam.gserviceaccount.com', private_key });
+  const options = googleSheets.options.parse({ spreadsheetId: id, credentials });
+  const sink = await googleSheets.connect(options);
+  expect(await sink.deliver(requestFor({}, { deliveryId: 'd-nock' }))).toEqual({
+    outcome: 'delivered',
+    receipt: { spreadsheetId: id, range: "'Results'!A2:B2" },
+  });
+  expect([...token.pendingMocks(), ...sheets.pendingMocks()]).toEqual([]);
 });

@@ -2,7 +2,21 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
 import { type AddressInfo, connect as connectTcp, type Socket } from 'node:net';
+import nock from 'nock';
 import { onTestFinished } from 'vitest';
+
+// Loaded, it already changes how this process sends, and other files' tests run in it too.
+nock.restore();
+
+/** For the rest of the test, what stands in for a server that is not on this machine. */
+export function elsewhere(origin: string): nock.Scope {
+  if (!nock.isActive()) nock.activate();
+  onTestFinished(() => {
+    nock.cleanAll();
+    nock.restore();
+  });
+  return nock(origin);
+}
 
 /** A server for what the sandboxes do not do, for the test that runs. `create`: for one with TLS. */
 export async function serve(

@@ -1,5 +1,4 @@
 import { inspect } from 'node:util';
-import nock from 'nock';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { slack } from '../../connectors/slack/index.ts';
 import type { SlackFields, SlackMessage } from '../../connectors/slack/message.ts';
@@ -8,7 +7,7 @@ import type { AttemptRequest, DeliveryContext, Sink } from '../../src/connector.
 import type { Receipt } from '../../src/model.ts';
 import { attemptAt } from '../fixtures/event.ts';
 import { startSlack } from '../sandbox/slack.ts';
-import { endlessJson, serve } from './raw-server.ts';
+import { elsewhere, endlessJson, serve } from './raw-server.ts';
 import type { SlackOptions, SlackSandbox } from '../sandbox/slack.ts';
 
 const open: { close(): Promise<unknown> }[] = [];
@@ -147,18 +146,14 @@ describe('a delivery', () => {
   });
 
   test('asks nothing of the real Slack but one post to its address', async () => {
-    const scope = nock('https://slack.com')
+    const scope = elsewhere('https://slack.com')
       .post('/api/chat.postMessage', (form: { metadata: string }) => form.metadata.includes('d-nock'))
       .matchHeader('authorization', 'Bearer xoxb-real')
       .reply(200, { ok: true, channel: 'C1', ts: '1.2' });
-    try {
-      const sink = await slack.connect(slack.options.parse({ token: 'xoxb-real' }));
-      const outcome = await sink.deliver(requestFor({}, { deliveryId: 'd-nock' }));
-      expect(outcome).toEqual({ outcome: 'delivered', receipt: { channel: 'C1', ts: '1.2' } });
-      scope.done();
-    } finally {
-      nock.restore();
-    }
+    const sink = await slack.connect(slack.options.parse({ token: 'xoxb-real' }));
+    const outcome = await sink.deliver(requestFor({}, { deliveryId: 'd-nock' }));
+    expect(outcome).toEqual({ outcome: 'delivered', receipt: { channel: 'C1', ts: '1.2' } });
+    scope.done();
   });
 });
 
