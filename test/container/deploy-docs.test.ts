@@ -207,7 +207,7 @@ describe('docs/deploy.md', () => {
     expect(read('README.md')).toContain('docker compose up -d');
   });
 
-  test('starts, by compose.ha.yaml, two copies with the same care, where HAProxy looks for them', () => {
+  test('starts, by compose.ha.yaml, three copies with the same care, where HAProxy looks for them', () => {
     const ha = parseDocument(read('compose.ha.yaml'));
     const { services, volumes } = ha.toJS() as Composed;
     const {
@@ -218,10 +218,13 @@ describe('docs/deploy.md', () => {
     } = (compose.toJS() as Composed).services['connector']!;
     const copies = Object.keys(services).filter((name) => name.startsWith('connector-'));
     const haproxy = read('deploy/haproxy.cfg');
-    expect(haproxy.match(/(?<=^  server )\S+ \S+/gm)).toEqual(
-      copies.map((name) => `${name} ${name}:${last('EXPOSE')}`),
+    expect(haproxy.match(/(?<=^  presetenv COPY_\d )\S+/gm)).toEqual(
+      copies.map((name) => `${name}:${last('EXPOSE')}`),
     );
-    expect(copies).toHaveLength(2);
+    expect(haproxy.match(/(?<=^  server )\S+ \S+/gm)).toEqual(
+      copies.map((name, n) => `${name} "\${COPY_${n + 1}}"`),
+    );
+    expect(copies).toHaveLength(3);
     for (const name of copies) expect(services[name]).toMatchObject({ ...same, volumes: [mounts![0]] });
     expect(services['haproxy']).toMatchObject({
       ports,
@@ -233,7 +236,7 @@ describe('docs/deploy.md', () => {
       '@postgres/',
     );
     expect(Object.keys(services)).toContain('postgres');
-    for (const name of ['STORE_URL', 'TRUST_PROXY'])
+    for (const name of ['STORE_URL', 'TRUST_PROXY', 'HOST', 'PORT', 'ADMIN_PORT', 'ALLOW_FROM'])
       expect(read('config.example.yaml')).toContain(`\${${name}:-`);
   });
 

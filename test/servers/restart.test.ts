@@ -1,14 +1,15 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { activated, answersOver, post, rules } from '../activated.ts';
 import { base, endpoint, jsonLines, run, workplace } from '../commands/tools.ts';
 import { ConnectorProcess, freePort } from '../faults/connector-process.ts';
-import { freshSchema, sql } from '../fixtures/postgres.ts';
+import { freshSchema, PostgresServer, sql } from '../fixtures/postgres.ts';
+import type { HttpSandbox } from '../sandbox/http.ts';
 import { librariesIn, remove, unpackDebian } from './mail-servers.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -21,13 +22,14 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => remove(debian));
 
-/** A block of docs/deploy.md, with these parts of it put otherwise. */
+/** The block of docs/deploy.md that has all these parts, with them put otherwise. */
 function documented(language: string, ...changes: [RegExp, string][]): string {
-  const [, block = ''] = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'ms').exec(page) ?? [];
-  return changes.reduce((text, [from, to]) => {
-    expect(text).toMatch(from);
-    return text.replace(from, to);
-  }, block);
+  const blocks = page.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'));
+  const found = Array.from(blocks, ([, text]) => text!).filter((text) =>
+    changes.every(([from]) => text.search(from) !== -1),
+  );
+  expect(found).toHaveLength(1);
+  return changes.reduce((text, [from, to]) => text.replace(from, to), found[0]!);
 }
 
 /** Starts a proxy of Debian until the test ends. Gives its port. */
@@ -35,12 +37,13 @@ async function proxy(
   name: string,
   argv: (config: string, folder: string) => string[],
   config: (port: number, folder: string) => string,
+  variables: Record<string, string> = {},
 ) {
   const folder = mkdtempSync(join(tmpdir(), `${name}-`));
   const port = await freePort();
   const file = join(folder, 'config');
   writeFileSync(file, config(port, folder));
-  const env = { ...process.env, LD_LIBRARY_PATH: await librariesIn(debian) };
+  const env = { ...process.env, ...variables, LD_LIBRARY_PATH: await librariesIn(debian) };
   const child = spawn(join(debian, 'root/usr/sbin', name), argv(file, folder), {
     env,
     stdio: ['ignore', 'ignore', 'inherit'],
@@ -129,63 +132,116 @@ describe('a restart under load', () => {
   });
 });
 
-/** Two copies behind HAProxy, with deploy/haproxy.cfg but for where they are. */
-async function twoCopies() {
-  const tool = await endpoint();
-  const url = await freshSchema();
-  const { folder, write } = await workplace();
-  const text = base(folder)
-    .replace(/"sqlite:.*"/, `"${url}"`)
-    .replace('/hook', '/webhooks/candidates');
-  const start = async () => {
-    const port = await freePort();
-    const config = text.replace('port: 0', `port: ${port}`).replace('fatal', 'info');
-    const copy = new ConnectorProcess(await write(`${port}.yaml`, config + toWebhook(tool.url)));
-    onTestFinished(() => copy.kill());
-    return { port, copy, file: `${folder}/${port}.yaml` };
-  };
-  const copies = [await start(), await start()] as const;
-  return { url, tool, copies };
-}
-
 const toWebhook = (url: string) => `
 sinks: { ats: { connector: webhook, url: "${url}", allowPrivate: true, timeout: 2s, concurrency: 100 } }
 rules: [{ name: all, when: {}, then: [{ sink: ats }] }]
 `;
 
-const haproxyOfTwo = (ports: readonly number[]) =>
-  proxy(
-    'haproxy',
-    (config) => ['-f', config, '-db', '-q'],
-    (port) =>
-      ports.reduce(
-        (text, own, n) => text.replace(`connector-${n + 1}:8080`, `127.0.0.1:${own}`),
-        readFileSync(join(root, 'deploy/haproxy.cfg'), 'utf8').replace(
-          'bind :8080',
-          `bind 127.0.0.1:${port}`,
-        ),
-      ),
-  );
+/** A config that names the same variables as the example. */
+const exampleFor = (folder: string, tool: string) =>
+  base(folder)
+    .replace('port: 0', 'port: "${PORT}", trustProxy: "${TRUST_PROXY}"')
+    .replace(/"sqlite:.*"/, '"${STORE_URL}"')
+    .replace('/hook', '/webhooks/candidates')
+    .replace('fatal', 'info') + toWebhook(tool);
 
-describe('two copies on PostgreSQL behind HAProxy', () => {
-  test('are restarted in turn, and one is killed, under load: no request fails, and each event is delivered', async () => {
-    const { url, tool, copies } = await twoCopies();
-    const [one, two] = copies.map(({ copy }) => copy) as [ConnectorProcess, ConnectorProcess];
-    await Promise.all([one.start(), two.start()]);
-    const port = await haproxyOfTwo(copies.map((copy) => copy.port));
-    const steps = [
-      () => one.stop().then(() => one.start()),
-      () => two.stop().then(() => two.start()),
-      () => one.kill().then(() => one.start()),
-    ];
-    const answers = await answersOver(() => steps.shift()!(), { ...hook, port });
-    expect(others(answers).filter((status) => status !== 200)).toEqual([]);
-    const left = `select count(*)::int as n from deliveries where state <> 'delivered'`;
-    await vi.waitFor(async () => expect(await sql(url, left)).toEqual([{ n: 0 }]), 120_000);
-    expect(await eventsIn(copies[0].file)).toHaveLength(answers.length + 1);
-    const delivered = new Set(tool.calls.map(({ deliveryId }) => deliveryId));
-    expect(delivered.size).toBe(answers.length + 1);
+/** deploy/haproxy.cfg, but for its own port. */
+const haproxyFor = (port: number) =>
+  readFileSync(join(root, 'deploy/haproxy.cfg'), 'utf8').replace('bind :8080', `bind 127.0.0.1:${port}`);
+
+/** Three copies behind HAProxy. */
+async function threeCopies(url: string) {
+  const tool = await endpoint();
+  const { folder, write } = await workplace();
+  const file = await write('config.yaml', exampleFor(folder, tool.url));
+  const ports = [await freePort(), await freePort(), await freePort()];
+  const copies = ports.map((port) => {
+    const copy = new ConnectorProcess(file, { PORT: String(port), TRUST_PROXY: '1', STORE_URL: url });
+    onTestFinished(() => copy.kill());
+    return copy;
+  });
+  await Promise.all(copies.map((copy) => copy.start()));
+  const places = Object.fromEntries(ports.map((port, n) => [`COPY_${n + 1}`, `127.0.0.1:${port}`]));
+  const port = await proxy('haproxy', (config) => ['-f', config, '-db', '-q'], haproxyFor, places);
+  return { tool, copies, port };
+}
+
+/** Each accepted event was delivered, and there are no others. */
+async function allDelivered(url: string, tool: HttpSandbox, events: number): Promise<void> {
+  const left = `select count(*)::int as n from deliveries where state <> 'delivered'`;
+  await vi.waitFor(async () => expect(await sql(url, left)).toEqual([{ n: 0 }]), 120_000);
+  expect(await sql(url, 'select count(*)::int as n from events')).toEqual([{ n: events }]);
+  expect(new Set(tool.calls.map(({ deliveryId }) => deliveryId)).size).toBe(events);
+}
+
+const isStored = (status: unknown) => status === 202 || status === 200;
+
+describe('three copies on PostgreSQL behind HAProxy', () => {
+  test('are restarted in turn under load: no request fails, and each event is delivered', async () => {
+    const url = await freshSchema();
+    const { tool, copies, port } = await threeCopies(url);
+    const left = [...copies];
+    const restart = async () => {
+      const copy = left.shift()!;
+      await copy.stop();
+      await copy.start();
+    };
+    const answers = await answersOver(restart, { ...hook, port });
+    expect(answers.filter((status) => !isStored(status))).toEqual([]);
+    await allDelivered(url, tool, answers.length + 1);
   }, 400_000);
+
+  test('started as the page says, lose no request and no delivery when one is killed under load', async () => {
+    const url = await freshSchema();
+    const tool = await endpoint();
+    const { folder, write } = await workplace();
+    const port = await freePort();
+    const start = Math.floor((await freePort()) / 10);
+    const program = `#!/bin/sh\nLD_LIBRARY_PATH=${await librariesIn(debian)} exec ${debian}/root/usr/sbin/haproxy "$@"\n`;
+    chmodSync(await write('haproxy', program), 0o755);
+    const block = documented(
+      'sh',
+      [/postgres:\S+/, url],
+      [/src\/main.ts/, main],
+      [/config\/config.yaml/, await write('config.yaml', exampleFor(folder, tool.url))],
+      [/deploy\/haproxy.cfg/, await write('haproxy.cfg', haproxyFor(port))],
+      [/809/g, String(start)],
+      [/819/g, String(start)],
+    );
+    const env = { ...process.env, PATH: `${folder}:${dirname(process.execPath)}:${process.env.PATH}` };
+    const child = spawn('sh', ['-c', block], { cwd: folder, env, stdio: 'ignore', detached: true });
+    const ended = once(child, 'exit');
+    onTestFinished(async () => {
+      process.kill(-child.pid!, 'SIGKILL');
+      await ended;
+    });
+    await vi.waitFor(async () => expect(await post({ ...hook, port })).toBe(202), 60_000);
+    const holder = `select holder from leases where name = 'sink ats' and (select count(*) from copies) = 3`;
+    await vi.waitFor(async () => expect(await sql(url, holder)).toHaveLength(1), 60_000);
+    const [first] = await sql(url, holder);
+    const steps = [() => process.kill(Number(String(first!['holder']).split(' ')[1]), 'SIGKILL')];
+    const answers = await answersOver(async () => steps.shift()?.(), { ...hook, port });
+    expect(answers.filter((status) => !isStored(status))).toEqual([]);
+    await allDelivered(url, tool, answers.length + 1);
+  }, 400_000);
+
+  test('tell the sender to come again while PostgreSQL is away, and take events when it is back', async () => {
+    const server = await PostgresServer.start();
+    onTestFinished(() => server.remove());
+    const { port } = await threeCopies(server.url());
+    await server.crash();
+    const url = `http://127.0.0.1:${port}/webhooks/candidates`;
+    const body = JSON.stringify({ candidateId: 'one', testId: 1, status: 'Completed' });
+    const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
+    // First a copy says so, and once HAProxy knows that none is ready, it does.
+    await vi.waitFor(async () => {
+      const answer = await fetch(url, request);
+      expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '5']);
+      expect(await answer.json()).toMatchObject({ status: 503, detail: 'No copy is ready.' });
+    }, 60_000);
+    await server.start();
+    await vi.waitFor(async () => expect((await fetch(url, request)).status).toBe(202), 60_000);
+  }, 240_000);
 });
 
 describe('the units for systemd', () => {
