@@ -19,7 +19,24 @@ export { AccessTokens, oauth2Options, secret } from './connector/credentials.ts'
 export type { OAuth2Options, PostForm } from './connector/credentials.ts';
 export { openProxy, proxyAgent, proxyFor, proxyOption } from './connector/proxy.ts';
 export type { Proxy } from './connector/proxy.ts';
-export { digestInShort, eventInShort, filler, noticeInShort, oneLine, slot } from './connector/texts.ts';
+export { filler, oneLine, slot } from './connector/texts.ts';
+export {
+  candidate,
+  eventInShort,
+  eventTitle,
+  ofEntry,
+  ofMessage,
+  perStatus,
+  testName,
+  whatNext,
+} from './connector/texts.ts';
+export {
+  countsByStatus,
+  digestInShort,
+  forEachTest,
+  noticeInShort,
+  receivedBetween,
+} from './connector/texts.ts';
 export type { Outline };
 export { isLoopback } from './http/addresses.ts';
 export { masker } from './support/masker.ts';
@@ -167,8 +184,11 @@ export interface Connector<
   /** Which keys of an action hold templates, and how values are escaped there. */
   readonly templates: { readonly [key in keyof z.infer<Action>]?: Medium };
   readonly defaults: { readonly concurrency: number; readonly timeoutMs: number; readonly pace?: PaceLimit };
-  /** The action's keys by default, as templates, for a digest and for a notice. */
-  readonly defaultFields?: { readonly [kind in 'digest' | 'notice']: { readonly [key: string]: Json } };
+  /**
+   * What an action says where it says nothing itself: groups of keys, with templates. A group counts if the action has none
+   * of its keys. `hasLink`: whether there is `links.candidate`.
+   */
+  defaultFields?(about: Subject['kind'], hasLink: boolean): readonly JsonMap[];
   /** How many messages one call may carry; see Sink.deliverMany. */
   readonly batch?: { readonly max: number };
   /** The lane of a delivery, from the rendered fields that name its place. */

@@ -2,10 +2,7 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import {
   defineConnector,
-  digestInShort,
-  eventInShort,
   isLoopback,
-  noticeInShort,
   oauth2Options,
   oneLine,
   openProxy,
@@ -17,6 +14,7 @@ import type { Escape, Medium } from '../../src/connector.ts';
 import { domainOf, joinList, parseAddresses } from './addresses.ts';
 import type { Address } from './addresses.ts';
 import type { MailServer } from './client.ts';
+import { defaultFields } from './defaults.ts';
 import { compose } from './message.ts';
 
 /** The `url` option: text in the YAML, a MailServer with a masked password in the code. */
@@ -138,7 +136,12 @@ const action = z
     replyTo: addressList.optional(),
     subject: z.string(),
     text: z.string().optional().describe('The mail as plain text.'),
-    html: z.string().optional().describe('The mail as HTML; what templates print is escaped.'),
+    html: z
+      .string()
+      .optional()
+      .describe(
+        'The mail as HTML; what templates print is escaped. Without `text`, the text is made from it.',
+      ),
     headers: z.record(headerName, z.string()).optional(),
   })
   .refine(({ text, html }) => text !== undefined || html !== undefined, {
@@ -160,14 +163,6 @@ const escapeHtml: Escape = (value) =>
 const header: Medium = { escape: oneLine };
 const recipients: Medium = { escape: oneLine, join: joinList, addresses: true };
 
-const digestText = `{% for event in events %}${eventInShort}
-{% endfor %}`;
-
-const noticeText = `{{ notice.detail }}
-
-{{ notice.advice }}
-`;
-
 /**
  * Mail over SMTP. Nobody can be asked what arrived; mail systems can drop a repeat by its Message-ID, which is the same
  * on every attempt.
@@ -187,10 +182,7 @@ export const email = defineConnector({
     headers: header,
   },
   defaults: { concurrency: 5, timeoutMs: 60_000 },
-  defaultFields: {
-    digest: { subject: digestInShort, text: digestText },
-    notice: { subject: `Candidate Connector: ${noticeInShort}`, text: noticeText },
-  },
+  defaultFields,
   placeKeys: ['to', 'cc', 'bcc', 'replyTo'],
   compose: (fields, context, { from }) => compose(fields, context.deliveryId, from),
   connect: async ({ url, from, name, auth: given, requireTls, proxy }) => {

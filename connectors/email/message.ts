@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { type Composed, oneLine, rejected } from '../../src/connector.ts';
 import type { Rejected } from '../../src/model.ts';
 import { type Address, domainOf, parseAddresses } from './addresses.ts';
@@ -39,7 +40,8 @@ export function compose(fields: MailFields, deliveryId: string, from: Address): 
     return parsed.addresses.map(withFoldableName);
   };
   const [to, cc, bcc, replyTo] = [read(fields.to), read(fields.cc), read(fields.bcc), read(fields.replyTo)];
-  const { text, html } = fields;
+  const { html } = fields;
+  const text = fields.text ?? (html === undefined ? undefined : textOf(html));
   if (to.length + cc.length + bcc.length === 0) return { rejected: noRecipient(invalid) };
   if (text === undefined && html === undefined) return { rejected: noBody };
   const message: Mail = {
@@ -56,6 +58,30 @@ export function compose(fields: MailFields, deliveryId: string, from: Address): 
   };
   if (invalid.length === 0) return { message };
   return { message, note: `Left out, as they are no email addresses: ${quote(invalid)}.` };
+}
+
+/** Mail programs that show HTML need no more of it, and turning more into text would hold up others. */
+const longestTurned = 100_000;
+
+/** Loaded when a mail needs it: most have a text of their own. */
+const require = createRequire(import.meta.url);
+
+const asText = {
+  wordwrap: false,
+  limits: { maxDepth: 100 },
+  selectors: [
+    ...['h1', 'h2', 'h3', 'h4'].map((selector) => ({ selector, options: { uppercase: false } })),
+    { selector: 'table', format: 'dataTable', options: { uppercaseHeaderCells: false } },
+    { selector: 'a', options: { hideLinkHrefIfSameAsText: true, linkBrackets: ['(', ')'] } },
+    { selector: 'img', format: 'skip' },
+  ],
+};
+
+/** The text part of a mail that has only HTML: for those who read text, and since spam filters like mails with both. */
+function textOf(html: string): string {
+  const library = require('html-to-text') as { convert(html: string, options: object): string };
+  const text = library.convert(html.slice(0, longestTurned), asText);
+  return html.length > longestTurned ? `${text}\n\n… (shortened)` : text;
 }
 
 const noBody = rejected(

@@ -1,13 +1,20 @@
 import { z } from 'zod';
 import {
+  candidate,
+  countsByStatus,
   defineConnector,
-  digestInShort,
+  eventTitle,
+  forEachTest,
   noticeInShort,
+  ofEntry,
+  ofMessage,
   openProxy,
   plain,
   proxyOption,
+  testName,
 } from '../../src/connector.ts';
-import type { Sink } from '../../src/connector.ts';
+import type { Sink, Subject } from '../../src/connector.ts';
+import type { JsonMap } from '../../src/model.ts';
 import { checkSheet } from './check.ts';
 import { credentials, readAccount } from './account.ts';
 import { sheetsApi } from './client.ts';
@@ -85,11 +92,32 @@ const action = z
     }
   });
 
+/** The row of an action that has none. */
+function defaultFields(about: Subject['kind'], hasLink: boolean): readonly JsonMap[] {
+  if (about === 'notice') return [{ tab: 'Alerts' }, { row: noticeRow, as: { Sent: 'date', Since: 'date' } }];
+  if (about === 'digest') return [{ row: digestRow, as: { Sent: 'date' } }];
+  if (!hasLink) return [{ row: eventRow, as: { Received: 'date' } }];
+  const row = { ...eventRow, Candidate: `${candidate} <{{ links.candidate }}>` };
+  return [{ row, as: { Received: 'date', Candidate: 'link' } }];
+}
+
+const eventRow = {
+  Received: '{{ event.receivedAt }}',
+  Test: testName(ofMessage),
+  Candidate: candidate,
+  Status: eventTitle,
+  'Candidate id': '{{ event.candidateId }}',
+  'Test id': '{{ event.testId }}',
+};
+
 const digestRow = {
   Sent: '{{ now }}',
   Events: '{{ events.size }}',
-  Summary: digestInShort,
-  Candidates: '{{ events | map: "candidateId" | join: ", " }}',
+  Summary: forEachTest(
+    testName(ofEntry),
+    `: ${countsByStatus('group.items')}{% unless forloop.last %}; {% endunless %}`,
+  ),
+  Candidates: `{% for event in events %}${candidate}{% unless forloop.last %}, {% endunless %}{% endfor %}`,
 };
 
 const noticeRow = {
@@ -110,7 +138,7 @@ export const googleSheets = defineConnector({
   // Rows stand in the order in which they came, and a header is made once. Google allows an account 60 reads and 60 writes
   // in a minute. An attempt takes several at once, which count once it has ended: so there has to be room for one more.
   defaults: { concurrency: 1, timeoutMs: 30_000, pace: { count: 50, perMs: 60_000, burst: 1 } },
-  defaultFields: { digest: { row: digestRow }, notice: { tab: 'Alerts', row: noticeRow } },
+  defaultFields,
   placeKeys: ['tab'],
   compose: (fields, context) => compose(fields, context),
   fault: async (given) => {

@@ -1,17 +1,9 @@
 import { z } from 'zod';
-import {
-  defineConnector,
-  digestInShort,
-  eventInShort,
-  noticeInShort,
-  openProxy,
-  proxyOption,
-  plain,
-  secret,
-} from '../../src/connector.ts';
+import { defineConnector, openProxy, proxyOption, plain, secret } from '../../src/connector.ts';
 import type { Sink } from '../../src/connector.ts';
 import { checkSlack } from './check.ts';
 import { Places, webApi } from './client.ts';
+import { defaultFields } from './defaults.ts';
 import { postMessage } from './deliver.ts';
 import { escapeValue, inBlocks, joinText } from './escape.ts';
 import { findMessage } from './find.ts';
@@ -72,17 +64,6 @@ const action = z
     error: 'expected text or blocks',
   });
 
-/** More would not fit into one message. */
-const eventsListed = 30;
-
-const digestText = `*${digestInShort}*
-{% for event in events limit: ${eventsListed} %}• ${eventInShort}
-{% endfor %}{% if events.size > ${eventsListed} %}… and {{ events.size | minus: ${eventsListed} }} more{% endif %}`;
-
-const noticeText = `:warning: *Candidate Connector: ${noticeInShort}*
-{{ notice.detail }}
-{{ notice.advice }}`;
-
 /** Posts to Slack with `chat.postMessage`, one call an attempt. */
 export const slack = defineConnector({
   name: 'slack',
@@ -97,7 +78,7 @@ export const slack = defineConnector({
     icon: plain,
   },
   defaults: { concurrency: 4, timeoutMs: 20_000, pace: { count: 1, perMs: 1000, burst: 3 } },
-  defaultFields: { digest: { text: digestText }, notice: { text: noticeText } },
+  defaultFields,
   // Slack's rate holds for each channel, and so does the order that people see.
   lane: ({ channel }) => channelName(channel),
   laneKeys: ['channel'],

@@ -2,6 +2,7 @@ import { stringify } from 'yaml';
 import { connectors } from '../../connectors/index.ts';
 import type { SinkConfig } from '../config/config.ts';
 import { loadToShow } from '../config/load.ts';
+import { mapLeaves } from '../support/json.ts';
 import { maskTexts } from '../support/secret.ts';
 import { prepare } from '../deliveries/prepare.ts';
 import { deliveryId } from '../support/ids.ts';
@@ -108,6 +109,15 @@ function text(event: Event, { rules, actions }: Explanation, messages: readonly 
 function shownText({ rule, sink, connector, message, problem }: Shown, due: string, io: Io): string {
   const head = `  ${paint(io, 'cyan', sink)} (${connector}, rule ${printable(rule)}) ${due}`;
   if (problem !== undefined) return `${head}\n    ${paint(io, 'red', printable(problem))}`;
-  const lines = stringify(message, { lineWidth: 0 }).trimEnd().split('\n');
+  const shown = mapLeaves(message, shortened);
+  const lines = stringify(shown, { lineWidth: 0 }).trimEnd().split('\n');
   return [head, ...lines.map((one) => `    ${printable(one)}`)].join('\n');
+}
+
+/** Longer texts, such as a mail's HTML, would hide the rest. */
+const longestShown = 1000;
+
+function shortened(leaf: unknown): Json {
+  if (typeof leaf !== 'string' || leaf.length <= longestShown) return leaf as Json;
+  return `${leaf.slice(0, 200).trimEnd()}\n… (${leaf.length} characters; --json shows them all)`;
 }

@@ -53,34 +53,25 @@ function configSchema(all: readonly AnyConnector[]) {
   });
 }
 
-/** Of an action with a digest, as of an alert's, the keys that say something by default may be left out. */
-function publishedAction(connector: AnyConnector): z.ZodObject {
-  const schema = actionSchema(connector);
-  const spared = Object.keys(connector.defaultFields?.digest ?? {}).filter((key) => isRequired(schema, key));
-  const either = spared.length > 0 ? { anyOf: [having(spared), having(['digest'])] } : {};
-  return named(withOptional(schema, spared), connector, 'action', either);
-}
+const publishedAction = (connector: AnyConnector): z.ZodObject =>
+  named(withoutDefaults(actionSchema(connector), connector, 'event'), connector, 'action');
 
-const having = (keys: readonly string[]): object => ({
-  required: keys,
-  properties: Object.fromEntries(keys.map((key) => [key, true])),
-});
+const publishedAlertAction = (connector: AnyConnector): z.ZodObject =>
+  named(withoutDefaults(alertActionSchema(connector), connector, 'notice'), connector, 'alert');
 
-function publishedAlertAction(connector: AnyConnector): z.ZodObject {
-  const spared = Object.keys(connector.defaultFields?.notice ?? {});
-  return named(withOptional(alertActionSchema(connector), spared), connector, 'alert');
-}
-
-const isRequired = ({ shape }: z.ZodObject, key: string): boolean =>
-  !shape[key]?.safeParse(undefined).success;
-
-function withOptional({ shape }: z.ZodObject, keys: readonly string[]): z.ZodObject {
+/** The keys that say something by default may be left out. */
+function withoutDefaults(
+  { shape }: z.ZodObject,
+  connector: AnyConnector,
+  about: 'event' | 'notice',
+): z.ZodObject {
+  const keys = (connector.defaultFields?.(about, false) ?? []).flatMap(Object.keys);
   const spared = keys.flatMap((key) => (shape[key] ? [[key, z.optional(shape[key])] as const] : []));
   return z.strictObject({ ...shape, ...Object.fromEntries(spared) });
 }
 
-const named = (schema: z.ZodObject, { name }: AnyConnector, what: string, more: object = {}): z.ZodObject =>
-  schema.meta({ id: `${name}-${what}`, title: `${name} ${what}`, ...more });
+const named = (schema: z.ZodObject, { name }: AnyConnector, what: string): z.ZodObject =>
+  schema.meta({ id: `${name}-${what}`, title: `${name} ${what}` });
 
 const anyOf = (schemas: readonly z.ZodObject[]): z.ZodType =>
   schemas.length === 0 ? z.never() : z.union(schemas);

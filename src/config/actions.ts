@@ -24,9 +24,13 @@ export interface ActionReading extends Reading {
   readonly setting: Setting;
   /** Changes with the catalog, and with what the config says of all messages. */
   readonly dataId: string;
+  /** Default fields that are compiled already: they are large, and the same in many actions. */
+  readonly compiledDefaults: Map<string, Compiled>;
   /** Replaces secrets by `***`, once the whole config has been read. */
   readonly mask: (text: string) => string;
 }
+
+type Compiled = ReturnType<typeof compileFields>;
 
 export interface ActionPlace {
   readonly rule: string;
@@ -44,7 +48,9 @@ interface ReadAction {
   readonly about: 'event' | 'digest' | 'notice';
   /** As in the source, without default fields. */
   readonly written: JsonMap;
-  /** Undefined if the schema refused it. */
+  /** The default fields that count. */
+  readonly unsaid: JsonMap;
+  /** With the default fields. Undefined if the schema refused it. */
   readonly value: (JsonMap & { readonly sink: string; readonly hours?: string }) | undefined;
   readonly digest: ReadDigest | null;
   readonly setting: Setting;
@@ -61,13 +67,14 @@ export function compileAction(
   const about = of === 'alert' ? 'notice' : hasDigest ? 'digest' : 'event';
   const { connector, written } = checkCommon(raw, place.path, reading);
   if (!connector) return null;
-  const value = validateAction(connector, written, about, place.path, reading);
+  const unsaid = unsaidFields(connector, written, about, reading);
+  const value = validateAction(connector, { ...unsaid, ...written }, about, place.path, reading);
   const digest = (value?.['digest'] ?? null) as ReadAction['digest'];
   const hours = reading.hours.get(value?.hours ?? '');
   const late = digest && hours ? checkDigestTimes(digest, hours, [...place.path, 'digest']) : [];
   const setting = hours ? { ...reading.setting, timeZone: hours.timeZone } : reading.setting;
-  const action: ReadAction = { place, connector, about, written, value, digest, setting };
-  const { fields, faults } = compileTemplates(action, reading.testKeys);
+  const action: ReadAction = { place, connector, about, written, unsaid, value, digest, setting };
+  const { fields, faults } = compileTemplates(action, reading);
   for (const fault of [...late, ...faults]) reading.report(fault);
   return value && fields ? toAction({ ...action, value }, fields, reading) : null;
 }
@@ -96,15 +103,25 @@ function checkHours({ hours: name }: JsonMap, path: Path, { hours, report }: Act
   report(error([...path, 'hours'], `there are no hours "${name}"${instead}`));
 }
 
-/** The default fields of a digest or notice are checked as if they were written. */
-function validateAction(
+function unsaidFields(
   connector: AnyConnector,
   written: JsonMap,
   about: ReadAction['about'],
+  { setting }: ActionReading,
+): JsonMap {
+  const groups = connector.defaultFields?.(about, setting.links !== null) ?? [];
+  const unsaid = groups.filter((group) => Object.keys(group).every((key) => written[key] === undefined));
+  return Object.assign({}, ...unsaid) as JsonMap;
+}
+
+/** Default fields are checked as if they were written. */
+function validateAction(
+  connector: AnyConnector,
+  raw: JsonMap,
+  about: ReadAction['about'],
   path: Path,
-  reading: Reading,
+  reading: ActionReading,
 ): ReadAction['value'] {
-  const raw = about === 'event' ? written : { ...connector.defaultFields?.[about], ...written };
   const schema = about === 'notice' ? alertActionSchema(connector) : actionSchema(connector);
   const textOf = (key: string) => (key in connector.templates ? interpolateTemplate : interpolateText);
   return validate({ schema, raw, path, textOf }, reading) as ReadAction['value'];
@@ -113,12 +130,12 @@ function validateAction(
 /** Compiles the connector's keys if the action could be read, and checks the templates as written in any case. */
 function compileTemplates(
   action: ReadAction,
-  testKeys: ReadonlySet<string>,
+  { testKeys, compiledDefaults }: ActionReading,
 ): { readonly fields: CompiledFields | null; readonly faults: readonly Fault[] } {
   const { place, connector, written, value } = action;
   const words = vocabularyOf(action, testKeys);
   const placed = (fault: Fault): Fault => ({ ...fault, path: [...place.path, ...fault.path] });
-  const compiled = value && compileFields(ownFields(value), connector.templates, words);
+  const compiled = value && compile({ ...action, value }, words, compiledDefaults);
   const bare = bareReferences(written, connector.templates);
   if (compiled?.faults.length === 0 && bare.length === 0)
     return {
@@ -134,6 +151,22 @@ function compileTemplates(
       ? asWritten
       : (compiled?.faults ?? []).map(({ path, message }) => error(path, message));
   return { fields: null, faults: faults.map(placed) };
+}
+
+/** Compiles the connector's keys of an action. */
+function compile(
+  { connector, about, unsaid, value, digest, setting }: ReadAction & { readonly value: JsonMap },
+  words: Vocabulary,
+  compiledDefaults: ActionReading['compiledDefaults'],
+): Compiled {
+  const said = Object.entries(ownFields(value)).filter(([key]) => !Object.hasOwn(unsaid, key));
+  const own = compileFields(Object.fromEntries(said), connector.templates, words);
+  const id = JSON.stringify([connector.name, about, Object.keys(unsaid), digest?.max, setting.timeZone]);
+  const defaults = compiledDefaults.getOrInsertComputed(id, () =>
+    compileFields(unsaid, connector.templates, words),
+  );
+  const faults = [...own.faults, ...defaults.faults];
+  return { faults, fields: own.fields && defaults.fields && own.fields.over(defaults.fields) };
 }
 
 function vocabularyOf(

@@ -51,6 +51,7 @@ export function* buildPlan(source: PlanSource, planReading: PlanReading): Steps<
     unusableHours: hours.unusable,
     setting: readSetting(source, keys, settingReading),
     unusableSetting: settingReading.fault(),
+    compiledDefaults: new Map(),
     dataId: dataId(source),
   };
   const { rules, unusable } = yield* readRules(source.rules, actionsReading);

@@ -1,3 +1,5 @@
+import type { Status } from '../model.ts';
+
 /** Removes line breaks and other control characters, which could start another header. */
 export const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim();
 
@@ -25,25 +27,72 @@ export function filler(values: readonly string[]): Fill {
     });
 }
 
-// The default texts of digests and notices: templates of one line, for any medium.
+// What default messages say: parts of templates, for any medium. In a loop over the `events` of a digest, what belongs to
+// an event is inside of it.
 
-const statusWords = (status: string): string =>
+/** Where the test and the links of `event` are. */
+interface Around {
+  readonly test: string;
+  readonly links: string;
+}
+
+export const ofMessage: Around = { test: 'test', links: 'links' };
+export const ofEntry: Around = { test: 'event.test', links: 'event.links' };
+
+/** `Backend Engineer`; `Test 7` without a name. */
+export const testName = ({ test }: Around): string =>
+  `{% if ${test}.name %}{{ ${test}.name }}{% else %}Test {{ event.testId }}{% endif %}`;
+
+/** The candidate's number, `4711`; `6f1c2d3e…` without one. */
+export const candidate =
+  '{% assign id = event.candidateId | short %}{{ event.candidateNumericalId | default: id }}';
+
+/** `Backend Engineer: candidate 4711 completed the test`. */
+export const eventInShort = `${testName(ofMessage)}: candidate ${candidate} {{ event.status | words }}`;
+
+const byStatus = (ofCompleted: string, ofDidNotTake: string, ofCanceled: string): string =>
+  `{% case event.status %}{% when "Completed" %}${ofCompleted}{% when "DidNotTake" %}${ofDidNotTake}{% else %}${ofCanceled}{% endcase %}`;
+
+export const eventTitle = byStatus('Completed', 'Did not take the test', 'Canceled');
+
+/** What a reader may do about an event. */
+export const whatNext = byStatus(
+  'Look at the result in the testing service.',
+  'There is no result. Decide whether to invite the candidate again.',
+  'There will be no result. If that was not meant, invite the candidate again.',
+);
+
+/** What differs by status, such as a colour. */
+export const perStatus = (values: { readonly [status in Status]: string }): string =>
+  byStatus(values.Completed, values.DidNotTake, values.Canceled);
+
+const statusInCounts = (status: string): string =>
   `{% case ${status} %}{% when "Completed" %}completed{% when "DidNotTake" %}did not take it{% else %}canceled{% endcase %}`;
 
-/** `Candidates: 2 completed, 1 canceled`. */
+/** `2 completed, 1 canceled`, of a list of events. */
+export const countsByStatus = (events: string): string =>
+  [
+    `{% assign statuses = ${events} | map: "status" | uniq %}{% for status in statuses %}`,
+    `{% assign same = ${events} | where: "status", status %}{{ same.size | number }} ${statusInCounts('status')}`,
+    '{% unless forloop.last %}, {% endunless %}{% endfor %}',
+  ].join('');
+
+/** `Backend Engineer: 2 completed, 1 canceled`; `3 tests: …` for several. */
 export const digestInShort = [
-  'Candidates: {% assign statuses = events | map: "status" | uniq %}{% for status in statuses %}',
-  '{% assign same = events | where: "status", status %}{{ same.size }} ',
-  statusWords('status'),
-  '{% unless forloop.last %}, {% endunless %}{% endfor %}',
+  '{% assign tests = events | map: "testId" | uniq %}{% if tests.size == 1 %}',
+  `{% for event in events limit: 1 %}${testName(ofEntry)}{% endfor %}{% else %}{{ tests.size | number }} tests{% endif %}: ${countsByStatus('events')}`,
 ].join('');
 
-/** One `event` of a digest: `Backend Engineer: 0123… completed, 2026-11-20 09:14 UTC`; `test 7: …` without a name. */
-export const eventInShort = [
-  '{% if event.test.name %}{{ event.test.name }}{% else %}test {{ event.testId }}{% endif %}: {{ event.candidateId }} ',
-  statusWords('event.status'),
-  ', {{ event.receivedAt | date: "%Y-%m-%d %H:%M" }} UTC',
-].join('');
+/** The events of a digest by test. `group.items` are those of one; `event` is the first of them in `head`. */
+export const forEachTest = (head: string, body: string): string =>
+  [
+    '{% assign groups = events | group_by: "testId" %}{% for group in groups %}',
+    `{% for event in group.items limit: 1 %}${head}{% endfor %}${body}{% endfor %}`,
+  ].join('');
+
+/** When a digest's events came. */
+export const receivedBetween =
+  '{{ events.first.receivedAt | date }}{% if events.size > 1 %} to {{ events.last.receivedAt | date }}{% endif %}';
 
 /** `3 deliveries to mail given up`. */
 export const noticeInShort = [
@@ -51,5 +100,5 @@ export const noticeInShort = [
   '{% if notice.count == 1 %}delivery{% else %}deliveries{% endif %} to {{ notice.sink }} given up',
   '{% when "held" %}{{ notice.count }} {% if notice.count == 1 %}delivery{% else %}deliveries{% endif %} to {{ notice.sink }} held for a person to decide',
   '{% when "paused" %}{{ notice.sink }} is down',
-  '{% else %}no event since {{ notice.since | date: "%Y-%m-%d %H:%M" }} UTC{% endcase %}',
+  '{% else %}no event since {{ notice.since | date }}{% endcase %}',
 ].join('');

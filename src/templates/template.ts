@@ -49,6 +49,11 @@ export class CompiledFields {
     this.#parts = parts;
   }
 
+  /** With those of another one, too; its own count where both have a key. */
+  over(others: CompiledFields): CompiledFields {
+    return new CompiledFields({ ...others.#parts, ...this.#parts });
+  }
+
   /** Renders all keys, or only the given ones. Leaves out keys that the action does not have. */
   render(data: AnyTemplateData, keys: readonly string[] = Object.keys(this.#parts)): Rendered {
     const fields: Record<string, Json> = {};

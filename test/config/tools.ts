@@ -37,9 +37,9 @@ export const pager = defineConnector({
     }),
   templates: { channel: plain, text: plain, blocks: { ...plain, data: true }, fields: plain, to: plain },
   defaults: { concurrency: 3, timeoutMs: 10_000 },
-  defaultFields: {
-    digest: { text: '{{ events.size }} events' },
-    notice: { text: '{{ notice.detail }}' },
+  defaultFields: (about) => {
+    if (about === 'event') return [];
+    return [{ text: about === 'digest' ? '{{ events.size }} events' : '{{ notice.detail }}' }];
   },
   laneKeys: ['channel'],
   placeKeys: ['to'],

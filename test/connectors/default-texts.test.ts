@@ -6,11 +6,15 @@ import { prepare, type About } from '../../src/deliveries/prepare.ts';
 import type { Event, Json, Notice, RaisedNotice, Status } from '../../src/model.ts';
 import type { Action } from '../../src/rules/plan.ts';
 import { eventWith } from '../fixtures/event.ts';
+import { checkBlocks } from '../sandbox/slack/blocks.ts';
 
 const now = Date.parse('2026-11-20T13:00:00Z');
 
-const config = parseConfig(
-  `catalog: { 7: { name: "Backend <Engineer>" } }
+const link = 'links: { candidate: "https://tests.example.com/c/{{ event.candidateId }}" }\n';
+
+const configWith = (top: string): Config =>
+  parseConfig(
+    `${top}catalog: { 7: { name: "Backend <Engineer>" } }
 sinks:
   slack: { connector: slack, token: "\${TOKEN}" }
   sheet: { connector: google-sheets, spreadsheetId: s1, credentials: /run/google.json }
@@ -18,6 +22,13 @@ sinks:
   ats: { connector: webhook, url: https://ats.example.com }
 rules:
   - name: all
+    when: {}
+    then:
+      - { sink: slack, channel: "#hiring" }
+      - { sink: sheet, tab: Results }
+      - { sink: mail, to: dana@example.com }
+      - { sink: ats }
+  - name: digests
     when: {}
     then:
       - { sink: slack, channel: "#hiring", digest: { every: 1h, max: 1000 } }
@@ -29,57 +40,218 @@ alerts:
   held: { then: *all }
   paused: { then: *all }
   silence: { then: *all }`,
-  'config.yaml',
-  { env: { TOKEN: 'xoxb-1' }, connectors },
-);
+    'config.yaml',
+    { env: { TOKEN: 'xoxb-1' }, connectors },
+  );
+
+const config = configWith('');
+const linked = configWith(`${link}timezone: Europe/Zagreb\nlocale: en-GB\n`);
 
 const noon = Date.parse('2026-11-20T12:05:00Z');
+const id = '6f1c2d3e4b5a69788796a5b4c3d2e1f0';
 const eventOf = (candidateId: string, status: Status, testId = 7): Event =>
   eventWith({ id: `evt_${candidateId}`, candidateId, status, testId, receivedAt: noon });
 
-function messageOf(
-  { plan, sinks }: Config,
-  action: Action | undefined,
-  about: About,
-): { [key: string]: Json } {
+type Message = { readonly [key: string]: Json };
+
+function messageOf({ plan, sinks }: Config, action: Action | undefined, about: About): Message {
   const sink = sinks.get(action?.sink ?? '');
   if (!action || !sink) throw new Error('no such action');
   const prepared = prepare(action, about, 'dlv_1', plan, sink, now);
   if (!('message' in prepared)) throw new Error(JSON.stringify(prepared));
-  return prepared.message as { [key: string]: Json };
+  return prepared.message as Message;
 }
 
-describe('what a digest says where its action says nothing', () => {
-  const [slack, sheet, mail, ats] = config.plan.then[0]!;
-  const some = [eventOf('a', 'Completed'), eventOf('<!here>', 'DidNotTake', 8), eventOf('c', 'Completed')];
-  const tell = (action: Action | undefined, events: readonly Event[] = some) =>
-    messageOf(config, action, { events, notice: null });
+type Block = {
+  readonly type: string;
+  readonly text?: { readonly text: string };
+  readonly elements?: readonly { readonly text: string }[];
+};
 
-  test('Slack lists the events under their counts, escaped', () => {
-    expect(tell(slack)['text']).toBe(`*Candidates: 2 completed, 1 did not take it*
-• Backend &lt;Engineer&gt;: a completed, 2026-11-20 12:05 UTC
-• test 8: &lt;!here&gt; did not take it, 2026-11-20 12:05 UTC
-• Backend &lt;Engineer&gt;: c completed, 2026-11-20 12:05 UTC
-`);
+/** The texts of blocks that Slack takes. */
+function wordsOf({ blocks }: Message): string[] {
+  checkBlocks(blocks as unknown as Block[]);
+  return (blocks as unknown as Block[]).map(({ text, elements }) => text?.text ?? elements?.[0]?.text ?? '');
+}
+
+describe('what a message says where its action says nothing', () => {
+  const tell = ({ plan, sinks }: Config, at: number, event: Event) =>
+    messageOf({ plan, sinks } as Config, plan.then[0]![at], { events: [event], notice: null });
+  const numbered = { ...eventOf(id, 'Completed'), candidateNumericalId: 4711 };
+
+  test('Slack has blocks, a text for notifications, and a button where there is a link', () => {
+    const message = tell(linked, 0, numbered);
+    expect(message['text']).toBe(
+      ':white_check_mark: Backend &lt;Engineer&gt;: candidate 4711 completed the test',
+    );
+    expect(wordsOf(message)).toEqual([
+      `:white_check_mark: *Backend &lt;Engineer&gt;*\nCandidate *<https://tests.example.com/c/${id}|4711>* completed the test.\n_What next:_ Look at the result in the testing service.`,
+      `Received Fri, 20 Nov 2026, 13:05 CET  |  Candidate id ${id}  |  Test id 7`,
+    ]);
+    expect(message['blocks']).toMatchObject([
+      { accessory: { type: 'button', url: `https://tests.example.com/c/${id}` } },
+      {},
+    ]);
   });
+
+  test.each([
+    ['DidNotTake', ':hourglass:', 'did not take the test', 'Decide whether to invite the candidate again.'],
+    ['Canceled', ':no_entry_sign:', 'was canceled', 'There will be no result.'],
+  ] as const)('%s has its own emoji, words and next step', (status, emoji, words, next) => {
+    const message = tell(config, 0, eventOf('<!channel>', status, 8));
+    const [said, context] = wordsOf(message);
+    expect(said).toContain(`${emoji} *Test 8*\nCandidate *&lt;!channel&gt;* ${words}.\n`);
+    expect(said).toContain(next);
+    expect(context).toBe(
+      'Received Fri, Nov 20, 2026, 12:05 PM UTC  |  Candidate id &lt;!channel&gt;  |  Test id 8',
+    );
+    expect(message['blocks']).not.toMatchObject([{ accessory: {} }, {}]);
+  });
+
+  test('a text of an action is not hidden behind blocks, and blocks bring their own text', () => {
+    const own = configOf('slack, channel: "#x", text: "Hi"');
+    expect(own).toMatchObject({ text: 'Hi' });
+    expect(own).not.toHaveProperty('blocks');
+    expect(
+      configOf('slack, channel: "#x", blocks: [ { type: header, text: { type: plain_text, text: Hi } } ]')[
+        'text'
+      ],
+    ).toBe('Hi');
+    expect(
+      configOf('mail, to: a@example.com, html: "<p>Hi <b>{{ event.candidateId }}</b></p>"'),
+    ).toMatchObject({
+      subject: 'Backend <Engineer>: candidate a completed the test',
+      text: 'Hi a',
+    });
+    expect(configOf('mail, to: a@example.com, text: Hi')).not.toHaveProperty('html');
+    const { html } = configOf('mail, to: a@example.com, subject: Hi');
+    expect(html).toContain('<!doctype html>');
+  });
+
+  function configOf(action: string): Message {
+    const { plan, sinks } = parseConfig(
+      `catalog: { 7: { name: "Backend <Engineer>" } }
+sinks:
+  slack: { connector: slack, token: "\${TOKEN}" }
+  mail: { connector: email, url: smtp://mail.example.com, from: hiring@example.com }
+rules: [ { name: all, when: {}, then: [ { sink: ${action} } ] } ]`,
+      'config.yaml',
+      { env: { TOKEN: 'xoxb-1' }, connectors },
+    );
+    return tell({ plan, sinks } as Config, 0, eventOf('a', 'Completed'));
+  }
+
+  test('a mail is HTML and text', () => {
+    const { subject, text, html } = tell(linked, 2, numbered) as { readonly [key: string]: string };
+    expect(subject).toBe('Backend <Engineer>: candidate 4711 completed the test');
+    expect(text).toBe(`Candidate 4711 completed the test.
+
+Test:      Backend <Engineer> (7)
+Candidate: 4711 (id ${id})
+Received:  Fri, 20 Nov 2026, 13:05 CET
+
+What next: Look at the result in the testing service.
+https://tests.example.com/c/${id}
+`);
+    for (const part of [
+      'Backend &lt;Engineer&gt; (7)',
+      `4711 (id ${id})`,
+      'Fri, 20 Nov 2026, 13:05 CET',
+      `href="https://tests.example.com/c/${id}"`,
+    ])
+      expect(html).toContain(part);
+    // Nothing is loaded from elsewhere, and nothing stands as it came.
+    expect(html).not.toMatch(/src=|@import|url\(|<Engineer>|<link/);
+  });
+
+  test('a mail to a candidate without number and link has the whole id', () => {
+    const { text, html } = tell(config, 2, eventOf(id, 'Canceled', 8)) as { readonly [key: string]: string };
+    expect(text).toContain(`Candidate 6f1c2d3e… was canceled.\n\nTest:      Test 8\nCandidate: ${id}\n`);
+    expect(html).not.toContain('href');
+  });
+
+  test('a sheet gets a row with the usual columns', () => {
+    expect(tell(config, 1, eventOf(id, 'DidNotTake'))).toEqual({
+      tab: 'Results',
+      row: {
+        Received: '2026-11-20T12:05:00.000Z',
+        Test: 'Backend <Engineer>',
+        Candidate: '6f1c2d3e…',
+        Status: 'Did not take the test',
+        'Candidate id': id,
+        'Test id': 7,
+        Delivery: 'dlv_1',
+      },
+      formats: { Received: 'date' },
+    });
+    expect(tell(linked, 1, numbered)).toMatchObject({
+      row: { Candidate: '4711' },
+      formats: { Candidate: { uri: `https://tests.example.com/c/${id}` } },
+    });
+  });
+
+  test('a webhook gets the event', () => {
+    expect(tell(config, 3, numbered)['body']).toMatchObject({
+      type: 'candidate.completed',
+      data: { candidateId: id },
+    });
+  });
+});
+
+describe('what a digest says where its action says nothing', () => {
+  const [slack, sheet, mail, ats] = config.plan.then[1]!;
+  const some = [eventOf('a', 'Completed'), eventOf('<!here>', 'DidNotTake', 8), eventOf('c', 'Completed')];
+  const tell = (action: Action | undefined, events: readonly Event[] = some, by = config) =>
+    messageOf(by, action, { events, notice: null });
+
+  test('Slack lists the events by test, with counts, escaped', () => {
+    const message = tell(slack);
+    expect(message['text']).toBe('2 tests: 2 completed, 1 did not take it');
+    expect(wordsOf(message)).toEqual([
+      `*Backend &lt;Engineer&gt;*: 2 completed
+• a completed the test, 20 Nov 12:05
+• c completed the test, 20 Nov 12:05
+*Test 8*: 1 did not take it
+• &lt;!here&gt; did not take the test, 20 Nov 12:05
+`,
+      'Received Fri, Nov 20, 2026, 12:05 PM UTC to Fri, Nov 20, 2026, 12:05 PM UTC',
+    ]);
+  });
+
+  test('Slack links the candidates, and tells the time of the config', () => {
+    const [list] = wordsOf(tell(linked.plan.then[1]![0], some.slice(0, 1), linked));
+    expect(list).toContain('• <https://tests.example.com/c/a|a> completed the test, 20 Nov 13:05\n');
+  });
+
+  const many = (tests: number): Event[] =>
+    Array.from({ length: 1000 }, (_, index) =>
+      eventOf(`${index}`.padStart(32, '0'), 'Canceled', 7 + (index % tests)),
+    );
 
   test('Slack says how many more there are than it lists', () => {
-    const many = Array.from({ length: 1000 }, (_, index) =>
-      eventOf(`${index}`.padStart(32, '0'), 'Canceled'),
+    const message = tell(slack, many(2));
+    const [list = ''] = wordsOf(message);
+    expect(message['text']).toBe('2 tests: 1,000 canceled');
+    expect(list.match(/•/g)).toHaveLength(30);
+    expect(list).toMatch(
+      /^\*Backend &lt;Engineer&gt;\*: 500 canceled\n(• .*\n){30}… and 470 more\n\*Test 8\*: 500 canceled\n… and 500 more\n$/,
     );
-    const text = tell(slack, many)['text'] as string;
-    expect(text).toMatch(/^\*Candidates: 1000 canceled\*\n/);
-    expect(text.match(/•/g)).toHaveLength(30);
-    expect(text).toMatch(/… and 970 more$/);
   });
 
-  test('a mail has the counts in its subject and every event in its text', () => {
+  test('a mail has the counts in its subject and every event in its text and its HTML', () => {
     expect(tell(mail, some.slice(0, 1))).toMatchObject({
-      subject: 'Candidates: 1 completed',
-      text: 'Backend <Engineer>: a completed, 2026-11-20 12:05 UTC\n',
+      subject: 'Backend <Engineer>: 1 completed',
+      text: `Backend <Engineer>: 1 completed
+- a completed the test, 20 Nov 12:05
+
+Received Fri, Nov 20, 2026, 12:05 PM UTC
+`,
     });
-    const many = Array.from({ length: 1000 }, (_, index) => eventOf(`${index}`, 'Canceled'));
-    expect((tell(mail, many)['text'] as string).split('\n')).toHaveLength(1001);
+    for (const tests of [1, 1000]) {
+      const { text, html } = tell(mail, many(tests)) as { readonly [key: string]: string };
+      expect(text?.match(/^- /gm)).toHaveLength(1000);
+      expect(html?.match(/was canceled<\/td>/g)).toHaveLength(1000);
+    }
   });
 
   test('a sheet gets one row with the counts and the candidates', () => {
@@ -88,10 +260,11 @@ describe('what a digest says where its action says nothing', () => {
       row: {
         Sent: '2026-11-20T13:00:00.000Z',
         Events: 3,
-        Summary: 'Candidates: 2 completed, 1 did not take it',
+        Summary: 'Backend <Engineer>: 2 completed; Test 8: 1 did not take it',
         Candidates: 'a, <!here>, c',
         Delivery: 'dlv_1',
       },
+      formats: { Sent: 'date' },
     });
   });
 
@@ -129,17 +302,21 @@ describe('what a notice says where its action says nothing', () => {
     ['dead', { count: 1 }, '1 delivery to ats & co given up'],
     ['held', { count: 2 }, '2 deliveries to ats & co held for a person to decide'],
     ['paused', {}, 'ats & co is down'],
-    ['silence', {}, 'no event since 2026-11-20 12:00 UTC'],
+    ['silence', {}, 'no event since Fri, Nov 20, 2026, 12:00 PM UTC'],
   ] as const)('%s %j: in short, in detail, and what to do', (kind, over, short) => {
     const escaped = short.replace('&', '&amp;');
-    expect(tell(kind, 0, over)).toMatchObject({
-      channel: '#ops',
-      text: `:warning: *Candidate Connector: ${escaped}*\nSomething is wrong.\nFix it.`,
-    });
-    expect(tell(kind, 2, over)).toMatchObject({
+    const message = tell(kind, 0, over);
+    expect(message).toMatchObject({ channel: '#ops', text: `:warning: Candidate Connector: ${escaped}` });
+    expect(wordsOf(message)).toEqual([
+      `:warning: *Candidate Connector: ${escaped}*\nSomething is wrong.\n_What next:_ Fix it.`,
+      'Since Fri, Nov 20, 2026, 12:00 PM UTC',
+    ]);
+    const sent = tell(kind, 2, over);
+    expect(sent).toMatchObject({
       subject: `Candidate Connector: ${short}`,
-      text: 'Something is wrong.\n\nFix it.\n',
+      text: 'Something is wrong.\n\nWhat next: Fix it.\n\nSince Fri, Nov 20, 2026, 12:00 PM UTC\n',
     });
+    expect(sent['html']).toContain(`>${escaped}</h1>`);
     expect(tell(kind, 1, over)).toEqual({
       tab: 'Alerts',
       row: {
@@ -150,6 +327,7 @@ describe('what a notice says where its action says nothing', () => {
         'To do': 'Fix it.',
         Delivery: 'dlv_1',
       },
+      formats: { Sent: 'date', Since: 'date' },
     });
   });
 

@@ -159,6 +159,29 @@ describe('the mail', () => {
   });
 });
 
+describe('a mail that has only HTML', () => {
+  const textOf = (html: string): string | undefined =>
+    mailOf({ to: 'dana@example.com', subject: 'Done', html }).text;
+
+  test('gets a text made from it, which keeps words, links, lists and tables', () => {
+    const html = `<style>p { color: red }</style><h1>Done &amp; dusted</h1>
+      <p>See <a href="https://x.example/?a=1&amp;b=2">the result</a> or <a href="https://y.example">https://y.example</a>.<br>Bye</p>
+      <ul><li>one<li>two</ul><table><tr><th>Test</th><td>Backend</td></tr><tr><th>Id</th><td>7</td></tr></table><img src="https://x.example/a.png" alt="logo">`;
+    expect(textOf(html)).toBe(
+      'Done & dusted\n\nSee the result (https://x.example/?a=1&b=2) or https://y.example.\nBye\n\n * one\n * two\n\nTest   Backend\nId     7',
+    );
+  });
+
+  test('keeps a text that it has, even an empty one', () => {
+    expect(mailOf({ to: 'dana@example.com', subject: 'Done', html: '<p>Hi</p>', text: '' }).text).toBe('');
+  });
+
+  test('has a shortened text where the HTML is huge or nested without end', () => {
+    expect(textOf('<p>word</p>'.repeat(100_000))).toMatch(/word\n\n… \(shortened\)$/);
+    expect(textOf('<div>'.repeat(100_000))).toContain('… (shortened)');
+  });
+});
+
 describe('addresses', () => {
   test.for(['<', '"', '"\\', '\\"', '<"', '>"<', 'a <'])(
     'are read in good time from a list of %j',

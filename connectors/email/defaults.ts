@@ -1,0 +1,117 @@
+import {
+  candidate,
+  countsByStatus,
+  digestInShort,
+  eventInShort,
+  eventTitle,
+  forEachTest,
+  noticeInShort,
+  ofEntry,
+  ofMessage,
+  receivedBetween,
+  testName,
+  whatNext,
+} from '../../src/connector.ts';
+import type { Subject } from '../../src/connector.ts';
+import type { JsonMap } from '../../src/model.ts';
+import {
+  button,
+  details,
+  heading,
+  layout,
+  link,
+  next,
+  row,
+  rows,
+  statusColor,
+  warningColor,
+} from './layout.ts';
+
+/** What a mail says where its action says nothing, as HTML and as text. */
+export function defaultFields(about: Subject['kind'], hasLink: boolean): readonly JsonMap[] {
+  if (about === 'event') return [{ subject: eventInShort }, eventBody(hasLink)];
+  if (about === 'digest') return [{ subject: digestInShort }, digestBody(hasLink)];
+  return [{ subject: noticeTitle }, noticeBody];
+}
+
+const received = '{{ event.receivedAt | date }}';
+
+/** The whole id, too: it is what people search for. */
+const wholeCandidate =
+  '{% if event.candidateNumericalId %}{{ event.candidateNumericalId }} (id {{ event.candidateId }}){% else %}{{ event.candidateId }}{% endif %}';
+
+function eventBody(hasLink: boolean): JsonMap {
+  const title = `Candidate ${candidate} {{ event.status | words }}`;
+  const test = `${testName(ofMessage)}{% if test.name %} ({{ event.testId }}){% endif %}`;
+  const address = '{{ links.candidate }}';
+  const facts = [
+    ['Test', test],
+    ['Candidate', wholeCandidate],
+    ['Received', received],
+  ] as const;
+  const body = details(facts) + next(whatNext) + (hasLink ? button(address, 'Open candidate') : '');
+  return {
+    html: layout({
+      preview: `${testName(ofMessage)}. ${whatNext}`,
+      accent: statusColor,
+      above: eventTitle,
+      title,
+      body,
+    }),
+    text: [
+      `${title}.`,
+      '',
+      ...facts.map(([name, value]) => `${name}:`.padEnd(11) + value),
+      '',
+      `What next: ${whatNext}`,
+      ...(hasLink ? [address] : []),
+      '',
+    ].join('\n'),
+  };
+}
+
+const digestLine = `${candidate} {{ event.status | words }}`;
+const time = '{{ event.receivedAt | date: "%-d %b %H:%M" }}';
+
+function digestBody(hasLink: boolean): JsonMap {
+  const address = '{{ event.links.candidate }}';
+  const who = hasLink ? link(address, candidate) : candidate;
+  const line = row(`${who} {{ event.status | words }}`, time);
+  const list = rows(`{% for event in group.items %}${line}{% endfor %}`);
+  const name = testName(ofEntry);
+  return {
+    html: layout({
+      preview: `Received ${receivedBetween}`,
+      accent: '#0b57d0',
+      above: 'Candidates',
+      title: digestInShort,
+      body:
+        forEachTest(heading(name, countsByStatus('group.items')), list) +
+        details([['Received', receivedBetween]]),
+    }),
+    text: [
+      forEachTest(
+        `${name}: ${countsByStatus('group.items')}\n`,
+        `{% for event in group.items %}- ${digestLine}, ${time}${hasLink ? ` ${address}` : ''}\n{% endfor %}\n`,
+      ),
+      `Received ${receivedBetween}\n`,
+    ].join(''),
+  };
+}
+
+const noticeTitle = `Candidate Connector: ${noticeInShort}`;
+
+const noticeBody: JsonMap = {
+  html: layout({
+    preview: '{{ notice.detail }}',
+    accent: warningColor,
+    above: 'Candidate Connector needs a person',
+    title: noticeInShort,
+    body:
+      details([
+        ['What', '{{ notice.detail }}'],
+        ['Since', '{{ notice.since | date }}'],
+      ]) + next('{{ notice.advice }}'),
+  }),
+  text: `{{ notice.detail }}\n\nWhat next: {{ notice.advice }}\n\nSince {{ notice.since | date }}\n`,
+};

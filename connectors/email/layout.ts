@@ -1,0 +1,107 @@
+import { perStatus } from '../../src/connector.ts';
+
+// The one layout of default mails: tables and inlined styles, as Outlook and Gmail need them. The colours in `style` are
+// those of light mode; the classes give them others in dark mode. Mail programs without that query turn colours over by
+// themselves: so every background has its text's colour set with it, and nothing is an image.
+
+/** A part of a mail, as HTML with templates. */
+export type Html = string;
+
+interface Part {
+  /** What mail programs show beside the subject, in a line. */
+  readonly preview: string;
+  readonly accent: string;
+  /** What the mail is about, in small letters above the title. */
+  readonly above: string;
+  readonly title: string;
+  readonly body: Html;
+}
+
+const font = "font-family:'Segoe UI',Helvetica,Arial,sans-serif";
+
+const darkColors = {
+  page: 'background-color:#16181b',
+  card: 'background-color:#212529;border-color:#3b424a',
+  ink: 'color:#f1f3f5',
+  soft: 'color:#adb5bd',
+  link: 'color:#8ab4f8',
+  line: 'border-color:#3b424a',
+} as const;
+
+/** `[data-ogsc]` and `[data-ogsb]` are how Outlook on the web says that it is dark. */
+const darkStyles = Object.entries(darkColors).map(([name, style]) => {
+  const rules = style.replaceAll(/;|$/g, '!important;');
+  const outlook = style.startsWith('background') ? `[data-ogsb] .${name}` : `[data-ogsc] .${name}`;
+  return [`.${name}{${rules}}`, `${outlook}{${rules}}`] as const;
+});
+
+const styles = [
+  ':root{color-scheme:light dark;supported-color-schemes:light dark}',
+  `@media (prefers-color-scheme:dark){${darkStyles.map(([dark]) => dark).join('')}}`,
+  ...darkStyles.map(([, outlook]) => outlook),
+].join('\n');
+
+const table = 'role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"';
+const ink = `color:#1f2328;${font}`;
+const soft = `color:#57606a;${font}`;
+
+/** Readable on white and, as programs turn it over, on black. */
+export const statusColor = perStatus({ Completed: '#1a7f37', DidNotTake: '#9a6700', Canceled: '#cf222e' });
+export const warningColor = '#bc4c00';
+
+export const layout = ({ preview, accent, above, title, body }: Part): Html => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="supported-color-schemes" content="light dark">
+<title>${title}</title>
+<style>
+${styles}
+</style>
+</head>
+<body class="page" style="margin:0;padding:0;background-color:#f3f4f6;color:#1f2328">
+<div style="display:none;max-height:0;overflow:hidden">${preview}</div>
+<table ${table} class="page" bgcolor="#f3f4f6" style="background-color:#f3f4f6"><tr><td align="center" style="padding:24px 12px">
+<!--[if mso]><table role="presentation" width="560"><tr><td><![endif]-->
+<table ${table} class="card" bgcolor="#ffffff" style="max-width:560px;background-color:#ffffff;border:1px solid #d0d7de;border-radius:8px">
+<tr><td style="padding:24px 28px">
+<p style="margin:0 0 6px;font-size:13px;line-height:20px;font-weight:bold;color:${accent};${font}">${above}</p>
+<h1 class="ink" style="margin:0 0 16px;font-size:20px;line-height:28px;font-weight:bold;${ink}">${title}</h1>
+${body}</td></tr></table>
+<!--[if mso]></td></tr></table><![endif]-->
+<p class="soft" style="margin:16px 0 0;font-size:12px;line-height:18px;${soft}">Sent by Candidate Connector (rule: {{ rule.name }}).</p>
+</td></tr></table>
+</body>
+</html>
+`;
+
+export const link = (address: string, text: string): Html =>
+  `<a class="link" href="${address}" style="color:#0b57d0">${text}</a>`;
+
+/** What something is called, and what it is. */
+export function details(rows: readonly (readonly [name: string, value: Html])[]): Html {
+  const cell = 'padding:6px 0;font-size:14px;line-height:20px;vertical-align:top';
+  const lines = rows.map(
+    ([name, value]) =>
+      `<tr><td class="soft" width="110" style="${cell};${soft}">${name}</td><td class="ink" style="${cell};word-break:break-word;${ink}">${value}</td></tr>\n`,
+  );
+  return `<table ${table}>\n${lines.join('')}</table>\n`;
+}
+
+export const next = (text: string): Html =>
+  `<p class="ink" style="margin:16px 0 0;font-size:14px;line-height:21px;${ink}"><b>What next:</b> ${text}</p>\n`;
+
+export const button = (address: string, text: string): Html =>
+  `<table role="presentation" cellpadding="0" cellspacing="0" border="0" style="margin-top:20px"><tr><td bgcolor="#0b57d0" style="background-color:#0b57d0;border-radius:6px;mso-padding-alt:10px 20px"><a href="${address}" style="display:inline-block;padding:10px 20px;font-size:14px;line-height:20px;font-weight:bold;color:#ffffff;text-decoration:none;${font}">${text}</a></td></tr></table>\n`;
+
+/** The heading of a list, and one line of it. */
+export const heading = (name: string, about: string): Html =>
+  `<p class="ink" style="margin:20px 0 4px;font-size:15px;line-height:22px;${ink}"><b>${name}</b><br><span class="soft" style="font-size:13px;${soft}">${about}</span></p>\n`;
+
+export const rows = (all: Html): Html =>
+  `<table ${table} style="font-size:14px;line-height:20px">\n${all}</table>\n`;
+
+export const row = (what: Html, when: string): Html =>
+  `<tr><td class="ink line" style="padding:6px 0;border-top:1px solid #d0d7de;${ink}">${what}</td><td class="soft line" align="right" style="padding:6px 0;border-top:1px solid #d0d7de;${soft}">${when}</td></tr>\n`;

@@ -1,0 +1,91 @@
+import {
+  candidate,
+  countsByStatus,
+  digestInShort,
+  eventInShort,
+  forEachTest,
+  noticeInShort,
+  ofEntry,
+  ofMessage,
+  perStatus,
+  receivedBetween,
+  testName,
+  whatNext,
+} from '../../src/connector.ts';
+import type { Subject } from '../../src/connector.ts';
+import type { JsonMap } from '../../src/model.ts';
+
+const section = (text: string, more: JsonMap = {}): JsonMap => ({
+  type: 'section',
+  text: { type: 'mrkdwn', text },
+  ...more,
+});
+
+const context = (text: string): JsonMap => ({ type: 'context', elements: [{ type: 'mrkdwn', text }] });
+
+const linkedTo = (links: string, text: string, hasLink: boolean): string =>
+  hasLink ? `<{{ ${links}.candidate }}|${text}>` : text;
+
+/** What a message says where its action says nothing: blocks, and a text for notifications. */
+export function defaultFields(about: Subject['kind'], hasLink: boolean): readonly JsonMap[] {
+  if (about === 'event') return [eventFields(hasLink)];
+  return [about === 'digest' ? digestFields(hasLink) : noticeFields];
+}
+
+const emoji = perStatus({
+  Completed: ':white_check_mark:',
+  DidNotTake: ':hourglass:',
+  Canceled: ':no_entry_sign:',
+});
+
+const button: JsonMap = {
+  type: 'button',
+  text: { type: 'plain_text', text: 'Open candidate' },
+  url: '{{ links.candidate }}',
+};
+
+function eventFields(hasLink: boolean): JsonMap {
+  const who = linkedTo(ofMessage.links, candidate, hasLink);
+  const what = `${emoji} *${testName(ofMessage)}*\nCandidate *${who}* {{ event.status | words }}.`;
+  return {
+    text: `${emoji} ${eventInShort}`,
+    blocks: [
+      section(`${what}\n_What next:_ ${whatNext}`, hasLink ? { accessory: button } : {}),
+      context(
+        'Received {{ event.receivedAt | date }}  |  Candidate id {{ event.candidateId }}  |  Test id {{ event.testId }}',
+      ),
+    ],
+  };
+}
+
+/** More would not fit into one block. */
+const mostListed = (hasLink: boolean): number => (hasLink ? 15 : 30);
+
+function digestFields(hasLink: boolean): JsonMap {
+  const who = linkedTo(ofEntry.links, candidate, hasLink);
+  const line = `• ${who} {{ event.status | words }}, {{ event.receivedAt | date: "%-d %b %H:%M" }}\n`;
+  const list = [
+    `{% assign room = ${mostListed(hasLink)} | minus: listed | at_least: 0 %}`,
+    `{% for event in group.items limit: room %}${line}{% endfor %}`,
+    '{% assign more = group.items.size | minus: room %}{% if more > 0 %}… and {{ more | number }} more\n{% endif %}',
+    '{% assign listed = listed | plus: group.items.size %}',
+  ];
+  const head = `*${testName(ofEntry)}*: ${countsByStatus('group.items')}\n`;
+  return {
+    text: digestInShort,
+    blocks: [
+      section(`{% assign listed = 0 %}${forEachTest(head, list.join(''))}`),
+      context(`Received ${receivedBetween}`),
+    ],
+  };
+}
+
+const noticeFields: JsonMap = {
+  text: `:warning: Candidate Connector: ${noticeInShort}`,
+  blocks: [
+    section(
+      `:warning: *Candidate Connector: ${noticeInShort}*\n{{ notice.detail }}\n_What next:_ {{ notice.advice }}`,
+    ),
+    context('Since {{ notice.since | date }}'),
+  ],
+};
