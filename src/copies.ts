@@ -23,7 +23,7 @@ export interface Shared {
   readonly log: Logger;
 }
 
-type Parts = Shared & { readonly worker: Worker; readonly metrics: Pick<Metrics, 'sinkPaused'> };
+type Parts = Shared & { readonly worker: Worker; readonly metrics: Pick<Metrics, 'sinkPaused' | 'copies'> };
 
 export const alertsLease = 'alerts';
 export const retentionLease = 'retention';
@@ -33,7 +33,8 @@ export class Copies implements Leases {
   readonly #store: LeaseStore | null;
   #keeper: LeaseKeeper | null = null;
   #count = 0;
-  #configs = 1;
+  /** How many of them run another config than this one. */
+  #others = 0;
   #isLeaving = false;
 
   constructor({ leases }: Pick<Store, 'leases'>) {
@@ -45,8 +46,9 @@ export class Copies implements Leases {
   }
 
   readiness(): readonly ReadinessPart[] {
-    if (!this.#isLeaving) return [];
-    return [{ part: 'copy', ok: false, detail: 'It is stopping. Other copies go on.' }];
+    if (this.#isLeaving) return [{ part: 'copy', ok: false, detail: 'It is stopping. Other copies go on.' }];
+    if (this.#others === 0) return [];
+    return [{ part: 'copy', ok: true, detail: 'Not all copies run the same config; the log names them.' }];
   }
 
   async join(parts: Parts): Promise<void> {
@@ -60,7 +62,7 @@ export class Copies implements Leases {
       names: () => namesOf(config()),
       extra: () => Array.from(worker.sinksWithDeliveries, leaseOfSink),
       ...handing(parts),
-      copies: (copies) => this.#are(copies, log),
+      copies: (copies) => this.#are(copies, parts),
       failed: (error) => log.error({ err: error }, 'the leases could not be renewed; trying again'),
     });
     await this.#keeper.start();
@@ -76,17 +78,19 @@ export class Copies implements Leases {
   }
 
   /** Tells when copies come and go, and when they run different configs. */
-  #are(copies: LeaseState['copies'], log: Logger): void {
-    const configs = new Set(copies.map(({ configId }) => configId)).size;
+  #are(copies: LeaseState['copies'], { config, log, metrics }: Parts): void {
+    const { id } = config().plan;
+    const others = copies.filter(({ configId }) => configId !== id).length;
+    metrics.copies(copies.length - others, others);
     if (copies.length !== this.#count) log.info({ copies: copies.length }, 'copies that serve this store');
-    if (configs > 1 && configs !== this.#configs) {
+    if (others > 0 && others !== this.#others) {
       log.warn(
         { copies },
         'the copies run different configs: each event is decided by the config of the copy it reaches',
       );
     }
     this.#count = copies.length;
-    this.#configs = configs;
+    this.#others = others;
   }
 }
 

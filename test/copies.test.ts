@@ -23,11 +23,19 @@ function twoWebhooks(tool: HttpSandbox, delay: string): string {
 async function started(url: string | null, config: string, env: Record<string, string> = {}) {
   const { folder, write } = await workplace();
   const store = url === null ? base(folder) : base(folder).replace(/"sqlite:.*"/, `"${url}"`);
-  const copy = new ConnectorProcess(await write('config.yaml', store.replace('fatal', 'info') + config), env);
+  const adopt = (text: string) => write('config.yaml', store.replace('fatal', 'info') + text);
+  const copy = new ConnectorProcess(await adopt(config), env);
   onTestFinished(() => copy.kill());
   const address = await copy.start();
+  const ready = copy.lines.find((line) => line.includes('"msg":"ready"'))!;
+  const { admin } = JSON.parse(ready) as { admin: string };
   return {
     copy,
+    adopt,
+    copies: async () => {
+      const text = await (await fetch(new URL('/metrics', admin))).text();
+      return text.match(/(?<=^candidate_connector_copies)\{.*/gm);
+    },
     post: () => postTo({ host: '127.0.0.1', port: Number(new URL(address).port) }),
     readiness: async () => {
       const response = await fetch(new URL('/readyz', address));
@@ -82,6 +90,34 @@ test.each(['SQLite', 'PostgreSQL'])(
     expect(await stopped).toBe(0);
   },
 );
+
+test('copies that run different configs say so in /readyz and in a metric, until they run the same', async () => {
+  const tool = await endpoint();
+  const url = await freshSchema();
+  const first = await started(url, twoWebhooks(tool, '0s'));
+  const second = await started(url, twoWebhooks(tool, '0s').replace('name: all', 'name: others'));
+  const different = {
+    part: 'copy',
+    ok: true,
+    detail: 'Not all copies run the same config; the log names them.',
+  };
+  for (const copy of [first, second]) {
+    await vi.waitFor(async () => {
+      expect((await copy.readiness()).body).toMatchObject({
+        status: 'ready',
+        parts: expect.arrayContaining([different]),
+      });
+      expect(await copy.copies()).toEqual(['{config="same"} 1', '{config="other"} 1']);
+    }, longer);
+  }
+  await second.adopt(twoWebhooks(tool, '0s'));
+  for (const copy of [first, second]) {
+    await vi.waitFor(async () => {
+      expect((await copy.readiness()).body).toMatchObject({ parts: expect.not.arrayContaining([different]) });
+      expect(await copy.copies()).toEqual(['{config="same"} 2', '{config="other"} 0']);
+    }, longer);
+  }
+}, 120_000);
 
 /** With the default time-outs (ms). */
 const timeoutsMs = { slack: 20_000, sheet: 30_000, mail: 60_000, ats: 30_000 };

@@ -15,6 +15,8 @@ export interface Metrics {
   /** `atMs`: since the epoch. Also clears a failed reload. */
   configLoaded(atMs: number): void;
   configReloadFailed(): void;
+  /** How many copies serve the store: those with this one's config, itself among them, and the others. */
+  copies(same: number, others: number): void;
   /** In Prometheus's text format. */
   scrape(): Promise<{ text: string; contentType: string }>;
 }
@@ -105,7 +107,7 @@ function sinkMetrics(
   };
 }
 
-function configMetrics(registry: Registry): Pick<Metrics, 'configLoaded' | 'configReloadFailed'> {
+function configMetrics(registry: Registry): Pick<Metrics, 'configLoaded' | 'configReloadFailed' | 'copies'> {
   const loaded = new Gauge({
     name: 'candidate_connector_config_loaded_timestamp_seconds',
     help: 'When the config in force was loaded.',
@@ -116,7 +118,19 @@ function configMetrics(registry: Registry): Pick<Metrics, 'configLoaded' | 'conf
     help: '1 while the config file has errors and an older config is in force.',
     registers: [registry],
   });
+  const copies = new Gauge({
+    name: 'candidate_connector_copies',
+    help: "Copies that serve the store, this one among them, by whether they run this one's config.",
+    labelNames: ['config'],
+    registers: [registry],
+  });
+  const setCopies = (same: number, others: number) => {
+    copies.set({ config: 'same' }, same);
+    copies.set({ config: 'other' }, others);
+  };
+  setCopies(1, 0);
   return {
+    copies: setCopies,
     configLoaded(atMs) {
       loaded.set(atMs / 1_000);
       failed.set(0);
