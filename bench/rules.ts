@@ -51,6 +51,7 @@ function planOf(count: number, whenOf: (index: number) => When): Plan {
     // oxlint-disable-next-line unicorn/no-thenable -- the YAML's word
     then: actions,
     unmatched: [],
+    silent: { rules: new Set(), unmatched: true },
     alerts: [],
     test: (testId) => catalog.get(testId) ?? { id: testId, channel: null },
     testIds: indexes,
@@ -75,7 +76,7 @@ function sheetAction(rule: string): Action {
   return { rule, action: 1, sink, connector, ...plainly, lane: () => sink, render: nothing };
 }
 
-const plainly = { hours: null, digest: null };
+const plainly = { hours: null, digest: null, audience: () => null };
 const nothing = () => ({ fields: {} });
 
 /** Microseconds a decision: the fastest of many turns, the one that the machine disturbed least. */

@@ -54,7 +54,13 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   // Stops what was started in reverse order, when a step fails and when the app stops.
   await using starting = new AsyncDisposableStack();
   const read = await readText(file, { onlyRegular: true });
-  const live = new LiveConfig(parseConfig(textOf(read, file), file, { env, connectors }));
+  // What only its authors need holds the whole file in memory.
+  const {
+    at: _at,
+    scenarios: _scenarios,
+    ...first
+  } = parseConfig(textOf(read, file), file, { env, connectors });
+  const live = new LiveConfig(first);
   const config = () => live.config;
   const output = createLogger({
     ...config().log,

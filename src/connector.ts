@@ -171,6 +171,14 @@ export type Composed<Message> =
   | { readonly message: Message; readonly note?: string }
   | { readonly rejected: Rejected };
 
+/** Who gets a message. */
+export interface Audience {
+  /** For people: the channel, the recipients and so on. */
+  readonly place: string;
+  /** Each of them alone, to find who gets an event twice. Empty where a second message does not disturb. */
+  readonly members: readonly string[];
+}
+
 export interface Connector<
   Options extends z.ZodObject = z.ZodObject,
   Action extends z.ZodObject = z.ZodObject,
@@ -197,6 +205,11 @@ export interface Connector<
   readonly laneKeys?: readonly (keyof z.infer<Action> & string)[];
   /** The keys that say where a message goes. Events with different ones never share a digest. */
   readonly placeKeys?: readonly (keyof z.infer<Action> & string)[];
+  /** Who gets a message, from these of its rendered fields. By default, what `laneKeys` and `placeKeys` say. */
+  readonly audience?: {
+    readonly keys: readonly (keyof z.infer<Action> & string)[];
+    of(fields: z.infer<Action>): Audience;
+  };
   /** The thread key of a message; see AttemptRequest.threadOf. */
   thread?(message: Message): string | null;
   /** Builds exactly what will be sent from the rendered keys. Pure. The options' secrets must not go in. */

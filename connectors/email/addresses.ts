@@ -1,6 +1,6 @@
 import { domainToASCII } from 'node:url';
 import { filler, oneLine, slot } from '../../src/connector.ts';
-import type { Outline } from '../../src/connector.ts';
+import type { Audience, Outline } from '../../src/connector.ts';
 
 /** A mailbox as nodemailer takes it: the bare address, or with a display name. */
 export type Address = string | { readonly name: string; readonly address: string };
@@ -26,6 +26,13 @@ export function parseAddresses(input: string | readonly string[]): Parsed {
 export const bare = (address: Address): string => (typeof address === 'string' ? address : address.address);
 
 export const domainOf = (address: Address): string => bare(address).slice(bare(address).lastIndexOf('@') + 1);
+
+/** What is no address is kept as written: it may have a template that only an event fills in. */
+export function audienceOf(lists: readonly string[]): Audience {
+  const { addresses, invalid } = parseAddresses(lists);
+  const members = [...new Set([...addresses.map((one) => bare(one).toLowerCase()), ...invalid])];
+  return { place: members.join(', '), members };
+}
 
 /** A comma or semicolon ends an entry, except in quotes or angle brackets. */
 function splitList(list: string): string[] {

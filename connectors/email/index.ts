@@ -11,7 +11,7 @@ import {
   visible,
 } from '../../src/connector.ts';
 import type { Escape, Medium } from '../../src/connector.ts';
-import { domainOf, joinList, parseAddresses } from './addresses.ts';
+import { audienceOf, domainOf, joinList, parseAddresses } from './addresses.ts';
 import type { Address } from './addresses.ts';
 import type { MailServer } from './client.ts';
 import { defaultFields } from './defaults.ts';
@@ -184,6 +184,10 @@ export const email = defineConnector({
   defaults: { concurrency: 5, timeoutMs: 60_000 },
   defaultFields,
   placeKeys: ['to', 'cc', 'bcc', 'replyTo'],
+  audience: {
+    keys: ['to', 'cc', 'bcc'],
+    of: ({ to, cc = [], bcc = [] }) => audienceOf([to, cc, bcc].flat()),
+  },
   compose: (fields, context, { from }) => compose(fields, context.deliveryId, from),
   connect: async ({ url, from, name, auth: given, requireTls, proxy }) => {
     const { connectMail } = await import('./deliver.ts');

@@ -140,6 +140,11 @@ export const googleSheets = defineConnector({
   defaults: { concurrency: 1, timeoutMs: 30_000, pace: { count: 50, perMs: 60_000, burst: 1 } },
   defaultFields,
   placeKeys: ['tab'],
+  // With a key, the second rule updates the row of the first.
+  audience: {
+    keys: ['tab'],
+    of: ({ tab, key }) => ({ place: tab, members: key === undefined ? [tab] : [] }),
+  },
   compose: (fields, context) => compose(fields, context),
   fault: async (given) => {
     try {

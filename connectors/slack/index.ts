@@ -83,6 +83,10 @@ export const slack = defineConnector({
   lane: ({ channel }) => channelName(channel),
   laneKeys: ['channel'],
   placeKeys: ['channel', 'threadBy'],
+  audience: {
+    keys: ['channel'],
+    of: ({ channel }) => ({ place: channel, members: [channelName(channel)] }),
+  },
   thread: threadOf,
   compose: (fields, context) => compose(fields, context),
   connect: async ({ token, apiUrl, teamId, proxy: given }): Promise<Sink<SlackMessage>> => {

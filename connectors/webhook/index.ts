@@ -209,6 +209,11 @@ export const webhook = defineConnector({
   },
   defaults: { concurrency: 16, timeoutMs: 30_000 },
   placeKeys: ['path'],
+  // Calls of one address that say different things are for different purposes.
+  audience: {
+    keys: ['path', 'headers', 'body'],
+    of: (fields) => ({ place: fields.path ?? '', members: [JSON.stringify(fields)] }),
+  },
   compose: (fields, context) => compose(fields, context),
   connect: async (given) => {
     const { connectWebhook } = await import('./deliver.ts');

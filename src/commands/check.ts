@@ -5,6 +5,7 @@ import {
   type Problem,
   type SinkConfig,
 } from '../config/config.ts';
+import { pathOf } from '../config/plan-source.ts';
 import { formatProblem, inOrder } from '../config/problems.ts';
 import { runScenarios } from '../config/scenarios.ts';
 import type { LiveCheck } from '../connector.ts';
@@ -16,6 +17,7 @@ import { StoreUnavailable } from '../store/store.ts';
 import { sampleEvent } from '../templates/data.ts';
 import { count, printable } from '../support/text.ts';
 import { exit, type Io, paint } from './output.ts';
+import { routeWarnings, warningAt } from './routes.ts';
 import { configOf, type ConfigOption } from './with-store.ts';
 
 /** Its problems are what it was asked for, so they go to stdout like all that people read. */
@@ -25,7 +27,8 @@ export async function check(options: ConfigOption & { live?: boolean }, io: Io):
     io.out(config);
     return exit.problems;
   }
-  const warnings = inOrder([...config.warnings, ...sampleFailures(config, Date.now())]);
+  const found = [...config.warnings, ...routeWarnings(config), ...sampleFailures(config, Date.now())];
+  const warnings = inOrder(found);
   for (const warning of warnings) io.out(formatProblem(config.file, warning));
   const failed = [...(await optionFaults(config)), ...runScenarios(config)];
   for (const problem of failed) io.out(formatProblem(config.file, problem));
@@ -51,12 +54,12 @@ function summary(config: CheckedConfig): string {
   return `${config.file} is good: ${parts.join(', ')}.`;
 }
 
-async function optionFaults({ sinks, optionPlaces, mask }: CheckedConfig): Promise<Problem[]> {
+async function optionFaults({ sinks, at, mask }: CheckedConfig): Promise<Problem[]> {
   const found = await Promise.all(
     [...sinks.values()].map(async ({ name, connector, options }): Promise<Problem[]> => {
       const fault = await connector.fault?.(options);
-      const place = fault && optionPlaces.get(`${name}.${fault.option}`);
-      return place ? [{ severity: 'error', ...place, message: mask(fault.message) }] : [];
+      if (!fault) return [];
+      return [{ severity: 'error', ...at(['sinks', name, fault.option]), message: mask(fault.message) }];
     }),
   );
   return found.flat();
@@ -144,14 +147,12 @@ export function sampleMessages(config: Config, sinkName: string, now: number): J
 /** A warning where a message cannot be made as written for an event that its rule takes: at the action, with the tests. */
 export function sampleFailures(config: CheckedConfig, now: number): Problem[] {
   const failures = Map.groupBy(failuresOf(config, now), ({ action }) => action);
-  return [...config.places].flatMap(([action, place]) => {
-    const reasons = Map.groupBy(failures.get(action) ?? [], ({ why }) => why);
+  return [...failures].flatMap(([action, ofAction]) => {
+    const path = pathOf(config.plan.rules.names, action);
+    const reasons = Map.groupBy(ofAction, ({ why }) => why);
     return [...reasons].slice(0, mostReasons).map(([why, ofReason]) => {
       const tests = testsText(ofReason, config.plan.testIds);
-      return Object.assign(
-        { severity: 'warning' as const, message: config.mask(`for ${tests}: ${why}`) },
-        place,
-      );
+      return warningAt(config, path, `for ${tests}: ${why}`);
     });
   });
 }

@@ -143,6 +143,15 @@ function trying(add: Add, io: Io, done: Done): void {
     .option('--json', 'print one JSON object')
     .action(async (_file, options) => done(await (await import('./explain.ts')).explain(options, io)));
 
+  takesFile(
+    add('routes', 'show who hears of which events: each test and status, with nobody and twice marked', [
+      'routes config.yaml',
+      'routes --json',
+    ]),
+  )
+    .option('--json', 'print one JSON object')
+    .action(async (_file, options) => done(await (await import('./routes.ts')).printRoutes(options, io)));
+
   add(
     'backtest',
     'run another config over the stored events, and show how the deliveries would differ; exits 3 where they do',

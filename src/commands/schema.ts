@@ -3,7 +3,7 @@ import { connectors } from '../../connectors/index.ts';
 import { actionSchema, alertActionSchema } from '../config/actions.ts';
 import { hoursSchema } from '../config/hours.ts';
 import { messageSchemas } from '../config/messages.ts';
-import { alertsSchema, catalogEntry, ruleShape, testIdKey } from '../config/plan-source.ts';
+import { alertsSchema, catalogEntry, ruleShape, silentWord, testIdKey } from '../config/plan-source.ts';
 import { scenarioSchema } from '../config/scenarios.ts';
 import { settingSchemas } from '../config/settings.ts';
 import { sinkName, sinkSchema } from '../config/sinks.ts';
@@ -42,7 +42,10 @@ function configSchema(all: readonly AnyConnector[]) {
         }),
       )
       .describe('Who hears of which events. Every matching rule applies, in order.'),
-    unmatched: actions.optional().describe('Actions for events that no rule matched.'),
+    unmatched: z
+      .union([z.literal(silentWord), actions])
+      .optional()
+      .describe('Actions for events that no rule matched; `silent` where nobody is meant to hear of them.'),
     alerts: alertsSchema(alertActions.describe('What to send, and where to.'))
       .optional()
       .describe('Messages about the connector itself.'),

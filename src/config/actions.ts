@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AnyConnector } from '../connector.ts';
+import type { AnyConnector, Audience } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import type { Hours } from '../rules/calendar.ts';
 import type { Action, Digest } from '../rules/plan.ts';
@@ -224,7 +224,24 @@ function toAction(
       const lane = connector.lane({ ...fixed, ...rendered.fields });
       return lane === '' ? sink : `${sink} ${concealed(lane, reading)}`;
     },
+    audience(data) {
+      const rendered = data ? fields.render(data, audienceKeys(connector)) : { fields: {} };
+      return 'fault' in rendered ? null : audienceOf(connector, { ...fixed, ...rendered.fields });
+    },
   };
+}
+
+const audienceKeys = (connector: AnyConnector): string[] =>
+  (connector.audience?.keys as string[] | undefined) ?? [...placeKeysOf(connector)];
+
+function audienceOf(connector: AnyConnector, fields: JsonMap): Audience {
+  if (connector.audience) return connector.audience.of(fields);
+  const values = audienceKeys(connector).map((key) => fields[key] ?? '');
+  const place = values
+    .flat()
+    .filter((value) => value !== '')
+    .join(', ');
+  return { place, members: [place] };
 }
 
 /** What separates digests of one action, besides time and `by`. */

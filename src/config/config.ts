@@ -1,6 +1,7 @@
 import type { AnyConnector, PaceLimit, Secret } from '../connector.ts';
 import type { Json, Status } from '../model.ts';
-import type { Action, Plan } from '../rules/plan.ts';
+import type { Plan } from '../rules/plan.ts';
+import type { Path } from '../support/json.ts';
 import type { Mask } from '../support/secret.ts';
 
 /** A config file, checked and compiled. Immutable; a reload makes a new one. */
@@ -24,10 +25,8 @@ export interface Config {
 
 /** A config with what only its authors need. */
 export interface CheckedConfig extends Config {
-  /** Where the actions of `rules` and `unmatched` are in the file. */
-  readonly places: ReadonlyMap<Action, Place>;
-  /** Where the options of sinks are, as written there: by `sink.option`. */
-  readonly optionPlaces: ReadonlyMap<string, Place>;
+  /** Where a value, or its key, is in the file. */
+  at(path: Path, what?: 'value' | 'key'): Place;
   readonly scenarios: readonly Scenario[];
 }
 

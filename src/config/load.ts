@@ -5,8 +5,8 @@ import { findSecrets, type FoundSecret, type Mask } from '../support/secret.ts';
 import { runThrough, type Steps } from '../support/steps.ts';
 import { closest } from '../support/text.ts';
 import { checkNoConnector, checkUnused, crossChecks, type Parts } from './checks.ts';
-import type { CheckedConfig, Config, Place, Problem, Scenario } from './config.ts';
-import { actionsOf, entries, planKeys, type PlanSource, toPlanSource, ruleActions } from './plan-source.ts';
+import type { CheckedConfig, Config, Problem, Scenario } from './config.ts';
+import { actionsOf, entries, planKeys, type PlanSource, toPlanSource } from './plan-source.ts';
 import { readText, type ReadText } from './files.ts';
 import { buildPlan } from './plan.ts';
 import {
@@ -92,12 +92,11 @@ export interface LoadOptions extends Surroundings {
 
 /** loadConfig without reading the file; `file` is only for messages. */
 export function parseConfig(text: string, file: string, options: LoadOptions): CheckedConfig {
-  const { value, checked, warnings, at } = checkText(text, file, options);
+  const { checked, warnings, at } = checkText(text, file, options);
   const { parts, scenarios, values } = checked;
   return Object.freeze({
     ...toConfig(file, parts, warnings, values.mask),
-    places: placesOfActions(parts, at),
-    optionPlaces: placesOfOptions(value, at),
+    at,
     scenarios: scenarios.map(({ path, scenario: { event, expect } }): Scenario => {
       const { line, column, excerpt } = at(path);
       return { event, expect, line, column, excerpt };
@@ -110,11 +109,8 @@ interface CheckedText {
   readonly value: Json;
   readonly checked: CheckedValue;
   readonly warnings: readonly Problem[];
-  readonly at: At;
+  readonly at: CheckedConfig['at'];
 }
-
-/** The place of a path in the file. */
-type At = (path: Path) => Place;
 
 /** Throws a ConfigError with everything that is wrong with a text. */
 export function checkText(text: string, file: string, options: LoadOptions): CheckedText {
@@ -131,30 +127,11 @@ export function checkText(text: string, file: string, options: LoadOptions): Che
   if (problems.some(({ severity }) => severity === 'error'))
     throw configError(file, problems, { mask, mayPass: isFileMissing });
   const warnings = inOrder([...problems, ...checked.unused.map(place)]);
-  const at: At = (path) => {
-    const { line, column, excerpt } = place(error(path, ''));
+  const at: CheckedConfig['at'] = (path, what) => {
+    const { line, column, excerpt } = place(error(path, '', what));
     return { line, column, excerpt: mask(excerpt) };
   };
   return { value: tree.value, checked, warnings: warnings.map((one) => maskProblem(one, mask)), at };
-}
-
-function placesOfActions({ plan, source }: Parts, at: At): CheckedConfig['places'] {
-  const actions = [...(plan?.then.flat() ?? []), ...(plan?.unmatched ?? [])];
-  // In a config without errors, every written action is in the plan.
-  const written = ruleActions(source);
-  return new Map(actions.map((action, index) => [action, at(written[index]?.path ?? [])]));
-}
-
-function placesOfOptions(value: Json, at: At): CheckedConfig['optionPlaces'] {
-  const sinks = Object.entries(Object(isMap(value) && value['sinks']) as JsonMap);
-  return new Map(
-    sinks.flatMap(([sink, options]) =>
-      Object.keys(Object(options) as JsonMap).map((option) => [
-        `${sink}.${option}`,
-        at(['sinks', sink, option]),
-      ]),
-    ),
-  );
 }
 
 /** Complete if there is no error among `faults`. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { alertKinds, type AlertKind, isMap, type Json, type JsonMap } from '../model.ts';
+import { type ActionRef, alertKinds, type AlertKind, isMap, type Json, type JsonMap } from '../model.ts';
 import type { testKeys } from '../rules/fields.ts';
 import { unmatchedRule } from '../rules/plan.ts';
 import { whenSchema } from '../rules/when.ts';
@@ -60,6 +60,10 @@ export function actionsOf(source: PlanSource): WrittenAction[] {
   const alerts = isMap(source.alerts) ? Object.keys(source.alerts) : [];
   return [...ruleActions(source), ...alerts.flatMap((name) => alertActions(source, name))];
 }
+
+/** Where a rule's action is; `names` are those of the rules. */
+export const pathOf = (names: readonly string[], { rule, action }: ActionRef): Path =>
+  rule === unmatchedRule ? ['unmatched', action] : ['rules', names.indexOf(rule), 'then', action];
 
 /** Those of rules and of `unmatched`. */
 export function ruleActions(source: PlanSource): WrittenAction[] {
@@ -127,7 +131,14 @@ export const ruleShape = {
     .describe('A name of your own; deliveries are shown under it.'),
   when: whenSchema.describe('Which events the rule is for; `{}` is all of them.'),
   final: z.boolean().default(false).describe('Rules after this one are not looked at when it matched.'),
+  silent: z
+    .boolean()
+    .default(false)
+    .describe('For a rule without actions: nobody is meant to hear of these events.'),
 };
+
+/** In place of the actions of `unmatched`: nobody is meant to hear of events that no rule matched. */
+export const silentWord = 'silent';
 
 /** A rule without its actions, which are checked one by one by their connectors' schemas. */
 export const ruleSchema = z.strictObject({ ...ruleShape, then: z.array(z.unknown()) });

@@ -2,7 +2,7 @@ import { alertKinds, isMap, type Json, type JsonMap } from '../model.ts';
 import type { Hours } from '../rules/calendar.ts';
 import type { When } from '../rules/conditions.ts';
 import { testKeys } from '../rules/fields.ts';
-import { compileRules, unreachable } from '../rules/match.ts';
+import { compileRules } from '../rules/match.ts';
 import type { Action, Alert, Plan } from '../rules/plan.ts';
 import { alertRule, unmatchedRule } from '../rules/plan.ts';
 import type { Path } from '../support/json.ts';
@@ -17,9 +17,10 @@ import {
   entries,
   type PlanSource,
   ruleSchema,
+  silentWord,
   testIdKey,
 } from './plan-source.ts';
-import { error, warning } from './problems.ts';
+import { error } from './problems.ts';
 import { type Reading, validate } from './validate.ts';
 
 /** Reads one part of a plan. */
@@ -57,13 +58,16 @@ export function* buildPlan(source: PlanSource, planReading: PlanReading): Steps<
   const { rules, unusable } = yield* readRules(source.rules, actionsReading);
   const unmatched = yield* readUnmatched(source.unmatched, actionsReading);
   const alerts = yield* readAlerts(source.alerts, actionsReading);
-  reportUnreachable(rules, reading);
   const why = [...catalog.unusable.values(), ...unusable, reading.fault()].filter((fault) => fault !== null);
   return {
     id: contentId(source as Json),
     rules: compileRules(rules),
     then: rules.map(({ then }) => then),
     unmatched,
+    silent: {
+      rules: new Set(rules.flatMap(({ silent }, index) => (silent ? [index] : []))),
+      unmatched: source.unmatched === silentWord,
+    },
     alerts,
     test: testLookup(catalog.entries, keys),
     testIds: [...catalog.entries.keys()].map(Number),
@@ -132,10 +136,10 @@ interface ActionsReading extends ActionReading, PlanReading {
 }
 
 interface CompiledRule {
-  readonly index: number;
   readonly name: string;
   readonly when: When;
   readonly final: boolean;
+  readonly silent: boolean;
   readonly then: readonly Action[];
 }
 
@@ -165,14 +169,18 @@ function* readRules(raw: Json | undefined, reading: ActionsReading): Steps<ReadR
     const written = isMap(rawRule) ? rawRule : {};
     const list = { rule: name, path: ['rules', index, 'then'], fixed: fixedBy(written['when']) };
     const then = yield* readActions(written['then'], list, reading);
+    if (rule?.silent && entries(written['then']).length > 0)
+      part.report(error(['rules', index, 'silent'], heard));
     const fault = part.fault();
     if (fault !== null) unusable.push(fault);
-    if (rule) rules.push({ ...rule, index, then });
-    else if (fault !== null) rules.push({ index, name, when: {}, final: false, then });
+    if (rule) rules.push({ ...rule, then });
+    else if (fault !== null) rules.push({ name, when: {}, final: false, silent: false, then });
     yield;
   }
   return { rules, unusable };
 }
+
+const heard = 'the rule has actions, so somebody is told: take these away, or leave "silent" out';
 
 /** Actions are read one by one. */
 function withoutActions(rule: Json): Json {
@@ -224,6 +232,7 @@ function unusableAction(written: JsonMap, { rule, index }: ActionPlace, fault: s
     hours: null,
     digest: null,
     render: () => ({ fault }),
+    audience: () => null,
     lane: () => sink,
     unusable: fault,
   };
@@ -236,7 +245,8 @@ function textAt(map: JsonMap, key: string): string {
 
 function readUnmatched(raw: Json | undefined, reading: ActionsReading): Steps<Action[]> {
   const path = ['unmatched'];
-  if (raw !== undefined && !Array.isArray(raw)) reading.report(error(path, 'expected a list of actions'));
+  if (raw !== undefined && raw !== silentWord && !Array.isArray(raw))
+    reading.report(error(path, `expected a list of actions, or ${silentWord} where nobody is meant to hear`));
   return readActions(raw, { rule: unmatchedRule, path }, reading);
 }
 
@@ -254,14 +264,6 @@ function* readAlerts(raw: Json | undefined, reading: ActionsReading): Steps<Aler
     else if (part.fault() !== null) alerts.push({ kind, afterMs: 0, actions });
   }
   return alerts;
-}
-
-function reportUnreachable(rules: readonly CompiledRule[], { report }: Reading): void {
-  for (const at of unreachable(rules)) {
-    const { index, name } = rules[at]!;
-    const message = `the rule "${name}" is never reached: earlier final rules match every event that it could`;
-    report(warning(['rules', index], message, 'key'));
-  }
 }
 
 /** The entries of a map. Reports any other value. */

@@ -40,6 +40,37 @@ export interface Clause {
   readonly wants: string;
   /** What is true if it holds. Continues the field and its value. */
   readonly says: string;
+  /** Whether it holds for a value that no condition names; null if that depends on the value. */
+  readonly holdsForOthers: boolean | null;
+}
+
+/** The values that a condition names, and others that show what it depends on. */
+export function valuesOf(condition: Condition): { named: Scalar[]; others: Scalar[] } {
+  if (typeof condition !== 'object') return { named: [condition], others: [] };
+  if (isList(condition)) return { named: [...condition], others: [] };
+  const {
+    in: list = [],
+    not: excluded = [],
+    matches: pattern,
+    exists: _,
+    ...bounds
+  } = condition as Operators;
+  const inner = valuesOf(excluded);
+  const found = pattern === undefined ? [] : [pattern.replaceAll(/\\[a-z]|\W/gi, '')];
+  return {
+    named: [...list, ...inner.named],
+    others: [...Object.values(bounds), ...found, ...inner.others],
+  };
+}
+
+/** The test ids that a `when` names. */
+export function* testsNamedIn(when: When): Generator<number> {
+  for (const [key, operand] of Object.entries(when)) {
+    if (key === 'all' || key === 'any') for (const one of operand as When[]) yield* testsNamedIn(one);
+    else if (key === 'not') yield* testsNamedIn(operand as When);
+    else if (key === 'testId' || key === 'test.id')
+      for (const value of valuesOf(operand as Condition).named) if (typeof value === 'number') yield value;
+  }
 }
 
 /** The clauses of a condition. All must hold. */
@@ -69,7 +100,8 @@ const some = (fits: (value: Json) => boolean) => (value: Json) =>
   isList(value) ? value.some((entry) => fits(entry)) : fits(value);
 
 function equal(wanted: Scalar): Clause {
-  return { holds: some((value) => value === wanted), wants: show(wanted), says: `is ${show(wanted)}` };
+  const holds = some((value) => value === wanted);
+  return { holds, wants: show(wanted), says: `is ${show(wanted)}`, holdsForOthers: false };
 }
 
 function oneOf(wanted: readonly Scalar[]): Clause {
@@ -77,34 +109,43 @@ function oneOf(wanted: readonly Scalar[]): Clause {
   if (only !== undefined && wanted.length === 1) return equal(only);
   const set = new Set<Json>(wanted);
   const wants = `one of ${showList(wanted)}`;
-  return { holds: some((value) => set.has(value)), wants, says: `is ${wants}` };
+  return { holds: some((value) => set.has(value)), wants, says: `is ${wants}`, holdsForOthers: false };
 }
 
 function not(excluded: NonNullable<Operators['not']>): Clause {
   const clauses = clausesOf(excluded);
   const holds = (value: Json) => !clauses.every((clause) => clause.holds(value));
   const wants = clauses.map((clause) => clause.wants).join(' and ');
-  return { holds, wants: `anything but ${wants}`, says: `is not ${wants}` };
+  const others = allHold(clauses.map(({ holdsForOthers }) => holdsForOthers));
+  const holdsForOthers = others === null ? null : !others;
+  return { holds, wants: `anything but ${wants}`, says: `is not ${wants}`, holdsForOthers };
 }
 
 function matches(source: string): Clause {
   const pattern = compilePattern(source);
   if ('fault' in pattern) throw new Error(`the pattern ${source} cannot be read: ${pattern.fault}`);
   const holds = some((value) => value !== null && typeof value !== 'object' && pattern.found(String(value)));
-  return { holds, wants: `something that matches ${source}`, says: `matches ${source}` };
+  const wants = `something that matches ${source}`;
+  return { holds, wants, says: `matches ${source}`, holdsForOthers: null };
 }
 
 function isSet(wanted: boolean): Clause {
   const holds = (value: Json) => (value !== null) === wanted;
   return wanted
-    ? { holds, wants: 'a value', says: 'is set' }
-    : { holds, wants: 'no value', says: 'is not set' };
+    ? { holds, wants: 'a value', says: 'is set', holdsForOthers: true }
+    : { holds, wants: 'no value', says: 'is not set', holdsForOthers: false };
 }
 
 function compared<T extends number | string>(words: string, bound: T, fits: (value: T) => boolean): Clause {
   const wants = `${words} ${show(bound)}`;
   const holds = some((value) => typeof value === typeof bound && fits(value as T));
-  return { holds, wants, says: `is ${wants}` };
+  return { holds, wants, says: `is ${wants}`, holdsForOthers: null };
+}
+
+/** Whether all hold, of which some may be undecided (null). */
+export function allHold(verdicts: readonly (boolean | null)[]): boolean | null {
+  if (verdicts.includes(false)) return false;
+  return verdicts.includes(null) ? null : true;
 }
 
 const maxShown = 5;

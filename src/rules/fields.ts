@@ -24,6 +24,8 @@ export interface Field {
   readonly whole: boolean;
   /** False if every event has it. */
   readonly optional: boolean;
+  /** What it says of an event. `test`: something that the catalog says. */
+  readonly of: 'status' | 'test' | 'testId' | 'candidate';
   read(subject: Subject): Json;
 }
 
@@ -59,6 +61,7 @@ const eventFields: readonly Field[] = [
     all: statuses,
     whole: false,
     optional: false,
+    of: 'status',
     read: ({ event }) => event.status,
   },
   number('testId', 'test', 'a test id', false),
@@ -70,6 +73,7 @@ const eventFields: readonly Field[] = [
     all: null,
     whole: false,
     optional: false,
+    of: 'candidate',
     read: ({ event }) => event.candidateId,
   },
   number('candidateNumericalId', 'candidate number', "a candidate's number", true),
@@ -83,7 +87,8 @@ function number(
 ): Field {
   const value = wholeNumber(what);
   const read = ({ event }: Subject) => event[name];
-  return { name, label, value, bound: value, all: null, whole: true, optional, read };
+  const of = name === 'testId' ? 'testId' : 'candidate';
+  return { name, label, value, bound: value, all: null, whole: true, optional, of, read };
 }
 
 /** A key of the catalog's entry for the event's test. */
@@ -96,6 +101,7 @@ export function testField(key: string): Field {
     all: null,
     whole: false,
     optional: true,
+    of: key === 'id' ? 'testId' : 'test',
     read: ({ test }) => (Object.hasOwn(test, key) ? (test[key] ?? null) : null),
   };
 }

@@ -1,15 +1,18 @@
 import { type Status, statuses } from '../model.ts';
 import {
+  allHold,
   type Clause,
   clausesOf,
   type Condition,
   type Constraint,
   constraintOf,
   show,
+  testsNamedIn,
+  valuesOf,
   type When,
 } from './conditions.ts';
 import { type Field, fieldOf, type Subject } from './fields.ts';
-import type { RuleSet, Verdict } from './plan.ts';
+import type { Cell, Possible, Rest, RuleSet, Verdict } from './plan.ts';
 
 export interface Rule {
   readonly name: string;
@@ -63,6 +66,21 @@ class IndexedRules implements RuleSet {
     return matched;
   }
 
+  get namedTests(): ReadonlySet<number> {
+    return new Set(this.#rules.flatMap(({ when }) => Array.from(testsNamedIn(when))));
+  }
+
+  possible(cell: Cell): Possible[] {
+    const { status, testId } = cell;
+    const forTest = testId === null ? none : this.#index.forTest(testId, status);
+    const rules = [...forTest, ...this.#index.forAnyTest(status)].toSorted((a, b) => a - b);
+    return rules.flatMap((rule) => {
+      const given = this.#exact[rule] === 1 || this.#rules[rule]!.test.given(cell);
+      if (given === false) return [];
+      return [{ rule, final: this.#final[rule] === 1, rest: given === true ? null : given }];
+    });
+  }
+
   explain(subject: Subject): Verdict[] {
     let ended: string | null = null;
     return this.#rules.map(({ name, when, final, test }) => {
@@ -76,19 +94,6 @@ class IndexedRules implements RuleSet {
 
 function notReached(rule: string, ended: string): Verdict {
   return { rule, matched: false, because: `not reached: rule \`${ended}\` before it is final and matched` };
-}
-
-/** Indexes of the rules that no event reaches, because earlier final rules match every event with their statuses. */
-export function unreachable(rules: readonly Rule[]): number[] {
-  const ended = statuses.map(() => false);
-  return rules.flatMap(({ when, final }, index) => {
-    const { statuses: possible } = constraintOf(when);
-    if (possible.every((isPossible, place) => !isPossible || ended[place])) return [index];
-    const testsOnlyStatus = Object.keys(when).every((key) => key === 'status');
-    if (final && testsOnlyStatus)
-      for (const [place, isPossible] of possible.entries()) ended[place] ||= isPossible;
-    return [];
-  });
 }
 
 /**
@@ -132,6 +137,8 @@ export interface Test {
   holds(subject: Subject): boolean;
   /** Why it holds or does not. `who` is the subject of "wants": the rule or an exception. */
   because(subject: Subject, who: string): string;
+  /** Whether it holds for all events of a cell, or what it depends on. */
+  given(cell: Cell): boolean | Rest;
 }
 
 const theRule = 'the rule';
@@ -148,10 +155,11 @@ function compileKey(key: string, operand: unknown): Test {
   if (key === 'all') return allOf((operand as When[]).map(compileWhen));
   if (key === 'any') return anyOf((operand as When[]).map(compileWhen));
   if (key === 'not') return noneOf(compileWhen(operand as When));
-  return fieldTest(fieldOf(key), clausesOf(operand as Condition));
+  return fieldTest(fieldOf(key), operand as Condition);
 }
 
-function fieldTest(field: Field, clauses: readonly Clause[]): Test {
+function fieldTest(field: Field, condition: Condition): Test {
+  const clauses = clausesOf(condition);
   return {
     holds(subject) {
       const value = field.read(subject);
@@ -159,7 +167,23 @@ function fieldTest(field: Field, clauses: readonly Clause[]): Test {
       return true;
     },
     because: (subject, who) => fieldReason(field, clauses, subject, who),
+    given(cell) {
+      const isKnown = field.of !== 'candidate' && (field.of !== 'testId' || cell.testId !== null);
+      if (isKnown) return this.holds(sampleOf(cell));
+      const others =
+        field.of === 'testId' ? allHold(clauses.map(({ holdsForOthers }) => holdsForOthers)) : null;
+      if (others !== null) return others;
+      const words = `${field.name} ${clauses.map(({ says }) => says).join(' and ')}`;
+      const { named, others: more } = valuesOf(condition);
+      const values = [...named, ...more].map((value) => ({ field, value }));
+      return { holds: (subject) => this.holds(subject), words, values };
+    },
   };
+}
+
+/** An event of a cell. What its candidate is, and its test's id if it has none, must not be asked. */
+function sampleOf({ status, testId, test }: Cell): Subject {
+  return { event: { status, testId: testId ?? 0, candidateId: '', candidateNumericalId: null }, test };
 }
 
 function fieldReason(field: Field, clauses: readonly Clause[], subject: Subject, who: string): string {
@@ -184,6 +208,33 @@ function allOf(tests: readonly Test[]): Test {
       if (missed.length > 0) return reasons(missed, subject, who).join('; ');
       return tests.length === 0 ? 'it is for every event' : reasons(tests, subject, who).join(', and ');
     },
+    given(cell) {
+      const rests: Rest[] = [];
+      for (const test of tests) {
+        const given = test.given(cell);
+        if (given === false) return false;
+        if (given !== true) rests.push(given);
+      }
+      return rests.length === 0 || joined(rests, 'and', (holds) => rests.every(holds));
+    },
+  };
+}
+
+/** One condition of several. `holds` says which of them must hold. */
+function joined(
+  rests: readonly Rest[],
+  word: 'and' | 'or',
+  holds: (one: (rest: Rest) => boolean) => boolean,
+): Rest {
+  const [only] = rests;
+  if (only && rests.length === 1) return only;
+  const shown = rests.slice(0, maxReasons).map(({ words }) => words);
+  const more = rests.length - shown.length;
+  const words = [...shown, ...(more > 0 ? [`${more} more`] : [])].join(` ${word} `);
+  return {
+    holds: (subject) => holds((rest) => rest.holds(subject)),
+    words: word === 'or' ? `(${words})` : words,
+    values: rests.flatMap(({ values }) => values),
   };
 }
 
@@ -195,6 +246,15 @@ function anyOf(tests: readonly Test[]): Test {
       if (found) return found.because(subject, who);
       return `none of ${tests.length} alternatives applies (${reasons(tests, subject, who).join('; ')})`;
     },
+    given(cell) {
+      const rests: Rest[] = [];
+      for (const test of tests) {
+        const given = test.given(cell);
+        if (given === true) return true;
+        if (given !== false) rests.push(given);
+      }
+      return rests.length > 0 && joined(rests, 'or', (holds) => rests.some(holds));
+    },
   };
 }
 
@@ -204,6 +264,11 @@ function noneOf(test: Test): Test {
     because(subject) {
       const applies = test.holds(subject) ? 'an exception applies' : 'the exception does not apply';
       return `${applies} (${test.because(subject, theException)})`;
+    },
+    given(cell) {
+      const given = test.given(cell);
+      if (typeof given === 'boolean') return !given;
+      return { ...given, holds: (subject) => !given.holds(subject), words: `not (${given.words})` };
     },
   };
 }

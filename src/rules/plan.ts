@@ -1,4 +1,5 @@
-import type { ActionRef, AlertKind, Event, Json, JsonMap, PlannedDelivery } from '../model.ts';
+import type { ActionRef, AlertKind, Event, Json, JsonMap, PlannedDelivery, Status } from '../model.ts';
+import type { Audience } from '../connector.ts';
 import type { AnyTemplateData, TemplateData } from '../templates/data.ts';
 import type { Rendered } from '../templates/template.ts';
 import type { Field, Subject } from './fields.ts';
@@ -11,11 +12,41 @@ export interface Verdict {
   readonly because: string;
 }
 
+/** All events of a test with a status. */
+export interface Cell {
+  readonly status: Status;
+  /** null: any test that neither the catalog nor a condition names. */
+  readonly testId: number | null;
+  /** The catalog's entry for the test; see Plan.test. */
+  readonly test: JsonMap;
+}
+
+/** What a condition depends on where a cell does not decide it. */
+export interface Rest {
+  holds(subject: Subject): boolean;
+  /** For people. Continues "if". */
+  readonly words: string;
+  /** Values that show when it holds. */
+  readonly values: readonly { readonly field: Field; readonly value: Json }[];
+}
+
+/** A rule that events of a cell can match. */
+export interface Possible {
+  readonly rule: number;
+  readonly final: boolean;
+  /** null: all of them do. */
+  readonly rest: Rest | null;
+}
+
 /** The `when`s of a config, compiled. Pure. */
 export interface RuleSet {
   readonly names: readonly string[];
   /** Indexes of the rules that apply, in order, ending at a `final` one. */
   match(subject: Subject): number[];
+  /** The rules that events of a cell can match, in order, those after a `final` one included. */
+  possible(cell: Cell): Possible[];
+  /** The test ids that conditions name. */
+  readonly namedTests: ReadonlySet<number>;
   /** One verdict for each rule, in order. Rules after a matching `final` one were not reached. */
   explain(subject: Subject): Verdict[];
 }
@@ -32,6 +63,8 @@ export interface Action extends ActionRef {
   lane(data: AnyTemplateData): string;
   /** Every key of the action with its templates rendered, or why one failed. */
   render(data: AnyTemplateData): Rendered;
+  /** Who gets its message; null if a template fails. Without data, as the config has it. */
+  audience(data: TemplateData | null): Audience | null;
   /** Only for an action of a stored plan: why it can no longer be carried out. */
   readonly unusable?: string;
 }
@@ -68,6 +101,8 @@ export interface Plan {
   /** The actions of each rule, by the rule's index. */
   readonly then: readonly (readonly Action[])[];
   readonly unmatched: readonly Action[];
+  /** Where nobody is meant to hear of an event: rules, by index, and events that no rule matched. */
+  readonly silent: { readonly rules: ReadonlySet<number>; readonly unmatched: boolean };
   /** At most one of each kind. */
   readonly alerts: readonly Alert[];
   /** The catalog's entry for a test id, with `id`. Keys that only other entries have are null. */

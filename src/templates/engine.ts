@@ -92,23 +92,19 @@ export class Rendering extends Context {
 
 /**
  * LiquidJS reads only an object's own keys, and the data of an event may be a LazyTemplateData with getters. Links are
- * rendered when they are read.
+ * rendered, and the time is asked for, when they are read.
  */
 function withOwnKeys(data: AnyTemplateData, { links }: Setting): object {
   if ('notice' in data) return data;
-  const { event, test, rule, now } = data;
+  const { event, test, rule } = data;
   const linked = <Data extends object>(own: Data, about: TemplateData): Data =>
-    links === null
-      ? own
-      : {
-          ...own,
-          get links() {
-            return links(about);
-          },
-        };
-  const own = linked({ event, test, rule, now }, data);
+    links === null ? own : Object.defineProperty(own, 'links', { enumerable: true, get: () => links(about) });
+  const time = { enumerable: true, get: () => data.now };
+  const own = linked(Object.defineProperty({ event, test, rule }, 'now', time), data);
   if (!('events' in data)) return own;
-  const events = data.events.map((one) => linked(one, { event: one, test: one.test, rule, now }));
+  const events = data.events.map((one) => {
+    return linked({ ...one }, { event: one, test: one.test, rule, now: data.now });
+  });
   return Object.assign(own, { events });
 }
 

@@ -25,6 +25,7 @@ rules:
   - name: completed
     when: { status: Completed }
     then: [ { sink: slack, channel: '#hiring', text: 'He said {{ event.status }}.' } ]
+unmatched: silent
 scenarios:
   - event: { status: Completed, testId: 7 }
     expect: [ { sink: slack, channel: '${channel}' } ]
@@ -91,6 +92,7 @@ const withMails = (folder: string, catalog: string, rules: string) => `${base(fo
 sinks: { mail: { connector: email, url: 'smtp://localhost', from: hiring@example.com } }
 catalog: ${catalog}
 ${rules}
+${rules.includes('unmatched') ? '' : 'unmatched: silent'}
 `;
 
 /** The warnings of a config that is good, as `column message` of lines that hold `sink: mail`. */
@@ -118,7 +120,7 @@ describe('check warns of a message that cannot be made', () => {
   });
 
   test('for events that no rule matched, and for a test that is not in the catalog', async () => {
-    const rules = `rules: [ { name: a, when: { testId: 222 }, then: [] } ]\nunmatched: [ ${toOwner} ]`;
+    const rules = `rules: [ { name: a, when: { testId: 222 }, then: [], silent: true } ]\nunmatched: [ ${toOwner} ]`;
     expect(await mailWarnings('{ 111: { owner: ben }, 222: { owner: eve } }', rules)).toEqual([
       '14 for a test that is not in the catalog: The mail has no recipient: `to` came out empty.',
       '14 for test 111: No email address: "ben".',

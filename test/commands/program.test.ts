@@ -8,6 +8,7 @@ const commands = [
   'serve',
   'check',
   'explain',
+  'routes',
   'backtest',
   'send',
   'schema',

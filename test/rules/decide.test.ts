@@ -21,6 +21,7 @@ function action(rule: string, index: number, sink: string): Action {
     digest: null,
     lane: (data) => ('event' in data ? laneOf(sink, data) : sink),
     render: () => ({ fields: {} }),
+    audience: () => null,
   };
 }
 
@@ -36,6 +37,7 @@ function planOf(
     // oxlint-disable-next-line unicorn/no-thenable -- the YAML's word
     then: rules.map(({ name, sinks }) => sinks.map((sink, index) => action(name, index, sink))),
     unmatched: [action(unmatchedRule, 0, 'fallback')],
+    silent: { rules: new Set(), unmatched: false },
     alerts: [],
     test: (testId) => ({ id: testId, name: `Test ${testId}` }),
     testIds: [7],

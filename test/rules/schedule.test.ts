@@ -25,7 +25,7 @@ const hourly: Digest = {
 
 function actionWith(over: Partial<Action>): Action {
   const plain = { rule: 'r', action: 0, sink: 's', connector: 'c', hours: null, digest: null };
-  return { ...plain, lane: () => 's', render: () => ({ fields: {} }), ...over };
+  return { ...plain, lane: () => 's', render: () => ({ fields: {} }), audience: () => null, ...over };
 }
 
 const scheduled = (

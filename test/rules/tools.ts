@@ -1,5 +1,7 @@
-import type { CandidateEvent } from '../../src/model.ts';
+import * as fc from 'fast-check';
+import { type CandidateEvent, statuses } from '../../src/model.ts';
 import type { Hours } from '../../src/rules/calendar.ts';
+import type { Condition, When } from '../../src/rules/conditions.ts';
 import type { Subject } from '../../src/rules/fields.ts';
 import { eventWith } from '../fixtures/event.ts';
 
@@ -16,3 +18,43 @@ export const office: Hours = {
   toMinute: 18 * 60,
   closed: new Set(['2026-12-25']),
 };
+
+/** Conditions as the generators of rules make them. */
+function conditionOf(values: readonly (string | number)[], ordered: boolean): fc.Arbitrary<Condition> {
+  const value = fc.constantFrom(...values);
+  const list = fc.array(value, { minLength: 1, maxLength: 3 });
+  const bounds = [
+    fc.record({ gte: value }),
+    fc.record({ lt: value }),
+    fc.record({ not: fc.record({ gte: value }) }),
+  ];
+  return fc.oneof(
+    value,
+    list,
+    fc.record({ in: list }),
+    fc.record({ not: fc.oneof(value, list) }),
+    fc.record({ in: list, not: value }),
+    fc.record({ exists: fc.boolean() }),
+    ...(ordered ? bounds : []),
+  );
+}
+
+export const testIds = [1, 2, 3, 4];
+const leaves: fc.Arbitrary<When> = fc.oneof(
+  fc.record({ status: conditionOf(statuses, false) }),
+  fc.record({ testId: conditionOf(testIds, true) }),
+  fc.record({ candidateNumericalId: conditionOf([1, 2], true) }),
+  fc.record({ candidateId: fc.constantFrom<Condition>('abc', { matches: 'b' }, { not: { matches: '^a' } }) }),
+  fc.record({ 'test.team': conditionOf(['a', 'b'], false) }),
+);
+const flat: fc.Arbitrary<When> = fc
+  .array(leaves, { maxLength: 2 })
+  .map((some) => Object.assign({}, ...some) as When);
+const nest = (inner: fc.Arbitrary<When>): fc.Arbitrary<When> =>
+  fc.oneof(
+    flat,
+    fc.array(inner, { maxLength: 2 }).map((all) => ({ all })),
+    fc.array(inner, { maxLength: 3 }).map((any) => ({ any })),
+    fc.tuple(flat, inner).map(([rest, not]) => Object.assign({ not }, rest)),
+  );
+export const whens = nest(nest(flat));

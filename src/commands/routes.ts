@@ -1,0 +1,257 @@
+import { connectors } from '../../connectors/index.ts';
+import type { CheckedConfig, Problem } from '../config/config.ts';
+import { loadToShow } from '../config/load.ts';
+import { pathOf } from '../config/plan-source.ts';
+import { isMap, type Json, type Status, statuses } from '../model.ts';
+import type { Action } from '../rules/plan.ts';
+import { type Heard, type Route, routesOf } from '../rules/routes.ts';
+import type { Path } from '../support/json.ts';
+import { jsonLine, printable } from '../support/text.ts';
+import { exit, type Io, paint } from './output.ts';
+import type { ConfigOption } from './with-store.ts';
+
+export async function printRoutes(options: ConfigOption & { json?: boolean }, io: Io): Promise<number> {
+  const { plan, mask } = await loadToShow(options.config, { env: io.env, connectors });
+  const all = [...routesOf(plan)];
+  if (options.json) io.out(mask(jsonLine({ routes: all.map((route) => routeFields(route)) })));
+  else
+    for (const test of Map.groupBy(all, ({ cell }) => cell.testId).values()) io.out(mask(testText(test, io)));
+  return exit.ok;
+}
+
+function routeFields({ cell: { testId, test, status }, heardBy, ...route }: Route) {
+  return {
+    testId,
+    test: test['name'] ?? null,
+    status,
+    heardBy: heardBy.map(({ action, audience, rest }) => ({
+      rule: action.rule,
+      action: action.action,
+      sink: action.sink,
+      connector: action.connector,
+      place: audience().place,
+      condition: rest?.words ?? null,
+      hours: action.hours?.name ?? null,
+      digest: action.digest !== null,
+    })),
+    nobody: route.nobody,
+    otherwiseNobody: route.otherwiseNobody,
+    meant: (route.nobody || route.otherwiseNobody) && route.unheard === null,
+    twice: route.twice.length > 0,
+  };
+}
+
+/** The routes of one test. Statuses of which the same people hear stand together. */
+function testText(ofTest: readonly Route[], io: Io): string {
+  const [
+    {
+      cell: { testId, test },
+    },
+  ] = ofTest as [Route];
+  const name = typeof test['name'] === 'string' ? `  ${printable(test['name'])}` : '';
+  const title = testId === null ? 'any other test' : `${testId}${name}`;
+  const alike = Map.groupBy(ofTest, (route) => linesOf(route, io).join('\n'));
+  const rows = [...alike].map(([lines, same]) => {
+    const named = same.map(({ cell }) => cell.status).join(', ');
+    return `  ${named}\n${lines}`;
+  });
+  return [paint(io, 'bold', title), ...rows].join('\n');
+}
+
+function linesOf({ heardBy, twice, nobody, otherwiseNobody, unheard }: Route, io: Io): string[] {
+  const isTwice = new Set(twice.flatMap(({ first, second }) => [first, second]));
+  const meant = unheard === null ? ', as the config says' : '';
+  const none = (text: string) => `    ${unheard === null ? text : paint(io, 'red', text)}${meant}`;
+  const heard = heardBy.map((one) => heardLine(one, isTwice.has(one.action), io));
+  if (nobody) return [none('nobody')];
+  return otherwiseNobody ? [...heard, none('otherwise nobody')] : heard;
+}
+
+function heardLine({ action, audience, rest }: Heard, isTwice: boolean, io: Io): string {
+  const { sink, rule, hours, digest } = action;
+  const { place } = audience();
+  const details = [
+    `rule ${printable(rule)}`,
+    ...(digest ? ['digest'] : []),
+    ...(hours ? [`hours ${printable(hours.name)}`] : []),
+    ...(rest ? [`if ${printable(rest.words)}`] : []),
+  ].join(', ');
+  const where = place === '' ? sink : `${sink} ${printable(place)}`;
+  return `    ${paint(io, 'cyan', where)}  (${details})${isTwice ? paint(io, 'yellow', '  twice') : ''}`;
+}
+
+/** For configs with very many rules or tests. */
+const lookedForMs = 1000;
+/** So many of one kind are said; others follow when these are fixed. */
+const mostOfAKind = 10;
+
+/** What was looked at. */
+interface Looked {
+  readonly all: readonly Route[];
+  /** How many tests there are, if all were looked at. */
+  readonly tests: number;
+}
+
+/** What the routes show that was probably not meant. */
+export function routeWarnings(config: CheckedConfig): Problem[] {
+  const until = performance.now() + lookedForMs;
+  const all: Route[] = [];
+  let isAll = true;
+  for (const route of routesOf(config.plan)) {
+    all.push(route);
+    isAll = performance.now() < until;
+    if (!isAll) break;
+  }
+  const tests = isAll ? all.length / statuses.length : Infinity;
+  const kinds = [
+    unheardWarnings({ all, tests }, config),
+    twiceWarnings({ all, tests }, config),
+    isAll ? idleWarnings(all, config) : [],
+  ];
+  return kinds.flatMap((kind) => kind.slice(0, mostOfAKind));
+}
+
+export function warningAt(
+  { at, mask }: CheckedConfig,
+  path: Path,
+  message: string,
+  what?: 'value' | 'key',
+): Problem {
+  return { severity: 'warning', ...at(path, what), message: mask(message) };
+}
+
+function unheardWarnings({ all, tests }: Looked, config: CheckedConfig): Problem[] {
+  const unheard = all.filter((route) => route.unheard !== null);
+  const byRule = Map.groupBy(unheard, (route) => route.unheard?.rules[0]);
+  return [...byRule].flatMap(([rule, same]) => {
+    if (rule === undefined) return unmatchedWarnings(same, tests, config);
+    const name = config.plan.rules.names[rule];
+    const message = `${reaching(same, tests)}: the rule "${name}" takes ${it(same)} and has no actions; if that is meant, write "silent: true" in it`;
+    return [warningAt(config, ['rules', rule, 'then'], message, 'key')];
+  });
+}
+
+const it = (all: readonly unknown[]): string => (all.length === 1 ? 'it' : 'them');
+
+const ifMeant = 'if that is meant, write "unmatched: silent"';
+/** Each of so many tests is said where it stands; more of them together. */
+const mostApart = 5;
+
+/** Events that no rule takes. */
+function unmatchedWarnings(unheard: readonly Route[], tests: number, config: CheckedConfig): Problem[] {
+  const hasList = isMap(config.planSource) && config.planSource['unmatched'] !== undefined;
+  const top = [hasList ? 'unmatched' : 'rules'];
+  const warnings: Problem[] = [];
+  for (const alike of Map.groupBy(unheard, unlessText).values()) {
+    const byStatus = Map.groupBy(alike, ({ cell }) => cell.status);
+    const everywhere = alike.filter(({ cell }) => byStatus.get(cell.status)?.length === tests);
+    const said = `${reaching(everywhere, tests)}: no rule takes ${it(statusesOf(everywhere))}; ${ifMeant}`;
+    if (everywhere.length > 0) warnings.push(warningAt(config, top, said, 'key'));
+    for (const group of inGroups(alike.filter((route) => !everywhere.includes(route)))) {
+      const path = pathOfTest(config, group[0]?.cell.testId ?? null) ?? top;
+      warnings.push(warningAt(config, path, `${reaching(group, tests)}; ${ifMeant}`, 'key'));
+    }
+  }
+  return warnings;
+}
+
+/** One group for each test, or for many that lack the same statuses. */
+function inGroups(somewhere: readonly Route[]): Route[][] {
+  const alike = Map.groupBy(byTest(somewhere), (ofTest) => statusesOf(ofTest).join(' '));
+  return [...alike.values()].flatMap((tests) => (tests.length > mostApart ? [tests.flat()] : tests));
+}
+
+const byTest = (all: readonly Route[]): Route[][] => [
+  ...Map.groupBy(all, ({ cell }) => cell.testId).values(),
+];
+const statusesOf = (all: readonly Route[]): Status[] =>
+  statuses.filter((status) => all.some(({ cell }) => cell.status === status));
+
+/** What makes somebody hear of some of the events all the same. */
+function unlessText({ nobody, heardBy }: Route): string {
+  if (nobody) return '';
+  const words = new Set(heardBy.flatMap(({ rest }) => rest?.words ?? []));
+  return ` unless ${[...words].slice(0, mostShown).join(', or ')}`;
+}
+
+const reaching = (all: readonly Route[], tests: number): string =>
+  `${cellsText(all, tests)} ${statusesOf(all).length === 1 ? 'reaches' : 'reach'} nobody${all[0] ? unlessText(all[0]) : ''}`;
+
+const mostShown = 3;
+
+/** `Completed and Canceled for test 7`. `tests`: how many there are. */
+function cellsText(all: readonly Route[], tests: number, word = 'for'): string {
+  const ofTests = byTest(all);
+  const named = statusesOf(all)
+    .join(', ')
+    .replace(/, (\w+)$/, ' and $1');
+  return ofTests.length === tests
+    ? named
+    : `${named} ${word} ${testsText(ofTests.map(([route]) => route?.cell.testId ?? null))}`;
+}
+
+function testsText(testIds: readonly (number | null)[]): string {
+  const known = testIds.filter((testId) => testId !== null);
+  const shown = known.slice(0, mostShown).join(', ');
+  const more = known.length > mostShown ? ` and ${known.length - mostShown} more` : '';
+  const ofKnown = known.length === 0 ? [] : [`${known.length === 1 ? 'test' : 'tests'} ${shown}${more}`];
+  return [...ofKnown, ...(testIds.includes(null) ? ['any other test'] : [])].join(', and for ');
+}
+
+/** Where the catalog or, without an entry there, the first condition names a test. */
+function pathOfTest({ plan, planSource }: CheckedConfig, testId: number | null): Path | null {
+  if (testId === null) return null;
+  if (plan.testIds.includes(testId)) return ['catalog', String(testId)];
+  const rules = isMap(planSource) ? planSource['rules'] : undefined;
+  return findPath(rules ?? null, ['rules'], (value, path) => value === testId && path.includes('when'));
+}
+
+function findPath(value: Json, path: Path, isIt: (value: Json, path: Path) => boolean): Path | null {
+  if (isIt(value, path)) return path;
+  if (typeof value !== 'object' || value === null) return null;
+  const keyed = Array.isArray(value) ? [...(value as Json[]).entries()] : Object.entries(value);
+  for (const [key, inner] of keyed) {
+    const found = findPath(inner, [...path, key], isIt);
+    if (found) return found;
+  }
+  return null;
+}
+
+/** Two actions of one rule are meant as they stand. */
+function twiceWarnings({ all, tests }: Looked, config: CheckedConfig): Problem[] {
+  const pairs = all.flatMap((route) =>
+    route.twice.filter(({ first, second }) => first.rule !== second.rule).map((twice) => ({ route, twice })),
+  );
+  const id = ({ rule, action }: Action) => `${rule} ${action}`;
+  const alike = Map.groupBy(pairs, ({ twice }) => `${id(twice.first)} ${id(twice.second)}`);
+  return Array.from(alike.values(), (same) => {
+    const { first, second, place } = same[0]!.twice;
+    const cells = cellsText(
+      same.map(({ route }) => route),
+      tests,
+      'of',
+    );
+    const message = `rules "${first.rule}" and "${second.rule}" both post to ${place || second.sink} for ${cells}`;
+    return warningAt(config, pathOf(config.plan.rules.names, second), message);
+  });
+}
+
+/** Rules that never apply. */
+function idleWarnings(all: readonly Route[], config: CheckedConfig): Problem[] {
+  const { names } = config.plan.rules;
+  const reached = new Set(all.flatMap((route) => route.reached));
+  const takers = new Map<number, Set<number>>();
+  for (const { taken } of all)
+    for (const rule of taken?.rules ?? []) takers.getOrInsertComputed(rule, () => new Set()).add(taken!.by);
+  return names.flatMap((name, rule) => {
+    if (reached.has(rule)) return [];
+    const by = Array.from(takers.get(rule) ?? [], (taker) => `"${names[taker]}"`);
+    const why =
+      by.length === 0
+        ? 'no event of any test meets its conditions'
+        : by.length === 1
+          ? `rule ${by[0]} is final and takes all it would`
+          : `rules ${by.slice(0, mostShown).join(', ')} are final and take all it would`;
+    return [warningAt(config, ['rules', rule], `rule "${name}" never applies: ${why}`, 'key')];
+  });
+}

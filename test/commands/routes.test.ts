@@ -1,0 +1,226 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { jsonLines, run, workplace } from './tools.ts';
+
+const root = join(import.meta.dirname, '../..');
+
+const catalog = `catalog:
+  7: { name: Backend, channel: '#backend', owner: dana@example.com }
+  8: { name: Design }
+`;
+const sinks = `sinks:
+  slack: { connector: slack, token: '\${SLACK}' }
+  mail: { connector: email, url: '\${SMTP}', from: a@example.com }
+`;
+const env = { SLACK: 'xoxb-1', SMTP: 'smtp://localhost' };
+
+const post = (channel: string) => `{ sink: slack, channel: '${channel}', text: x }`;
+const rule = (name: string, when: string, then: string, more = '') =>
+  `  - { name: ${name}, when: ${when}, then: [${then}]${more} }\n`;
+
+async function fileOf(rules: string, more = ''): Promise<string> {
+  const { write } = await workplace();
+  return write('config.yaml', `${catalog}${sinks}rules:\n${rules}${more}`);
+}
+
+/** The warnings of `check`, without file and excerpt. */
+async function warningsOf(rules: string, more = ''): Promise<string[]> {
+  const { out } = await run(['check', '--config', await fileOf(rules, more)], env);
+  return [...out.matchAll(/yaml:(\d+:\d+): warning: (?!no action uses|the catalog has no test)(.*)$/gm)].map(
+    ([, place, message]) => `${place} ${message}`,
+  );
+}
+
+describe('routes', () => {
+  test('shows for each test and status who hears, and marks nobody and twice, without credentials', async () => {
+    const rules = [
+      rule(
+        'done',
+        '{ status: Completed }',
+        `${post("{{ test.channel | default: ''#hiring'' }}")}, { sink: mail, to: "{{ test.owner }}", cc: b@x.example, subject: s, text: t, digest: { every: 1h } }`,
+      ),
+      rule('vip', '{ status: Completed, candidateId: { matches: ^vip } }', post('#backend')),
+      rule('practice', '{ testId: 9 }', '', ', silent: true'),
+      rule('month', '{ status: Canceled, testId: [7] }', post('{{ now | date: "%m" }}')),
+    ].join('');
+    const { code, out, err } = await run(['routes', await fileOf(rules)]);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toBe(`7  Backend
+  Completed
+    slack #backend  (rule done)  twice
+    mail dana@example.com, b@x.example  (rule done, digest)
+    slack #backend  (rule vip, if candidateId matches ^vip)  twice
+  DidNotTake
+    nobody
+  Canceled
+    slack {{ now | date: "%m" }}  (rule month)
+8  Design
+  Completed
+    slack #hiring  (rule done)
+    mail b@x.example  (rule done, digest)
+    slack #backend  (rule vip, if candidateId matches ^vip)
+  DidNotTake, Canceled
+    nobody
+9
+  Completed
+    slack #hiring  (rule done)
+    mail b@x.example  (rule done, digest)
+    slack #backend  (rule vip, if candidateId matches ^vip)
+  DidNotTake, Canceled
+    nobody, as the config says
+any other test
+  Completed
+    slack #hiring  (rule done)
+    mail b@x.example  (rule done, digest)
+    slack #backend  (rule vip, if candidateId matches ^vip)
+  DidNotTake, Canceled
+    nobody
+`);
+  });
+
+  test('prints the same as one JSON object', async () => {
+    const rules = rule(
+      'vip',
+      '{ status: Completed, testId: 7, candidateNumericalId: { exists: true } }',
+      post('#a'),
+    );
+    const [{ routes } = { routes: [] }, ...more] = jsonLines<{ routes: object[] }>(
+      await run(['routes', '--json', '--config', await fileOf(rules, `unmatched: [${post('#b')}]\n`)]),
+    );
+    expect(more).toEqual([]);
+    expect(routes).toHaveLength(9);
+    const heard = { action: 0, sink: 'slack', connector: 'slack', hours: null, digest: false };
+    expect(routes[0]).toEqual({
+      testId: 7,
+      test: 'Backend',
+      status: 'Completed',
+      heardBy: [
+        { ...heard, rule: 'vip', place: '#a', condition: 'candidateNumericalId is set' },
+        { ...heard, rule: 'unmatched', place: '#b', condition: 'rule "vip" does not apply' },
+      ],
+      nobody: false,
+      otherwiseNobody: false,
+      meant: false,
+      twice: false,
+    });
+    expect(routes[8]).toMatchObject({ testId: null, test: null, status: 'Canceled', nobody: false });
+  });
+
+  test('of the example has nobody only where that is said', async () => {
+    const [{ routes } = { routes: [] }] = jsonLines<{
+      routes: { testId: number; nobody: boolean; meant: boolean; twice: boolean }[];
+    }>(await run(['routes', '--json', '--config', join(root, 'config.example.yaml')]));
+    const silent = routes.filter(({ nobody }) => nobody);
+    expect(silent.map(({ testId, meant }) => `${testId} ${meant}`)).toEqual(Array(3).fill('7654321 true'));
+    expect(routes.filter(({ twice }) => twice)).toEqual([]);
+    expect(await readFile(join(root, 'config.example.yaml'), 'utf8')).toContain('silent: true');
+  });
+});
+
+describe('check warns', () => {
+  const all = rule('all', '{}', post('#a'));
+
+  test.each([
+    [
+      'where no rule takes a status',
+      rule('done', '{ status: Completed }', post('#a')),
+      [
+        '7:1 DidNotTake and Canceled reach nobody: no rule takes them; if that is meant, write "unmatched: silent"',
+      ],
+    ],
+    [
+      'where a test is left out, at its line',
+      rule('done', '{ testId: { not: 7 } }', post('#a')) +
+        rule('seven', '{ testId: 7, status: [Completed, DidNotTake] }', post('#a')),
+      ['2:3 Canceled for test 7 reaches nobody; if that is meant, write "unmatched: silent"'],
+    ],
+    [
+      'where a test that only a rule names is left out',
+      rule('others', '{ testId: { not: [9] } }', post('#a')),
+      [
+        '8:45 Completed, DidNotTake and Canceled for test 9 reach nobody; if that is meant, write "unmatched: silent"',
+      ],
+    ],
+    [
+      'where a condition on the candidate leaves some out',
+      rule('some', '{ candidateId: { matches: ^a } }', post('#a')),
+      [
+        '7:1 Completed, DidNotTake and Canceled reach nobody unless candidateId matches ^a: no rule takes them; if that is meant, write "unmatched: silent"',
+      ],
+    ],
+    [
+      'where a rule has no actions',
+      rule('practice', '{ testId: 8 }', '', ', final: true') + all,
+      [
+        '8:44 Completed, DidNotTake and Canceled for test 8 reach nobody: the rule "practice" takes them and has no actions; if that is meant, write "silent: true" in it',
+      ],
+    ],
+    [
+      'where two rules post to one place',
+      all + rule('again', '{ testId: 7, status: Completed }', post('a')),
+      ['9:67 rules "all" and "again" both post to a for Completed of test 7'],
+    ],
+    [
+      'where two rules mail one person',
+      rule('one', '{}', '{ sink: mail, to: [b@x.example, c@x.example], subject: s, text: t }') +
+        rule('two', '{ status: Canceled }', '{ sink: mail, to: Dana <C@x.example>, subject: s, text: t }'),
+      ['9:53 rules "one" and "two" both post to c@x.example for Canceled'],
+    ],
+    [
+      'where a rule comes after a final one that takes all of its events',
+      rule('early', '{ testId: [7, 8] }', post('#a'), ', final: true') +
+        rule('late', '{ test.name: Design }', post('#b')) +
+        all,
+      ['9:5 rule "late" never applies: rule "early" is final and takes all it would'],
+    ],
+    [
+      'where no event can meet a rule',
+      rule('none', '{ test.name: Desing, status: Completed }', post('#b')) + all,
+      ['8:5 rule "none" never applies: no event of any test meets its conditions'],
+    ],
+  ])('%s', async (_, rules, expected) => {
+    expect(await warningsOf(rules)).toEqual(expected);
+  });
+
+  test('not where nobody is meant', async () => {
+    const silent = rule('practice', '{ testId: 8 }', '', ', silent: true');
+    expect(
+      await warningsOf(
+        silent + rule('done', '{ status: Completed, testId: 7 }', post('#a')),
+        'unmatched: silent\n',
+      ),
+    ).toEqual([]);
+  });
+
+  test('not where a digest comes besides, a row is updated, or calls of one address differ', async () => {
+    const digest = `{ sink: slack, channel: '#a', digest: { at: '09:00' } }`;
+    expect(await warningsOf(all + rule('daily', '{}', digest))).toEqual([]);
+    expect(
+      await warningsOf(
+        rule('exists', '{ candidateNumericalId: { exists: true } }', post('#a')) +
+          rule('misses', '{ candidateNumericalId: { exists: false } }', post('#a')),
+      ),
+    ).toEqual([]);
+  });
+
+  test('once for many tests', async () => {
+    const ids = Array.from({ length: 40 }, (_, index) => index + 100).join(', ');
+    expect(await warningsOf(rule('rest', `{ testId: { not: [${ids}] } }`, post('#a')))).toEqual([
+      expect.stringMatching(
+        /^8:43 Completed, DidNotTake and Canceled for tests 100, 101, 102 and 37 more reach nobody/,
+      ),
+    ]);
+  });
+});
+
+test('silent is refused where somebody hears', async () => {
+  const { code, out } = await run(
+    ['check', '--config', await fileOf(rule('all', '{}', post('#a'), ', silent: true'))],
+    env,
+  );
+  expect(code).toBe(1);
+  expect(out).toContain(
+    'error: the rule has actions, so somebody is told: take these away, or leave "silent" out',
+  );
+});

@@ -1,0 +1,148 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { connectors } from '../../connectors/index.ts';
+import { ConfigError } from '../../src/config/config.ts';
+import { parseConfig } from '../../src/config/load.ts';
+import { type Event, statuses } from '../../src/model.ts';
+import { explain } from '../../src/rules/decide.ts';
+import type { Plan } from '../../src/rules/plan.ts';
+import { type Route, routesOf } from '../../src/rules/routes.ts';
+import { sampleEvent, templateData } from '../../src/templates/data.ts';
+import { testIds, whens } from './tools.ts';
+
+const sinks = {
+  slack: { connector: 'slack', token: 'x' },
+  mail: { connector: 'email', url: 'smtp://localhost', from: 'a@example.com' },
+  sheet: { connector: 'google-sheets', spreadsheetId: 's', credentials: 'adc' },
+  ats: { connector: 'webhook', url: 'https://ats.example.com' },
+};
+const catalog = {
+  1: { team: 'a', channel: '#a' },
+  2: { team: ['a', 'b'] },
+  3: { team: 'b', channel: '#hiring' },
+};
+
+function planOf(config: object): Plan {
+  const text = JSON.stringify({ sinks, catalog, ...config });
+  return parseConfig(text, 'config.json', { env: {}, connectors }).plan;
+}
+
+const now = Date.parse('2026-07-01T12:00:00Z');
+
+/** Whom a message really reaches, the way that the tool would be told. */
+function placesOf(plan: Plan, event: Event): string[] {
+  return explain(plan, event, now).actions.map(({ action }) => {
+    const rendered = action.render(templateData(event, plan.test(event.testId), action.rule, now));
+    return JSON.stringify([action.digest !== null, 'fields' in rendered && rendered.fields['channel']]);
+  });
+}
+
+/** Every kind of event that the generated conditions can tell apart. */
+const events = statuses.flatMap((status) =>
+  [...testIds, 0, 5].flatMap((testId) =>
+    ['abc', 'b', 'abcb', 'bab', 'x'].flatMap((candidateId) =>
+      [null, 0, 1, 2, 3].map((candidateNumericalId) =>
+        sampleEvent({ status, testId, candidateId, candidateNumericalId }, now),
+      ),
+    ),
+  ),
+);
+
+const channels = [
+  '#hiring',
+  '#a',
+  "{{ test.channel | default: '#hiring' }}",
+  '#{{ event.status }}',
+  '#t{{ event.testId }}',
+];
+const action = fc.record(
+  {
+    sink: fc.constant('slack'),
+    channel: fc.constantFrom(...channels),
+    text: fc.constant('x'),
+    digest: fc.constant({ every: '1h' }),
+  },
+  { requiredKeys: ['sink', 'channel', 'text'] },
+);
+const rule = fc
+  .record({
+    when: whens,
+    final: fc.boolean(),
+    then: fc.array(action, { maxLength: 2 }),
+    silent: fc.boolean(),
+  })
+  .map((made) => Object.assign(made, { silent: made.silent && made.then.length === 0 }));
+const configs = fc.record({
+  rules: fc
+    .array(rule, { maxLength: 6 })
+    .map((rules) => rules.map((one, index) => ({ name: `r${index}`, ...one }))),
+  unmatched: fc.oneof(fc.constant('silent'), fc.array(action, { maxLength: 1 })),
+});
+
+describe('what routes say', () => {
+  it('is what the rules then do, for every event', () => {
+    const seen = { nobody: 0, otherwiseNobody: 0, twice: 0, conditions: 0, unheard: 0 };
+    fc.assert(
+      fc.property(configs, (config) => {
+        const plan = orNull(() => planOf(config));
+        if (!plan) return;
+        const routes = [...routesOf(plan)];
+        const known = new Set(routes.map(({ cell }) => cell.testId));
+        const byCell = Map.groupBy(
+          events,
+          ({ status, testId }) => `${status} ${known.has(testId) ? testId : null}`,
+        );
+        for (const route of routes) {
+          const ofCell = byCell.get(`${route.cell.status} ${route.cell.testId}`) ?? [];
+          hold(plan, route, ofCell);
+          seen.nobody += Number(route.nobody);
+          seen.otherwiseNobody += Number(route.otherwiseNobody);
+          seen.twice += route.twice.length;
+          seen.conditions += route.heardBy.filter(({ rest }) => rest !== null).length;
+          seen.unheard += Number(route.unheard !== null);
+        }
+      }),
+      { numRuns: 60 },
+    );
+    for (const often of Object.values(seen)) expect(often).toBeGreaterThan(20);
+  });
+});
+
+/** Holds a route against all events of its cell. */
+function hold(plan: Plan, route: Route, ofCell: readonly Event[]): void {
+  const outcomes = ofCell.map((event) => {
+    const { rules, actions } = explain(plan, event, now);
+    const subject = { event, test: plan.test(event.testId) };
+    const said = route.heardBy.filter(({ rest }) => rest === null || rest.holds(subject));
+    expect(said.map(({ action: { rule: name, action: index } }) => [name, index])).toEqual(
+      actions.map(({ planned }) => [planned.rule, planned.action]),
+    );
+    const matched = rules.flatMap(({ matched: isMatch }, index) => (isMatch ? [index] : []));
+    const isMeant =
+      matched.length === 0 ? plan.silent.unmatched : matched.some((at) => plan.silent.rules.has(at));
+    const places = placesOf(plan, event);
+    return {
+      isUnheard: actions.length === 0,
+      isMeant,
+      isTwice: new Set(places).size < places.length,
+      matched,
+    };
+  });
+  const unheard = outcomes.filter(({ isUnheard }) => isUnheard);
+  // Conditions that contradict each other stay what they are: words.
+  expect(route.nobody && unheard.length < outcomes.length).toBe(false);
+  expect(route.nobody || route.otherwiseNobody).toBe(unheard.length > 0);
+  expect(route.unheard !== null).toBe(unheard.some(({ isMeant }) => !isMeant));
+  expect(route.twice.length > 0).toBe(outcomes.some(({ isTwice }) => isTwice));
+  for (const { matched } of outcomes) for (const at of matched) expect(route.reached).toContain(at);
+  for (const at of route.taken?.rules ?? []) expect(route.reached).not.toContain(at);
+}
+
+function orNull<T>(make: () => T): T | null {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof ConfigError) return null;
+    throw error;
+  }
+}
