@@ -40,7 +40,7 @@ function placesOf(plan: Plan, event: Event): string[] {
 /** Every kind of event that the generated conditions can tell apart. */
 const events = statuses.flatMap((status) =>
   [...testIds, 0, 5].flatMap((testId) =>
-    ['abc', 'b', 'abcb', 'bab', 'x'].flatMap((candidateId) =>
+    ['abc', 'a', 'b', 'abcb', 'bab', 'x'].flatMap((candidateId) =>
       [null, 0, 1, 2, 3].map((candidateNumericalId) =>
         sampleEvent({ status, testId, candidateId, candidateNumericalId }, now),
       ),
