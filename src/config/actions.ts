@@ -236,11 +236,8 @@ const audienceKeys = (connector: AnyConnector): string[] =>
 
 function audienceOf(connector: AnyConnector, fields: JsonMap): Audience {
   if (connector.audience) return connector.audience.of(fields);
-  const values = audienceKeys(connector).map((key) => fields[key] ?? '');
-  const place = values
-    .flat()
-    .filter((value) => value !== '')
-    .join(', ');
+  const values = audienceKeys(connector).flatMap((key) => [...strings(fields[key] ?? null)]);
+  const place = values.map(({ text }) => text).join(', ');
   return { place, members: [place] };
 }
 

@@ -26,7 +26,7 @@ export interface Config {
 /** A config with what only its authors need. */
 export interface CheckedConfig extends Config {
   /** Where a value, or its key, is in the file. */
-  at(path: Path, what?: 'value' | 'key'): Place;
+  readonly at: (path: Path, what?: 'value' | 'key') => Place;
   readonly scenarios: readonly Scenario[];
 }
 

@@ -162,7 +162,9 @@ function samplesOf(cell: Cell, reached: readonly Possible[], { known, other }: T
   const texts = of('candidateId').map(String);
   const ids = values.flatMap(({ field, value }) => (field.of === 'testId' ? around(value, known) : []));
   const events = product(
-    [candidateId, fewMatch, ...texts, texts.join('')].filter((text) => text !== ''),
+    [candidateId, fewMatch, texts.join(''), texts.toReversed().join(''), ...texts].filter(
+      (text) => text !== '',
+    ),
     [null, testId, ...of('candidateNumericalId').flatMap((value) => around(value))],
     cell.testId === null ? [other, ...ids] : [cell.testId],
   );
