@@ -236,8 +236,8 @@ const audienceKeys = (connector: AnyConnector): string[] =>
 
 function audienceOf(connector: AnyConnector, fields: JsonMap): Audience {
   if (connector.audience) return connector.audience.of(fields);
-  const values = audienceKeys(connector).flatMap((key) => [...strings(fields[key] ?? null)]);
-  const place = values.map(({ text }) => text).join(', ');
+  const values = Object.fromEntries(audienceKeys(connector).map((key) => [key, fields[key] ?? null]));
+  const place = Array.from(strings(values), ({ text }) => text).join(', ');
   return { place, members: [place] };
 }
 
