@@ -6,7 +6,7 @@ import {
   type SinkConfig,
 } from '../config/config.ts';
 import { pathOf } from '../config/plan-source.ts';
-import { formatProblem, inOrder } from '../config/problems.ts';
+import { formatProblem, inOrder, reportText } from '../config/problems.ts';
 import { runScenarios } from '../config/scenarios.ts';
 import type { LiveCheck } from '../connector.ts';
 import { prepare } from '../deliveries/prepare.ts';
@@ -15,35 +15,111 @@ import type { Action, Plan } from '../rules/plan.ts';
 import { checkStore } from '../store/open.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import { sampleEvent } from '../templates/data.ts';
-import { count, printable } from '../support/text.ts';
+import { count, jsonLine, printable } from '../support/text.ts';
 import { exit, type Io, paint } from './output.ts';
 import { routeWarnings, warningAt } from './routes.ts';
 import { configOf, type ConfigOption } from './with-store.ts';
 
-/** Its problems are what it was asked for, so they go to stdout like all that people read. */
-export async function check(options: ConfigOption & { live?: boolean }, io: Io): Promise<number> {
-  const config = await configOf(options, io).catch(asReport);
-  if (typeof config === 'string') {
-    io.out(config);
-    return exit.problems;
-  }
-  const found = [...config.warnings, ...routeWarnings(config), ...sampleFailures(config, Date.now())];
-  const warnings = inOrder(found);
-  for (const warning of warnings) io.out(formatProblem(config.file, warning));
-  const failed = [...(await optionFaults(config)), ...runScenarios(config)];
-  for (const problem of failed) io.out(formatProblem(config.file, problem));
-  const liveFailures = options.live ? await checkLive(config, io) : 0;
-  if (failed.length > 0) io.out(count(failed.length, 'error'));
-  if (liveFailures > 0) io.out(`${count(liveFailures, 'live check')} failed.`);
-  if (failed.length + liveFailures > 0) return exit.problems;
-  io.out(summary(config));
-  return exit.ok;
+interface CheckOptions extends ConfigOption {
+  readonly live?: boolean;
+  readonly strict?: boolean;
+  readonly json?: boolean;
+  readonly format?: 'text' | 'json' | 'github';
 }
 
-function asReport(error: unknown): string {
-  if (error instanceof ConfigError) return error.message;
+/** What a check found. */
+interface Report {
+  readonly file: string;
+  /** Null if it has errors that leave no config to check further. */
+  readonly config: CheckedConfig | null;
+  readonly errors: readonly Problem[];
+  readonly warnings: readonly Problem[];
+  readonly live: readonly LiveOf[];
+}
+
+/** Its problems are what it was asked for, so they go to stdout like all that people read. */
+export async function check(options: CheckOptions, io: Io): Promise<number> {
+  const report = await reportOf(options, io);
+  const failed = report.live.flatMap(({ checks }) => checks).filter(({ ok }) => !ok).length;
+  const strict = options.strict === true && report.warnings.length > 0;
+  const print = { text: printText, json: printJson, github: printGithub };
+  print[options.json ? 'json' : (options.format ?? 'text')](report, { failed, strict }, io);
+  return report.errors.length + failed > 0 || strict ? exit.problems : exit.ok;
+}
+
+async function reportOf(options: CheckOptions, io: Io): Promise<Report> {
+  const config = await configOf(options, io).catch(asProblems);
+  if ('problems' in config) {
+    const { error = [], warning = [] } = Object.groupBy(config.problems, ({ severity }) => severity);
+    return { file: options.config, config: null, errors: error, warnings: warning, live: [] };
+  }
+  const found = [...config.warnings, ...routeWarnings(config), ...sampleFailures(config, Date.now())];
+  return {
+    file: config.file,
+    config,
+    errors: [...(await optionFaults(config)), ...runScenarios(config)],
+    warnings: inOrder(found),
+    live: options.live ? await checkLive(config) : [],
+  };
+}
+
+function asProblems(error: unknown): ConfigError {
+  if (error instanceof ConfigError) return error;
   throw error;
 }
+
+interface Failed {
+  /** How many live checks failed. */
+  readonly failed: number;
+  /** Warnings make the check fail, and there are some. */
+  readonly strict: boolean;
+}
+
+function printText(
+  { file, config, errors, warnings, live }: Report,
+  { failed, strict }: Failed,
+  io: Io,
+): void {
+  if (!config) return io.out(reportText(file, inOrder([...errors, ...warnings])));
+  for (const problem of [...warnings, ...errors]) io.out(formatProblem(file, problem));
+  for (const { of, checks } of live) {
+    if (checks.length > 0) io.out(paint(io, 'bold', of));
+    for (const one of checks) io.out(config.mask(liveText(one, io)));
+  }
+  if (errors.length > 0) io.out(count(errors.length, 'error'));
+  if (failed > 0) io.out(`${count(failed, 'live check')} failed.`);
+  if (strict) io.out(`${count(warnings.length, 'warning')}, and with --strict none may be left.`);
+  if (errors.length + failed === 0 && !strict) io.out(summary(config));
+}
+
+function printJson({ file, config, errors, warnings, live }: Report, _failed: Failed, io: Io): void {
+  const placed = ({ line, column, message }: Problem) => ({ file, line, column, message });
+  const mask = (text: string) => config?.mask(text) ?? text;
+  const asked = live.flatMap(({ of, checks }) => checks.map((one) => Object.assign({ of }, one)));
+  const found = {
+    errors: errors.map(placed),
+    warnings: warnings.map(placed),
+    ...(asked.length > 0 && { live: asked }),
+  };
+  io.out(mask(jsonLine(found)));
+}
+
+/** Annotations of a workflow: https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions */
+function printGithub({ file, config, errors, warnings, live }: Report, _failed: Failed, io: Io): void {
+  for (const { severity, line, column, message } of inOrder([...errors, ...warnings]))
+    io.out(`::${severity} file=${githubProperty(file)},line=${line},col=${column}::${githubText(message)}`);
+  for (const { of, checks } of live)
+    for (const { ok, what, detail } of checks)
+      if (!ok)
+        io.out(
+          `::error file=${githubProperty(file)}::${githubText(config?.mask(`${of}: ${what}: ${detail}`) ?? '')}`,
+        );
+}
+
+const githubText = (text: string): string =>
+  text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+const githubProperty = (text: string): string =>
+  githubText(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
 
 function summary(config: CheckedConfig): string {
   const parts = [
@@ -65,23 +141,23 @@ async function optionFaults({ sinks, at, mask }: CheckedConfig): Promise<Problem
   return found.flat();
 }
 
-/** How many failed. */
-async function checkLive(config: Config, io: Io): Promise<number> {
-  const results = await Promise.all([
+/** What a sink, or the store, was asked. */
+interface LiveOf {
+  readonly of: string;
+  readonly checks: readonly LiveCheck[];
+}
+
+async function checkLive(config: Config): Promise<LiveOf[]> {
+  return Promise.all([
     checkItsStore(config),
     ...Array.from(config.sinks.values(), async (sink) => ({
       of: `${sink.name} (${sink.connector.name})`,
       checks: await checkSink(config, sink),
     })),
   ]);
-  for (const { of, checks } of results) {
-    if (checks.length > 0) io.out(paint(io, 'bold', of));
-    for (const one of checks) io.out(config.mask(liveText(one, io)));
-  }
-  return results.flatMap(({ checks }) => checks).filter(({ ok }) => !ok).length;
 }
 
-async function checkItsStore({ store }: Config): Promise<{ of: string; checks: LiveCheck[] }> {
+async function checkItsStore({ store }: Config): Promise<LiveOf> {
   const of = 'store (PostgreSQL)';
   try {
     const detail = await checkStore(store.url);

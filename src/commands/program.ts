@@ -119,10 +119,20 @@ function trying(add: Add, io: Io, done: Done): void {
   takesFile(
     add('check', 'show everything that is wrong with the config, and run its scenarios', [
       'check config.yaml',
+      'check --strict --format github   # for a workflow: warnings fail, and stand at their lines',
       'check --live   # also asks each tool: token, scopes, channel, sheet, login; sends nothing',
     ]),
   )
     .option('--live', 'also ask each sink; sends nothing')
+    .option('--strict', 'fail where there are warnings, too')
+    .option('--json', 'print one JSON object')
+    .addOption(
+      new Option('--format <format>', 'how to print: github makes annotations of a workflow').choices([
+        'text',
+        'json',
+        'github',
+      ]),
+    )
     .action(async (_file, options) => done(await (await import('./check.ts')).check(options, io)));
 
   takesFile(

@@ -46,8 +46,11 @@ export function configError(
   { mask = (text: string) => text, mayPass = false } = {},
 ): ConfigError {
   const masked = inOrder(problems).map((problem) => maskProblem(problem, mask));
-  const report = [...masked.map((problem) => formatProblem(file, problem)), countLine(masked)].join('\n\n');
-  return new ConfigError(file, masked, report, mayPass);
+  return new ConfigError(file, masked, reportText(file, masked), mayPass);
+}
+
+export function reportText(file: string, problems: readonly Problem[]): string {
+  return [...problems.map((problem) => formatProblem(file, problem)), countLine(problems)].join('\n\n');
 }
 
 /** For a problem of the file as a whole. */

@@ -188,6 +188,73 @@ rules:
   });
 });
 
+describe('check for a program', () => {
+  const text = `sinks: { slack: { connector: slack, token: '\${TOKEN}' } }
+rules: [ { name: 'a, b: 100%', when: {}, then: [] } ]
+`;
+  const warning = {
+    line: 2,
+    column: 42,
+    message:
+      'Completed, DidNotTake and Canceled reach nobody: the rule "a, b: 100%" takes them and has no actions; if that is meant, write "silent: true" in it',
+  };
+  const unused = { line: 1, column: 10, message: 'no action uses the sink "slack"' };
+
+  test('prints errors and warnings as one JSON object', async () => {
+    const { write } = await workplace();
+    const file = await write('config.yaml', text);
+    const { code, out } = await run(['check', file, '--json'], token);
+    expect({ code, found: JSON.parse(out) }).toEqual({
+      code: 0,
+      found: {
+        errors: [],
+        warnings: [
+          { file, ...unused },
+          { file, ...warning },
+        ],
+      },
+    });
+    const broken = await write('broken.yaml', `${text}store: { retention: 3 }`);
+    const failed = await run(['check', broken, '--format', 'json'], token);
+    expect({ code: failed.code, ...JSON.parse(failed.out) }).toEqual({
+      code: 1,
+      errors: [
+        { file: broken, line: 3, column: 21, message: expect.stringContaining('expected a duration') },
+      ],
+      warnings: [],
+    });
+  });
+
+  test('fails for a warning where it is strict', async () => {
+    const { write } = await workplace();
+    const file = await write('config.yaml', text);
+    const { code, out } = await run(['check', file, '--strict'], token);
+    expect({ code, out }).toEqual({ code: 1, out: expect.not.stringContaining('is good') });
+    expect(out).toContain('2 warnings, and with --strict none may be left.');
+    const good = text.replace('then: []', "then: [ { sink: slack, channel: '#a', text: x } ]");
+    expect(await run(['check', await write('good.yaml', good), '--strict'], token)).toMatchObject({
+      code: 0,
+    });
+  });
+
+  test('annotates the file for a workflow of GitHub, escaped as it wants', async () => {
+    const { folder, write } = await workplace();
+    const file = await write('a,b:c%.yaml', text);
+    const { code, out } = await run(['check', file, '--format', 'github', '--strict'], token);
+    const named = `${folder}/a%2Cb%3Ac%25.yaml`;
+    const message = warning.message.replace('%', '%25');
+    expect({ code, out }).toEqual({
+      code: 1,
+      out: `::warning file=${named},line=1,col=10::${unused.message}\n::warning file=${named},line=2,col=42::${message}\n`,
+    });
+    const broken = await write('broken.yaml', 'rules: []\nsinks: {}\nreciever: {}\n');
+    const failed = await run(['check', broken, '--format', 'github']);
+    expect(failed.out).toMatch(
+      /^::error file=.*broken\.yaml,line=3,col=1::unknown key "reciever"; did you mean/,
+    );
+  });
+});
+
 describe('check --live', () => {
   test('asks all four tools, and sends nothing', async () => {
     const { env, received, http, smtp } = await tools(allChannels);
