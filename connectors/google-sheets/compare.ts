@@ -30,9 +30,15 @@ export interface Comparison {
 /**
  * Looks at what was written, as the tab is now. People move rows and columns between a read and a write, which goes by
  * position: what landed wrongly is to be put where it belongs, and what it displaced to be put back from what was read
- * before. Pure. `before`: all of the tab as it was read before the write; null where not all of it was.
+ * before. Pure. `before`: all of the tab as it was read before the write; null where not all of it was. `wrong`: where the
+ * write was to put rows right, the tab as it was read before that; `before` then has the rows as they were to become.
  */
-export function compare(all: readonly WrittenRow[], before: Grid | null, after: Grid): Comparison[] {
+export function compare(
+  all: readonly WrittenRow[],
+  before: Grid | null,
+  after: Grid,
+  wrong: Grid | null = null,
+): Comparison[] {
   const places = placesOf(
     all.map(({ id }) => id),
     after,
@@ -42,13 +48,16 @@ export function compare(all: readonly WrittenRow[], before: Grid | null, after: 
     if (place) places.set(written.id, place);
   }
   const found = all.filter(({ id }) => places.has(id));
-  const meant = new Map(found.map((written) => [written, targetOf(written, all, places, before, after)]));
+  const meant = new Map(
+    found.map((written) => [written, targetOf(written, all, places, { before, after, wrong })]),
+  );
   const owners = new Map<number | null, WrittenRow>(found.map((one) => [meant.get(one) ?? null, one]));
   owners.delete(null);
-  const misplaced = found.flatMap((written) => {
-    const { row } = places.get(written.id)!;
-    return meant.get(written) !== row && !owners.has(row) ? [{ written, row }] : [];
-  });
+  const copies = wrong ? copiesOf(found, places, after) : [];
+  const misplaced = [
+    ...found.map((written) => ({ written, row: places.get(written.id)!.row })),
+    ...copies,
+  ].filter(({ written, row }) => meant.get(written) !== row && !owners.has(row));
   const vanished = before === null ? [] : absentRows(before, after, all);
   const displaced =
     before === null ? new Map<number, number>() : displacedBy(misplaced, vanished, before, after);
@@ -56,28 +65,35 @@ export function compare(all: readonly WrittenRow[], before: Grid | null, after: 
   const gone = unaccounted.map((row) => String(before!.cell(row, deliveryHeader) || before!.at(row, 0)));
   return all.map((written) => {
     const place = places.get(written.id);
+    if (!place && wrong && placesOf([written.id], wrong).size > 0)
+      return { ...nowhere, isDeleted: true, gone: [] };
     if (!place) return { ...nowhere, gone: written.before === null ? [] : gone };
     const isDeleted = meant.get(written) === null && (owners.has(place.row) || displaced.has(place.row));
     const target = isDeleted ? null : (meant.get(written) ?? place.row);
-    const owner = target === place.row ? written : owners.get(place.row);
-    const from = displaced.get(place.row);
-    const source = (name: string) => {
-      if (owner) return owner.before === null ? '' : valueOf(beforeOf(owner), 1, name);
-      return from === undefined ? null : valueOf(before!, from, name);
+    const repairAt = (at: Place) => {
+      const owner = target === at.row ? written : owners.get(at.row);
+      const from = displaced.get(at.row);
+      const source = (name: string) => {
+        if (owner) return owner.before === null ? '' : valueOf(beforeOf(owner), 1, name);
+        return from === undefined ? null : valueOf(before!, from, name);
+      };
+      return repair(written, at, target, { after, owner, source });
     };
+    const repairs = [place, ...copies.filter((one) => one.written === written)].map(repairAt);
     const others = otherCells(written, after);
     const isKnown = !others.isEmpty && others.areAt(place.row);
-    const isSure = written.before === null || target !== place.row || isKnown;
+    const isSure = written.before === null || (target === place.row && isKnown);
     const absent = target === null ? [] : absentNames(written.row, target, after);
     return {
       row: target,
       isDeleted,
-      isUnclear: !isSure && before === null,
+      isUnclear: !isSure && target === place.row && before === null,
       missing: Object.keys(written.row).filter((name) => after.column(name) === -1),
       absent,
       merged: absent.filter((name) => after.isCovered(target!, after.column(name))),
       gone: isSure ? [] : gone,
-      ...repair(written, place, target, { after, owner, source }),
+      fixes: repairs.flatMap(({ fixes }) => fixes),
+      lost: [...new Set(repairs.flatMap(({ lost }) => lost))],
     };
   });
 }
@@ -97,6 +113,18 @@ function absentNames(row: SheetMessage['row'], at: number, after: Grid): string[
   return Object.keys(row).filter((name) => {
     return after.column(name) !== -1 && plainText(row[name]!) !== '' && after.cell(at, name) === '';
   });
+}
+
+/** The other rows that have an id: a row that was to be put right moved before that, and was written once more. */
+function copiesOf(found: readonly WrittenRow[], places: ReadonlyMap<string, Place>, after: Grid) {
+  const byId = new Map<Cell, WrittenRow>(found.map((written) => [written.id, written]));
+  return after.rows.flatMap((cells, row) =>
+    cells.flatMap((cell, column) => {
+      const written = byId.get(cell);
+      const isOther = written && places.get(written.id)!.row !== row;
+      return isOther ? [{ written, row, column }] : [];
+    }),
+  );
 }
 
 /** Where ids stand: in their column, or in whichever they landed. */
@@ -130,24 +158,36 @@ function placeWithoutId({ row, at, header }: WrittenRow, after: Grid): Place | n
   return isThere && (isMerged || values.length > 0) ? { row: at, column } : null;
 }
 
+/** A tab as it was read: see compare. */
+interface Seen {
+  readonly before: Grid | null;
+  readonly after: Grid;
+  readonly wrong: Grid | null;
+}
+
 /** The row that was meant: somebody may have moved another one to where it was. Null where nothing tells. */
 function targetOf(
   written: WrittenRow,
   all: readonly WrittenRow[],
   places: ReadonlyMap<string, Place>,
-  before: Grid | null,
-  after: Grid,
+  { before, after, wrong }: Seen,
 ): number | null {
   const { row } = places.get(written.id)!;
   if (written.before === null || written.header === null) return row;
-  const meant = untouchedRow(beforeOf(written), row, before, after);
+  const wrongRow = wrong?.rows[written.at] ?? [];
+  const isOthers = all.some((one) => one !== written && wrongRow.includes(one.id));
+  const stood = wrong && !isOthers ? new Grid([wrong.header, wrongRow]) : beforeOf(written);
+  const meant = untouchedRow(stood, row, wrong ?? before, after);
   if (meant !== null) return meant;
   const others = otherCells(written, after);
   if (others.areAt(row)) return row;
-  const rows = all.flatMap((one) =>
-    one === written || one.before === null ? [] : [places.get(one.id)?.row],
-  );
-  return rows.find((other) => other !== undefined && others.areAt(other)) ?? null;
+  // Where rows changed places, another one of them does not know its place again either: people type into cells, too.
+  const isForeign = (one: WrittenRow, at: number) => one.before !== null && !otherCells(one, after).areAt(at);
+  const rows = all.flatMap((one) => {
+    const at = places.get(one.id)?.row;
+    return one !== written && at !== undefined && others.areAt(at) && isForeign(one, at) ? [at] : [];
+  });
+  return rows[0] ?? null;
 }
 
 /** Where the row that was meant still stands as it was read, so that another one was written over. */
@@ -205,6 +245,7 @@ function displacedBy(
 ): Map<number, number> {
   const names = shared(before, after);
   const alike = (a: number, b: number, by = names) => isAlike(after, a, before, b, by);
+  const isBeside = (a: number, b: number) => alike(a, b) && names.some((name) => after.cell(a, name) !== '');
   const found = new Map<number, number>();
   const isFree = (row: number) => ![...found.values()].includes(row);
   for (const byNeighbours of [true, false]) {
@@ -213,7 +254,7 @@ function displacedBy(
       const may = absent.filter((one) => isFree(one) && alike(row, one, left));
       const places = misplaced.filter((one) => !found.has(one.row)).length;
       const [first] = byNeighbours
-        ? may.filter((one) => alike(row - 1, one - 1) || alike(row + 1, one + 1))
+        ? may.filter((one) => isBeside(row - 1, one - 1) || isBeside(row + 1, one + 1))
         : may.slice(0, may.length > places ? 0 : 1);
       if (first !== undefined) found.set(row, first);
     }

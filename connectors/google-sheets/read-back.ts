@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import { delivered } from '../../src/connector.ts';
 import { rowsRange, tableRange } from './a1.ts';
 import type { Failure } from './client.ts';
 import { compare } from './compare.ts';
 import type { Comparison } from './compare.ts';
 import { Grid, readParts } from './grid.ts';
-import type { View } from './grid.ts';
+import type { Fix, View } from './grid.ts';
 import { deliveryHeader } from './message.ts';
 import type { RowRequest, WrittenRow } from './message.ts';
 import {
@@ -69,7 +70,7 @@ function isAsWritten({ rows }: Plan, grid: Grid): boolean {
 }
 
 /** People may go on editing: after so many repairs the delivery only tells what is wrong. */
-const maxRepairs = 2;
+const maxRepairs = 5;
 
 /** How deliveries end that were written: with what became of their rows. `view`: their tab, read since. */
 async function settle(
@@ -78,24 +79,27 @@ async function settle(
   view: View | null,
   signal: AbortSignal,
 ): Promise<Result[]> {
-  let { rows } = plan;
+  let { rows, before } = plan;
   const { sheetId } = plan.tab;
-  const width = Math.max(...rows.map(({ header }) => header?.length ?? 0));
+  let tried: readonly Fix[] = [];
+  let wrong: Grid | null = null;
   for (let repairs = 0; ; repairs += 1) {
+    const width = Math.max(...rows.map(({ header }) => header?.length ?? 0));
     const read = view
       ? ({ ok: true, data: view } as const)
       : await readWhole(sheet, { sheetId, width }, signal);
     if (!read.ok) return readBackLater(sheet, rows, read.failure);
     if (read.data === null) return rows.flatMap((row) => goneRow(sheet, plan.tab, row));
     const { tab, grid, compared } = await withMerges(sheet, read.data, signal, (seen) =>
-      compare(rows, plan.before, seen),
+      compare(rows, before, seen, wrong),
     );
     rows = rows.map((row, index) => {
       return { ...row, notes: [...new Set([...row.notes, ...notesOf(compared[index]!)])] };
     });
     const deleted = rows.filter((_, index) => compared[index]!.isDeleted);
     const fixes = compared.flatMap((one) => one.fixes);
-    if (fixes.length + deleted.length === 0 || repairs === maxRepairs) {
+    const isInVain = fixes.length > 0 && isDeepStrictEqual(fixes, tried);
+    if (fixes.length + deleted.length === 0 || isInVain || repairs === maxRepairs) {
       const found = compared.map(({ row }) => row ?? 0);
       // The next rows are looked for from the last ones on.
       if (tab.lastRow !== null) tab.lastRow = Math.max(tab.lastRow, ...found);
@@ -109,10 +113,23 @@ async function settle(
     ];
     const fixed = await batchUpdate(sheet, changes, signal);
     if (!fixed.ok && !isRefusal(fixed.failure)) return readBackLater(sheet, rows, fixed.failure);
-    if (!fixed.ok) repairs = maxRepairs - 1;
-    else rows = rows.map((row) => anew.rows[deleted.indexOf(row)] ?? row);
+    tried = fixes;
+    if (fixed.ok) {
+      // People may have moved rows and columns before that, too: it is held against what was read, like any other write.
+      const meant = grid.with(fixes);
+      wrong = grid;
+      before = meant;
+      rows = rows.map((row, index) => {
+        return anew.rows[deleted.indexOf(row)] ?? writtenAt(row, compared[index]!.row, meant);
+      });
+    }
     view = null;
   }
+}
+
+/** A row as a repair writes it. */
+function writtenAt(row: WrittenRow, at: number | null, { header, rows }: Grid): WrittenRow {
+  return at === null ? row : { ...row, at, header, before: rows[at] ?? [] };
 }
 
 /** What was compared; where values are not there, with the merges as they are now, which may have kept them out. */

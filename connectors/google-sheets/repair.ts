@@ -47,9 +47,8 @@ export function repair(
   });
   const fixes = [
     ...displaced.map(({ fix }) => ({ ...fix, value: fix.value ?? '' })),
-    ...own.filter(
-      ({ row, column, value }) => !isSame(after.at(row, column), value) && !after.isCovered(row, column),
-    ),
+    // With what is right already: whichever row this lands in has all of them then.
+    ...own.filter(({ row, column }) => !after.isCovered(row, column)),
   ];
   const lost = displaced.flatMap(({ name, fix }) => (fix.value === null ? [name] : []));
   return { fixes, lost: [...new Set(lost)] };
