@@ -3,12 +3,10 @@ import { once } from 'node:events';
 import { linkSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { type AddressInfo, createServer, type ListenOptions } from 'node:net';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, onTestFinished, vi } from 'vitest';
-import { base, workplace } from './commands/tools.ts';
+import { base, main, workplace } from './commands/tools.ts';
 
-const main = join(import.meta.dirname, '../src/main.ts');
 export const rules = 'sinks: {}\nrules: []\n';
 
 /**

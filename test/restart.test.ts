@@ -5,9 +5,7 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { takeHandedOver } from '../src/http/listen.ts';
 import { activated, answersOver, heldAt, post, rules } from './activated.ts';
-import { base, jsonLines, run, workplace } from './commands/tools.ts';
-
-const main = join(import.meta.dirname, '../src/main.ts');
+import { base, jsonLines, main, run, workplace } from './commands/tools.ts';
 
 describe('a socket that is handed over', () => {
   test(

@@ -10,9 +10,7 @@ import { openStore } from '../../src/store/open.ts';
 import { arrival, configId, t0 } from '../contract/store-fixtures.ts';
 import { ConnectorProcess } from '../faults/connector-process.ts';
 import { startTools } from '../sandbox/tools.ts';
-import { base, jsonLines, post, run, workplace } from './tools.ts';
-
-const main = join(import.meta.dirname, '../../src/main.ts');
+import { base, jsonLines, main, post, run, workplace } from './tools.ts';
 
 /** Test 1 goes to Slack and to the sheet; all others to the ATS. */
 const config = (folder: string) => `${base(folder).replace('fatal', 'info')}

@@ -13,7 +13,7 @@ import type { Outcome } from '../../src/model.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { DeliveryFilter } from '../../src/store/store.ts';
 import { arrival, carriedOut, configId, delivered, notice, t0 } from '../contract/store-fixtures.ts';
-import { base, endpoint, jsonLines, post, run, serving, settled, workplace } from './tools.ts';
+import { base, endpoint, jsonLines, main, post, run, serving, settled, workplace } from './tools.ts';
 
 /** A connector that serves, with one endpoint that it tells of every event but those of test 99. */
 async function startServing() {
@@ -431,7 +431,6 @@ describe('a list that is longer than its reader takes', () => {
     ['events', '--json', '--state', 'pending'],
   ])('ends quietly when that goes away: %s %s', async (...argv) => {
     const file = await filled();
-    const main = join(import.meta.dirname, '../../src/main.ts');
     const child = spawn(process.execPath, [main, ...argv, '--config', file], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -446,7 +445,6 @@ describe('a list that is longer than its reader takes', () => {
 
   test('says that not all could be printed where a disk is full', async () => {
     const file = await filled();
-    const main = join(import.meta.dirname, '../../src/main.ts');
     const full = openSync('/dev/full', 'w');
     const child = spawn(process.execPath, [main, 'events', '--json', '--config', file], {
       stdio: ['ignore', full, 'pipe'],

@@ -25,9 +25,8 @@ import {
   unknown,
 } from '../contract/store-fixtures.ts';
 import { freshDatabase, freshSchema, sql } from '../fixtures/postgres.ts';
-import { base, run, stack, workplace } from './tools.ts';
+import { base, main, run, stack, workplace } from './tools.ts';
 
-const main = join(import.meta.dirname, '../../src/main.ts');
 const hostile = `'; drop table events; -- <!channel> =1+1 \r\n \u202E 𝒜 "$1" ?1 \\u0000`;
 
 /** Opens a store until the test ends. */

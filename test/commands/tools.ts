@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, vi } from 'vitest';
 import { startApp, type App } from '../../src/app.ts';
 import { run as runProgram } from '../../src/commands/program.ts';
+import { ConnectorProcess } from '../faults/connector-process.ts';
 import { HttpSandbox } from '../sandbox/http.ts';
 
 export interface Ran {
@@ -70,6 +71,25 @@ export async function serving(file: string, env: Env = {}): Promise<App> {
   const app = await startApp(file, env);
   onTestFinished(() => app.stop());
   return app;
+}
+
+export const main = join(import.meta.dirname, '../../src/main.ts');
+export const nothing = 'sinks: {}\nrules: []\n';
+export const loud = (folder: string) => base(folder).replace('level: fatal', 'level: info');
+
+export type Line = Record<string, unknown> & { msg: string };
+
+/** `serve` as a process of its own, killed at the end if it is still there. */
+export async function serve(file: string, env: Record<string, string> = {}) {
+  const connector = new ConnectorProcess(file, env);
+  onTestFinished(() => connector.kill());
+  const receiver = await connector.start();
+  return {
+    connector,
+    app: { receiverUrl: `${receiver}/hook` },
+    lines: () =>
+      connector.lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as Line),
+  };
 }
 
 let posted = 0;

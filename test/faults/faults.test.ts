@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { PostgresServer } from '../fixtures/postgres.ts';
 import { runRound, runRoundOfCopies } from './round.ts';
 
-test.concurrent.each([1, 2, 3])(
+test.each([1, 2, 3])(
   'killed at random while tools fail and drop their answers, everything arrives as promised (seed %i)',
   { timeout: 180_000 },
   async (seed) => {

@@ -24,9 +24,14 @@ test('the same seed gives the same run', async () => {
 });
 
 describe('it bites', () => {
-  const sabotages: Sabotage[] = ['no intent', 'no find', 'no transaction', 'no pauses'];
-  test.each(sabotages)('%s is found out', async (sabotage) => {
-    for (const seed of seeds) {
+  /** Each with a seed that finds it today, which saves the others; where the simulation changes, another one may. */
+  test.each<[Sabotage, number]>([
+    ['no intent', 1],
+    ['no find', 1],
+    ['no transaction', 1],
+    ['no pauses', 57],
+  ])('%s is found out', async (sabotage, first) => {
+    for (const seed of [first, ...seeds]) {
       const { breaches } = await simulate(seed, sabotage);
       if (breaches.length > 0) return;
     }

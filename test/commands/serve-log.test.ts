@@ -1,0 +1,146 @@
+import { spawn } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { head, Wire } from '../receiver/wire.ts';
+import { endpoint, jsonLines, loud, main, nothing, post, run, serve, workplace } from './tools.ts';
+
+describe('the log', () => {
+  const config = (folder: string, url: string, more = '') => `${loud(folder)}
+sinks: { ats: { connector: webhook, url: '${url}', allowPrivate: true, secret: '\${ATS_SECRET}' } }
+rules: [ { name: told, when: {}, then: [ { sink: ats } ] } ]
+${more}`;
+  const env = { ATS_SECRET: 'whsec_bm90IGZvciB0aGUgbG9n', TOKEN: 'also-not-for-the-log' };
+
+  test('has one line for each request and one for each attempt, with all ids, and no payload', async () => {
+    const { folder, write } = await workplace();
+    const http = await endpoint();
+    http.faults.once({ kind: 'status', status: 410 });
+    const { app, lines, connector } = await serve(await write('config.yaml', config(folder, http.url)), env);
+    const { eventId } = await post(app, { candidateId: 'Dana', note: 'private matters' }, 'cor-1');
+    await vi.waitFor(() => expect(lines().filter(({ msg }) => msg === 'attempt')).toHaveLength(1), {
+      timeout: 5000,
+    });
+    const robin = await post(app, { candidateId: 'Robin' }, 'cor-2');
+    await vi.waitFor(() => expect(lines().filter(({ msg }) => msg === 'attempt')).toHaveLength(2), {
+      timeout: 5000,
+    });
+    await connector.stop();
+    const requests = lines().filter(({ msg }) => msg === 'request');
+    const line = { level: 'info', time: expect.stringMatching(/Z$/), durationMs: expect.any(Number) };
+    expect(requests).toMatchObject([
+      { ...line, eventId, correlationId: 'cor-1', outcome: 'accepted', status: 202 },
+      { ...line, eventId: robin.eventId, correlationId: 'cor-2', outcome: 'accepted' },
+    ]);
+    const told = { rule: 'told', sink: 'ats', attempt: 1, durationMs: expect.any(Number) };
+    expect(lines().filter(({ msg }) => msg === 'attempt')).toMatchObject([
+      {
+        ...told,
+        level: 'warn',
+        eventId,
+        deliveryId: `dlv_${eventId.slice(4)}_1`,
+        correlationId: 'cor-1',
+
+        outcome: 'rejected',
+        reason: 'not_found',
+        state: 'dead',
+        detail: expect.stringContaining('410'),
+      },
+      { ...told, eventId: robin.eventId, correlationId: 'cor-2', outcome: 'delivered', state: 'delivered' },
+    ]);
+    expect(connector.lines.join('\n')).not.toContain('private matters');
+  });
+
+  test('tells what no alert could tell: that a notice of deliveries given up was itself given up', async () => {
+    const { folder, write } = await workplace();
+    const [ats, ops] = [await endpoint(), await endpoint()];
+    for (const { faults } of [ats, ops]) faults.once({ kind: 'status', status: 410 });
+    const file = await write(
+      'config.yaml',
+      `${loud(folder)}
+sinks:
+  ats: { connector: webhook, url: '${ats.url}', allowPrivate: true }
+  ops: { connector: webhook, url: '${ops.url}', allowPrivate: true }
+rules: [ { name: told, when: {}, then: [ { sink: ats } ] } ]
+alerts: { dead: { then: [ { sink: ops } ] } }
+`,
+    );
+    const { app, lines } = await serve(file);
+    await post(app, { candidateId: 'Dana' });
+    const notTold = () =>
+      lines().find(({ level, msg }) => level === 'error' && msg.includes('alert could not be delivered'));
+    await vi.waitFor(() => expect(notTold()).toBeDefined(), { timeout: 18_000, interval: 100 });
+    type Notice = { id: string; deliveries: { id: string }[] };
+    const [notice] = jsonLines<Notice>(await run(['events', '--notices', '--json', '--config', file]));
+    expect(notTold()).toMatchObject({
+      noticeId: notice?.id,
+      rule: 'alerts.dead',
+      sink: 'ops',
+      state: 'dead',
+      notice: { cause: 'dead ats: not_found in told 0', detail: expect.stringContaining('410') },
+    });
+    expect(notice).toMatchObject({
+      cause: 'dead ats: not_found in told 0',
+      deliveries: [{ sink: 'ops', state: 'dead' }],
+    });
+    await run(['replay', notice?.deliveries[0]?.id ?? '', '--config', file]);
+    await vi.waitFor(() => expect(ops.calls).toHaveLength(1), { timeout: 15_000 });
+    expect(JSON.parse(ops.calls[0]?.body ?? '')).toMatchObject({
+      type: 'connector.alert',
+      data: { alert: 'dead', sink: 'ats', count: 1 },
+    });
+  });
+
+  test('has the problems of a changed config that cannot be used, and neither a stack nor a secret', async () => {
+    const { folder, write } = await workplace();
+    const http = await endpoint();
+    const file = await write('config.yaml', config(folder, http.url));
+    const { lines, connector } = await serve(file, env);
+    await writeFile(file, config(folder, http.url, "unmatched: [ { sink: atz, path: '${TOKEN}' } ]"));
+    await vi.waitFor(() => expect(lines().at(-1)?.msg).toContain('config not reloaded'), { timeout: 15_000 });
+    const { level, err } = lines().at(-1)!;
+    expect({ level, err }).toEqual({
+      level: 'error',
+      err: {
+        type: 'ConfigError',
+        file,
+        problems: [{ line: 9, column: 22, message: 'there is no sink "atz"; did you mean "ats"?' }],
+      },
+    });
+    await writeFile(file, config(folder, http.url, 'unmatched: [ { sink: ats } ]'));
+    await vi.waitFor(() => expect(lines().at(-1)?.msg).toBe('config reloaded'), { timeout: 15_000 });
+    for (const secret of Object.values(env)) expect(connector.lines.join('\n')).not.toContain(secret);
+  });
+
+  test.each(['json', 'pretty'])('shows what a stranger sends and nobody sees: %s', async (format) => {
+    const { folder, write } = await workplace();
+    const proxied = loud(folder).replace('allowFrom: any', 'allowFrom: any, trustProxy: 1') + nothing;
+    const file = await write('config.yaml', proxied.replace('level: info', `level: info, format: ${format}`));
+    const child = spawn(process.execPath, [main, 'serve', '--config', file], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    let out = '';
+    child.stdout.setEncoding('utf8').on('data', (data: string) => (out += data));
+    await vi.waitFor(() => expect(out).toMatch(/\brescued\b.*\n/), 15_000);
+    const [, port] = /receiver(?:":"|=)http:\/\/127\.0\.0\.1:(\d+)/.exec(out) ?? [];
+    const wire = await Wire.open(Number(port));
+    const sent = head('/hook', { 'content-length': 2, 'x-forwarded-for': 'a\u009B2J\u00AD' });
+    wire.send(Buffer.from(`${sent}{}`, 'latin1'));
+    await wire.answer();
+    await vi.waitFor(() => expect(out).toContain('2J'), 15_000);
+    expect(out).toContain(format === 'json' ? '"a\\u009b2J\\u00ad"' : 'a\\u{9b}2J\\u{ad}');
+    expect(out).not.toMatch(/[^\P{Cc}\n]|\p{Default_Ignorable_Code_Point}/u);
+  });
+
+  test('has no secret, whoever says it', async () => {
+    const { folder, write } = await workplace();
+    const { app, connector, lines } = await serve(
+      await write('config.yaml', config(folder, 'http://127.0.0.1:1')),
+      env,
+    );
+    await post(app, { candidateId: 'Dana' }, env.ATS_SECRET);
+    await connector.stop();
+    expect(lines().find(({ msg }) => msg === 'request')).toMatchObject({ correlationId: '***' });
+    expect(connector.lines.join('\n')).not.toContain(env.ATS_SECRET);
+  });
+});

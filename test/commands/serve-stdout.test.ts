@@ -1,0 +1,154 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
+import { stripVTControlCharacters } from 'node:util';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { freePort } from '../faults/connector-process.ts';
+import { type Line, loud, main, nothing, post, serve, workplace } from './tools.ts';
+
+describe('a stdout', () => {
+  const config = (folder: string) => loud(folder) + nothing;
+  const accepts = async (app: { receiverUrl: string }, events: number) => {
+    for (let event = 0; event < events; event += 1) {
+      expect(await post(app, { candidateId: `candidate-${event}` })).toMatchObject({ status: 202 });
+    }
+  };
+  const dropped = async (admin: string) => {
+    const metrics = await (await fetch(`${admin}/metrics`)).text();
+    return Number(/^candidate_connector_log_lines_dropped_total (\d+)$/m.exec(metrics)?.[1]);
+  };
+  const patient = { timeout: 30_000 };
+  const adminOf = (lines: readonly Line[]) => String(lines.find(({ msg }) => msg === 'ready')?.['admin']);
+
+  /** Until lines are dropped. What becomes of these requests is another matter. */
+  const fill = (app: { receiverUrl: string }, admin: string) =>
+    vi.waitFor(
+      async () => {
+        const posts = Array.from({ length: 50 }, () => post(app, {}, 'x'.repeat(200)).catch(() => {}));
+        await Promise.all(posts);
+        expect(await dropped(admin)).toBeGreaterThan(0);
+      },
+      { timeout: 60_000, interval: 1 },
+    );
+
+  test('that closes stops nothing, and what it does not take is counted', async () => {
+    const { folder, write } = await workplace();
+    const { connector, app, lines } = await serve(await write('config.yaml', config(folder)));
+    connector.closeStdout();
+    await accepts(app, 50);
+    await vi.waitFor(async () => expect(await dropped(adminOf(lines()))).toBeGreaterThan(0), patient);
+    expect(await connector.stop()).toBe(0);
+  });
+
+  test(
+    'that nobody reads stops nothing, and tells what it missed once it is read again',
+    { timeout: 120_000 },
+    async () => {
+      const { folder, write } = await workplace();
+      const { connector, app, lines } = await serve(await write('config.yaml', config(folder)));
+      const admin = adminOf(lines());
+      connector.holdStdout();
+      await fill(app, admin);
+      await accepts(app, 5);
+      connector.readStdout();
+      await vi.waitFor(
+        () =>
+          expect(lines()).toContainEqual(
+            expect.objectContaining({
+              level: 'warn',
+              dropped: expect.any(Number),
+              msg: expect.stringContaining('stdout'),
+            }),
+          ),
+        patient,
+      );
+      expect(await connector.stop()).toBe(0);
+    },
+  );
+
+  test('that nobody reads does not keep it from its end', { timeout: 120_000 }, async () => {
+    const { folder, write } = await workplace();
+    const { connector, app, lines } = await serve(await write('config.yaml', config(folder)));
+    const admin = adminOf(lines());
+    connector.holdStdout();
+    await fill(app, admin);
+    expect(await connector.stop()).toBe(0);
+  });
+
+  test('that is a file on a full disk stops nothing', async () => {
+    const { folder, write } = await workplace();
+    const [port, adminPort] = [await freePort(), await freePort()];
+    const written = config(folder)
+      .replace('port: 0', `port: ${port}`)
+      .replace('admin: { port: 0', `admin: { port: ${adminPort}`);
+    const full = openSync('/dev/full', 'w');
+    const argv = [main, 'serve', '--config', await write('config.yaml', written)];
+    const child = spawn(process.execPath, argv, { stdio: ['ignore', full, 'ignore'] });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    closeSync(full);
+    const admin = `http://127.0.0.1:${adminPort}`;
+    await vi.waitFor(() => fetch(`${admin}/healthz`), patient);
+    await accepts({ receiverUrl: `http://127.0.0.1:${port}/hook` }, 20);
+    await vi.waitFor(async () => expect(await dropped(admin)).toBeGreaterThan(0), patient);
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    expect(await ended).toEqual([0, null]);
+  });
+
+  /** Of util-linux: a real terminal. */
+  const script = '/usr/bin/script';
+
+  async function onTerminal(folder: string, file: string, env: Record<string, string> = {}) {
+    const command = `sh -c 'echo $$ > ${folder}/pid; exec ${process.execPath} ${main} serve --config ${file}'`;
+    const { NO_COLOR, FORCE_COLOR, ...inherited } = process.env;
+    const terminal = spawn(script, ['-qfec', command, '/dev/null'], {
+      env: { ...inherited, ...env },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    onTestFinished(() => void terminal.kill('SIGKILL'));
+    let shown = '';
+    terminal.stdout.on('data', (data: Buffer) => (shown += data.toString()));
+    await vi.waitFor(() => expect(shown).toMatch(/ready[^\n]*\n/), patient);
+    const pid = Number(readFileSync(`${folder}/pid`, 'utf8'));
+    onTestFinished(() => void (isThere(pid) && process.kill(pid, 'SIGKILL')));
+    const [, receiver = '', admin = ''] =
+      /receiver=(\S+) admin=(\S+)/.exec(stripVTControlCharacters(shown)) ?? [];
+    return { terminal, pid, ready: { receiver, admin }, shown: () => shown };
+  }
+
+  test.runIf(existsSync(script)).each([
+    ['in colour', {}, true],
+    ['without colour where NO_COLOR says so', { NO_COLOR: '1' }, false],
+  ])('that is a terminal gets one readable line an event, %s', async (_how, env, colored) => {
+    const { folder, write } = await workplace();
+    const { ready, shown } = await onTerminal(folder, await write('config.yaml', config(folder)), env);
+    await accepts({ receiverUrl: `${ready.receiver}/hook` }, 1);
+    await vi.waitFor(() => expect(shown()).toMatch(/request[^\n]*\n/), patient);
+    const lines = stripVTControlCharacters(shown()).trimEnd().split(/\r?\n/);
+    expect(lines).toEqual([
+      expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z INFO ready receiver=http:/),
+      expect.stringMatching(/Z INFO request outcome=accepted status=202 eventId=evt_/),
+    ]);
+    expect(shown() !== stripVTControlCharacters(shown())).toBe(colored);
+  });
+
+  test.runIf(existsSync(script))('that is a terminal may close', async () => {
+    const { folder, write } = await workplace();
+    const file = await write('config.yaml', config(folder));
+    const { terminal, ready, pid } = await onTerminal(folder, file);
+    terminal.kill('SIGKILL');
+    await once(terminal, 'exit');
+    await accepts({ receiverUrl: `${ready.receiver}/hook` }, 50);
+    await vi.waitFor(async () => expect(await dropped(ready.admin)).toBeGreaterThan(0), patient);
+    process.kill(pid, 'SIGTERM');
+    await vi.waitFor(() => expect(isThere(pid)).toBe(false), patient);
+  });
+});
+
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
