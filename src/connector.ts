@@ -22,21 +22,14 @@ export type { Proxy } from './connector/proxy.ts';
 export { filler, oneLine, slot } from './connector/texts.ts';
 export {
   candidate,
+  candidateInList,
   eventInShort,
   eventTitle,
-  ofEntry,
-  ofMessage,
   perStatus,
-  testName,
   whatNext,
 } from './connector/texts.ts';
-export {
-  countsByStatus,
-  digestInShort,
-  forEachTest,
-  noticeInShort,
-  receivedBetween,
-} from './connector/texts.ts';
+export { countsByStatus, digestInShort, forEachTest, receivedBetween } from './connector/texts.ts';
+export { noticeInShort, ofEntry, ofMessage, testName, whatNextOfDigest } from './connector/texts.ts';
 export type { Outline };
 export { isLoopback } from './http/addresses.ts';
 export { masker } from './support/masker.ts';

@@ -1,5 +1,6 @@
 import {
   candidate,
+  candidateInList,
   countsByStatus,
   digestInShort,
   eventInShort,
@@ -11,6 +12,7 @@ import {
   receivedBetween,
   testName,
   whatNext,
+  whatNextOfDigest,
 } from '../../src/connector.ts';
 import type { Subject } from '../../src/connector.ts';
 import type { JsonMap } from '../../src/model.ts';
@@ -21,6 +23,7 @@ import {
   layout,
   link,
   next,
+  note,
   row,
   rows,
   statusColor,
@@ -70,13 +73,13 @@ function eventBody(hasLink: boolean): JsonMap {
   };
 }
 
-const digestLine = `${candidate} {{ event.status | words }}`;
 const time = '{{ event.receivedAt | date: "%-d %b %H:%M" }}';
 
 function digestBody(hasLink: boolean): JsonMap {
   const address = '{{ event.links.candidate }}';
-  const who = hasLink ? link(address, candidate) : candidate;
-  const line = row(`${who} {{ event.status | words }}`, time);
+  const who = candidateInList(hasLink);
+  const linked = hasLink ? link(address, who) : who;
+  const line = row(`${linked} {{ event.status | words }}`, time);
   const list = rows(`{% for event in group.items %}${line}{% endfor %}`);
   const name = testName(ofEntry);
   return {
@@ -87,14 +90,15 @@ function digestBody(hasLink: boolean): JsonMap {
       title: digestInShort,
       body:
         forEachTest(heading(name, countsByStatus('group.items')), list) +
-        details([['Received', receivedBetween]]),
+        next(whatNextOfDigest) +
+        note(`Received ${receivedBetween}`),
     }),
     text: [
       forEachTest(
         `${name}: ${countsByStatus('group.items')}\n`,
-        `{% for event in group.items %}- ${digestLine}, ${time}${hasLink ? ` ${address}` : ''}\n{% endfor %}\n`,
+        `{% for event in group.items %}- ${who} {{ event.status | words }}, ${time}${hasLink ? ` ${address}` : ''}\n{% endfor %}\n`,
       ),
-      `Received ${receivedBetween}\n`,
+      `What next: ${whatNextOfDigest}\n\nReceived ${receivedBetween}\n`,
     ].join(''),
   };
 }

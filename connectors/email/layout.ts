@@ -93,6 +93,9 @@ export function details(rows: readonly (readonly [name: string, value: Html])[])
 export const next = (text: string): Html =>
   `<p class="ink" style="margin:16px 0 0;font-size:14px;line-height:21px;${ink}"><b>What next:</b> ${text}</p>\n`;
 
+export const note = (text: string): Html =>
+  `<p class="soft" style="margin:12px 0 0;font-size:13px;line-height:20px;${soft}">${text}</p>\n`;
+
 export const button = (address: string, text: string): Html =>
   `<table role="presentation" cellpadding="0" cellspacing="0" border="0" style="margin-top:20px"><tr><td bgcolor="#0b57d0" style="background-color:#0b57d0;border-radius:6px;mso-padding-alt:10px 20px"><a href="${address}" style="display:inline-block;padding:10px 20px;font-size:14px;line-height:20px;font-weight:bold;color:#ffffff;text-decoration:none;${font}">${text}</a></td></tr></table>\n`;
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   candidate,
+  candidateInList,
   countsByStatus,
   defineConnector,
   eventTitle,
@@ -117,7 +118,7 @@ const digestRow = {
     testName(ofEntry),
     `: ${countsByStatus('group.items')}{% unless forloop.last %}; {% endunless %}`,
   ),
-  Candidates: `{% for event in events %}${candidate}{% unless forloop.last %}, {% endunless %}{% endfor %}`,
+  Candidates: `{% for event in events %}${candidateInList(false)}{% unless forloop.last %}, {% endunless %}{% endfor %}`,
 };
 
 const noticeRow = {

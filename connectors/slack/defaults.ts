@@ -1,5 +1,6 @@
 import {
   candidate,
+  candidateInList,
   countsByStatus,
   digestInShort,
   eventInShort,
@@ -11,6 +12,7 @@ import {
   receivedBetween,
   testName,
   whatNext,
+  whatNextOfDigest,
 } from '../../src/connector.ts';
 import type { Subject } from '../../src/connector.ts';
 import type { JsonMap } from '../../src/model.ts';
@@ -62,7 +64,7 @@ function eventFields(hasLink: boolean): JsonMap {
 const mostListed = (hasLink: boolean): number => (hasLink ? 15 : 30);
 
 function digestFields(hasLink: boolean): JsonMap {
-  const who = linkedTo(ofEntry.links, candidate, hasLink);
+  const who = linkedTo(ofEntry.links, candidateInList(hasLink), hasLink);
   const line = `• ${who} {{ event.status | words }}, {{ event.receivedAt | date: "%-d %b %H:%M" }}\n`;
   const list = [
     `{% assign room = ${mostListed(hasLink)} | minus: listed | at_least: 0 %}`,
@@ -75,6 +77,7 @@ function digestFields(hasLink: boolean): JsonMap {
     text: digestInShort,
     blocks: [
       section(`{% assign listed = 0 %}${forEachTest(head, list.join(''))}`),
+      section(`_What next:_ ${whatNextOfDigest}`),
       context(`Received ${receivedBetween}`),
     ],
   };

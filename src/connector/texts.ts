@@ -47,8 +47,15 @@ export const testName = ({ test }: Around): string =>
 export const candidate =
   '{% assign id = event.candidateId | short %}{{ event.candidateNumericalId | default: id }}';
 
+/** The same; the whole id where nothing else leads to the candidate. */
+export const candidateInList = (hasLink: boolean): string =>
+  hasLink ? candidate : '{{ event.candidateNumericalId | default: event.candidateId }}';
+
+const inShort = (around: Around): string =>
+  `${testName(around)}: candidate ${candidate} {{ event.status | words }}`;
+
 /** `Backend Engineer: candidate 4711 completed the test`. */
-export const eventInShort = `${testName(ofMessage)}: candidate ${candidate} {{ event.status | words }}`;
+export const eventInShort = inShort(ofMessage);
 
 const byStatus = (ofCompleted: string, ofDidNotTake: string, ofCanceled: string): string =>
   `{% case event.status %}{% when "Completed" %}${ofCompleted}{% when "DidNotTake" %}${ofDidNotTake}{% else %}${ofCanceled}{% endcase %}`;
@@ -77,10 +84,19 @@ export const countsByStatus = (events: string): string =>
     '{% unless forloop.last %}, {% endunless %}{% endfor %}',
   ].join('');
 
-/** `Backend Engineer: 2 completed, 1 canceled`; `3 tests: …` for several. */
+/** As eventInShort for one event; `Backend Engineer: 2 completed, 1 canceled`, or `3 tests: …` for several. */
 export const digestInShort = [
-  '{% assign tests = events | map: "testId" | uniq %}{% if tests.size == 1 %}',
-  `{% for event in events limit: 1 %}${testName(ofEntry)}{% endfor %}{% else %}{{ tests.size | number }} tests{% endif %}: ${countsByStatus('events')}`,
+  `{% for event in events limit: 1 %}{% if events.size == 1 %}${inShort(ofEntry)}{% else %}`,
+  `{% assign tests = events | map: "testId" | uniq %}{% if tests.size == 1 %}${testName(ofEntry)}{% else %}{{ tests.size | number }} tests{% endif %}`,
+  `: ${countsByStatus('events')}{% endif %}{% endfor %}`,
+].join('');
+
+/** What a reader may do about the events of a digest. */
+export const whatNextOfDigest = [
+  '{% assign done = events | where: "status", "Completed" %}',
+  '{% if done.size > 0 %}Look at the results in the testing service.{% endif %}',
+  '{% if done.size > 0 and done.size < events.size %} {% endif %}',
+  '{% if done.size < events.size %}Where a test was not taken or was canceled, there is no result: decide whom to invite again.{% endif %}',
 ].join('');
 
 /** The events of a digest by test. `group.items` are those of one; `event` is the first of them in `head`. */

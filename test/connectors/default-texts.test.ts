@@ -214,6 +214,7 @@ describe('what a digest says where its action says nothing', () => {
 *Test 8*: 1 did not take it
 • &lt;!here&gt; did not take the test, 20 Nov 12:05
 `,
+      '_What next:_ Look at the results in the testing service. Where a test was not taken or was canceled, there is no result: decide whom to invite again.',
       'Received Fri, Nov 20, 2026, 12:05 PM UTC to Fri, Nov 20, 2026, 12:05 PM UTC',
     ]);
   });
@@ -240,9 +241,11 @@ describe('what a digest says where its action says nothing', () => {
 
   test('a mail has the counts in its subject and every event in its text and its HTML', () => {
     expect(tell(mail, some.slice(0, 1))).toMatchObject({
-      subject: 'Backend <Engineer>: 1 completed',
+      subject: 'Backend <Engineer>: candidate a completed the test',
       text: `Backend <Engineer>: 1 completed
 - a completed the test, 20 Nov 12:05
+
+What next: Look at the results in the testing service.
 
 Received Fri, Nov 20, 2026, 12:05 PM UTC
 `,

@@ -16,11 +16,13 @@ test('`npm run demo -- --once` shows what each tool received, and exits 0', asyn
   expect(code).toBe(0);
   const answers = [...out.matchAll(/^ {2}(\d{3}) \{/gm)].map(([, status]) => Number(status));
   expect(answers).toEqual([202, 202, 202, 202, 200, 200, 422]);
-  expect(out).toMatch(/^Slack has 1 message\n {2}#hiring-backend: \*Backend Engineer, TypeScript\*/m);
+  expect(out).toMatch(
+    /^Slack has 1 message\n {2}#hiring-backend\n {4}✅ Backend Engineer, TypeScript\n {4}Candidate 4711 completed the test\.\n {4}What next: Look at the result.*\n {4}\[Open candidate\] https:/m,
+  );
   expect(out).toMatch(/^Google Sheets has 1 row\n {2}.* \| Backend Engineer, TypeScript \| .* \| Completed/m);
   expect(out).toContain('Email has 2 mails\n');
   expect(out).toMatch(
-    /^ {2}to robin@example.com: Product Designer: 1 not assessed\n {4}These candidates .*\n\n {4}- 0a9b8c7d6e5f40312213243546576879 \(DidNotTake\)$/m,
+    /^ {2}to robin@example.com: Product Designer: candidate 0a9b8c7d… did not take the test \(in HTML, and as text\)\n {4}Product Designer: 1 did not take it\n {4}- 0a9b8c7d… did not take the test, .* https:/m,
   );
   expect(out).toMatch(/^Webhook has 3 calls\n {2}POST \/hooks {2}webhook-id dlv_/m);
   expect(out).toContain('Each of the 7 deliveries is there once.');
@@ -38,7 +40,7 @@ test('the demo stays up until Ctrl-C, shows what arrives, and names commands tha
   const { groups: named } =
     /(?<send>npx .* send .*)\n.*\n +(?<events>.* events .*)\nMetrics:\n +(?<metrics>\S+)/.exec(out) ?? {};
   await runInShell(`${named?.['send']} --test 2345678`);
-  await vi.waitFor(() => expect(out).toMatch(/^Slack has one more message\n {2}#hiring-design: /m), {
+  await vi.waitFor(() => expect(out).toMatch(/^Slack has one more message\n {2}#hiring-design$/m), {
     timeout: 10_000,
   });
   expect(await runInShell(named?.['events'] ?? '')).toContain('DidNotTake  test 2345678');

@@ -1,4 +1,5 @@
 import { count } from '../../src/support/text.ts';
+import { linesOf } from './slack/preview.ts';
 import type { Tools } from './tools.ts';
 
 /** Shows what each of the four tools has. */
@@ -28,19 +29,19 @@ function received({ slack, sheets, smtp, http }: Tools) {
     {
       tool: 'Slack',
       thing: 'message',
-      texts: slack.messages.map(({ channelName, text }) => `#${channelName}: ${text}`),
+      texts: slack.messages.map((message) => `#${message.channelName}\n${indented(linesOf(message))}`),
     },
     {
       tool: 'Google Sheets',
       thing: 'row',
-      texts: sheets.rows('Results').map((row) => Object.values(row).join(' | ')),
+      texts: sheets.rows('Results').map(rowText),
     },
     {
       tool: 'Email',
       thing: 'mail',
       texts: smtp.mails.map(
         ({ envelope, parsed }) =>
-          `to ${envelope.to.join(', ')}: ${parsed.subject}\n${indented(parsed.text?.trim() ?? '')}`,
+          `to ${envelope.to.join(', ')}: ${parsed.subject}${parsed.html ? ' (in HTML, and as text)' : ''}\n${indented(parsed.text?.trim() ?? '')}`,
       ),
     },
     {
@@ -53,5 +54,9 @@ function received({ slack, sheets, smtp, http }: Tools) {
     },
   ];
 }
+
+/** A time is a number in a sheet: the days since the end of 1899. */
+const rowText = ({ Received: received, ...row }: { readonly [header: string]: unknown }): string =>
+  [new Date((Number(received) - 25_569) * 86_400_000).toISOString(), ...Object.values(row)].join(' | ');
 
 const indented = (text: string): string => text.replaceAll(/^(?=.)/gm, '  ');
