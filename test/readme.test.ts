@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
-import { access, readFile } from 'node:fs/promises';
+import { access, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
@@ -99,7 +99,10 @@ test('from zero to the first Slack message, step by step, with no other scopes t
     [check, explain].map((line) => outputOf(shell(line, file, slack.token))),
   );
   expect(checked).toMatchObject({ code: 0, out: expect.stringContaining('✓ reaches #hiring') });
-  expect(explained).toMatchObject({ code: 0, out: expect.stringContaining('completed test 1234567.') });
+  expect(explained).toMatchObject({
+    code: 0,
+    out: expect.stringContaining('Candidate *01234567…* completed the test.'),
+  });
   expect(slack.messages).toEqual([]);
 
   const receiver = await ready(shell(block('npm start').trim(), file, slack.token));
@@ -113,7 +116,7 @@ test('from zero to the first Slack message, step by step, with no other scopes t
   expect(slack.messages).toMatchObject([
     {
       channelName: 'hiring',
-      text: 'Candidate 0123456789abcdef0123456789abcdef completed test 1234567.',
+      text: ':white_check_mark: Test 1234567: candidate 4711 completed the test',
     },
   ]);
 });
@@ -196,9 +199,12 @@ describe('the README names', () => {
   });
 
   test('only files that there are', async () => {
-    const links = [...readme.matchAll(/\]\(([^):#]+)\)/g)].map(([, path = '']) => path);
-    expect(links.length).toBeGreaterThan(3);
-    for (const path of links) await expect(access(join(root, path))).resolves.toBeUndefined();
+    const links = [...readme.matchAll(/\]\(([^):#]+)\)|src="([^"]+)"/g)];
+    const paths = links.map(([, path, picture]) => path ?? picture ?? '');
+    expect(paths.length).toBeGreaterThan(3);
+    for (const path of paths) await expect(access(join(root, path))).resolves.toBeUndefined();
+    const pictures = paths.filter((path) => path.endsWith('.png'));
+    for (const path of pictures) expect((await stat(join(root, path))).size).toBeLessThan(60 * 1024);
   });
 
   test('the benchmarks as they are called', async () => {

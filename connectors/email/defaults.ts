@@ -26,6 +26,7 @@ import {
   note,
   row,
   rows,
+  listColor,
   statusColor,
   warningColor,
 } from './layout.ts';
@@ -79,13 +80,13 @@ function digestBody(hasLink: boolean): JsonMap {
   const address = '{{ event.links.candidate }}';
   const who = candidateInList(hasLink);
   const linked = hasLink ? link(address, who) : who;
-  const line = row(`${linked} {{ event.status | words }}`, time);
+  const line = row(`Candidate ${linked} {{ event.status | words }}`, time);
   const list = rows(`{% for event in group.items %}${line}{% endfor %}`);
   const name = testName(ofEntry);
   return {
     html: layout({
       preview: `Received ${receivedBetween}`,
-      accent: '#0b57d0',
+      accent: listColor,
       above: 'Candidates',
       title: digestInShort,
       body:
@@ -96,7 +97,7 @@ function digestBody(hasLink: boolean): JsonMap {
     text: [
       forEachTest(
         `${name}: ${countsByStatus('group.items')}\n`,
-        `{% for event in group.items %}- ${who} {{ event.status | words }}, ${time}${hasLink ? ` ${address}` : ''}\n{% endfor %}\n`,
+        `{% for event in group.items %}- candidate ${who} {{ event.status | words }}, ${time}${hasLink ? ` ${address}` : ''}\n{% endfor %}\n`,
       ),
       `What next: ${whatNextOfDigest}\n\nReceived ${receivedBetween}\n`,
     ].join(''),

@@ -11,7 +11,7 @@ interface Part {
   /** What mail programs show beside the subject, in a line. */
   readonly preview: string;
   readonly accent: string;
-  /** What the mail is about, in small letters above the title. */
+  /** What the mail is about, in small letters on the accent above the title. */
   readonly above: string;
   readonly title: string;
   readonly body: Html;
@@ -45,9 +45,10 @@ const table = 'role="presentation" width="100%" cellpadding="0" cellspacing="0" 
 const ink = `color:#1f2328;${font}`;
 const soft = `color:#57606a;${font}`;
 
-/** Readable on white and, as programs turn it over, on black. */
+/** Behind white text, in light and dark. */
 export const statusColor = perStatus({ Completed: '#1a7f37', DidNotTake: '#9a6700', Canceled: '#cf222e' });
 export const warningColor = '#bc4c00';
+export const listColor = '#0b57d0';
 
 export const layout = ({ preview, accent, above, title, body }: Part): Html => `<!doctype html>
 <html lang="en">
@@ -67,7 +68,7 @@ ${styles}
 <!--[if mso]><table role="presentation" width="560"><tr><td><![endif]-->
 <table ${table} class="card" bgcolor="#ffffff" style="max-width:560px;background-color:#ffffff;border:1px solid #d0d7de;border-radius:8px">
 <tr><td style="padding:24px 28px">
-<p style="margin:0 0 6px;font-size:13px;line-height:20px;font-weight:bold;color:${accent};${font}">${above}</p>
+<p style="margin:0 0 10px;font-size:12px;line-height:20px"><span style="display:inline-block;padding:1px 10px;border-radius:11px;background-color:${accent};color:#ffffff;font-weight:bold;${font}">${above}</span></p>
 <h1 class="ink" style="margin:0 0 16px;font-size:20px;line-height:28px;font-weight:bold;${ink}">${title}</h1>
 ${body}</td></tr></table>
 <!--[if mso]></td></tr></table><![endif]-->

@@ -54,7 +54,7 @@ function eventFields(hasLink: boolean): JsonMap {
     blocks: [
       section(`${what}\n_What next:_ ${whatNext}`, hasLink ? { accessory: button } : {}),
       context(
-        'Received {{ event.receivedAt | date }}  |  Candidate id {{ event.candidateId }}  |  Test id {{ event.testId }}',
+        'Received {{ event.receivedAt | date }} | Candidate id {{ event.candidateId }} | Test id {{ event.testId }}',
       ),
     ],
   };
@@ -65,7 +65,7 @@ const mostListed = (hasLink: boolean): number => (hasLink ? 15 : 30);
 
 function digestFields(hasLink: boolean): JsonMap {
   const who = linkedTo(ofEntry.links, candidateInList(hasLink), hasLink);
-  const line = `• ${who} {{ event.status | words }}, {{ event.receivedAt | date: "%-d %b %H:%M" }}\n`;
+  const line = `• Candidate ${who} {{ event.status | words }}, {{ event.receivedAt | date: "%-d %b %H:%M" }}\n`;
   const list = [
     `{% assign room = ${mostListed(hasLink)} | minus: listed | at_least: 0 %}`,
     `{% for event in group.items limit: room %}${line}{% endfor %}`,

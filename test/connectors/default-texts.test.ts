@@ -86,7 +86,7 @@ describe('what a message says where its action says nothing', () => {
     );
     expect(wordsOf(message)).toEqual([
       `:white_check_mark: *Backend &lt;Engineer&gt;*\nCandidate *<https://tests.example.com/c/${id}|4711>* completed the test.\n_What next:_ Look at the result in the testing service.`,
-      `Received Fri, 20 Nov 2026, 13:05 CET  |  Candidate id ${id}  |  Test id 7`,
+      `Received Fri, 20 Nov 2026, 13:05 CET | Candidate id ${id} | Test id 7`,
     ]);
     expect(message['blocks']).toMatchObject([
       { accessory: { type: 'button', url: `https://tests.example.com/c/${id}` } },
@@ -103,7 +103,7 @@ describe('what a message says where its action says nothing', () => {
     expect(said).toContain(`${emoji} *Test 8*\nCandidate *&lt;!channel&gt;* ${words}.\n`);
     expect(said).toContain(next);
     expect(context).toBe(
-      'Received Fri, Nov 20, 2026, 12:05 PM UTC  |  Candidate id &lt;!channel&gt;  |  Test id 8',
+      'Received Fri, Nov 20, 2026, 12:05 PM UTC | Candidate id &lt;!channel&gt; | Test id 8',
     );
     expect(message['blocks']).not.toMatchObject([{ accessory: {} }, {}]);
   });
@@ -209,10 +209,10 @@ describe('what a digest says where its action says nothing', () => {
     expect(message['text']).toBe('2 tests: 2 completed, 1 did not take it');
     expect(wordsOf(message)).toEqual([
       `*Backend &lt;Engineer&gt;*: 2 completed
-• a completed the test, 20 Nov 12:05
-• c completed the test, 20 Nov 12:05
+• Candidate a completed the test, 20 Nov 12:05
+• Candidate c completed the test, 20 Nov 12:05
 *Test 8*: 1 did not take it
-• &lt;!here&gt; did not take the test, 20 Nov 12:05
+• Candidate &lt;!here&gt; did not take the test, 20 Nov 12:05
 `,
       '_What next:_ Look at the results in the testing service. Where a test was not taken or was canceled, there is no result: decide whom to invite again.',
       'Received Fri, Nov 20, 2026, 12:05 PM UTC to Fri, Nov 20, 2026, 12:05 PM UTC',
@@ -221,7 +221,9 @@ describe('what a digest says where its action says nothing', () => {
 
   test('Slack links the candidates, and tells the time of the config', () => {
     const [list] = wordsOf(tell(linked.plan.then[1]![0], some.slice(0, 1), linked));
-    expect(list).toContain('• <https://tests.example.com/c/a|a> completed the test, 20 Nov 13:05\n');
+    expect(list).toContain(
+      '• Candidate <https://tests.example.com/c/a|a> completed the test, 20 Nov 13:05\n',
+    );
   });
 
   const many = (tests: number): Event[] =>
@@ -243,7 +245,7 @@ describe('what a digest says where its action says nothing', () => {
     expect(tell(mail, some.slice(0, 1))).toMatchObject({
       subject: 'Backend <Engineer>: candidate a completed the test',
       text: `Backend <Engineer>: 1 completed
-- a completed the test, 20 Nov 12:05
+- candidate a completed the test, 20 Nov 12:05
 
 What next: Look at the results in the testing service.
 

@@ -56,7 +56,7 @@ function received({ slack, sheets, smtp, http }: Tools) {
 }
 
 /** A time is a number in a sheet: the days since the end of 1899. */
-const rowText = ({ Received: received, ...row }: { readonly [header: string]: unknown }): string =>
-  [new Date((Number(received) - 25_569) * 86_400_000).toISOString(), ...Object.values(row)].join(' | ');
+const rowText = ({ Received: days, ...row }: { readonly [header: string]: unknown }): string =>
+  [new Date((Number(days) - 25_569) * 86_400_000).toISOString(), ...Object.values(row)].join(' | ');
 
 const indented = (text: string): string => text.replaceAll(/^(?=.)/gm, '  ');

@@ -89,7 +89,7 @@ function blockHtml({ type, text, fields = [], elements = [], accessory }: Block)
 }
 
 const style = `
-  body { margin: 0; padding: 20px 24px; width: 640px; background: #fff; color: #1d1c1d; font: 15px/22px Lato, 'Noto Color Emoji', sans-serif }
+  body { margin: 0; padding: 20px 24px; width: 672px; background: #fff; color: #1d1c1d; font: 15px/22px Lato, 'Noto Color Emoji', sans-serif }
   .message { display: flex; gap: 10px; margin-bottom: 18px } .message:last-child { margin: 0 }
   .icon { flex: none; width: 36px; height: 36px; border-radius: 8px; background: #0b57d0; color: #fff; font: bold 15px/36px Lato; text-align: center }
   .who b { font-weight: 900 } .app { background: #e8e8e8; color: #616061; border-radius: 2px; padding: 1px 3px; font: bold 10px/12px Lato; vertical-align: 2px }

@@ -1,0 +1,186 @@
+import { execFile } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { connectors } from '../../connectors/index.ts';
+import { parseConfig } from '../../src/config/load.ts';
+import { prepare } from '../../src/deliveries/prepare.ts';
+import type { Event, Json, Status } from '../../src/model.ts';
+import { sampleEvent } from '../../src/templates/data.ts';
+import { pageOf } from './slack/preview.ts';
+
+/**
+ * `npm run pictures`: makes the pictures of default messages in docs/pictures. A browser from npm renders the mail as it is
+ * sent, and Slack's blocks as preview.ts has them. The browser and the fonts are installed when they are first needed.
+ */
+
+const root = join(import.meta.dirname, '../..');
+const folder = join(root, 'docs/pictures');
+const cache = join(root, 'node_modules/.cache/pictures');
+const packages = [
+  '@sparticuz/chromium@153.0.0',
+  'playwright-core@1.65.1',
+  '@fontsource/arimo@5.3.0',
+  '@fontsource/lato@5.3.0',
+  '@fontsource/noto-color-emoji@5.3.2',
+  'sharp@0.35.5',
+];
+
+/** What is used of these packages, which are no dependencies. */
+interface Page {
+  route(url: string, answer: (route: Route) => Promise<void>): Promise<void>;
+  goto(url: string): Promise<unknown>;
+  addStyleTag(style: { readonly content: string }): Promise<unknown>;
+  evaluate(script: string): Promise<unknown>;
+  locator(selector: string): { screenshot(): Promise<Buffer> };
+  close(): Promise<void>;
+}
+interface Route {
+  request(): { url(): string };
+  fulfill(
+    answer: { readonly path: string } | { readonly body: string; readonly contentType: string },
+  ): Promise<void>;
+}
+interface Browser {
+  newPage(options: object): Promise<Page>;
+  close(): Promise<void>;
+}
+interface Launcher {
+  readonly chromium: { launch(options: object): Promise<Browser> };
+}
+/** Of sharp: makes a picture smaller. */
+type Shrink = (picture: Buffer) => {
+  png(options: object): { toFile(path: string): Promise<{ size: number }> };
+};
+interface Binary {
+  readonly default: { executablePath(): Promise<string>; readonly args: readonly string[] };
+}
+
+const config = parseConfig(
+  `timezone: Europe/Zagreb
+locale: en-GB
+links: { candidate: "https://tests.example.com/candidates/{{ event.candidateId }}" }
+catalog:
+  1234567: { name: "Backend Engineer, TypeScript" }
+  2345678: { name: Product Designer }
+sinks:
+  slack: { connector: slack, token: "\${TOKEN}" }
+  mail: { connector: email, url: smtp://mail.example.com, from: Hiring <hiring@example.com> }
+rules:
+  - name: completed
+    when: {}
+    then: [ { sink: slack, channel: "#hiring" }, { sink: mail, to: dana@example.com } ]
+  - name: every-morning
+    when: {}
+    then:
+      - { sink: slack, channel: "#hiring", digest: { at: "09:00" } }
+      - { sink: mail, to: dana@example.com, digest: { at: "09:00" } }
+`,
+  'pictures.yaml',
+  { env: { TOKEN: 'xoxb-1' }, connectors },
+);
+
+const receivedAt = Date.parse('2026-11-20T12:05:00Z');
+const eventOf = (candidateNumericalId: number, status: Status, testId: number, minute = 0): Event =>
+  sampleEvent(
+    {
+      candidateId: `6f1c2d3e4b5a69788796a5b4c3d2${candidateNumericalId}`,
+      candidateNumericalId,
+      status,
+      testId,
+    },
+    receivedAt + minute * 60_000,
+  );
+
+/** What the config sends of these events: as the `rule`-th rule's action to the sink. */
+function messageOf(rule: number, sink: 'slack' | 'mail', events: readonly Event[]): Json {
+  const action = config.plan.then[rule]!.find((one) => one.sink === sink)!;
+  const about = { events, notice: null };
+  const prepared = prepare(action, about, 'dlv_1', config.plan, config.sinks.get(sink)!, receivedAt);
+  if (!('message' in prepared)) throw new Error(JSON.stringify(prepared));
+  return prepared.message;
+}
+
+const completed = eventOf(4711, 'Completed', 1_234_567);
+const several = [
+  completed,
+  eventOf(4712, 'DidNotTake', 1_234_567, 35),
+  eventOf(4698, 'Completed', 1_234_567, 110),
+  eventOf(4720, 'Canceled', 2_345_678, 140),
+];
+
+const mailOf = (rule: number, events: readonly Event[]): string =>
+  (messageOf(rule, 'mail', events) as { readonly html: string }).html;
+const slackOf = (rule: number, events: readonly Event[]) =>
+  messageOf(rule, 'slack', events) as { readonly text: string; readonly blocks: readonly Json[] };
+const inSlack = [completed, eventOf(4712, 'DidNotTake', 2_345_678)].map((event) => slackOf(0, [event]));
+const mail = mailOf(0, [completed]);
+const digest = mailOf(1, several);
+
+const pictures = [
+  { name: 'slack', html: pageOf(inSlack, '13:05') },
+  { name: 'slack-digest', html: pageOf([slackOf(1, several)], '09:00') },
+  { name: 'mail', html: mail, colorScheme: 'light' },
+  { name: 'mail-dark', html: mail, colorScheme: 'dark' },
+  { name: 'mail-digest', html: digest, colorScheme: 'light' },
+];
+
+async function main(): Promise<void> {
+  await mkdir(cache, { recursive: true });
+  await mkdir(folder, { recursive: true });
+  const install = ['install', '--no-save', '--no-audit', '--no-fund', '--prefix', cache, ...packages];
+  await promisify(execFile)('npm', install, { cwd: cache });
+  const installed = createRequire(join(cache, 'package.json'));
+  const { default: binary } = (await import(
+    pathToFileURL(installed.resolve('@sparticuz/chromium')).href
+  )) as Binary;
+  const { chromium } = installed('playwright-core') as Launcher;
+  const shrink = installed('sharp') as Shrink;
+  const executablePath = await binary.executablePath();
+  // In one process the browser ends with its first page.
+  const args = ['--disable-lcd-text', ...binary.args.filter((arg) => arg !== '--single-process')];
+  const browser = await chromium.launch({ executablePath, args });
+  try {
+    for (const { name, ...shown } of pictures) {
+      const path = join(folder, `${name}.png`);
+      const picture = await take(browser, shown);
+      const { size } = await shrink(picture).png({ palette: true, colours: 96, effort: 10 }).toFile(path);
+      console.log(`${path}: ${Math.ceil(size / 1024)} kB`);
+    }
+  } finally {
+    await browser.close();
+  }
+}
+
+/** Fonts that look like those of people's machines, which this one may lack. */
+const fonts = `
+  @import url('/@fontsource/lato/latin-400.css'); @import url('/@fontsource/lato/latin-700.css'); @import url('/@fontsource/lato/latin-900.css');
+  @import url('/@fontsource/noto-color-emoji/emoji.css');
+  @font-face { font-family: 'Segoe UI'; src: url('/@fontsource/arimo/files/arimo-latin-400-normal.woff2') }
+  @font-face { font-family: 'Segoe UI'; font-weight: 700; src: url('/@fontsource/arimo/files/arimo-latin-700-normal.woff2') }`;
+
+async function take(
+  browser: Browser,
+  { html, colorScheme = 'light' }: { readonly html: string; readonly colorScheme?: string },
+): Promise<Buffer> {
+  const page = await browser.newPage({
+    viewport: { width: 720, height: 300 },
+    deviceScaleFactor: 1.75,
+    colorScheme,
+  });
+  await page.route('**/*', async (route) => {
+    const { pathname } = new URL(route.request().url());
+    if (pathname === '/') await route.fulfill({ body: html, contentType: 'text/html; charset=utf-8' });
+    else await route.fulfill({ path: join(cache, 'node_modules', pathname) });
+  });
+  await page.goto('http://pictures/');
+  await page.addStyleTag({ content: fonts });
+  await page.evaluate('document.fonts.ready.then(() => undefined)');
+  const picture = await page.locator('body').screenshot();
+  await page.close();
+  return picture;
+}
+
+await main();
