@@ -47,6 +47,8 @@ const renewEveryMs = 1000;
 const runsForMs = 12_000;
 /** Its holder ends what is under way so long before: that takes a moment, and its clock may be slower. */
 const marginMs = 2000;
+/** When the database was away, leases have run out without their holders being dead. These renew them first. */
+const graceMs = 3000;
 /** A new config reaches the copies one after the other, and each tells of it with its next renewal. */
 const orphanedAfterMs = 60_000;
 
@@ -67,6 +69,8 @@ export class LeaseKeeper implements Leases {
   #cancel: () => void = () => {};
   #renewing: Promise<void> | null = null;
   #stopping = false;
+  /** On the scale of Clock.elapsed; Infinity while it cannot renew. */
+  #takesFrom = -Infinity;
 
   constructor(parts: LeaseParts) {
     this.#parts = parts;
@@ -111,7 +115,10 @@ export class LeaseKeeper implements Leases {
 
   async #renew(): Promise<void> {
     const { clock, failed } = this.#parts;
-    this.#renewing = this.#ask().catch(failed);
+    this.#renewing = this.#ask().catch((error: unknown) => {
+      this.#takesFrom = Infinity;
+      failed(error);
+    });
     await this.#renewing;
     if (!this.#stopping) this.#cancel = clock.after(renewEveryMs, () => void this.#renew());
   }
@@ -126,8 +133,10 @@ export class LeaseKeeper implements Leases {
       names: names(),
       extra: extra(),
       orphans: [...this.#unknownSince.keys()].filter((name) => this.#isOrphaned(name, askedAt)),
+      takes: askedAt >= this.#takesFrom,
       forMs: runsForMs,
     });
+    if (this.#takesFrom === Infinity) this.#takesFrom = clock.elapsed() + graceMs;
     for (const [name, epoch] of state.held) this.#keep(name, epoch, askedAt + runsForMs - marginMs);
     for (const name of this.#held.keys()) if (!state.held.has(name)) this.#lose(name);
     for (const name of state.surplus) void this.#giveBack(name);

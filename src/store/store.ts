@@ -165,6 +165,8 @@ export interface LeaseRequest {
   readonly extra: readonly string[];
   /** Of these, what this copy takes if no copy has it in its config. */
   readonly orphans: readonly string[];
+  /** False: it only renews what it has. */
+  readonly takes: boolean;
   /** For how long the leases run (ms). Without a sign for so long, a copy is taken for ended. */
   readonly forMs: number;
 }

@@ -241,6 +241,7 @@ describe('migrate-store', () => {
       names: [],
       extra: [],
       orphans: [],
+      takes: true,
       forMs: 60_000,
     });
     const served = expect.stringMatching(/is being served \(copy-1\)\. Stop every copy first/);

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { LeaseKeeper, type Holding, type LeaseParts, type Leases } from '../../src/deliveries/leases.ts';
 import type { Outcome } from '../../src/model.ts';
 import { openPostgres } from '../../src/store/postgres.ts';
-import { type Lease, type Store, StoreUnavailable } from '../../src/store/store.ts';
+import { type Lease, type LeaseStore, type Store, StoreUnavailable } from '../../src/store/store.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import { arrival, claimDue, configId, day, idsOf, planned, prune, t0 } from '../contract/store-fixtures.ts';
 
@@ -258,6 +258,32 @@ describe('a copy', () => {
     expect(a.lost).toEqual([]);
   });
 
+  test('takes nothing over at once when the database was away: the others have to renew first', async () => {
+    const { copy, runOut, open } = await cluster();
+    const { leases } = await open();
+    let isAway = false;
+    const store: LeaseStore = {
+      ...leases!,
+      renew: (asked) => (isAway ? Promise.reject(new StoreUnavailable('It is away.')) : leases!.renew(asked)),
+    };
+    const a = await copy('a', sinksTo(4));
+    const b = await copy('b', sinksTo(4), { store });
+    await settle(a, b);
+    isAway = true;
+    await b.renew();
+    isAway = false;
+    for (const one of ['a', 'b']) await runOut(one);
+    await b.renew();
+    await a.renew();
+    expect(shares(a, b)).toEqual([2, 2]);
+    await runOut('a');
+    await b.renew();
+    expect(b.held).toHaveLength(2);
+    b.elapsed += 3000;
+    await b.renew();
+    expect(b.held).toHaveLength(4);
+  });
+
   test('holds a lease only when what the one before left is looked after, and tries that again', async () => {
     const { copy } = await cluster();
     let failures = 1;
@@ -325,7 +351,7 @@ class GivenLease implements Leases {
 
 /** As another copy takes it at the end of the one before. */
 async function take(store: Store, copy: string, name = 'sink tool'): Promise<Lease> {
-  const asked = { copy, configId, names: [name], extra: [], orphans: [], forMs: 60_000 };
+  const asked = { copy, configId, names: [name], extra: [], orphans: [], takes: true, forMs: 60_000 };
   const { held } = await store.leases!.renew(asked);
   return { name, copy, epoch: held.get(name)! };
 }
@@ -568,7 +594,7 @@ test('retention keeps the configs of copies that are alive, however long no even
   const { open, runOut } = await cluster();
   const [a, b] = [await open(), await open()];
   await b.saveConfig({ id: 'cfg_b', source: {}, savedAt: t0 });
-  const asked = { names: [], extra: [], orphans: [], forMs: minuteMs };
+  const asked = { names: [], extra: [], orphans: [], takes: true, forMs: minuteMs };
   await b.leases!.renew({ ...asked, copy: 'b', configId: 'cfg_b' });
   await prune(a, t0 + 400 * day);
   expect(await b.accept(arrival({}, { configId: 'cfg_b' }))).toMatchObject({ duplicate: false });

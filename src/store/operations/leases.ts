@@ -41,7 +41,7 @@ const sql = {
 
 /** See LeaseStore.renew. One copy after the other decides, so that each sees what the others have. */
 export function* renewLeases(asked: LeaseRequest): Operation<LeaseState> {
-  const { copy, configId, names, extra, orphans, forMs } = asked;
+  const { copy, configId, names, extra, orphans, takes, forMs } = asked;
   yield* lock('leases');
   yield* run(sql.forgetEndedCopies);
   yield* run(sql.keepCopy, copy, configId, JSON.stringify(names), forMs);
@@ -60,9 +60,9 @@ export function* renewLeases(asked: LeaseRequest): Operation<LeaseState> {
   const holders = new Map(inForce.map(({ name, holder }) => [name, holder]));
   const shares = share(copies, holders);
   const unknown = extra.filter((name) => !shares.has(name) && (holders.get(name) ?? copy) === copy);
-  const free = names.filter((name) => shares.get(name) === copy);
-  for (const name of [...free, ...unknown.filter((one) => orphans.includes(one))]) {
-    if (holders.has(name)) continue;
+  const own = names.filter((name) => shares.get(name) === copy);
+  for (const name of [...own, ...unknown.filter((one) => orphans.includes(one))]) {
+    if (!takes || holders.has(name)) continue;
     held.set(name, (yield* get(sql.take, name, copy, forMs))!.epoch);
   }
   const surplus = [...held.keys()].filter((name) => (shares.get(name) ?? copy) !== copy);
