@@ -35,11 +35,14 @@ const darkStyles = Object.entries(darkColors).map(([name, style]) => {
   return [`.${name}{${rules}}`, `${outlook}{${rules}}`] as const;
 });
 
+/** Gmail leaves out a whole `style` in which it does not know something: so Outlook's have one of their own. */
 const styles = [
-  ':root{color-scheme:light dark;supported-color-schemes:light dark}',
-  `@media (prefers-color-scheme:dark){${darkStyles.map(([dark]) => dark).join('')}}`,
-  ...darkStyles.map(([, outlook]) => outlook),
-].join('\n');
+  `:root{color-scheme:light dark;supported-color-schemes:light dark}
+@media (prefers-color-scheme:dark){${darkStyles.map(([dark]) => dark).join('')}}`,
+  darkStyles.map(([, outlook]) => outlook).join('\n'),
+]
+  .map((rules) => `<style>\n${rules}\n</style>\n`)
+  .join('');
 
 const table = 'role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"';
 const ink = `color:#1f2328;${font}`;
@@ -58,10 +61,7 @@ export const layout = ({ preview, accent, above, title, body }: Part): Html => `
 <meta name="color-scheme" content="light dark">
 <meta name="supported-color-schemes" content="light dark">
 <title>${title}</title>
-<style>
-${styles}
-</style>
-</head>
+${styles}</head>
 <body class="page" style="margin:0;padding:0;background-color:#f3f4f6;color:#1f2328">
 <div style="display:none;max-height:0;overflow:hidden">${preview}</div>
 <table ${table} class="page" bgcolor="#f3f4f6" style="background-color:#f3f4f6"><tr><td align="center" style="padding:24px 12px">
@@ -98,7 +98,7 @@ export const note = (text: string): Html =>
   `<p class="soft" style="margin:12px 0 0;font-size:13px;line-height:20px;${soft}">${text}</p>\n`;
 
 export const button = (address: string, text: string): Html =>
-  `<table role="presentation" cellpadding="0" cellspacing="0" border="0" style="margin-top:20px"><tr><td bgcolor="#0b57d0" style="background-color:#0b57d0;border-radius:6px;mso-padding-alt:10px 20px"><a href="${address}" style="display:inline-block;padding:10px 20px;font-size:14px;line-height:20px;font-weight:bold;color:#ffffff;text-decoration:none;${font}">${text}</a></td></tr></table>\n`;
+  `<table role="presentation" cellpadding="0" cellspacing="0" border="0" style="margin-top:20px"><tr><td bgcolor="#0b57d0" style="background-color:#0b57d0;border-radius:6px;mso-padding-alt:10px 20px"><a href="${address}" style="display:inline-block;padding:10px 20px;font-size:14px;line-height:20px;font-weight:bold;background-color:#0b57d0;color:#ffffff;border-radius:6px;text-decoration:none;${font}">${text}</a></td></tr></table>\n`;
 
 /** The heading of a list, and one line of it. */
 export const heading = (name: string, about: string): Html =>

@@ -43,6 +43,18 @@ describe('explain', () => {
     expect(out).toMatch(/text: \|-\n {6}one\n {6}two\n/);
   });
 
+  test('shows the beginning of a long text, such as the HTML of a mail, and with --json all of it', async () => {
+    const config = rules.replace(`, text: "one\\ntwo"`, '');
+    const { out } = await explain(completed, config);
+    expect(out).toMatch(
+      /html: \|-\n +<!doctype html>\n(.*\n){1,10} +… \(\d{4} characters; --json shows them all\)\n/,
+    );
+    const [shown] = jsonLines<{ deliveries: { message: { html?: string } }[] }>(
+      await explain([...completed, '--json'], config),
+    );
+    expect(shown?.deliveries[1]?.message.html).toMatch(/<\/html>\n$/);
+  });
+
   test.each<[string, string, string]>([
     ['digest: { every: 1h }', '2026-11-21T22:10:00Z', 'due Sat 2026-11-21 23:00:00 UTC, with the digest'],
     ['hours: office', '2026-11-23T10:00:00Z', 'at once'],

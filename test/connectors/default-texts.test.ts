@@ -3,7 +3,14 @@ import { connectors } from '../../connectors/index.ts';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { prepare, type About } from '../../src/deliveries/prepare.ts';
-import type { Event, Json, Notice, RaisedNotice, Status } from '../../src/model.ts';
+import {
+  type Event,
+  type Json,
+  type Notice,
+  type RaisedNotice,
+  type Status,
+  statuses,
+} from '../../src/model.ts';
 import type { Action } from '../../src/rules/plan.ts';
 import { eventWith } from '../fixtures/event.ts';
 import { checkBlocks } from '../sandbox/slack/blocks.ts';
@@ -72,6 +79,46 @@ type Block = {
 function wordsOf({ blocks }: Message): string[] {
   checkBlocks(blocks as unknown as Block[]);
   return (blocks as unknown as Block[]).map(({ text, elements }) => text?.text ?? elements?.[0]?.text ?? '');
+}
+
+/** The colours of texts in a mail, each with what is behind it: in light mode, and as the classes have them in dark mode. */
+function pairsOf(html: string): (readonly [text: string, behind: string])[] {
+  const light = Array.from(html.matchAll(/style="([^"]*)"/g), ([, style = '']) => {
+    const [, text] = /(?:^|;)color:(#\w{6})/.exec(style) ?? [];
+    const [, behind = '#ffffff'] = /background-color:(#\w{6})/.exec(style) ?? [];
+    return text === undefined ? [] : [[text, behind] as const];
+  }).flat();
+  const [, rules = ''] = /prefers-color-scheme:dark\)\{(.*)\}$/m.exec(html) ?? [];
+  const [, card = ''] = /\.card\{background-color:(#\w{6})/.exec(rules) ?? [];
+  const dark = Array.from(rules.matchAll(/\{color:(#\w{6})/g), ([, text = '']) => [text, card] as const);
+  return [...light, ...dark];
+}
+
+const channels = (color: string): number[] =>
+  (color.slice(1).match(/../g) ?? []).map((hex) => Number.parseInt(hex, 16) / 255);
+
+/** As Gmail and Outlook do it: light becomes dark, and the hue stays. */
+function turnedOver(color: string): string {
+  const rgb = channels(color);
+  const sum = Math.max(...rgb) + Math.min(...rgb);
+  return `#${rgb
+    .map((one) =>
+      Math.round((one + 1 - sum) * 255)
+        .toString(16)
+        .padStart(2, '0'),
+    )
+    .join('')}`;
+}
+
+/** https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio */
+function contrast(...colors: readonly [string, string]): number {
+  const [a = 0, b = 0] = colors.map((color) => {
+    const [red = 0, green = 0, blue = 0] = channels(color).map((one) =>
+      one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4,
+    );
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  });
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
 }
 
 describe('what a message says where its action says nothing', () => {
@@ -164,6 +211,20 @@ https://tests.example.com/c/${id}
     expect(html).not.toMatch(/src=|@import|url\(|<Engineer>|<link/);
   });
 
+  test('a mail can be read in light, in dark, and where a program turns its colours over', () => {
+    const mails = [
+      ...statuses.map((status) => tell(linked, 2, eventOf(id, status))),
+      messageOf(linked, linked.plan.then[1]![2], { events: [numbered, numbered], notice: null }),
+    ];
+    for (const { html } of mails) {
+      const shown = pairsOf(html as string);
+      expect(shown.length).toBeGreaterThan(10);
+      const turned = shown.map(([text, behind]) => [turnedOver(text), turnedOver(behind)] as const);
+      for (const [text, behind] of [...shown, ...turned])
+        expect(contrast(text, behind), `${text} on ${behind}`).toBeGreaterThan(4.5);
+    }
+  });
+
   test('a mail to a candidate without number and link has the whole id', () => {
     const { text, html } = tell(config, 2, eventOf(id, 'Canceled', 8)) as { readonly [key: string]: string };
     expect(text).toContain(`Candidate 6f1c2d3e… was canceled.\n\nTest:      Test 8\nCandidate: ${id}\n`);
@@ -252,6 +313,9 @@ What next: Look at the results in the testing service.
 Received Fri, Nov 20, 2026, 12:05 PM UTC
 `,
     });
+    // Gmail cuts what is longer.
+    const { html: usual } = tell(mail, many(10).slice(0, 100)) as { readonly [key: string]: string };
+    expect(Buffer.byteLength(usual ?? '')).toBeLessThan(102_000);
     for (const tests of [1, 1000]) {
       const { text, html } = tell(mail, many(tests)) as { readonly [key: string]: string };
       expect(text?.match(/^- /gm)).toHaveLength(1000);
