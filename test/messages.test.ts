@@ -10,7 +10,7 @@ import type { Event, Receipt } from '../src/model.ts';
 import { decide } from '../src/rules/decide.ts';
 import { attemptAt, eventWith } from './fixtures/event.ts';
 import { startTools, type Tools } from './sandbox/tools.ts';
-import { linesOf } from './sandbox/slack/preview.ts';
+import { linesOf, pageOf } from './sandbox/slack/preview.ts';
 
 const docs = await readFile(join(import.meta.dirname, '../docs/messages.md'), 'utf8');
 
@@ -126,6 +126,8 @@ describe('the message', () => {
     });
     await send(leadingTo(tools, yaml), tools);
     arrived[title]?.(tools);
+    // What the pictures are made of, too, has no value as markup.
+    expect(pageOf(tools.slack.messages, '13:05')).not.toMatch(/<!channel>|href="(?!https:)/);
   });
 });
 

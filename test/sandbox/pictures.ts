@@ -138,7 +138,8 @@ async function main(): Promise<void> {
   )) as Binary;
   const { chromium } = installed('playwright-core') as Launcher;
   const shrink = installed('sharp') as Shrink;
-  const executablePath = await binary.executablePath();
+  // The browser from npm is for Linux.
+  const executablePath = process.env['CHROMIUM'] ?? (await binary.executablePath());
   // In one process the browser ends with its first page.
   const args = ['--disable-lcd-text', ...binary.args.filter((arg) => arg !== '--single-process')];
   const browser = await chromium.launch({ executablePath, args });

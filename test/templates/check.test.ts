@@ -3,6 +3,7 @@ import { plain } from '../../src/connector.ts';
 import { compileFields } from '../../src/templates/template.ts';
 import type { Vocabulary } from '../../src/templates/vocabulary.ts';
 import { digest as inDigest, faultsOf, html, vocabulary } from './tools.ts';
+import { plainSetting } from '../../src/templates/data.ts';
 
 const digest = { ...vocabulary, subject: inDigest };
 
@@ -296,6 +297,16 @@ describe('what the check finds', () => {
 });
 
 describe('escaping that would be switched off or done twice', () => {
+  it('is that of links, too, which have values of an event in them', () => {
+    const setting = { ...plainSetting, links: () => ({ candidate: 'https://x.example' }) };
+    const faults = (template: string) => faultsOf(template, html, { ...vocabulary, setting });
+    expect(faults('{{ links.candidate }}')).toEqual([]);
+    expect(faults('{{ links.candidate | raw }}')).toHaveLength(1);
+    expect(faults('{{ links.candidat }}')).toMatchObject([
+      { message: 'unknown variable `links.candidat`, did you mean `links.candidate`?' },
+    ]);
+  });
+
   const hostile =
     '`raw` cannot be used on a value that comes with an event: unescaped, it could do harm where it is shown';
   it.each([
