@@ -29,7 +29,8 @@ export {
   whatNext,
 } from './connector/texts.ts';
 export { countsByStatus, digestInShort, forEachTest, receivedBetween } from './connector/texts.ts';
-export { noticeInShort, ofEntry, ofMessage, testName, whatNextOfDigest } from './connector/texts.ts';
+export { noticeBegan, noticeInShort, perNotice } from './connector/texts.ts';
+export { ofEntry, ofMessage, testName, whatNextOfDigest } from './connector/texts.ts';
 export type { Outline };
 export { isLoopback } from './http/addresses.ts';
 export { masker } from './support/masker.ts';
@@ -75,6 +76,7 @@ export interface NoticeData {
   readonly since: string;
   readonly detail: string;
   readonly advice: string;
+  readonly recovered: boolean;
 }
 
 /** What a message is about. A digest has its events in order of acceptance. */

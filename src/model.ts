@@ -55,6 +55,8 @@ export interface Notice {
   readonly detail: string;
   /** What to do about it. */
   readonly advice: string;
+  /** It says that the trouble of an earlier notice is over. */
+  readonly recovered: boolean;
 }
 
 /** An action of a config: the rule's name and the action's index in its `then`. */
@@ -178,6 +180,9 @@ export interface Unknown {
 }
 
 export type Outcome = Delivered | Retry | Rejected | Unknown;
+
+/** What an attempt that failed says of why. */
+export type Failure = Pick<Retry, 'reason' | 'detail'>;
 
 /** A record, so that none can be missing. */
 const outcomes: { readonly [kind in Outcome['outcome']]: true } = {

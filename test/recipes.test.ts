@@ -191,6 +191,7 @@ const notice: RaisedNotice = {
   since: 0,
   detail: 'slack is down. '.repeat(100),
   advice: 'Fix it.',
+  recovered: false,
 };
 
 /** The recipe, but for where its first sink's calls go. */

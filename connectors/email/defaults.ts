@@ -6,9 +6,11 @@ import {
   eventInShort,
   eventTitle,
   forEachTest,
+  noticeBegan,
   noticeInShort,
   ofEntry,
   ofMessage,
+  perNotice,
   receivedBetween,
   testName,
   whatNext,
@@ -27,6 +29,7 @@ import {
   row,
   rows,
   listColor,
+  recoveredColor,
   statusColor,
   warningColor,
 } from './layout.ts';
@@ -109,14 +112,17 @@ const noticeTitle = `Candidate Connector: ${noticeInShort}`;
 const noticeBody: JsonMap = {
   html: layout({
     preview: '{{ notice.detail }}',
-    accent: warningColor,
-    above: 'Candidate Connector needs a person',
+    accent: perNotice({ trouble: warningColor, recovered: recoveredColor }),
+    above: perNotice({
+      trouble: 'Candidate Connector needs a person',
+      recovered: 'Candidate Connector is well again',
+    }),
     title: noticeInShort,
     body:
       details([
         ['What', '{{ notice.detail }}'],
-        ['Since', '{{ notice.since | date }}'],
+        [perNotice({ trouble: 'Since', recovered: 'It began' }), '{{ notice.since | date }}'],
       ]) + next('{{ notice.advice }}'),
   }),
-  text: `{{ notice.detail }}\n\nWhat next: {{ notice.advice }}\n\nSince {{ notice.since | date }}\n`,
+  text: `{{ notice.detail }}\n\nWhat next: {{ notice.advice }}\n\n${noticeBegan}\n`,
 };

@@ -51,6 +51,7 @@ const soft = `color:#57606a;${font}`;
 /** Behind white text, in light and dark. */
 export const statusColor = perStatus({ Completed: '#1a7f37', DidNotTake: '#9a6700', Canceled: '#cf222e' });
 export const warningColor = '#bc4c00';
+export const recoveredColor = '#1a7f37';
 export const listColor = '#0b57d0';
 
 export const layout = ({ preview, accent, above, title, body }: Part): Html => `<!doctype html>

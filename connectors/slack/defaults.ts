@@ -5,9 +5,11 @@ import {
   digestInShort,
   eventInShort,
   forEachTest,
+  noticeBegan,
   noticeInShort,
   ofEntry,
   ofMessage,
+  perNotice,
   perStatus,
   receivedBetween,
   testName,
@@ -83,12 +85,14 @@ function digestFields(hasLink: boolean): JsonMap {
   };
 }
 
+const noticeEmoji = perNotice({ trouble: ':warning:', recovered: ':white_check_mark:' });
+
 const noticeFields: JsonMap = {
-  text: `:warning: Candidate Connector: ${noticeInShort}`,
+  text: `${noticeEmoji} Candidate Connector: ${noticeInShort}`,
   blocks: [
     section(
-      `:warning: *Candidate Connector: ${noticeInShort}*\n{{ notice.detail }}\n_What next:_ {{ notice.advice }}`,
+      `${noticeEmoji} *Candidate Connector: ${noticeInShort}*\n{{ notice.detail }}\n_What next:_ {{ notice.advice }}`,
     ),
-    context('Since {{ notice.since | date }}'),
+    context(noticeBegan),
   ],
 };

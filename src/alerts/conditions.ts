@@ -1,10 +1,16 @@
-import type { AlertKind, Delivery, Notice, StuckState } from '../model.ts';
+import { recoveryMs } from '../deliveries/breaker.ts';
+import type { AlertKind, Delivery, Failure, Notice, RaisedNotice, StuckState } from '../model.ts';
 import type { StuckCount } from '../store/store.ts';
 
 /** What the conditions of alerts are evaluated on. */
 export interface Situation {
   readonly now: number;
-  readonly paused: readonly { readonly sink: string; readonly since: number }[];
+  /** The paused sinks that deliveries wait for. `because`: why the last attempt failed, if that is known. */
+  readonly paused: readonly {
+    readonly sink: string;
+    readonly since: number;
+    readonly because: Failure | null;
+  }[];
   /** Deliveries that went dead since the last notice with the same cause. */
   readonly dead: readonly StuckCount[];
   /** The same for held ones. */
@@ -49,15 +55,17 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
     ...unrecordedNotices('held', unrecorded),
   ],
   paused: ({ paused, now }) =>
-    paused.map(({ sink, since }) => ({
+    paused.map(({ sink, since, because }) => ({
       alert: 'paused',
-      cause: causeOf('paused', sink),
+      // Each cause has its own fix.
+      cause: causeOf('paused', sink, because?.reason),
       sink,
       count: 0,
       since,
-      detail: `${sink} has failed for ${inWords(now - since)}. Its deliveries wait. Those attempted before are given up after retry.giveUpAfter; they can be replayed then.`,
+      detail: `${sink} has failed for ${inWords(now - since)}${because ? `: ${asSentence(because.detail)}` : '.'} Its deliveries wait. Those attempted before are given up after retry.giveUpAfter; they can be replayed then.`,
       advice:
         'To see what is wrong, run: candidate-connector check --live. Deliveries resume by themselves when it works again.',
+      recovered: false,
     })),
   silence: ({ lastEventAt, now }) => [
     {
@@ -69,12 +77,13 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
       detail: `No event has come for ${inWords(now - lastEventAt)}.`,
       advice:
         "If candidates have taken tests since, check that the Webhook URL in the testing service's account still leads here.",
+      recovered: false,
     },
   ],
 };
 
 function about(alert: StuckState, { sink, cause, count, firstAt }: StuckCount) {
-  return { alert, cause: causeOf(alert, sink, cause), sink, count, since: firstAt };
+  return { alert, cause: causeOf(alert, sink, cause), sink, count, since: firstAt, recovered: false };
 }
 
 function unrecordedNotices(kind: StuckState, { alert, stuck }: Situation['unrecorded']): Notice[] {
@@ -89,12 +98,15 @@ function unrecordedNotices(kind: StuckState, { alert, stuck }: Situation['unreco
     detail: `${deliveriesOf(one)} may have arrived or not: the attempt could not be recorded because of a bug in the connector.`,
     advice:
       'See the log. At its next start the connector resumes those listed by: candidate-connector events --state sending. It asks the tool first where it can.',
+    recovered: false,
   }));
 }
 
 function deliveriesOf({ sink, count }: StuckCount): string {
   return `${count === 1 ? 'A delivery' : `${count} deliveries`} to ${sink}`;
 }
+
+const asSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 const units = [
   { name: 'day', ms: 86_400_000 },
@@ -108,6 +120,46 @@ function inWords(durationMs: number): string {
   const unit = units.find(({ ms }) => durationMs >= 2 * ms) ?? { name: 'second', ms: 1000 };
   const count = Math.max(1, Math.floor(durationMs / unit.ms));
   return `${count} ${unit.name}${count === 1 ? '' : 's'}`;
+}
+
+/** The alerts whose end is told, too. */
+export const endingAlerts: readonly AlertKind[] = ['paused'];
+
+/** Which of the troubles that people were told of are over. */
+export class Recoveries {
+  /** When each sink was first seen to work again, on the scale of Clock.elapsed. */
+  #worksSince = new Map<string, number>();
+
+  /** `down`: all paused sinks, also those that no delivery waits for. */
+  look(
+    told: readonly RaisedNotice[],
+    down: ReadonlySet<string>,
+    { now, elapsed }: { readonly now: number; readonly elapsed: number },
+  ): Notice[] {
+    const works = told.filter(({ sink }) => sink !== null && !down.has(sink));
+    this.#worksSince = new Map(
+      works.map((notice) => [notice.id, this.#worksSince.get(notice.id) ?? elapsed]),
+    );
+    return works.flatMap((notice) => {
+      const workedMs = elapsed - this.#worksSince.get(notice.id)!;
+      // Until then it may be the same outage.
+      return workedMs < recoveryMs ? [] : [recovery(notice, now - workedMs - notice.since)];
+    });
+  }
+}
+
+function recovery({ id, alert, sink, since }: RaisedNotice, lastedMs: number): Notice {
+  return {
+    alert,
+    // Told once for each notice.
+    cause: `${alert} ${sink} over: ${id}`,
+    sink,
+    count: 0,
+    since,
+    detail: `${sink} works again, after ${inWords(lastedMs)}. The deliveries that waited go on.`,
+    advice: `Nothing has to be done for them. Any that were given up meanwhile are listed by: candidate-connector events --state dead --sink ${sink}`,
+    recovered: true,
+  };
 }
 
 /** How much later than its end an attempt may be recorded. */

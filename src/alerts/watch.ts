@@ -1,14 +1,16 @@
 import type { Clock } from '../support/clock.ts';
 import type { Config } from '../config/config.ts';
 import { noticeIds } from '../support/ids.ts';
-import type { AlertKind, Notice, RaisedNotice } from '../model.ts';
+import type { AlertKind, Failure, Notice, RaisedNotice } from '../model.ts';
 import type { Action } from '../rules/plan.ts';
 import { planNotice } from '../rules/decide.ts';
 import type { Store } from '../store/store.ts';
 import {
+  endingAlerts,
   mayNotify,
   noticesFor,
   quietMs,
+  Recoveries,
   type Situation,
   StuckDeliveries,
   UnrecordedAttempts,
@@ -22,13 +24,21 @@ export interface AlertParts {
   readonly config: () => Config;
   /** Whether this copy has to look. */
   readonly mine: () => boolean;
-  readonly paused: () => Promise<readonly { readonly sink: string; readonly since: number }[]>;
+  readonly paused: () => Promise<readonly Paused[]>;
   /** Called when a notice has been stored with its deliveries. */
   readonly wake: () => void;
   readonly raised: (notice: RaisedNotice) => void;
   /** Every action of the alert uses the sink that the notice is about. */
   readonly cannotSend: (notice: Notice) => void;
   readonly failed: (error: unknown) => void;
+}
+
+interface Paused {
+  readonly sink: string;
+  readonly since: number;
+  readonly because: Failure | null;
+  /** Deliveries wait for it. */
+  readonly hasWork: boolean;
 }
 
 const checkEveryMs = 10_000;
@@ -59,11 +69,14 @@ class AlertWatch {
   readonly #startedAt: number;
   /** When the last notice of each cause was raised (ms); null until loaded from the store. */
   #notified: Map<string, number> | null = null;
+  /** The notices of troubles whose end was not told yet, by troubleOf; null until loaded from the store. */
+  #told: Map<string, RaisedNotice> | null = null;
   /** When `cannotSend` was last called for each cause (ms). */
   readonly #couldNotSend = new Map<string, number>();
   readonly #dead: StuckDeliveries;
   readonly #held: StuckDeliveries;
   readonly #unrecorded = new UnrecordedAttempts();
+  readonly #recoveries = new Recoveries();
 
   constructor(parts: AlertParts, startedAt: number) {
     this.#parts = parts;
@@ -79,14 +92,16 @@ class AlertWatch {
     if (alerts.length === 0) return;
     const now = clock.now();
     const notified = (this.#notified ??= await store.lastRaised());
+    const told = (this.#told ??= byTrouble(await store.openTroubles(endingAlerts)));
     // If the clock was set back, times in the future would suppress notices until then.
     for (const times of [notified, this.#couldNotSend]) {
       for (const [cause, time] of times) times.set(cause, Math.min(time, now));
     }
     const isWanted = (wanted: AlertKind) => alerts.some(({ kind }) => kind === wanted);
+    const allPaused = await paused();
     const situation: Situation = {
       now,
-      paused: (await paused()).filter(({ sink }) => config().sinks.has(sink)),
+      paused: allPaused.filter(({ sink, hasWork }) => hasWork && config().sinks.has(sink)),
       dead: isWanted('dead') ? await this.#dead.look(now, notified) : [],
       held: isWanted('held') ? await this.#held.look(now, notified) : [],
       unrecorded: {
@@ -101,6 +116,12 @@ class AlertWatch {
         await this.#notify(notice, actions, now, notified).catch(this.#parts.failed);
       }
     }
+    const down = new Set(allPaused.map(({ sink }) => sink));
+    const known = [...told.values()].filter(({ sink }) => sink === null || config().sinks.has(sink));
+    for (const notice of this.#recoveries.look(known, down, { now, elapsed: clock.elapsed() })) {
+      const alert = alerts.find(({ kind }) => kind === notice.alert);
+      if (alert) await this.#notify(notice, alert.actions, now, notified).catch(this.#parts.failed);
+    }
   }
 
   async #notify(
@@ -112,6 +133,7 @@ class AlertWatch {
     const { store, config, wake, raised, cannotSend } = this.#parts;
     const usable = actions.filter(({ sink }) => sink !== notice.sink);
     if (usable.length === 0) {
+      if (notice.recovered) return;
       // Not stored as notified: after a reload there may be a usable action.
       if (!mayNotify(this.#couldNotSend.get(notice.cause), now)) return;
       this.#couldNotSend.set(notice.cause, now);
@@ -125,6 +147,8 @@ class AlertWatch {
     if (!isKept) return;
     // Only now: after a failure the next check tries again.
     notified.set(notice.cause, now);
+    if (notice.recovered) this.#told?.delete(troubleOf(notice));
+    else if (endingAlerts.includes(notice.alert)) this.#told?.set(troubleOf(notice), raisedNotice);
     raised(raisedNotice);
     wake();
   }
@@ -134,3 +158,8 @@ class AlertWatch {
 function isNew({ since }: Notice, notifiedAt: number | undefined, now: number): boolean {
   return mayNotify(notifiedAt, now) && (notifiedAt === undefined || since > notifiedAt);
 }
+
+const troubleOf = ({ alert, sink }: Notice): string => `${alert} ${sink}`;
+
+const byTrouble = (notices: readonly RaisedNotice[]): Map<string, RaisedNotice> =>
+  new Map(notices.map((notice) => [troubleOf(notice), notice]));

@@ -282,6 +282,6 @@ function testsText(failures: readonly Failure[], known: readonly number[]): stri
 }
 
 function sampleNotice(alert: AlertKind, now: number): RaisedNotice {
-  const words = { detail: 'Something is wrong.', advice: 'Look at it.' };
+  const words = { detail: 'Something is wrong.', advice: 'Look at it.', recovered: false };
   return { id: 'ntc_sample', raisedAt: now, alert, cause: alert, sink: null, count: 1, since: now, ...words };
 }

@@ -112,9 +112,17 @@ export const receivedBetween =
 
 /** `3 deliveries to mail given up`. */
 export const noticeInShort = [
+  '{% if notice.recovered %}{{ notice.sink }} works again{% else %}',
   '{% case notice.alert %}{% when "dead" %}{{ notice.count }} ',
   '{% if notice.count == 1 %}delivery{% else %}deliveries{% endif %} to {{ notice.sink }} given up',
   '{% when "held" %}{{ notice.count }} {% if notice.count == 1 %}delivery{% else %}deliveries{% endif %} to {{ notice.sink }} held for a person to decide',
   '{% when "paused" %}{{ notice.sink }} is down',
-  '{% when "silence" %}no event since {{ notice.since | date }}{% else %}{{ notice.detail }}{% endcase %}',
+  '{% when "silence" %}no event since {{ notice.since | date }}{% else %}{{ notice.detail }}{% endcase %}{% endif %}',
 ].join('');
+
+/** What differs between trouble and its end, such as a colour. */
+export const perNotice = (values: { readonly trouble: string; readonly recovered: string }): string =>
+  `{% if notice.recovered %}${values.recovered}{% else %}${values.trouble}{% endif %}`;
+
+/** When what a notice tells of began. */
+export const noticeBegan = `${perNotice({ trouble: 'Since', recovered: 'It began' })} {{ notice.since | date }}`;

@@ -1,4 +1,5 @@
 import type { Clock } from '../support/clock.ts';
+import type { Failure } from '../model.ts';
 import type { Store } from '../store/store.ts';
 import { backoffMs, type BackoffPolicy } from './settle.ts';
 
@@ -17,7 +18,7 @@ export const longestBetweenProbesMs = 5 * 60_000;
 const firstConcurrency = 2;
 const fullConcurrency = 64;
 /** A sink called rarely may not get there. Its recovery ends after this time. */
-const recoveryMs = 60_000;
+export const recoveryMs = 60_000;
 
 export type SinkChange = 'paused' | 'resumed';
 
@@ -31,6 +32,8 @@ export interface EndedAttempt {
   readonly deliveryId: string;
   readonly probe: boolean;
   readonly now: number;
+  /** Why it failed; null if it did not. */
+  readonly failure: Failure | null;
   /** The backoff between probes. */
   readonly policy: BackoffPolicy;
   readonly random: () => number;
@@ -44,6 +47,8 @@ export interface Pause {
   readonly probeAt: number;
   /** How many probes were scheduled. */
   readonly probes: number;
+  /** Why the last attempt failed; null if a version paused it that did not keep that. */
+  readonly because: Failure | null;
 }
 
 interface Result {
@@ -120,7 +125,7 @@ export class Breaker {
     if (health === 'fails') this.#concurrency /= 2;
     if (this.#concurrency >= 1 && !this.#isDown(ended.now)) return null;
     // Until the sink has recovered, this is still the same outage.
-    this.#pause = nextProbe({ since: this.#recovery?.since ?? ended.now, probes: 0 }, ended);
+    this.#pause = nextProbe({ since: this.#recovery?.since ?? ended.now, probes: 0, because: null }, ended);
     this.#endRecovery();
     return 'paused';
   }
@@ -164,12 +169,12 @@ export class Breaker {
 }
 
 function nextProbe(
-  { since, probes }: Pick<Pause, 'since' | 'probes'>,
-  { now, policy: { minDelayMs, maxDelayMs }, random }: EndedAttempt,
+  { since, probes, because }: Omit<Pause, 'probeAt'>,
+  { now, failure, policy: { minDelayMs, maxDelayMs }, random }: EndedAttempt,
 ): Pause {
   const longestMs = Math.max(minDelayMs, Math.min(maxDelayMs, longestBetweenProbesMs));
   const delayMs = backoffMs(probes + 1, { minDelayMs, maxDelayMs: longestMs }, random);
-  return { since, probeAt: now + delayMs, probes: probes + 1 };
+  return { since, probeAt: now + delayMs, probes: probes + 1, because: failure ?? because };
 }
 
 /**
@@ -192,13 +197,13 @@ export class StoredPauses {
     const now = this.#clock.now();
     const offsetMs = now - this.#clock.elapsed();
     const loaded = new Map<string, Pause>();
-    for (const { sink, since, probeAt, probes } of await this.#store.pauses()) {
+    for (const { sink, since, probeAt, ...kept } of await this.#store.pauses()) {
       if (only !== undefined && sink !== only) continue;
       // The clock may have been set back meanwhile.
       const pause = {
         since: Math.min(since, now) - offsetMs,
         probeAt: Math.min(probeAt, now + longestBetweenProbesMs) - offsetMs,
-        probes,
+        ...kept,
       };
       loaded.set(sink, pause);
       this.#stored.set(sink, pause);
@@ -223,7 +228,7 @@ export class StoredPauses {
       if (this.#stored.get(sink) === pause || !which(sink)) continue;
       const since = Math.round(offsetMs + pause.since);
       const probeAt = Math.round(offsetMs + pause.probeAt);
-      await this.#store.keepPause({ sink, since, probeAt, probes: pause.probes });
+      await this.#store.keepPause({ ...pause, sink, since, probeAt });
       this.#stored.set(sink, pause);
     }
     for (const sink of ended) {

@@ -1,6 +1,6 @@
 import type { SinkConfig } from '../config/config.ts';
 import type { PaceLimit, Usage } from '../connector.ts';
-import type { Outcome } from '../model.ts';
+import type { Failure, Outcome } from '../model.ts';
 import { Breaker, longestBetweenProbesMs, type Pause, type SinkChange, type SinkHealth } from './breaker.ts';
 
 /** Permission to start calls. Each has to be started or given back. */
@@ -97,10 +97,12 @@ export class Traffic {
     const owed = (usage?.calls ?? 0) - (bucket === taken ? 1 : 0);
     if (sink?.pace && owed > 0) this.#rates.spend(bucket, sink.pace, now, owed);
     for (const { outcome } of ended) this.#holdLane(outcome, bucket, sink, now);
-    return this.#breaker(key.sink).ended(healthOf(ended.map(({ outcome }) => outcome)), {
+    const outcomes = ended.map(({ outcome }) => outcome);
+    return this.#breaker(key.sink).ended(healthOf(outcomes), {
       deliveryId: ended[0]?.deliveryId ?? '',
       probe,
       now,
+      failure: failureOf(outcomes),
       policy: sink?.retry ?? { minDelayMs: 0, maxDelayMs: 0 },
       random: this.#random,
     });
@@ -179,6 +181,14 @@ function healthOf(outcomes: readonly Outcome[]): SinkHealth {
   if (outcomes.some(({ outcome }) => outcome === 'delivered')) return 'works';
   if (outcomes.some(concernsSink)) return 'fails';
   return outcomes.some(mayConcernSink) ? 'fails perhaps' : 'inconclusive';
+}
+
+/** The last one that may be the sink's. */
+function failureOf(outcomes: readonly Outcome[]): Failure | null {
+  const last = outcomes.findLast(concernsSink) ?? outcomes.findLast(mayConcernSink);
+  return last === undefined || last.outcome === 'delivered'
+    ? null
+    : { reason: last.reason, detail: last.detail };
 }
 
 function concernsSink(outcome: Outcome): boolean {

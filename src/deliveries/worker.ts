@@ -1,5 +1,5 @@
 import type { SinkConfig } from '../config/config.ts';
-import type { Outcome } from '../model.ts';
+import type { Failure, Outcome } from '../model.ts';
 import { ClockJumps, leastSetMs } from '../support/clock.ts';
 import type { Claimed, LaneHead, Lease } from '../store/store.ts';
 import { StoredPauses, type SinkChange } from './breaker.ts';
@@ -16,6 +16,15 @@ export interface WorkerParts extends Omit<CallParts, 'clockJumps' | 'holding'> {
   readonly pollMs?: number;
   /** Which sinks' deliveries this process carries out. Default: all. */
   readonly leases?: Leases;
+}
+
+export interface PausedSink {
+  readonly sink: string;
+  /** When it was paused (ms). */
+  readonly since: number;
+  readonly because: Failure | null;
+  /** Deliveries are due, now or soon. */
+  readonly hasWork: boolean;
 }
 
 /** Another process may replay a delivery, so the store is polled. */
@@ -62,18 +71,22 @@ export class Worker {
   }
 
   /** See `paused`; of all copies. */
-  async pauses(): Promise<readonly { readonly sink: string; readonly since: number }[]> {
+  async pauses(): Promise<readonly PausedSink[]> {
     const { store } = this.#parts;
     if (store.leases === null) return this.paused;
-    return (await store.pauses()).filter(({ sink }) => this.#sinksWithWork.has(sink));
+    return (await store.pauses()).map(({ sink, since, because }) => this.#pausedSink(sink, since, because));
   }
 
-  /** The paused sinks with deliveries due now or soon, and since when they are paused (ms). */
-  get paused(): readonly { readonly sink: string; readonly since: number }[] {
+  /** The sinks that are paused. */
+  get paused(): readonly PausedSink[] {
     const { now, elapsed } = this.#moment();
-    return [...this.#traffic.pauses()]
-      .filter(([sink]) => this.#sinksWithWork.has(sink))
-      .map(([sink, { since }]) => ({ sink, since: Math.round(now - elapsed + since) }));
+    return Array.from(this.#traffic.pauses(), ([sink, { since, because }]) =>
+      this.#pausedSink(sink, Math.round(now - elapsed + since), because),
+    );
+  }
+
+  #pausedSink(sink: string, since: number, because: Failure | null): PausedSink {
+    return { sink, since, because, hasWork: this.#sinksWithWork.has(sink) };
   }
 
   /** The sinks with pending deliveries, in the config or not. */

@@ -184,4 +184,11 @@ export const migrations: readonly string[] = [
     begun_at integer not null
   ) strict;
   `,
+  `
+  -- Why the sink's last attempt failed.
+  alter table pauses add column reason text;
+  alter table pauses add column detail text;
+  -- Whether a notice says that the trouble of an earlier one is over; null in those of versions that did not say it.
+  alter table notices add column recovered integer check (recovered in (0, 1));
+  `,
 ];

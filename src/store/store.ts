@@ -1,8 +1,10 @@
 import type {
+  AlertKind,
   Attempt,
   Delivery,
   DeliveryState,
   Event,
+  Failure,
   Json,
   PlannedDelivery,
   RaisedNotice,
@@ -93,6 +95,8 @@ export interface Store {
   /** Newest first. */
   notices(filter: NoticeFilter): Promise<NoticeStory[]>;
   notice(id: string): Promise<NoticeDetail | null>;
+  /** The newest notice of each alert of these and sink, unless it says that the trouble is over. */
+  openTroubles(alerts: readonly AlertKind[]): Promise<RaisedNotice[]>;
   /** When the newest notice of each cause was raised (ms). */
   lastRaised(): Promise<Map<string, number>>;
   delivery(id: string): Promise<Delivery | null>;
@@ -274,6 +278,8 @@ export interface SinkPause {
   readonly probeAt: number;
   /** How often the time until the next probe was set. */
   readonly probes: number;
+  /** Why its last attempt failed, with secrets masked; null if a version wrote it that did not keep that. */
+  readonly because: Failure | null;
 }
 
 export interface Replay {

@@ -101,6 +101,7 @@ export function storeOn(driver: Driver): Store {
     event: (id) => read(() => reading.event(id)),
     notices: (filter) => read(() => reading.notices(filter)),
     notice: (id) => read(() => reading.notice(id)),
+    openTroubles: (alerts) => read(() => reading.openTroubles(alerts)),
     lastRaised: () => read(reading.lastRaised),
     delivery: (id) => read(() => reading.delivery(id)),
     deliveries: (filter) => read(() => reading.deliveries(filter)),

@@ -114,8 +114,8 @@ export function digestData(
   return { ...templateData(first, testOf(first.testId), rule, now), events: all };
 }
 
-export function noticeFields({ alert, sink, count, since, detail, advice }: Notice): NoticeData {
-  return { alert, sink, count, since: new Date(since).toISOString(), detail, advice };
+export function noticeFields({ alert, sink, count, since, detail, advice, recovered }: Notice): NoticeData {
+  return { alert, sink, count, since: new Date(since).toISOString(), detail, advice, recovered };
 }
 
 export function noticeData(notice: Notice, rule: string, now: number): NoticeTemplateData {

@@ -55,6 +55,7 @@ const noticeKeys: { readonly [key in keyof NoticeData]: Shape } = {
   since: text,
   detail: text,
   advice: text,
+  recovered: any,
 };
 
 const sampleData = eventData(sampleEvent({}, Date.UTC(2026, 0, 1)));
@@ -66,6 +67,7 @@ const sampleNotice: NoticeData = {
   since: sampleData.receivedAt,
   detail: 'No event has come for 7 days.',
   advice: 'Ask whether any candidate finished a test.',
+  recovered: false,
 };
 
 /** The names for each key of an action. */

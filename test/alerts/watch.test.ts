@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { watchAlerts } from '../../src/alerts/watch.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import type { Outcome } from '../../src/model.ts';
+import type { Failure, Outcome } from '../../src/model.ts';
 import { openStore } from '../../src/store/open.ts';
 import {
   arrival,
@@ -49,8 +49,15 @@ const withAnotherSink = {
 const deadTool = 'dead tool: not_found in completed 0';
 const deadOther = 'dead other: not_found in completed 0';
 
+interface Paused {
+  sink: string;
+  since?: number;
+  because?: Failure;
+  hasWork?: boolean;
+}
+
 /** A watch on a real store, under a clock that stands still until `look`. `storeFails`: how many notices it fails to take. */
-async function watching({ storeFails = 0, paused = [] as string[] } = {}) {
+async function watching({ storeFails = 0, paused = [] as (string | Paused)[] } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'alerts-'));
   const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
   const configId = config.plan.id;
@@ -81,7 +88,13 @@ async function watching({ storeFails = 0, paused = [] as string[] } = {}) {
       },
       config: () => inForce,
       mine: () => isMine,
-      paused: async () => paused.map((sink) => ({ sink, since: start })),
+      paused: async () =>
+        paused.map((one) =>
+          Object.assign(
+            { since: start, because: null, hasWork: true },
+            typeof one === 'string' ? { sink: one } : one,
+          ),
+        ),
       wake: () => (wakes += 1),
       raised: () => {},
       cannotSend: ({ cause }) => notSent.push(cause),
@@ -234,6 +247,102 @@ test('a sink is reported when it has been down for as long as the alert says, wi
     },
   ]);
   expect(watch.wakes).toBe(1);
+});
+
+test('a sink that is down is reported with why, and a new cause at once', async () => {
+  const paused = [{ sink: 'tool', because: { reason: 'server', detail: 'Slack answered 500' } as Failure }];
+  const watch = await watching({ paused });
+  await watch.look(minute);
+  paused[0]!.because = {
+    reason: 'auth',
+    detail: "invalid_auth: the token is not valid. Put the app's current bot token there.",
+  };
+  await watch.look(minute);
+  await watch.look(minute);
+  expect(await watch.notices()).toMatchObject([
+    {
+      cause: 'paused tool: server',
+      detail: expect.stringContaining('tool has failed for 60 seconds: Slack answered 500. Its deliveries'),
+    },
+    {
+      cause: 'paused tool: auth',
+      detail: expect.stringContaining(
+        "2 minutes: invalid_auth: the token is not valid. Put the app's current",
+      ),
+    },
+  ]);
+});
+
+describe('that a sink works again', () => {
+  const down = () => [{ sink: 'tool' } as Paused];
+
+  test('is told once, to whom it was told that it was down', async () => {
+    const paused = down();
+    const watch = await watching({ paused });
+    await watch.look(2 * hour);
+    paused[0]!.hasWork = false;
+    await watch.look(5 * minute);
+    expect(await watch.causes()).toEqual(['paused tool']);
+    paused.length = 0;
+    await watch.look(10_000);
+    await watch.look(50_000);
+    expect(await watch.causes()).toHaveLength(1);
+    await watch.look(10_000);
+    await watch.look(day);
+    const [told, over, ...more] = await watch.notices();
+    expect(more).toEqual([]);
+    expect(over).toMatchObject({
+      alert: 'paused',
+      cause: `paused tool over: ${told?.id}`,
+      sink: 'tool',
+      since: start,
+      detail: 'tool works again, after 2 hours. The deliveries that waited go on.',
+      recovered: true,
+    });
+    const sinks = (await watch.store.notices({})).map(({ deliveries }) => deliveries.map(({ sink }) => sink));
+    expect(sinks).toEqual([['other'], ['other']]);
+  });
+
+  test('is told after a restart, too', async () => {
+    const paused = down();
+    const watch = await watching({ paused });
+    await watch.look(minute);
+    watch.restart();
+    await watch.look(minute);
+    paused.length = 0;
+    watch.restart();
+    await watch.look(minute);
+    await watch.look(minute);
+    watch.restart();
+    await watch.look(hour);
+    await watch.look(hour);
+    expect((await watch.notices()).map(({ recovered }) => recovered)).toEqual([false, true]);
+  });
+
+  test('is not told if nobody was told that it was down', async () => {
+    const paused = down();
+    const watch = await watching({ paused });
+    await watch.look(minute - 1);
+    paused.length = 0;
+    await watch.look(minute);
+    await watch.look(hour);
+    expect(await watch.causes()).toEqual([]);
+  });
+
+  test('is not told while it fails again within a minute', async () => {
+    const paused = down();
+    const watch = await watching({ paused });
+    await watch.look(minute);
+    const [outage] = paused.splice(0);
+    await watch.look(50_000);
+    paused.push(outage!);
+    await watch.look(50_000);
+    paused.length = 0;
+    await watch.look(50_000);
+    expect(await watch.causes()).toEqual(['paused tool']);
+    await watch.look(minute);
+    expect(await watch.causes()).toHaveLength(2);
+  });
 });
 
 test('if every action uses the sink in trouble nothing is sent, and that is logged once an hour until there is another sink', async () => {

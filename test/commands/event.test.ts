@@ -65,6 +65,7 @@ alerts: { silence: { after: 1d, then: [ { sink: ats } ] } }
     count: 0,
     detail: 'No event has come for 24 hours.',
     advice: 'Look there.',
+    recovered: false,
   } as const;
   const deliveries = plan.alerts.flatMap(({ actions }) =>
     actions.map((action) => planNotice(action, notice, notice.raisedAt)),

@@ -59,7 +59,7 @@ async function fill(url: string, events = 20): Promise<void> {
   await store.replay([{ deliveryId: ended[2]!.delivery.id, configId, planned: planned() }], t0);
   const request = { receivedAt: t0, address: '127.0.0.1', correlationId: null, status: 422 };
   await store.keepRejected({ ...request, faults: [hostile], body: 'null \0 and half \uD800' }, 10);
-  await store.keepPause({ sink: 'slack', since: t0, probeAt: t0 + 1, probes: 3 });
+  await store.keepPause({ sink: 'slack', since: t0, probeAt: t0 + 1, probes: 3, because: null });
   await store.keepSignOfLife({ seenAt: t0, doubt: { seenAt: t0 + 9 * day, agreedMs: 5 } });
   await store.close();
 }

@@ -188,6 +188,7 @@ sinks:
     raisedAt: now,
     detail: 'Two were given up.',
     advice: 'Replay them.',
+    recovered: false,
   };
 
   test('is compiled with its actions, under a name of its own', () => {

@@ -358,6 +358,7 @@ describe('what a notice says where its action says nothing', () => {
     raisedAt: now,
     detail: 'Something is wrong.',
     advice: 'Fix it.',
+    recovered: false,
     ...over,
   });
   const tell = (kind: Notice['alert'], index: number, over?: Partial<RaisedNotice>) =>
@@ -400,6 +401,21 @@ describe('what a notice says where its action says nothing', () => {
     });
   });
 
+  test('that a trouble is over is told in green', () => {
+    const over = { recovered: true };
+    expect(tell('paused', 0, over)).toMatchObject({
+      text: ':white_check_mark: Candidate Connector: ats &amp; co works again',
+    });
+    expect(wordsOf(tell('paused', 0, over))).toEqual([
+      ':white_check_mark: *Candidate Connector: ats &amp; co works again*\nSomething is wrong.\n_What next:_ Fix it.',
+      'It began Fri, Nov 20, 2026, 12:00 PM UTC',
+    ]);
+    const { subject, html } = tell('paused', 2, over);
+    expect(subject).toBe('Candidate Connector: ats & co works again');
+    expect(html).toContain('background-color:#1a7f37');
+    expect(html).not.toContain('needs a person');
+  });
+
   test('a webhook gets the notice', () => {
     expect(tell('dead', 3)['body']).toEqual({
       type: 'connector.alert',
@@ -411,6 +427,7 @@ describe('what a notice says where its action says nothing', () => {
         since: '2026-11-20T12:00:00.000Z',
         detail: 'Something is wrong.',
         advice: 'Fix it.',
+        recovered: false,
       },
     });
   });

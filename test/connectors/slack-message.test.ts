@@ -12,6 +12,7 @@ const notice: NoticeData = {
   since: '2026-03-01T09:30:00.000Z',
   detail: 'mail is down.',
   advice: 'Fix it.',
+  recovered: false,
 };
 const context: DeliveryContext = { deliveryId: 'd-1', subject: { kind: 'event', event } };
 const options = slack.options.parse({ token: 'xoxb-1' });

@@ -372,8 +372,9 @@ export function carryingOut(bench: () => Bench): void {
 
   test('keeps the pauses of sinks for whoever serves next, the newest state of each', async () => {
     const { store, home } = bench();
-    const slack = { sink: 'slack', since: t0, probeAt: t0 + minute, probes: 1 };
-    const mail = { sink: 'mail', since: t0 + 1, probeAt: t0 + 2, probes: 1 };
+    const slack = { sink: 'slack', since: t0, probeAt: t0 + minute, probes: 1, because: null };
+    const because = { reason: 'auth', detail: 'invalid_auth: the token is not valid.' } as const;
+    const mail = { sink: 'mail', since: t0 + 1, probeAt: t0 + 2, probes: 1, because };
     expect(await store.pauses()).toEqual([]);
     await store.keepPause(slack);
     await store.keepPause(mail);

@@ -44,6 +44,7 @@ export function notice(changes: Partial<RaisedNotice> = {}): RaisedNotice {
     since: t0 - minute,
     detail: 'Three deliveries were given up.',
     advice: 'Invite the app to the channel, then replay them.',
+    recovered: false,
     raisedAt: t0,
     ...changes,
   };

@@ -24,6 +24,23 @@ const hour = 60 * minute;
 const ofSink = (raisedAt: number, sink = 'slack') => notice({ cause: `dead ${sink}`, raisedAt });
 
 export function notices(bench: () => Bench): void {
+  test('knows of which troubles nobody was told yet that they are over', async () => {
+    const { store, home } = bench();
+    const told = [
+      notice({ alert: 'paused', sink: 'slack' }),
+      notice({ alert: 'dead', sink: 'slack' }),
+      notice({ alert: 'paused', sink: 'mail' }),
+      notice({ alert: 'paused', sink: 'mail', recovered: true }),
+      notice({ alert: 'paused', sink: 'sheet', recovered: true }),
+      notice({ alert: 'paused', sink: 'sheet' }),
+      notice({ alert: 'paused', sink: null }),
+    ];
+    expect(await store.openTroubles(['paused'])).toEqual([]);
+    for (const one of told) await store.raise({ notice: one, configId, deliveries: [], quietMs: 1 });
+    const other = await home.open();
+    expect(await other.openTroubles(['paused', 'silence'])).toEqual([told[0], told[5], told[6]]);
+  });
+
   const raise = (raised: RaisedNotice, deliveries: PlannedDelivery[] = [planned()], store = bench().store) =>
     store.raise({ notice: raised, configId, deliveries, quietMs: hour });
 

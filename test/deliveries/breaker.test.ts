@@ -7,6 +7,7 @@ const ended = (now: number, probe = false, deliveryId = 'dlv_1') => ({
   deliveryId,
   probe,
   now,
+  failure: null,
   policy,
   random: () => 0.5,
 });
@@ -171,7 +172,7 @@ test('single messages that fail while a sink recovers do not pause it', () => {
 });
 
 test('a pause from before a restart goes on, with its probes', () => {
-  const breaker = new Breaker({ since: -1000, probeAt: 500, probes: 3 });
+  const breaker = new Breaker({ since: -1000, probeAt: 500, probes: 3, because: null });
   expect(breaker.allowance(499)).toBe(0);
   expect(breaker.allowance(500)).toBe(1);
   breaker.take();

@@ -490,7 +490,7 @@ describe('a worker', () => {
     await claimDue(on.real, Date.now(), 'tool');
     await claimDue(on.real, Date.now(), 'other');
     const soon = Date.now() + minuteMs;
-    await on.real.keepPause({ sink: 'tool', since: Date.now(), probeAt: soon, probes: 3 });
+    await on.real.keepPause({ sink: 'tool', since: Date.now(), probeAt: soon, probes: 3, because: null });
     expect(await on.worker.takeOver('tool', lease!)).toBe(1);
     expect(await on.delivery(eventId)).toMatchObject({ state: 'pending', uncertain: true });
     expect(await on.real.delivery(other!)).toMatchObject({ state: 'sending' });
@@ -583,7 +583,7 @@ describe('a worker', () => {
     on.leases.lease = undefined;
     await on.worker.idle('tool');
     on.worker.forget('tool');
-    const theirs = { sink: 'tool', since: 1, probeAt: 2, probes: 9 };
+    const theirs = { sink: 'tool', since: 1, probeAt: 2, probes: 9, because: null };
     await on.real.keepPause(theirs);
     await on.looked();
     expect(await on.real.pauses()).toEqual([theirs]);

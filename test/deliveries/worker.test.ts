@@ -355,10 +355,10 @@ describe('a sink is paused', () => {
       await reaches(on, await on.accept(candidate), 'held');
     }
     await vi.waitFor(() => expect(on.changes).toEqual(['tool paused']));
-    await vi.waitFor(() => expect(on.worker.paused).toEqual([]));
+    await vi.waitFor(() => expect(on.worker.paused).toMatchObject([{ hasWork: false }]));
     tool.deliver = untilAborted;
     await on.accept('fay');
-    await vi.waitFor(() => expect(on.worker.paused).toMatchObject([{ sink: 'tool' }]), 5000);
+    await vi.waitFor(() => expect(on.worker.paused).toMatchObject([{ sink: 'tool', hasWork: true }]), 5000);
   });
 
   test('when connecting never ends', async () => {
@@ -465,7 +465,16 @@ describe('a sink is paused', () => {
       await restarted.start();
       const eventId = await on.accept('fay');
       restarted.wake();
-      await vi.waitFor(() => expect(restarted.paused).toEqual([{ sink: 'tool', since: pause?.since }]));
+      await vi.waitFor(() =>
+        expect(restarted.paused).toEqual([
+          {
+            sink: 'tool',
+            since: pause?.since,
+            because: { reason: 'network', detail: 'Refused.' },
+            hasWork: true,
+          },
+        ]),
+      );
       expect(tool.sent).toHaveLength(5);
       expect(on.changes).toEqual(['tool paused', 'tool paused']);
       skip(120_000);
@@ -475,12 +484,33 @@ describe('a sink is paused', () => {
       await vi.waitFor(async () => expect(await on.store.pauses()).toEqual([]));
     });
 
+    test('and keeps why the last probe failed', async () => {
+      const refused = { ...down, reason: 'auth', detail: 'invalid_auth: the token is not valid.' } as const;
+      const tool = answering(down, down, down, down, down, refused);
+      const { clock, skip } = skipping();
+      const on = await bench(seldom(tool), { clock });
+      await on.worker.start();
+      for (const candidate of ['ann', 'bob', 'cid', 'dan', 'eve']) await on.accept(candidate);
+      await paused(on);
+      skip(120_000);
+      on.worker.wake();
+      const because = { reason: 'auth', detail: refused.detail };
+      await vi.waitFor(async () => expect(await on.store.pauses()).toMatchObject([{ because }]));
+      expect(on.worker.paused).toMatchObject([{ because }]);
+    });
+
     test('for five minutes at most if the clock was set back in between', async () => {
       const tool = new ScriptedTool();
       const { clock, skip } = skipping();
       const on = await bench(seldom(tool), { clock });
       const tomorrow = clock.now() + 86_400_000;
-      await on.store.keepPause({ sink: 'tool', since: tomorrow, probeAt: tomorrow, probes: 1 });
+      await on.store.keepPause({
+        sink: 'tool',
+        since: tomorrow,
+        probeAt: tomorrow,
+        probes: 1,
+        because: null,
+      });
       await on.worker.start();
       const eventId = await on.accept();
       await vi.waitFor(() => expect(on.worker.paused).toHaveLength(1));
@@ -492,7 +522,7 @@ describe('a sink is paused', () => {
 
     test('not if the sink left the config', async () => {
       const on = await bench(configFor(new ScriptedTool()));
-      await on.store.keepPause({ sink: 'gone', since: 1, probeAt: 2, probes: 1 });
+      await on.store.keepPause({ sink: 'gone', since: 1, probeAt: 2, probes: 1, because: null });
       await on.worker.start();
       await vi.waitFor(async () => expect(await on.store.pauses()).toEqual([]));
       expect(on.changes).toEqual([]);

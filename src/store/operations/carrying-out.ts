@@ -1,4 +1,4 @@
-import type { Outcome, Receipt } from '../../model.ts';
+import type { Outcome, Reason, Receipt } from '../../model.ts';
 import { storable } from '../../support/text.ts';
 import type { AttemptResult, Deferral, LaneHead, Lease, SinkPause } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
@@ -30,6 +30,8 @@ interface PauseRow {
   readonly since: number;
   readonly probe_at: number;
   readonly probes: number;
+  readonly reason: Reason | null;
+  readonly detail: string | null;
 }
 
 export const sql = {
@@ -79,10 +81,11 @@ export const sql = {
   select receipt from (select lane, state, receipt from deliveries order by seq desc limit $2) as newest
   where lane = $1 and state = 'delivered' limit 1`),
   keepPause: `
-  insert into pauses (sink, since, probe_at, probes) values ($1, $2, $3, $4)
-  on conflict (sink) do update set since = $2, probe_at = $3, probes = $4`,
+  insert into pauses (sink, since, probe_at, probes, reason, detail) values ($1, $2, $3, $4, $5, $6)
+  on conflict (sink) do update set since = $2, probe_at = $3, probes = $4, reason = $5, detail = $6`,
   endPause: `delete from pauses where sink = $1`,
-  pauses: query<PauseRow>(`select sink, since, probe_at, probes from pauses order by sink`),
+  pauses: query<PauseRow>(`
+  select sink, since, probe_at, probes, reason, detail from pauses order by sink`),
 };
 
 export function* lanes(): Operation<LaneHead[]> {
@@ -215,8 +218,9 @@ export function* newestReceipt(lane: string): Operation<Receipt | null> {
   return row ? (JSON.parse(row.receipt) as Receipt) : null;
 }
 
-export function keepPause({ sink, since, probeAt, probes }: SinkPause): Operation<number> {
-  return run(sql.keepPause, sink, since, probeAt, probes);
+export function keepPause({ sink, since, probeAt, probes, because }: SinkPause): Operation<number> {
+  const detail = because === null ? null : storable(because.detail);
+  return run(sql.keepPause, sink, since, probeAt, probes, because?.reason ?? null, detail);
 }
 
 export function endPause(sink: string): Operation<number> {
@@ -225,5 +229,11 @@ export function endPause(sink: string): Operation<number> {
 
 export function* pauses(): Operation<SinkPause[]> {
   const rows = yield* all(sql.pauses);
-  return rows.map(({ sink, since, probe_at, probes }) => ({ sink, since, probeAt: probe_at, probes }));
+  return rows.map(({ sink, since, probe_at, probes, reason, detail }) => ({
+    sink,
+    since,
+    probeAt: probe_at,
+    probes,
+    because: reason === null || detail === null ? null : { reason, detail },
+  }));
 }

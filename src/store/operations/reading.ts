@@ -1,5 +1,11 @@
 import { parseDeliveryId } from '../../support/ids.ts';
-import { deliveryStates, type Delivery, type DeliveryState } from '../../model.ts';
+import {
+  type AlertKind,
+  deliveryStates,
+  type Delivery,
+  type DeliveryState,
+  type RaisedNotice,
+} from '../../model.ts';
 import type {
   StuckCount,
   DeliveryFilter,
@@ -135,6 +141,11 @@ export const sql = {
   order by n.raised_at desc, n.seq desc limit $2`),
   newestNotices: query<{ readonly cause: string; readonly raised_at: number }>(`
   select cause, max(raised_at) as raised_at from notices group by cause`),
+  openTroubles: (alerts: readonly AlertKind[]): Query<NoticeRow> =>
+    query(`
+  select ${noticeColumns} from notices n where n.recovered = 0 and n.seq in (
+    select max(seq) from notices where alert in (${alerts.map((_, place) => `$${place + 1}`).join(', ')}) group by alert, sink)
+  order by n.seq`),
   noticeById: query<NoticeRow>(`select ${noticeColumns} from notices n where n.id = $1`),
   deliveriesOf: query<DeliveryRow>(`
   select ${deliveryColumns} from ${deliveriesTable} where d.seq ${of('$1')} order by d.seq`),
@@ -274,6 +285,10 @@ export function* counts(): Operation<SinkCount[]> {
       deliveryStates.map((state) => [state, states.get(state) ?? 0]),
     ) as SinkCount['states'],
   }));
+}
+
+export function* openTroubles(alerts: readonly AlertKind[]): Operation<RaisedNotice[]> {
+  return (yield* all(sql.openTroubles(alerts), ...alerts)).map(toNotice);
 }
 
 export function* lastRaised(): Operation<Map<string, number>> {

@@ -49,8 +49,8 @@ export const sql = {
   noticeWithin: query<{ readonly seq: number }>(`
   select seq from notices where cause = $1 and raised_at <= $2 and raised_at > $3 limit 1`),
   insertNotice: `
-  insert into notices (seq, id, alert, cause, sink, count, since, detail, advice, raised_at, config_id)
-  select coalesce(max(seq) + 1, ${firstNoticeSeq}), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10 from notices`,
+  insert into notices (seq, id, alert, cause, sink, count, since, detail, advice, recovered, raised_at, config_id)
+  select coalesce(max(seq) + 1, ${firstNoticeSeq}), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11 from notices`,
   insertRejectedRequest: `
   insert into rejected_requests (received_at, address, correlation_id, status, faults, body)
   values ($1, $2, $3, $4, $5, $6)`,
@@ -142,7 +142,7 @@ export function* raise(
   tallies: Tallies,
   { notice, configId, deliveries, quietMs }: NoticeArrival,
 ): Operation<boolean> {
-  const { id, alert, cause, sink, count, since, detail, advice, raisedAt } = notice;
+  const { id, alert, cause, sink, count, since, detail, advice, recovered, raisedAt } = notice;
   yield* lock('notices');
   if (yield* get(sql.noticeWithin, cause, raisedAt, raisedAt - quietMs)) return false;
   const seq = yield* insert(
@@ -155,6 +155,7 @@ export function* raise(
     since,
     detail,
     advice,
+    Number(recovered),
     raisedAt,
     configId,
   );

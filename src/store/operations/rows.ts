@@ -129,12 +129,14 @@ export interface NoticeRow {
   readonly since: number;
   readonly detail: string;
   readonly advice: string;
+  readonly recovered: number | null;
   readonly raised_at: number;
   readonly config_id: string;
 }
 
 export const noticeColumns = `
-  n.seq as notice_seq, n.id, n.alert, n.cause, n.sink, n.count, n.since, n.detail, n.advice, n.raised_at, n.config_id`;
+  n.seq as notice_seq, n.id, n.alert, n.cause, n.sink, n.count, n.since, n.detail, n.advice, n.recovered, n.raised_at,
+  n.config_id`;
 
 export interface DuplicateRow {
   readonly received_at: number;
@@ -197,8 +199,19 @@ function idAt(plannedFor: string, seq: number): string {
 }
 
 export function toNotice(row: NoticeRow): RaisedNotice {
-  const { id, alert, cause, sink, count, since, detail, advice, raised_at } = row;
-  return { id, alert, cause, sink, count, since, detail, advice, raisedAt: raised_at };
+  const { id, alert, cause, sink, count, since, detail, advice, recovered, raised_at } = row;
+  return {
+    id,
+    alert,
+    cause,
+    sink,
+    count,
+    since,
+    detail,
+    advice,
+    recovered: recovered === 1,
+    raisedAt: raised_at,
+  };
 }
 
 export function toStory(row: StoryRow, attempts: readonly AttemptRow[]): DeliveryStory {
