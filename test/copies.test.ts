@@ -9,9 +9,10 @@ import { startTools } from './sandbox/tools.ts';
 const longer = 50_000;
 
 /** `delay`: how long a copy goes on answering at a stop. */
-function twoWebhooks(tool: HttpSandbox, delay: string): string {
+function twoWebhooks(tool: HttpSandbox, delay: string, timeout = '1s'): string {
   const sinks = ['one', 'two'].map(
-    (name) => `  ${name}: { connector: webhook, url: "${tool.url}", allowPrivate: true, timeout: 1s }\n`,
+    (name) =>
+      `  ${name}: { connector: webhook, url: "${tool.url}", allowPrivate: true, timeout: ${timeout} }\n`,
   );
   return (
     `shutdown: { delay: ${delay} }\nsinks:\n${sinks.join('')}` +
@@ -78,7 +79,7 @@ test.each(['SQLite', 'PostgreSQL'])(
     const tool = await endpoint();
     const { copy, post, readiness } = await started(
       kind === 'SQLite' ? null : await freshSchema(),
-      twoWebhooks(tool, '10m'),
+      twoWebhooks(tool, '10m', '60s'),
     );
     tool.faults.decide = () => ({ kind: 'hang', commit: true });
     expect(await post()).toBe(202);
@@ -87,6 +88,8 @@ test.each(['SQLite', 'PostgreSQL'])(
     const stopped = copy.stop();
     await logged;
     expect((await readiness()).status).toBe(200);
+    // What is under way ends, and with it the stop.
+    await tool.stop();
     expect(await stopped).toBe(0);
   },
 );

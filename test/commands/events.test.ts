@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text as wholeText } from 'node:stream/consumers';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { printer } from '../../src/commands/output.ts';
 import { run as runProgram } from '../../src/commands/program.ts';
 import { storiesByState } from '../../src/commands/events.ts';
@@ -13,7 +14,7 @@ import type { Outcome } from '../../src/model.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { DeliveryFilter } from '../../src/store/store.ts';
 import { arrival, carriedOut, configId, delivered, notice, t0 } from '../contract/store-fixtures.ts';
-import { base, endpoint, jsonLines, main, post, run, serving, settled, workplace } from './tools.ts';
+import { base, endpoint, jsonLines, main, nothing, post, run, serving, settled, workplace } from './tools.ts';
 
 /** A connector that serves, with one endpoint that it tells of every event but those of test 99. */
 async function startServing() {
@@ -375,9 +376,12 @@ describe('a list that is longer than its reader takes', () => {
   const count = 2000;
   const long = 'x'.repeat(500);
 
-  async function filled() {
-    const { folder, write } = await workplace();
-    const file = await write('config.yaml', `${base(folder)}sinks: {}\nrules: []\n`);
+  let folder = '';
+  let file = '';
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'events-'));
+    file = join(folder, 'config.yaml');
+    await writeFile(file, base(folder) + nothing);
     const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
     await store.saveConfig({ id: configId, source: '{}', savedAt: t0 });
     const each = Array.from({ length: count }, (_, n) => n);
@@ -395,15 +399,14 @@ describe('a list that is longer than its reader takes', () => {
       store.raise({ notice: notice({ cause, detail: long }), configId, deliveries: [], quietMs: 1 });
     await Promise.all(each.map((n) => raise(`cause ${n}`)));
     await store.close();
-    return file;
-  }
+  });
+  afterAll(() => rm(folder, { recursive: true }));
 
   test.each([
     ['events', '--json'],
     ['events', '--json', '--notices'],
     ['events', '--json', '--rejected'],
   ])('waits for it, so that no more than a little is held in memory: %s %s %s', async (...argv) => {
-    const file = await filled();
     const reader = new PassThrough();
     const { out, drained } = printer(reader);
     let mostHeld = 0;
@@ -430,7 +433,6 @@ describe('a list that is longer than its reader takes', () => {
     ['events', '--limit', String(count)],
     ['events', '--json', '--state', 'pending'],
   ])('ends quietly when that goes away: %s %s', async (...argv) => {
-    const file = await filled();
     const child = spawn(process.execPath, [main, ...argv, '--config', file], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -444,7 +446,6 @@ describe('a list that is longer than its reader takes', () => {
   });
 
   test('says that not all could be printed where a disk is full', async () => {
-    const file = await filled();
     const full = openSync('/dev/full', 'w');
     const child = spawn(process.execPath, [main, 'events', '--json', '--config', file], {
       stdio: ['ignore', full, 'pipe'],

@@ -121,7 +121,7 @@ export async function settled(
       const events = jsonLines<{ deliveries: { state: string }[] }>(ran);
       for (const { deliveries } of events) for (const { state } of deliveries) expect(state).toMatch(states);
     },
-    { timeout: 10_000, interval: 25 },
+    { timeout: 30_000, interval: 25 },
   );
 }
 

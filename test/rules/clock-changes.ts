@@ -26,8 +26,25 @@ export interface WallTime {
   readonly minute: number;
 }
 
-/** Reads the wall clock at a moment (ms) by other means than the code under test. */
+const clocks = new Map<string, (time: number) => WallTime>();
+
+/** Reads the wall clock at a moment (ms) by other means than the code under test. Walks pass the same minutes often. */
 export function wallClock(timeZone: string): (time: number) => WallTime {
+  const clock = clocks.get(timeZone) ?? remembering(clockOf(timeZone));
+  clocks.set(timeZone, clock);
+  return clock;
+}
+
+function remembering(clock: (time: number) => WallTime): (time: number) => WallTime {
+  const read = new Map<number, WallTime>();
+  return (time) => {
+    const known = read.get(time) ?? clock(time);
+    read.set(time, known);
+    return known;
+  };
+}
+
+function clockOf(timeZone: string): (time: number) => WallTime {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone,
     weekday: 'short',

@@ -36,12 +36,12 @@ test('the demo stays up until Ctrl-C, shows what arrives, and names commands tha
   const ended = once(child, 'exit');
   let out = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (out += chunk));
-  await vi.waitFor(() => expect(out).toContain('Ctrl-C'), { timeout: 15_000 });
+  await vi.waitFor(() => expect(out).toContain('Ctrl-C'), { timeout: 60_000 });
   const { groups: named } =
     /(?<send>npx .* send .*)\n.*\n +(?<events>.* events .*)\nMetrics:\n +(?<metrics>\S+)/.exec(out) ?? {};
   await runInShell(`${named?.['send']} --test 2345678`);
   await vi.waitFor(() => expect(out).toMatch(/^Slack has one more message\n {2}#hiring-design$/m), {
-    timeout: 10_000,
+    timeout: 60_000,
   });
   expect(await runInShell(named?.['events'] ?? '')).toContain('DidNotTake  test 2345678');
   expect(await (await fetch(named?.['metrics'] ?? '')).text()).toContain(
