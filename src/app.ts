@@ -137,13 +137,13 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
       log.info({ file }, 'config reloaded');
     },
     onFailed: (error) => {
-      live.failed();
+      live.failed(error);
       metrics.configReloadFailed();
       log.error({ file, err: error }, 'config not reloaded: the old one stays');
     },
   });
   starting.defer(() => watch.close());
-  starting.defer(await startAlerts({ store, config, worker, log, leases: copies }));
+  starting.defer(await startAlerts({ store, config, worker, log, leases: copies, live }));
   // Connections begin to close while the attempts finish; the port stays open for further events.
   starting.defer(() => void receiver.retire());
   const addresses = { receiver: addressOf(receiver), admin: addressOf(admin) };
@@ -203,9 +203,9 @@ function createWorker({ log, metrics, ...parts }: WorkerNeeds): Worker {
 
 /** Returns how to stop it. */
 async function startAlerts(
-  parts: Shared & { readonly worker: Worker; readonly leases: Leases },
+  parts: Shared & { readonly worker: Worker; readonly leases: Leases; readonly live: LiveConfig },
 ): Promise<() => void> {
-  const { store, config, worker, log, leases } = parts;
+  const { store, config, worker, log, leases, live } = parts;
   const [newest] = await store.notices({ limit: 1 });
   return watchAlerts({
     nextId: noticeIds({ after: newest?.notice.id }),
@@ -214,6 +214,7 @@ async function startAlerts(
     config,
     mine: () => leases.holding(alertsLease) !== null,
     paused: () => worker.pauses(),
+    refused: () => live.refused,
     wake: () => worker.wake(),
     raised: (notice) => log.warn({ notice }, 'alert raised'),
     cannotSend: (notice) =>

@@ -1,4 +1,5 @@
-import type { Config } from './config/config.ts';
+import type { Refusal } from './alerts/conditions.ts';
+import { type Config, ConfigError, type Problem } from './config/config.ts';
 import type { ReadinessPart } from './http/health.ts';
 import { masker } from './support/masker.ts';
 import { findSecrets, type Mask, Secret } from './support/secret.ts';
@@ -29,7 +30,8 @@ export class LiveConfig {
   /** Those of the config in force and of the ones before it, newest first. */
   #masks: readonly Mask[];
   #waiting: readonly string[] = [];
-  #reloadFailed = false;
+  #refused: Omit<Refusal, 'loadedAt'> | null = null;
+  #loadedAt = Date.now();
 
   constructor(config: Config) {
     this.#config = config;
@@ -53,22 +55,39 @@ export class LiveConfig {
     const mask: Mask = (text) => masks.reduce((shown, maskOne) => maskOne(shown), text);
     this.#config = Object.freeze({ ...adopted, mask });
     this.#waiting = kept.map((name) => name.replace(/Ms$/, ''));
-    this.#reloadFailed = false;
+    this.#refused = null;
+    this.#loadedAt = Date.now();
   }
 
-  failed(): void {
-    this.#reloadFailed = true;
+  failed(error: Error): void {
+    const { file, mask } = this.#config;
+    const errors = error instanceof ConfigError ? error.problems.filter(isError) : [];
+    const [first] = errors;
+    const problem = first ? `${file}:${first.line}:${first.column}: ${first.message}` : error.message;
+    this.#refused = {
+      file,
+      problem: mask(problem),
+      others: Math.max(0, errors.length - 1),
+      since: this.#refused?.since ?? Date.now(),
+    };
+  }
+
+  /** Why the file is not in force as it is; null if it is. */
+  get refused(): Refusal | null {
+    return this.#refused && { ...this.#refused, loadedAt: this.#loadedAt };
   }
 
   /** Ready also with the old config. This is public, so only the log says what is wrong with the new one. */
   readiness(): ReadinessPart {
     const part = { part: 'config', ok: true };
-    if (this.#reloadFailed)
+    if (this.#refused)
       return { ...part, detail: 'The changed file has problems; the config before it stays in force.' };
     if (this.#waiting.length === 0) return part;
     return { ...part, detail: 'Some changed keys wait for a restart; the log names them.' };
   }
 }
+
+const isError = ({ severity }: Problem): boolean => severity === 'error';
 
 /** The changed keys that keep their old values. */
 function keptKeys(next: Config, current: Config): string[] {

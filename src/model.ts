@@ -34,8 +34,8 @@ export interface RaisedNotice extends Notice {
   readonly raisedAt: number;
 }
 
-/** What alerts tell of: deliveries given up, or held for a person; a sink that is paused; no event for long. */
-export const alertKinds = ['dead', 'held', 'paused', 'silence'] as const;
+/** What alerts tell of: deliveries given up, or held for a person; a sink that is paused; a config refused; no event for long. */
+export const alertKinds = ['dead', 'held', 'paused', 'config', 'silence'] as const;
 export type AlertKind = (typeof alertKinds)[number];
 /** The alerts of deliveries in the state of the same name. */
 export type StuckState = Extract<AlertKind, DeliveryState>;

@@ -17,8 +17,23 @@ export interface Situation {
   readonly held: readonly StuckCount[];
   /** Deliveries that stay `sending`, and the alert that reports them. */
   readonly unrecorded: { readonly alert: StuckState; readonly stuck: readonly StuckCount[] };
+  /** Null if the config's file is in force as it is. */
+  readonly refused: Refusal | null;
   /** When the newest event came; without any, when the connector started (ms). */
   readonly lastEventAt: number;
+}
+
+/** A changed config that was refused. */
+export interface Refusal {
+  /** Since when the file was refused at each change (ms). */
+  readonly since: number;
+  /** Where the first problem is, and what it is. */
+  readonly problem: string;
+  /** How many further problems there are. */
+  readonly others: number;
+  readonly file: string;
+  /** When the config that stays in force was loaded (ms). */
+  readonly loadedAt: number;
 }
 
 function causeOf(alert: AlertKind | 'unrecorded', sink: string, cause = ''): string {
@@ -67,6 +82,24 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
         'To see what is wrong, run: candidate-connector check --live. Deliveries resume by themselves when it works again.',
       recovered: false,
     })),
+  config: ({ refused, now }) => {
+    if (refused === null) return [];
+    const { problem, others, file, since, loadedAt } = refused;
+    const more =
+      others === 0 ? '' : ` There ${others === 1 ? 'is one more problem' : `are ${others} more problems`}.`;
+    return [
+      {
+        alert: 'config',
+        cause: `config: ${problem}`,
+        sink: null,
+        count: 0,
+        since,
+        detail: `The changed config was refused. ${asSentence(problem)}${more} What was loaded ${inWords(now - loadedAt)} ago stays in force.`,
+        advice: `Correct the file: it is loaded by itself when it changes. Do not restart before, for it would not start. All problems are shown by: candidate-connector check --config ${file}`,
+        recovered: false,
+      },
+    ];
+  },
   silence: ({ lastEventAt, now }) => [
     {
       alert: 'silence',
@@ -123,43 +156,43 @@ function inWords(durationMs: number): string {
 }
 
 /** The alerts whose end is told, too. */
-export const endingAlerts: readonly AlertKind[] = ['paused'];
+export const endingAlerts: readonly AlertKind[] = ['paused', 'config'];
+
+interface State {
+  readonly now: number;
+  readonly elapsed: number;
+  /** All paused sinks, also those that no delivery waits for. */
+  readonly down: ReadonlySet<string>;
+  readonly refused: Refusal | null;
+}
 
 /** Which of the troubles that people were told of are over. */
 export class Recoveries {
-  /** When each sink was first seen to work again, on the scale of Clock.elapsed. */
-  #worksSince = new Map<string, number>();
+  /** When the end of each notice's trouble was first seen, on the scale of Clock.elapsed. */
+  #endedAt = new Map<string, number>();
 
-  /** `down`: all paused sinks, also those that no delivery waits for. */
-  look(
-    told: readonly RaisedNotice[],
-    down: ReadonlySet<string>,
-    { now, elapsed }: { readonly now: number; readonly elapsed: number },
-  ): Notice[] {
-    const works = told.filter(({ sink }) => sink !== null && !down.has(sink));
-    this.#worksSince = new Map(
-      works.map((notice) => [notice.id, this.#worksSince.get(notice.id) ?? elapsed]),
-    );
-    return works.flatMap((notice) => {
-      const workedMs = elapsed - this.#worksSince.get(notice.id)!;
-      // Until then it may be the same outage.
-      return workedMs < recoveryMs ? [] : [recovery(notice, now - workedMs - notice.since)];
+  look(told: readonly RaisedNotice[], { now, elapsed, down, refused }: State): Notice[] {
+    const ended = told.filter(({ sink }) => (sink === null ? refused === null : !down.has(sink)));
+    this.#endedAt = new Map(ended.map(({ id }) => [id, this.#endedAt.get(id) ?? elapsed]));
+    return ended.flatMap((notice) => {
+      const endedMs = elapsed - this.#endedAt.get(notice.id)!;
+      // Until then a sink that fails again is in the same outage.
+      const mayBeSame = notice.sink !== null && endedMs < recoveryMs;
+      return mayBeSame ? [] : [recovery(notice, inWords(now - endedMs - notice.since))];
     });
   }
 }
 
-function recovery({ id, alert, sink, since }: RaisedNotice, lastedMs: number): Notice {
-  return {
-    alert,
-    // Told once for each notice.
-    cause: `${alert} ${sink} over: ${id}`,
-    sink,
-    count: 0,
-    since,
-    detail: `${sink} works again, after ${inWords(lastedMs)}. The deliveries that waited go on.`,
-    advice: `Nothing has to be done for them. Any that were given up meanwhile are listed by: candidate-connector events --state dead --sink ${sink}`,
-    recovered: true,
-  };
+function recovery({ id, alert, sink, since }: RaisedNotice, lasted: string): Notice {
+  const words =
+    sink === null
+      ? { detail: `The changed config is in force now, after ${lasted}.`, advice: 'Nothing has to be done.' }
+      : {
+          detail: `${sink} works again, after ${lasted}. The deliveries that waited go on.`,
+          advice: `Nothing has to be done for them. Any that were given up meanwhile are listed by: candidate-connector events --state dead --sink ${sink}`,
+        };
+  // Told once for each notice.
+  return { alert, cause: `${alert} over: ${id}`, sink, count: 0, since, ...words, recovered: true };
 }
 
 /** How much later than its end an attempt may be recorded. */

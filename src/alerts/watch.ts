@@ -10,6 +10,7 @@ import {
   mayNotify,
   noticesFor,
   quietMs,
+  type Refusal,
   Recoveries,
   type Situation,
   StuckDeliveries,
@@ -25,6 +26,8 @@ export interface AlertParts {
   /** Whether this copy has to look. */
   readonly mine: () => boolean;
   readonly paused: () => Promise<readonly Paused[]>;
+  /** Null if the config's file is in force as it is. */
+  readonly refused: () => Refusal | null;
   /** Called when a notice has been stored with its deliveries. */
   readonly wake: () => void;
   readonly raised: (notice: RaisedNotice) => void;
@@ -108,6 +111,7 @@ class AlertWatch {
         alert: isWanted('held') ? 'held' : 'dead',
         stuck: this.#unrecorded.look(await store.deliveries({ states: ['sending'] }), now, clock.elapsed()),
       },
+      refused: this.#parts.refused(),
       lastEventAt: (await store.lastEventAt()) ?? this.#startedAt,
     };
     for (const { kind, afterMs, actions } of alerts) {
@@ -118,7 +122,8 @@ class AlertWatch {
     }
     const down = new Set(allPaused.map(({ sink }) => sink));
     const known = [...told.values()].filter(({ sink }) => sink === null || config().sinks.has(sink));
-    for (const notice of this.#recoveries.look(known, down, { now, elapsed: clock.elapsed() })) {
+    const state = { ...situation, elapsed: clock.elapsed(), down };
+    for (const notice of this.#recoveries.look(known, state)) {
       const alert = alerts.find(({ kind }) => kind === notice.alert);
       if (alert) await this.#notify(notice, alert.actions, now, notified).catch(this.#parts.failed);
     }

@@ -266,6 +266,7 @@ function checkAlertSinks(source: PlanSource, sinks: ReadonlyMap<string, AlertSin
     dead: used,
     held: holding,
     paused: used,
+    config: new Set(),
     silence: new Set(),
   };
   return Object.entries(inTrouble).flatMap(([kind, mayFail]) => {

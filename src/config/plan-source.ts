@@ -161,6 +161,10 @@ const alerts: { readonly [kind in AlertKind]: Alert } = {
     description: 'A sink is down.',
     after: duration({ min: '1s' }).prefault('15m').describe('How long a sink has to be down.'),
   },
+  config: {
+    description: 'A changed config was refused; the one before it stays in force.',
+    after: duration().prefault('0s').describe('How long it has to stay refused.'),
+  },
   silence: {
     description: 'No event came for so long.',
     after: duration({ min: '1m' }).prefault('7d').describe('How long no event has come.'),

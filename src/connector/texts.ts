@@ -112,11 +112,12 @@ export const receivedBetween =
 
 /** `3 deliveries to mail given up`. */
 export const noticeInShort = [
-  '{% if notice.recovered %}{{ notice.sink }} works again{% else %}',
+  '{% if notice.recovered %}{% if notice.sink %}{{ notice.sink }} works again{% else %}the changed config is in force{% endif %}{% else %}',
   '{% case notice.alert %}{% when "dead" %}{{ notice.count }} ',
   '{% if notice.count == 1 %}delivery{% else %}deliveries{% endif %} to {{ notice.sink }} given up',
   '{% when "held" %}{{ notice.count }} {% if notice.count == 1 %}delivery{% else %}deliveries{% endif %} to {{ notice.sink }} held for a person to decide',
   '{% when "paused" %}{{ notice.sink }} is down',
+  '{% when "config" %}the changed config was refused',
   '{% when "silence" %}no event since {{ notice.since | date }}{% else %}{{ notice.detail }}{% endcase %}{% endif %}',
 ].join('');
 

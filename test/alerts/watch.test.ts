@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { Refusal } from '../../src/alerts/conditions.ts';
 import { watchAlerts } from '../../src/alerts/watch.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import type { Failure, Outcome } from '../../src/model.ts';
@@ -28,6 +29,7 @@ rules: []
 alerts:
   dead: { then: [ { sink: tool, text: "{{ notice.detail }}" }, { sink: other, text: "{{ notice.detail }}" } ] }
   held: { then: [ { sink: tool, text: "{{ notice.detail }}" }, { sink: other, text: "{{ notice.detail }}" } ] }
+  config: { then: [ { sink: other, text: "{{ notice.detail }}" } ] }
   paused: { after: 1m, then: [ { sink: other, text: "{{ notice.detail }}" } ] }
   silence: { after: 7d, then: [ { sink: other, text: "{{ notice.detail }}" } ] }`,
   'config.yaml',
@@ -68,6 +70,7 @@ async function watching({ storeFails = 0, paused = [] as (string | Paused)[] } =
   let failures = 0;
   let wakes = 0;
   let isMine = true;
+  let refused: Refusal | null = null;
   let alarm: (() => void) | null = null;
   const begin = () => {
     alarm = null;
@@ -95,6 +98,7 @@ async function watching({ storeFails = 0, paused = [] as (string | Paused)[] } =
             typeof one === 'string' ? { sink: one } : one,
           ),
         ),
+      refused: () => refused,
       wake: () => (wakes += 1),
       raised: () => {},
       cannotSend: ({ cause }) => notSent.push(cause),
@@ -129,6 +133,7 @@ async function watching({ storeFails = 0, paused = [] as (string | Paused)[] } =
       stop = begin();
     },
     adopt: (next: typeof config) => void (inForce = next),
+    refuse: (next: Refusal | null) => void (refused = next),
     setBack: (ms: number) => (now -= ms),
     async event(sink = 'tool', outcome: Outcome = rejected, at = now): Promise<void> {
       const deliveries = [planned({ sink, lane: sink, dueAt: at })];
@@ -293,7 +298,7 @@ describe('that a sink works again', () => {
     expect(more).toEqual([]);
     expect(over).toMatchObject({
       alert: 'paused',
-      cause: `paused tool over: ${told?.id}`,
+      cause: `paused over: ${told?.id}`,
       sink: 'tool',
       since: start,
       detail: 'tool works again, after 2 hours. The deliveries that waited go on.',
@@ -343,6 +348,33 @@ describe('that a sink works again', () => {
     await watch.look(minute);
     expect(await watch.causes()).toHaveLength(2);
   });
+});
+
+test('a config that is refused is reported with its first problem, each other one at once, and when it is in force', async () => {
+  const watch = await watching();
+  const refusal = { since: start + minute, file: 'config.yaml', loadedAt: start - 2 * day };
+  await watch.look(minute);
+  watch.refuse({ ...refusal, problem: 'config.yaml:3:5: unknown key "colour"', others: 2 });
+  await watch.look(10_000);
+  await watch.look(10_000);
+  watch.refuse({ ...refusal, problem: 'config.yaml:9:1: "sinks" is missing', others: 0 });
+  await watch.look(10_000);
+  watch.restart();
+  watch.refuse(null);
+  await watch.look(3 * minute);
+  await watch.look(hour);
+  expect(await watch.notices()).toMatchObject([
+    {
+      alert: 'config',
+      sink: null,
+      since: start + minute,
+      detail:
+        'The changed config was refused. config.yaml:3:5: unknown key "colour". There are 2 more problems. What was loaded 2 days ago stays in force.',
+      advice: expect.stringContaining('candidate-connector check --config config.yaml'),
+    },
+    { detail: expect.stringContaining('config.yaml:9:1: "sinks" is missing. What was loaded') },
+    { recovered: true, detail: 'The changed config is in force now, after 3 minutes.' },
+  ]);
 });
 
 test('if every action uses the sink in trouble nothing is sent, and that is logged once an hour until there is another sink', async () => {

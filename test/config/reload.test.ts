@@ -179,3 +179,22 @@ test('a secret that a reload replaced stays masked, through further reloads', ()
   live.adopt(withSecret('the-token-after'));
   expect(live.config.mask('the-token-before the-token-after')).toBe('*** ***');
 });
+
+test('what was refused is known with its first problem at its place, and what stays, until a file is taken', async () => {
+  const good = withToken('webhook-token');
+  const live = new LiveConfig(parseConfig(good, 'config.yaml', { env, connectors }));
+  expect(live.refused).toBeNull();
+  const begun = Date.now();
+  const secret = good.replace('port: 1', 'port: xoxb-the-token').replace('when:', 'wen:');
+  live.failed((await refusal(secret)) as Error);
+  const { refused } = live;
+  expect(refused).toMatchObject({ file: 'config.yaml', others: 1 });
+  expect(refused?.problem).toMatch(/^config\.yaml:2:19: /);
+  expect(refused?.problem).not.toContain('xoxb-the-token');
+  expect(refused?.since).toBeGreaterThanOrEqual(begun);
+  expect(refused?.loadedAt).toBeLessThanOrEqual(begun);
+  live.failed(new Error('the disk is full'));
+  expect(live.refused).toMatchObject({ problem: 'the disk is full', others: 0, since: refused?.since });
+  live.adopt(await reload(good));
+  expect(live.refused).toBeNull();
+});

@@ -22,6 +22,7 @@ const ends = new Set([
   'rules[].when',
   'rules[].then',
   'unmatched',
+  'alerts.config.then',
   'alerts.dead.then',
   'alerts.held.then',
   'alerts.paused.then',

@@ -46,6 +46,7 @@ alerts:
   dead: { then: &all [ { sink: slack, channel: "#ops" }, { sink: sheet }, { sink: mail, to: ops@example.com }, { sink: ats } ] }
   held: { then: *all }
   paused: { then: *all }
+  config: { then: *all }
   silence: { then: *all }`,
     'config.yaml',
     { env: { TOKEN: 'xoxb-1' }, connectors },
@@ -352,7 +353,7 @@ describe('what a notice says where its action says nothing', () => {
     id: 'ntc_1',
     alert,
     cause: alert,
-    sink: alert === 'silence' ? null : 'ats & co',
+    sink: alert === 'silence' || alert === 'config' ? null : 'ats & co',
     count: alert === 'dead' ? 2 : 0,
     since: now - 3_600_000,
     raisedAt: now,
@@ -372,6 +373,7 @@ describe('what a notice says where its action says nothing', () => {
     ['dead', { count: 1 }, '1 delivery to ats & co given up'],
     ['held', { count: 2 }, '2 deliveries to ats & co held for a person to decide'],
     ['paused', {}, 'ats & co is down'],
+    ['config', {}, 'the changed config was refused'],
     ['silence', {}, 'no event since Fri, Nov 20, 2026, 12:00 PM UTC'],
   ] as const)('%s %j: in short, in detail, and what to do', (kind, over, short) => {
     const escaped = short.replace('&', '&amp;');
@@ -410,6 +412,7 @@ describe('what a notice says where its action says nothing', () => {
       ':white_check_mark: *Candidate Connector: ats &amp; co works again*\nSomething is wrong.\n_What next:_ Fix it.',
       'It began Fri, Nov 20, 2026, 12:00 PM UTC',
     ]);
+    expect(tell('config', 2, over)['subject']).toBe('Candidate Connector: the changed config is in force');
     const { subject, html } = tell('paused', 2, over);
     expect(subject).toBe('Candidate Connector: ats & co works again');
     expect(html).toContain('background-color:#1a7f37');
