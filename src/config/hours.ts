@@ -4,6 +4,7 @@ import { type Hours, nextOpen, type Windows } from '../rules/calendar.ts';
 import { eventFieldNames, fieldOf, testKeyPattern } from '../rules/fields.ts';
 import type { Digest } from '../rules/plan.ts';
 import { type Path, strings } from '../support/json.ts';
+import { orList } from '../support/text.ts';
 import { error, type Fault, warning } from './problems.ts';
 import { duration } from './units.ts';
 import { type Reading, validate } from './validate.ts';
@@ -41,13 +42,27 @@ function isTimeZone(name: string): boolean {
 
 /** In the order of ISO weekdays, which start at 1. */
 const dayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
-const dayName = z.enum(dayNames);
+const dayName = z.enum(dayNames, {
+  error: ({ input }) => `expected ${orList(dayNames)}${daysMeant(input)}`,
+});
+
+/** What a text such as `mon-fri` should be. */
+function daysMeant(input: unknown): string {
+  const [, from = '', to = ''] = /^(\w{3})\w*\s*(?:-|–|to)\s*(\w{3})\w*$/i.exec(String(input)) ?? [];
+  const [first, last] = [from, to].map((day) => dayNames.findIndex((name) => name === day.toLowerCase()));
+  if (first === undefined || last === undefined || first < 0 || last < 0) return '';
+  const days =
+    first <= last
+      ? dayNames.slice(first, last + 1)
+      : [...dayNames.slice(first), ...dayNames.slice(0, last + 1)];
+  return ` (write [${days.join(', ')}])`;
+}
 
 export const hoursSchema = z
   .strictObject({
     timezone: timeZoneName.describe('The IANA name of the time zone that the times are in.'),
     days: z
-      .array(dayName)
+      .array(dayName, { error: ({ input }) => `expected a list of days${daysMeant(input)}` })
       .min(1, { error: 'expected at least one day: without any it would never open' })
       .default(['mon', 'tue', 'wed', 'thu', 'fri'])
       .describe('The days on which it is open.'),

@@ -266,10 +266,14 @@ function readTop(value: Json, report: Report): JsonMap {
   for (const key of unknown) report(error([key], unknownKey(key, topKeys, []), 'key'));
   const given = Object.entries(value).filter(([, section]) => section !== null);
   const meant = new Set([...given.map(([key]) => key), ...unknown.map((key) => closest(key, topKeys))]);
-  for (const key of ['sinks', 'rules'])
-    if (!meant.has(key)) report(error([], `"${key}" is missing: ${missingTop[key]}`));
+  for (const key of ['sinks', 'rules']) if (!meant.has(key)) report(missing(key, Object.hasOwn(value, key)));
   return Object.fromEntries(given);
 }
+
+const missing = (key: string, isEmpty: boolean): Fault =>
+  isEmpty
+    ? error([key], `"${key}" is empty: ${missingTop[key]}`)
+    : error([], `"${key}" is missing: ${missingTop[key]}`);
 
 function readSettings(config: JsonMap, reading: Reading): Partial<Settings> {
   const sections = Object.entries(settingSchemas).flatMap(([key, schema]) => {

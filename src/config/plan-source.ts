@@ -141,7 +141,13 @@ export const ruleShape = {
 export const silentWord = 'silent';
 
 /** A rule without its actions, which are checked one by one by their connectors' schemas. */
-export const ruleSchema = z.strictObject({ ...ruleShape, then: z.array(z.unknown()) });
+export const ruleSchema = z.strictObject({
+  ...ruleShape,
+  then: z.array(z.unknown(), {
+    error: ({ input }) =>
+      isMap(input as Json) ? 'expected a list of actions: put "- " before each' : undefined,
+  }),
+});
 
 /** What each alert is about, and how long its cause must last. */
 const alerts: { readonly [kind in AlertKind]: Alert } = {

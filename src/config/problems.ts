@@ -82,8 +82,10 @@ const keyOf = ({ line, column, message }: Problem): string => `${line}:${column}
 export function problemOf(fault: Fault, tree: Tree, source: Source): Problem {
   const node = tree.placeOf(fault.path);
   const hidden = hiddenLength(fault, node, source.text);
-  if (hidden === 0)
-    return source.problem(fault.severity, ...rangeOf(fault, node, source.text), fault.message);
+  if (hidden === 0) {
+    const hint = isNothing(node) && node.key && isCommentedOut(source.text, node.key[1]) ? commentHint : '';
+    return source.problem(fault.severity, ...rangeOf(fault, node, source.text), fault.message + hint);
+  }
   const [start] = node.range;
   return source.problem(fault.severity, start, start + hidden, fault.message + hashHint);
 }
@@ -92,6 +94,12 @@ export function problemOf(fault: Fault, tree: Tree, source: Source): Problem {
 function hiddenLength({ path, at }: Fault, node: NodePlace, text: string): number {
   return path.length > 0 && at === 'value' && isNothing(node) ? hashWordLength(text, node.range[0]) : 0;
 }
+
+const commentHint = '; what stands under it is commented out: remove the # before each line';
+
+/** Whether nothing but comments follows a key, before a line that begins with anything else. */
+const isCommentedOut = (text: string, end: number): boolean =>
+  /^:[ \t]*\r?\n(?:[ \t]*\r?\n)*[ \t]*#/.test(text.slice(end, end + 2000));
 
 function rangeOf({ path, at, inside }: Fault, node: NodePlace, text: string): Range {
   if (inside && node.scalar) {

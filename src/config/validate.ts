@@ -140,7 +140,7 @@ function toFault({ issue, key, known = [] }: Finding, { raw, path: base, schema 
 
 /** The message for an unknown key: where it belongs, or what was probably meant, or which keys there are. */
 export function unknownKey(key: string, known: readonly string[], path: Path): string {
-  const elsewhere = misplaced(path, key);
+  const elsewhere = misplaced(path, key) ?? spaceMissing(key);
   const meant = elsewhere === null ? didYouMeanOneOf(key, known, 'there are no keys here') : `: ${elsewhere}`;
   return `unknown key "${key}"${meant}`;
 }
@@ -162,6 +162,8 @@ function instead(issue: Issue, written: Json | undefined): string {
 
 function suggestion(issue: Issue, written: Json | undefined): string {
   if (typeof written !== 'string') return '';
+  if (issue.code === 'invalid_type' && issue.expected === 'object' && spaceMissing(written) !== null)
+    return `; ${spaceMissing(written)}`;
   if (issue.code === 'invalid_value') return didYouMean(written, issue.values.map(String));
   if (issue.code === 'custom')
     return didYouMean(written, (issue.params?.['candidates'] as string[] | undefined) ?? []);
@@ -180,6 +182,10 @@ function show(value: Json | undefined): string {
   return text.length > 60 ? `${text.slice(0, 57)}…"` : text;
 }
 
+/** For `status:Completed`, which YAML takes for one word. */
+export const spaceMissing = (text: string): string | null =>
+  /^[a-z][\w.-]*:[^\s/]/i.test(text) ? 'a space is missing after its ":"' : null;
+
 /** Where an unknown key belongs, as the end of a sentence, or null. */
 function misplaced(path: Path, key: string): string | null {
   const place = path.join('/');
@@ -190,6 +196,12 @@ function misplaced(path: Path, key: string): string | null {
 const ofDigest = ['every', 'at', 'by', 'max'];
 
 const misplacedKeys = [
+  {
+    in: /^rules\/\d+\/when(\/|$)/,
+    keys: ['test'],
+    belongs:
+      'name the test by its id, as testId: 1234567, or by a key of its catalog entry, as test.name: Backend',
+  },
   {
     in: /^alerts\//,
     keys: ['digest', ...ofDigest],

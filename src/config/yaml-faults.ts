@@ -1,4 +1,4 @@
-import type { ErrorCode, LineCounter, YAMLParseError } from 'yaml';
+import { CST, type ErrorCode, Lexer, type LineCounter, type YAMLParseError } from 'yaml';
 
 /** Offsets into the text: the first character, and the one after the last. */
 export type Range = readonly [start: number, end: number];
@@ -33,8 +33,26 @@ function toFault({ code, pos, message }: YAMLParseError, text: string): TextFaul
   const worded = wordings[code]?.(text.slice(pos[0], pos[0] + 2));
   const other = ambiguous.find(([known]) => known.test(message))?.[1] ?? message;
   const hint = /^Flow .* end with a/.test(message) && hasHashWordBefore(text, pos[0]) ? hashHint : '';
+  if (code === 'MISSING_CHAR' && message.startsWith('Missing closing'))
+    return { range: openingQuote(text, pos[0]) ?? pos, message: other };
+  if (code === 'MULTILINE_IMPLICIT_KEY' && /^[a-z][\w.-]*:[^\s/]/i.test(text.slice(pos[0])))
+    return { range: pos, message: 'a space is missing after the ":"' };
   return { range: pos, message: braceHint(text, pos[0]) ?? (worded ?? other) + hint };
 }
+
+/** The quote that opens a text without an end. The library says where it gave up. */
+function openingQuote(text: string, end: number): Range | null {
+  let at = 0;
+  for (const lexeme of new Lexer().lex(text)) {
+    if (marks.has(lexeme)) continue;
+    if (at + lexeme.length === end && /^["']/.test(lexeme)) return [at, at + 1];
+    at += lexeme.length;
+  }
+  return null;
+}
+
+/** Lexemes that stand for nothing in the text. */
+const marks: ReadonlySet<string> = new Set([CST.DOCUMENT, CST.FLOW_END, CST.SCALAR]);
 
 /** The library's messages need knowledge of YAML's grammar. `at` is the text from the fault on. */
 const wordings: { readonly [code in ErrorCode]?: (at: string) => string } = {

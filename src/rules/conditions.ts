@@ -216,12 +216,6 @@ export function constraintOf(when: When): Constraint {
     .reduce(both, everything);
 }
 
-/** True if no status or no test is possible. */
-export function isImpossible(when: When): boolean {
-  const { statuses: possible, testIds } = constraintOf(when);
-  return !possible.includes(true) || testIds?.size === 0;
-}
-
 function constraintOfKey(key: string, operand: unknown): Constraint {
   if (key === 'all') return (operand as When[]).map(constraintOf).reduce(both, everything);
   if (key === 'any') return either((operand as When[]).map(constraintOf));

@@ -31,10 +31,26 @@ export interface Field {
 
 const status = z.enum(statuses, {
   error: ({ input }) => {
+    const several = statusesIn(String(input));
     const meant = closest(String(input), statuses);
-    return `expected a status: Completed, DidNotTake or Canceled${meant === null ? '' : ` (did you mean ${meant}?)`}`;
+    const hint =
+      several.length > 1
+        ? ` (write [${several.join(', ')}])`
+        : meant === null
+          ? ''
+          : ` (did you mean ${meant}?)`;
+    return `expected a status: Completed, DidNotTake or Canceled${hint}`;
   },
 });
+
+/** The statuses of a text such as `DidNotTake or Canceled`; none where anything else is in it. */
+function statusesIn(text: string): string[] {
+  const words = text.split(/\s*(?:[,;/|+&]|\b(?:or|and)\b)\s*/i);
+  const found = words.flatMap((word) =>
+    statuses.filter((known) => known.toLowerCase() === word.trim().toLowerCase()),
+  );
+  return found.length === words.length ? found : [];
+}
 
 const wholeNumber = (what: string) => z.int({ error: `expected ${what}: a whole number` });
 

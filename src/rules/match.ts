@@ -132,6 +132,15 @@ class RuleIndex {
 
 const none: readonly number[] = [];
 
+/** True if no event can meet it, whatever the catalog says. */
+export function isImpossible(when: When): boolean {
+  const test = compileWhen(when);
+  for (const testId of [...new Set(testsNamedIn(when)), null])
+    for (const status of statuses)
+      if (test.given({ status, testId, test: {}, isCatalogUnknown: true }) !== false) return false;
+  return true;
+}
+
 /** A condition, compiled. */
 export interface Test {
   holds(subject: Subject): boolean;
@@ -168,8 +177,13 @@ function fieldTest(field: Field, condition: Condition): Test {
     },
     because: (subject, who) => fieldReason(field, clauses, subject, who),
     given(cell) {
-      const isKnown = field.of !== 'candidate' && (field.of !== 'testId' || cell.testId !== null);
-      if (isKnown) return this.holds(sampleOf(cell));
+      const isUnknown = {
+        status: false,
+        testId: cell.testId === null,
+        test: cell.isCatalogUnknown === true,
+        candidate: true,
+      };
+      if (!isUnknown[field.of]) return this.holds(sampleOf(cell));
       const others =
         field.of === 'testId' ? allHold(clauses.map(({ holdsForOthers }) => holdsForOthers)) : null;
       if (others !== null) return others;

@@ -19,6 +19,8 @@ export interface Cell {
   readonly testId: number | null;
   /** The catalog's entry for the test; see Plan.test. */
   readonly test: JsonMap;
+  /** Nothing is known of the catalog. */
+  readonly isCatalogUnknown?: true;
 }
 
 /** What a condition depends on where a cell does not decide it. */

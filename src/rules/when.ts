@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { isMap, type Json } from '../model.ts';
+import { isMap, type Json, statuses } from '../model.ts';
 import { didYouMean } from '../support/text.ts';
-import { compilePattern, type Condition, isImpossible, neverReason, type When } from './conditions.ts';
+import { compilePattern, type Condition, neverReason, type When } from './conditions.ts';
 import { type Field, fieldOf, testField, testKeyPattern } from './fields.ts';
+import { isImpossible } from './match.ts';
 
 /** The schema of a field's condition: a value, a list of possible values, or operators. */
 function conditionSchema(field: Field): z.ZodType<Condition> {
@@ -124,7 +125,12 @@ const shape = {
 const whenKeys = Object.keys(shape);
 
 export const whenSchema: z.ZodType<When> = z
-  .looseObject(shape, { error: 'expected conditions: a map such as { status: Completed }' })
+  .looseObject(shape, {
+    error: ({ input }) =>
+      (statuses as readonly unknown[]).includes(input)
+        ? `expected conditions: a map such as { status: ${String(input)} } (for any of several statuses write status: [Completed, Canceled])`
+        : 'expected conditions: a map such as { status: Completed }',
+  })
   .superRefine((when, context) => {
     for (const [key, value] of Object.entries(when))
       if (!whenKeys.includes(key)) checkTestKey(key, value, context);

@@ -8,6 +8,7 @@ import {
   entryOf,
   type Known,
   loopShapes,
+  neverStrict,
   number,
   Scope,
   type Shape,
@@ -35,6 +36,9 @@ export function check(
   place: Place,
   roots: ReadonlyMap<string, Shape>,
 ): { readonly faults: readonly PlacedFault[]; readonly isStrict: IsStrict } {
+  const curly = curlyQuotes(source);
+  if (curly.length > 0)
+    return { faults: curly.map((fault) => withPosition(fault, source)), isStrict: neverStrict };
   const parsed = parse(source);
   const checker = new Checker(roots, escapingAt(place));
   checker.visitAll(parsed.templates);
@@ -43,6 +47,17 @@ export function check(
     faults: faults.toSorted((a, b) => a.offset - b.offset).map((fault) => withPosition(fault, source)),
     isStrict: checker.scope.isStrict(),
   };
+}
+
+const tag = /\{\{[^]*?\}\}|\{%[^]*?%\}/g;
+const straightText = /"[^"]*"|'[^']*'/g;
+
+/** Quotes that a word processor has made round: in a tag they are no quotes. One for each tag. */
+function curlyQuotes(source: string): Fault[] {
+  return [...source.matchAll(tag)].flatMap(({ 0: part, index }) => {
+    const at = part.replaceAll(straightText, (inside) => ' '.repeat(inside.length)).search(/[“”„‟‘’‚‛«»]/);
+    return at < 0 ? [] : [{ offset: index + at, message: `${part[at]} is no quote here: write ' or "` }];
+  });
 }
 
 function withPosition({ offset, message }: Fault, source: string): PlacedFault {
