@@ -183,7 +183,7 @@ function show(value: Json | undefined): string {
 }
 
 /** For `status:Completed`, which YAML takes for one word. */
-export const spaceMissing = (text: string): string | null =>
+const spaceMissing = (text: string): string | null =>
   /^[a-z][\w.-]*:[^\s/]/i.test(text) ? 'a space is missing after its ":"' : null;
 
 /** Where an unknown key belongs, as the end of a sentence, or null. */
