@@ -43,6 +43,15 @@ export { visible } from './support/text.ts';
  */
 export type Escape = (value: string, path: readonly (string | number)[], action: JsonMap) => string;
 
+/** A part of a text that is probably not meant, and what would be. */
+export interface Slip {
+  readonly index: number;
+  readonly length: number;
+  readonly message: string;
+  /** It cannot be meant. */
+  readonly isError?: true;
+}
+
 /** How one key of an action is rendered. Every string in it, however deep, is a template. */
 export interface Medium {
   readonly escape: Escape;
@@ -50,6 +59,11 @@ export interface Medium {
   readonly join?: (outline: Outline, path: readonly (string | number)[]) => string;
   /** The text is a list of email addresses. */
   readonly addresses?: boolean;
+  /**
+   * What in a text is probably not meant. In it, what templates and references give is a `slot` each, repeated, so that
+   * places stay.
+   */
+  readonly slips?: (text: string, path: readonly (string | number)[], action: JsonMap) => readonly Slip[];
   /** A nested string that is exactly one `{{ … }}` becomes the value itself, so that a number stays a number. */
   readonly data?: boolean;
 }

@@ -1,6 +1,6 @@
 import { domainToASCII } from 'node:url';
 import { filler, oneLine, slot } from '../../src/connector.ts';
-import type { Audience, Outline } from '../../src/connector.ts';
+import type { Audience, Outline, Slip } from '../../src/connector.ts';
 
 /** A mailbox as nodemailer takes it: the bare address, or with a display name. */
 export type Address = string | { readonly name: string; readonly address: string };
@@ -26,6 +26,17 @@ export function parseAddresses(input: string | readonly string[]): Parsed {
 export const bare = (address: Address): string => (typeof address === 'string' ? address : address.address);
 
 export const domainOf = (address: Address): string => bare(address).slice(bare(address).lastIndexOf('@') + 1);
+
+/** Entries that cannot be addresses, whatever templates give. */
+export function addressSlips(text: string): Slip[] {
+  let from = 0;
+  return splitList(text).flatMap((entry) => {
+    const index = Math.max(0, text.indexOf(entry, from));
+    from = index + entry.length;
+    if (entry.includes(slot) || parseAddress(entry) !== null) return [];
+    return [{ index, length: entry.length, message: `"${entry}" is no email address`, isError: true }];
+  });
+}
 
 /** What is no address is kept as written: it may have a template that only an event fills in. */
 export function audienceOf(lists: readonly string[]): Audience {

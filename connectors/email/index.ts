@@ -11,7 +11,7 @@ import {
   visible,
 } from '../../src/connector.ts';
 import type { Escape, Medium } from '../../src/connector.ts';
-import { audienceOf, domainOf, joinList, parseAddresses } from './addresses.ts';
+import { addressSlips, audienceOf, domainOf, joinList, parseAddresses } from './addresses.ts';
 import type { Address } from './addresses.ts';
 import type { MailServer } from './client.ts';
 import { defaultFields } from './defaults.ts';
@@ -161,7 +161,7 @@ const escapeHtml: Escape = (value) =>
   visible(value).replace(/[&<>"']/g, (character) => entities[character] ?? character);
 
 const header: Medium = { escape: oneLine };
-const recipients: Medium = { escape: oneLine, join: joinList, addresses: true };
+const recipients: Medium = { escape: oneLine, join: joinList, addresses: true, slips: addressSlips };
 
 /**
  * Mail over SMTP. Nobody can be asked what arrived; mail systems can drop a repeat by its Message-ID, which is the same

@@ -1,5 +1,5 @@
 import { filler, slot, visible } from '../../src/connector.ts';
-import type { Escape, Medium, Outline } from '../../src/connector.ts';
+import type { Escape, Medium, Outline, Slip } from '../../src/connector.ts';
 
 type Path = Parameters<Escape>[1];
 
@@ -77,6 +77,10 @@ export const inBlocks: Medium = {
     if (!isMarkup(path)) return filler(outline.values)(outline.text);
     return isMarkdown(path) ? joinMarkdown(outline) : joinText(outline);
   },
+  slips(text, path, { blocks }) {
+    const object = path.slice(0, -1).reduce<unknown>((inner, step) => Object(inner)[step], blocks);
+    return path.at(-1) === 'text' && Object(object).type === 'mrkdwn' ? mrkdwnSlips(text) : [];
+  },
 };
 
 function isMarkup(path: Path): boolean {
@@ -90,3 +94,24 @@ export const isMarkdown = (path: Path): boolean => path.length === 2;
 export function isLiteral(path: Path): boolean {
   return path.includes('rows') || path.filter((step) => step === 'elements').length > 1;
 }
+
+/** Markdown as others have it, which Slack's mrkdwn shows as it stands. */
+const slips: readonly { readonly pattern: RegExp; readonly message: string }[] = [
+  {
+    pattern: /\*\*(?=\S)[^*\n]+\*\*/g,
+    message: 'Slack shows the asterisks: bold has one on each side, as in *bold*',
+  },
+  {
+    pattern: new RegExp(`\\[[^\\[\\]\\n]+\\]\\((?:https?:|mailto:|${slot})[^()\\s]*\\)`, 'g'),
+    message: 'Slack shows the brackets: a link is <https://example.com|text>',
+  },
+  {
+    pattern: /(?<![\w.@<!-])@(?:here|channel|everyone)\b(?![.@-]\w)/g,
+    message: 'this notifies nobody: a mention is <!here>, <!channel> or <!everyone>',
+  },
+];
+
+export const mrkdwnSlips = (text: string): Slip[] =>
+  slips.flatMap(({ pattern, message }) =>
+    Array.from(text.matchAll(pattern), ({ 0: found, index }) => ({ index, length: found.length, message })),
+  );

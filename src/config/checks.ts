@@ -1,10 +1,11 @@
 import { isLoopback, sameHost } from '../http/addresses.ts';
 import { type AlertKind, isMap, type Json, type JsonMap } from '../model.ts';
+import { show } from '../rules/conditions.ts';
 import { testKeys } from '../rules/fields.ts';
 import type { Plan } from '../rules/plan.ts';
 import { type Path, strings, valueAt } from '../support/json.ts';
 import type { FoundSecret } from '../support/secret.ts';
-import { didYouMean, didYouMeanOneOf } from '../support/text.ts';
+import { didYouMean, didYouMeanOneOf, memo } from '../support/text.ts';
 import type { SinkConfig } from './config.ts';
 import {
   actionsOf,
@@ -16,6 +17,7 @@ import {
 } from './plan-source.ts';
 import { error, type Fault, warning } from './problems.ts';
 import { hasReference, looksLikePath } from './references.ts';
+import { findSlips } from './slips.ts';
 import type { Settings } from './settings.ts';
 import { durationText, parseDuration } from './units.ts';
 import { unknownKey } from './validate.ts';
@@ -47,6 +49,7 @@ export function crossChecks(
     ...checkDigests(source, settings),
     ...checkSilence(plan, settings),
     ...checkLiteralSecrets(config, secrets),
+    ...findSlips(config, source, sinks),
   ];
 }
 
@@ -182,15 +185,22 @@ function checkCatalogUse(source: PlanSource): Fault[] {
   const { catalog, rules } = source;
   if (!isMap(catalog) || Object.keys(catalog).length === 0) return digestFields(source).flatMap(ofNoCatalog);
   const ids = Object.keys(catalog);
+  const valuesOf = memo(100, (name): CatalogValues => {
+    const listed = (entry: Json) => (isMap(entry) ? [entry[name] ?? []].flat() : []);
+    const all = new Set(Object.values(catalog).flatMap(listed));
+    return { all, words: Array.from(all, String) };
+  });
   const keys = [
     ...testKeys,
     ...Object.values(catalog).flatMap((entry) => (isMap(entry) ? Object.keys(entry) : [])),
   ];
   const ofRules = entries(rules).flatMap(([index, rule]) => {
     const conditions = isMap(rule) ? [...conditionsOf(rule['when'] ?? null, ['rules', index, 'when'])] : [];
-    return conditions.flatMap(({ key, value, path }) =>
-      key === 'testId' ? unknownIds(value, path, ids) : unknownTestKey(key, path, keys, 'key'),
-    );
+    return conditions.flatMap(({ key, value, path }) => {
+      if (key === 'testId') return unknownIds(value, path, ids);
+      const unknown = unknownTestKey(key, path, keys, 'key');
+      return unknown.length > 0 ? unknown : unknownValues({ key, value, path }, valuesOf);
+    });
   });
   return [
     ...ofRules,
@@ -220,14 +230,46 @@ function digestFields(source: PlanSource): DigestField[] {
 }
 
 function unknownIds(value: Json, path: Path, ids: readonly string[]): Fault[] {
+  return named(value, path).flatMap((one) =>
+    typeof one.value !== 'number' || ids.includes(String(one.value))
+      ? []
+      : [warning(one.path, `the catalog has no test ${one.value}${didYouMean(String(one.value), ids)}`)],
+  );
+}
+
+/** What the entries of the catalog have in one key. */
+interface CatalogValues {
+  readonly all: ReadonlySet<Json>;
+  readonly words: readonly string[];
+}
+
+/** Values that no test has in a key of its catalog entry. */
+function unknownValues({ key, value, path }: Condition, valuesOf: (key: string) => CatalogValues): Fault[] {
+  const name = /^test\.(.+)$/.exec(key)?.[1];
+  if (name === undefined || name === 'id') return [];
+  const { all, words } = valuesOf(name);
+  const unknown = named(value, path).filter((one) => !all.has(one.value) && !hasReference(show(one.value)));
+  if (unknown.length === 0 || words.some(hasReference)) return [];
+  return unknown.map((one) => {
+    const wanted = show(one.value);
+    return warning(one.path, `no test has ${name} "${wanted}"${meantValue(wanted, words)}`);
+  });
+}
+
+/** A value that begins as the wanted one, or is close to it. */
+function meantValue(wanted: string, words: readonly string[]): string {
+  const longer = words.find((word) => word.toLowerCase().startsWith(wanted.toLowerCase()));
+  return longer === undefined ? didYouMean(wanted, words) : `; did you mean "${longer}"?`;
+}
+
+/** The values that a condition names, each with its path. */
+function named(value: Json, path: Path): { value: Json; path: Path }[] {
   if (isMap(value))
     return Object.entries(value).flatMap(([operator, inner]) =>
-      /^(in|not)$/.test(operator) ? unknownIds(inner, [...path, operator], ids) : [],
+      /^(in|not)$/.test(operator) ? named(inner, [...path, operator]) : [],
     );
-  if (Array.isArray(value))
-    return entries(value).flatMap(([index, inner]) => unknownIds(inner, [...path, index], ids));
-  if (typeof value !== 'number' || ids.includes(String(value))) return [];
-  return [warning(path, `the catalog has no test ${value}${didYouMean(String(value), ids)}`)];
+  if (Array.isArray(value)) return entries(value).flatMap(([index, inner]) => named(inner, [...path, index]));
+  return [{ value, path }];
 }
 
 function unknownTestKey(

@@ -1,8 +1,12 @@
-/** The candidate that `word` was probably meant to be, or null. */
-export function closest(word: string, candidates: Iterable<string>): string | null {
+/** The candidate that `word` was probably meant to be, or null. `most`: how many slips of the keyboard there may be. */
+export function closest(
+  word: string,
+  candidates: Iterable<string>,
+  most = Math.floor(word.length / 3),
+): string | null {
   const wanted = word.toLowerCase();
   let best: string | null = null;
-  let bestDistance = Math.floor(word.length / 3) + 1;
+  let bestDistance = most + 1;
   for (const candidate of candidates) {
     const distance = distanceOf(wanted, candidate.toLowerCase());
     if (distance >= bestDistance) continue;
@@ -98,6 +102,17 @@ export function visibleJson(json: string): string {
 export const jsonLine = (value: unknown): string => visibleJson(JSON.stringify(value));
 
 const escapeUnit = (unit: number): string => `\\u${unit.toString(16).padStart(4, '0')}`;
+
+/** The tags and outputs of a template, found without parsing it; in time linear to its length. */
+export function* tagsIn(text: string): Generator<{ readonly index: number; readonly part: string }> {
+  const opening = /\{[{%]/g;
+  for (let found = opening.exec(text); found; found = opening.exec(text)) {
+    const end = text.indexOf(found[0] === '{{' ? '}}' : '%}', opening.lastIndex);
+    if (end < 0) return;
+    yield { index: found.index, part: text.slice(found.index, end + 2) };
+    opening.lastIndex = end + 2;
+  }
+}
 
 /** Caches the results of the newest `most` texts. For pure functions whose results are costly or large. */
 export function memo<Value>(most: number, make: (key: string) => Value): (key: string) => Value {

@@ -1,5 +1,5 @@
 import { type Arguments, CaptureTag, type Template, type Token, TypeGuards, type Value } from 'liquidjs';
-import { closest } from '../support/text.ts';
+import { closest, tagsIn } from '../support/text.ts';
 import { timeZoneOf, unknownCodes } from './dates.ts';
 import { checking, disabledFilters, escapeAt, type IsStrict, type Place } from './engine.ts';
 import { type Fault, parse } from './parse.ts';
@@ -49,12 +49,11 @@ export function check(
   };
 }
 
-const tag = /\{\{[^]*?\}\}|\{%[^]*?%\}/g;
 const straightText = /"[^"]*"|'[^']*'/g;
 
 /** Quotes that a word processor has made round: in a tag they are no quotes. One for each tag. */
 function curlyQuotes(source: string): Fault[] {
-  return [...source.matchAll(tag)].flatMap(({ 0: part, index }) => {
+  return [...tagsIn(source)].flatMap(({ part, index }) => {
     const at = part.replaceAll(straightText, (inside) => ' '.repeat(inside.length)).search(/[“”„‟‘’‚‛«»]/);
     return at < 0 ? [] : [{ offset: index + at, message: `${part[at]} is no quote here: write ' or "` }];
   });

@@ -11,7 +11,7 @@ sinks:
 unmatched: silent
 `;
 
-const env = { SLACK: 'xoxb-1', SMTP: 'smtp://localhost' };
+const env = { SLACK: 'xoxb-1', SMTP: 'smtp://localhost', TEAM: 'team' };
 
 /** `line:column: severity: message` of everything that is found; line 1 is the first below what stands above. */
 async function foundIn(text: string, catalog = ''): Promise<string[]> {
@@ -116,5 +116,164 @@ describe('check has words for', () => {
     ],
   ])('%s', async (_, text, expected) => {
     expect(await foundIn(text)).toEqual([expected]);
+  });
+});
+
+const mail = (to: string, subject = 's') =>
+  rule('{}', `{ sink: mail, to: ${to}, subject: '${subject}', text: t }`);
+const says = (text: string) => rule('{}', `{ sink: slack, channel: '#a', text: '${text}' }`);
+
+describe('check finds what is well-formed and wrong', () => {
+  test.each([
+    [
+      'a recipient without an address',
+      mail("'dana@example.com, robin'"),
+      ['1:74: error: "robin" is no email address'],
+    ],
+    [
+      'a comma in an address',
+      mail("'robin@example,com'"),
+      [
+        '1:62: warning: "example" is no whole domain, as example.com is; did you mean "example.com"?',
+        '1:70: error: "com" is no email address',
+      ],
+    ],
+    [
+      'a recipient of a list without an address',
+      mail("['{{ test.owner }}', robin]"),
+      ['1:76: error: "robin" is no email address'],
+    ],
+    [
+      'a template in one brace',
+      says('candidate { event.candidateId } is done'),
+      ['1:84: warning: one brace is only text: write {{ event.candidateId }}'],
+    ],
+    [
+      'bold as Markdown has it',
+      says('**done** by {{ event.candidateId }}'),
+      ['1:74: warning: Slack shows the asterisks: bold has one on each side, as in *bold*'],
+    ],
+    [
+      'a link as Markdown has it',
+      says('see [the test]({{ test.name }}) or [it](https://a.example/x)'),
+      [
+        '1:78: warning: Slack shows the brackets: a link is <https://example.com|text>',
+        '1:109: warning: Slack shows the brackets: a link is <https://example.com|text>',
+      ],
+    ],
+    [
+      'a mention that is none',
+      says('@here: done'),
+      ['1:74: warning: this notifies nobody: a mention is <!here>, <!channel> or <!everyone>'],
+    ],
+    [
+      'the same in a block of mrkdwn, and in no other',
+      posting(
+        "        channel: '#a'\n        text: x\n        blocks:\n          - { type: section, text: { type: mrkdwn, text: '**x**' } }\n          - { type: markdown, text: '**x**' }\n",
+      ),
+      ['9:59: warning: Slack shows the asterisks: bold has one on each side, as in *bold*'],
+    ],
+    [
+      'curly quotes around a whole value',
+      rule('{}', '{ sink: slack, channel: “#a”, text: t }'),
+      [`1:61: warning: these quotes are a part of the value: YAML knows only ' and "`],
+    ],
+    [
+      'a non-breaking space in a name',
+      rule('{}', `{ sink: slack, channel: '#a\u00A0b', text: "10\u00A0%" }`),
+      ['1:64: warning: a non-breaking space (U+00A0) is in this name; type a plain space, or nothing'],
+    ],
+    [
+      'a non-breaking space in a key',
+      rule('{\u00A0status: Completed }'),
+      [
+        '1:27: error: unknown key "\u00A0status"; did you mean "status"?',
+        '1:27: warning: a non-breaking space (U+00A0) is in this name; type a plain space, or nothing',
+      ],
+    ],
+    [
+      'a mailbox at gmial.com',
+      mail('dana@gmial.com'),
+      ['1:60: warning: "gmial.com" looks like a slip; did you mean "gmail.com"?'],
+    ],
+    [
+      'half a domain',
+      mail('hiring@exmaple'),
+      ['1:62: warning: "exmaple" is no whole domain, as example.com is; did you mean "example.com"?'],
+    ],
+    [
+      "a domain that differs from the file's other ones",
+      mail('hiring@exmaple.com'),
+      ['1:62: warning: "exmaple.com" looks like a slip; did you mean "example.com"?'],
+    ],
+    [
+      'a value that no test has',
+      rule("{ test.name: 'Backend Engineer' }"),
+      [
+        '1:9: warning: rule "a" never applies: no event of any test meets its conditions',
+        '1:39: warning: no test has name "Backend Engineer"; did you mean "Backend Engineer, TypeScript"?',
+      ],
+    ],
+    [
+      'a value that no test has, as an exception',
+      rule('{ test.name: { not: [Desing] } }'),
+      ['1:47: warning: no test has name "Desing"; did you mean "Design"?'],
+    ],
+    [
+      'a block with an empty text',
+      posting(
+        "        channel: '#a'\n        text: x\n        blocks:\n          - { type: section, text: { type: mrkdwn, text: '' } }\n",
+      ),
+      [
+        '5:9: warning: for test 7, test 8, a test that is not in the catalog: Blocks without a text or an address were left out.',
+      ],
+    ],
+  ])('%s', async (_, text, expected) => {
+    expect(await foundIn(text)).toEqual(expected);
+  });
+
+  test('a key of the catalog that looks misspelt', async () => {
+    const catalog =
+      '  7: { name: Backend, ownr: dana@example.com, tea: a }\n  8: { name: Design, team: b }\n  9: { nmae: X, team: c, level: 3 }\n';
+    const { write } = await workplace();
+    const file = await write(
+      'config.yaml',
+      above.replace(/ {2}7: .*\n {2}8: .*\n/, catalog) + rule('{ test.team: { not: x } }'),
+    );
+    const { out } = await run(['check', file], env);
+    expect(
+      [...out.matchAll(/yaml:(\d+:\d+): warning: (nothing .*)$/gm)].map(([, at, what]) => `${at} ${what}`),
+    ).toEqual([
+      '2:23 nothing uses "ownr"; did you mean "owner"?',
+      '2:47 nothing uses "tea"; did you mean "team"?',
+      '4:8 nothing uses "nmae"; did you mean "name"?',
+    ]);
+  });
+});
+
+describe('check takes no offence at', () => {
+  test.each([
+    [
+      'addresses of several forms',
+      mail(
+        `'"Doe, Jane" <jane@mail.example.org>; {{ test.owner | default: ''a@b.example, c@d.example'' }}, {% if test.name %}x@y.example{% endif %}'`,
+      ),
+    ],
+    ['an address of a reference', mail("'${TEAM}@example.com, dana@gmail.com'")],
+    [
+      'hosts of one organization, and of this machine',
+      mail('[a@hr1.example.com, b@hr2.example.com, c@hr2.example.com, root@localhost]'),
+    ],
+    [
+      'mrkdwn, mail addresses and code',
+      says('*done* 2 ** 3 by a@here.example <!here> <https://a.example|it> [1] (x) {a: 1}'),
+    ],
+    ['quotes within a text', says('“Design” is done, and ‘more’ too.')],
+    [
+      'a key of the catalog that a template uses',
+      says('{{ test.name | default: event.testId }} {{ test.owner | default: "" }}'),
+    ],
+  ])('%s', async (_, text) => {
+    expect(await foundIn(text)).toEqual([]);
   });
 });
