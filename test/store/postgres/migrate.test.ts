@@ -1,4 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { sql as carryingOut } from '../../../src/store/operations/carrying-out.ts';
+import { sql as claiming } from '../../../src/store/operations/claiming.ts';
 import { postgresDriver } from '../../../src/store/postgres.ts';
 import { statementsOf, translated } from '../../../src/store/postgres/migrate.ts';
 import { migrations } from '../../../src/store/migrations.ts';
@@ -27,6 +29,27 @@ describe('the schema on PostgreSQL', () => {
     expect(await sql(url, 'select candidate_connector::int as n from schema_version')).toEqual([
       { n: migrations.length },
     ]);
+  });
+
+  // All that waited for opening hours is due at the same time.
+  test('lets claims and lanes read what is due in the order of an index, without sorting', async () => {
+    await create();
+    const lane = `'a'`;
+    const statements = [
+      claiming.dueFirst.replace('$1', lane).replace('$2', '1').replace('$3', '100'),
+      claiming.untriedLast.replace('$1', lane).replace('$2', '1').replace('$3', '100'),
+      claiming.firstOfGroup.replaceAll(/\$[123]/g, lane).replace('$4', '1'),
+      carryingOut.laneHeads,
+    ];
+    // What is wanted of a table that is full, and PostgreSQL goes by what is in it.
+    const full = 'set enable_seqscan = off; set enable_bitmapscan = off';
+    for (const statement of statements) {
+      const plan = (await sql(url, `${full}; explain ${statement}`))
+        .map((row) => String(row['QUERY PLAN']))
+        .join('\n');
+      expect(plan).toMatch(/Scan (?:Backward )?using deliveries_(?:pending|grouped)/);
+      expect(plan).not.toMatch(/Sort/);
+    }
   });
 
   test('is in the public schema of a database of its own, unless the URL names another', async () => {
