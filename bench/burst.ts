@@ -1,10 +1,11 @@
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { LoadResult } from './burst/load.ts';
 import { end, messageOf, start } from './child.ts';
 import { dataFolder } from './data-folder.ts';
 import { median, type BenchResult } from './result.ts';
 
-const events = 10_000;
+const eventsPerBurst = 10_000;
 const rounds = 5;
 
 const scripts = join(import.meta.dirname, 'burst');
@@ -20,8 +21,9 @@ export async function benchBurst(): Promise<BenchResult[]> {
     const measured: { naive: number; connector: number }[] = [];
     for (let round = 0; round < rounds; round += 1) {
       measured.push({
-        naive: await burst('naive-server.ts', [], folder),
-        connector: await burst('connector-server.ts', [folder], folder),
+        naive: (await burst('naive-server.ts', [], { folder, events: eventsPerBurst })).delivered,
+        connector: (await burst('connector-server.ts', [folder], { folder, events: eventsPerBurst }))
+          .delivered,
       });
     }
     return judge(measured);
@@ -44,20 +46,30 @@ function judge(measured: readonly { naive: number; connector: number }[]): Bench
   ];
 }
 
-/** Events a second. */
-async function burst(server: string, args: readonly string[], folder: string): Promise<number> {
+/** Events a second, from the first that was answered on. */
+export interface Burst {
+  readonly accepted: number;
+  readonly delivered: number;
+}
+
+export async function burst(
+  server: string,
+  args: readonly string[],
+  { folder, events }: { readonly folder: string; readonly events: number },
+): Promise<Burst> {
   const log = await open(join(folder, 'log'), 'a');
   const endpoint = start(join(scripts, 'endpoint.ts'), [String(events)], { core: 1 });
   const { port: to } = await messageOf<{ port: number }>(endpoint);
   const url = `http://127.0.0.1:${to}/`;
-  const child = start(join(scripts, server), [...args, url], { core: 0, stdout: log.fd });
+  const child = start(join(scripts, server), [url, ...args], { core: 0, stdout: log.fd });
   const { port } = await messageOf<{ port: number }>(child);
   const done = messageOf<{ lastAt: number }>(endpoint);
   const load = start(join(scripts, 'load.ts'), [String(port), String(events)], { core: 1 });
-  const { firstAt, refused } = await messageOf<{ firstAt: number; refused: number }>(load);
+  const { firstAt, answeredAt, refused } = await messageOf<LoadResult>(load);
   if (refused > 0) throw new Error(`${refused} events were refused`);
   const { lastAt } = await done;
   await Promise.all([end(child), end(endpoint), end(load)]);
   await log.close();
-  return (events / (lastAt - firstAt)) * 1000;
+  const perSecond = (until: number) => (events / (until - firstAt)) * 1000;
+  return { accepted: perSecond(answeredAt), delivered: perSecond(lastAt) };
 }

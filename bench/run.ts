@@ -1,24 +1,35 @@
+import { parseArgs } from 'node:util';
 import { benchAccept, benchPostgres } from './accept.ts';
 import { benchBacklog } from './backlog.ts';
 import { benchBurst } from './burst.ts';
 import { benchClaim } from './claim.ts';
+import { benchHistory } from './history.ts';
 import type { BenchResult } from './result.ts';
 import { benchRules } from './rules.ts';
 import { benchStart } from './start.ts';
 
-/** `npm run bench`, or some by name: `npm run bench -- rules start`. Exits 1 if a target is missed. */
+/**
+ * `npm run bench`, or some by name: `npm run bench -- rules start`. `--events 1000000`: the past events of `history`. Exits 1 if a
+ * target is missed.
+ */
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { events: { type: 'string', default: '100000' } },
+});
 
 const benchmarks: { readonly [name: string]: () => Promise<BenchResult[]> } = {
   accept: benchAccept,
   postgres: benchPostgres,
   burst: benchBurst,
   backlog: benchBacklog,
+  history: () => benchHistory({ events: Number(values.events) }),
   claim: benchClaim,
   rules: benchRules,
   start: benchStart,
 };
 
-const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(benchmarks);
+const chosen = positionals.length > 0 ? positionals : Object.keys(benchmarks);
 const unknown = chosen.filter((name) => !Object.hasOwn(benchmarks, name));
 if (unknown.length > 0) {
   console.error(

@@ -1,8 +1,20 @@
+import { randomBytes } from 'node:crypto';
 import { connections } from '../connection.ts';
 
-/** Posts events over 64 connections as fast as they are answered. Takes port and how many; tells when the first was answered. */
+/**
+ * Posts events over 64 connections as fast as they are answered, other ones each time. Takes port and how many; tells a
+ * LoadResult.
+ */
+
+export interface LoadResult {
+  /** When the first was answered, and when the last (ms). */
+  readonly firstAt: number;
+  readonly answeredAt: number;
+  readonly refused: number;
+}
 
 const [port = '', count = ''] = process.argv.slice(2);
+const run = randomBytes(4).toString('hex');
 let sent = 0;
 let firstAt = 0;
 let refused = 0;
@@ -12,11 +24,11 @@ await Promise.all(
   posts.map(async (post) => {
     while (sent < Number(count)) {
       sent += 1;
-      const answer = await post(sent.toString(16).padStart(32, '0'));
+      const answer = await post(run + sent.toString(16).padStart(24, '0'));
       firstAt ||= Date.now();
       if (!/^HTTP\/1\.1 20[02]/.test(answer)) refused += 1;
     }
   }),
 );
 close();
-process.send?.({ firstAt, refused });
+process.send?.({ firstAt, answeredAt: Date.now(), refused } satisfies LoadResult);
