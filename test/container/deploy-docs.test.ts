@@ -43,7 +43,7 @@ const anchorOf = (heading: string): string =>
 
 const podContainer = ['spec', 'template', 'spec', 'containers', 0];
 
-const json = (document: Document.Parsed, path: readonly (string | number)[]): unknown =>
+const json = (document: Document, path: readonly (string | number)[]): unknown =>
   (document.getIn(path) as { toJSON(): unknown }).toJSON();
 
 const compose = parseDocument(read('compose.yaml'));
@@ -60,8 +60,42 @@ interface Service {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-function ofKind(kind: string): Document.Parsed {
-  const found = documents.find((document) => document.get('kind') === kind);
+interface Operation {
+  readonly op: 'add' | 'replace' | 'remove';
+  readonly path: string;
+  readonly value?: unknown;
+}
+
+interface Overlay {
+  readonly resources: readonly string[];
+  readonly patches: readonly { readonly target: { readonly kind: string }; readonly patch: string }[];
+}
+
+/** The manifests with an overlay's patches, as `kubectl kustomize` makes them. */
+function patched({ patches }: Overlay): Document.Parsed[] {
+  const made = documents.filter((document) => document.has('apiVersion')).map((document) => document.clone());
+  for (const { target, patch } of patches) {
+    const place = made.findIndex((document) => document.get('kind') === target.kind);
+    const found = made[place]!;
+    const changes = parseDocument(patch).toJS() as Operation[] | { readonly $patch: 'delete' };
+    if (!Array.isArray(changes)) made.splice(place, 1);
+    else
+      for (const { op, path, value } of changes) {
+        const keys = path.split('/').slice(1);
+        if (found.hasIn(keys) !== (op !== 'add'))
+          throw new Error(`${op} ${path} does not fit ${target.kind}`);
+        if (op === 'remove') found.deleteIn(keys);
+        else found.setIn(keys, found.createNode(value));
+      }
+  }
+  return made as Document.Parsed[];
+}
+
+const overlay = 'deploy/kubernetes-two-copies';
+const twoCopies = parseDocument(read(`${overlay}/kustomization.yaml`)).toJS() as Overlay;
+
+function ofKind(kind: string, from: readonly Document[] = documents): Document {
+  const found = from.find((document) => document.get('kind') === kind);
   if (!found) throw new Error(`no ${kind} in ${kubernetes}`);
   return found;
 }
@@ -245,6 +279,37 @@ describe('docs/deploy.md', () => {
     expect(ofKind('Deployment').getIn(['spec', 'strategy', 'type'])).toBe('Recreate');
   });
 
+  test('runs two copies at a time on PostgreSQL, and one at least during an update or a drain', () => {
+    expect(twoCopies.resources).toEqual([`../${basename(kubernetes)}`]);
+    const made = patched(twoCopies);
+    const deployment = ofKind('Deployment', made);
+    expect(deployment.getIn(['spec', 'replicas'])).toBe(2);
+    expect(json(deployment, ['spec', 'strategy', 'rollingUpdate'])).toEqual({
+      maxSurge: 1,
+      maxUnavailable: 0,
+    });
+    expect(ofKind('PodDisruptionBudget', made).getIn(['spec', 'maxUnavailable'])).toBe(1);
+    expect(made.map((document) => document.get('kind'))).not.toContain('PersistentVolumeClaim');
+    const [volumes, mounts] = [
+      ['spec', 'template', 'spec', 'volumes'],
+      [...podContainer, 'volumeMounts'],
+    ].map((path) => (json(deployment, path) as { name: string }[]).map(({ name }) => name));
+    expect(volumes).toEqual(['config', 'secrets']);
+    expect(mounts).toEqual(volumes);
+    const variable = json(deployment, [...podContainer, 'env', 0]) as {
+      readonly name: string;
+      readonly valueFrom: { readonly secretKeyRef: { readonly name: string; readonly key: string } };
+    };
+    expect(podConfig).toContain(`\${${variable.name}:-sqlite:`);
+    const { name, key } = variable.valueFrom.secretKeyRef;
+    expect(text).toContain(`kubectl create secret generic ${name} --from-literal=${key}=postgres://`);
+    const spread = json(deployment, ['spec', 'template', 'spec', 'topologySpreadConstraints', 0]);
+    expect(spread).toMatchObject({
+      labelSelector: { matchLabels: json(deployment, ['spec', 'template', 'metadata', 'labels']) },
+    });
+    expect(text).toContain(`kubectl apply -k ${overlay}\n`);
+  });
+
   test('refers only to objects that it makes', () => {
     const spec = ['spec', 'template', 'spec', 'volumes'];
     const deployment = ofKind('Deployment');
@@ -269,34 +334,38 @@ describe('docs/deploy.md', () => {
     );
   });
 
-  test('selects its pod everywhere, and names ports that the pod has', () => {
-    const labels = json(ofKind('Deployment'), ['spec', 'template', 'metadata', 'labels']);
+  test.each([
+    ['one copy', documents],
+    ['two copies', patched(twoCopies)],
+  ])('selects the pods of %s everywhere, and names ports that they have', (_name, made) => {
+    const find = (kind: string) => ofKind(kind, made);
+    const labels = json(find('Deployment'), ['spec', 'template', 'metadata', 'labels']);
     for (const [kind, path] of [
       ['Deployment', ['spec', 'selector', 'matchLabels']],
       ['PodDisruptionBudget', ['spec', 'selector', 'matchLabels']],
       ['NetworkPolicy', ['spec', 'podSelector', 'matchLabels']],
       ['Service', ['spec', 'selector']],
     ] as const)
-      expect(json(ofKind(kind), path)).toEqual(labels);
+      expect(json(find(kind), path)).toEqual(labels);
     const ports = new Set(
       Array.from(
-        JSON.stringify(json(ofKind('Deployment'), [...podContainer, 'ports'])).matchAll(/"name":"(\w+)"/g),
+        JSON.stringify(json(find('Deployment'), [...podContainer, 'ports'])).matchAll(/"name":"(\w+)"/g),
         ([, name]) => name,
       ),
     );
     const probed = ['startupProbe', 'livenessProbe', 'readinessProbe'].map((probe) =>
-      ofKind('Deployment').getIn([...podContainer, probe, 'httpGet', 'port']),
+      find('Deployment').getIn([...podContainer, probe, 'httpGet', 'port']),
     );
     const admitted = [0, 1].map((rule) =>
-      ofKind('NetworkPolicy').getIn(['spec', 'ingress', rule, 'ports', 0, 'port']),
+      find('NetworkPolicy').getIn(['spec', 'ingress', rule, 'ports', 0, 'port']),
     );
     const path = ['spec', 'rules', 0, 'http', 'paths', 0];
-    const served = ofKind('Ingress').getIn([...path, 'backend', 'service', 'port', 'name']);
+    const served = find('Ingress').getIn([...path, 'backend', 'service', 'port', 'name']);
     expect([...probed, ...admitted, served].filter((port) => !ports.has(port as string))).toEqual([]);
     expect(new Set(admitted)).toEqual(ports);
-    expect(ofKind('Ingress').getIn([...path, 'path'])).toBe(settingSchemas.receiver.parse({}).path);
-    expect(ofKind('Ingress').getIn([...path, 'backend', 'service', 'name'])).toBe(
-      ofKind('Service').getIn(['metadata', 'name']),
+    expect(find('Ingress').getIn([...path, 'path'])).toBe(settingSchemas.receiver.parse({}).path);
+    expect(find('Ingress').getIn([...path, 'backend', 'service', 'name'])).toBe(
+      find('Service').getIn(['metadata', 'name']),
     );
   });
 });
