@@ -9,9 +9,17 @@ import { pathOf } from '../config/plan-source.ts';
 import { formatProblem, inOrder, reportText } from '../config/problems.ts';
 import { runScenarios } from '../config/scenarios.ts';
 import type { LiveCheck } from '../connector.ts';
-import { prepare } from '../deliveries/prepare.ts';
-import { type AlertKind, type Json, type Outcome, type RaisedNotice, statuses } from '../model.ts';
+import { dataOf, prepare } from '../deliveries/prepare.ts';
+import {
+  type AlertKind,
+  type Event,
+  type Json,
+  type Outcome,
+  type RaisedNotice,
+  statuses,
+} from '../model.ts';
 import type { Action, Plan } from '../rules/plan.ts';
+import { valueAt } from '../support/json.ts';
 import { checkStore } from '../store/open.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import { sampleEvent } from '../templates/data.ts';
@@ -225,21 +233,27 @@ export function sampleFailures(config: CheckedConfig, now: number): Problem[] {
   const failures = Map.groupBy(failuresOf(config, now), ({ action }) => action);
   return [...failures].flatMap(([action, ofAction]) => {
     const path = pathOf(config.plan.rules.names, action);
-    const reasons = Map.groupBy(ofAction, ({ why }) => why);
-    return [...reasons].slice(0, mostReasons).map(([why, ofReason]) => {
-      const tests = testsText(ofReason, config.plan.testIds);
-      return warningAt(config, path, `for ${tests}: ${why}`);
-    });
+    const reasons = Map.groupBy(ofAction, ({ key, why }) => `${key} ${why}`);
+    return Array.from(reasons.values(), (same) => {
+      const [{ key, why }] = same as [Failure];
+      const tests = testsText(same, config.plan.testIds);
+      return warningAt(config, key === null ? path : [...path, key], `for ${tests}: ${why}`);
+    }).slice(0, mostReasons);
   });
 }
 
 interface Failure {
   readonly action: Action;
   readonly testId: number;
+  /** The action's key that it is about, if it is not about the whole message. */
+  readonly key: string | null;
   readonly why: string;
 }
 
-function failuresOf({ plan, sinks }: Config, now: number): Failure[] {
+const hollow =
+  'a {{ … }} prints nothing; say what to print then, as in {{ test.name | default: event.testId }}, or {{ … | default: "" }} for nothing';
+
+function failuresOf({ plan, planSource, sinks }: Config, now: number): Failure[] {
   const until = performance.now() + triedForMs;
   const failures: Failure[] = [];
   for (const { action, event } of due(plan, now)) {
@@ -248,9 +262,22 @@ function failuresOf({ plan, sinks }: Config, now: number): Failure[] {
     const about = { events: [event], notice: null };
     const prepared = sink && prepare(action, about, 'dlv_sample', plan, sink, now);
     const why = prepared && ('message' in prepared ? prepared.note : whyNot(prepared));
-    if (why !== undefined) failures.push({ action, testId: event.testId, why });
+    const { testId } = event;
+    if (why !== undefined) failures.push({ action, testId, key: null, why });
+    if (event.candidateNumericalId === null) continue;
+    for (const key of hollowKeys(action, event, plan, now))
+      if (valueAt(planSource, [...pathOf(plan.rules.names, action), key]) !== undefined)
+        failures.push({ action, testId, key, why: hollow });
   }
   return failures;
+}
+
+/** What people read first, with a gap where the event's test says nothing. */
+function hollowKeys(action: Action, event: Event, plan: Plan, now: number): string[] {
+  const about = { events: [{ ...event, correlationId: 'sample' }], notice: null };
+  const rendered = action.render(dataOf(action, about, plan, now));
+  const keys = 'fields' in rendered ? new Set(rendered.hollow) : new Set<string>();
+  return ['subject', 'text'].filter((key) => keys.has(key));
 }
 
 const whyNot = (outcome: Outcome): string | undefined =>

@@ -36,6 +36,8 @@ export type IsStrict = (path: readonly unknown[]) => boolean;
 export class Rendering extends Context {
   readonly #place: Place;
   readonly #isStrict: IsStrict;
+  /** Something that was to be printed is not there. */
+  isHollow = false;
 
   constructor(data: AnyTemplateData, place: Place, isStrict: IsStrict) {
     // LiquidJS's limiters are a class with private fields; these two have the same methods.
@@ -75,6 +77,7 @@ export class Rendering extends Context {
   }
 
   print(value: unknown): string {
+    if (value === null || value === undefined) this.isHollow = true;
     if (value instanceof Markup) return this.#counted(value.marked);
     return this.escape(this.#counted(textOf(value)));
   }

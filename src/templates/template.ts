@@ -39,7 +39,13 @@ export function compileFields(
 }
 
 /** The keys of an action with their templates rendered, or why one failed. */
-export type Rendered = { readonly fields: JsonMap } | { readonly fault: string };
+export type Rendered =
+  | {
+      readonly fields: JsonMap;
+      /** Keys with a `{{ … }}` that had nothing to print. */
+      readonly hollow?: readonly string[];
+    }
+  | { readonly fault: string };
 
 /** The keys of an action, compiled. */
 export class CompiledFields {
@@ -57,15 +63,16 @@ export class CompiledFields {
   /** Renders all keys, or only the given ones. Leaves out keys that the action does not have. */
   render(data: AnyTemplateData, keys: readonly string[] = Object.keys(this.#parts)): Rendered {
     const fields: Record<string, Json> = {};
+    const hollow: string[] = [];
     for (const key of keys) {
       if (!Object.hasOwn(this.#parts, key)) continue;
       try {
-        fields[key] = this.#parts[key]?.render(data) ?? null;
+        fields[key] = this.#parts[key]?.render(data, undefined, () => hollow.push(key)) ?? null;
       } catch (error) {
         return { fault: `The template of "${key}" failed: ${explainRenderError(error)}.` };
       }
     }
-    return { fields };
+    return hollow.length === 0 ? { fields } : { fields, hollow };
   }
 }
 
@@ -73,8 +80,8 @@ export class CompiledFields {
 interface Part {
   /** It has no templates, so it always renders to the same value. */
   readonly constant: boolean;
-  /** Throws errors for explainRenderError. */
-  render(data: AnyTemplateData): Json;
+  /** Throws errors for explainRenderError. `onHollow`: a text had nothing to print in one of its places. */
+  render(data: AnyTemplateData, isStrict?: IsStrict, onHollow?: () => void): Json;
 }
 
 interface Source extends Place {
@@ -148,9 +155,10 @@ class TextTemplate implements Part {
     this.#isStrict = isStrict;
   }
 
-  render(data: AnyTemplateData, isStrict = this.#isStrict): Json {
+  render(data: AnyTemplateData, isStrict = this.#isStrict, onHollow?: () => void): Json {
     const rendering = new Rendering(data, this.#place, isStrict);
     const text = printing.renderSync(this.#templates, rendering) as string;
+    if (rendering.isHollow) onHollow?.();
     const { medium, path } = this.#place;
     return medium.join ? medium.join(outlineOf(text), path) : text;
   }

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { run, workplace } from './tools.ts';
 
@@ -14,9 +16,9 @@ unmatched: silent
 const env = { SLACK: 'xoxb-1', SMTP: 'smtp://localhost', TEAM: 'team' };
 
 /** `line:column: severity: message` of everything that is found; line 1 is the first below what stands above. */
-async function foundIn(text: string, catalog = ''): Promise<string[]> {
+async function foundIn(text: string): Promise<string[]> {
   const { write } = await workplace();
-  const whole = catalog === '' ? above : above.replace(/ {2}7: .*\n {2}8: .*\n/, catalog);
+  const whole = text.startsWith('catalog:') ? above.slice(above.indexOf('sinks:')) : above;
   const { out } = await run(['check', await write('config.yaml', whole + text)], env);
   const lines = whole.split('\n').length - 1;
   return [...out.matchAll(/config\.yaml:(\d+):(.*)$/gm)]
@@ -155,10 +157,10 @@ describe('check finds what is well-formed and wrong', () => {
     ],
     [
       'a link as Markdown has it',
-      says('see [the test]({{ test.name }}) or [it](https://a.example/x)'),
+      says('see [the test]({{ event.testId }}) or [it](https://a.example/x)'),
       [
         '1:78: warning: Slack shows the brackets: a link is <https://example.com|text>',
-        '1:109: warning: Slack shows the brackets: a link is <https://example.com|text>',
+        '1:112: warning: Slack shows the brackets: a link is <https://example.com|text>',
       ],
     ],
     [
@@ -220,6 +222,20 @@ describe('check finds what is well-formed and wrong', () => {
       ['1:47: warning: no test has name "Desing"; did you mean "Design"?'],
     ],
     [
+      'a subject that lacks a value for a test which is not in the catalog',
+      mail('dana@example.com', '{{ event.status }}: {{ test.name }}'),
+      [
+        '1:82: warning: for a test that is not in the catalog: a {{ … }} prints nothing; say what to print then, as in {{ test.name | default: event.testId }}, or {{ … | default: "" }} for nothing',
+      ],
+    ],
+    [
+      'a text that lacks a value for a test of the catalog',
+      `catalog:\n  7: { name: A, note: x }\n  8: { name: B }\n${rule('{ testId: [7, 8] }', "{ sink: slack, channel: '#a', text: 'Note: {{ test.note }}' }")}`,
+      [
+        '4:89: warning: for test 8: a {{ … }} prints nothing; say what to print then, as in {{ test.name | default: event.testId }}, or {{ … | default: "" }} for nothing',
+      ],
+    ],
+    [
       'a block with an empty text',
       posting(
         "        channel: '#a'\n        text: x\n        blocks:\n          - { type: section, text: { type: mrkdwn, text: '' } }\n",
@@ -277,3 +293,38 @@ describe('check takes no offence at', () => {
     expect(await foundIn(text)).toEqual([]);
   });
 });
+
+const root = join(import.meta.dirname, '../..');
+
+/** Every config of a page that is whole. */
+async function configsIn(page: string): Promise<string[]> {
+  const text = await readFile(join(root, page), 'utf8');
+  const blocks = page.endsWith('.md')
+    ? [...text.matchAll(/```yaml\n([^]*?)```/g)].map(([, yaml = '']) => yaml)
+    : [text];
+  return blocks.filter((yaml) => /^sinks:/m.test(yaml) && /^rules:/m.test(yaml));
+}
+
+test.each(['config.example.yaml', 'README.md', 'docs/recipes.md', 'docs/messages.md'])(
+  'check warns of nothing in %s',
+  async (page) => {
+    const configs = await configsIn(page);
+    expect(configs).not.toEqual([]);
+    for (const yaml of configs) {
+      const { write } = await workplace();
+      const names = [...yaml.matchAll(/\$\{([A-Z_]+)\}/g)].map(([, name = '']) => name);
+      const value = (name: string) =>
+        /SMTP/.test(name)
+          ? 'smtp://localhost'
+          : /URL/.test(name)
+            ? 'https://a.example.com/x'
+            : 'whsec_c2VjcmV0';
+      const file = await write('config.yaml', yaml.replaceAll(/\$\{file:[^}]*\}/g, 'adc'));
+      const { out } = await run(
+        ['check', file, '--json'],
+        Object.fromEntries(names.map((name) => [name, value(name)])),
+      );
+      expect(JSON.parse(out)).toMatchObject({ warnings: [] });
+    }
+  },
+);
