@@ -2,14 +2,14 @@ import { discardableStates, replayableStates, type DeliveryState } from '../../m
 import type { ManualResult, Replay } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
 import { apply, change, find, type FoundRow } from './deliveries.ts';
-import type { Operation } from './operation.ts';
+import { lock, type Operation } from './operation.ts';
 
 export const sql = {
-  /** $9: whether to keep progress, which has no meaning for another connector. */
+  /** $10: whether to keep progress, which has no meaning for another connector. */
   replay: change(`
-  state = 'pending', ended_at = null, config_id = $2, rule = $3, action = $4, sink = $5, connector = $6, lane = $7,
-  due_at = $8, since = $8, replayed = 1, progress = case when $9 = 1 then progress else null end`),
-  discard: change(`state = 'discarded', ended_at = null, discarded_at = $2`),
+  state = 'pending', ended_at = null, config_id = $3, rule = $4, action = $5, sink = $6, connector = $7, lane = $8,
+  due_at = $9, since = $9, replayed = 1, progress = case when $10 = 1 then progress else null end`),
+  discard: change(`state = 'discarded', ended_at = null, discarded_at = $3`),
 };
 
 export function* replay(tallies: Tallies, items: readonly Replay[], now: number): Operation<ManualResult[]> {
@@ -64,6 +64,13 @@ function* discardOne(tallies: Tallies, found: FoundRow, now: number): Operation<
   tallies.moved(found.sink, found.state, 'discarded', yield* apply(sql.discard, found, now));
 }
 
+/** As a claim does it: until the end of the transaction, nobody else begins it or changes it by hand. */
+function* findInLane(deliveryId: string): Operation<FoundRow | undefined> {
+  const found = yield* find(deliveryId);
+  if (found) yield* lock(`lane ${found.lane}`);
+  return found && (yield* find(deliveryId));
+}
+
 /** The changes of one request by a person. Each is made if the delivery's state allows it. */
 class Changes {
   readonly #from: readonly DeliveryState[];
@@ -75,7 +82,7 @@ class Changes {
   }
 
   *make(deliveryId: string, make: (found: FoundRow) => Operation<void>): Operation<ManualResult> {
-    const found = yield* find(deliveryId);
+    const found = yield* findInLane(deliveryId);
     if (!found) return { deliveryId, done: false, state: null };
     if (found.carrier !== null && this.#carriers.has(found.carrier)) return { deliveryId, done: true };
     if (!this.#from.includes(found.state)) return { deliveryId, done: false, state: found.state };

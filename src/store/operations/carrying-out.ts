@@ -13,7 +13,7 @@ interface LaneRow {
   readonly due_at: number;
 }
 
-interface PutOffRow extends Pick<FoundRow, 'seq' | 'carrier' | 'attempts'> {
+interface PutOffRow extends Pick<FoundRow, 'seq' | 'carrier' | 'state' | 'attempts'> {
   readonly group_key: string | null;
   readonly due_at: number;
   readonly since: number;
@@ -48,9 +48,9 @@ export const sql = {
   )`),
   /** The message and the thread of a digest are stored only with its carrier. */
   record: change(`
-  state = $2, started_at = null, due_at = coalesce($3, due_at), uncertain = $4, progress = $5, last_error = $6,
-  receipt = $7, ended_at = $8, replayed = case when $11 = 'unknown' then 0 else replayed end,
-  message = case when seq = $1 then coalesce($9, message) end, thread = case when seq = $1 then coalesce($10, thread) end`),
+  state = $3, started_at = null, due_at = coalesce($4, due_at), uncertain = $5, progress = $6, last_error = $7,
+  receipt = $8, ended_at = $9, replayed = case when $12 = 'unknown' then 0 else replayed end,
+  message = case when seq = $1 then coalesce($10, message) end, thread = case when seq = $1 then coalesce($11, thread) end`),
   insertAttempt: `
   insert into attempts (delivery_seq, number, started_at, ended_at, outcome) values ($1, $2, $3, $4, $5)`,
   leftSending: query<SendingRow>(`
@@ -58,21 +58,21 @@ export const sql = {
   where ${rareState} and d.state = 'sending' and ${leads}
       and (cast($1 as text) is null or d.sink = $1) order by d.seq limit $2`),
   rescue: change(`
-  state = 'pending', started_at = null, due_at = $2, uncertain = 1, replayed = 0, last_error = $3`),
+  state = 'pending', started_at = null, due_at = $3, uncertain = 1, replayed = 0, last_error = $4`),
   defer: change(`
-  state = 'pending', started_at = null, attempts = attempts - 1, due_at = $2, since = since + $3,
+  state = 'pending', started_at = null, attempts = attempts - 1, due_at = $3, since = since + $4,
   first_attempt_at = case when attempts = 1 then null else first_attempt_at end,
   carrier = case when attempts = 1 then null else carrier end`),
   /** What a clock put off, and when it did so: when it came, or when it was last tried. $1: due after this. */
   putOff: query<PutOffRow>(`
-  select d.seq, d.carrier, d.group_key, d.attempts, d.due_at, d.since,
+  select d.seq, d.carrier, d.state, d.group_key, d.attempts, d.due_at, d.since,
     coalesce(e.received_at, n.raised_at) as came_at,
     (select a.ended_at from attempts a where a.delivery_seq = d.seq and a.number = d.attempts) as tried_at
   from ${deliveries} where ${waits} and d.due_at > $1 and d.seq > $2 order by d.seq limit $3`),
-  /** $3: now, which nothing that was done can be after. */
+  /** $4: now, which nothing that was done can be after. */
   pullIn: change(`
-  due_at = $2, since = case when since > $2 then $2 else since end,
-  first_attempt_at = case when first_attempt_at > $3 then $3 else first_attempt_at end`),
+  due_at = $3, since = case when since > $3 then $3 else since end,
+  first_attempt_at = case when first_attempt_at > $4 then $4 else first_attempt_at end`),
   receiptOfThread: query<{ readonly receipt: string }>(`
   select receipt from deliveries where sink = $1 and thread = $2 and state = 'delivered'
   order by ended_at, seq limit 1`),
@@ -116,6 +116,7 @@ function* recordOne(tallies: Tallies, result: AttemptResult): Operation<void> {
     result.thread,
     outcome.outcome,
   );
+  if (count === 0) return;
   tallies.moved(found.sink, 'sending', state, count);
   yield* insertAttempt(found, attempt.startedAt, attempt.endedAt, outcome);
 }
@@ -158,6 +159,7 @@ export function* rescue(
     // The clock may have been set back since.
     const dueAt = Math.max(now, Math.min(now, left.started_at) + settlingMs);
     const count = yield* apply(sql.rescue, left, dueAt, interrupted.detail);
+    if (count === 0) continue;
     yield* insertAttempt(left, left.started_at, now, interrupted);
     tallies.moved(left.sink, 'sending', 'pending', count);
     total += count;

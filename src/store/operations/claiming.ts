@@ -25,8 +25,8 @@ const dueInLane = (rest: string) =>
   select ${deliveryColumns}, ${eventColumns} from ${deliveries}
   where ${waits} and d.lane = $1 and d.due_at <= $2 ${rest} limit $3`);
 
-const beginAttempt = `
-  state = 'sending', attempts = attempts + 1, started_at = $2, first_attempt_at = coalesce(first_attempt_at, $2)`;
+const beginAttempt = (now: string) => `
+  state = 'sending', attempts = attempts + 1, started_at = ${now}, first_attempt_at = coalesce(first_attempt_at, ${now})`;
 
 export const sql = {
   dueFirst: dueInLane('order by d.due_at, d.seq'),
@@ -36,10 +36,10 @@ export const sql = {
   select ${deliveryColumns}, ${eventColumns} from ${deliveries}
   where d.state = 'pending' and d.group_key is not null and d.carrier is null
     and d.lane = $1 and d.group_key = $2 and d.sink = $3 and d.due_at <= $4 order by d.due_at, d.seq limit 1`),
-  claim: change(beginAttempt),
+  claim: change(beginAttempt('$3')),
   /** $1: the first due delivery of the group, which becomes the carrier. $6: the digest's maximum. */
   beginDigest: query<{ readonly seq: number }>(`
-  update deliveries set carrier = $1, ${beginAttempt} where seq in (
+  update deliveries set carrier = $1, ${beginAttempt('$2')} where seq in (
     select d.seq from deliveries d
     where d.state = 'pending' and d.group_key is not null and d.carrier is null
       and d.lane = $3 and d.group_key = $4 and d.sink = $5 and d.due_at <= $2
@@ -56,7 +56,7 @@ const mostDeliveries = 1000;
 export function* claim(tallies: Tallies, asked: ClaimQuery, most = mostDeliveries): Operation<Claimed[]> {
   const { limit, lease } = asked;
   if (lease && !(yield* isHeld(lease))) return [];
-  // So that no two claims at once see the same deliveries.
+  // So that no two claims at once see the same deliveries, and what a person discards is not begun.
   yield* lock(`lane ${asked.lane}`);
   const rows = yield* dueRows(asked);
   const claimed = yield* claimRows(tallies, rows, asked.now, most);

@@ -9,6 +9,7 @@ export interface FoundRow {
   readonly seq: number;
   readonly carrier: number | null;
   readonly sink: string;
+  readonly lane: string;
   readonly connector: string;
   /** Null: that of the event or notice. */
   readonly config_id: string | null;
@@ -16,17 +17,21 @@ export interface FoundRow {
   readonly attempts: number;
 }
 
-export const foundColumns = 'd.seq, d.carrier, d.sink, d.connector, d.config_id, d.state, d.attempts';
+export const foundColumns = 'd.seq, d.carrier, d.sink, d.lane, d.connector, d.config_id, d.state, d.attempts';
 
-/** An update of the one delivery with the seq $1, and of all deliveries in the digest whose carrier has the seq $1. */
+/**
+ * An update of the one delivery with the seq $1, and of all deliveries in the digest whose carrier has the seq $1. Changes
+ * nothing if they are no longer as they were found, because another process was quicker. See `apply` for $2.
+ */
 export interface Change {
   readonly alone: string;
   readonly digest: string;
 }
 
 export function change(assignments: string): Change {
-  const update = `update deliveries set ${assignments}`;
-  return { alone: `${update} where seq = $1`, digest: `${update} where carrier = $1` };
+  // As one text: PostgreSQL would go through an index of states, which few pages make look cheap.
+  const update = `update deliveries set ${assignments} where state || ' ' || attempts = $2`;
+  return { alone: `${update} and seq = $1`, digest: `${update} and carrier = $1` };
 }
 
 export const sql = {
@@ -64,8 +69,8 @@ export function* find(deliveryId: string): Operation<FoundRow | undefined> {
 /** Changes a delivery, or all deliveries of its digest. Returns how many. */
 export function apply(
   { alone, digest }: Change,
-  { seq, carrier }: Pick<FoundRow, 'seq' | 'carrier'>,
+  { seq, carrier, state, attempts }: Pick<FoundRow, 'seq' | 'carrier' | 'state' | 'attempts'>,
   ...values: Value[]
 ): Operation<number> {
-  return carrier === null ? run(alone, seq, ...values) : run(digest, carrier, ...values);
+  return run(carrier === null ? alone : digest, carrier ?? seq, `${state} ${attempts}`, ...values);
 }

@@ -1,7 +1,7 @@
 import { openStates, type DeliveryState, type Json } from '../../model.ts';
 import type { Prune, Pruned, PruneMark, SavedConfig, SignOfLife } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
-import { all, get, query, run, type Operation } from './operation.ts';
+import { all, get, lock, query, run, type Operation } from './operation.ts';
 import { of } from './rows.ts';
 
 interface OldRow {
@@ -54,7 +54,8 @@ export const sql = {
     readonly saved_at: number;
   }>(`select id, source, saved_at from configs order by saved_at desc limit 1`),
   unusedConfigs: query<{ readonly id: string }>(`select id from configs where uses = 0 and saved_at < $1`),
-  deleteConfig: `delete from configs where id = $1`,
+  /** As `unusedConfigs`: another copy may have begun to use it since. */
+  deleteConfig: `delete from configs where id = $1 and uses = 0 and saved_at < $2`,
   /** The next ones from before $1, after the time $2 and the seq $3. `over`: nothing keeps it any more. */
   oldEvents: query<OldEventRow>(`
   select e.seq, coalesce(e.content, e.seq) as content, e.config_id, e.received_at as at,
@@ -121,6 +122,8 @@ const oldest: PruneMark = { of: 'events', at: Number.MIN_SAFE_INTEGER, seq: 0 };
 /** See Store.prune. Without the configs. */
 export function* pruneOld(tallies: Tallies, { before, limit, after = oldest }: Prune): Operation<Pruned> {
   const prune = after.of === 'events' ? pruneEvents : pruneNotices;
+  // Two copies that delete the same would both subtract it from the counts.
+  yield* lock('prune');
   const { rows, over } = yield* prune(tallies, before, after, limit);
   const last = rows.at(-1);
   if (last && rows.length === limit) {
@@ -192,7 +195,7 @@ function* forget(tallies: Tallies, { seq, config_id: configId }: OldRow): Operat
 /** Deletes the configs that nothing refers to, except those saved since `before` and those in `keep`. */
 export function* pruneConfigs(before: number, keep: readonly string[]): Operation<void> {
   for (const { id } of yield* all(sql.unusedConfigs, before)) {
-    if (!keep.includes(id)) yield* run(sql.deleteConfig, id);
+    if (!keep.includes(id)) yield* run(sql.deleteConfig, id, before);
   }
 }
 

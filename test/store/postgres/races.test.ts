@@ -1,0 +1,138 @@
+import { Client } from 'pg';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openPostgres } from '../../../src/store/postgres.ts';
+import type { Store } from '../../../src/store/store.ts';
+import {
+  arrival,
+  carriedOut,
+  claimDue,
+  configId,
+  day,
+  delivered,
+  minute,
+  planned,
+  prune,
+  rejected,
+  resultOf,
+  t0,
+} from '../../contract/store-fixtures.ts';
+import { freshSchema, sql } from '../../fixtures/postgres.ts';
+
+/** SQLite has one writer, and no two operations at the same time. */
+describe('what several do at the same time on PostgreSQL', () => {
+  let url: string;
+  let name: string;
+  let stores: Store[];
+  let one: Store;
+  let other: Store;
+  /** A transaction of another process. */
+  let between: Client;
+
+  beforeEach(async () => {
+    url = await freshSchema();
+    name = new URL(url).searchParams.get('schema')!;
+    url += `&application_name=${name}`;
+    stores = [await openPostgres(url), await openPostgres(url)];
+    [one, other] = stores as [Store, Store];
+    await one.saveConfig({ id: configId, source: {}, savedAt: t0 });
+    between = new Client({ connectionString: url.replace(/\?.*/, '') });
+    await between.connect();
+    await between.query(`set search_path to ${name}`);
+  });
+
+  afterEach(async () => {
+    await between.end();
+    await Promise.all(stores.map((store) => store.close()));
+  });
+
+  const waiting = async () =>
+    (
+      await sql(
+        url,
+        `select count(*)::int as n from pg_stat_activity
+         where application_name = '${name}' and wait_event_type = 'Lock'`,
+      )
+    )[0]!['n'];
+
+  /** Runs both so that each has read what is there before the other one writes. */
+  async function atOnce<T>(held: string, ...runs: readonly (() => Promise<T>)[]): Promise<T[]> {
+    await between.query(`begin; ${held}`);
+    const running = Promise.all(runs.map((run) => run()));
+    await expect.poll(waiting).toBe(runs.length);
+    await between.query('commit');
+    return running;
+  }
+
+  const allDeliveries = 'select 1 from deliveries for update';
+
+  /** Of each state, what was counted and what there is. */
+  const counted = () =>
+    sql(url, `select state, n::int from delivery_counts where state <> 'planned' and n <> 0 order by state`);
+  const there = () =>
+    sql(url, 'select state, count(*)::int as n from deliveries group by state order by state');
+
+  test.each([
+    ['one copy', () => one],
+    ['two copies', () => other],
+  ])('of %s, a delivery is begun or discarded, never both', async (_, second) => {
+    const group = { group: 'digest', groupMax: 10 };
+    for (const deliveries of [[planned()], [planned(group)]]) {
+      for (let n = 0; n < 10; n += 1) await one.accept(arrival({}, { deliveries }));
+    }
+    const ids = (await one.deliveries({ states: ['pending'] })).map(({ id }) => id);
+    const [claimed, discarded] = await Promise.all([claimDue(one), second().discard(ids, t0)]);
+    await one.record(claimed.map((each) => resultOf(each, delivered)));
+    const begun = claimed.reduce((sum, { events }) => sum + events.length, 0);
+    expect(begun + discarded.filter(({ done }) => done).length).toBe(20);
+    expect(await counted()).toEqual(await there());
+    expect((await there()).map(({ state }) => state)).not.toContain('sending');
+  });
+
+  test.each([
+    ['one copy', () => one],
+    ['two copies', () => other],
+  ])('of %s, a delivery is replayed once', async (_, second) => {
+    const [deliveryId] = await carriedOut(one, [rejected]);
+    const replay = { deliveryId: deliveryId!, configId, planned: planned() };
+    const results = await Promise.all([one.replay([replay], t0), second().replay([replay], t0)]);
+    expect(
+      results
+        .flat()
+        .map(({ done }) => done)
+        .toSorted(),
+    ).toEqual([false, true]);
+    expect(await counted()).toEqual(await there());
+  });
+
+  test('a delivery whose attempt is undone and rescued is carried out afterwards', async () => {
+    await one.accept(arrival());
+    const [claimed] = await claimDue(one);
+    const deferral = { deliveryId: claimed!.delivery.id, attempt: 1, until: t0 + minute };
+    await atOnce<unknown>(
+      allDeliveries,
+      () => one.defer([deferral], t0),
+      () => other.rescue(t0, minute),
+    );
+    expect(await counted()).toEqual(await there());
+    const [again] = await claimDue(other, t0 + day);
+    await other.record([resultOf(again!, delivered)]);
+    expect(await counted()).toEqual([{ state: 'delivered', n: 1 }]);
+  });
+
+  test('an event is deleted and counted once', async () => {
+    await carriedOut(one, [delivered, delivered]);
+    const pruned = await atOnce(
+      allDeliveries,
+      () => prune(one, t0 + day),
+      () => prune(other, t0 + day),
+    );
+    expect(new Set(pruned)).toEqual(new Set([0, 2]));
+    expect(await sql(url, 'select * from delivery_counts where n <> 0')).toEqual([]);
+    expect(await sql(url, 'select id from configs where uses <> 0')).toEqual([]);
+  });
+
+  test('a config that is saved again is not deleted', async () => {
+    await atOnce(`update configs set saved_at = ${t0 + 2 * day}`, () => prune(other, t0 + day));
+    expect(await one.config(configId)).toEqual({});
+  });
+});
