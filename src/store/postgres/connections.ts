@@ -67,9 +67,9 @@ export class Connections {
   }
 
   /** One transaction. Throws PostgreSQL's errors, and repeats nothing. */
-  transaction<T>(run: (transaction: Transaction) => Promise<T>): Promise<T> {
+  transaction<T>(run: (transaction: Transaction) => Promise<T>, answerMs = this.limits.answerMs): Promise<T> {
     return this.#using(this.#writers, (client) =>
-      run(new Transaction((statements) => send(client, statements, this.limits.answerMs), this.#settings)),
+      run(new Transaction((statements) => send(client, statements, answerMs), this.#settings)),
     );
   }
 

@@ -22,7 +22,10 @@ const findEncoding = query<{ readonly server_encoding: string }>('show server_en
 
 /** Any number, as long as it stays the same. */
 const lock = 'select pg_advisory_xact_lock(4748375210)';
-const patientForMs = 600_000;
+/** For another process that does it, and for a step that rewrites a large table. */
+const migratingMs = 600_000;
+/** For a table. Whoever uses it waits behind a step that waits for it, and `pg_dump` may have it for hours. */
+const tableMs = 2000;
 
 /** Brings the schema up to date in one transaction, one process at a time. Throws StoreUnavailable. */
 export async function migrate(connections: Connections, mustExist: boolean): Promise<void> {
@@ -35,7 +38,7 @@ export async function migrate(connections: Connections, mustExist: boolean): Pro
     throw new StoreUnavailable(`There is no store in ${nameOf(place)}. \`serve\` creates it.`);
   }
   await connections.patiently(() =>
-    connections.transaction((transaction) => perform(transaction, bringUpToDate(place))),
+    connections.transaction((transaction) => perform(transaction, bringUpToDate(place)), migratingMs),
   );
 }
 
@@ -94,10 +97,10 @@ function* look(place: Place): Operation<number | null> {
 }
 
 function* bringUpToDate(place: Place): Operation<void> {
-  for (const setting of ['lock_timeout', 'statement_timeout']) {
-    yield* run(`select set_config('${setting}', '${patientForMs}', true)`);
-  }
+  yield* run(`select set_config('statement_timeout', '${migratingMs}', true)`);
+  yield* run(`select set_config('lock_timeout', '${migratingMs}', true)`);
   yield* all(query(lock));
+  yield* run(`select set_config('lock_timeout', '${tableMs}', true)`);
   const { schema } = place;
   if (schema !== null && (yield* get(findSchema, schema))?.n === 0) {
     yield* run(`create schema "${schema}"`);

@@ -1,6 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { sql as carryingOut } from '../../../src/store/operations/carrying-out.ts';
-import { sql as claiming } from '../../../src/store/operations/claiming.ts';
 import { postgresDriver } from '../../../src/store/postgres.ts';
 import { statementsOf, translated } from '../../../src/store/postgres/migrate.ts';
 import { migrations } from '../../../src/store/migrations.ts';
@@ -29,27 +29,6 @@ describe('the schema on PostgreSQL', () => {
     expect(await sql(url, 'select candidate_connector::int as n from schema_version')).toEqual([
       { n: migrations.length },
     ]);
-  });
-
-  // All that waited for opening hours is due at the same time.
-  test('lets claims and lanes read what is due in the order of an index, without sorting', async () => {
-    await create();
-    const lane = `'a'`;
-    const statements = [
-      claiming.dueFirst.replace('$1', lane).replace('$2', '1').replace('$3', '100'),
-      claiming.untriedLast.replace('$1', lane).replace('$2', '1').replace('$3', '100'),
-      claiming.firstOfGroup.replaceAll(/\$[123]/g, lane).replace('$4', '1'),
-      carryingOut.laneHeads,
-    ];
-    // What is wanted of a table that is full, and PostgreSQL goes by what is in it.
-    const full = 'set enable_seqscan = off; set enable_bitmapscan = off';
-    for (const statement of statements) {
-      const plan = (await sql(url, `${full}; explain ${statement}`))
-        .map((row) => String(row['QUERY PLAN']))
-        .join('\n');
-      expect(plan).toMatch(/Scan (?:Backward )?using deliveries_(?:pending|grouped)/);
-      expect(plan).not.toMatch(/Sort/);
-    }
   });
 
   test('is in the public schema of a database of its own, unless the URL names another', async () => {
@@ -110,6 +89,35 @@ describe('the schema on PostgreSQL', () => {
     const drivers = await Promise.all(Array.from({ length: 6 }, () => postgresDriver(url)));
     await Promise.all(drivers.map((driver) => driver.close()));
     expect(await sql(url, 'select count(*)::int as n from schema_version')).toEqual([{ n: 1 }]);
+  });
+
+  test('is waited for while another process brings it up to date, however long that takes', async () => {
+    const other = new Client({ connectionString: url.replace(/\?.*/, '') });
+    await other.connect();
+    await other.query('begin; select pg_advisory_xact_lock(4748375210)');
+    const opened = postgresDriver(url, { limits: { answerMs: 200, patientForMs: 0 } });
+    const early = await Promise.race([opened.catch(String), sleep(1000).then(() => 'waits')]);
+    await other.end();
+    expect(early).toBe('waits');
+    await (await opened).close();
+  });
+
+  test('is not changed while another program reads it for long, and keeps nobody waiting for that', async () => {
+    await create();
+    await sql(
+      url,
+      `update schema_version set candidate_connector = 5; alter table notices drop column recovered;
+       alter table pauses drop column reason; alter table pauses drop column detail`,
+    );
+    const schema = new URL(url).searchParams.get('schema');
+    const dump = new Client({ connectionString: url.replace(/\?.*/, '') });
+    await dump.connect();
+    await dump.query(`begin; set search_path to ${schema}; select count(*) from pauses`);
+    const refused = postgresDriver(url, { limits: { patientForMs: 0 } });
+    await expect(refused).rejects.toThrow(/^Another process keeps .* locked/);
+    await sql(url, 'delete from pauses');
+    await dump.end();
+    await create();
   });
 
   test('is not created where one must exist', async () => {

@@ -95,12 +95,7 @@ describe('what several do at the same time on PostgreSQL', () => {
     const [deliveryId] = await carriedOut(one, [rejected]);
     const replay = { deliveryId: deliveryId!, configId, planned: planned() };
     const results = await Promise.all([one.replay([replay], t0), second().replay([replay], t0)]);
-    expect(
-      results
-        .flat()
-        .map(({ done }) => done)
-        .toSorted(),
-    ).toEqual([false, true]);
+    expect(new Set(results.flat().map(({ done }) => done))).toEqual(new Set([false, true]));
     expect(await counted()).toEqual(await there());
   });
 
