@@ -53,6 +53,7 @@ function planOf(count: number, whenOf: (index: number) => When): Plan {
     unmatched: [],
     silent: { rules: new Set(), unmatched: true },
     alerts: [],
+    summary: null,
     test: (testId) => catalog.get(testId) ?? { id: testId, channel: null },
     testIds: indexes,
     mask: (text) => text,

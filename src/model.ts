@@ -40,14 +40,14 @@ export type AlertKind = (typeof alertKinds)[number];
 /** The alerts of deliveries in the state of the same name. */
 export type StuckState = Extract<AlertKind, DeliveryState>;
 
-/** What an alert says about the connector. */
+/** What an alert, or the weekly summary, says about the connector. */
 export interface Notice {
-  readonly alert: AlertKind;
+  readonly alert: AlertKind | 'summary';
   /** The same for each notice about the same trouble. At most one an hour is raised for each cause. */
   readonly cause: string;
   /** The sink in trouble, if it is about one. */
   readonly sink: string | null;
-  /** How many deliveries it is about. */
+  /** How many deliveries it is about; of a summary, how many events. */
   readonly count: number;
   /** When it began (ms). */
   readonly since: number;

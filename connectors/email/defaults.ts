@@ -109,19 +109,27 @@ function digestBody(hasLink: boolean): JsonMap {
 
 const noticeTitle = `Candidate Connector: ${noticeInShort}`;
 
+/** A summary has several lines. */
+const detailLines =
+  '{% assign lines = notice.detail | split: "\n" %}{% for line in lines %}{{ line }}{% unless forloop.last %}<br>{% endunless %}{% endfor %}';
+
 const noticeBody: JsonMap = {
   html: layout({
     preview: '{{ notice.detail }}',
-    accent: perNotice({ trouble: warningColor, recovered: recoveredColor }),
+    accent: perNotice({ trouble: warningColor, recovered: recoveredColor, summary: listColor }),
     above: perNotice({
       trouble: 'Candidate Connector needs a person',
       recovered: 'Candidate Connector is well again',
+      summary: 'Candidate Connector, every week',
     }),
     title: noticeInShort,
     body:
       details([
-        ['What', '{{ notice.detail }}'],
-        [perNotice({ trouble: 'Since', recovered: 'It began' }), '{{ notice.since | date }}'],
+        ['What', detailLines],
+        [
+          perNotice({ trouble: 'Since', recovered: 'It began', summary: 'From' }),
+          '{{ notice.since | date }}',
+        ],
       ]) + next('{{ notice.advice }}'),
   }),
   text: `{{ notice.detail }}\n\nWhat next: {{ notice.advice }}\n\n${noticeBegan}\n`,

@@ -85,7 +85,11 @@ function digestFields(hasLink: boolean): JsonMap {
   };
 }
 
-const noticeEmoji = perNotice({ trouble: ':warning:', recovered: ':white_check_mark:' });
+const noticeEmoji = perNotice({
+  trouble: ':warning:',
+  recovered: ':white_check_mark:',
+  summary: ':bar_chart:',
+});
 
 const noticeFields: JsonMap = {
   text: `${noticeEmoji} Candidate Connector: ${noticeInShort}`,

@@ -2,7 +2,7 @@ import type { Clock } from '../support/clock.ts';
 import type { Config } from '../config/config.ts';
 import { noticeIds } from '../support/ids.ts';
 import type { AlertKind, Failure, Notice, RaisedNotice } from '../model.ts';
-import type { Action } from '../rules/plan.ts';
+import type { Action, Summary } from '../rules/plan.ts';
 import { planNotice } from '../rules/decide.ts';
 import type { Store } from '../store/store.ts';
 import {
@@ -16,6 +16,7 @@ import {
   StuckDeliveries,
   UnrecordedAttempts,
 } from './conditions.ts';
+import { summaryNotice, summaryWeek, tallyOf } from './summary.ts';
 
 export interface AlertParts {
   /** Makes notice ids. They continue after those in the store. */
@@ -80,6 +81,8 @@ class AlertWatch {
   readonly #held: StuckDeliveries;
   readonly #unrecorded = new UnrecordedAttempts();
   readonly #recoveries = new Recoveries();
+  /** The cause of a summary of a time before the store was in use. */
+  #notSummarized = '';
 
   constructor(parts: AlertParts, startedAt: number) {
     this.#parts = parts;
@@ -91,8 +94,8 @@ class AlertWatch {
 
   async check(): Promise<void> {
     const { clock, config, paused, store } = this.#parts;
-    const { alerts } = config().plan;
-    if (alerts.length === 0) return;
+    const { alerts, summary } = config().plan;
+    if (alerts.length === 0 && !summary) return;
     const now = clock.now();
     const notified = (this.#notified ??= await store.lastRaised());
     const told = (this.#told ??= byTrouble(await store.openTroubles(endingAlerts)));
@@ -127,6 +130,33 @@ class AlertWatch {
       const alert = alerts.find(({ kind }) => kind === notice.alert);
       if (alert) await this.#notify(notice, alert.actions, now, notified).catch(this.#parts.failed);
     }
+    if (summary) await this.#summarize(summary, situation, down).catch(this.#parts.failed);
+  }
+
+  /** Once a week, also if it comes late because nothing ran at its time. */
+  async #summarize(
+    { week, actions }: Summary,
+    situation: Situation,
+    down: ReadonlySet<string>,
+  ): Promise<void> {
+    const { store, config } = this.#parts;
+    const { now, refused, lastEventAt } = situation;
+    const notified = this.#notified!;
+    const about = summaryWeek(week, now);
+    if (notified.has(about.cause) || this.#notSummarized === about.cause) return;
+    const tally = await tallyOf(store, about);
+    const wasInUse = [this.#startedAt, lastEventAt, ...notified.values()].some((time) => time < about.to);
+    if (!wasInUse && tally.events.length === 0) {
+      this.#notSummarized = about.cause;
+      return;
+    }
+    const { plan } = config();
+    const nameOf = (testId: number) => {
+      const { name } = plan.test(testId);
+      return typeof name === 'string' ? name : `Test ${testId}`;
+    };
+    const needs = { counts: await store.counts(), down: [...down], isRefused: refused !== null };
+    await this.#notify(summaryNotice(about, tally, needs, nameOf), actions, now, notified, now - about.from);
   }
 
   async #notify(
@@ -134,6 +164,7 @@ class AlertWatch {
     actions: readonly Action[],
     now: number,
     notified: Map<string, number>,
+    forMs = quietMs,
   ): Promise<void> {
     const { store, config, wake, raised, cannotSend } = this.#parts;
     const usable = actions.filter(({ sink }) => sink !== notice.sink);
@@ -147,13 +178,14 @@ class AlertWatch {
     const { plan } = config();
     const raisedNotice: RaisedNotice = { ...notice, id: this.#nextId(now), raisedAt: now };
     const deliveries = usable.map((action) => planNotice(action, raisedNotice, now));
-    const isKept = await store.raise({ notice: raisedNotice, configId: plan.id, deliveries, quietMs });
+    const isKept = await store.raise({ notice: raisedNotice, configId: plan.id, deliveries, quietMs: forMs });
     // If the clock was set back, the store may have a notice within the hour. The next check tries again.
     if (!isKept) return;
     // Only now: after a failure the next check tries again.
     notified.set(notice.cause, now);
     if (notice.recovered) this.#told?.delete(troubleOf(notice));
-    else if (endingAlerts.includes(notice.alert)) this.#told?.set(troubleOf(notice), raisedNotice);
+    else if (endingAlerts.some((kind) => kind === notice.alert))
+      this.#told?.set(troubleOf(notice), raisedNotice);
     raised(raisedNotice);
     wake();
   }

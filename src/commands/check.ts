@@ -10,14 +10,7 @@ import { formatProblem, inOrder, reportText } from '../config/problems.ts';
 import { runScenarios } from '../config/scenarios.ts';
 import type { LiveCheck } from '../connector.ts';
 import { dataOf, prepare } from '../deliveries/prepare.ts';
-import {
-  type AlertKind,
-  type Event,
-  type Json,
-  type Outcome,
-  type RaisedNotice,
-  statuses,
-} from '../model.ts';
+import { type Event, type Json, type Notice, type Outcome, type RaisedNotice, statuses } from '../model.ts';
 import type { Action, Plan } from '../rules/plan.ts';
 import { valueAt } from '../support/json.ts';
 import { checkStore } from '../store/open.ts';
@@ -215,7 +208,8 @@ export function sampleMessages(config: Config, sinkName: string, now: number): J
   const ofEvents = [...plan.then.flat(), ...plan.unmatched].flatMap((action) =>
     tests.map((testId) => ({ action, about: { events: [sampleEvent({ testId }, now)], notice: null } })),
   );
-  const ofAlerts = plan.alerts.flatMap(({ kind, actions }) =>
+  const told = [...plan.alerts, ...(plan.summary ? [{ ...plan.summary, kind: 'summary' as const }] : [])];
+  const ofAlerts = told.flatMap(({ kind, actions }) =>
     actions.map((action) => ({ action, about: { events: [], notice: sampleNotice(kind, now) } })),
   );
   const messages = new Map<string, Json>();
@@ -308,7 +302,7 @@ function testsText(failures: readonly Failure[], known: readonly number[]): stri
   return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-function sampleNotice(alert: AlertKind, now: number): RaisedNotice {
+function sampleNotice(alert: Notice['alert'], now: number): RaisedNotice {
   const words = { detail: 'Something is wrong.', advice: 'Look at it.', recovered: false };
   return { id: 'ntc_sample', raisedAt: now, alert, cause: alert, sink: null, count: 1, since: now, ...words };
 }

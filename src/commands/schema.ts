@@ -3,7 +3,14 @@ import { connectors } from '../../connectors/index.ts';
 import { actionSchema, alertActionSchema } from '../config/actions.ts';
 import { hoursSchema } from '../config/hours.ts';
 import { messageSchemas } from '../config/messages.ts';
-import { alertsSchema, catalogEntry, ruleShape, silentWord, testIdKey } from '../config/plan-source.ts';
+import {
+  alertsSchema,
+  catalogEntry,
+  ruleShape,
+  silentWord,
+  summarySchema,
+  testIdKey,
+} from '../config/plan-source.ts';
 import { scenarioSchema } from '../config/scenarios.ts';
 import { settingSchemas } from '../config/settings.ts';
 import { sinkName, sinkSchema } from '../config/sinks.ts';
@@ -49,6 +56,9 @@ function configSchema(all: readonly AnyConnector[]) {
     alerts: alertsSchema(alertActions.describe('What to send, and where to.'))
       .optional()
       .describe('Messages about the connector itself.'),
+    summary: summarySchema(alertActions.describe('What to send, and where to.'))
+      .optional()
+      .describe('What came in a week, what became of it, and what needs a person.'),
     scenarios: z
       .array(scenarioSchema)
       .optional()

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isMap, type Json } from '../model.ts';
-import { type Hours, nextOpen, type Windows } from '../rules/calendar.ts';
+import { type Hours, nextOpen, type Week, type Windows } from '../rules/calendar.ts';
 import { eventFieldNames, fieldOf, testKeyPattern } from '../rules/fields.ts';
 import type { Digest } from '../rules/plan.ts';
 import { type Path, strings } from '../support/json.ts';
@@ -56,6 +56,39 @@ function daysMeant(input: unknown): string {
       ? dayNames.slice(first, last + 1)
       : [...dayNames.slice(first), ...dayNames.slice(0, last + 1)];
   return ` (write [${days.join(', ')}])`;
+}
+
+const weekExpected = 'expected a day and a time such as "Mon 09:00"';
+
+/** `Mon 09:00`. */
+export const timeOfWeek = z
+  .string({ error: weekExpected })
+  .superRefine((text, context) => {
+    if (weekPattern.test(text)) return;
+    const meant = meantWeek(text);
+    context.addIssue({
+      code: 'custom',
+      message: meant ? `${weekExpected}; did you mean "${meant}"?` : weekExpected,
+    });
+  })
+  .meta({ pattern: '^([Mm]on|[Tt]ue|[Ww]ed|[Tt]hu|[Ff]ri|[Ss]at|[Ss]un) ([01]\\d|2[0-3]):[0-5]\\d$' });
+
+const weekPattern = new RegExp(`^(${dayNames.join('|')}) ([01]\\d|2[0-3]):[0-5]\\d$`, 'i');
+
+/** What somebody meant who wrote `Monday, 9:00` or `monday 9am`. */
+function meantWeek(text: string): string | null {
+  const [, day = '', hour = '', minute = '00', half = ''] =
+    /^\s*([a-z]{3})[a-z]*[\s,]+(?:at\s+)?(\d{1,2})(?:[:.h](\d{2}))?\s*(am|pm)?\s*$/i.exec(text) ?? [];
+  const hours = half === '' ? Number(hour) : (Number(hour) % 12) + (half.toLowerCase() === 'pm' ? 12 : 0);
+  const meant = `${day.slice(0, 1).toUpperCase()}${day.slice(1).toLowerCase()} ${String(hours).padStart(2, '0')}:${minute}`;
+  return weekPattern.test(meant) ? meant : null;
+}
+
+/** `text` is as timeOfWeek has it. */
+export function toWeek(text: string, timeZone: string): Week {
+  const [day = '', time = ''] = text.toLowerCase().split(' ');
+  const weekday = dayNames.findIndex((name) => name === day) + 1;
+  return { timeZone, weekday, minute: minuteOfDay(time) };
 }
 
 export const hoursSchema = z

@@ -5,6 +5,7 @@ import type { testKeys } from '../rules/fields.ts';
 import { unmatchedRule } from '../rules/plan.ts';
 import { whenSchema } from '../rules/when.ts';
 import type { Path } from '../support/json.ts';
+import { timeOfWeek } from './hours.ts';
 import { duration } from './units.ts';
 
 /**
@@ -20,6 +21,7 @@ export interface PlanSource {
   readonly rules?: Json;
   readonly unmatched?: Json;
   readonly alerts?: Json;
+  readonly summary?: Json;
 }
 
 export const planKeys = [
@@ -31,6 +33,7 @@ export const planKeys = [
   'rules',
   'unmatched',
   'alerts',
+  'summary',
 ] as const;
 
 /** An action as written, and its path. */
@@ -55,10 +58,14 @@ export function toPlanSource(config: JsonMap, connectorOf: (sink: string) => str
   return mapActions(part, named);
 }
 
-/** Every action of a plan's source: those of rules, of `unmatched` and of alerts. */
+/** Every action of a plan's source: those of rules, of `unmatched`, of alerts and of the summary. */
 export function actionsOf(source: PlanSource): WrittenAction[] {
   const alerts = isMap(source.alerts) ? Object.keys(source.alerts) : [];
-  return [...ruleActions(source), ...alerts.flatMap((name) => alertActions(source, name))];
+  return [
+    ...ruleActions(source),
+    ...alerts.flatMap((name) => alertActions(source, name)),
+    ...listed(source.summary ?? null, ['summary']),
+  ];
 }
 
 /** Where a rule's action is; `names` are those of the rules. */
@@ -87,7 +94,7 @@ function mapActions(source: PlanSource, change: (action: Json) => Json): PlanSou
     if (!isMap(parent) || !Array.isArray(parent['then'])) return parent;
     return { ...parent, then: (parent['then'] as Json[]).map(change) };
   };
-  const { rules, unmatched, alerts } = source;
+  const { rules, unmatched, alerts, summary } = source;
   return {
     ...source,
     ...(Array.isArray(rules) && { rules: (rules as Json[]).map(inThen) }),
@@ -95,6 +102,7 @@ function mapActions(source: PlanSource, change: (action: Json) => Json): PlanSou
     ...(isMap(alerts) && {
       alerts: Object.fromEntries(Object.entries(alerts).map(([name, alert]) => [name, inThen(alert)])),
     }),
+    ...(summary !== undefined && { summary: inThen(summary) }),
   };
 }
 
@@ -192,6 +200,15 @@ export function alertsSchema(then: z.ZodType) {
 
 /** Alerts without their actions. */
 export const uncheckedAlerts = alertsSchema(z.array(z.unknown()).min(1));
+
+/** `then`: the schema of its actions. */
+export const summarySchema = (then: z.ZodType) =>
+  z.strictObject({
+    at: timeOfWeek.describe('When it goes, every week, by the clock of `timezone`.'),
+    then,
+  });
+
+export const uncheckedSummary = summarySchema(z.array(z.unknown()).min(1));
 
 /** SHA-256 in hex of the value's JSON with sorted keys, so the order of keys does not matter. */
 export function contentId(value: Json): string {

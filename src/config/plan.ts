@@ -3,15 +3,16 @@ import type { Hours } from '../rules/calendar.ts';
 import type { When } from '../rules/conditions.ts';
 import { testKeys } from '../rules/fields.ts';
 import { compileRules } from '../rules/match.ts';
-import type { Action, Alert, Plan } from '../rules/plan.ts';
-import { alertRule, unmatchedRule } from '../rules/plan.ts';
+import type { Action, Alert, Plan, Summary } from '../rules/plan.ts';
+import { alertRule, summaryRule, unmatchedRule } from '../rules/plan.ts';
 import type { Path } from '../support/json.ts';
 import type { Steps } from '../support/steps.ts';
 import { type ActionPlace, type ActionReading, compileAction } from './actions.ts';
-import { compileHours } from './hours.ts';
+import { compileHours, toWeek } from './hours.ts';
 import { readSetting } from './messages.ts';
 import {
   uncheckedAlerts,
+  uncheckedSummary,
   catalogEntry,
   contentId,
   entries,
@@ -58,6 +59,7 @@ export function* buildPlan(source: PlanSource, planReading: PlanReading): Steps<
   const { rules, unusable } = yield* readRules(source.rules, actionsReading);
   const unmatched = yield* readUnmatched(source.unmatched, actionsReading);
   const alerts = yield* readAlerts(source.alerts, actionsReading);
+  const summary = yield* readSummary(source.summary, actionsReading);
   const why = [...catalog.unusable.values(), ...unusable, reading.fault()].filter((fault) => fault !== null);
   return {
     id: contentId(source as Json),
@@ -69,6 +71,7 @@ export function* buildPlan(source: PlanSource, planReading: PlanReading): Steps<
       unmatched: source.unmatched === silentWord,
     },
     alerts,
+    summary,
     test: testLookup(catalog.entries, keys),
     testIds: [...catalog.entries.keys()].map(Number),
     mask: reading.mask,
@@ -264,6 +267,21 @@ function* readAlerts(raw: Json | undefined, reading: ActionsReading): Steps<Aler
     else if (part.fault() !== null) alerts.push({ kind, afterMs: 0, actions });
   }
   return alerts;
+}
+
+function* readSummary(raw: Json | undefined, reading: ActionsReading): Steps<Summary | null> {
+  if (raw === undefined) return null;
+  const read = validate({ schema: uncheckedSummary, raw, path: ['summary'] }, partReading(reading));
+  const then = isMap(raw) ? raw['then'] : undefined;
+  const actions = yield* readActions(
+    then,
+    { rule: summaryRule, path: ['summary', 'then'] },
+    reading,
+    'alert',
+  );
+  const week = toWeek(read?.at ?? 'mon 09:00', reading.setting.timeZone);
+  // Actions of a stored plan may be usable though its time no longer is.
+  return { week, actions };
 }
 
 /** The entries of a map. Reports any other value. */

@@ -203,7 +203,7 @@ const misplacedKeys = [
       'name the test by its id, as testId: 1234567, or by a key of its catalog entry, as test.name: Backend',
   },
   {
-    in: /^alerts\//,
+    in: /^(alerts|summary)\//,
     keys: ['digest', ...ofDigest],
     belongs: 'alerts are not collected',
   },

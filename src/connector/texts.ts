@@ -118,12 +118,19 @@ export const noticeInShort = [
   '{% when "held" %}{{ notice.count }} {% if notice.count == 1 %}delivery{% else %}deliveries{% endif %} to {{ notice.sink }} held for a person to decide',
   '{% when "paused" %}{{ notice.sink }} is down',
   '{% when "config" %}the changed config was refused',
+  '{% when "summary" %}the week: {{ notice.count }} {% if notice.count == 1 %}event{% else %}events{% endif %}',
   '{% when "silence" %}no event since {{ notice.since | date }}{% else %}{{ notice.detail }}{% endcase %}{% endif %}',
 ].join('');
 
-/** What differs between trouble and its end, such as a colour. */
-export const perNotice = (values: { readonly trouble: string; readonly recovered: string }): string =>
-  `{% if notice.recovered %}${values.recovered}{% else %}${values.trouble}{% endif %}`;
+/** What differs between trouble, its end, and the weekly summary, such as a colour. */
+export const perNotice = (values: {
+  readonly trouble: string;
+  readonly recovered: string;
+  readonly summary: string;
+}): string =>
+  `{% if notice.recovered %}${values.recovered}{% elsif notice.alert == "summary" %}${values.summary}{% else %}${values.trouble}{% endif %}`;
+
+const sinceWords = perNotice({ trouble: 'Since', recovered: 'It began', summary: 'From' });
 
 /** When what a notice tells of began. */
-export const noticeBegan = `${perNotice({ trouble: 'Since', recovered: 'It began' })} {{ notice.since | date }}`;
+export const noticeBegan = `${sinceWords} {{ notice.since | date }}`;

@@ -123,3 +123,25 @@ function firstShowing(day: Temporal.PlainDate, minute: number, timeZone: string)
   const jump = isSkipped ? earlier.getTimeZoneTransition('next') : null;
   return (jump ?? earlier).epochMilliseconds;
 }
+
+/** A moment of each week, by the wall clock of a time zone (an IANA name). */
+export interface Week {
+  readonly timeZone: string;
+  /** ISO: 1 is Monday. */
+  readonly weekday: number;
+  /** Since midnight. */
+  readonly minute: number;
+}
+
+/** The last such moment up to `now` (ms), and the Monday of its week: `2026-11-23`. */
+export function lastOf({ timeZone, weekday, minute }: Week, now: number): { at: number; monday: string } {
+  const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).toPlainDate();
+  const passedDays = (today.dayOfWeek - weekday + 7) % 7;
+  const day = today.subtract({ days: passedDays });
+  const isToCome = firstShowing(day, minute, timeZone) > now;
+  const last = isToCome ? day.subtract({ days: 7 }) : day;
+  return {
+    at: firstShowing(last, minute, timeZone),
+    monday: last.subtract({ days: weekday - 1 }).toString(),
+  };
+}

@@ -1,3 +1,4 @@
+import type { Week } from './calendar.ts';
 import type { ActionRef, AlertKind, Event, Json, JsonMap, PlannedDelivery, Status } from '../model.ts';
 import type { Audience } from '../connector.ts';
 import type { AnyTemplateData, TemplateData } from '../templates/data.ts';
@@ -95,6 +96,13 @@ export interface Alert {
   readonly actions: readonly Action[];
 }
 
+/** What tells every week what came and what became of it. */
+export interface Summary {
+  readonly week: Week;
+  /** They have no digests. Their rule is summaryRule. */
+  readonly actions: readonly Action[];
+}
+
 /** The part of a config that decides events and renders messages. Immutable. */
 export interface Plan {
   /** Changes with anything that changes a decision or a message. */
@@ -107,6 +115,7 @@ export interface Plan {
   readonly silent: { readonly rules: ReadonlySet<number>; readonly unmatched: boolean };
   /** At most one of each kind. */
   readonly alerts: readonly Alert[];
+  readonly summary: Summary | null;
   /** The catalog's entry for a test id, with `id`. Keys that only other entries have are null. */
   readonly test: (testId: number) => JsonMap;
   /** The tests of the catalog. */
@@ -130,9 +139,13 @@ export const unmatchedRule = 'unmatched';
 /** The rule name of an alert's actions. */
 export const alertRule = (kind: AlertKind): string => `alerts.${kind}`;
 
-/** All actions of a plan: of rules, of `unmatched` and of alerts. */
-export function allActions({ then, unmatched, alerts }: Plan): Action[] {
-  return [...then.flat(), ...unmatched, ...alerts.flatMap(({ actions }) => actions)];
+/** The rule name of the summary's actions. No rule's name begins like that. */
+export const summaryRule = 'alerts.summary';
+
+/** All actions of a plan: of rules, of `unmatched`, of alerts and of the summary. */
+export function allActions({ then, unmatched, alerts, summary }: Plan): Action[] {
+  const told = [...alerts, ...(summary ? [summary] : [])];
+  return [...then.flat(), ...unmatched, ...told.flatMap(({ actions }) => actions)];
 }
 
 export interface Explanation {

@@ -9,6 +9,7 @@ import type {
   PlannedDelivery,
   RaisedNotice,
   Receipt,
+  Status,
 } from '../model.ts';
 
 /**
@@ -113,6 +114,8 @@ export interface Store {
   deadSince(time: number): Promise<StuckCount[]>;
   /** The same for held deliveries, by sink. They have no other cause than that nobody can tell whether they arrived. */
   heldSince(time: number): Promise<StuckCount[]>;
+  /** The stored events from `from` up to `to` (ms), and their deliveries. The cost depends on how many there are. */
+  tally(from: number, to: number): Promise<Tally>;
   /** When the newest event arrived (ms), or null. */
   lastEventAt(): Promise<number | null>;
 
@@ -425,6 +428,15 @@ export interface SinkCount {
    */
   readonly planned: number;
   readonly states: Readonly<Record<DeliveryState, number>>;
+}
+
+export interface Tally {
+  readonly events: readonly { readonly testId: number; readonly status: Status; readonly count: number }[];
+  readonly deliveries: readonly {
+    readonly sink: string;
+    readonly state: DeliveryState;
+    readonly count: number;
+  }[];
 }
 
 export interface StuckCount {

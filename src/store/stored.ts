@@ -109,6 +109,7 @@ export function storeOn(driver: Driver): Store {
     counts: () => read(reading.counts),
     deadSince: (time) => read(() => reading.deadSince(time)),
     heldSince: (time) => read(() => reading.heldSince(time)),
+    tally: (from, to) => read(() => reading.tally(from, to)),
     lastEventAt: () => read(reading.lastEventAt),
 
     async saveConfig(config) {

@@ -23,8 +23,10 @@ const hour = 60 * minute;
 const day = 24 * hour;
 const start = Date.UTC(2026, 0, 5);
 
-const config = parseConfig(
-  `sinks: { tool: { connector: scripted }, other: { connector: scripted } }
+const configWith = (more: string) =>
+  parseConfig(
+    `${more}
+sinks: { tool: { connector: scripted }, other: { connector: scripted } }
 rules: []
 alerts:
   dead: { then: [ { sink: tool, text: "{{ notice.detail }}" }, { sink: other, text: "{{ notice.detail }}" } ] }
@@ -32,9 +34,11 @@ alerts:
   config: { then: [ { sink: other, text: "{{ notice.detail }}" } ] }
   paused: { after: 1m, then: [ { sink: other, text: "{{ notice.detail }}" } ] }
   silence: { after: 7d, then: [ { sink: other, text: "{{ notice.detail }}" } ] }`,
-  'config.yaml',
-  { env: {}, connectors: new Map([['scripted', new ScriptedTool().connector]]) },
-);
+    'config.yaml',
+    { env: {}, connectors: new Map([['scripted', new ScriptedTool().connector]]) },
+  );
+
+const config = configWith('');
 
 const withAnotherSink = {
   ...config,
@@ -59,14 +63,15 @@ interface Paused {
 }
 
 /** A watch on a real store, under a clock that stands still until `look`. `storeFails`: how many notices it fails to take. */
-async function watching({ storeFails = 0, paused = [] as (string | Paused)[] } = {}) {
+async function watching({ storeFails = 0, paused = [] as (string | Paused)[], more = '' } = {}) {
+  const given = configWith(more);
   const folder = await mkdtemp(join(tmpdir(), 'alerts-'));
   const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
-  const configId = config.plan.id;
-  await store.saveConfig({ id: configId, source: config.planSource, savedAt: start });
+  const configId = given.plan.id;
+  await store.saveConfig({ id: configId, source: given.planSource, savedAt: start });
   const notSent: string[] = [];
   let now = start;
-  let inForce = config;
+  let inForce = given;
   let failures = 0;
   let wakes = 0;
   let isMine = true;
@@ -113,6 +118,7 @@ async function watching({ storeFails = 0, paused = [] as (string | Paused)[] } =
   });
   return {
     store,
+    configId,
     notSent,
     get wakes() {
       return wakes;
@@ -135,9 +141,9 @@ async function watching({ storeFails = 0, paused = [] as (string | Paused)[] } =
     adopt: (next: typeof config) => void (inForce = next),
     refuse: (next: Refusal | null) => void (refused = next),
     setBack: (ms: number) => (now -= ms),
-    async event(sink = 'tool', outcome: Outcome = rejected, at = now): Promise<void> {
+    async event(sink = 'tool', outcome: Outcome = rejected, at = now, event = {}): Promise<void> {
       const deliveries = [planned({ sink, lane: sink, dueAt: at })];
-      await store.accept(arrival({ receivedAt: at }, { configId, deliveries }));
+      await store.accept(arrival({ receivedAt: at, ...event }, { configId, deliveries }));
       const claimed = await store.claim({ lane: sink, now: at, limit: 1 });
       await store.record(claimed.map((one) => resultOf(one, outcome)));
     },
@@ -567,5 +573,78 @@ describe('silence', () => {
     expect(await watch.causes()).toEqual([]);
     await watch.look(1);
     expect(await watch.causes()).toEqual(['silence']);
+  });
+});
+
+describe('the summary of a week', () => {
+  const more = `timezone: Europe/Zagreb
+catalog: { 7: { name: Backend } }
+summary: { at: "Mon 09:00", then: [ { sink: other, text: "{{ notice.detail }}" } ] }`;
+  const summaries = async (watch: Awaited<ReturnType<typeof watching>>) =>
+    (await watch.notices()).filter(({ alert }) => alert === 'summary');
+
+  test('says what came, what became of it, and what needs a person', async () => {
+    const watch = await watching({ more, paused: ['other'] });
+    await watch.look(8 * hour);
+    const status = 'DidNotTake' as const;
+    await watch.event('tool', delivered, start + day, { testId: 7, candidateId: 'ann' });
+    await watch.event('tool', delivered, start + day, { testId: 7, candidateId: 'bob', status });
+    await watch.event('tool', rejected, start + 3 * day, { testId: 8, candidateId: 'cid' });
+    await watch.event('tool', unknown, start + 4 * day, { testId: 7, candidateId: 'dan' });
+    await watch.look(7 * day - 1);
+    expect(await summaries(watch)).toMatchObject([{ count: 0, detail: 'No event came.' }]);
+    await watch.look(1);
+    const [, told, ...others] = await summaries(watch);
+    expect(others).toEqual([]);
+    expect(told).toMatchObject({
+      cause: 'summary 2026-01-12',
+      sink: null,
+      count: 4,
+      since: start + 8 * hour,
+      detail: [
+        '4 events: 3 completed, 1 did not take it',
+        'Backend: 2 completed, 1 did not take it',
+        'Test 8: 1 completed',
+        'Deliveries to tool: 2 delivered, 1 given up, 1 held',
+      ].join('\n'),
+      advice:
+        'Given up: 1 to tool. See: candidate-connector events --state dead. ' +
+        'Held for a person to decide: 1 to tool. See: candidate-connector events --state held. ' +
+        'Down now: other. See: candidate-connector check --live.',
+    });
+  });
+
+  test('goes once a week, however often the process starts or sleeps, or another copy tells it', async () => {
+    const watch = await watching({ more });
+    await watch.look(7 * hour);
+    for (let times = 0; times < 3; times += 1) {
+      watch.restart();
+      await watch.look(hour);
+    }
+    const first = ['summary 2026-01-05'];
+    const causes = async () => (await summaries(watch)).map(({ cause }) => cause);
+    expect(await causes()).toEqual(first);
+    await watch.look(10 * day);
+    watch.restart();
+    await watch.look(day);
+    expect(await causes()).toEqual([...first, 'summary 2026-01-12']);
+    watch.beMine(false);
+    await watch.look(6 * day);
+    const theirs = noticeWith({ alert: 'summary', cause: 'summary 2026-01-19', raisedAt: start + 17 * day });
+    await watch.store.raise({ notice: theirs, configId: watch.configId, deliveries: [], quietMs: hour });
+    watch.beMine(true);
+    await watch.look(day);
+    await watch.look(day);
+    expect(await causes()).toEqual([...first, 'summary 2026-01-12', 'summary 2026-01-19']);
+  });
+
+  test('is not told of a time before there was anything', async () => {
+    const watch = await watching({ more });
+    await watch.look(6 * hour);
+    await watch.event('tool', delivered);
+    await watch.look(hour);
+    expect(await summaries(watch)).toEqual([]);
+    await watch.look(hour);
+    expect((await summaries(watch)).map(({ count }) => count)).toEqual([1]);
   });
 });

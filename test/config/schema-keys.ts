@@ -27,6 +27,7 @@ const ends = new Set([
   'alerts.held.then',
   'alerts.paused.then',
   'alerts.silence.then',
+  'summary.then',
 ]);
 
 /** Every key that a config can have, by section and name as docs/configuration.md has them. */

@@ -167,6 +167,46 @@ rules: [ { name: a, when: {}, then: [ { sink: page, ${written} } ] } ]`;
   });
 });
 
+describe('the summary', () => {
+  const summary = (at: string) =>
+    `summary: { at: ${at}, then: [ { sink: page, text: "{{ notice.detail }}" } ] }`;
+
+  test.each([
+    ['"Mon 09:00"', 1, 540],
+    ['sun 23:59', 7, 1439],
+    ["'FRI 00:00'", 5, 0],
+  ])('goes each week: %s', (at, weekday, minute) => {
+    const { plan } = load(`timezone: Europe/Zagreb\n${summary(at)}`);
+    expect(plan.summary).toMatchObject({
+      week: { timeZone: 'Europe/Zagreb', weekday, minute },
+      actions: [{ rule: 'alerts.summary', action: 0, sink: 'page', digest: null }],
+    });
+    expect(actionOf(plan, { rule: 'alerts.summary', action: 0 })).toBe(plan.summary?.actions[0]);
+  });
+
+  test.each([
+    ['"Monday 9:00"', '; did you mean "Mon 09:00"?'],
+    ['"tue, 4pm"', '; did you mean "Tue 16:00"?'],
+    ['"Mon 25:00"', ''],
+    ['"09:00"', ''],
+    ['"Montag 09:00"', '; did you mean "Mon 09:00"?'],
+    ['9', ''],
+  ])('is refused with what would be right: %s', (at, meant) => {
+    expect(problems(summary(at))).toEqual([
+      expect.stringContaining(`1:16 expected a day and a time such as "Mon 09:00"${meant}`),
+    ]);
+  });
+
+  test('is not collected, and has actions', () => {
+    const [digest] = problems(
+      'summary: { at: "Mon 09:00", then: [ { sink: page, digest: { every: 1h } } ] }',
+    );
+    expect(digest).toContain('unknown key "digest": alerts are not collected');
+    expect(problems('summary: { at: "Mon 09:00", then: [] }')).toHaveLength(1);
+    expect(load('').plan.summary).toBeNull();
+  });
+});
+
 describe('an alert', () => {
   const text = `alerts:
   dead: { then: [ { sink: page, channel: "#ops" }, { sink: spare, text: "{{ rule.name }}: {{ notice.advice }}" } ] }

@@ -47,7 +47,8 @@ alerts:
   held: { then: *all }
   paused: { then: *all }
   config: { then: *all }
-  silence: { then: *all }`,
+  silence: { then: *all }
+summary: { at: Mon 09:00, then: *all }`,
     'config.yaml',
     { env: { TOKEN: 'xoxb-1' }, connectors },
   );
@@ -417,6 +418,27 @@ describe('what a notice says where its action says nothing', () => {
     expect(subject).toBe('Candidate Connector: ats & co works again');
     expect(html).toContain('background-color:#1a7f37');
     expect(html).not.toContain('needs a person');
+  });
+
+  test('a summary has a line for each test and sink', () => {
+    const notice = noticeOf('summary', {
+      sink: null,
+      count: 3,
+      detail: '3 events: 3 completed\nBackend <Engineer>: 3 completed',
+      advice: 'Nothing needs a person.',
+    });
+    const told = (index: number) =>
+      messageOf(config, config.plan.summary?.actions[index], { events: [], notice });
+    expect(wordsOf(told(0))).toEqual([
+      ':bar_chart: *Candidate Connector: the week: 3 events*\n3 events: 3 completed\nBackend &lt;Engineer&gt;: 3 completed\n_What next:_ Nothing needs a person.',
+      'From Fri, Nov 20, 2026, 12:00 PM UTC',
+    ]);
+    const { subject, html, text } = told(2);
+    expect(subject).toBe('Candidate Connector: the week: 3 events');
+    expect(html).toMatch(/3 events: 3 completed<br>\s*Backend &lt;Engineer&gt;: 3 completed/);
+    expect(html).not.toContain('needs a person</span>');
+    expect(text).toContain('3 events: 3 completed\nBackend <Engineer>: 3 completed\n\nWhat next:');
+    expect(told(1)).toMatchObject({ tab: 'Alerts', row: { Alert: 'the week: 3 events' } });
   });
 
   test('a webhook gets the notice', () => {

@@ -17,6 +17,31 @@ import {
 } from './store-fixtures.ts';
 
 export function reading(bench: () => Bench): void {
+  test('counts the events of a time by test and status, and their deliveries by sink and state', async () => {
+    const { store } = bench();
+    const mail = planned({ sink: 'mail', lane: 'mail' });
+    await store.accept(arrival({ receivedAt: t0 - 1, testId: 1 }, { deliveries: [] }));
+    await store.accept(arrival({ receivedAt: t0, testId: 2 }, { deliveries: [planned(), mail] }));
+    await store.accept(arrival({ receivedAt: t0 + day - 1, testId: 2 }, { deliveries: [planned()] }));
+    await store.accept(arrival({ receivedAt: t0 + 5, testId: 1, status: 'Canceled' }, { deliveries: [] }));
+    await store.accept(arrival({ receivedAt: t0 + day, testId: 3 }, { deliveries: [mail] }));
+    const [first] = await claimDue(store, t0 + 2 * day, 'slack #hiring');
+    await store.record([resultOf(first!, delivered)]);
+    const { events, deliveries } = await store.tally(t0, t0 + day);
+    expect(events).toEqual([
+      { testId: 1, status: 'Canceled', count: 1 },
+      { testId: 2, status: 'Completed', count: 2 },
+    ]);
+    expect(deliveries).toHaveLength(3);
+    expect(deliveries).toEqual(
+      expect.arrayContaining([
+        { sink: 'mail', state: 'pending', count: 1 },
+        { sink: 'slack', state: 'delivered', count: 1 },
+        { sink: 'slack', state: 'sending', count: 1 },
+      ]),
+    );
+  });
+
   test('lists events newest first, with their deliveries', async () => {
     const { store } = bench();
     const came = [arrival(), arrival({}, { deliveries: [planned(), planned()] }), arrival()];

@@ -39,6 +39,7 @@ function planOf(
     unmatched: [action(unmatchedRule, 0, 'fallback')],
     silent: { rules: new Set(), unmatched: false },
     alerts: [],
+    summary: null,
     test: (testId) => ({ id: testId, name: `Test ${testId}` }),
     testIds: [7],
     mask: (text) => text,

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { windowEnd, type Windows } from '../../src/rules/calendar.ts';
+import { lastOf, windowEnd, type Windows } from '../../src/rules/calendar.ts';
 import { clockChange, wallClock, zones } from './clock-changes.ts';
 
 const minuteMs = 60_000;
@@ -123,4 +123,22 @@ describe('over changes of the clock', () => {
       if (Math.floor(reached / everyMinutes) * everyMinutes >= next) return time;
     }
   }
+});
+
+test.each([
+  ['on its day, when the time has come', '2026-11-23T08:00:00Z', '2026-11-23T08:00:00Z', '2026-11-23'],
+  ['on its day, before', '2026-11-23T07:59:59.999Z', '2026-11-16T08:00:00Z', '2026-11-16'],
+  ['on another day', '2026-11-25T00:00:00Z', '2026-11-23T08:00:00Z', '2026-11-23'],
+  ['in summer time', '2026-07-01T00:00:00Z', '2026-06-29T07:00:00Z', '2026-06-29'],
+])('the last moment of a week: %s', (_, now, last, monday) => {
+  const found = lastOf({ ...zagreb, weekday: 1, minute: 9 * 60 }, Date.parse(now));
+  expect(found).toEqual({ at: Date.parse(last), monday });
+});
+
+test('the last moment of a week, where the clock skips or repeats it', () => {
+  const sunday = { ...zagreb, weekday: 7, minute: 150 };
+  const last = (now: string) => new Date(lastOf(sunday, Date.parse(now)).at).toISOString();
+  expect(last('2026-03-29T12:00:00Z')).toBe('2026-03-29T01:00:00.000Z');
+  expect(last('2026-10-25T00:45:00Z')).toBe('2026-10-25T00:30:00.000Z');
+  expect(lastOf(sunday, Date.parse('2026-10-25T12:00:00Z')).monday).toBe('2026-10-19');
 });

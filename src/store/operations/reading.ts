@@ -19,6 +19,7 @@ import type {
   NoticeStory,
   RejectedFilter,
   SinkCount,
+  Tally,
 } from '../store.ts';
 import type { Counted } from '../tallies.ts';
 import { find } from './deliveries.ts';
@@ -173,6 +174,12 @@ export const sql = {
   heldSince: stuckOf(`
     select d.sink, '' as cause, count(*) as stuck, min(a.ended_at) as first_at, max(d.seq) as latest
     from ${lastAttempt} where d.state = 'held' and ${rareState} and a.ended_at > $1 and ${ofEvents} group by d.sink`),
+  eventsBetween: query<Tally['events'][number]>(`
+    select test_id as "testId", status, count(*) as count from events where received_at >= $1 and received_at < $2
+    group by test_id, status order by test_id, status`),
+  deliveriesBetween: query<Tally['deliveries'][number]>(`
+    select d.sink, d.state, count(*) as count from events e join deliveries d on d.seq ${of('e.seq')}
+    where e.received_at >= $1 and e.received_at < $2 group by d.sink, d.state order by d.sink, d.state`),
   newestReceipt: query<{ readonly received_at: number | null }>(
     `select max(received_at) as received_at from events`,
   ),
@@ -305,6 +312,13 @@ export function* heldSince(time: number): Operation<StuckCount[]> {
 
 function toStuckCount({ sink, cause, stuck, first_at, reason }: StuckRow): StuckCount {
   return { sink, cause, count: stuck, firstAt: first_at, reason: reason ?? '' };
+}
+
+export function* tally(from: number, to: number): Operation<Tally> {
+  return {
+    events: yield* all(sql.eventsBetween, from, to),
+    deliveries: yield* all(sql.deliveriesBetween, from, to),
+  };
 }
 
 export function* lastEventAt(): Operation<number | null> {

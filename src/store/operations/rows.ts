@@ -1,14 +1,5 @@
 import { deliveryId } from '../../support/ids.ts';
-import type {
-  AlertKind,
-  Attempt,
-  Delivery,
-  DeliveryState,
-  Event,
-  Json,
-  RaisedNotice,
-  Status,
-} from '../../model.ts';
+import type { Attempt, Delivery, DeliveryState, Event, Json, RaisedNotice, Status } from '../../model.ts';
 import type { DeliveryStory, Duplicate, KeptRequest } from '../store.ts';
 
 /**
@@ -122,7 +113,7 @@ export interface AttemptRow {
 export interface NoticeRow {
   readonly notice_seq: number;
   readonly id: string;
-  readonly alert: AlertKind;
+  readonly alert: RaisedNotice['alert'];
   readonly cause: string;
   readonly sink: string | null;
   readonly count: number;

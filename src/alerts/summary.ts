@@ -1,0 +1,135 @@
+import type { Notice, Status } from '../model.ts';
+import { lastOf, type Week } from '../rules/calendar.ts';
+import type { SinkCount, Store, Tally } from '../store/store.ts';
+import { count } from '../support/text.ts';
+
+/** The week that a summary is about. */
+export interface SummaryWeek {
+  readonly from: number;
+  readonly to: number;
+  /** The same for every summary of this week. */
+  readonly cause: string;
+}
+
+export function summaryWeek(week: Week, now: number): SummaryWeek {
+  const { at, monday } = lastOf(week, now);
+  return { from: lastOf(week, at - 1).at, to: at, cause: `summary ${monday}` };
+}
+
+const dayMs = 86_400_000;
+
+/** Day by day, because the store does nothing else while it counts. */
+export async function tallyOf(store: Pick<Store, 'tally'>, { from, to }: SummaryWeek): Promise<Tally> {
+  const days: Tally[] = [];
+  for (let start = from; start < to; start += dayMs)
+    days.push(await store.tally(start, Math.min(start + dayMs, to)));
+  return {
+    events: days.flatMap(({ events }) => events),
+    deliveries: days.flatMap(({ deliveries }) => deliveries),
+  };
+}
+
+/** What needs a person now. */
+export interface Needs {
+  readonly counts: readonly SinkCount[];
+  readonly down: readonly string[];
+  readonly isRefused: boolean;
+}
+
+/** More would be too long for a message. */
+const mostTests = 15;
+const mostSinks = 10;
+const mostName = 60;
+
+/** Pure. `nameOf`: what the catalog calls a test. */
+export function summaryNotice(
+  { from, cause }: SummaryWeek,
+  { events, deliveries }: Tally,
+  needs: Needs,
+  nameOf: (testId: number) => string,
+): Notice {
+  const all = sum(events);
+  const byTest = Map.groupBy(events, ({ testId }) => testId);
+  const tests = [...byTest].toSorted(([, a], [, b]) => sum(b) - sum(a));
+  const sinks = [...Map.groupBy(deliveries, ({ sink }) => sink)];
+  const lines = [
+    all === 0 ? 'No event came.' : `${count(all, 'event')}: ${byStatus(events)}`,
+    ...listed(
+      tests,
+      mostTests,
+      'test',
+      ([testId, ofTest]) => `${short(nameOf(testId))}: ${byStatus(ofTest)}`,
+    ),
+    ...listed(sinks, mostSinks, 'sink', ([sink, ofSink]) => `Deliveries to ${sink}: ${byState(ofSink)}`),
+  ];
+  const needed = needsOf(needs);
+  return {
+    alert: 'summary',
+    cause,
+    sink: null,
+    count: all,
+    since: from,
+    detail: lines.join('\n'),
+    advice: needed.length === 0 ? 'Nothing needs a person.' : needed.join(' '),
+    recovered: false,
+  };
+}
+
+type Counted = { readonly count: number };
+
+const sum = (counted: readonly Counted[]): number => counted.reduce((total, one) => total + one.count, 0);
+const short = (name: string): string => (name.length > mostName ? `${name.slice(0, mostName - 1)}…` : name);
+
+function listed<T>(all: readonly T[], most: number, what: string, line: (one: T) => string): string[] {
+  const more = all.length - most;
+  return [...all.slice(0, most).map(line), ...(more > 0 ? [`… and ${count(more, `more ${what}`)}`] : [])];
+}
+
+const statusWords: { readonly [status in Status]: string } = {
+  Completed: 'completed',
+  DidNotTake: 'did not take it',
+  Canceled: 'canceled',
+};
+
+function byStatus(events: Tally['events']): string {
+  const parts = Object.entries(statusWords).map(
+    ([status, words]) => [sum(events.filter((one) => one.status === status)), words] as const,
+  );
+  return inWords(parts);
+}
+
+const stateWords = {
+  delivered: 'delivered',
+  pending: 'waiting',
+  sending: 'under way',
+  dead: 'given up',
+  held: 'held',
+  discarded: 'discarded',
+};
+
+function byState(deliveries: Tally['deliveries']): string {
+  const parts = Object.entries(stateWords).map(
+    ([state, words]) => [sum(deliveries.filter((one) => one.state === state)), words] as const,
+  );
+  return inWords(parts);
+}
+
+function inWords(parts: readonly (readonly [many: number, words: string])[]): string {
+  const some = parts.filter(([many]) => many > 0);
+  return some.map(([many, words]) => `${many} ${words}`).join(', ');
+}
+
+function needsOf({ counts, down, isRefused }: Needs): string[] {
+  const stuck = (['dead', 'held'] as const).flatMap((state) => {
+    const sinks = counts.filter(({ states }) => states[state] > 0);
+    if (sinks.length === 0) return [];
+    const words = state === 'dead' ? 'Given up' : 'Held for a person to decide';
+    const list = sinks.map(({ sink, states }) => `${states[state]} to ${sink}`).join(', ');
+    return [`${words}: ${list}. See: candidate-connector events --state ${state}.`];
+  });
+  return [
+    ...stuck,
+    ...(down.length > 0 ? [`Down now: ${down.join(', ')}. See: candidate-connector check --live.`] : []),
+    ...(isRefused ? ['The changed config is refused. See: candidate-connector check.'] : []),
+  ];
+}
