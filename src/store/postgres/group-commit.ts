@@ -1,3 +1,4 @@
+import { DatabaseError } from 'pg';
 import type { Operation, Statement } from '../operations/operation.ts';
 import { StoreUnavailable } from '../store.ts';
 import { Tallies } from '../tallies.ts';
@@ -119,7 +120,7 @@ export class GroupCommit {
     return results;
   }
 
-  /** Nothing that failed here may run again: it may have been committed. */
+  /** Nothing that failed here without the server's word may run again: it may have been committed. */
   async #end(transaction: Transaction, tallies: Tallies): Promise<void> {
     const { statements, configIds } = tallyStatements(tallies);
     try {
@@ -128,9 +129,11 @@ export class GroupCommit {
       if (isDivisionByZero(error)) {
         throw new Error(`One of these configs was never saved: ${configIds.join(', ')}.`, { cause: error });
       }
-      if (failureKind(error) !== 'lost') throw error;
-      const reason = explained(error, this.#connections.place) as Error;
-      throw new StoreUnavailable(`${reason.message} Whether the last writes were stored is not known.`, {
+      const isRefused = error instanceof DatabaseError && error.code !== undefined;
+      if (isRefused && failureKind(error) !== 'lost') throw error;
+      const { message } = explained(error, this.#connections.place) as Error;
+      const sentence = message.replace(/\.?$/, '.');
+      throw new StoreUnavailable(`${sentence} Whether the last writes were stored is not known.`, {
         cause: error,
       });
     }

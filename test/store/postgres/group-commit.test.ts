@@ -327,6 +327,27 @@ describe('the driver of PostgreSQL', () => {
         expect(await saved(driver)).toEqual(['a']);
       });
 
+      test('nor where the answer is none of PostgreSQL', async () => {
+        const driver = await open();
+        breakAfter = (data) => {
+          const [client, upstream] = sockets;
+          if (data.includes('\0commit\0')) upstream!.removeAllListeners('data').on('data', () => {});
+          if (data.includes('\0commit\0')) client!.write(Buffer.from([0x3f, 0, 0, 0, 4]));
+          return false;
+        };
+        const writes = await Promise.allSettled([driver.write(save('a')), driver.write(save('b'))]);
+        const refused = writes.filter((write) => write.status === 'rejected');
+        expect(refused.map(({ reason }) => String(reason))).toEqual(
+          Array.from({ length: 2 }, () =>
+            expect.stringMatching(
+              /^StoreUnavailable: .* Whether the last writes were stored is not known\.$/,
+            ),
+          ),
+        );
+        breakAfter = () => false;
+        expect(await saved(driver)).toEqual(['a', 'b']);
+      });
+
       test('refuses what a silent server does not answer, and goes on when it does', async () => {
         const driver = await open({ answerMs: 200, patientForMs: 100 });
         const silent = sockets.at(-1)!;
