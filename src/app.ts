@@ -21,6 +21,7 @@ import { addressOf, type HandedOver, listen } from './http/listen.ts';
 import { createLogger } from './log.ts';
 import { createReceiver } from './receiver/server.ts';
 import { keepRetention, lastSeenAt, type RunningRetention } from './retention.ts';
+import { Announcer, readStatus, statusJson } from './status.ts';
 import { openStore, withoutPassword } from './store/open.ts';
 import { wantsColor } from './support/text.ts';
 import type { Store } from './store/store.ts';
@@ -110,7 +111,8 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   const nextId = eventIds({ after: newest?.event.id });
   const inbox = createIntake({ store, config, wake: () => worker.wake(), log, nextId });
   const readiness = async () => [await storeReadiness(store), live.readiness(), ...copies.readiness()];
-  const admin = createAdmin({ config: () => config().admin, metrics, log, readiness });
+  const status = async () => statusJson(await readStatus(store, Date.now()));
+  const admin = createAdmin({ config: () => config().admin, metrics, status, log, readiness });
   starting.defer(() => admin.stop(0));
   const receiver = createReceiver({ config: () => config().receiver, inbox, log, metrics, readiness });
   starting.defer(async () => {
@@ -122,22 +124,33 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   await listen(receiver, handedOver ?? config().receiver);
   await listen(admin, config().admin);
 
+  const announcer = new Announcer({
+    store,
+    clock: systemClock,
+    live,
+    id: copies.id,
+    failed: (error) => log.debug({ err: error }, 'the sign of life could not be stored; trying again'),
+  });
+  starting.defer(() => announcer.stop());
   starting.adopt(sinks, (it) => it.close());
   starting.defer(async () => {
     await Promise.all([worker.stop(attemptsGraceMs), copies.leave(config().shutdown.delayMs)]);
   });
   const rescued = await worker.start(seenAt);
   await copies.join({ store, config, worker, log, metrics });
+  await announcer.say();
 
   const watch = watchConfig(file, {
     inForce: markOf(read),
     load: (text, signal) => reloadConfig(text, file, { env, connectors, thread: reloadThread, signal }),
     onLoaded: async (next) => {
       await adopt(next);
+      void announcer.say();
       log.info({ file }, 'config reloaded');
     },
     onFailed: (error) => {
       live.failed(error);
+      void announcer.say();
       metrics.configReloadFailed();
       log.error({ file, err: error }, 'config not reloaded: the old one stays');
     },

@@ -30,6 +30,8 @@ export const retentionLease = 'retention';
 
 /** The copies that serve the store, and what of their work is this one's: all of it where only one process may. */
 export class Copies implements Leases {
+  /** Of this copy. */
+  readonly id = `${hostname()} ${process.pid} ${randomUUID().slice(0, 8)}`;
   readonly #store: LeaseStore | null;
   #keeper: LeaseKeeper | null = null;
   #count = 0;
@@ -57,7 +59,7 @@ export class Copies implements Leases {
     this.#keeper = new LeaseKeeper({
       store: this.#store,
       clock: systemClock,
-      copy: `${hostname()} ${process.pid} ${randomUUID().slice(0, 8)}`,
+      copy: this.id,
       configId: () => config().plan.id,
       names: () => namesOf(config()),
       extra: () => Array.from(worker.sinksWithDeliveries, leaseOfSink),

@@ -47,6 +47,11 @@ export class LiveConfig {
     return this.#waiting;
   }
 
+  /** When the config in force was loaded (ms). */
+  get loadedAt(): number {
+    return this.#loadedAt;
+  }
+
   adopt(next: Config): void {
     const kept = keptKeys(next, this.#config);
     const adopted = kept.length === 0 ? next : withKept(next, this.#config, kept);

@@ -26,6 +26,7 @@ async function startAdmin(mostConnections = 64): Promise<Started> {
   const server = createAdmin({
     config: () => ({ host: '127.0.0.1', port: 0, password: null }),
     metrics: createMetrics(async () => []),
+    status: async () => ({ needsPerson: false }),
     log: pino({ enabled: false }),
     readiness: async () => [],
     mostConnections,

@@ -10,6 +10,7 @@ import {
   nothingHere,
   unexpected,
 } from '../http/server.ts';
+import { StoreUnavailable } from '../store/store.ts';
 import { sameText } from '../support/secret.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -17,6 +18,8 @@ export interface AdminOptions extends HttpServerOptions {
   /** Called for every request, so that a new password takes effect at once. */
   readonly config: () => Config['admin'];
   readonly metrics: Pick<Metrics, 'scrape'>;
+  /** What `/api/status` answers. */
+  readonly status: () => Promise<object>;
   readonly log: Logger;
   readonly readiness: Readiness;
   /** How long the answer to a wrong password is delayed. */
@@ -28,7 +31,7 @@ const defaultMostConnections = 64;
 
 /** The server for operators. It does not listen yet. Everything but health checks needs the password. */
 export function createAdmin(options: AdminOptions): HttpServer {
-  const { metrics, log, readiness, mostConnections: most = defaultMostConnections } = options;
+  const { metrics, status, log, readiness, mostConnections: most = defaultMostConnections } = options;
   const app = express().disable('x-powered-by');
   app.use(health(readiness));
   app.use(requirePassword(options));
@@ -40,9 +43,20 @@ export function createAdmin(options: AdminOptions): HttpServer {
     const { text, contentType } = await metrics.scrape();
     res.set('content-type', contentType).send(text);
   });
+  app.get('/api/status', async (_req, res) => {
+    const found = await status().catch(unlessUnavailable);
+    if (found === null)
+      return answerProblem(res, { status: 503, detail: 'The store cannot be read just now.' });
+    res.set('cache-control', 'no-store').json(found);
+  });
   app.use((_req, res) => answerProblem(res, nothingHere));
   app.use(unexpected(log, { status: 500, detail: 'Internal error. See the log.' }));
   return new HttpServer(options, { most, share: 1 / 4 }, app);
+}
+
+function unlessUnavailable(error: unknown): null {
+  if (error instanceof StoreUnavailable) return null;
+  throw error;
 }
 
 /** HTTP Basic with any user name. Open if no password is set. The right password is never delayed. */

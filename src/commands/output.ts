@@ -54,7 +54,7 @@ export function nowAndThen(): (isEnd?: boolean) => boolean {
 }
 
 /** Exit codes as the contract has them. */
-export const exit = { ok: 0, problems: 1, usage: 2, differs: 3 } as const;
+export const exit = { ok: 0, problems: 1, usage: 2, differs: 3, needsPerson: 4 } as const;
 
 /** A request that cannot be carried out as put: printed without a stack, with `code` as the exit code. */
 export class CommandError extends Error {

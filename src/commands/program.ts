@@ -192,6 +192,15 @@ function trying(add: Add, io: Io, done: Done): void {
 
 function looking(add: Add, io: Io, done: Done): void {
   takesStore(
+    add('status', 'show whether everything is all right; exits 4 where a person is needed', [
+      'status',
+      'status --json   # for monitoring; the same as /api/status on the admin port',
+    ]),
+  )
+    .option('--json', 'print one JSON object')
+    .action(async (options) => done(await (await import('./status.ts')).status(options, io)));
+
+  takesStore(
     add('events', 'list what came and what became of it, newest first', [
       'events --since 7d --status Completed',
       'events --candidate 0123456789abcdef0123456789abcdef --json',

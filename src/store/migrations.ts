@@ -191,4 +191,13 @@ export const migrations: readonly string[] = [
   -- Whether a notice says that the trouble of an earlier one is over; null in those of versions that did not say it.
   alter table notices add column recovered integer check (recovered in (0, 1));
   `,
+  `
+  -- What each process that serves the store says of itself.
+  create table copy_states (
+    id text primary key,
+    said_at integer not null,
+    -- See CopyState.
+    state text not null
+  ) strict, without rowid;
+  `,
 ];

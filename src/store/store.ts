@@ -138,6 +138,12 @@ export interface Store {
   /** Null if none was stored and there is no event. */
   signOfLife(): Promise<SignOfLife | null>;
   keepSignOfLife(sign: SignOfLife): Promise<void>;
+  /** Replaces what the copy said before. Where only one process may serve the store, also what others said. */
+  keepCopyState(state: CopyState): Promise<void>;
+  /** What the copies said last, newest first; those that ended among them. */
+  copyStates(): Promise<CopyState[]>;
+  /** `today`: when the day began (ms). */
+  waiting(today: number): Promise<Waiting>;
   /** Resolves if the store can write. Otherwise throws StoreUnavailable with the reason. */
   probe(): Promise<void>;
   /** Finishes the current writes. Idempotent. */
@@ -419,6 +425,36 @@ export interface SignOfLife {
   readonly seenAt: number;
   /** A clock that is far from it: its last time, and for how long it has kept going at a clock's pace. */
   readonly doubt: { readonly seenAt: number; readonly agreedMs: number } | null;
+}
+
+/** What a process that serves the store says of itself every few seconds, so that whoever reads the store knows. */
+export interface CopyState {
+  readonly id: string;
+  /** By its clock (ms). */
+  readonly saidAt: number;
+  /** It was stopped, and did not die. */
+  readonly stopped: boolean;
+  readonly config: {
+    readonly id: string;
+    readonly file: string;
+    /** When it was loaded (ms). */
+    readonly since: number;
+    /** Null if the file is in force as it is; see Refusal. */
+    readonly refused: {
+      readonly since: number;
+      readonly problem: string;
+      readonly others: number;
+    } | null;
+    /** The changed keys that take effect at the next start. */
+    readonly waiting: readonly string[];
+  };
+  readonly sinks: readonly { readonly name: string; readonly connector: string }[];
+}
+
+export interface Waiting {
+  readonly eventsToday: number;
+  /** When that came which a pending delivery has waited longest for (ms); null without any. */
+  readonly oldestPendingAt: number | null;
 }
 
 export interface SinkCount {

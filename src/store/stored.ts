@@ -5,6 +5,7 @@ import * as housekeeping from './operations/housekeeping.ts';
 import { configsOfCopies, leaveLeases, releaseLease, renewLeases } from './operations/leases.ts';
 import * as reading from './operations/reading.ts';
 import type { Operation } from './operations/operation.ts';
+import * as status from './operations/status.ts';
 import { accept, keepRejected, loadCorrelations, raise } from './operations/receiving.ts';
 import type { RecentCorrelations } from './recent-correlations.ts';
 import type { Acceptance, Arrival, LeaseStore, Store } from './store.ts';
@@ -128,6 +129,11 @@ export function storeOn(driver: Driver): Store {
     async keepSignOfLife(sign) {
       await write(() => housekeeping.keepSignOfLife(sign));
     },
+    async keepCopyState(state) {
+      await write(() => status.keepCopyState(state, driver.shared));
+    },
+    copyStates: () => read(status.copyStates),
+    waiting: (today) => read(() => status.waiting(today)),
     async probe() {
       await write(housekeeping.writeProbe);
     },

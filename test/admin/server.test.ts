@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createMetrics } from '../../src/admin/metrics.ts';
 import { createAdmin, type AdminOptions } from '../../src/admin/server.ts';
+import { StoreUnavailable } from '../../src/store/store.ts';
 import { Secret } from '../../src/support/secret.ts';
 
 const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` });
@@ -18,6 +19,7 @@ async function startAdmin(password: string | null, options: Partial<AdminOptions
       password: current.password === null ? null : new Secret(current.password),
     }),
     metrics: createMetrics(async () => []),
+    status: async () => ({ needsPerson: false }),
     log: pino({}, { write: (line) => void lines.push(line) }),
     readiness: async () => [{ part: 'store', ok: false }],
     wrongPasswordDelayMs: 1,
@@ -44,6 +46,17 @@ test('metrics come in the format of Prometheus', async () => {
   expect(await response.text()).toContain('\ncandidate_connector_requests_total{result="accepted"} 0\n');
 });
 
+test('the status comes as JSON, and says so where the store cannot be read', async () => {
+  const { get } = await startAdmin(null);
+  const response = await get('/api/status');
+  expect(response.headers.get('cache-control')).toBe('no-store');
+  expect(await response.json()).toEqual({ needsPerson: false });
+  const gone = await startAdmin(null, { status: () => Promise.reject(new StoreUnavailable('at /srv')) });
+  const refused = await gone.get('/api/status');
+  expect([refused.status, await refused.text()]).toEqual([503, expect.not.stringContaining('/srv')]);
+  expect(gone.lines).toEqual([]);
+});
+
 describe('with a password', () => {
   test('only with it are the metrics shown, under any user name', async () => {
     const { get } = await startAdmin('pass:wörd');
@@ -59,6 +72,7 @@ describe('with a password', () => {
     expect(response.headers.get('www-authenticate')).toBe(
       'Basic realm="candidate-connector", charset="UTF-8"',
     );
+    expect((await get('/api/status')).status).toBe(401);
     expect((await get('/nowhere')).status).toBe(401);
   });
 

@@ -96,7 +96,11 @@ async function places() {
 describe('migrate-store', () => {
   test('moves every table there is', () => {
     const names = new Set(tables.map(({ name }) => name));
-    expect(allTables().filter((name) => !names.has(name))).toEqual(['probe', 'unfinished_copy']);
+    expect(allTables().filter((name) => !names.has(name))).toEqual([
+      'copy_states',
+      'probe',
+      'unfinished_copy',
+    ]);
   });
 
   test(

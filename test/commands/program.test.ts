@@ -12,6 +12,7 @@ const commands = [
   'backtest',
   'send',
   'schema',
+  'status',
   'events',
   'event',
   'replay',

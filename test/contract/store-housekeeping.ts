@@ -9,6 +9,7 @@ import {
   day,
   delivered,
   idsOf,
+  notice,
   planned,
   prune,
   rejected,
@@ -31,6 +32,41 @@ export function housekeeping(bench: () => Bench): void {
     expect((await store.latestConfig())?.id).toBe('cfg_b');
     await store.saveConfig({ id: 'cfg_a', source, savedAt: t0 + 3 });
     expect((await store.latestConfig())?.id).toBe('cfg_a');
+  });
+
+  test('keeps what each copy says of itself, newest first', async () => {
+    const { store } = bench();
+    expect(await store.copyStates()).toEqual([]);
+    const config = { id: configId, file: 'a.yaml', since: t0, refused: null, waiting: ['store.url'] };
+    const sinks = [{ name: 'slack', connector: 'slack' }];
+    const said = (id: string, saidAt: number) => ({ id, saidAt, stopped: false, config, sinks });
+    await store.keepCopyState(said('first', t0));
+    await store.keepCopyState(said('first', t0 + 1));
+    expect(await store.copyStates()).toEqual([said('first', t0 + 1)]);
+    await store.keepCopyState(said('second', t0 + 2));
+    // Only one process may serve a file.
+    const others = store.leases === null ? [] : [said('first', t0 + 1)];
+    expect(await store.copyStates()).toEqual([said('second', t0 + 2), ...others]);
+    await store.keepCopyState(said('third', t0 + 2 * day));
+    expect(await store.copyStates()).toEqual([said('third', t0 + 2 * day)]);
+  });
+
+  test('knows what came today, and since when the oldest delivery waits', async () => {
+    const { store } = bench();
+    expect(await store.waiting(t0)).toEqual({ eventsToday: 0, oldestPendingAt: null });
+    await store.accept(arrival({ receivedAt: t0 - 9 }, { deliveries: [] }));
+    for (const receivedAt of [t0, t0 + 5, t0 + 7])
+      await store.accept(arrival({ receivedAt }, { deliveries: [planned()] }));
+    expect(await store.waiting(t0)).toEqual({ eventsToday: 3, oldestPendingAt: t0 });
+    const [claimed] = await claimDue(store);
+    await store.record([resultOf(claimed!, delivered)]);
+    await store.raise({
+      notice: notice({ raisedAt: t0 - 3 }),
+      configId,
+      deliveries: [planned()],
+      quietMs: day,
+    });
+    expect(await store.waiting(t0 + 1)).toMatchObject({ eventsToday: 2, oldestPendingAt: t0 - 3 });
   });
 
   test('prunes old events whose deliveries are all over, with all that belongs to them', async () => {

@@ -11,6 +11,7 @@ import {
   newestIn,
   sql as reading,
 } from '../../../src/store/operations/reading.ts';
+import { sql as statusSql } from '../../../src/store/operations/status.ts';
 import { sql as receiving } from '../../../src/store/operations/receiving.ts';
 import { Database, runOn } from '../../../src/store/sqlite/database.ts';
 import { migrations } from '../../../src/store/migrations.ts';
@@ -54,7 +55,10 @@ describe('the cost of a statement does not grow with what is stored', () => {
   const { unusedConfigs: __, latestConfig: ___, writeProbe: ____, ...pruning } = housekeeping;
   // Only after the clock was set back, step by step.
   const { putOff: _____, ...carrying } = carryingOut;
+  // As many as there are copies.
+  const { copyStates: ______, forgetOthers: _______, ...looking } = statusSql;
   const statements = {
+    ...looking,
     ...accepting,
     ...deliveries,
     ...claiming,
@@ -72,7 +76,7 @@ describe('the cost of a statement does not grow with what is stored', () => {
     newestDelivered: newestIn('delivered', false),
     newestDead: newestIn('dead', false),
     newestDeliveredSince: newestIn('delivered', true),
-    eventsSince: eventsWhere({ ...unconditional, since: true }),
+    eventsListedSince: eventsWhere({ ...unconditional, since: true }),
     eventsAfter: eventsWhere({ ...unconditional, after: true }),
     eventsOfStatus: eventsWhere({ ...unconditional, status: true, after: true }),
     eventsOfCandidate: eventsWhere({ ...unconditional, candidateId: true }),

@@ -1,0 +1,126 @@
+import { needsOf, readStatus, type SinkStatus, type Status, statusJson } from '../status.ts';
+import type { CopyState, StuckCount } from '../store/store.ts';
+import { count, jsonLine, printable } from '../support/text.ts';
+import { noticeHead } from './event.ts';
+import { exit, type Io, paint, when } from './output.ts';
+import { type StoreOption, withStore } from './with-store.ts';
+
+export async function status(options: StoreOption & { json?: boolean }, io: Io): Promise<number> {
+  return withStore(options, io, async (store) => {
+    const found = await readStatus(store, Date.now());
+    io.out(options.json ? jsonLine(statusJson(found)) : statusText(found, io));
+    return needsOf(found).length > 0 ? exit.needsPerson : exit.ok;
+  });
+}
+
+function statusText(found: Status, io: Io): string {
+  const needs = needsOf(found);
+  const { notices } = found;
+  const isRunning = found.copies.length > 0;
+  return [
+    needs.length === 0
+      ? paint(io, 'green', 'Nothing needs a person.')
+      : paint(io, 'red', printable(`A person is needed: ${needs.join(', ')}.`)),
+    ...section('Config', configLines(found), io),
+    ...section('Receiver', receiverLines(found), io),
+    ...section(
+      'Sinks',
+      found.sinks.map((sink) => sinkText(sink, isRunning, io)),
+      io,
+    ),
+    ...section('Waiting', waitingLines(found), io),
+    ...section('Dead', stuckLines(found, 'dead'), io),
+    ...section('Held', stuckLines(found, 'held'), io),
+    ...section(
+      'Last notices',
+      notices.map((notice) => noticeHead(notice, io)),
+      io,
+    ),
+  ].join('\n');
+}
+
+function section(title: string, lines: readonly string[], io: Io): string[] {
+  return lines.length === 0 ? [] : [paint(io, 'bold', title), ...lines.map((line) => `  ${line}`)];
+}
+
+function configLines({ copies, lastCopy }: Status): string[] {
+  if (copies.length === 0) return [lastSign(lastCopy)];
+  const alike = Map.groupBy(copies, (copy) => copyLines(copy).join('\n  '));
+  if (alike.size === 1) {
+    const many = copies.length === 1 ? [] : [`${copies.length} copies, all by this config`];
+    return [...copyLines(copies[0]!), ...many];
+  }
+  return [...alike].flatMap(([lines, same]) => [
+    lines,
+    `by ${same.map(({ id }) => printable(id)).join(' and ')}`,
+  ]);
+}
+
+function lastSign(copy: CopyState | null): string {
+  if (copy === null) return 'No connector has served this store yet. `serve` starts one.';
+  const at = when(copy.saidAt);
+  return copy.stopped
+    ? `No connector serves this store. The last one was stopped at ${at}.`
+    : `No connector serves this store. The last sign of life was at ${at}: it was killed, or stands still.`;
+}
+
+function copyLines({ config: { file, since, refused, waiting } }: CopyState): string[] {
+  const lines = [`${printable(file)}, in force since ${when(since)}`];
+  if (refused !== null) {
+    const more = refused.others === 0 ? '' : ` (and ${count(refused.others, 'more problem')})`;
+    lines.push(
+      `the file as it is now was refused at ${when(refused.since)}: ${printable(refused.problem)}${more}`,
+      `correct it; candidate-connector check --config ${printable(file)} shows all that is wrong`,
+    );
+  }
+  if (waiting.length > 0) lines.push(`changed, and in force at the next start: ${waiting.join(', ')}`);
+  return lines;
+}
+
+function receiverLines({ lastEventAt, eventsToday }: Status): string[] {
+  if (lastEventAt === null) return ['no event yet; `candidate-connector send` sends one'];
+  return [`last event ${when(lastEventAt)}, ${count(eventsToday, 'event')} today (UTC)`];
+}
+
+function sinkText({ sink, connector, pause, pending }: SinkStatus, isRunning: boolean, io: Io): string {
+  const waits = pending === 0 ? '' : `, ${pending} waiting`;
+  const name = printable(connector === null ? sink : `${sink} (${connector})`);
+  return `${name}  ${stateOf(pause, connector, isRunning, io)}${waits}`;
+}
+
+function stateOf(pause: SinkStatus['pause'], connector: string | null, isRunning: boolean, io: Io): string {
+  if (!isRunning) return pause === null ? 'not served' : `not served; was paused at ${when(pause.since)}`;
+  if (connector === null) return 'not in the config any more';
+  if (pause === null) return paint(io, 'green', 'working');
+  const why = pause.because === null ? '' : `: ${printable(pause.because.detail)}`;
+  return `${paint(io, 'red', 'paused')} since ${when(pause.since)}${why}; next probe ${when(pause.probeAt)}`;
+}
+
+function waitingLines({ sinks, oldestPendingAt }: Status): string[] {
+  const pending = sinks.reduce((total, sink) => total + sink.pending, 0);
+  if (pending === 0 || oldestPendingAt === null) return ['nothing'];
+  const deliveries = pending === 1 ? '1 delivery' : `${pending} deliveries`;
+  return [`${deliveries}, the oldest of what came at ${when(oldestPendingAt)}`];
+}
+
+const help = {
+  dead: (sink: string) => `fix the cause, then: candidate-connector replay --dead --sink ${sink}`,
+  held: (sink: string) =>
+    `look there, then replay or discard what this lists: candidate-connector events --state held --sink ${sink}`,
+};
+
+function stuckLines(found: Status, state: 'dead' | 'held'): string[] {
+  const total = found.sinks.reduce((sum, sink) => sum + sink[state], 0);
+  const ofNotices = total - found[state].reduce((sum, stuck) => sum + stuck.count, 0);
+  return [
+    ...found[state].flatMap((stuck) => stuckText(stuck, state)),
+    ...(ofNotices > 0 ? [`${ofNotices} of notices: candidate-connector events --notices`] : []),
+  ];
+}
+
+function stuckText({ sink, count: many, firstAt, reason }: StuckCount, state: 'dead' | 'held'): string[] {
+  return [
+    `${many} to ${printable(sink)}, the first at ${when(firstAt)}: ${printable(reason)}`,
+    `  ${help[state](printable(sink))}`,
+  ];
+}

@@ -1,0 +1,203 @@
+import type { LiveConfig } from './live-config.ts';
+import type { RaisedNotice } from './model.ts';
+import type { CopyState, SinkCount, SinkPause, Store, StuckCount } from './store/store.ts';
+import type { Clock } from './support/clock.ts';
+
+const sayEveryMs = 10_000;
+/** Without a sign for so long, a copy is taken for ended. A few may be late. */
+const aliveForMs = 3 * sayEveryMs;
+const dayMs = 86_400_000;
+const shownNotices = 5;
+
+interface AnnouncerParts {
+  readonly store: Pick<Store, 'keepCopyState'>;
+  readonly clock: Clock;
+  readonly live: LiveConfig;
+  /** Of this copy. */
+  readonly id: string;
+  readonly failed: (error: unknown) => void;
+}
+
+/** Says in the store every few seconds that this copy serves it, and by which config. */
+export class Announcer {
+  readonly #parts: AnnouncerParts;
+  #last: Promise<boolean> = Promise.resolve(false);
+  #cancel = () => {};
+  #stopped = false;
+
+  constructor(parts: AnnouncerParts) {
+    this.#parts = parts;
+  }
+
+  /** To be called at the start, and when something of it has changed. */
+  async say(): Promise<void> {
+    this.#cancel();
+    await (this.#last = this.#last.then(() => this.#keep(false)));
+    this.#cancel();
+    if (!this.#stopped) this.#cancel = this.#parts.clock.after(sayEveryMs, () => void this.say());
+  }
+
+  /** Says that it was stopped, unless the store could not be written just before. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancel();
+    if (await this.#last) await this.#keep(true);
+  }
+
+  async #keep(stopped: boolean): Promise<boolean> {
+    const { store, failed } = this.#parts;
+    try {
+      await store.keepCopyState(this.#state(stopped));
+      return true;
+    } catch (error) {
+      failed(error);
+      return false;
+    }
+  }
+
+  #state(stopped: boolean): CopyState {
+    const { clock, id, live } = this.#parts;
+    const { file, plan, sinks } = live.config;
+    const { refused, waiting, loadedAt: since } = live;
+    return {
+      id,
+      saidAt: clock.now(),
+      stopped,
+      config: {
+        id: plan.id,
+        file,
+        since,
+        refused: refused && { since: refused.since, problem: refused.problem, others: refused.others },
+        waiting,
+      },
+      sinks: Array.from(sinks.values(), ({ name, connector }) => ({ name, connector: connector.name })),
+    };
+  }
+}
+
+export interface SinkStatus {
+  readonly sink: string;
+  /** Null if no running copy has the sink in its config. */
+  readonly connector: string | null;
+  readonly pause: SinkPause | null;
+  readonly pending: number;
+  readonly dead: number;
+  readonly held: number;
+}
+
+/** Whether everything is all right, as the store knows it. */
+export interface Status {
+  readonly now: number;
+  /** The copies that serve the store, those with a refused config first. */
+  readonly copies: readonly CopyState[];
+  /** Of what served it before; only where nothing does. */
+  readonly lastCopy: CopyState | null;
+  readonly lastEventAt: number | null;
+  readonly eventsToday: number;
+  readonly sinks: readonly SinkStatus[];
+  readonly oldestPendingAt: number | null;
+  /** Without those of notices. */
+  readonly dead: readonly StuckCount[];
+  readonly held: readonly StuckCount[];
+  readonly notices: readonly RaisedNotice[];
+}
+
+export async function readStatus(store: Store, now: number): Promise<Status> {
+  const all = await store.copyStates();
+  const copies = all.filter((copy) => !copy.stopped && Math.abs(now - copy.saidAt) < aliveForMs);
+  const counts = await store.counts();
+  const has = (state: 'dead' | 'held') => counts.some(({ states }) => states[state] > 0);
+  return {
+    now,
+    copies: copies.toSorted((a, b) => Number(b.config.refused !== null) - Number(a.config.refused !== null)),
+    lastCopy: copies.length > 0 ? null : (all[0] ?? null),
+    lastEventAt: await store.lastEventAt(),
+    ...(await store.waiting(now - (now % dayMs))),
+    sinks: sinkStatuses(copies, counts, await store.pauses()),
+    dead: has('dead') ? await store.deadSince(-1) : [],
+    held: has('held') ? await store.heldSince(-1) : [],
+    notices: (await store.notices({ limit: shownNotices })).map(({ notice }) => notice),
+  };
+}
+
+/** The sinks in the config, and those that are not and have deliveries that are not over. */
+function sinkStatuses(
+  copies: readonly CopyState[],
+  counts: readonly SinkCount[],
+  pauses: readonly SinkPause[],
+): SinkStatus[] {
+  const known = new Map(
+    copies.flatMap(({ sinks }) => sinks.map(({ name, connector }) => [name, connector] as const)),
+  );
+  const countOf = new Map(counts.map(({ sink, states }) => [sink, states]));
+  return [...new Set([...known.keys(), ...countOf.keys()])]
+    .map((sink) => {
+      const { pending = 0, dead = 0, held = 0 } = countOf.get(sink) ?? {};
+      const pause = pauses.find((one) => one.sink === sink) ?? null;
+      return { sink, connector: known.get(sink) ?? null, pause, pending, dead, held };
+    })
+    .filter(({ sink, pending, dead, held }) => known.has(sink) || pending + dead + held > 0);
+}
+
+/** What needs a person, in a few words each; empty if nothing does. */
+export function needsOf({ copies, sinks }: Status): string[] {
+  const sum = (state: 'dead' | 'held') => sinks.reduce((total, sink) => total + sink[state], 0);
+  const paused = sinks.filter(({ connector, pause }) => connector !== null && pause !== null);
+  return [
+    ...(copies.length === 0 ? ['no connector serves the store'] : []),
+    ...(copies.some(({ config }) => config.refused !== null) ? ['the changed config was refused'] : []),
+    ...(copies.some(({ config }) => config.waiting.length > 0) ? ['changed keys wait for a restart'] : []),
+    ...paused.map(({ sink }) => `${sink} is paused`),
+    ...(['dead', 'held'] as const).filter((state) => sum(state) > 0).map((state) => `${sum(state)} ${state}`),
+  ];
+}
+
+const iso = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
+
+/** As `status --json` and `/api/status` have it. */
+export function statusJson(status: Status) {
+  const { copies, lastCopy, dead, held } = status;
+  return {
+    needsPerson: needsOf(status).length > 0,
+    needs: needsOf(status),
+    running: copies.length > 0,
+    lastSignAt: iso((copies[0] ?? lastCopy)?.saidAt ?? null),
+    config: configJson(copies[0]),
+    copies: copies.map((copy) => ({ copy: copy.id, config: configJson(copy) })),
+    receiver: { lastEventAt: iso(status.lastEventAt), eventsToday: status.eventsToday },
+    sinks: status.sinks.map((sink) => sinkJson(sink)),
+    oldestPendingAt: iso(status.oldestPendingAt),
+    dead: dead.map(stuckJson),
+    held: held.map(stuckJson),
+    notices: status.notices.map((notice) => ({
+      ...notice,
+      since: iso(notice.since),
+      raisedAt: iso(notice.raisedAt),
+    })),
+  };
+}
+
+/** Null where no copy runs: nobody knows what the next one will have. */
+function configJson(copy: CopyState | undefined) {
+  const { file = null, since = null, refused = null, waiting = [] } = copy?.config ?? {};
+  return {
+    file,
+    since: iso(since),
+    refused: refused && { ...refused, since: iso(refused.since) },
+    waitsForRestart: waiting,
+  };
+}
+
+function sinkJson({ pause, sink, connector, ...counts }: SinkStatus) {
+  return {
+    sink,
+    connector,
+    paused: pause !== null,
+    since: iso(pause?.since ?? null),
+    reason: pause?.because?.detail ?? null,
+    nextProbeAt: iso(pause?.probeAt ?? null),
+    ...counts,
+  };
+}
+
+const stuckJson = ({ firstAt, cause: _, ...stuck }: StuckCount) => ({ ...stuck, since: iso(firstAt) });

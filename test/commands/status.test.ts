@@ -1,0 +1,205 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, test, vi } from 'vitest';
+import { openStore } from '../../src/store/open.ts';
+import type { CopyState } from '../../src/store/store.ts';
+import { freshSchema } from '../fixtures/postgres.ts';
+import { base, endpoint, loud, nothing, post, run, serve, serving, settled, workplace } from './tools.ts';
+
+const time = '\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d UTC';
+const isoTime = expect.stringMatching(/^20\d\d-.*Z$/);
+
+async function startServing(admin = '{ port: 0 }') {
+  const { folder, write } = await workplace();
+  const http = await endpoint();
+  const file = await write(
+    'config.yaml',
+    `${base(folder).replace('{ port: 0 }', admin)}
+sinks:
+  ats: { connector: webhook, url: '${http.url}', allowPrivate: true, retry: { minDelay: 1m } }
+  mail: { connector: email, url: 'smtp://\${NOBODY:-127.0.0.1}:1', from: a@example.com }
+rules: [{ name: told, when: {}, then: [{ sink: ats }] }]
+`,
+  );
+  const app = await serving(file);
+  const command = (...argv: string[]) => run([...argv, '--config', file]);
+  const json = async () => JSON.parse((await command('status', '--json')).out);
+  return { app, http, folder, file, command, json };
+}
+
+describe('status', () => {
+  test('says that nothing needs a person, and exits 0', async () => {
+    const { app, file, command, json } = await startServing();
+    expect((await command('status')).out).toContain('Receiver\n  no event yet');
+    await post(app, { candidateId: 'a' });
+    await settled(file);
+    const { code, out, err } = await command('status');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(
+      new RegExp(
+        `^Nothing needs a person\\.\nConfig\n  .*config\\.yaml, in force since ${time}\n` +
+          `Receiver\n  last event ${time}, 1 event today \\(UTC\\)\n` +
+          'Sinks\n  ats \\(webhook\\)  working\n  mail \\(email\\)  working\nWaiting\n  nothing\n$',
+      ),
+    );
+    const sink = {
+      paused: false,
+      since: null,
+      reason: null,
+      nextProbeAt: null,
+      pending: 0,
+      dead: 0,
+      held: 0,
+    };
+    expect(await json()).toMatchObject({
+      needsPerson: false,
+      running: true,
+      config: { file, since: isoTime, refused: null },
+      receiver: { lastEventAt: isoTime, eventsToday: 1 },
+      sinks: [
+        { sink: 'ats', connector: 'webhook', ...sink },
+        { sink: 'mail', connector: 'email', ...sink },
+      ],
+      oldestPendingAt: null,
+      notices: [],
+    });
+  });
+
+  test('answers on the admin port with the same, for those with the password', async () => {
+    const { app, json } = await startServing('{ port: 0, password: secret }');
+    const url = new URL('/api/status', app.adminUrl);
+    expect((await fetch(url)).status).toBe(401);
+    const authorization = `Basic ${Buffer.from('ops:secret').toString('base64')}`;
+    const response = await fetch(url, { headers: { authorization } });
+    const answer = (await response.json()) as { lastSignAt: string };
+    expect(answer).toEqual({ ...(await json()), lastSignAt: answer.lastSignAt });
+  });
+
+  test('names a paused sink with its reason and next probe, and what waits for it', async () => {
+    const { app, http, command, json } = await startServing();
+    http.faults.decide = () => ({ kind: 'status', status: 401 });
+    for (let n = 0; n < 8; n += 1) await post(app, { candidateId: `c${n}` });
+    await vi.waitFor(async () => expect((await json()).sinks[0]).toMatchObject({ paused: true }), 20_000);
+    const { code, out } = await command('status');
+    expect(code).toBe(4);
+    expect(out).toMatch(/^A person is needed: ats is paused\.\n/);
+    expect(out).toMatch(
+      new RegExp(`ats \\(webhook\\)  paused since ${time}: .*401.*; next probe ${time}, 8 waiting`),
+    );
+    expect(out).toMatch(new RegExp(`Waiting\n  8 deliveries, the oldest of what came at ${time}`));
+    expect(await json()).toMatchObject({
+      needsPerson: true,
+      sinks: [
+        { since: isoTime, reason: expect.stringContaining('401'), nextProbeAt: isoTime, pending: 8 },
+        {},
+      ],
+      oldestPendingAt: isoTime,
+    });
+  });
+
+  test('lists what is dead by its cause, with the command that helps', async () => {
+    const { app, http, file, command, json } = await startServing();
+    http.faults.decide = () => ({ kind: 'status', status: 410 });
+    for (const candidateId of ['a', 'b']) await post(app, { candidateId });
+    await settled(file);
+    const { code, out } = await command('status');
+    expect(code).toBe(4);
+    expect(out).toMatch(/^A person is needed: 2 dead\.\n/);
+    expect(out).toMatch(new RegExp(`Dead\n  2 to ats, the first at ${time}: .*410.*\n`));
+    expect(out).toContain('fix the cause, then: candidate-connector replay --dead --sink ats\n');
+    const [dead] = (await json()).dead;
+    expect(dead).toMatchObject({ sink: 'ats', count: 2, reason: expect.stringContaining('410') });
+  });
+
+  test('says where a changed file was refused, until it is in order', async () => {
+    const { file, command, json } = await startServing();
+    const good = await readFile(file, 'utf8');
+    await writeFile(file, good.replace('sink: ats', 'sink: nobody'));
+    await vi.waitFor(async () => expect((await json()).config.refused).not.toBeNull(), 20_000);
+    const { code, out } = await command('status');
+    expect(code).toBe(4);
+    expect(out).toMatch(/^A person is needed: the changed config was refused\.\n/);
+    expect(out).toMatch(new RegExp(`refused at ${time}: .*config\\.yaml:\\d+:\\d+: .*nobody`));
+    expect(await json()).toMatchObject({
+      config: { file, since: isoTime, refused: { since: isoTime, problem: expect.stringContaining(file) } },
+    });
+    await writeFile(file, good.replace('port: 0 }', 'port: 1 }'));
+    await vi.waitFor(async () => expect((await json()).config.refused).toBeNull(), 20_000);
+    expect((await command('status')).out).toContain('changed, and in force at the next start: admin.port\n');
+  });
+
+  test('does not pretend where nothing serves the store: it was stopped, or died', async () => {
+    const { folder, write } = await workplace();
+    const file = await write('config.yaml', loud(folder) + nothing);
+    const store = ['--store', `sqlite:${folder}/connector.db`];
+    const { connector } = await serve(file);
+    expect((await run(['status', ...store])).code).toBe(0);
+    await connector.kill();
+    await agedBy(60_000, store[1]!);
+    const killed = await run(['status', ...store]);
+    expect(killed.code).toBe(4);
+    expect(killed.out).toMatch(/^A person is needed: no connector serves the store\.\n/);
+    expect(killed.out).toMatch(new RegExp(`The last sign of life was at ${time}: it was killed, or stands`));
+    expect(killed.out).not.toMatch(/working|in force/);
+    expect(JSON.parse((await run(['status', '--json', ...store])).out)).toMatchObject({
+      running: false,
+      config: { file: null, since: null, refused: null },
+      sinks: [],
+    });
+    await connector.start();
+    expect((await run(['status', ...store])).code).toBe(0);
+    expect(await connector.stop()).toBe(0);
+    expect((await run(['status', ...store])).out).toMatch(
+      new RegExp(`No connector serves this store. The last one was stopped at ${time}\\.\n`),
+    );
+  });
+
+  test('of a store that nothing has served yet says so', async () => {
+    const { folder } = await workplace();
+    const url = `sqlite:${folder}/new.db`;
+    await (await openStore(url, { serve: false })).close();
+    expect(await run(['status', '--store', url])).toMatchObject({
+      code: 4,
+      out: expect.stringContaining('No connector has served this store yet. `serve` starts one.'),
+    });
+  });
+
+  test('needs no write, and so waits for none', async () => {
+    const { folder, command } = await startServing();
+    const other = new DatabaseSync(`${folder}/connector.db`);
+    other.exec('begin immediate');
+    const { code } = await command('status');
+    other.exec('rollback');
+    other.close();
+    expect(code).toBe(0);
+  });
+
+  test('of several copies names those that run another config, and says what one has refused', async () => {
+    const url = await freshSchema();
+    const store = await openStore(url, { serve: false });
+    const said = (id: string, refused: CopyState['config']['refused'] = null): CopyState => ({
+      id,
+      saidAt: Date.now(),
+      stopped: false,
+      config: { id, file: 'a.yaml', since: 1_000, refused, waiting: [] },
+      sinks: [{ name: 'ats', connector: 'webhook' }],
+    });
+    await store.keepCopyState(said('one'));
+    await store.keepCopyState(said('two'));
+    expect((await run(['status', '--store', url])).out).toContain('2 copies');
+    await store.keepCopyState(said('two', { since: 2_000, problem: 'a.yaml:1:1: wrong', others: 1 }));
+    const { code, out } = await run(['status', '--store', url]);
+    expect(code).toBe(4);
+    expect(out).toMatch(/refused at 1970.*: a\.yaml:1:1: wrong \(and 1 more problem\)\n.*\n  by two\n/);
+    expect(out).toContain('  by one\n');
+    await store.close();
+  });
+});
+
+/** Lets the last sign of life be so much older. */
+async function agedBy(ms: number, url: string): Promise<void> {
+  const store = await openStore(url, { serve: false });
+  const [last] = await store.copyStates();
+  await store.keepCopyState({ ...last!, saidAt: last!.saidAt - ms });
+  await store.close();
+}
