@@ -28,9 +28,16 @@ export {
   perStatus,
   whatNext,
 } from './connector/texts.ts';
-export { countsByStatus, digestInShort, forEachTest, receivedBetween } from './connector/texts.ts';
+export {
+  countsByStatus,
+  countsOfTest,
+  digestInShort,
+  forEachTest,
+  headOfTest,
+  receivedBetween,
+} from './connector/texts.ts';
 export { noticeBegan, noticeInShort, perNotice } from './connector/texts.ts';
-export { ofEntry, ofMessage, testName, whatNextOfDigest } from './connector/texts.ts';
+export { ofEntry, ofMessage, testName, testTitle, whatNextOfDigest, wholeIds } from './connector/texts.ts';
 export type { Outline };
 export { isLoopback } from './http/addresses.ts';
 export { masker } from './support/masker.ts';

@@ -116,7 +116,7 @@ test('from zero to the first Slack message, step by step, with no other scopes t
   expect(slack.messages).toMatchObject([
     {
       channelName: 'hiring',
-      text: ':white_check_mark: Test 1234567: candidate 4711 completed the test',
+      text: ':checkered_flag: Test 1234567: candidate 4711 completed the test',
     },
   ]);
 });

@@ -147,7 +147,7 @@ const tools: { readonly [title: string]: Tool } = {
       expect(Object.fromEntries(new URLSearchParams(call.body))).toEqual({
         To: '+385915550100',
         From: '+15005550006',
-        Body: expect.stringContaining('was canceled'),
+        Body: expect.stringContaining('The test of candidate'),
       });
       return { status: 201, body: '{"status":"queued"}' };
     },

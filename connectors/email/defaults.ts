@@ -1,11 +1,12 @@
 import {
   candidate,
   candidateInList,
-  countsByStatus,
+  countsOfTest,
   digestInShort,
   eventInShort,
   eventTitle,
   forEachTest,
+  headOfTest,
   noticeBegan,
   noticeInShort,
   ofEntry,
@@ -13,8 +14,10 @@ import {
   perNotice,
   receivedBetween,
   testName,
+  testTitle,
   whatNext,
   whatNextOfDigest,
+  wholeIds,
 } from '../../src/connector.ts';
 import type { Subject } from '../../src/connector.ts';
 import type { JsonMap } from '../../src/model.ts';
@@ -28,9 +31,10 @@ import {
   note,
   row,
   rows,
-  listColor,
+  subheading,
   recoveredColor,
   statusColor,
+  summaryColor,
   warningColor,
 } from './layout.ts';
 
@@ -41,29 +45,20 @@ export function defaultFields(about: Subject['kind'], hasLink: boolean): readonl
   return [{ subject: noticeTitle }, noticeBody];
 }
 
-const received = '{{ event.receivedAt | date }}';
-
-/** The whole id, too: it is what people search for. */
-const wholeCandidate =
-  '{% if event.candidateNumericalId %}{{ event.candidateNumericalId }} (id {{ event.candidateId }}){% else %}{{ event.candidateId }}{% endif %}';
-
 function eventBody(hasLink: boolean): JsonMap {
   const title = `Candidate ${candidate} {{ event.status | words }}`;
-  const test = `${testName(ofMessage)}{% if test.name %} ({{ event.testId }}){% endif %}`;
   const address = '{{ links.candidate }}';
   const facts = [
-    ['Test', test],
-    ['Candidate', wholeCandidate],
-    ['Received', received],
+    ['Test', '{{ test.name | default: event.testId }}'],
+    ['Received', '{{ event.receivedAt | date }}'],
   ] as const;
-  const body = details(facts) + next(whatNext) + (hasLink ? button(address, 'Open candidate') : '');
+  const linked = hasLink ? button(address, 'Open candidate') : '';
   return {
     html: layout({
       preview: `${testName(ofMessage)}. ${whatNext}`,
-      accent: statusColor,
-      above: eventTitle,
+      badge: { text: eventTitle, color: statusColor },
       title,
-      body,
+      body: details(facts) + next(whatNext) + linked + note(wholeIds),
     }),
     text: [
       `${title}.`,
@@ -72,6 +67,8 @@ function eventBody(hasLink: boolean): JsonMap {
       '',
       `What next: ${whatNext}`,
       ...(hasLink ? [address] : []),
+      '',
+      wholeIds,
       '',
     ].join('\n'),
   };
@@ -85,24 +82,23 @@ function digestBody(hasLink: boolean): JsonMap {
   const linked = hasLink ? link(address, who) : who;
   const line = row(`Candidate ${linked} {{ event.status | words }}`, time);
   const list = rows(`{% for event in group.items %}${line}{% endfor %}`);
-  const name = testName(ofEntry);
+  const name = testTitle(ofEntry);
   return {
     html: layout({
-      preview: `Received ${receivedBetween}`,
-      accent: listColor,
-      above: 'Candidates',
+      preview: receivedBetween,
       title: digestInShort,
       body:
-        forEachTest(heading(name, countsByStatus('group.items')), list) +
-        next(whatNextOfDigest) +
-        note(`Received ${receivedBetween}`),
+        note(receivedBetween) +
+        forEachTest(headOfTest(heading(name, countsOfTest(subheading))), list) +
+        next(whatNextOfDigest),
     }),
     text: [
+      `${digestInShort}\n${receivedBetween}\n\n`,
       forEachTest(
-        `${name}: ${countsByStatus('group.items')}\n`,
+        headOfTest(`${name}${countsOfTest((counts) => ` (${counts})`)}\n`),
         `{% for event in group.items %}- candidate ${who} {{ event.status | words }}, ${time}${hasLink ? ` ${address}` : ''}\n{% endfor %}\n`,
       ),
-      `What next: ${whatNextOfDigest}\n\nReceived ${receivedBetween}\n`,
+      `What next: ${whatNextOfDigest}\n`,
     ].join(''),
   };
 }
@@ -116,12 +112,14 @@ const detailLines =
 const noticeBody: JsonMap = {
   html: layout({
     preview: '{{ notice.detail }}',
-    accent: perNotice({ trouble: warningColor, recovered: recoveredColor, summary: listColor }),
-    above: perNotice({
-      trouble: 'Candidate Connector needs a person',
-      recovered: 'Candidate Connector is well again',
-      summary: 'Candidate Connector, every week',
-    }),
+    badge: {
+      text: perNotice({
+        trouble: 'Candidate Connector needs a person',
+        recovered: 'Candidate Connector is well again',
+        summary: 'Candidate Connector, every week',
+      }),
+      color: perNotice({ trouble: warningColor, recovered: recoveredColor, summary: summaryColor }),
+    },
     title: noticeInShort,
     body:
       details([

@@ -10,9 +10,8 @@ export type Html = string;
 interface Part {
   /** What mail programs show beside the subject, in a line. */
   readonly preview: string;
-  readonly accent: string;
-  /** What the mail is about, in small letters on the accent above the title. */
-  readonly above: string;
+  /** What the mail is about, in small letters on a colour above the title. */
+  readonly badge?: { readonly text: string; readonly color: string };
   readonly title: string;
   readonly body: Html;
 }
@@ -52,9 +51,12 @@ const soft = `color:#57606a;${font}`;
 export const statusColor = perStatus({ Completed: '#1a7f37', DidNotTake: '#9a6700', Canceled: '#cf222e' });
 export const warningColor = '#bc4c00';
 export const recoveredColor = '#1a7f37';
-export const listColor = '#0b57d0';
+export const summaryColor = '#0b57d0';
 
-export const layout = ({ preview, accent, above, title, body }: Part): Html => `<!doctype html>
+const badgeHtml = ({ text, color }: NonNullable<Part['badge']>): Html =>
+  `<p style="margin:0 0 10px;font-size:12px;line-height:20px"><span style="display:inline-block;padding:1px 10px;border-radius:11px;background-color:${color};color:#ffffff;font-weight:bold;${font}">${text}</span></p>\n`;
+
+export const layout = ({ preview, badge, title, body }: Part): Html => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -69,11 +71,10 @@ ${styles}</head>
 <!--[if mso]><table role="presentation" width="560"><tr><td><![endif]-->
 <table ${table} class="card" bgcolor="#ffffff" style="max-width:560px;background-color:#ffffff;border:1px solid #d0d7de;border-radius:8px">
 <tr><td style="padding:24px 28px">
-<p style="margin:0 0 10px;font-size:12px;line-height:20px"><span style="display:inline-block;padding:1px 10px;border-radius:11px;background-color:${accent};color:#ffffff;font-weight:bold;${font}">${above}</span></p>
-<h1 class="ink" style="margin:0 0 16px;font-size:20px;line-height:28px;font-weight:bold;${ink}">${title}</h1>
+${badge ? badgeHtml(badge) : ''}<h1 class="ink" style="margin:0 0 16px;font-size:20px;line-height:28px;font-weight:bold;${ink}">${title}</h1>
 ${body}</td></tr></table>
 <!--[if mso]></td></tr></table><![endif]-->
-<p class="soft" style="margin:16px 0 0;font-size:12px;line-height:18px;${soft}">Sent by Candidate Connector (rule: {{ rule.name }}).</p>
+<p class="soft" style="margin:16px 0 0;font-size:12px;line-height:18px;${soft}">Sent by Candidate Connector.</p>
 </td></tr></table>
 </body>
 </html>
@@ -96,14 +97,17 @@ export const next = (text: string): Html =>
   `<p class="ink" style="margin:16px 0 0;font-size:14px;line-height:21px;${ink}"><b>What next:</b> ${text}</p>\n`;
 
 export const note = (text: string): Html =>
-  `<p class="soft" style="margin:12px 0 0;font-size:13px;line-height:20px;${soft}">${text}</p>\n`;
+  `<p class="soft" style="margin:16px 0 0;font-size:12px;line-height:18px;${soft}">${text}</p>\n`;
 
 export const button = (address: string, text: string): Html =>
   `<table role="presentation" cellpadding="0" cellspacing="0" border="0" style="margin-top:20px"><tr><td bgcolor="#0b57d0" style="background-color:#0b57d0;border-radius:6px;mso-padding-alt:10px 20px"><a href="${address}" style="display:inline-block;padding:10px 20px;font-size:14px;line-height:20px;font-weight:bold;background-color:#0b57d0;color:#ffffff;border-radius:6px;text-decoration:none;${font}">${text}</a></td></tr></table>\n`;
 
-/** The heading of a list, and one line of it. */
-export const heading = (name: string, about: string): Html =>
-  `<p class="ink" style="margin:20px 0 4px;font-size:15px;line-height:22px;${ink}"><b>${name}</b><br><span class="soft" style="font-size:13px;${soft}">${about}</span></p>\n`;
+/** The heading of a list, what may stand below it, and one line of the list. */
+export const heading = (name: string, below: Html): Html =>
+  `<p class="ink" style="margin:20px 0 4px;font-size:15px;line-height:22px;${ink}"><b>${name}</b>${below}</p>\n`;
+
+export const subheading = (text: string): Html =>
+  `<br><span class="soft" style="font-size:13px;${soft}">${text}</span>`;
 
 export const rows = (all: Html): Html =>
   `<table ${table} style="font-size:14px;line-height:20px">\n${all}</table>\n`;

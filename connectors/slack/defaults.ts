@@ -1,10 +1,11 @@
 import {
   candidate,
   candidateInList,
-  countsByStatus,
+  countsOfTest,
   digestInShort,
   eventInShort,
   forEachTest,
+  headOfTest,
   noticeBegan,
   noticeInShort,
   ofEntry,
@@ -12,9 +13,10 @@ import {
   perNotice,
   perStatus,
   receivedBetween,
-  testName,
+  testTitle,
   whatNext,
   whatNextOfDigest,
+  wholeIds,
 } from '../../src/connector.ts';
 import type { Subject } from '../../src/connector.ts';
 import type { JsonMap } from '../../src/model.ts';
@@ -36,8 +38,9 @@ export function defaultFields(about: Subject['kind'], hasLink: boolean): readonl
   return [about === 'digest' ? digestFields(hasLink) : noticeFields];
 }
 
+/** A check mark would say that the test was passed. */
 const emoji = perStatus({
-  Completed: ':white_check_mark:',
+  Completed: ':checkered_flag:',
   DidNotTake: ':hourglass:',
   Canceled: ':no_entry_sign:',
 });
@@ -50,37 +53,36 @@ const button: JsonMap = {
 
 function eventFields(hasLink: boolean): JsonMap {
   const who = linkedTo(ofMessage.links, candidate, hasLink);
-  const what = `${emoji} *${testName(ofMessage)}*\nCandidate *${who}* {{ event.status | words }}.`;
+  const what = `${emoji} *${testTitle(ofMessage)}*\nCandidate *${who}* {{ event.status | words }}.`;
   return {
     text: `${emoji} ${eventInShort}`,
     blocks: [
       section(`${what}\n_What next:_ ${whatNext}`, hasLink ? { accessory: button } : {}),
-      context(
-        'Received {{ event.receivedAt | date }} | Candidate id {{ event.candidateId }} | Test id {{ event.testId }}',
-      ),
+      context(`Received {{ event.receivedAt | date }} | ${wholeIds}`),
     ],
   };
 }
 
 /** More would not fit into one block. */
-const mostListed = (hasLink: boolean): number => (hasLink ? 15 : 30);
+const mostListed = (hasLink: boolean): number => (hasLink ? 15 : 25);
 
 function digestFields(hasLink: boolean): JsonMap {
   const who = linkedTo(ofEntry.links, candidateInList(hasLink), hasLink);
-  const line = `• Candidate ${who} {{ event.status | words }}, {{ event.receivedAt | date: "%-d %b %H:%M" }}\n`;
+  const line = `${emoji} Candidate ${who} {{ event.status | words }}, {{ event.receivedAt | date: "%-d %b %H:%M" }}\n`;
   const list = [
     `{% assign room = ${mostListed(hasLink)} | minus: listed | at_least: 0 %}`,
     `{% for event in group.items limit: room %}${line}{% endfor %}`,
     '{% assign more = group.items.size | minus: room %}{% if more > 0 %}… and {{ more | number }} more\n{% endif %}',
-    '{% assign listed = listed | plus: group.items.size %}',
+    '{% assign listed = listed | plus: group.items.size %}{% unless forloop.last %}\n{% endunless %}',
   ];
-  const head = `*${testName(ofEntry)}*: ${countsByStatus('group.items')}\n`;
+  const head = headOfTest(`*${testTitle(ofEntry)}*${countsOfTest((counts) => ` (${counts})`)}\n`);
   return {
     text: digestInShort,
     blocks: [
+      { type: 'header', text: { type: 'plain_text', text: digestInShort } },
+      context(receivedBetween),
       section(`{% assign listed = 0 %}${forEachTest(head, list.join(''))}`),
       section(`_What next:_ ${whatNextOfDigest}`),
-      context(`Received ${receivedBetween}`),
     ],
   };
 }

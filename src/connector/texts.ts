@@ -43,6 +43,10 @@ export const ofEntry: Around = { test: 'event.test', links: 'event.links' };
 export const testName = ({ test }: Around): string =>
   `{% if ${test}.name %}{{ ${test}.name }}{% else %}Test {{ event.testId }}{% endif %}`;
 
+/** The same where it stands alone: `Test: Backend Engineer`. By its name only, it could be a job. */
+export const testTitle = (around: Around): string =>
+  `{% if ${around.test}.name %}Test: {% endif %}${testName(around)}`;
+
 /** The candidate's number, `4711`; `6f1c2d3e…` without one. */
 export const candidate =
   '{% assign id = event.candidateId | short %}{{ event.candidateNumericalId | default: id }}';
@@ -50,6 +54,9 @@ export const candidate =
 /** The same; the whole id where nothing else leads to the candidate. */
 export const candidateInList = (hasLink: boolean): string =>
   hasLink ? candidate : '{{ event.candidateNumericalId | default: event.candidateId }}';
+
+/** The whole ids: they are what people search for. */
+export const wholeIds = 'Candidate id {{ event.candidateId }} | Test id {{ event.testId }}';
 
 const inShort = (around: Around): string =>
   `${testName(around)}: candidate ${candidate} {{ event.status | words }}`;
@@ -84,11 +91,16 @@ export const countsByStatus = (events: string): string =>
     '{% unless forloop.last %}, {% endunless %}{% endfor %}',
   ].join('');
 
-/** As eventInShort for one event; `Backend Engineer: 2 completed, 1 canceled`, or `3 tests: …` for several. */
+/**
+ * As eventInShort for one event; `Test: Backend Engineer (2 completed, 1 canceled)` for several of one test;
+ * `4 candidates, 2 tests: 3 completed, 1 canceled`. A candidate of two tests counts once.
+ */
 export const digestInShort = [
-  `{% for event in events limit: 1 %}{% if events.size == 1 %}${inShort(ofEntry)}{% else %}`,
-  `{% assign tests = events | map: "testId" | uniq %}{% if tests.size == 1 %}${testName(ofEntry)}{% else %}{{ tests.size | number }} tests{% endif %}`,
-  `: ${countsByStatus('events')}{% endif %}{% endfor %}`,
+  '{% assign tests = events | map: "testId" | uniq %}{% assign people = events | map: "candidateId" | uniq %}',
+  `{% for event in events limit: 1 %}{% if events.size == 1 %}${inShort(ofEntry)}`,
+  `{% elsif tests.size == 1 %}${testTitle(ofEntry)} (${countsByStatus('events')})`,
+  '{% else %}{{ people.size | number }} candidate{% if people.size > 1 %}s{% endif %}, {{ tests.size | number }} tests: ',
+  `${countsByStatus('events')}{% endif %}{% endfor %}`,
 ].join('');
 
 /** What a reader may do about the events of a digest. */
@@ -106,9 +118,15 @@ export const forEachTest = (head: string, body: string): string =>
     `{% for event in group.items limit: 1 %}${head}{% endfor %}${body}{% endfor %}`,
   ].join('');
 
-/** When a digest's events came. */
-export const receivedBetween =
-  '{{ events.first.receivedAt | date }}{% if events.size > 1 %} to {{ events.last.receivedAt | date }}{% endif %}';
+/** What heads the events of a test: nothing where it is the only one, which the digest's title names. */
+export const headOfTest = (head: string): string => `{% if groups.size > 1 %}${head}{% endif %}`;
+
+/** The counts of a test's events, unless there is only one, which says so itself. */
+export const countsOfTest = (shown: (counts: string) => string): string =>
+  `{% if group.items.size > 1 %}${shown(countsByStatus('group.items'))}{% endif %}`;
+
+/** When a digest's events came: `Received Fri, 20 Nov 2026, 13:05–15:25 CET`. */
+export const receivedBetween = 'Received {{ events.first.receivedAt | date_range: events.last.receivedAt }}';
 
 /** `3 deliveries to mail given up`. */
 export const noticeInShort = [

@@ -9,6 +9,11 @@ export const dateFilters = {
   date(this: Call, value: unknown, format?: unknown, zone?: unknown): unknown {
     return formatDate(this, value, String(toValue(format) ?? ''), zone);
   },
+  /** From a date to a later one, as the locale has it: what both have in common is said once. */
+  date_range(this: Call, value: unknown, until?: unknown): unknown {
+    const [from, to] = [value, until].map((date) => momentOf(this, date));
+    return from && to ? inLocale(from, settingOf(this).locale, to) : formatDate(this, value, '');
+  },
   date_to_xmlschema(this: Call, value: unknown, zone?: unknown): unknown {
     return formatDate(this, value, '%Y-%m-%dT%H:%M:%S%:z', zone);
   },
@@ -28,17 +33,20 @@ function dateInWords(month: string) {
 
 /** A value that is not a date is returned unchanged. */
 function formatDate(call: Call, value: unknown, format: string, zone?: unknown): unknown {
-  const input = toValue(value);
-  const { now } = call.context.environments as { now: string };
-  const time = parseDate(input, now);
-  if (time === null) return input;
   const setting = settingOf(call);
   const timeZone = timeZoneOf(toValue(zone), setting.timeZone);
-  const moment = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(timeZone ?? 'UTC');
+  const moment = momentOf(call, value, timeZone ?? 'UTC');
+  if (moment === null) return toValue(value);
   if (format === '') return inLocale(moment, setting.locale);
   const text = strftime(moment, format, setting.locale);
   // Only literal zones are checked in advance. A wrong zone in an event must not make the message fail.
   return timeZone === null ? `${text} UTC` : text;
+}
+
+function momentOf(call: Call, value: unknown, timeZone = settingOf(call).timeZone): Moment | null {
+  const { now } = call.context.environments as { now: string };
+  const time = parseDate(toValue(value), now);
+  return time === null ? null : Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(timeZone);
 }
 
 /** The range of JavaScript's dates. */

@@ -14,7 +14,7 @@ export const settingOf = ({ context }: Call): Setting => (context as unknown as 
 const statusWords: { readonly [status in Status]: string } = {
   Completed: 'completed the test',
   DidNotTake: 'did not take the test',
-  Canceled: 'was canceled',
+  Canceled: 'had the test canceled',
 };
 
 /** Longer ids are cut. */
@@ -51,9 +51,8 @@ const dateFormat = memo(100, (key) => {
   return new Intl.DateTimeFormat(locale, options);
 });
 
-function formatted({ epochMilliseconds, timeZoneId: timeZone }: Moment, locale: string, format: Format) {
-  return dateFormat(JSON.stringify([locale, { ...format, timeZone }])).formatToParts(epochMilliseconds);
-}
+const formatOf = ({ timeZoneId: timeZone }: Moment, locale: string, format: Format) =>
+  dateFormat(JSON.stringify([locale, { ...format, timeZone }]));
 
 const dateAndTime: Format = {
   weekday: 'short',
@@ -65,21 +64,22 @@ const dateAndTime: Format = {
   timeZoneName: 'short',
 };
 
-/** `Fri, Nov 20, 2026, 1:05 PM GMT+1`, as the locale has it. */
-export function inLocale(moment: Moment, locale: string): string {
-  const parts = formatted(moment, locale, dateAndTime).map(({ value }) => value);
-  // Some versions of the locale data have a space here that few fonts know.
-  return parts.join('').replaceAll('\u202F', ' ');
+/** `Fri, Nov 20, 2026, 1:05 PM GMT+1`, as the locale has it; `1:05 – 3:25 PM` where it goes on until then. */
+export function inLocale(moment: Moment, locale: string, until = moment): string {
+  const range = formatOf(moment, locale, dateAndTime).formatRange(
+    moment.epochMilliseconds,
+    until.epochMilliseconds,
+  );
+  // Locale data have narrow spaces here, which few fonts know.
+  return range.replaceAll(/[\u2009\u202F]/g, ' ');
 }
 
 /** The month as in a date, since some languages have another form for it there. */
 export function monthName(moment: Moment, locale: string, month: 'long' | 'short'): string {
-  const parts = formatted(moment, locale, { day: 'numeric', month });
+  const parts = formatOf(moment, locale, { day: 'numeric', month }).formatToParts(moment.epochMilliseconds);
   return parts.find(({ type }) => type === 'month')?.value ?? '';
 }
 
 export function dayName(moment: Moment, locale: string, weekday: 'long' | 'short'): string {
-  return formatted(moment, locale, { weekday })
-    .map(({ value }) => value)
-    .join('');
+  return formatOf(moment, locale, { weekday }).format(moment.epochMilliseconds);
 }

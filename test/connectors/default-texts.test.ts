@@ -131,10 +131,10 @@ describe('what a message says where its action says nothing', () => {
   test('Slack has blocks, a text for notifications, and a button where there is a link', () => {
     const message = tell(linked, 0, numbered);
     expect(message['text']).toBe(
-      ':white_check_mark: Backend &lt;Engineer&gt;: candidate 4711 completed the test',
+      ':checkered_flag: Backend &lt;Engineer&gt;: candidate 4711 completed the test',
     );
     expect(wordsOf(message)).toEqual([
-      `:white_check_mark: *Backend &lt;Engineer&gt;*\nCandidate *<https://tests.example.com/c/${id}|4711>* completed the test.\n_What next:_ Look at the result in the testing service.`,
+      `:checkered_flag: *Test: Backend &lt;Engineer&gt;*\nCandidate *<https://tests.example.com/c/${id}|4711>* completed the test.\n_What next:_ Look at the result in the testing service.`,
       `Received Fri, 20 Nov 2026, 13:05 CET | Candidate id ${id} | Test id 7`,
     ]);
     expect(message['blocks']).toMatchObject([
@@ -145,7 +145,7 @@ describe('what a message says where its action says nothing', () => {
 
   test.each([
     ['DidNotTake', ':hourglass:', 'did not take the test', 'Decide whether to invite the candidate again.'],
-    ['Canceled', ':no_entry_sign:', 'was canceled', 'There will be no result.'],
+    ['Canceled', ':no_entry_sign:', 'had the test canceled', 'There will be no result.'],
   ] as const)('%s has its own emoji, words and next step', (status, emoji, words, next) => {
     const message = tell(config, 0, eventOf('<!channel>', status, 8));
     const [said, context] = wordsOf(message);
@@ -195,16 +195,18 @@ rules: [ { name: all, when: {}, then: [ { sink: ${action} } ] } ]`,
     expect(subject).toBe('Backend <Engineer>: candidate 4711 completed the test');
     expect(text).toBe(`Candidate 4711 completed the test.
 
-Test:      Backend <Engineer> (7)
-Candidate: 4711 (id ${id})
+Test:      Backend <Engineer>
 Received:  Fri, 20 Nov 2026, 13:05 CET
 
 What next: Look at the result in the testing service.
 https://tests.example.com/c/${id}
+
+Candidate id ${id} | Test id 7
 `);
     for (const part of [
-      'Backend &lt;Engineer&gt; (7)',
-      `4711 (id ${id})`,
+      '>Backend &lt;Engineer&gt;<',
+      `Candidate id ${id} | Test id 7`,
+      'Sent by Candidate Connector.',
       'Fri, 20 Nov 2026, 13:05 CET',
       `href="https://tests.example.com/c/${id}"`,
     ])
@@ -229,7 +231,8 @@ https://tests.example.com/c/${id}
 
   test('a mail to a candidate without number and link has the whole id', () => {
     const { text, html } = tell(config, 2, eventOf(id, 'Canceled', 8)) as { readonly [key: string]: string };
-    expect(text).toContain(`Candidate 6f1c2d3e… was canceled.\n\nTest:      Test 8\nCandidate: ${id}\n`);
+    expect(text).toContain(`Candidate 6f1c2d3e… had the test canceled.\n\nTest:      8\n`);
+    expect(text).toContain(`\nCandidate id ${id} | Test id 8\n`);
     expect(html).not.toContain('href');
   });
 
@@ -267,25 +270,40 @@ describe('what a digest says where its action says nothing', () => {
   const tell = (action: Action | undefined, events: readonly Event[] = some, by = config) =>
     messageOf(by, action, { events, notice: null });
 
-  test('Slack lists the events by test, with counts, escaped', () => {
+  test('Slack lists the events by test, with counts where there are several, escaped', () => {
     const message = tell(slack);
-    expect(message['text']).toBe('2 tests: 2 completed, 1 did not take it');
+    const title = '3 candidates, 2 tests: 2 completed, 1 did not take it';
+    expect(message['text']).toBe(title);
     expect(wordsOf(message)).toEqual([
-      `*Backend &lt;Engineer&gt;*: 2 completed
-• Candidate a completed the test, 20 Nov 12:05
-• Candidate c completed the test, 20 Nov 12:05
-*Test 8*: 1 did not take it
-• Candidate &lt;!here&gt; did not take the test, 20 Nov 12:05
+      title,
+      'Received Fri, Nov 20, 2026, 12:05 PM UTC',
+      `*Test: Backend &lt;Engineer&gt;* (2 completed)
+:checkered_flag: Candidate a completed the test, 20 Nov 12:05
+:checkered_flag: Candidate c completed the test, 20 Nov 12:05
+
+*Test 8*
+:hourglass: Candidate &lt;!here&gt; did not take the test, 20 Nov 12:05
 `,
       '_What next:_ Look at the results in the testing service. Where a test was not taken or was canceled, there is no result: decide whom to invite again.',
-      'Received Fri, Nov 20, 2026, 12:05 PM UTC to Fri, Nov 20, 2026, 12:05 PM UTC',
+    ]);
+  });
+
+  test('the title names the only test, and counts each candidate once', () => {
+    const twice = [eventOf('a', 'Completed'), eventOf('a', 'Canceled', 8)];
+    expect(tell(mail, twice)['subject']).toBe('1 candidate, 2 tests: 1 completed, 1 canceled');
+    const ofOneTest = [eventOf('a', 'Completed'), eventOf('b', 'Canceled')];
+    const later = { ...eventOf('c', 'Completed'), receivedAt: noon + 8_400_000 };
+    expect(wordsOf(tell(linked.plan.then[1]![0], [...ofOneTest, later], linked)).slice(0, 3)).toEqual([
+      'Test: Backend &lt;Engineer&gt; (2 completed, 1 canceled)',
+      'Received Fri, 20 Nov 2026, 13:05–15:25 CET',
+      expect.stringMatching(/^:checkered_flag: Candidate .*\n:no_entry_sign: Candidate .*\n:checkered/),
     ]);
   });
 
   test('Slack links the candidates, and tells the time of the config', () => {
-    const [list] = wordsOf(tell(linked.plan.then[1]![0], some.slice(0, 1), linked));
+    const [, , list] = wordsOf(tell(linked.plan.then[1]![0], some.slice(0, 1), linked));
     expect(list).toContain(
-      '• Candidate <https://tests.example.com/c/a|a> completed the test, 20 Nov 13:05\n',
+      ':checkered_flag: Candidate <https://tests.example.com/c/a|a> completed the test, 20 Nov 13:05\n',
     );
   });
 
@@ -296,23 +314,23 @@ describe('what a digest says where its action says nothing', () => {
 
   test('Slack says how many more there are than it lists', () => {
     const message = tell(slack, many(2));
-    const [list = ''] = wordsOf(message);
-    expect(message['text']).toBe('2 tests: 1,000 canceled');
-    expect(list.match(/•/g)).toHaveLength(30);
+    const [, , list = ''] = wordsOf(message);
+    expect(message['text']).toBe('1,000 candidates, 2 tests: 1,000 canceled');
+    expect(list.match(/:no_entry_sign:/g)).toHaveLength(25);
     expect(list).toMatch(
-      /^\*Backend &lt;Engineer&gt;\*: 500 canceled\n(• .*\n){30}… and 470 more\n\*Test 8\*: 500 canceled\n… and 500 more\n$/,
+      /^\*Test: Backend &lt;Engineer&gt;\* \(500 canceled\)\n(:no_entry_sign: .*\n){25}… and 475 more\n\n\*Test 8\* \(500 canceled\)\n… and 500 more\n$/,
     );
   });
 
   test('a mail has the counts in its subject and every event in its text and its HTML', () => {
     expect(tell(mail, some.slice(0, 1))).toMatchObject({
       subject: 'Backend <Engineer>: candidate a completed the test',
-      text: `Backend <Engineer>: 1 completed
+      text: `Backend <Engineer>: candidate a completed the test
+Received Fri, Nov 20, 2026, 12:05 PM UTC
+
 - candidate a completed the test, 20 Nov 12:05
 
 What next: Look at the results in the testing service.
-
-Received Fri, Nov 20, 2026, 12:05 PM UTC
 `,
     });
     // Gmail cuts what is longer.
@@ -321,7 +339,7 @@ Received Fri, Nov 20, 2026, 12:05 PM UTC
     for (const tests of [1, 1000]) {
       const { text, html } = tell(mail, many(tests)) as { readonly [key: string]: string };
       expect(text?.match(/^- /gm)).toHaveLength(1000);
-      expect(html?.match(/was canceled<\/td>/g)).toHaveLength(1000);
+      expect(html?.match(/had the test canceled<\/td>/g)).toHaveLength(1000);
     }
   });
 

@@ -45,7 +45,7 @@ const samples: readonly Sample[] = [
   { what: 'a candidate completed a test', body: completed, correlationId: first },
   { what: 'a candidate did not take one', body: didNotTake, correlationId: second },
   {
-    what: 'one was canceled, of a test that the catalog lacks',
+    what: 'the test of one was canceled, which the catalog lacks',
     body: { ...didNotTake, testId: 99, status: 'Canceled' },
     correlationId: randomUUID(),
   },

@@ -115,13 +115,13 @@ const mailOf = (rule: number, events: readonly Event[]): string =>
   (messageOf(rule, 'mail', events) as { readonly html: string }).html;
 const slackOf = (rule: number, events: readonly Event[]) =>
   messageOf(rule, 'slack', events) as { readonly text: string; readonly blocks: readonly Json[] };
-const inSlack = [completed, eventOf(4712, 'DidNotTake', 2_345_678)].map((event) => slackOf(0, [event]));
+const inSlack = several.slice(0, 2).map((event) => slackOf(0, [event]));
 const mail = mailOf(0, [completed]);
 const digest = mailOf(1, several);
 
 const pictures = [
-  { name: 'slack', html: pageOf(inSlack, '13:05') },
-  { name: 'slack-digest', html: pageOf([slackOf(1, several)], '09:00') },
+  { name: 'slack', html: pageOf(inSlack, ['13:05', '13:40']) },
+  { name: 'slack-digest', html: pageOf([slackOf(1, several)], ['09:00']) },
   { name: 'mail', html: mail, colorScheme: 'light' },
   { name: 'mail-dark', html: mail, colorScheme: 'dark' },
   { name: 'mail-digest', html: digest, colorScheme: 'light' },

@@ -27,6 +27,7 @@ const blocksOf = ({ text, blocks }: Message): readonly Block[] =>
   (blocks as readonly Block[] | undefined) ?? [{ type: 'section', text: { type: 'mrkdwn', text } }];
 
 const emoji: { readonly [name: string]: string } = {
+  checkered_flag: '🏁',
   white_check_mark: '✅',
   hourglass: '⌛',
   no_entry_sign: '🚫',
@@ -94,17 +95,17 @@ const style = `
   .icon { flex: none; width: 36px; height: 36px; border-radius: 8px; background: #0b57d0; color: #fff; font: bold 15px/36px Lato; text-align: center }
   .who b { font-weight: 900 } .app { background: #e8e8e8; color: #616061; border-radius: 2px; padding: 1px 3px; font: bold 10px/12px Lato; vertical-align: 2px }
   .time, .context { color: #616061; font-size: 12px } .context { line-height: 18px; padding-top: 4px } .blocks { flex: 1 }
-  .section { display: flex; justify-content: space-between; gap: 16px } .fields { display: grid; grid-template-columns: 1fr 1fr; gap: 4px 16px }
+  .section { display: flex; justify-content: space-between; gap: 16px } .section + .section, h3 + .context + .section { margin-top: 8px } .fields { display: grid; grid-template-columns: 1fr 1fr; gap: 4px 16px }
   .button { flex: none; align-self: flex-start; border: 1px solid #c9c9ca; border-radius: 8px; padding: 0 12px; font: bold 13px/30px Lato; color: #1d1c1d; text-decoration: none }
   a { color: #1264a3; text-decoration: none } code { color: #c01343; border: 1px solid #ddd; border-radius: 3px; padding: 1px 3px } b { font-weight: 700 }
   hr { border: 0; border-top: 1px solid #ddd } h3 { margin: 4px 0; font-size: 18px }
   .mention { background: #e8f1fa; color: #1264a3; font-weight: 400 }`;
 
-/** A channel with these messages, as a page. */
-export function pageOf(messages: readonly Message[], time: string): string {
-  const shown = messages.map((message) => {
+/** A channel with these messages, each with the time beside it, as a page. */
+export function pageOf(messages: readonly Message[], times: readonly string[] = []): string {
+  const shown = messages.map((message, index) => {
     const name = message.username ?? 'Hiring news';
-    const head = `<div class="who"><b>${name}</b> <span class="app">APP</span> <span class="time">${time}</span></div>`;
+    const head = `<div class="who"><b>${name}</b> <span class="app">APP</span> <span class="time">${times[index] ?? ''}</span></div>`;
     const blocks = blocksOf(message).map(blockHtml).join('');
     return `<div class="message"><div class="icon">${name[0]}</div><div class="blocks">${head}${blocks}</div></div>`;
   });
