@@ -9,14 +9,17 @@ import { inLockstep } from './lockstep.ts';
 const version = query<{ readonly version: number }>(
   'select candidate_connector as version from schema_version',
 );
-/** Whether the table is ours: the name is in use by others. */
-const ownTable = query<{ readonly n: number }>(`
-  select count(*) as n from pg_attribute
-  where attrelid = to_regclass('schema_version') and attname = 'candidate_connector' and not attisdropped`);
-const otherTables = query<{ readonly name: string }>(`
-  select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-  where n.nspname = current_schema() and c.relkind in ('r', 'p')
-    and not exists (select 1 from pg_depend d where d.objid = c.oid and d.deptype = 'e') order by 1 limit 1`);
+/**
+ * Whether there is a table of ours, as the name is in use by others, and one of somebody else's. In one statement, since
+ * another copy may create them between two.
+ */
+const tables = query<{ readonly own: number; readonly other: string | null }>(`
+  select
+    (select count(*) from pg_attribute
+      where attrelid = to_regclass('schema_version') and attname = 'candidate_connector' and not attisdropped) as own,
+    (select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = current_schema() and c.relkind in ('r', 'p')
+        and not exists (select 1 from pg_depend d where d.objid = c.oid and d.deptype = 'e') order by 1 limit 1) as other`);
 const findSchema = query<{ readonly n: number }>('select count(*) as n from pg_namespace where nspname = $1');
 const findEncoding = query<{ readonly server_encoding: string }>('show server_encoding');
 
@@ -81,11 +84,11 @@ function* look(place: Place): Operation<number | null> {
       `The database ${place.database} has the encoding ${encoding}; the store needs UTF8.`,
     );
   }
-  if ((yield* get(ownTable))?.n === 0) {
-    const other = yield* get(otherTables);
-    if (other === undefined) return null;
+  const { own, other } = (yield* get(tables))!;
+  if (own === 0) {
+    if (other === null) return null;
     throw new StoreUnavailable(
-      `Another program uses ${nameOf(place)}: it has the table ${other.name}. Name a schema of its own: ?schema=candidate_connector.`,
+      `Another program uses ${nameOf(place)}: it has the table ${other}. Name a schema of its own: ?schema=candidate_connector.`,
     );
   }
   const found = (yield* get(version))?.version ?? 0;

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { postgresDriver } from '../../../src/store/postgres.ts';
 import { statementsOf, translated } from '../../../src/store/postgres/migrate.ts';
@@ -118,6 +120,31 @@ describe('the schema on PostgreSQL', () => {
     await sql(url, 'delete from pauses');
     await dump.end();
     await create();
+  });
+
+  test('may be created by another copy while this one looks', async () => {
+    const { hostname, port } = new URL(url);
+    const between = createServer((client) => {
+      const server = connect(Number(port), hostname);
+      server.pipe(client);
+      client.on('data', (data) => {
+        const looksForOthers = data.includes('pg_depend') && !data.includes('create table');
+        void (looksForOthers ? create() : Promise.resolve()).then(() => server.write(data));
+      });
+      for (const [one, other] of [
+        [client, server],
+        [server, client],
+      ] as const) {
+        one.on('error', () => other.destroy()).on('close', () => other.destroy());
+      }
+    });
+    between.listen(0, '127.0.0.1');
+    await once(between, 'listening');
+    const through = new URL(url);
+    through.host = `127.0.0.1:${(between.address() as AddressInfo).port}`;
+    await create(through.href);
+    between.close();
+    expect(await sql(url, 'select count(*)::int as n from schema_version')).toEqual([{ n: 1 }]);
   });
 
   test('is not created where one must exist', async () => {
