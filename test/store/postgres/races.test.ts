@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openPostgres } from '../../../src/store/postgres.ts';
@@ -124,6 +126,20 @@ describe('what several do at the same time on PostgreSQL', () => {
     expect(new Set(pruned)).toEqual(new Set([0, 2]));
     expect(await sql(url, 'select * from delivery_counts where n <> 0')).toEqual([]);
     expect(await sql(url, 'select id from configs where uses <> 0')).toEqual([]);
+  });
+
+  test('what a restored store has is asked for before it is sent, by the statement of docs/deploy.md', async () => {
+    await carriedOut(one, [delivered, rejected]);
+    await one.accept(arrival());
+    const page = readFileSync(join(import.meta.dirname, '../../../docs/deploy.md'), 'utf8');
+    const [, statement] = /psql "\$STORE_URL" -c "(.*)"/.exec(page)!;
+    await sql(url, statement!);
+    const found = await one.deliveries({ states: ['delivered', 'dead', 'pending'] });
+    expect(found.map(({ state, uncertain }) => [state, uncertain])).toEqual([
+      ['delivered', false],
+      ['dead', true],
+      ['pending', true],
+    ]);
   });
 
   test('a config that is saved again is not deleted', async () => {
