@@ -210,7 +210,7 @@ describe('the README names', () => {
   test('the benchmarks as they are called', async () => {
     const [, names = ''] = /runs one of ([^|]+) \|/.exec(readme) ?? [];
     const runner = await readFile(join(root, 'bench/run.ts'), 'utf8');
-    const [, listed = ''] = /const benchmarks.* = \{\n([^}]+)\}/.exec(runner) ?? [];
+    const [, listed = ''] = /const benchmarks.* = \{\n([^]+?)\n\};/.exec(runner) ?? [];
     expect([...names.matchAll(/`(\w+)`/g)].map(([, name]) => name)).toEqual(
       [...listed.matchAll(/^ {2}(\w+):/gm)].map(([, name]) => name),
     );
