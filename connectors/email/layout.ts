@@ -97,7 +97,7 @@ export const next = (text: string): Html =>
   `<p class="ink" style="margin:16px 0 0;font-size:14px;line-height:21px;${ink}"><b>What next:</b> ${text}</p>\n`;
 
 export const note = (text: string): Html =>
-  `<p class="soft" style="margin:16px 0 0;font-size:12px;line-height:18px;${soft}">${text}</p>\n`;
+  `<p class="soft" style="margin:16px 0 8px;font-size:12px;line-height:18px;${soft}">${text}</p>\n`;
 
 export const button = (address: string, text: string): Html =>
   `<table role="presentation" cellpadding="0" cellspacing="0" border="0" style="margin-top:20px"><tr><td bgcolor="#0b57d0" style="background-color:#0b57d0;border-radius:6px;mso-padding-alt:10px 20px"><a href="${address}" style="display:inline-block;padding:10px 20px;font-size:14px;line-height:20px;font-weight:bold;background-color:#0b57d0;color:#ffffff;border-radius:6px;text-decoration:none;${font}">${text}</a></td></tr></table>\n`;
