@@ -9,13 +9,14 @@ import { benchRules } from './rules.ts';
 import { benchStart } from './start.ts';
 
 /**
- * `npm run bench`, or some by name: `npm run bench -- rules start`. `--events 1000000`: the past events of `history`. Exits 1 if a
+ * `npm run bench`, or some by name: `npm run bench -- rules start`. `--events 1000000`: the past events of `history`. `--table`: also
+ * the table of docs/performance.md. Exits 1 if a
  * target is missed.
  */
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { events: { type: 'string', default: '100000' } },
+  options: { events: { type: 'string', default: '100000' }, table: { type: 'boolean', default: false } },
 });
 
 const benchmarks: { readonly [name: string]: () => Promise<BenchResult[]> } = {
@@ -37,13 +38,27 @@ if (unknown.length > 0) {
   );
   process.exit(2);
 }
+const results: BenchResult[] = [];
 for (const name of chosen) {
   for (const result of (await benchmarks[name]?.()) ?? []) {
+    results.push(result);
     console.log(text(result));
     if (!result.met) process.exitCode = 1;
   }
 }
+if (values.table) console.log(table(results));
 
 function text({ name, ratio, detail, target, met }: BenchResult): string {
   return `${met ? '✓' : '✗ MISSED'} ${name}: ${ratio.toFixed(2)} (target: ${target})\n    ${detail}`;
+}
+
+/** In Markdown, with a bar of ten characters for a ratio of 1. */
+function table(measured: readonly BenchResult[]): string {
+  const rows = measured.map(({ name, ratio, target, detail }) => {
+    const bar = '█'.repeat(Math.min(20, Math.round(ratio * 10)));
+    return `| ${name} | ${ratio.toFixed(2)} | ${bar} | ${target} | ${detail} |`;
+  });
+  return ['| what | ratio | | target | figures behind it |', '| --- | --- | --- | --- | --- |', ...rows].join(
+    '\n',
+  );
 }
