@@ -184,7 +184,8 @@ export interface OptionFault {
 
 /** The message, or why there is none. */
 export type Composed<Message> =
-  | { readonly message: Message; readonly note?: string }
+  /** `note`, `missed`: see Delivered. */
+  | { readonly message: Message; readonly note?: string; readonly missed?: true }
   | { readonly rejected: Rejected };
 
 /** Who gets a message. */

@@ -143,6 +143,8 @@ export interface Delivered {
   readonly receipt: Receipt;
   /** What people should know about a flawed success: a refused recipient, a shortened text. */
   readonly note?: string;
+  /** Some of those whom it was for did not get it; the note says who. */
+  readonly missed?: true;
 }
 
 /** It certainly did not arrive, and trying again may help. */

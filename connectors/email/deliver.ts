@@ -177,5 +177,6 @@ function finished(mail: Mail, { accepted, refused, reply }: Progress): Outcome {
   const addresses = refused.map(({ address }) => address);
   const receipt = { reply, messageId: mail.messageId, accepted, refused: addresses };
   if (refused.length === 0) return delivered(receipt);
-  return delivered(receipt, `The mail server refuses ${refusals}; the others got the mail.`);
+  const note = `The mail server refuses ${refusals}; the others got the mail.`;
+  return { ...delivered(receipt, note), missed: true };
 }

@@ -57,7 +57,7 @@ export function compose(fields: MailFields, deliveryId: string, from: Address): 
     headers: { 'Auto-Submitted': 'auto-generated', ...headerTexts(fields.headers ?? {}) },
   };
   if (invalid.length === 0) return { message };
-  return { message, note: `Left out, as they are no email addresses: ${quote(invalid)}.` };
+  return { message, missed: true, note: `Left out, as they are no email addresses: ${quote(invalid)}.` };
 }
 
 /** Mail programs that show HTML need no more of it, and turning more into text would hold up others. */

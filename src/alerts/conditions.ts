@@ -56,8 +56,7 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
   dead: ({ dead, unrecorded }) => [
     ...dead.map((stuck) => ({
       ...about('dead', stuck),
-      detail: `${deliveriesOf(stuck)} had to be given up. ${stuck.reason}`,
-      advice: `Fix the cause, then replay them: candidate-connector replay --dead --sink ${stuck.sink}`,
+      ...(isMissed(stuck) ? missed(stuck) : givenUp(stuck)),
     })),
     ...unrecordedNotices('dead', unrecorded),
   ],
@@ -114,6 +113,19 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
     },
   ],
 };
+
+const isMissed = ({ cause }: StuckCount): boolean => cause.startsWith('missed ');
+
+const missed = (stuck: StuckCount) => ({
+  detail: `${deliveriesOf(stuck)} did not reach everybody. ${stuck.reason}`,
+  advice:
+    'Correct the addresses in the config, and tell those who were left out yourself: what was delivered is not sent again.',
+});
+
+const givenUp = (stuck: StuckCount) => ({
+  detail: `${deliveriesOf(stuck)} had to be given up. ${stuck.reason}`,
+  advice: `Fix the cause, then replay them: candidate-connector replay --dead --sink ${stuck.sink}`,
+});
 
 function about(alert: StuckState, { sink, cause, count, firstAt }: StuckCount) {
   return { alert, cause: causeOf(alert, sink, cause), sink, count, since: firstAt, recovered: false };

@@ -11,7 +11,7 @@ import {
 } from '../connector.ts';
 import { type Delivered, type Json, type Outcome, outcomeKinds, type Retry } from '../model.ts';
 import type { Holding } from './leases.ts';
-import { type Attempted, messageOf, type Ready } from './prepare.ts';
+import { type Attempted, messageOf, type Prepared, type Ready } from './prepare.ts';
 import type { Ending } from './settle.ts';
 import { type ConnectedSinks, withDeadline } from './sinks.ts';
 
@@ -34,7 +34,7 @@ export async function attemptAll(
   return ready.map(({ claimed, prepared }, index) => ({
     claimed,
     prepared,
-    ending: withNote(endings[index]!, prepared.note),
+    ending: withNote(endings[index]!, prepared),
   }));
 }
 
@@ -70,9 +70,10 @@ function asParts(ready: readonly Ready[], { onUnknown }: SinkConfig, signal: Abo
   }));
 }
 
-function withNote(ending: Ending, note: string | undefined): Ending {
+function withNote(ending: Ending, { note, missed }: Prepared): Ending {
   if (note === undefined || ending.outcome.outcome !== 'delivered') return ending;
-  return { ...ending, outcome: { ...ending.outcome, note: sentences(note, ending.outcome.note) } };
+  const outcome = { ...ending.outcome, note: sentences(note, ending.outcome.note) };
+  return { ...ending, outcome: missed ? { ...outcome, missed } : outcome };
 }
 
 const sentences = (...texts: (string | undefined)[]): string => texts.filter(Boolean).join(' ');

@@ -124,7 +124,9 @@ function firstAttemptOf({ attempts, uncertain, createdAt, firstAttemptAt }: Deli
 export interface Prepared {
   readonly message: Json;
   readonly thread: string | null;
+  /** Both as in Delivered. */
   readonly note: string | undefined;
+  readonly missed: true | undefined;
 }
 
 /** See Claimed. */
@@ -153,6 +155,7 @@ export function prepare(
     message: composed.message,
     thread: connector.thread?.(composed.message) ?? null,
     note: composed.note,
+    missed: composed.missed,
   };
 }
 

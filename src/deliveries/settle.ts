@@ -44,7 +44,9 @@ export function settle(
     'progress' in outcome && outcome.progress !== undefined ? outcome.progress : delivery.progress;
   const rest = { uncertain, progress, dueAt: null };
   if (outcome.outcome === 'delivered') {
-    return { ...rest, state: 'delivered', uncertain: false, lastError: null };
+    // Who was left out is a failure, though nothing is left to try.
+    const lastError = outcome.missed ? (outcome.note ?? null) : null;
+    return { ...rest, state: 'delivered', uncertain: false, lastError };
   }
   if (outcome.outcome === 'rejected') {
     return { ...rest, state: 'dead', lastError: `${outcome.detail} ${outcome.advice}`.trim() };

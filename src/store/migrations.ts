@@ -200,4 +200,8 @@ export const migrations: readonly string[] = [
     state text not null
   ) strict, without rowid;
   `,
+  `
+  -- Delivered, but not to all whom it was for.
+  create index deliveries_missed on deliveries (ended_at) where state = 'delivered' and last_error is not null;
+  `,
 ];

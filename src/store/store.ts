@@ -479,7 +479,8 @@ export interface StuckCount {
   readonly sink: string;
   /**
    * The same for all deliveries that one fix may help: the reason of the last outcome, and also rule and action if the
-   * tool rejected their message. Empty for held deliveries.
+   * tool rejected their message. `missed`, with rule and action, if they were delivered and not to all whom they were
+   * for. Empty for held deliveries.
    */
   readonly cause: string;
   readonly count: number;

@@ -414,6 +414,26 @@ describe('a dead delivery', () => {
     });
   });
 
+  test('is reported beside one that was delivered and missed somebody', async () => {
+    const watch = await watching();
+    await watch.event('tool', {
+      outcome: 'delivered',
+      receipt: {},
+      note: 'Left out: "robin".',
+      missed: true,
+    });
+    await watch.event('tool', { outcome: 'delivered', receipt: {}, note: 'Shortened.' });
+    await watch.look(minute);
+    expect(await watch.notices()).toMatchObject([
+      {
+        cause: 'dead tool: missed in completed 0',
+        count: 1,
+        detail: 'A delivery to tool did not reach everybody. Left out: "robin".',
+        advice: expect.stringContaining('tell those who were left out'),
+      },
+    ]);
+  });
+
   test('is reported at most once an hour for each cause, and then with all that came since', async () => {
     const watch = await watching();
     await watch.event('tool');

@@ -14,6 +14,7 @@ import type { Outcome } from '../../src/model.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { DeliveryFilter } from '../../src/store/store.ts';
 import { arrival, carriedOut, configId, delivered, notice, t0 } from '../contract/store-fixtures.ts';
+import { SmtpSandbox } from '../sandbox/smtp.ts';
 import { base, endpoint, jsonLines, main, nothing, post, run, serving, settled, workplace } from './tools.ts';
 
 /** A connector that serves, with one endpoint that it tells of every event but those of test 99. */
@@ -38,6 +39,39 @@ rules:
 const gone = { kind: 'status', status: 410 } as const;
 
 describe('events', () => {
+  test('say of a mail whom it did not reach', async () => {
+    const smtp = await new SmtpSandbox({ refuse: { 'gone@example.com': '550 5.1.1 no such user' } }).start();
+    onTestFinished(() => smtp.stop());
+    const { folder, write } = await workplace();
+    const mail = (to: string) => `{ sink: mail, to: '${to}', subject: s, text: t }`;
+    const actions = [
+      mail('{{ test.owner }}, ops@example.com'),
+      mail('gone@example.com, ops@example.com'),
+      mail('ops@example.com'),
+    ];
+    const file = await write(
+      'config.yaml',
+      `${base(folder)}
+catalog: { 7: { owner: robin } }
+sinks: { mail: { connector: email, url: 'smtp://127.0.0.1:${smtp.port}', from: hiring@example.com } }
+rules: [ { name: all, when: {}, then: [ ${actions.join(', ')} ] } ]
+`,
+    );
+    const app = await serving(file);
+    await post(app, { candidateId: 'abc', testId: 7 });
+    await settled(file);
+    const [{ deliveries } = { deliveries: [] }] = jsonLines<{
+      deliveries: { state: string; lastError: string | null }[];
+    }>(await run(['events', '--json', '--config', file]));
+    expect(deliveries.map(({ state, lastError }) => [state, lastError])).toEqual([
+      ['delivered', 'Left out, as they are no email addresses: "robin".'],
+      ['delivered', expect.stringContaining('The mail server refuses gone@example.com')],
+      ['delivered', null],
+    ]);
+    const { out } = await run(['events', '--config', file]);
+    expect(out).toMatch(/mail {2}delivered {2}dlv_\w+: Left out, as they are no email addresses: "robin"\./);
+  });
+
   test('of an empty store are none', async () => {
     const { command } = await startServing();
     expect(await command('events')).toEqual({ code: 0, out: 'No events.\n', err: '' });

@@ -1,5 +1,5 @@
 import { deliveryId } from '../../src/support/ids.ts';
-import type { Event, Outcome, PlannedDelivery, RaisedNotice, Rejected } from '../../src/model.ts';
+import type { Delivered, Event, Outcome, PlannedDelivery, RaisedNotice, Rejected } from '../../src/model.ts';
 import { eventWith } from '../fixtures/event.ts';
 import type { Acceptance, Arrival, AttemptResult, Claimed, Store } from '../../src/store/store.ts';
 
@@ -65,7 +65,7 @@ export function planned(changes: Partial<PlannedDelivery> = {}): PlannedDelivery
 }
 
 export const receipt = { channel: 'C1', ts: '1.5' };
-export const delivered: Outcome = { outcome: 'delivered', receipt };
+export const delivered: Delivered = { outcome: 'delivered', receipt };
 export const retry: Outcome = { outcome: 'retry', reason: 'server', detail: 'It answered 503.' };
 export const rejected: Rejected = {
   outcome: 'rejected',
@@ -76,6 +76,8 @@ export const rejected: Rejected = {
 export const unknown: Outcome = { outcome: 'unknown', reason: 'timeout', detail: 'No answer within 10 s.' };
 
 const stateAfter = { delivered: 'delivered', retry: 'pending', rejected: 'dead', unknown: 'held' } as const;
+
+const missedIn = ({ missed, note }: Delivered): string | null => (missed && note) ?? null;
 
 /** How a claimed delivery's attempt ended; a retry is due a minute later, an unknown outcome is held. */
 export function resultOf(
@@ -92,7 +94,7 @@ export function resultOf(
     dueAt: outcome.outcome === 'retry' ? startedAt + minute : null,
     uncertain: outcome.outcome === 'unknown',
     progress: null,
-    lastError: outcome.outcome === 'delivered' ? null : outcome.detail,
+    lastError: outcome.outcome === 'delivered' ? missedIn(outcome) : outcome.detail,
     message: { text: `message of ${delivery.id}` },
     thread: null,
     ...changes,

@@ -223,6 +223,20 @@ export function notices(bench: () => Bench): void {
     expect(await store.deadSince(ended - 1)).toEqual([mail, { ...slack, count: 2 }]);
   });
 
+  test('counts among the dead what was delivered and missed somebody, until a time', async () => {
+    const { store } = bench();
+    await store.accept(arrival({}, { deliveries: [planned(), planned({ action: 1 })] }));
+    const [missed, whole] = await claimDue(store);
+    const note = 'Left out: "robin".';
+    await store.record([
+      resultOf(missed!, { ...delivered, note, missed: true }),
+      resultOf(whole!, delivered),
+    ]);
+    const count = { sink: 'slack', cause: 'missed in completed 0', count: 1, firstAt: t0 + 5, reason: note };
+    expect(await store.deadSince(t0)).toEqual([count]);
+    expect(await store.deadSince(t0 + 5)).toEqual([]);
+  });
+
   test('tells causes apart: by the reason, and by the rule and action where the tool refused what they send', async () => {
     const { store } = bench();
     const dead = async (outcome: Outcome, changes: Partial<PlannedDelivery> = {}) => {

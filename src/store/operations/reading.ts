@@ -167,9 +167,15 @@ export const sql = {
   select seq, received_at, address, correlation_id, status, faults, body from rejected_requests
   where seq < $1 order by seq desc limit $2`),
   deliveryCounts: query<CountRow>(`select sink, state, n from delivery_counts order by sink, state`),
+  /** Those that went dead, and those that were delivered but missed somebody. */
   deadSince: stuckOf(`
     select d.sink, ${causeOfDeath} as cause, count(*) as stuck, min(d.ended_at) as first_at, max(d.seq) as latest
-    from ${lastAttempt} where d.state = 'dead' and d.ended_at > $1 and ${ofEvents} group by d.sink, cause`),
+    from ${lastAttempt} where d.state = 'dead' and d.ended_at > $1 and ${ofEvents} group by d.sink, cause
+    union all
+    select d.sink, 'missed in ' || d.rule || ' ' || d.action as cause, count(*) as stuck, min(d.ended_at) as first_at,
+      max(d.seq) as latest
+    from deliveries d where d.state = 'delivered' and d.last_error is not null and d.ended_at > $1 and ${ofEvents}
+    group by d.sink, d.rule, d.action`),
   /** Held deliveries are few, because a sink must ask for it. */
   heldSince: stuckOf(`
     select d.sink, '' as cause, count(*) as stuck, min(a.ended_at) as first_at, max(d.seq) as latest

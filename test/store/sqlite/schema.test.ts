@@ -122,7 +122,9 @@ describe('the cost of a statement does not grow with what is stored', () => {
   });
 
   test('what went dead is found by when it did', () => {
-    expect(planOf(reading.deadSince).join('\n')).toContain('deliveries_dead (ended_at>?)');
+    const plan = planOf(reading.deadSince).join('\n');
+    expect(plan).toContain('deliveries_dead (ended_at>?)');
+    expect(plan).toContain('deliveries_missed (ended_at>?)');
   });
 
   test('a rare status is found by an index of its own', () => {
