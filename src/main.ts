@@ -1,16 +1,35 @@
+import type { Interface } from 'node:readline';
+
 const { run } = await import('./commands/program.ts');
 const { exit, printer } = await import('./commands/output.ts');
 const { wantsColor } = await import('./support/text.ts');
 
 const stdout = printer(process.stdout);
 process.stderr.on('error', () => {});
+let reader: Interface | null = null;
+let lines: AsyncIterator<string, unknown> | null = null;
+
+/** Reads a line. One reader for all, because answers may be pasted at once. Ctrl-C and Ctrl-D end the program. */
+async function ask(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline');
+  reader ??= createInterface({ input: process.stdin, output: process.stdout });
+  lines ??= reader[Symbol.asyncIterator]();
+  reader.setPrompt(question);
+  reader.prompt();
+  const { value, done } = await lines.next();
+  return done ? process.exit(exit.problems) : value;
+}
+
 process.exitCode = await run(process.argv.slice(2), {
   out: stdout.out,
   drained: stdout.drained,
   err: (text) => void process.stderr.write(`${text}\n`),
+  ...(process.stdin.isTTY && process.stdout.isTTY && { ask }),
   env: process.env,
   color: wantsColor(process.stdout, process.env),
 });
+
+if (reader !== null) (reader as Interface).close();
 
 const fault: NodeJS.ErrnoException | null = stdout.fault();
 // A reader may stop early, as with `events | head`. But a file that cannot be written is incomplete.

@@ -16,6 +16,8 @@ export interface Io {
    */
   drained(): Promise<boolean>;
   err(text: string): void;
+  /** Asks a person, where there is one at a terminal. */
+  ask?(question: string): Promise<string>;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** True on a terminal. */
   readonly color: boolean;

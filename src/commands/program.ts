@@ -61,7 +61,7 @@ function commandLine(io: Io, done: (code: number) => void): Command {
     .showHelpAfterError('(add --help for the options and examples)')
     .addHelpText(
       'after',
-      '\nEach command has --help with examples. Begin with:\n  $ candidate-connector check',
+      '\nEach command has --help with examples. Begin with:\n  $ candidate-connector init',
     );
   const add: Add = (name, description, examples) =>
     program
@@ -69,6 +69,7 @@ function commandLine(io: Io, done: (code: number) => void): Command {
       .description(description)
       .addOption(configOption(io))
       .addHelpText('after', ['\nExamples:', ...examples].join('\n  $ candidate-connector '));
+  beginning(add, io, done);
   running(add, io, done);
   trying(add, io, done);
   looking(add, io, done);
@@ -107,6 +108,19 @@ function takesFile(command: Command): Command {
 }
 
 type Done = (code: number) => void;
+
+function beginning(add: Add, io: Io, done: Done): void {
+  add('init', 'write a first config: asks on a terminal, or takes flags', [
+    'init',
+    'init --out my.yaml --tools slack,email --channel "#hiring" --to hiring@example.com --test "1234567=Backend Engineer"',
+  ])
+    .option('--out <file>', 'the file to write, which must not be there yet; that of --config if not given')
+    .option('--tools <names>', 'what to tell: slack, google-sheets, email, webhook, several with commas')
+    .option('--channel <name>', 'the Slack channel')
+    .option('--to <address>', 'to whom mails go')
+    .option('--test <id=name>', 'a test and its name; once for each test', listed)
+    .action(async (options) => done(await (await import('./init.ts')).init(options, io)));
+}
 
 function running(add: Add, io: Io, done: Done): void {
   takesFile(add('serve', 'receive and deliver until SIGTERM', ['serve --config config.yaml'])).action(
@@ -302,6 +316,8 @@ function statusOption(): Option {
     return status;
   });
 }
+
+const listed = (text: string, before: string[] | undefined): string[] => [...(before ?? []), text];
 
 function integer(text: string): number {
   const value = Number(text);

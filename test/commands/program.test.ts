@@ -5,6 +5,7 @@ import { wantsColor } from '../../src/support/text.ts';
 import { base, run, stack, workplace } from './tools.ts';
 
 const commands = [
+  'init',
   'serve',
   'check',
   'explain',

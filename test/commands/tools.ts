@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, vi } from 'vitest';
 import { startApp, type App } from '../../src/app.ts';
+import type { Io } from '../../src/commands/output.ts';
 import { run as runProgram } from '../../src/commands/program.ts';
 import { ConnectorProcess } from '../faults/connector-process.ts';
 import { HttpSandbox } from '../sandbox/http.ts';
@@ -16,7 +17,12 @@ export interface Ran {
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** Runs a command as the process would, with what it printed. */
-export async function run(argv: readonly string[], env: Env = {}, color = false): Promise<Ran> {
+export async function run(
+  argv: readonly string[],
+  env: Env = {},
+  color = false,
+  ask?: Io['ask'],
+): Promise<Ran> {
   const out: string[] = [];
   const err: string[] = [];
   const io = {
@@ -25,6 +31,7 @@ export async function run(argv: readonly string[], env: Env = {}, color = false)
     err: (text: string) => void err.push(`${text}\n`),
     env,
     color,
+    ...(ask && { ask }),
   };
   const code = await runProgram(argv, io);
   return { code, out: out.join(''), err: err.join('') };

@@ -1,0 +1,92 @@
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { jsonLines, run, workplace } from './tools.ts';
+
+const all = ['slack', 'google-sheets', 'email', 'webhook'];
+/** Every choice of tools. */
+const choices = Array.from({ length: 2 ** all.length - 1 }, (_, n) =>
+  all.filter((__, place) => (n + 1) & (1 << place)).join(','),
+);
+const flags = ['--channel', '#hiring', '--to', 'hiring@example.com'];
+
+test.each(choices)('what it writes is good, and has a scenario for each rule: %s', async (tools) => {
+  const { folder } = await workplace();
+  const file = `${folder}/new.yaml`;
+  const named = ['--test', '1234567=Backend Engineer: "TypeScript" ${x}', '--test', '7'];
+  const { code, out } = await run(['init', '--out', file, '--tools', tools, ...flags, ...named]);
+  expect(code).toBe(0);
+  expect(out).toContain(`candidate-connector check --live --config ${file}`);
+  const { code: good, out: said, err } = await run(['check', '--strict', file]);
+  expect({ good, err }).toEqual({ good: 0, err: '' });
+  const rules = (await readFile(file, 'utf8')).match(/^ {2}- name: /gm) ?? [];
+  expect(said).toContain(`${rules.length} scenario`);
+  const [routes] = jsonLines<{ routes: { nobody: boolean }[] }>(await run(['routes', '--json', file]));
+  expect(routes?.routes.filter(({ nobody }) => nobody)).toEqual([]);
+  const { out: explained } = await run(['explain', '--status', 'Completed', '--test', '1234567', file]);
+  const isNamed = !/^(google-sheets,)?webhook$/.test(tools);
+  expect(explained.includes('TypeScript')).toBe(isNamed || tools.includes('google-sheets'));
+});
+
+test('it overwrites nothing', async () => {
+  const { write } = await workplace();
+  const file = await write('config.yaml', 'mine');
+  const { code, err } = await run(['init', '--config', file, '--tools', 'webhook']);
+  expect({ code, err }).toEqual({
+    code: 1,
+    err: `candidate-connector: ${file} is there already, and stays as it is; name another file with --out\n`,
+  });
+  expect(await readFile(file, 'utf8')).toBe('mine');
+});
+
+test('on a terminal it asks for what no flag says, until it understands the answer', async () => {
+  const { folder } = await workplace();
+  const file = `${folder}/new.yaml`;
+  const asked: string[] = [];
+  const answers = ['fax', 'Slack, mail', '', '#new', 'dana@example.com', 'x', '7=Designer, 8 = Writer'];
+  const ask = async (question: string) => {
+    asked.push(question);
+    return answers.shift() ?? '';
+  };
+  const { code, err } = await run(['init', '--out', file], {}, false, ask);
+  expect(code).toBe(0);
+  expect(asked.map((question) => question.slice(0, 11))).toEqual([
+    'Which tools',
+    'Which tools',
+    'Which Slack',
+    'Which Slack',
+    'To which ad',
+    'Which tests',
+    'Which tests',
+  ]);
+  expect(err.trim().split('\n')).toEqual([
+    'the tools are slack, google-sheets, email, webhook: one, or several with commas',
+    'It must not be empty.',
+    'a test is its id, perhaps with a name, as in "1234567=Backend Engineer"; got "x"',
+  ]);
+  const text = await readFile(file, 'utf8');
+  expect(text).toContain('7: { name: "Designer" }\n  8: { name: "Writer" }');
+  expect(text).toContain('channel: "#new"');
+  expect((await run(['check', '--strict', file])).code).toBe(0);
+});
+
+test.each([
+  [[], 'init asks on a terminal; elsewhere say what to write, as in\n  init --tools slack,email --channel'],
+  [['--tools', 'slack'], '--channel is missing, as in\n  init --tools'],
+  [['--tools', 'email'], '--to is missing'],
+  [['--tools', 'fax'], 'the tools are slack, google-sheets, email, webhook'],
+  [['--tools', 'webhook', '--test', 'seven'], 'a test is its id'],
+])('without a terminal it says which flags it takes: %j', async (argv, said) => {
+  const { folder } = await workplace();
+  const { code, err } = await run(['init', '--out', `${folder}/new.yaml`, ...argv]);
+  expect(code).toBe(2);
+  expect(err).toContain(said);
+});
+
+test('an address that is none is refused before anything is written', async () => {
+  const { folder } = await workplace();
+  const file = `${folder}/new.yaml`;
+  const { code, err } = await run(['init', '--out', file, '--tools', 'email', '--to', 'nobody']);
+  expect(code).toBe(1);
+  expect(err).toContain('nobody');
+  await expect(readFile(file)).rejects.toThrow('ENOENT');
+});
