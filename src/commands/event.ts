@@ -6,7 +6,7 @@ import { cannotBeUsed } from '../config/stored-plans.ts';
 import { jsonLine, printable } from '../support/text.ts';
 import { deliveryDetailFields, deliveryFields, detailJson } from './json.ts';
 import { CommandError, deliveryText, exit, type Io, paint, when } from './output.ts';
-import { storedPlans, type StoreOption, withStore } from './with-store.ts';
+import { storedPlans, type StoreOption, testNames, withStore } from './with-store.ts';
 
 export async function event(id: string, options: StoreOption & { json?: boolean }, io: Io): Promise<number> {
   return withStore(options, io, async (store) => {
@@ -40,7 +40,7 @@ async function eventStory(id: string, json: boolean, store: Store, io: Io): Prom
   const story = await store.event(id);
   if (!story) throw new CommandError(`there is no event ${printable(id)}; \`events\` lists what came`);
   const rules = await verdictsThen(story, store, io);
-  return json ? jsonLine(detailJson(story, rules)) : text(story, rules, io);
+  return json ? jsonLine(detailJson(story, rules)) : text(story, rules, await testNames(store), io);
 }
 
 /** Why each rule matched or not by the config that was in force, or why that cannot be told any more. */
@@ -56,11 +56,11 @@ async function verdictsThen(story: EventDetail, store: Store, io: Io): Promise<V
     : { fault: cannotBeUsed(why) };
 }
 
-function text(story: EventDetail, rules: Verdicts, io: Io): string {
+function text(story: EventDetail, rules: Verdicts, nameOf: (testId: number) => string, io: Io): string {
   const { event: came, duplicates, deliveries } = story;
   const heading = (title: string) => paint(io, 'bold', title);
   return [
-    `${heading(came.id)}  ${came.status}  test ${came.testId}  candidate ${printable(came.candidateId)}`,
+    `${heading(came.id)}  ${came.status}  test ${came.testId}${nameOf(came.testId)}  candidate ${printable(came.candidateId)}`,
     `  received ${when(came.receivedAt)}, correlation id ${printable(came.correlationId ?? 'none')}`,
     `  payload ${printable(JSON.stringify(came.raw))}`,
     ...duplicates.map(

@@ -11,7 +11,7 @@ import { jsonLine, printable } from '../support/text.ts';
 import { storyJson } from './json.ts';
 import { noticeHead, noticeStoryJson } from './event.ts';
 import { CommandError, deliveryLine, exit, type Io, paint, when } from './output.ts';
-import { checkSink, type StoreOption, withStore } from './with-store.ts';
+import { checkSink, type StoreOption, testNames, withStore } from './with-store.ts';
 
 interface EventsOptions extends StoreOption {
   /** In milliseconds since the epoch. */
@@ -19,7 +19,9 @@ interface EventsOptions extends StoreOption {
   readonly status?: Status;
   readonly candidate?: string;
   readonly limit?: number;
-  readonly state?: DeliveryState;
+  readonly test?: number;
+  readonly rule?: string;
+  readonly state?: readonly DeliveryState[];
   readonly sink?: string;
   readonly rejected?: boolean;
   readonly notices?: boolean;
@@ -37,7 +39,7 @@ export async function events(options: EventsOptions, io: Io): Promise<number> {
     if (options.sink !== undefined) await checkSink(options.sink, options, store);
     if (options.rejected) await print(rejectedList(store, options), options, io);
     else if (options.notices) await print(noticeList(store, options), options, io);
-    else await print(storyList(store, options), options, io);
+    else await print(await storyList(store, options), options, io);
     return exit.ok;
   });
 }
@@ -69,24 +71,50 @@ async function print<Entry>(list: List<Entry>, options: EventsOptions, io: Io): 
 /** One more than is shown tells whether there are older ones. */
 const readLimit = (options: EventsOptions): number => limitOf(options) + 1;
 
-function storyList(store: Store, options: EventsOptions): List<EventStory> {
-  const { since, status, candidate, state, sink } = options;
+async function storyList(store: Store, options: EventsOptions): Promise<List<EventStory>> {
+  const { since, status, candidate, test, rule, state: states, sink } = options;
+  // Nothing in the store leads to these, so all others are read over.
+  const isSifted = test !== undefined || rule !== undefined;
   const filter = {
-    limit: readLimit(options),
+    ...(!isSifted && { limit: readLimit(options) }),
     ...(since !== undefined && { since }),
     ...(status !== undefined && { status }),
     ...(candidate !== undefined && { candidateId: candidate }),
   };
-  const entries =
-    state === undefined
+  const stories =
+    states === undefined
       ? storiesOf(store, filter)
-      : storiesByState(store, { ...filter, state, ...(sink !== undefined && { sink }) });
-  return { entries, json: storyJson, text: storyText, none: 'No events.' };
+      : storiesByState(store, { ...filter, states, ...(sink !== undefined && { sink }) });
+  const isWanted = ({ event, deliveries }: EventStory): boolean =>
+    (test === undefined || event.testId === test) &&
+    (rule === undefined ||
+      deliveries.some((one) => one.rule === rule && (states?.includes(one.state) ?? true)));
+  const entries = isSifted ? sifted(stories, isWanted, readLimit(options)) : stories;
+  const nameOf = await testNames(store);
+  return { entries, json: storyJson, text: (story, io) => storyText(story, nameOf, io), none: 'No events.' };
 }
 
-function storyText({ event, duplicates, deliveries }: EventStory, io: Io): string {
+async function* sifted<Entry>(
+  entries: AsyncIterable<Entry>,
+  isWanted: (entry: Entry) => boolean,
+  limit: number,
+): AsyncGenerator<Entry> {
+  let left = limit;
+  for await (const entry of entries) {
+    if (!isWanted(entry)) continue;
+    yield entry;
+    left -= 1;
+    if (left === 0) return;
+  }
+}
+
+function storyText(
+  { event, duplicates, deliveries }: EventStory,
+  nameOf: (testId: number) => string,
+  io: Io,
+): string {
   const repeated = duplicates === 0 ? '' : `  (repeated ${duplicates}×)`;
-  const head = `${when(event.receivedAt)}  ${paint(io, 'bold', event.status)}  test ${event.testId}  candidate ${printable(event.candidateId)}${repeated}`;
+  const head = `${when(event.receivedAt)}  ${paint(io, 'bold', event.status)}  test ${event.testId}${nameOf(event.testId)}  candidate ${printable(event.candidateId)}${repeated}`;
   const lines =
     deliveries.length === 0
       ? ['    no rule asked for anything']
@@ -156,17 +184,17 @@ async function* pageByPage<Entry>(
 }
 
 export interface StoriesByState extends Omit<EventFilter, 'after'> {
-  readonly state: DeliveryState;
+  readonly states: readonly DeliveryState[];
   readonly sink?: string;
 }
 
-/** Events with a delivery in this state, newest first. Found by the deliveries, page by page, no more than are shown. */
+/** Events with a delivery in one of these states, newest first. Found by the deliveries, page by page, no more than are shown. */
 export async function* storiesByState(
   store: Pick<Store, 'deliveries' | 'event'>,
-  { state, sink, since, status, candidateId, limit = Infinity }: StoriesByState,
+  { states, sink, since, status, candidateId, limit = Infinity }: StoriesByState,
 ): AsyncGenerator<EventStory> {
   const filter = {
-    states: [state],
+    states,
     newestFirst: true,
     ...(sink !== undefined && { sink }),
     ...(since !== undefined && { since }),

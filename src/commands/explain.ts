@@ -1,8 +1,6 @@
-import { stringify } from 'yaml';
 import { connectors } from '../../connectors/index.ts';
 import type { SinkConfig } from '../config/config.ts';
 import { loadToShow } from '../config/load.ts';
-import { mapLeaves } from '../support/json.ts';
 import { maskTexts } from '../support/secret.ts';
 import { prepare } from '../deliveries/prepare.ts';
 import { deliveryId } from '../support/ids.ts';
@@ -11,7 +9,7 @@ import { explain as explainEvent } from '../rules/decide.ts';
 import type { Action, Explanation } from '../rules/plan.ts';
 import { sampleEvent } from '../templates/data.ts';
 import { jsonLine, printable } from '../support/text.ts';
-import { dueText, exit, type Io, paint, when } from './output.ts';
+import { dueText, exit, type Io, messageLines, paint, when } from './output.ts';
 import { eventFields } from './json.ts';
 import { verdictText } from './event.ts';
 import type { ConfigOption } from './with-store.ts';
@@ -105,19 +103,8 @@ function text(event: Event, { rules, actions }: Explanation, messages: readonly 
   ].join('\n');
 }
 
-/** The message as YAML, which reads best, and is what the config is written in. */
 function shownText({ rule, sink, connector, message, problem }: Shown, due: string, io: Io): string {
   const head = `  ${paint(io, 'cyan', sink)} (${connector}, rule ${printable(rule)}) ${due}`;
   if (problem !== undefined) return `${head}\n    ${paint(io, 'red', printable(problem))}`;
-  const shown = mapLeaves(message, shortened);
-  const lines = stringify(shown, { lineWidth: 0 }).trimEnd().split('\n');
-  return [head, ...lines.map((one) => `    ${printable(one)}`)].join('\n');
-}
-
-/** Longer texts, such as a mail's HTML, would hide the rest. */
-const longestShown = 1000;
-
-function shortened(leaf: unknown): Json {
-  if (typeof leaf !== 'string' || leaf.length <= longestShown) return leaf as Json;
-  return `${leaf.slice(0, 200).trimEnd()}\n… (${leaf.length} characters; --json shows them all)`;
+  return [head, ...messageLines(message)].join('\n');
 }

@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
-import { type Attempt, type Delivery, type DeliveryState, replayableStates } from '../model.ts';
+import { stringify } from 'yaml';
+import { type Attempt, type Delivery, type DeliveryState, type Json, replayableStates } from '../model.ts';
 import { windowEnd } from '../rules/calendar.ts';
 import type { Action } from '../rules/plan.ts';
 import type { DeliveryStory } from '../store/store.ts';
+import { mapLeaves } from '../support/json.ts';
 import { printable } from '../support/text.ts';
 
 /** Where a command reads its surroundings from and writes to; the process in life, a buffer in tests. */
@@ -130,7 +132,7 @@ export function deliveryText(one: DeliveryStory, io: Io): string[] {
     ...(one.carrier === null || one.carrier === one.id
       ? []
       : [`    in the digest that went out as ${one.carrier}`]),
-    ...(one.message === null ? [] : [`    message ${printable(JSON.stringify(one.message))}`]),
+    ...(one.message === null ? [] : messageLines(one.message)),
     ...one.history.map((attempt) => `    ${attemptText(attempt)}`),
     ...(stuck ? [`    ${printable(one.lastError ?? '')}`] : []),
   ];
@@ -145,4 +147,18 @@ function attemptText({ number, startedAt, outcome }: Attempt): string {
   if (outcome.outcome !== 'delivered') return `${head} (${outcome.reason}): ${printable(outcome.detail)}`;
   const note = outcome.note === undefined ? '' : `  ${printable(outcome.note)}`;
   return `${head}: ${printable(JSON.stringify(outcome.receipt))}${note}`;
+}
+
+/** A message as YAML, which reads best, and is what the config is written in. */
+export function messageLines(message: Json): string[] {
+  const lines = stringify(mapLeaves(message, shortened), { lineWidth: 0 }).trimEnd().split('\n');
+  return lines.map((one) => `    ${printable(one)}`);
+}
+
+/** Longer texts, such as a mail's HTML, would hide the rest. */
+const longestShown = 1000;
+
+function shortened(leaf: unknown): Json {
+  if (typeof leaf !== 'string' || leaf.length <= longestShown) return leaf as Json;
+  return `${leaf.slice(0, 200).trimEnd()}\n… (${leaf.length} characters; --json shows them all)`;
 }

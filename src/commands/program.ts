@@ -218,7 +218,7 @@ function looking(add: Add, io: Io, done: Done): void {
     add('events', 'list what came and what became of it, newest first', [
       'events --since 7d --status Completed',
       'events --candidate 0123456789abcdef0123456789abcdef --json',
-      'events --state dead   # what was given up, and why',
+      'events --state dead,held   # what needs a person, and why',
       'events --rejected   # requests that were refused for their content',
       'events --notices    # what the alerts told people, and whether it reached them',
     ]),
@@ -226,7 +226,9 @@ function looking(add: Add, io: Io, done: Done): void {
     .option('--since <duration>', 'only what came within this time, such as 7d', ago)
     .addOption(statusOption())
     .option('--candidate <id>', 'only this candidate', candidateId)
-    .addOption(new Option('--state <state>', 'only with a delivery in this state').choices(deliveryStates))
+    .option('--test <id>', 'only of this test', integer)
+    .option('--rule <name>', 'only what this rule asked for')
+    .addOption(statesOption())
     .option('--sink <name>', 'with --state: only deliveries to this sink')
     .option('--limit <n>', 'at most so many; 100 if not given, and all with --json', positive)
     .addOption(
@@ -234,6 +236,8 @@ function looking(add: Add, io: Io, done: Done): void {
         'since',
         'status',
         'candidate',
+        'test',
+        'rule',
         'state',
         'sink',
         'notices',
@@ -243,6 +247,8 @@ function looking(add: Add, io: Io, done: Done): void {
       new Option('--notices', 'list what the alerts told people instead').conflicts([
         'status',
         'candidate',
+        'test',
+        'rule',
         'state',
         'sink',
       ]),
@@ -318,6 +324,15 @@ function statusOption(): Option {
 }
 
 const listed = (text: string, before: string[] | undefined): string[] => [...(before ?? []), text];
+
+function statesOption(): Option {
+  const wording = 'only with a delivery in this state, or in one of several with commas';
+  return new Option('--state <states>', wording).choices(deliveryStates).argParser((text: string) => {
+    const states = text.split(',').map((name) => deliveryStates.find((one) => one === name.trim()));
+    if (!states.includes(undefined)) return states;
+    throw new InvalidArgumentError(`Allowed choices are ${deliveryStates.join(', ')}.`);
+  });
+}
 
 function integer(text: string): number {
   const value = Number(text);

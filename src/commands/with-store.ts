@@ -5,6 +5,7 @@ import type { Settings } from '../config/settings.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { compilePlan, Plans } from '../config/stored-plans.ts';
+import { valueAt } from '../support/json.ts';
 import { didYouMeanOneOf, printable } from '../support/text.ts';
 import { CommandError, exit, type Io, when } from './output.ts';
 
@@ -128,4 +129,13 @@ export function storedPlans(store: Pick<Store, 'config'>, { env }: Io): Plans {
     (configId) => store.config(configId),
     (source) => compilePlan(source, { env, connectors }),
   );
+}
+
+/** What the newest config's catalog calls a test: ` (Backend Engineer)`, or nothing. */
+export async function testNames(store: Pick<Store, 'latestConfig'>): Promise<(testId: number) => string> {
+  const source = (await store.latestConfig())?.source ?? null;
+  return (testId) => {
+    const name = valueAt(source, ['catalog', String(testId), 'name']);
+    return typeof name === 'string' ? ` (${printable(name)})` : '';
+  };
 }

@@ -284,9 +284,47 @@ rules: [ { name: all, when: {}, then: [ ${actions.join(', ')} ] } ]
         return page;
       },
     };
-    const stories = await Array.fromAsync(storiesByState(counted, { state: 'delivered', limit: 5 }));
+    const stories = await Array.fromAsync(storiesByState(counted, { states: ['delivered'], limit: 5 }));
     expect(stories).toHaveLength(5);
     expect(read).toEqual([5]);
+  });
+
+  test('are found by test, rule and several states, with the names of tests', async () => {
+    const { folder, write } = await workplace();
+    const http = await endpoint();
+    const file = await write(
+      'config.yaml',
+      `${base(folder)}
+catalog: { 7: { name: Backend } }
+sinks: { ats: { connector: webhook, url: '${http.url}', allowPrivate: true } }
+rules:
+  - { name: told, when: { testId: 7 }, then: [ { sink: ats } ] }
+  - { name: also, when: { candidateId: Robin }, then: [ { sink: ats, path: /also } ] }
+`,
+    );
+    const app = await serving(file);
+    const found = async (...argv: string[]) =>
+      jsonLines<{ candidateId: string }>(await run(['events', '--json', ...argv, '--config', file])).map(
+        ({ candidateId }) => candidateId,
+      );
+    http.faults.once(gone);
+    await post(app, { candidateId: 'Dana', testId: 7 });
+    await settled(file);
+    await post(app, { candidateId: 'Robin', testId: 7 });
+    await post(app, { candidateId: 'Kim', testId: 8 });
+    await settled(file);
+    expect(await found('--test', '7')).toEqual(['Robin', 'Dana']);
+    expect(await found('--test', '7', '--limit', '1')).toEqual(['Robin']);
+    expect(await found('--rule', 'also')).toEqual(['Robin']);
+    expect(await found('--state', 'dead,held')).toEqual(['Dana']);
+    expect(await found('--state', 'dead,delivered')).toEqual(['Robin', 'Dana']);
+    expect(await found('--state', 'dead', '--rule', 'also')).toEqual([]);
+    const { out } = await run(['events', '--config', file]);
+    expect(out).toContain('test 7 (Backend)  candidate Dana');
+    expect(out).toContain('test 8  candidate Kim');
+    expect((await run(['events', '--state', 'dead,lost', '--config', file])).err).toContain(
+      'pending, sending, delivered, dead, held, discarded',
+    );
   });
 
   test('--rejected shows what was refused for its content, and why', async () => {
@@ -332,7 +370,8 @@ describe('event', () => {
     expect(out).toMatch(/repeated .* UTC, correlation id two\n/);
     expect(out).toMatch(/✓ told: test 1234567 is not 99/);
     expect(out).toMatch(/ats {2}dead {2}dlv_\w+_1 {2}\(rule told, action 1\)/);
-    expect(out).toMatch(/message .*candidate\.completed.*Dana/);
+    expect(out).toMatch(/\n {4}method: POST\n/);
+    expect(out).toMatch(/\n {6}type: candidate\.completed\n/);
     expect(out).toMatch(/attempt 1 {2}.* UTC {2}rejected \(not_found\): .*410/);
   });
 
