@@ -177,7 +177,10 @@ describe('check warns', () => {
     [
       'where no event can meet a rule',
       rule('none', '{ test.name: Desing, status: Completed }', post('#b')) + all,
-      ['8:5 rule "none" never applies: no event of any test meets its conditions'],
+      [
+        '8:5 rule "none" never applies: no event of any test meets its conditions',
+        '8:38 no test has name "Desing"; did you mean "Design"?',
+      ],
     ],
   ])('%s', async (_, rules, expected) => {
     expect(await warningsOf(rules)).toEqual(expected);
