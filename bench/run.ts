@@ -19,12 +19,18 @@ const { values, positionals } = parseArgs({
   options: { events: { type: 'string', default: '100000' }, table: { type: 'boolean', default: false } },
 });
 
+const events = Number(values.events);
+if (!(Number.isInteger(events) && events >= 1 && events <= 20_000_000)) {
+  console.error(`--events ${values.events}: a whole number from 1 to 20000000 is needed.`);
+  process.exit(2);
+}
+
 const benchmarks: { readonly [name: string]: () => Promise<BenchResult[]> } = {
   accept: benchAccept,
   postgres: benchPostgres,
   burst: benchBurst,
   backlog: benchBacklog,
-  history: () => benchHistory({ events: Number(values.events) }),
+  history: () => benchHistory({ events }),
   claim: benchClaim,
   rules: benchRules,
   start: benchStart,
