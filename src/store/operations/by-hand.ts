@@ -2,7 +2,7 @@ import { discardableStates, replayableStates, type DeliveryState } from '../../m
 import type { ManualResult, Replay } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
 import { apply, change, find, type FoundRow } from './deliveries.ts';
-import { lock, type Operation } from './operation.ts';
+import { lock, together, type Operation } from './operation.ts';
 
 export const sql = {
   /** $10: whether to keep progress, which has no meaning for another connector. */
@@ -12,13 +12,8 @@ export const sql = {
   discard: change(`state = 'discarded', ended_at = null, discarded_at = $3`),
 };
 
-export function* replay(tallies: Tallies, items: readonly Replay[], now: number): Operation<ManualResult[]> {
-  const again = new Changes(replayableStates);
-  const results: ManualResult[] = [];
-  for (const item of items) {
-    results.push(yield* again.make(item.deliveryId, (found) => replayOne(tallies, item, found, now)));
-  }
-  return results;
+export function replay(tallies: Tallies, items: readonly Replay[], now: number): Operation<ManualResult[]> {
+  return changeAll(items, replayableStates, (item, found) => replayOne(tallies, item, found, now));
 }
 
 function* replayOne(
@@ -47,47 +42,43 @@ function* replayOne(
   tallies.planned(sink, 'pending', count);
 }
 
-export function* discard(
+export function discard(
   tallies: Tallies,
   deliveryIds: readonly string[],
   now: number,
 ): Operation<ManualResult[]> {
-  const givenUp = new Changes(discardableStates);
-  const results: ManualResult[] = [];
-  for (const deliveryId of deliveryIds) {
-    results.push(yield* givenUp.make(deliveryId, (found) => discardOne(tallies, found, now)));
-  }
-  return results;
+  const items = deliveryIds.map((deliveryId) => ({ deliveryId }));
+  return changeAll(items, discardableStates, (_, found) => discardOne(tallies, found, now));
 }
 
 function* discardOne(tallies: Tallies, found: FoundRow, now: number): Operation<void> {
   tallies.moved(found.sink, found.state, 'discarded', yield* apply(sql.discard, found, now));
 }
 
-/** As a claim does it: until the end of the transaction, nobody else begins it or changes it by hand. */
-function* findInLane(deliveryId: string): Operation<FoundRow | undefined> {
-  const found = yield* find(deliveryId);
-  if (found) yield* lock(`lane ${found.lane}`);
-  return found && (yield* find(deliveryId));
-}
-
-/** The changes of one request by a person. Each is made if the delivery's state allows it. */
-class Changes {
-  readonly #from: readonly DeliveryState[];
-  /** Several deliveries of one digest get one change, not one after the other. */
-  readonly #carriers = new Set<number>();
-
-  constructor(from: readonly DeliveryState[]) {
-    this.#from = from;
-  }
-
-  *make(deliveryId: string, make: (found: FoundRow) => Operation<void>): Operation<ManualResult> {
-    const found = yield* findInLane(deliveryId);
-    if (!found) return { deliveryId, done: false, state: null };
-    if (found.carrier !== null && this.#carriers.has(found.carrier)) return { deliveryId, done: true };
-    if (!this.#from.includes(found.state)) return { deliveryId, done: false, state: found.state };
-    yield* make(found);
-    if (found.carrier !== null) this.#carriers.add(found.carrier);
+/**
+ * The changes of one request by a person. Each is made if the delivery's state allows it. Takes the locks that claims take,
+ * so that nobody begins these deliveries meanwhile; and few round trips, since claims and all that shares their transactions
+ * wait for it.
+ */
+function* changeAll<Item extends { readonly deliveryId: string }>(
+  items: readonly Item[],
+  from: readonly DeliveryState[],
+  make: (item: Item, found: FoundRow) => Operation<void>,
+): Operation<ManualResult[]> {
+  const findAll = () => together(items.map(({ deliveryId }) => find(deliveryId)));
+  const lanes = new Set((yield* findAll()).flatMap((found) => found?.lane ?? []));
+  for (const lane of lanes) yield* lock(`lane ${lane}`);
+  const found = yield* findAll();
+  /** Several deliveries of one digest get one change. */
+  const changes = new Map<number, Operation<void>>();
+  const results = items.map((item, place): ManualResult => {
+    const { deliveryId } = item;
+    const row = found[place];
+    if (!row) return { deliveryId, done: false, state: null };
+    if (!from.includes(row.state)) return { deliveryId, done: false, state: row.state };
+    changes.getOrInsertComputed(row.carrier ?? row.seq, () => make(item, row));
     return { deliveryId, done: true };
-  }
+  });
+  yield* together([...changes.values()]);
+  return results;
 }

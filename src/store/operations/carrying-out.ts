@@ -154,17 +154,19 @@ export function* rescue(
   limit: number,
 ): Operation<number> {
   if (of && !(yield* isHeld(of.lease))) return 0;
-  let total = 0;
-  for (const left of yield* all(sql.leftSending, of?.sink ?? null, limit)) {
-    // The clock may have been set back since.
-    const dueAt = Math.max(now, Math.min(now, left.started_at) + settlingMs);
-    const count = yield* apply(sql.rescue, left, dueAt, interrupted.detail);
-    if (count === 0) continue;
-    yield* insertAttempt(left, left.started_at, now, interrupted);
-    tallies.moved(left.sink, 'sending', 'pending', count);
-    total += count;
-  }
-  return total;
+  const left = yield* all(sql.leftSending, of?.sink ?? null, limit);
+  const counts = yield* together(left.map((row) => rescueOne(tallies, row, now, settlingMs)));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+function* rescueOne(tallies: Tallies, left: SendingRow, now: number, settlingMs: number): Operation<number> {
+  // The clock may have been set back since.
+  const dueAt = Math.max(now, Math.min(now, left.started_at) + settlingMs);
+  const count = yield* apply(sql.rescue, left, dueAt, interrupted.detail);
+  if (count === 0) return 0;
+  yield* insertAttempt(left, left.started_at, now, interrupted);
+  tallies.moved(left.sink, 'sending', 'pending', count);
+  return count;
 }
 
 export function* defer(tallies: Tallies, items: readonly Deferral[], now: number): Operation<void> {

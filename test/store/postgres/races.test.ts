@@ -2,6 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { discard, replay } from '../../../src/store/operations/by-hand.ts';
+import { rescue } from '../../../src/store/operations/carrying-out.ts';
+import type { Operation } from '../../../src/store/operations/operation.ts';
+import { inLockstep } from '../../../src/store/postgres/lockstep.ts';
+import { send } from '../../../src/store/postgres/pipeline.ts';
+import { Tallies } from '../../../src/store/tallies.ts';
 import { openPostgres } from '../../../src/store/postgres.ts';
 import type { Store } from '../../../src/store/store.ts';
 import {
@@ -95,10 +101,35 @@ describe('what several do at the same time on PostgreSQL', () => {
     ['two copies', () => other],
   ])('of %s, a delivery is replayed once', async (_, second) => {
     const [deliveryId] = await carriedOut(one, [rejected]);
-    const replay = { deliveryId: deliveryId!, configId, planned: planned() };
-    const results = await Promise.all([one.replay([replay], t0), second().replay([replay], t0)]);
+    const again = { deliveryId: deliveryId!, configId, planned: planned() };
+    const results = await Promise.all([one.replay([again], t0), second().replay([again], t0)]);
     expect(new Set(results.flat().map(({ done }) => done))).toEqual(new Set([false, true]));
     expect(await counted()).toEqual(await there());
+  });
+
+  test('what is done to many takes a handful of round trips, while others wait for the locks', async () => {
+    await carriedOut(one, [rejected, rejected, rejected]);
+    for (let n = 0; n < 3; n += 1) await one.accept(arrival());
+    await claimDue(one);
+    const ids = (await one.deliveries({ states: ['dead'] })).map(({ id }) => id);
+    const replays = ids.map((deliveryId) => ({ deliveryId, configId, planned: planned() }));
+    const operations: Operation<unknown>[] = [
+      replay(new Tallies(), replays, t0),
+      discard(new Tallies(), ids, t0),
+      rescue(new Tallies(), { now: t0, settlingMs: minute, of: null }, 10),
+    ];
+    for (const operation of operations) {
+      let rounds = 0;
+      await inLockstep([operation], (statements) => {
+        rounds += 1;
+        return send(between, statements, 10_000);
+      });
+      expect(rounds).toBeLessThan(5);
+    }
+    expect(await there()).toEqual([
+      { state: 'discarded', n: 3 },
+      { state: 'pending', n: 3 },
+    ]);
   });
 
   test('a delivery whose attempt is undone and rescued is carried out afterwards', async () => {
