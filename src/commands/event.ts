@@ -5,7 +5,7 @@ import type { EventDetail, NoticeDetail, NoticeStory, Store } from '../store/sto
 import { cannotBeUsed } from '../config/stored-plans.ts';
 import { jsonLine, printable } from '../support/text.ts';
 import { deliveryDetailFields, deliveryFields, detailJson } from './json.ts';
-import { CommandError, deliveryText, exit, type Io, paint, when } from './output.ts';
+import { CommandError, deliveryText, exit, type Io, paint, type Pauses, pausesOf, when } from './output.ts';
 import { storedPlans, type StoreOption, testNames, withStore } from './with-store.ts';
 
 export async function event(id: string, options: StoreOption & { json?: boolean }, io: Io): Promise<number> {
@@ -33,14 +33,15 @@ async function noticeStory(id: string, json: boolean, store: Store, io: Io): Pro
       `there is no notice ${printable(id)}; \`events --notices\` lists what people were told`,
     );
   }
-  return json ? jsonLine(noticeJson(notice)) : noticeText(notice, io);
+  return json ? jsonLine(noticeJson(notice)) : noticeText(notice, await pausesOf(store), io);
 }
 
 async function eventStory(id: string, json: boolean, store: Store, io: Io): Promise<string> {
   const story = await store.event(id);
   if (!story) throw new CommandError(`there is no event ${printable(id)}; \`events\` lists what came`);
   const rules = await verdictsThen(story, store, io);
-  return json ? jsonLine(detailJson(story, rules)) : text(story, rules, await testNames(store), io);
+  if (json) return jsonLine(detailJson(story, rules));
+  return text(story, rules, await testNames(store), await pausesOf(store), io);
 }
 
 /** Why each rule matched or not by the config that was in force, or why that cannot be told any more. */
@@ -56,7 +57,13 @@ async function verdictsThen(story: EventDetail, store: Store, io: Io): Promise<V
     : { fault: cannotBeUsed(why) };
 }
 
-function text(story: EventDetail, rules: Verdicts, nameOf: (testId: number) => string, io: Io): string {
+function text(
+  story: EventDetail,
+  rules: Verdicts,
+  nameOf: (testId: number) => string,
+  pauses: Pauses,
+  io: Io,
+): string {
   const { event: came, duplicates, deliveries } = story;
   const heading = (title: string) => paint(io, 'bold', title);
   return [
@@ -73,19 +80,19 @@ function text(story: EventDetail, rules: Verdicts, nameOf: (testId: number) => s
     heading('Deliveries'),
     ...(deliveries.length === 0
       ? ['  none: no rule asked for anything']
-      : deliveries.flatMap((one) => deliveryText(one, io))),
+      : deliveries.flatMap((one) => deliveryText(one, pauses, io))),
   ].join('\n');
 }
 
 /** What people were told of a trouble of the connector's own, and what became of that. */
-export function noticeText({ notice, deliveries }: NoticeDetail, io: Io): string {
+export function noticeText({ notice, deliveries }: NoticeDetail, pauses: Pauses, io: Io): string {
   return [
     `${paint(io, 'bold', notice.id)}  ${printable(notice.cause)}`,
     `  raised ${when(notice.raisedAt)}, since ${when(notice.since)}`,
     `  ${printable(notice.detail)}`,
     `  ${printable(notice.advice)}`,
     paint(io, 'bold', 'Deliveries'),
-    ...deliveries.flatMap((one) => deliveryText(one, io)),
+    ...deliveries.flatMap((one) => deliveryText(one, pauses, io)),
   ].join('\n');
 }
 

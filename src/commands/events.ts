@@ -10,7 +10,7 @@ import type {
 import { jsonLine, printable } from '../support/text.ts';
 import { storyJson } from './json.ts';
 import { noticeHead, noticeStoryJson } from './event.ts';
-import { CommandError, deliveryLine, exit, type Io, paint, when } from './output.ts';
+import { CommandError, deliveryLine, exit, type Io, paint, type Pauses, pausesOf, when } from './output.ts';
 import { checkSink, type StoreOption, testNames, withStore } from './with-store.ts';
 
 interface EventsOptions extends StoreOption {
@@ -38,7 +38,7 @@ export async function events(options: EventsOptions, io: Io): Promise<number> {
   return withStore(options, io, async (store) => {
     if (options.sink !== undefined) await checkSink(options.sink, options, store);
     if (options.rejected) await print(rejectedList(store, options), options, io);
-    else if (options.notices) await print(noticeList(store, options), options, io);
+    else if (options.notices) await print(await noticeList(store, options), options, io);
     else await print(await storyList(store, options), options, io);
     return exit.ok;
   });
@@ -91,7 +91,13 @@ async function storyList(store: Store, options: EventsOptions): Promise<List<Eve
       deliveries.some((one) => one.rule === rule && (states?.includes(one.state) ?? true)));
   const entries = isSifted ? sifted(stories, isWanted, readLimit(options)) : stories;
   const nameOf = await testNames(store);
-  return { entries, json: storyJson, text: (story, io) => storyText(story, nameOf, io), none: 'No events.' };
+  const pauses = await pausesOf(store);
+  return {
+    entries,
+    json: storyJson,
+    text: (story, io) => storyText(story, nameOf, pauses, io),
+    none: 'No events.',
+  };
 }
 
 async function* sifted<Entry>(
@@ -111,6 +117,7 @@ async function* sifted<Entry>(
 function storyText(
   { event, duplicates, deliveries }: EventStory,
   nameOf: (testId: number) => string,
+  pauses: Pauses,
   io: Io,
 ): string {
   const repeated = duplicates === 0 ? '' : `  (repeated ${duplicates}×)`;
@@ -118,20 +125,26 @@ function storyText(
   const lines =
     deliveries.length === 0
       ? ['    no rule asked for anything']
-      : deliveries.map((one) => deliveryLine(one, io));
+      : deliveries.map((one) => deliveryLine(one, pauses, io));
   return [head, `    ${event.id}`, ...lines].join('\n');
 }
 
-function noticeList(store: Store, options: EventsOptions): List<NoticeStory> {
+async function noticeList(store: Store, options: EventsOptions): Promise<List<NoticeStory>> {
+  const pauses = await pausesOf(store);
   const since = options.since === undefined ? {} : { since: options.since };
   const entries = pageByPage<NoticeStory>(readLimit(options), (limit, last) =>
     store.notices({ ...since, limit, ...(last && { after: last.notice.id }) }),
   );
-  return { entries, json: noticeStoryJson, text: noticeStoryText, none: 'No notices.' };
+  return {
+    entries,
+    json: noticeStoryJson,
+    text: (story, io) => noticeStoryText(story, pauses, io),
+    none: 'No notices.',
+  };
 }
 
-function noticeStoryText({ notice, deliveries }: NoticeStory, io: Io): string {
-  const lines = deliveries.map((one) => deliveryLine(one, io));
+function noticeStoryText({ notice, deliveries }: NoticeStory, pauses: Pauses, io: Io): string {
+  const lines = deliveries.map((one) => deliveryLine(one, pauses, io));
   return [noticeHead(notice, io), `    ${printable(notice.detail)}`, `    ${notice.id}`, ...lines].join('\n');
 }
 

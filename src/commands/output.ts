@@ -5,7 +5,7 @@ import { stringify } from 'yaml';
 import { type Attempt, type Delivery, type DeliveryState, type Json, replayableStates } from '../model.ts';
 import { windowEnd } from '../rules/calendar.ts';
 import type { Action } from '../rules/plan.ts';
-import type { DeliveryStory } from '../store/store.ts';
+import type { DeliveryStory, SinkPause, Store } from '../store/store.ts';
 import { mapLeaves } from '../support/json.ts';
 import { printable } from '../support/text.ts';
 
@@ -118,17 +118,24 @@ function clocks(time: number, timeZone: string): string {
 
 const weekday = (moment: Temporal.ZonedDateTime): string => moment.toLocaleString('en', { weekday: 'short' });
 
+/** The sinks that are paused now. Deliveries that are due wait for them. */
+export type Pauses = ReadonlyMap<string, SinkPause>;
+
+export async function pausesOf(store: Pick<Store, 'pauses'>): Promise<Pauses> {
+  return new Map((await store.pauses()).map((pause) => [pause.sink, pause]));
+}
+
 /** A delivery in a list, on one line. */
-export function deliveryLine(one: Delivery, io: Io): string {
+export function deliveryLine(one: Delivery, pauses: Pauses, io: Io): string {
   const error = one.lastError === null ? '' : `: ${printable(one.lastError)}`;
-  return `    ${one.sink}  ${stateText(one, io)}  ${one.id}${error}`;
+  return `    ${one.sink}  ${stateText(one, pauses, io)}  ${one.id}${error}`;
 }
 
 /** A delivery with its message and attempts, a line for each. */
-export function deliveryText(one: DeliveryStory, io: Io): string[] {
+export function deliveryText(one: DeliveryStory, pauses: Pauses, io: Io): string[] {
   const stuck = replayableStates.includes(one.state);
   return [
-    `  ${one.sink}  ${stateText(one, io)}  ${one.id}  (rule ${one.rule}, action ${one.action + 1})`,
+    `  ${one.sink}  ${stateText(one, pauses, io)}  ${one.id}  (rule ${one.rule}, action ${one.action + 1})`,
     ...(one.carrier === null || one.carrier === one.id
       ? []
       : [`    in the digest that went out as ${one.carrier}`]),
@@ -138,8 +145,13 @@ export function deliveryText(one: DeliveryStory, io: Io): string[] {
   ];
 }
 
-function stateText({ state, dueAt }: Delivery, io: Io): string {
-  return paintState(io, state) + (state === 'pending' ? `, due ${when(dueAt)}` : '');
+function stateText({ state, dueAt, sink }: Delivery, pauses: Pauses, io: Io): string {
+  if (state !== 'pending') return paintState(io, state);
+  const pause = pauses.get(sink);
+  const now = Date.now();
+  if (pause === undefined || dueAt > now) return `${paintState(io, state)}, due ${when(dueAt)}`;
+  const probe = pause.probeAt > now ? `, next probe ${when(pause.probeAt)}` : '';
+  return `${paintState(io, state)}, waits: the sink is paused since ${when(pause.since)}${probe}`;
 }
 
 function attemptText({ number, startedAt, outcome }: Attempt): string {

@@ -87,6 +87,12 @@ describe('status', () => {
       new RegExp(`ats \\(webhook\\)  paused since ${time}: .*401.*; next probe ${time}, 8 waiting`),
     );
     expect(out).toMatch(new RegExp(`Waiting\n  8 deliveries, the oldest of what came at ${time}`));
+    const waits = new RegExp(
+      `pending, waits: the sink is paused since ${time}, next probe ${time}  (dlv_\\w+)`,
+    );
+    const { out: list } = await command('events');
+    const [, waiting = ''] = waits.exec(list) ?? [];
+    expect((await command('event', waiting)).out).toMatch(waits);
     expect(await json()).toMatchObject({
       needsPerson: true,
       sinks: [
