@@ -1,3 +1,4 @@
+import { isMissed } from './alerts/conditions.ts';
 import type { LiveConfig } from './live-config.ts';
 import type { RaisedNotice } from './model.ts';
 import type { CopyState, SinkCount, SinkPause, Store, StuckCount } from './store/store.ts';
@@ -8,6 +9,8 @@ const sayEveryMs = 10_000;
 const aliveForMs = 3 * sayEveryMs;
 const dayMs = 86_400_000;
 const shownNotices = 5;
+/** Nobody can make up for what was missed by a command, so it is not shown for ever. */
+const missedForMs = 7 * dayMs;
 
 interface AnnouncerParts {
   readonly store: Pick<Store, 'keepCopyState'>;
@@ -99,6 +102,8 @@ export interface Status {
   /** Without those of notices. */
   readonly dead: readonly StuckCount[];
   readonly held: readonly StuckCount[];
+  /** Delivered in the last week, and not to all whom it was for. */
+  readonly missed: readonly StuckCount[];
   readonly notices: readonly RaisedNotice[];
 }
 
@@ -114,8 +119,9 @@ export async function readStatus(store: Store, now: number): Promise<Status> {
     lastEventAt: await store.lastEventAt(),
     ...(await store.waiting(now - (now % dayMs))),
     sinks: sinkStatuses(copies, counts, await store.pauses()),
-    dead: has('dead') ? await store.deadSince(-1) : [],
+    dead: has('dead') ? (await store.deadSince(-1)).filter((one) => !isMissed(one)) : [],
     held: has('held') ? await store.heldSince(-1) : [],
+    missed: (await store.deadSince(now - missedForMs)).filter(isMissed),
     notices: (await store.notices({ limit: shownNotices })).map(({ notice }) => notice),
   };
 }
@@ -169,6 +175,7 @@ export function statusJson(status: Status) {
     oldestPendingAt: iso(status.oldestPendingAt),
     dead: dead.map(stuckJson),
     held: held.map(stuckJson),
+    missed: status.missed.map(stuckJson),
     notices: status.notices.map((notice) => ({
       ...notice,
       since: iso(notice.since),

@@ -114,7 +114,8 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
   ],
 };
 
-const isMissed = ({ cause }: StuckCount): boolean => cause.startsWith('missed ');
+/** It was delivered, and somebody was left out. */
+export const isMissed = ({ cause }: StuckCount): boolean => cause.startsWith('missed ');
 
 const missed = (stuck: StuckCount) => ({
   detail: `${deliveriesOf(stuck)} did not reach everybody. ${stuck.reason}`,

@@ -32,6 +32,11 @@ function statusText(found: Status, io: Io): string {
     ...section('Dead', stuckLines(found, 'dead'), io),
     ...section('Held', stuckLines(found, 'held'), io),
     ...section(
+      'Not to everybody (last 7 days)',
+      found.missed.map((one) => causeText(one)),
+      io,
+    ),
+    ...section(
       'Last notices',
       notices.map((notice) => noticeHead(notice, io)),
       io,
@@ -118,9 +123,11 @@ function stuckLines(found: Status, state: 'dead' | 'held'): string[] {
   ];
 }
 
-function stuckText({ sink, count: many, firstAt, reason }: StuckCount, state: 'dead' | 'held'): string[] {
-  return [
-    `${many} to ${printable(sink)}, the first at ${when(firstAt)}: ${printable(reason)}`,
-    `  ${help[state](printable(sink))}`,
-  ];
+const stuckText = (stuck: StuckCount, state: 'dead' | 'held'): string[] => [
+  causeText(stuck),
+  `  ${help[state](printable(stuck.sink))}`,
+];
+
+function causeText({ sink, count: many, firstAt, reason }: StuckCount): string {
+  return `${many} to ${printable(sink)}, the first at ${when(firstAt)}: ${printable(reason)}`;
 }

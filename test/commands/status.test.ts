@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test, vi } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import type { CopyState } from '../../src/store/store.ts';
+import { arrival, claimDue, configId, delivered, resultOf, t0 } from '../contract/store-fixtures.ts';
 import { freshSchema } from '../fixtures/postgres.ts';
 import { base, endpoint, loud, nothing, post, run, serve, serving, settled, workplace } from './tools.ts';
 
@@ -168,6 +169,21 @@ describe('status', () => {
       code: 4,
       out: expect.stringContaining('No connector has served this store yet. `serve` starts one.'),
     });
+  });
+
+  test('tells apart what was delivered and left somebody out: no replay helps there', async () => {
+    const { folder, command, json } = await startServing();
+    const store = await openStore(`sqlite:${folder}/connector.db`, { serve: false });
+    await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+    await store.accept(arrival());
+    const [claimed] = await claimDue(store);
+    const outcome = { ...delivered, note: 'a@b was left out.', missed: true } as const;
+    await store.record([resultOf(claimed!, outcome, { settledAt: Date.now() })]);
+    await store.close();
+    const { code, out } = await command('status');
+    expect(code).toBe(0);
+    expect(out).toMatch(/Not to everybody \(last 7 days\)\n  1 to slack, .*: a@b was left out\.\n/);
+    expect(await json()).toMatchObject({ dead: [], missed: [{ sink: 'slack', count: 1 }] });
   });
 
   test('needs no write, and so waits for none', async () => {
