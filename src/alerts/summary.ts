@@ -1,4 +1,5 @@
-import type { Notice, Status } from '../model.ts';
+import { statusInCounts } from '../connector/texts.ts';
+import type { Notice } from '../model.ts';
 import { lastOf, type Week } from '../rules/calendar.ts';
 import type { SinkCount, Store, Tally } from '../store/store.ts';
 import { count } from '../support/text.ts';
@@ -85,14 +86,8 @@ function listed<T>(all: readonly T[], most: number, what: string, line: (one: T)
   return [...all.slice(0, most).map(line), ...(more > 0 ? [`… and ${count(more, `more ${what}`)}`] : [])];
 }
 
-const statusWords: { readonly [status in Status]: string } = {
-  Completed: 'completed',
-  DidNotTake: 'did not take it',
-  Canceled: 'canceled',
-};
-
 function byStatus(events: Tally['events']): string {
-  const parts = Object.entries(statusWords).map(
+  const parts = Object.entries(statusInCounts).map(
     ([status, words]) => [sum(events.filter((one) => one.status === status)), words] as const,
   );
   return inWords(parts);

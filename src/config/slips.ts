@@ -30,7 +30,7 @@ interface Text {
 }
 
 function curlyQuotes({ text, path }: Text): Fault[] {
-  if (!/^[“”„‘’‚].*[“”‘’]$/su.test(text)) return [];
+  if (!/^[“”„‘’‚][^“”„]*[“”‘’]$/u.test(text)) return [];
   return [warning(path, `these quotes are a part of the value: YAML knows only ' and "`)];
 }
 
@@ -151,14 +151,16 @@ function domainSlips(config: JsonMap): Fault[] {
 /** The domain that is one slip away, if there is one. */
 function domainMeant(domain: string, others: readonly string[]): string | null {
   if (domain.length < 6) return null;
-  // Those of one organization are alike on purpose.
-  const isAlien = (other: string) => organization(other) !== organization(domain);
+  // Those of one organization are alike on purpose, also in several countries.
+  const isAlien = (other: string) =>
+    organization(other) !== organization(domain) && withoutCountry(other) !== withoutCountry(domain);
   if (domain.includes('.')) return closest(domain, others.filter(isAlien), 1);
   const meant = closest(domain, others.map(firstLabel), 1);
   return others.find((other) => firstLabel(other) === meant) ?? null;
 }
 
 const organization = (domain: string): string => domain.split('.').slice(-2).join('.');
+const withoutCountry = (domain: string): string => domain.replace(/\.[a-z]{2}$/, '');
 const firstLabel = (domain: string): string => domain.replace(/\..*/, '');
 
 /** Keys of an entry of the catalog that nothing uses, and that are one slip away from a key which the entry lacks. */

@@ -64,30 +64,35 @@ const inShort = (around: Around): string =>
 /** `Backend Engineer: candidate 4711 completed the test`. */
 export const eventInShort = inShort(ofMessage);
 
-const byStatus = (ofCompleted: string, ofDidNotTake: string, ofCanceled: string): string =>
-  `{% case event.status %}{% when "Completed" %}${ofCompleted}{% when "DidNotTake" %}${ofDidNotTake}{% else %}${ofCanceled}{% endcase %}`;
+/** What differs by status, such as a colour. `status`: where it is. */
+export const perStatus = (values: { readonly [status in Status]: string }, status = 'event.status'): string =>
+  `{% case ${status} %}{% when "Completed" %}${values.Completed}{% when "DidNotTake" %}${values.DidNotTake}{% else %}${values.Canceled}{% endcase %}`;
 
-export const eventTitle = byStatus('Completed', 'Did not take the test', 'Canceled');
+export const eventTitle = perStatus({
+  Completed: 'Completed',
+  DidNotTake: 'Did not take the test',
+  Canceled: 'Canceled',
+});
 
 /** What a reader may do about an event. */
-export const whatNext = byStatus(
-  'Look at the result in the testing service.',
-  'There is no result. Decide whether to invite the candidate again.',
-  'There will be no result. If that was not meant, invite the candidate again.',
-);
+export const whatNext = perStatus({
+  Completed: 'Look at the result in the testing service.',
+  DidNotTake: 'There is no result. Decide whether to invite the candidate again.',
+  Canceled: 'There will be no result. If that was not meant, invite the candidate again.',
+});
 
-/** What differs by status, such as a colour. */
-export const perStatus = (values: { readonly [status in Status]: string }): string =>
-  byStatus(values.Completed, values.DidNotTake, values.Canceled);
-
-const statusInCounts = (status: string): string =>
-  `{% case ${status} %}{% when "Completed" %}completed{% when "DidNotTake" %}did not take it{% else %}canceled{% endcase %}`;
+/** What stands behind a count. */
+export const statusInCounts: { readonly [status in Status]: string } = {
+  Completed: 'completed',
+  DidNotTake: 'did not take it',
+  Canceled: 'canceled',
+};
 
 /** `2 completed, 1 canceled`, of a list of events. */
 export const countsByStatus = (events: string): string =>
   [
     `{% assign statuses = ${events} | map: "status" | uniq %}{% for status in statuses %}`,
-    `{% assign same = ${events} | where: "status", status %}{{ same.size | number }} ${statusInCounts('status')}`,
+    `{% assign same = ${events} | where: "status", status %}{{ same.size | number }} ${perStatus(statusInCounts, 'status')}`,
     '{% unless forloop.last %}, {% endunless %}{% endfor %}',
   ].join('');
 

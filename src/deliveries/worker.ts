@@ -70,15 +70,11 @@ export class Worker {
     this.#storedPauses = new StoredPauses(parts);
   }
 
-  /** See `paused`; of all copies. */
+  /** The sinks that are paused, by this or another copy. */
   async pauses(): Promise<readonly PausedSink[]> {
     const { store } = this.#parts;
-    if (store.leases === null) return this.paused;
-    return (await store.pauses()).map(({ sink, since, because }) => this.#pausedSink(sink, since, because));
-  }
-
-  /** The sinks that are paused. */
-  get paused(): readonly PausedSink[] {
+    if (store.leases !== null)
+      return (await store.pauses()).map(({ sink, since, because }) => this.#pausedSink(sink, since, because));
     const { now, elapsed } = this.#moment();
     return Array.from(this.#traffic.pauses(), ([sink, { since, because }]) =>
       this.#pausedSink(sink, Math.round(now - elapsed + since), because),

@@ -280,11 +280,13 @@ describe('check takes no offence at', () => {
       'hosts of one organization, and of this machine',
       mail('[a@hr1.example.com, b@hr2.example.com, c@hr2.example.com, root@localhost]'),
     ],
+    ['one name in two countries', mail('[a@example.de, b@example.dk, c@example.dk]')],
     [
       'mrkdwn, mail addresses and code',
       says('*done* 2 ** 3 by a@here.example <!here> <https://a.example|it> [1] (x) {a: 1}'),
     ],
     ['quotes within a text', says('“Design” is done, and ‘more’ too.')],
+    ['quotes at both ends of a text', says('“Design” is done, and so is “Research”')],
     [
       'a key of the catalog that a template uses',
       says('{{ test.name | default: event.testId }} {{ test.owner | default: "" }}'),

@@ -355,10 +355,13 @@ describe('a sink is paused', () => {
       await reaches(on, await on.accept(candidate), 'held');
     }
     await vi.waitFor(() => expect(on.changes).toEqual(['tool paused']));
-    await vi.waitFor(() => expect(on.worker.paused).toMatchObject([{ hasWork: false }]));
+    await vi.waitFor(async () => expect(await on.worker.pauses()).toMatchObject([{ hasWork: false }]));
     tool.deliver = untilAborted;
     await on.accept('fay');
-    await vi.waitFor(() => expect(on.worker.paused).toMatchObject([{ sink: 'tool', hasWork: true }]), 5000);
+    await vi.waitFor(
+      async () => expect(await on.worker.pauses()).toMatchObject([{ sink: 'tool', hasWork: true }]),
+      5000,
+    );
   });
 
   test('when connecting never ends', async () => {
@@ -394,8 +397,8 @@ describe('a sink is paused', () => {
     await on.accept('early');
     await paused(on);
     setBackMs = 3_600_000;
-    expect(on.worker.paused).toMatchObject([{ sink: 'tool' }]);
-    expect(on.worker.paused[0]?.since).toBeLessThanOrEqual(clock.now());
+    expect(await on.worker.pauses()).toMatchObject([{ sink: 'tool' }]);
+    expect((await on.worker.pauses())[0]?.since).toBeLessThanOrEqual(clock.now());
     await reaches(on, await on.accept('late'), 'delivered');
     await reaches(on, await on.accept('later'), 'delivered');
     const ofSink = on.changes.filter((change) => change.startsWith('tool'));
@@ -465,8 +468,8 @@ describe('a sink is paused', () => {
       await restarted.start();
       const eventId = await on.accept('fay');
       restarted.wake();
-      await vi.waitFor(() =>
-        expect(restarted.paused).toEqual([
+      await vi.waitFor(async () =>
+        expect(await restarted.pauses()).toEqual([
           {
             sink: 'tool',
             since: pause?.since,
@@ -496,7 +499,7 @@ describe('a sink is paused', () => {
       on.worker.wake();
       const because = { reason: 'auth', detail: refused.detail };
       await vi.waitFor(async () => expect(await on.store.pauses()).toMatchObject([{ because }]));
-      expect(on.worker.paused).toMatchObject([{ because }]);
+      expect(await on.worker.pauses()).toMatchObject([{ because }]);
     });
 
     test('for five minutes at most if the clock was set back in between', async () => {
@@ -513,8 +516,8 @@ describe('a sink is paused', () => {
       });
       await on.worker.start();
       const eventId = await on.accept();
-      await vi.waitFor(() => expect(on.worker.paused).toHaveLength(1));
-      expect(on.worker.paused[0]?.since).toBeLessThanOrEqual(clock.now());
+      await vi.waitFor(async () => expect(await on.worker.pauses()).toHaveLength(1));
+      expect((await on.worker.pauses())[0]?.since).toBeLessThanOrEqual(clock.now());
       skip(300_000);
       on.worker.wake();
       await reaches(on, eventId, 'delivered');
