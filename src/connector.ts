@@ -98,6 +98,8 @@ export interface NoticeData {
   readonly detail: string;
   readonly advice: string;
   readonly recovered: boolean;
+  /** What it is about was delivered, and did not reach everybody. */
+  readonly missed: boolean;
 }
 
 /** What a message is about. A digest has its events in order of acceptance. */

@@ -40,6 +40,9 @@ export type AlertKind = (typeof alertKinds)[number];
 /** The alerts of deliveries in the state of the same name. */
 export type StuckState = Extract<AlertKind, DeliveryState>;
 
+/** How the cause of what was delivered, but not to all whom it was for, begins; which action missed somebody follows. */
+export const missedCause = 'missed in';
+
 /** What an alert, or the weekly summary, says about the connector. */
 export interface Notice {
   readonly alert: AlertKind | 'summary';

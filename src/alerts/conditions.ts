@@ -1,5 +1,13 @@
 import { recoveryMs } from '../deliveries/breaker.ts';
-import type { AlertKind, Delivery, Failure, Notice, RaisedNotice, StuckState } from '../model.ts';
+import {
+  type AlertKind,
+  type Delivery,
+  type Failure,
+  missedCause,
+  type Notice,
+  type RaisedNotice,
+  type StuckState,
+} from '../model.ts';
 import type { StuckCount } from '../store/store.ts';
 
 /** What the conditions of alerts are evaluated on. */
@@ -115,7 +123,7 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
 };
 
 /** It was delivered, and somebody was left out. */
-export const isMissed = ({ cause }: StuckCount): boolean => cause.startsWith('missed ');
+export const isMissed = ({ cause }: StuckCount): boolean => cause.startsWith(`${missedCause} `);
 
 const missed = (stuck: StuckCount) => ({
   detail: `${deliveriesOf(stuck)} did not reach everybody. ${stuck.reason}`,

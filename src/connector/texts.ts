@@ -136,9 +136,11 @@ export const receivedBetween = 'Received {{ events.first.receivedAt | date_range
 /** `3 deliveries to mail given up`. */
 export const noticeInShort = [
   '{% if notice.recovered %}{% if notice.sink %}{{ notice.sink }} works again{% else %}the changed config is in force{% endif %}{% else %}',
-  '{% case notice.alert %}{% when "dead" %}{{ notice.count }} ',
-  '{% if notice.count == 1 %}delivery{% else %}deliveries{% endif %} to {{ notice.sink }} given up',
-  '{% when "held" %}{{ notice.count }} {% if notice.count == 1 %}delivery{% else %}deliveries{% endif %} to {{ notice.sink }} held for a person to decide',
+  '{% case notice.alert %}{% when "dead", "held" %}{{ notice.count }} ',
+  '{% if notice.count == 1 %}delivery{% else %}deliveries{% endif %} ',
+  '{% if notice.sink %}to {{ notice.sink }} {% if notice.alert == "held" %}held for a person to decide',
+  '{% elsif notice.missed %}did not reach everybody{% else %}given up{% endif %}',
+  '{% else %}with an attempt that could not be recorded{% endif %}',
   '{% when "paused" %}{{ notice.sink }} is down',
   '{% when "config" %}the changed config was refused',
   '{% when "summary" %}the week: {{ notice.count }} {% if notice.count == 1 %}event{% else %}events{% endif %}',

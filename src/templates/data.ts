@@ -5,6 +5,7 @@ import {
   isMap,
   type Json,
   type JsonMap,
+  missedCause,
   type Notice,
   statuses,
 } from '../model.ts';
@@ -114,8 +115,10 @@ export function digestData(
   return { ...templateData(first, testOf(first.testId), rule, now), events: all };
 }
 
-export function noticeFields({ alert, sink, count, since, detail, advice, recovered }: Notice): NoticeData {
-  return { alert, sink, count, since: new Date(since).toISOString(), detail, advice, recovered };
+export function noticeFields(notice: Notice): NoticeData {
+  const { alert, cause, sink, count, since, detail, advice, recovered } = notice;
+  const missed = cause.startsWith(`${alert} ${sink}: ${missedCause} `);
+  return { alert, sink, count, since: new Date(since).toISOString(), detail, advice, recovered, missed };
 }
 
 export function noticeData(notice: Notice, rule: string, now: number): NoticeTemplateData {

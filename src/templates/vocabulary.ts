@@ -56,6 +56,7 @@ const noticeKeys: { readonly [key in keyof NoticeData]: Shape } = {
   detail: text,
   advice: text,
   recovered: any,
+  missed: any,
 };
 
 const sampleData = eventData(sampleEvent({}, Date.UTC(2026, 0, 1)));
@@ -68,6 +69,7 @@ const sampleNotice: NoticeData = {
   detail: 'No event has come for 7 days.',
   advice: 'Ask whether any candidate finished a test.',
   recovered: false,
+  missed: false,
 };
 
 /** The names for each key of an action. */

@@ -390,6 +390,13 @@ describe('what a notice says where its action says nothing', () => {
   test.each([
     ['dead', {}, '2 deliveries to ats & co given up'],
     ['dead', { count: 1 }, '1 delivery to ats & co given up'],
+    [
+      'dead',
+      { count: 1, cause: 'dead ats & co: missed in all 0' },
+      '1 delivery to ats & co did not reach everybody',
+    ],
+    ['dead', { sink: null }, '2 deliveries with an attempt that could not be recorded'],
+    ['held', { sink: null, count: 1 }, '1 delivery with an attempt that could not be recorded'],
     ['held', { count: 2 }, '2 deliveries to ats & co held for a person to decide'],
     ['paused', {}, 'ats & co is down'],
     ['config', {}, 'the changed config was refused'],
@@ -471,6 +478,7 @@ describe('what a notice says where its action says nothing', () => {
         detail: 'Something is wrong.',
         advice: 'Fix it.',
         recovered: false,
+        missed: false,
       },
     });
   });

@@ -13,6 +13,7 @@ const notice: NoticeData = {
   detail: 'mail is down.',
   advice: 'Fix it.',
   recovered: false,
+  missed: false,
 };
 const context: DeliveryContext = { deliveryId: 'd-1', subject: { kind: 'event', event } };
 const options = slack.options.parse({ token: 'xoxb-1' });

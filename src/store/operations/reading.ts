@@ -4,6 +4,7 @@ import {
   deliveryStates,
   type Delivery,
   type DeliveryState,
+  missedCause,
   type RaisedNotice,
 } from '../../model.ts';
 import type {
@@ -172,7 +173,7 @@ export const sql = {
     select d.sink, ${causeOfDeath} as cause, count(*) as stuck, min(d.ended_at) as first_at, max(d.seq) as latest
     from ${lastAttempt} where d.state = 'dead' and d.ended_at > $1 and ${ofEvents} group by d.sink, cause
     union all
-    select d.sink, 'missed in ' || d.rule || ' ' || d.action as cause, count(*) as stuck, min(d.ended_at) as first_at,
+    select d.sink, '${missedCause} ' || d.rule || ' ' || d.action as cause, count(*) as stuck, min(d.ended_at) as first_at,
       max(d.seq) as latest
     from deliveries d where d.state = 'delivered' and d.last_error is not null and d.ended_at > $1 and ${ofEvents}
     group by d.sink, d.rule, d.action`),
