@@ -85,10 +85,10 @@ async function storyList(store: Store, options: EventsOptions): Promise<List<Eve
     states === undefined
       ? storiesOf(store, filter)
       : storiesByState(store, { ...filter, states, ...(sink !== undefined && { sink }) });
+  const isAsked = (one: Delivery): boolean =>
+    one.rule === rule && (states?.includes(one.state) ?? true) && (sink === undefined || one.sink === sink);
   const isWanted = ({ event, deliveries }: EventStory): boolean =>
-    (test === undefined || event.testId === test) &&
-    (rule === undefined ||
-      deliveries.some((one) => one.rule === rule && (states?.includes(one.state) ?? true)));
+    (test === undefined || event.testId === test) && (rule === undefined || deliveries.some(isAsked));
   const entries = isSifted ? sifted(stories, isWanted, readLimit(options)) : stories;
   const nameOf = await testNames(store);
   const pauses = await pausesOf(store);

@@ -255,6 +255,9 @@ alerts:
 `;
 }
 
+/** This machine's. Where its environment has an empty TZ, it has none that a config could name. */
+const timeZone = (): string => Temporal.Now.timeZoneId().replace('Etc/Unknown', 'UTC');
+
 function configText(wishes: Wishes): string {
   const rules = rulesOf(wishes);
   const testId = wishes.tests[0]?.id ?? anyTest;
@@ -266,7 +269,7 @@ receiver:
   # The service's published addresses may call. For a first try on your own machine: any
   allowFrom: published
 
-timezone: ${Temporal.Now.timeZoneId()} # of times in messages
+timezone: ${timeZone()} # of times in messages
 
 ${wishes.tests.length > 0 ? catalogText(wishes.tests) : ''}# Where messages can go, each under a name of your own.
 sinks:

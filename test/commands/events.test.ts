@@ -296,10 +296,12 @@ rules: [ { name: all, when: {}, then: [ ${actions.join(', ')} ] } ]
       'config.yaml',
       `${base(folder)}
 catalog: { 7: { name: Backend } }
-sinks: { ats: { connector: webhook, url: '${http.url}', allowPrivate: true } }
+sinks:
+  ats: { connector: webhook, url: '${http.url}', allowPrivate: true }
+  crm: { connector: webhook, url: '${http.url}', allowPrivate: true }
 rules:
   - { name: told, when: { testId: 7 }, then: [ { sink: ats } ] }
-  - { name: also, when: { candidateId: Robin }, then: [ { sink: ats, path: /also } ] }
+  - { name: also, when: { candidateId: Robin }, then: [ { sink: crm, path: /also } ] }
 `,
     );
     const app = await serving(file);
@@ -319,6 +321,8 @@ rules:
     expect(await found('--state', 'dead,held')).toEqual(['Dana']);
     expect(await found('--state', 'dead,delivered')).toEqual(['Robin', 'Dana']);
     expect(await found('--state', 'dead', '--rule', 'also')).toEqual([]);
+    expect(await found('--state', 'delivered', '--sink', 'ats', '--rule', 'also')).toEqual([]);
+    expect(await found('--state', 'delivered', '--sink', 'crm', '--rule', 'also')).toEqual(['Robin']);
     const { out } = await run(['events', '--config', file]);
     expect(out).toContain('test 7 (Backend)  candidate Dana');
     expect(out).toContain('test 8  candidate Kim');

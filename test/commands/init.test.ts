@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { jsonLines, run, workplace } from './tools.ts';
 
 const all = ['slack', 'google-sheets', 'email', 'webhook'];
@@ -25,6 +25,18 @@ test.each(choices)('what it writes is good, and has a scenario for each rule: %s
   const { out: explained } = await run(['explain', '--status', 'Completed', '--test', '1234567', file]);
   const isNamed = !/^(google-sheets,)?webhook$/.test(tools);
   expect(explained.includes('TypeScript')).toBe(isNamed || tools.includes('google-sheets'));
+});
+
+test('it takes UTC where the machine does not say its time zone', async () => {
+  vi.stubEnv('TZ', '');
+  const { folder } = await workplace();
+  const file = `${folder}/new.yaml`;
+  try {
+    expect(await run(['init', '--out', file, '--tools', 'webhook'])).toMatchObject({ code: 0, err: '' });
+  } finally {
+    vi.unstubAllEnvs();
+  }
+  expect(await readFile(file, 'utf8')).toContain('timezone: UTC #');
 });
 
 test('it overwrites nothing', async () => {
