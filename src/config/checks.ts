@@ -252,9 +252,17 @@ function unknownValues({ key, value, path }: Condition, valuesOf: (key: string) 
   if (unknown.length === 0 || words.some(hasReference)) return [];
   return unknown.map((one) => {
     const wanted = show(one.value);
-    return warning(one.path, `no test has ${name} "${wanted}"${meantValue(wanted, words)}`);
+    const same = [...all].find((listed) => show(listed) === wanted);
+    const hint =
+      same === undefined
+        ? meantValue(wanted, words)
+        : ` as ${kindOf(one.value)}; in the catalog it is ${kindOf(same)}`;
+    return warning(one.path, `no test has ${name} "${wanted}"${hint}`);
   });
 }
+
+/** YAML makes text of it where it has quotes. */
+const kindOf = (value: Json): string => (typeof value === 'string' ? 'text' : `a ${typeof value}`);
 
 /** A value that begins as the wanted one, or is close to it. */
 function meantValue(wanted: string, words: readonly string[]): string {

@@ -222,6 +222,16 @@ describe('check finds what is well-formed and wrong', () => {
       ['1:47: warning: no test has name "Desing"; did you mean "Design"?'],
     ],
     [
+      'a number where the catalog has text',
+      `catalog:\n  7: { name: A, level: '3' }\n${rule('{ test.level: { not: [3] } }')}`,
+      ['3:48: warning: no test has level "3" as a number; in the catalog it is text'],
+    ],
+    [
+      'text where the catalog has a number',
+      `catalog:\n  7: { name: A, level: 3 }\n${rule("{ test.level: { not: ['3'] } }")}`,
+      ['3:48: warning: no test has level "3" as text; in the catalog it is a number'],
+    ],
+    [
       'a subject that lacks a value for a test which is not in the catalog',
       mail('dana@example.com', '{{ event.status }}: {{ test.name }}'),
       [
