@@ -445,7 +445,8 @@ describe('a worker', () => {
     expect(scripted.sent).toEqual([]);
     on.leases.until = Infinity;
     await reached(on, eventId, 'delivered');
-    expect(on.reports.map(({ outcome }) => outcome.outcome)).toEqual(['retry', 'delivered']);
+    const outcomes = () => on.reports.map(({ outcome }) => outcome.outcome);
+    await expect.poll(outcomes).toEqual(['retry', 'delivered']);
   });
 
   test('ends an attempt when the lease runs out, however long the time-out is', async () => {

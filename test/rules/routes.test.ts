@@ -82,29 +82,29 @@ const configs = fc.record({
 describe('what routes say', () => {
   it('is what the rules then do, for every event', () => {
     const seen = { nobody: 0, otherwiseNobody: 0, twice: 0, conditions: 0, unheard: 0 };
-    fc.assert(
-      fc.property(configs, (config) => {
-        const plan = orNull(() => planOf(config));
-        if (!plan) return;
-        const routes = [...routesOf(plan)];
-        const known = new Set(routes.map(({ cell }) => cell.testId));
-        const byCell = Map.groupBy(
-          events,
-          ({ status, testId }) => `${status} ${known.has(testId) ? testId : null}`,
-        );
-        for (const route of routes) {
-          const ofCell = byCell.get(`${route.cell.status} ${route.cell.testId}`) ?? [];
-          hold(plan, route, ofCell);
-          seen.nobody += Number(route.nobody);
-          seen.otherwiseNobody += Number(route.otherwiseNobody);
-          seen.twice += route.twice.length;
-          seen.conditions += route.heardBy.filter(({ rest }) => rest !== null).length;
-          seen.unheard += Number(route.unheard !== null);
-        }
-      }),
-      { numRuns: 80 },
-    );
+    const property = fc.property(configs, (config) => {
+      const plan = orNull(() => planOf(config));
+      if (!plan) return;
+      const routes = [...routesOf(plan)];
+      const known = new Set(routes.map(({ cell }) => cell.testId));
+      const byCell = Map.groupBy(
+        events,
+        ({ status, testId }) => `${status} ${known.has(testId) ? testId : null}`,
+      );
+      for (const route of routes) {
+        const ofCell = byCell.get(`${route.cell.status} ${route.cell.testId}`) ?? [];
+        hold(plan, route, ofCell);
+        seen.nobody += Number(route.nobody);
+        seen.otherwiseNobody += Number(route.otherwiseNobody);
+        seen.twice += route.twice.length;
+        seen.conditions += route.heardBy.filter(({ rest }) => rest !== null).length;
+        seen.unheard += Number(route.unheard !== null);
+      }
+    });
+    fc.assert(property, { numRuns: 60, seed: 1 });
+    // Those of this seed are known to have all of it.
     for (const often of Object.values(seen)) expect(often).toBeGreaterThan(2);
+    fc.assert(property, { numRuns: 60 });
   });
 });
 
