@@ -163,7 +163,7 @@ function compile(
   const own = compileFields(Object.fromEntries(said), connector.templates, words);
   const id = JSON.stringify([connector.name, about, Object.keys(unsaid), digest?.max, setting.timeZone]);
   const defaults = compiledDefaults.getOrInsertComputed(id, () =>
-    compileFields(unsaid, connector.templates, words),
+    compileFields(unsaid, connector.templates, { ...words, isTried: false }),
   );
   const faults = [...own.faults, ...defaults.faults];
   return { faults, fields: own.fields && defaults.fields && own.fields.over(defaults.fields) };

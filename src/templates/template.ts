@@ -24,6 +24,7 @@ export function compileFields(
   vocabulary: Vocabulary,
 ): { readonly fields: CompiledFields | null; readonly faults: readonly TemplateFault[] } {
   const faults: TemplateFault[] = [];
+  const { isTried = true } = vocabulary;
   const namesOf = namesFor(vocabulary);
   const { setting = plainSetting } = vocabulary;
   const parts = Object.entries(fields).map(([key, value]): [string, Part] => {
@@ -32,7 +33,7 @@ export function compileFields(
     const report = (fault: TemplateFault) => faults.push({ ...fault, path: [key, ...fault.path] });
     return [
       key,
-      compilePart(value, { medium, names: namesOf(key), report, path: [], action: fields, setting }),
+      compilePart(value, { medium, names: namesOf(key), isTried, report, path: [], action: fields, setting }),
     ];
   });
   return { fields: faults.length > 0 ? null : new CompiledFields(Object.fromEntries(parts)), faults };
@@ -86,6 +87,7 @@ interface Part {
 
 interface Source extends Place {
   readonly names: Names;
+  readonly isTried: boolean;
   readonly report: (fault: TemplateFault) => void;
 }
 
@@ -120,7 +122,10 @@ function compileMap(map: JsonMap, source: Source): Part {
 }
 
 /** Compiles a string. A part with faults is never rendered; see compileFields. */
-function compileTemplate(text: string, { medium, path, action, setting, names, report }: Source): Part {
+function compileTemplate(
+  text: string,
+  { medium, path, action, setting, names, isTried, report }: Source,
+): Part {
   const place: Place = { medium, path, action, setting };
   const { faults, isStrict } = check(text, place, names.roots);
   for (const fault of faults) report({ ...fault, path });
@@ -129,7 +134,7 @@ function compileTemplate(text: string, { medium, path, action, setting, names, r
   const template = output
     ? new ValueTemplate(output, place, isStrict)
     : new TextTemplate(parse(text), place, isStrict);
-  const fault = sampleFault(template, names.sample);
+  const fault = isTried ? sampleFault(template, names.sample) : null;
   if (fault) report({ ...fault, path });
   return template;
 }

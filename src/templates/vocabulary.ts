@@ -17,6 +17,8 @@ export interface Vocabulary {
   readonly subject?: 'event' | DigestSubject | 'notice';
   /** By default: UTC, English, no links. */
   readonly setting?: Setting;
+  /** Whether templates are tried with sample data. By default they are; for default messages the tests do it. */
+  readonly isTried?: boolean;
 }
 
 export interface DigestSubject {
