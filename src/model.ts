@@ -89,6 +89,10 @@ export interface PlannedDelivery extends ActionRef {
 export const deliveryStates = ['pending', 'sending', 'delivered', 'dead', 'held', 'discarded'] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
+/** What a person can do that changes what is stored. */
+export const changeKinds = ['replay', 'discard', 'resend', 'apply', 'forget'] as const;
+export type ChangeKind = (typeof changeKinds)[number];
+
 /** A person has to decide about these; they are kept until then. */
 export const replayableStates: readonly DeliveryState[] = ['dead', 'held'];
 export const discardableStates: readonly DeliveryState[] = ['pending', ...replayableStates];
@@ -116,8 +120,10 @@ export interface Delivery extends PlannedDelivery {
   readonly firstAttemptAt: number | null;
   /** An earlier attempt ended unknown: the tool may have the message already. */
   readonly uncertain: boolean;
-  /** A person has replayed it since the last attempt. */
+  /** A person has replayed it since the last attempt, or made it to send another one again. */
   readonly replayed: boolean;
+  /** The id of the delivery that a person sent again as this one. */
+  readonly resendOf: string | null;
   /** What earlier attempts did in part, in the connector's own format. */
   readonly progress: Json | null;
   readonly receipt: Receipt | null;

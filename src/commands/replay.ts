@@ -1,7 +1,8 @@
+import { hostname, userInfo } from 'node:os';
 import { type About, dataOf } from '../deliveries/prepare.ts';
 import type { Delivery, PlannedDelivery } from '../model.ts';
 import { type Action, allActions, type Plan, whyUnusable } from '../rules/plan.ts';
-import type { ManualResult, Replay, Store } from '../store/store.ts';
+import type { By, ManualResult, Replay, Store } from '../store/store.ts';
 import { printable } from '../support/text.ts';
 import type { AnyTemplateData } from '../templates/data.ts';
 import { deliveryPages } from './events.ts';
@@ -71,7 +72,7 @@ async function replayPage(page: readonly Delivery[], store: Store, today: Today,
   const planned = await Promise.all(page.map((delivery) => planToday(store, today, delivery)));
   for (const one of planned) if (typeof one === 'string') io.err(one);
   const items = planned.filter((one) => typeof one !== 'string');
-  const results = await store.replay(items, Date.now());
+  const results = await store.replay(items, Date.now(), byUser(io));
   return printManual(results, replayed, io) && items.length === page.length;
 }
 
@@ -128,11 +129,25 @@ function plannedByHand(action: Action, data: AnyTemplateData, now: number): Plan
   };
 }
 
+/** Whoever calls a command. */
+function byUser({ env }: Io): By {
+  return { who: env['USER'] || nameOfUser(), from: `a command on ${hostname()}`, note: null };
+}
+
+/** A container's user may have no name. */
+function nameOfUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'somebody';
+  }
+}
+
 const discarded = { done: 'is discarded', possible: 'pending, dead or held' };
 
 export async function discard(ids: readonly string[], options: StoreOption, io: Io): Promise<number> {
   return withStore(options, io, async (store) => {
-    const results = await store.discard([...new Set(ids)], Date.now());
+    const results = await store.discard([...new Set(ids)], Date.now(), byUser(io));
     return printManual(results, discarded, io) ? exit.ok : exit.problems;
   });
 }

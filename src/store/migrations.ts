@@ -204,4 +204,24 @@ export const migrations: readonly string[] = [
   -- Delivered, but not to all whom it was for.
   create index deliveries_missed on deliveries (ended_at) where state = 'delivered' and last_error is not null;
   `,
+  `
+  -- What people changed by hand. It goes when nothing is left of what it is about, and is old.
+  create table audit (
+    seq integer primary key,
+    changed_at integer not null,
+    who text not null,
+    origin text not null,
+    action text not null,
+    note text
+  ) strict;
+  create table audit_deliveries (
+    delivery_seq integer not null references deliveries (seq) on delete cascade,
+    audit_seq integer not null references audit (seq) on delete cascade,
+    primary key (delivery_seq, audit_seq)
+  ) strict, without rowid;
+  create index audit_deliveries_audit on audit_deliveries (audit_seq);
+
+  -- The seq of the delivery, of the same event or notice, that a person sent again as this one.
+  alter table deliveries add column resend_of integer;
+  `,
 ];

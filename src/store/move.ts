@@ -23,6 +23,8 @@ export const tables: readonly Table[] = [
   { name: 'notices', key: ['seq'] },
   { name: 'deliveries', key: ['seq'] },
   { name: 'attempts', key: ['delivery_seq', 'number'] },
+  { name: 'audit', key: ['seq'] },
+  { name: 'audit_deliveries', key: ['delivery_seq', 'audit_seq'] },
   { name: 'rejected_requests', key: ['seq'] },
   { name: 'delivery_counts', key: ['sink', 'state'] },
   { name: 'pauses', key: ['sink'] },

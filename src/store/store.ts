@@ -1,6 +1,7 @@
 import type {
   AlertKind,
   Attempt,
+  ChangeKind,
   Delivery,
   DeliveryState,
   Event,
@@ -86,9 +87,21 @@ export interface Store {
    * Keeps the attempts and `uncertain`, and `progress` if the connector is the same. Deliveries of a digest stay in it,
    * and no other delivery joins one: `planned.group` is ignored.
    */
-  replay(items: readonly Replay[], now: number): Promise<ManualResult[]>;
+  replay(items: readonly Replay[], now: number, by: By): Promise<ManualResult[]>;
   /** Discards pending, dead or held deliveries. A digest that was not claimed yet only loses the given delivery. */
-  discard(deliveryIds: readonly string[], now: number): Promise<ManualResult[]>;
+  discard(deliveryIds: readonly string[], now: number, by: By): Promise<ManualResult[]>;
+  /**
+   * Sends delivered messages again: each as a new delivery of the same event or notice, newly planned and due at `now`,
+   * and never in a digest. Not while an earlier one of the same is still on its way.
+   */
+  resend(items: readonly Replay[], now: number, by: By): Promise<ManualResult[]>;
+  /**
+   * Adds to stored events what a rule asks for that they came before. Not to an event that has deliveries of that rule.
+   * Resolves to the ids of the new deliveries.
+   */
+  apply(items: readonly Late[], now: number, by: By): Promise<string[]>;
+  /** What people changed by hand, newest first; written with the change itself. */
+  audit(filter: AuditFilter): Promise<Change[]>;
 
   /** Newest first. */
   events(filter: EventFilter): Promise<EventStory[]>;
@@ -132,7 +145,8 @@ export interface Store {
    * Looks at the next `limit` events or notices, oldest first. Deletes those whose deliveries were all delivered or
    * discarded before `before`, or that have no deliveries and arrived before it. If a digest loses its carrier, its
    * last remaining delivery becomes the carrier. At the end of a round, also deletes unused configs saved before `before`,
-   * except those that this process saved, and those of copies that are alive.
+   * except those that this process saved, and those of copies that are alive; and from the audit, what was before
+   * `before` and has nothing left that it is about.
    */
   prune(query: Prune): Promise<Pruned>;
   /** Null if none was stored and there is no event. */
@@ -298,13 +312,54 @@ export interface Replay {
   readonly planned: PlannedDelivery;
 }
 
+/** Who changes something by hand, from where, and why. */
+export interface By {
+  readonly who: string;
+  /** A machine's name or address, and the way in: a command or a page. */
+  readonly from: string;
+  readonly note: string | null;
+}
+
+/** What a person did. It is kept as long as an event that it is about, and at least as long as one that came then. */
+export interface Change extends By {
+  readonly id: number;
+  readonly at: number;
+  readonly action: ChangeKind;
+  /** Those that it changed or made: of the event or notice that was asked for, else at most 1000. */
+  readonly deliveries: readonly string[];
+}
+
+export interface AuditFilter {
+  /** Only what is about this event or notice. */
+  readonly about?: string;
+  /** Only what came before the one with this id. For paging. */
+  readonly after?: number;
+  /** Default: 100. */
+  readonly limit?: number;
+}
+
+/** What one rule of today's config asks for an event that came before. */
+export interface Late {
+  readonly eventId: string;
+  readonly configId: string;
+  /** One or more, of the same rule. */
+  readonly deliveries: readonly PlannedDelivery[];
+}
+
 export type ManualResult =
-  | { readonly deliveryId: string; readonly done: true }
+  | {
+      readonly deliveryId: string;
+      readonly done: true;
+      /** Of a resend: the delivery that it made. */
+      readonly madeId?: string;
+    }
   | {
       readonly deliveryId: string;
       readonly done: false;
       /** Null if the delivery does not exist. */
       readonly state: DeliveryState | null;
+      /** Of a resend: an earlier one that is still on its way. */
+      readonly madeId?: string;
     };
 
 export interface EventFilter {

@@ -1,4 +1,5 @@
-import { discard, replay } from './operations/by-hand.ts';
+import { audit } from './operations/audit.ts';
+import { apply, discard, replay, resend } from './operations/by-hand.ts';
 import * as carrying from './operations/carrying-out.ts';
 import { claim } from './operations/claiming.ts';
 import * as housekeeping from './operations/housekeeping.ts';
@@ -95,8 +96,11 @@ export function storeOn(driver: Driver): Store {
     threadOf: (sink, thread) => read(() => carrying.threadOf(sink, thread)),
     newestReceipt: (lane) => read(() => carrying.newestReceipt(lane)),
 
-    replay: (items, now) => write((tallies) => replay(tallies, items, now)),
-    discard: (deliveryIds, now) => write((tallies) => discard(tallies, deliveryIds, now)),
+    replay: (items, now, by) => write((tallies) => replay(tallies, items, now, by)),
+    discard: (deliveryIds, now, by) => write((tallies) => discard(tallies, deliveryIds, now, by)),
+    resend: (items, now, by) => write((tallies) => resend(tallies, items, now, by)),
+    apply: (items, now, by) => write((tallies) => apply(tallies, items, now, by)),
+    audit: (filter) => read(() => audit(filter)),
 
     events: (filter) => read(() => reading.events(filter)),
     event: (id) => read(() => reading.event(id)),
@@ -122,7 +126,9 @@ export function storeOn(driver: Driver): Store {
 
     async prune(query) {
       const pruned = await write((tallies) => housekeeping.pruneOld(tallies, query));
-      if (pruned.after === null) await write(() => pruneConfigs(query.before));
+      if (pruned.after !== null) return pruned;
+      await write(() => pruneConfigs(query.before));
+      await write(() => housekeeping.pruneAudit(query.before));
       return pruned;
     },
     signOfLife: () => read(housekeeping.signOfLife),

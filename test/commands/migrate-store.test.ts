@@ -18,6 +18,7 @@ import {
   day,
   delivered,
   notice,
+  person,
   planned,
   rejected,
   resultOf,
@@ -55,8 +56,8 @@ async function fill(url: string, events = 20): Promise<void> {
   await store.record(ended.map((one, n) => resultOf(one, outcomes[n % 3]!, { progress: { hostile } })));
   const [digest] = await claimDue(store, t0, 'digest', 1);
   await store.record([resultOf(digest!, delivered)]);
-  await store.discard([ended[1]!.delivery.id], t0);
-  await store.replay([{ deliveryId: ended[2]!.delivery.id, configId, planned: planned() }], t0);
+  await store.discard([ended[1]!.delivery.id], t0, person);
+  await store.replay([{ deliveryId: ended[2]!.delivery.id, configId, planned: planned() }], t0, person);
   const request = { receivedAt: t0, address: '127.0.0.1', correlationId: null, status: 422 };
   await store.keepRejected({ ...request, faults: [hostile], body: 'null \0 and half \uD800' }, 10);
   await store.keepPause({ sink: 'slack', since: t0, probeAt: t0 + 1, probes: 3, because: null });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { PlannedDelivery } from '../../src/model.ts';
 import type { Bench } from './store.ts';
 import {
@@ -9,7 +9,10 @@ import {
   day,
   delivered,
   idsOf,
+  notice,
+  person,
   planned,
+  prune,
   rejected,
   resultOf,
   t0,
@@ -32,7 +35,9 @@ export function byHand(bench: () => Bench): void {
     await saveToday();
     const [id] = await carriedOut(store, [rejected]);
     const moved = { rule: 'new rule', action: 2, sink: 'chat', lane: 'chat #new' };
-    expect(await store.replay([replayItem(id!, moved)], t0 + day)).toEqual([{ deliveryId: id, done: true }]);
+    expect(await store.replay([replayItem(id!, moved)], t0 + day, person)).toEqual([
+      { deliveryId: id, done: true },
+    ]);
     expect(await store.delivery(id!)).toMatchObject({
       ...moved,
       state: 'pending',
@@ -56,7 +61,7 @@ export function byHand(bench: () => Bench): void {
     const { store } = bench();
     await saveToday();
     const [id] = await carriedOut(store, [unknown]);
-    await store.replay([replayItem(id!)], t0 + 1);
+    await store.replay([replayItem(id!)], t0 + 1, person);
     expect(await store.delivery(id!)).toMatchObject({ state: 'pending', uncertain: true });
   });
 
@@ -69,7 +74,7 @@ export function byHand(bench: () => Bench): void {
     await store.accept(arrival());
     const [claimed] = await claimDue(store);
     await store.record([resultOf(claimed!, rejected, { progress: { done: 1 } })]);
-    await store.replay([replayItem(claimed!.delivery.id, { connector })], t0 + 1);
+    await store.replay([replayItem(claimed!.delivery.id, { connector })], t0 + 1, person);
     expect((await store.delivery(claimed!.delivery.id))?.progress).toEqual(expected);
   });
 
@@ -79,7 +84,7 @@ export function byHand(bench: () => Bench): void {
     const [done] = await carriedOut(store, [delivered]);
     const [waiting] = idsOf(await store.accept(arrival()));
     const items = [done!, waiting!, 'dlv_unknown_1', 'nonsense'].map((id) => replayItem(id));
-    expect(await store.replay(items, t0)).toEqual([
+    expect(await store.replay(items, t0, person)).toEqual([
       { deliveryId: done, done: false, state: 'delivered' },
       { deliveryId: waiting, done: false, state: 'pending' },
       { deliveryId: 'dlv_unknown_1', done: false, state: null },
@@ -91,7 +96,7 @@ export function byHand(bench: () => Bench): void {
   test('refuses a replay under a config that was never saved, and changes nothing', async () => {
     const { store } = bench();
     const [id] = await carriedOut(store, [rejected]);
-    await expect(store.replay([replayItem(id!)], t0)).rejects.toThrow(today);
+    await expect(store.replay([replayItem(id!)], t0, person)).rejects.toThrow(today);
     expect(await store.delivery(id!)).toMatchObject({ state: 'dead', configId });
   });
 
@@ -99,7 +104,7 @@ export function byHand(bench: () => Bench): void {
     const { store } = bench();
     const [dead, held, done] = await carriedOut(store, [rejected, unknown, delivered]);
     const [waiting] = idsOf(await store.accept(arrival()));
-    const results = await store.discard([dead!, held!, done!, waiting!, 'dlv_unknown_1'], t0);
+    const results = await store.discard([dead!, held!, done!, waiting!, 'dlv_unknown_1'], t0, person);
     expect(results).toEqual([
       { deliveryId: dead, done: true },
       { deliveryId: held, done: true },
@@ -115,6 +120,188 @@ export function byHand(bench: () => Bench): void {
     const { store } = bench();
     const [id] = idsOf(await store.accept(arrival()));
     await claimDue(store);
-    expect(await store.discard([id!], t0)).toEqual([{ deliveryId: id, done: false, state: 'sending' }]);
+    expect(await store.discard([id!], t0, person)).toEqual([
+      { deliveryId: id, done: false, state: 'sending' },
+    ]);
   });
+
+  describe('the audit', () => {
+    const audited = { at: t0 + 1, ...person };
+
+    test('has a line for what was changed, newest first, and none for what was not', async () => {
+      const { store } = bench();
+      await saveToday();
+      const [first, second, done] = await carriedOut(store, [rejected, unknown, delivered]);
+      await store.discard([second!, done!], t0 + 1, person);
+      await store.replay([replayItem(first!), replayItem(done!)], t0 + 2, { ...person, note: null });
+      await store.replay([replayItem(first!)], t0 + 3, person);
+      const changes = await store.audit({});
+      expect(changes).toEqual([
+        { ...audited, id: expect.any(Number), at: t0 + 2, action: 'replay', note: null, deliveries: [first] },
+        { ...audited, id: expect.any(Number), action: 'discard', deliveries: [second] },
+      ]);
+      expect(await store.audit({ limit: 1 })).toEqual(changes.slice(0, 1));
+      expect(await store.audit({ after: changes[0]!.id })).toEqual(changes.slice(1));
+    });
+
+    test('of an event has what is about it alone, and of a digest all that shared its message', async () => {
+      const { store } = bench();
+      const deliveries = [planned({ group: 'g', groupMax: 9 })];
+      const events = [arrival({}, { deliveries }), arrival({}, { deliveries })];
+      for (const came of events) await store.accept(came);
+      const [digest] = await claimDue(store);
+      await store.record([resultOf(digest!, rejected)]);
+      const [other] = await carriedOut(store, [rejected]);
+      await store.discard([digest!.delivery.id, other!], t0 + 1, person);
+      const [change] = await store.audit({});
+      expect(change?.deliveries).toHaveLength(3);
+      for (const { event } of events)
+        expect(await store.audit({ about: event.id })).toEqual([
+          { ...change, deliveries: idsOf({ eventId: event.id, duplicate: false, correlationReused: false }) },
+        ]);
+      expect(await store.audit({ about: 'evt_nobody' })).toEqual([]);
+    });
+
+    test('of a notice has what is about that', async () => {
+      const { store } = bench();
+      const told = notice();
+      await store.raise({ notice: told, configId, deliveries: [planned()], quietMs: 0 });
+      const [claimed] = await claimDue(store);
+      await store.record([resultOf(claimed!, rejected)]);
+      await store.discard([claimed!.delivery.id], t0 + 1, person);
+      expect(await store.audit({ about: told.id })).toMatchObject([{ deliveries: [claimed!.delivery.id] }]);
+    });
+
+    test('keeps a line as long as an event that it is about', async () => {
+      const { store } = bench();
+      const [first, second] = await carriedOut(store, [rejected, rejected]);
+      await store.discard([first!], t0 + 1, person);
+      await store.discard([first!, second!], t0 + 1, person);
+      const [late] = await carriedOut(store, [rejected], t0 + day);
+      await store.discard([late!], t0 + day + 1, person);
+      await prune(store, t0 + 1);
+      expect(await store.audit({})).toHaveLength(3);
+      await prune(store, t0 + 2);
+      expect(await store.audit({})).toMatchObject([{ deliveries: [late] }]);
+    });
+  });
+
+  describe('a message that is sent again', () => {
+    test('is a new delivery of the same event, which tells what it repeats', async () => {
+      const { store } = bench();
+      await saveToday();
+      const [id] = await carriedOut(store, [delivered]);
+      const moved = { lane: 'slack #new', dueAt: t0 + 5 * day, group: 'g', groupMax: 9 };
+      const [result] = await store.resend([replayItem(id!, moved)], t0 + day, person);
+      const again = id!.replace(/1$/, '2');
+      expect(result).toEqual({ deliveryId: id, done: true, madeId: again });
+      expect(await store.delivery(again)).toMatchObject({
+        state: 'pending',
+        lane: 'slack #new',
+        group: null,
+        configId: today,
+        dueAt: t0 + day,
+        since: t0 + day,
+        attempts: 0,
+        uncertain: false,
+        replayed: true,
+        resendOf: id,
+      });
+      expect(await store.delivery(id!)).toMatchObject({ state: 'delivered', resendOf: null });
+      expect(await store.audit({})).toMatchObject([{ action: 'resend', deliveries: [again] }]);
+      const [claimed] = await claimDue(store, t0 + day, 'slack #new');
+      expect(claimed).toMatchObject({ delivery: { id: again, attempts: 1 }, events: [{}] });
+      await store.record([resultOf(claimed!, delivered)]);
+      const once = await store.resend([replayItem(again)], t0 + 2 * day, person);
+      expect(once).toMatchObject([{ done: true, madeId: id!.replace(/1$/, '3') }]);
+    });
+
+    test('is not while it is on its way again, nor where nothing was delivered', async () => {
+      const { store } = bench();
+      await saveToday();
+      const [id, dead] = await carriedOut(store, [delivered, rejected]);
+      const items = [id!, id!, dead!, 'dlv_unknown_1'].map((each) => replayItem(each));
+      const again = id!.replace(/1$/, '2');
+      expect(await store.resend(items, t0, person)).toEqual([
+        { deliveryId: id, done: true, madeId: again },
+        { deliveryId: id, done: false, state: 'delivered', madeId: again },
+        { deliveryId: dead, done: false, state: 'dead' },
+        { deliveryId: 'dlv_unknown_1', done: false, state: null },
+      ]);
+    });
+
+    test('of a notice is one more of that', async () => {
+      const { store } = bench();
+      const told = notice();
+      await store.raise({ notice: told, configId, deliveries: [planned()], quietMs: 0 });
+      const [claimed] = await claimDue(store);
+      await store.record([resultOf(claimed!, delivered)]);
+      await saveToday();
+      await store.resend([replayItem(claimed!.delivery.id)], t0, person);
+      expect((await store.notice(told.id))?.deliveries).toMatchObject([
+        { state: 'delivered' },
+        { state: 'pending', resendOf: claimed!.delivery.id },
+      ]);
+    });
+  });
+
+  describe('a rule that is applied late', () => {
+    const late = (eventId: string, ...rules: string[]) => ({
+      eventId,
+      configId: today,
+      deliveries: rules.map((rule, action) => planned({ rule, action, dueAt: t0 + day })),
+    });
+
+    test('adds its deliveries to the events that have none of it, once', async () => {
+      const { store } = bench();
+      await saveToday();
+      const [silent, had] = [arrival({}, { deliveries: [] }), arrival()];
+      for (const came of [silent, had]) await store.accept(came);
+      const [one, two] = [silent.event.id, had.event.id];
+      const items = [late(one, 'new', 'new'), late(two, 'new'), late('evt_gone', 'new')];
+      const both = await Promise.all([store.apply(items, t0, person), store.apply(items, t0, person)]);
+      const made = [`dlv_${one.slice(4)}_1`, `dlv_${one.slice(4)}_2`, `dlv_${two.slice(4)}_2`];
+      expect(both.flat()).toEqual(made);
+      expect(await store.apply([late(two, 'completed')], t0, person)).toEqual([]);
+      expect(await store.delivery(made[1]!)).toMatchObject({
+        state: 'pending',
+        dueAt: t0 + day,
+        configId: today,
+        replayed: false,
+        resendOf: null,
+      });
+      expect(await store.event(two)).toMatchObject({
+        configId,
+        deliveries: [{ rule: 'completed' }, { rule: 'new' }],
+      });
+      expect(await store.audit({})).toMatchObject([{ action: 'apply', deliveries: made }]);
+    });
+
+    test('may go out in a digest', async () => {
+      const { store } = bench();
+      await saveToday();
+      const deliveries = [planned({ rule: 'new', group: 'g', groupMax: 9 })];
+      for (let n = 0; n < 2; n += 1) {
+        const came = arrival({}, { deliveries: [] });
+        await store.accept(came);
+        await store.apply([{ eventId: came.event.id, configId: today, deliveries }], t0, person);
+      }
+      expect(await claimDue(store)).toMatchObject([{ events: [{}, {}] }]);
+    });
+  });
+
+  test.each(['replay', 'resend', 'apply'] as const)(
+    'makes no %s, and no line about it, by a config that was never saved',
+    async (action) => {
+      const { store } = bench();
+      const [id] = await carriedOut(store, [action === 'replay' ? rejected : delivered]);
+      const item = replayItem(id!, { rule: 'new' });
+      const eventId = (await store.events({}))[0]!.event.id;
+      const late = { eventId, configId: today, deliveries: [item.planned] };
+      const change = action === 'apply' ? store.apply([late], t0, person) : store[action]([item], t0, person);
+      await expect(change).rejects.toThrow(today);
+      expect(await store.audit({})).toEqual([]);
+      expect((await store.event(eventId))?.deliveries).toHaveLength(1);
+    },
+  );
 }

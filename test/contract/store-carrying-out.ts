@@ -9,6 +9,7 @@ import {
   delivered,
   idsOf,
   minute,
+  person,
   planned,
   receipt,
   rejected,
@@ -63,7 +64,7 @@ export function carryingOut(bench: () => Bench): void {
     };
     const [first] = await claimDue(store);
     await store.record([resultOf(first!, rejected)]);
-    await store.replay([{ deliveryId: id!, configId, planned: planned() }], t0 + 1);
+    await store.replay([{ deliveryId: id!, configId, planned: planned() }], t0 + 1, person);
     expect(await store.delivery(id!)).toMatchObject({ replayed: true });
     expect(await claimAndRecord(t0 + 1, retry)).toBe(true);
     expect(await claimAndRecord(t0 + 1, unknown)).toBe(false);
@@ -218,7 +219,7 @@ export function carryingOut(bench: () => Bench): void {
         }),
       ]);
       await store.defer([{ deliveryId: put!, attempt: 1, until: wrong + 600 * minute }], wrong);
-      await store.replay([{ deliveryId: again!, configId, planned: planned() }], wrong + minute);
+      await store.replay([{ deliveryId: again!, configId, planned: planned() }], wrong + minute, person);
       expect(await store.pullIn(now, aheadMs)).toBe(3);
       const due = await Promise.all([retried, put, again, kept].map((id) => dueOf(id!)));
       expect(due).toEqual([t0 + minute, now, now, t0 + 5 * minute]);

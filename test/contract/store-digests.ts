@@ -8,6 +8,7 @@ import {
   day,
   delivered,
   minute,
+  person,
   planned,
   prune,
   receipt,
@@ -175,7 +176,7 @@ export function digests(bench: () => Bench): void {
     const pending = { state: 'pending', dueAt: t0 + day, attempts: 0, firstAttemptAt: null, carrier: null };
     expect(await get(ids)).toMatchObject([pending, pending]);
     const late = await accept({ dueAt: t0 + day });
-    expect(await store.discard([ids[1]!], t0)).toEqual([{ deliveryId: ids[1], done: true }]);
+    expect(await store.discard([ids[1]!], t0, person)).toEqual([{ deliveryId: ids[1], done: true }]);
     expect(await claimContents(t0 + day)).toEqual([[ids[0], late]]);
   });
 
@@ -212,7 +213,7 @@ export function digests(bench: () => Bench): void {
       configId: 'cfg_today',
       planned: moved,
     }));
-    expect(await store.replay(replays, t0 + day)).toEqual([
+    expect(await store.replay(replays, t0 + day, person)).toEqual([
       { deliveryId: ids[1], done: true },
       { deliveryId: ids[2], done: true },
     ]);
@@ -236,7 +237,7 @@ export function digests(bench: () => Bench): void {
     const [claimed] = await claimDue(store);
     await store.record([resultOf(claimed!, rejected)]);
     const waiting = await accept();
-    await store.replay([{ deliveryId: single, configId, planned: inGroup() }], t0);
+    await store.replay([{ deliveryId: single, configId, planned: inGroup() }], t0, person);
     expect(await claimContents()).toEqual([[single], [waiting]]);
     expect(await store.delivery(single)).toMatchObject({ group: null, groupMax: null, carrier: null });
   });
@@ -244,12 +245,12 @@ export function digests(bench: () => Bench): void {
   test('discards one delivery before its digest is begun, and all of them after', async () => {
     const { store } = bench();
     const ids = await acceptMany(4);
-    await store.discard([ids[1]!], t0);
+    await store.discard([ids[1]!], t0, person);
     const [claimed] = await claimDue(store);
     await store.record([resultOf(claimed!, retry)]);
     const states: DeliveryState[] = ['pending', 'discarded', 'pending', 'pending'];
     expect(await statesOf(ids)).toEqual(states);
-    expect(await store.discard([ids[3]!, ids[2]!], t0)).toEqual([
+    expect(await store.discard([ids[3]!, ids[2]!], t0, person)).toEqual([
       { deliveryId: ids[3], done: true },
       { deliveryId: ids[2], done: true },
     ]);
@@ -277,7 +278,7 @@ export function digests(bench: () => Bench): void {
     const [first] = [await accept(), await accept({}, t0 + 9)];
     const [claimed] = await claimDue(store);
     await store.record([resultOf(claimed!, rejected)]);
-    await store.replay([{ deliveryId: first, configId: 'cfg_today', planned: inGroup() }], t0);
+    await store.replay([{ deliveryId: first, configId: 'cfg_today', planned: inGroup() }], t0, person);
     const [again] = await claimDue(store);
     await store.record([resultOf(again!, delivered)]);
     expect(await prune(store, t0 + 9)).toBe(1);

@@ -1,12 +1,15 @@
 import { deliveryId } from '../../src/support/ids.ts';
 import type { Delivered, Event, Outcome, PlannedDelivery, RaisedNotice, Rejected } from '../../src/model.ts';
 import { eventWith } from '../fixtures/event.ts';
-import type { Acceptance, Arrival, AttemptResult, Claimed, Store } from '../../src/store/store.ts';
+import type { Acceptance, Arrival, AttemptResult, By, Claimed, Store } from '../../src/store/store.ts';
 
 export const t0 = Date.UTC(2026, 0, 1);
 export const minute = 60_000;
 export const day = 24 * 60 * minute;
 export const configId = 'cfg_first';
+
+/** Who changes something by hand. */
+export const person: By = { who: 'dana', from: 'a command on a machine', note: 'the channel is there now' };
 
 let arrivals = 0;
 

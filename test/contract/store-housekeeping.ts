@@ -10,6 +10,7 @@ import {
   delivered,
   idsOf,
   notice,
+  person,
   planned,
   prune,
   rejected,
@@ -79,7 +80,7 @@ export function housekeeping(bench: () => Bench): void {
     await store.record([resultOf(claimed[0]!, delivered, { thread: 't' }), resultOf(claimed[1]!, rejected)]);
     await store.record([resultOf(claimed[2]!, unknown)]);
     const stuck = claimed.slice(1).map(({ delivery }) => delivery.id);
-    await store.discard(stuck, t0 + 5);
+    await store.discard(stuck, t0 + 5, person);
     expect(await prune(store, t0 + 5)).toBe(0);
     expect(await prune(store, t0 + 6)).toBe(1);
     expect(await store.event(eventId)).toBeNull();
@@ -102,7 +103,7 @@ export function housekeeping(bench: () => Bench): void {
     expect(await prune(store, t0 + 500 * day)).toBe(0);
     expect(await store.delivery(sending!)).toMatchObject({ state: 'sending' });
     expect(await store.events({})).toHaveLength(5);
-    await store.discard([dead!], t0 + 500 * day);
+    await store.discard([dead!], t0 + 500 * day, person);
     expect(await prune(store, t0 + 500 * day)).toBe(0);
     expect(await prune(store, t0 + 500 * day + 1)).toBe(1);
   });
@@ -164,7 +165,11 @@ export function housekeeping(bench: () => Bench): void {
     await save('cfg_new', t0 + day);
     await store.accept(arrival({}, { configId: 'cfg_event', deliveries: [] }));
     const [replayed] = await carriedOut(store, [rejected], t0 + day);
-    await store.replay([{ deliveryId: replayed!, configId: 'cfg_replay', planned: planned() }], t0 + day);
+    await store.replay(
+      [{ deliveryId: replayed!, configId: 'cfg_replay', planned: planned() }],
+      t0 + day,
+      person,
+    );
     const kept = async () => {
       const ids = [configId, 'cfg_event', 'cfg_replay', 'cfg_unused', 'cfg_new'];
       const sources = await Promise.all(ids.map((id) => store.config(id)));
@@ -174,7 +179,7 @@ export function housekeeping(bench: () => Bench): void {
     expect(await kept()).toEqual([configId, 'cfg_event', 'cfg_replay', 'cfg_unused', 'cfg_new']);
     expect(await prune(store, t0 + 1)).toBe(1);
     expect(await kept()).toEqual([configId, 'cfg_replay', 'cfg_new']);
-    await store.discard([replayed!], t0);
+    await store.discard([replayed!], t0, person);
     expect(await prune(store, t0 + 2 * day)).toBe(1);
     // This process saved it, so it may be in force with no event yet.
     expect(await kept()).toEqual([configId]);

@@ -9,6 +9,7 @@ import {
   delivered,
   minute,
   notice,
+  person,
   planned,
   prune,
   rejected,
@@ -135,7 +136,7 @@ class Both {
     await this.#store.rescue(this.#now, 0);
     const open = await this.#store.deliveries({ states: ['pending', 'held', 'dead'] });
     const ids = open.map(({ id }) => id);
-    await this.#store.discard(ids, this.#now);
+    await this.#store.discard(ids, this.#now, person);
     await prune(this.#store, this.#now + minute);
   }
 
@@ -207,10 +208,10 @@ class Both {
       if (this.#model.find(id)?.carrier === null) this.#told.delete(carrier);
     } else if (one.op === 'replay') {
       const to = this.#planned(one.plan);
-      await this.#store.replay([{ deliveryId: id, configId, planned: to }], this.#now);
+      await this.#store.replay([{ deliveryId: id, configId, planned: to }], this.#now, person);
       this.#model.replay(id, configId, to, this.#now);
     } else {
-      await this.#store.discard([id], this.#now);
+      await this.#store.discard([id], this.#now, person);
       this.#model.discard(id, this.#now);
     }
   }

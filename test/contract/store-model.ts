@@ -286,6 +286,7 @@ function fresh(planned: PlannedDelivery, configId: string, createdAt: number): K
     firstAttemptAt: null,
     uncertain: false,
     replayed: false,
+    resendOf: null,
     progress: null,
     receipt: null,
     lastError: null,

@@ -10,6 +10,7 @@ import {
   delivered,
   minute,
   notice,
+  person,
   planned,
   prune,
   rejected,
@@ -159,8 +160,8 @@ export function notices(bench: () => Bench): void {
     expect(dead.map(({ id }) => id)).toEqual([event, first, second]);
     const after = await store.deliveries({ states: ['dead'], after: first! });
     expect(after.map(({ id }) => id)).toEqual([second]);
-    await store.replay([{ deliveryId: first!, configId, planned: planned() }], t0 + 1);
-    await store.discard([second!], t0);
+    await store.replay([{ deliveryId: first!, configId, planned: planned() }], t0 + 1, person);
+    await store.discard([second!], t0, person);
     expect((await store.notice(raised.id))?.deliveries.map(({ state }) => state)).toEqual([
       'pending',
       'discarded',
@@ -198,7 +199,7 @@ export function notices(bench: () => Bench): void {
     const held = { sink: 'slack', cause: '', count: 3, firstAt: ended, reason: 'No answer within 10 s.' };
     expect(await store.heldSince(ended - 1)).toEqual([held]);
     expect(await store.heldSince(ended)).toEqual([{ ...held, count: 1, firstAt: ended + minute }]);
-    await store.discard([first!], t0);
+    await store.discard([first!], t0, person);
     expect(await store.heldSince(ended - 1)).toEqual([{ ...held, count: 2 }]);
   });
 
@@ -219,7 +220,7 @@ export function notices(bench: () => Bench): void {
     expect(await store.deadSince(ended - 1)).toEqual([mail, slack]);
     expect(await store.deadSince(ended)).toEqual([{ ...slack, count: 1, firstAt: ended + minute }]);
     expect(await store.deadSince(ended + minute)).toEqual([]);
-    await store.replay([{ deliveryId: first!, configId, planned: planned() }], t0 + day);
+    await store.replay([{ deliveryId: first!, configId, planned: planned() }], t0 + day, person);
     expect(await store.deadSince(ended - 1)).toEqual([mail, { ...slack, count: 2 }]);
   });
 

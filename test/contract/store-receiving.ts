@@ -15,6 +15,7 @@ const untouched = {
   firstAttemptAt: null,
   uncertain: false,
   replayed: false,
+  resendOf: null,
   progress: null,
   receipt: null,
   lastError: null,

@@ -190,7 +190,11 @@ describe('after an unknown outcome', () => {
 
   const replay = async (on: Bench, eventId: string) => {
     const { id, configId, ...planned } = await on.delivery(eventId);
-    await on.store.replay([{ deliveryId: id, configId, planned }], Date.now());
+    await on.store.replay([{ deliveryId: id, configId, planned }], Date.now(), {
+      who: 'dana',
+      from: 'a test',
+      note: null,
+    });
     on.worker.wake();
   };
 
@@ -757,7 +761,11 @@ describe('outside of its hours', () => {
     await reaches(on, eventId, 'dead');
     set(evening + 120_000);
     const { id, configId, ...planned } = await on.delivery(eventId);
-    await on.store.replay([{ deliveryId: id, configId, planned }], clock.now());
+    await on.store.replay([{ deliveryId: id, configId, planned }], clock.now(), {
+      who: 'dana',
+      from: 'a test',
+      note: null,
+    });
     on.worker.wake();
     await reaches(on, eventId, 'delivered');
   });

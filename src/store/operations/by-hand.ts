@@ -1,8 +1,17 @@
-import { discardableStates, replayableStates, type DeliveryState } from '../../model.ts';
-import type { ManualResult, Replay } from '../store.ts';
+import {
+  type ChangeKind,
+  discardableStates,
+  type DeliveryState,
+  type PlannedDelivery,
+  replayableStates,
+} from '../../model.ts';
+import { parseDeliveryId } from '../../support/ids.ts';
+import type { By, Late, ManualResult, Replay } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
-import { apply, change, find, type FoundRow } from './deliveries.ts';
-import { lock, together, type Operation } from './operation.ts';
+import { type Changed, note } from './audit.ts';
+import { apply as applyChange, change, find, type FoundRow } from './deliveries.ts';
+import { get, lock, query, run, together, type Operation } from './operation.ts';
+import { idAt, of, seqsPerEvent } from './rows.ts';
 
 export const sql = {
   /** $10: whether to keep progress, which has no meaning for another connector. */
@@ -10,10 +19,29 @@ export const sql = {
   state = 'pending', ended_at = null, config_id = $3, rule = $4, action = $5, sink = $6, connector = $7, lane = $8,
   due_at = $9, since = $9, replayed = 1, progress = case when $10 = 1 then progress else null end`),
   discard: change(`state = 'discarded', ended_at = null, discarded_at = $3`),
+  eventSeq: query<{ readonly seq: number }>(`select seq from events where id = $1`),
+  lastOf: query<{ readonly seq: number | null }>(
+    `select max(d.seq) as seq from deliveries d where d.seq ${of('$1')}`,
+  ),
+  ofRule: query<{ readonly seq: number }>(`
+  select d.seq from deliveries d where d.seq ${of('$1')} and d.rule = $2 limit 1`),
+  openResend: query<{ readonly seq: number }>(`
+  select d.seq from deliveries d where d.seq ${of('$1')} and d.resend_of = $2 and d.state in ('pending', 'sending') limit 1`),
+  add: `
+  insert into deliveries (seq, config_id, rule, action, sink, connector, lane, group_key, group_max, due_at, since,
+    replayed, resend_of)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12)`,
 };
 
-export function replay(tallies: Tallies, items: readonly Replay[], now: number): Operation<ManualResult[]> {
-  return changeAll(items, replayableStates, (item, found) => replayOne(tallies, item, found, now));
+export function replay(
+  tallies: Tallies,
+  items: readonly Replay[],
+  now: number,
+  by: By,
+): Operation<ManualResult[]> {
+  return changeAll(items, replayableStates, { action: 'replay', now, by }, (item, found) =>
+    replayOne(tallies, item, found, now),
+  );
 }
 
 function* replayOne(
@@ -24,7 +52,7 @@ function* replayOne(
 ): Operation<void> {
   const { rule, action, sink, connector, lane } = planned;
   const keepsProgress = connector === found.connector ? 1 : 0;
-  const count = yield* apply(
+  const count = yield* applyChange(
     sql.replay,
     found,
     configId,
@@ -46,13 +74,22 @@ export function discard(
   tallies: Tallies,
   deliveryIds: readonly string[],
   now: number,
+  by: By,
 ): Operation<ManualResult[]> {
   const items = deliveryIds.map((deliveryId) => ({ deliveryId }));
-  return changeAll(items, discardableStates, (_, found) => discardOne(tallies, found, now));
+  return changeAll(items, discardableStates, { action: 'discard', now, by }, (_, found) =>
+    discardOne(tallies, found, now),
+  );
 }
 
 function* discardOne(tallies: Tallies, found: FoundRow, now: number): Operation<void> {
-  tallies.moved(found.sink, found.state, 'discarded', yield* apply(sql.discard, found, now));
+  tallies.moved(found.sink, found.state, 'discarded', yield* applyChange(sql.discard, found, now));
+}
+
+interface Audited {
+  readonly action: ChangeKind;
+  readonly now: number;
+  readonly by: By;
 }
 
 /**
@@ -63,6 +100,7 @@ function* discardOne(tallies: Tallies, found: FoundRow, now: number): Operation<
 function* changeAll<Item extends { readonly deliveryId: string }>(
   items: readonly Item[],
   from: readonly DeliveryState[],
+  { action, now, by }: Audited,
   make: (item: Item, found: FoundRow) => Operation<void>,
 ): Operation<ManualResult[]> {
   const findAll = () => together(items.map(({ deliveryId }) => find(deliveryId)));
@@ -70,15 +108,109 @@ function* changeAll<Item extends { readonly deliveryId: string }>(
   for (const lane of lanes) yield* lock(`lane ${lane}`);
   const found = yield* findAll();
   /** Several deliveries of one digest get one change. */
-  const changes = new Map<number, Operation<void>>();
+  const changed = new Map<number, FoundRow>();
+  const changes: Operation<void>[] = [];
   const results = items.map((item, place): ManualResult => {
     const { deliveryId } = item;
     const row = found[place];
     if (!row) return { deliveryId, done: false, state: null };
     if (!from.includes(row.state)) return { deliveryId, done: false, state: row.state };
-    changes.getOrInsertComputed(row.carrier ?? row.seq, () => make(item, row));
+    const key = row.carrier ?? row.seq;
+    if (!changed.has(key)) changes.push(make(item, row));
+    changed.set(key, row);
     return { deliveryId, done: true };
   });
-  yield* together([...changes.values()]);
+  yield* together([note(action, [...changed.values()], now, by), ...changes]);
   return results;
 }
+
+/** Retention may be deleting the event, and of two who add to it both would take the same seq. */
+const addingLock = 'prune';
+
+/** See Store.resend. */
+export function* resend(
+  tallies: Tallies,
+  items: readonly Replay[],
+  now: number,
+  by: By,
+): Operation<ManualResult[]> {
+  yield* lock(addingLock);
+  const results: ManualResult[] = [];
+  const made: Changed[] = [];
+  for (const item of items) results.push(yield* resendOne(tallies, item, now, made));
+  yield* note('resend', made, now, by);
+  return results;
+}
+
+function* resendOne(
+  tallies: Tallies,
+  { deliveryId, configId, planned }: Replay,
+  now: number,
+  made: Changed[],
+): Operation<ManualResult> {
+  const found = yield* find(deliveryId);
+  if (!found) return { deliveryId, done: false, state: null };
+  const subject = Math.floor(found.seq / seqsPerEvent);
+  const idOf = (seq: number) => idAt(parseDeliveryId(deliveryId)!.eventId, seq);
+  const open = yield* get(sql.openResend, subject, found.seq);
+  if (open) return { deliveryId, done: false, state: found.state, madeId: idOf(open.seq) };
+  if (found.state !== 'delivered') return { deliveryId, done: false, state: found.state };
+  const again = { ...planned, dueAt: now, group: null, groupMax: null };
+  const [seq = 0] = yield* add(tallies, subject, { configId, deliveries: [again], resendOf: found.seq });
+  made.push(alone(seq));
+  return { deliveryId, done: true, madeId: idOf(seq) };
+}
+
+/** See Store.apply. */
+export function* apply(tallies: Tallies, items: readonly Late[], now: number, by: By): Operation<string[]> {
+  yield* lock(addingLock);
+  const added = yield* together(items.map((item) => applyOne(tallies, item)));
+  yield* note(
+    'apply',
+    added.flatMap(({ seqs }) => seqs.map(alone)),
+    now,
+    by,
+  );
+  return added.flatMap(({ eventId, seqs }) => seqs.map((seq) => idAt(eventId, seq)));
+}
+
+function* applyOne(
+  tallies: Tallies,
+  { eventId, configId, deliveries }: Late,
+): Operation<{ readonly eventId: string; readonly seqs: number[] }> {
+  const event = yield* get(sql.eventSeq, eventId);
+  const [first] = deliveries;
+  const isThere = event && first && (yield* get(sql.ofRule, event.seq, first.rule));
+  if (!event || isThere) return { eventId, seqs: [] };
+  return { eventId, seqs: yield* add(tallies, event.seq, { configId, deliveries, resendOf: null }) };
+}
+
+interface Added {
+  readonly configId: string;
+  readonly deliveries: readonly PlannedDelivery[];
+  /** The seq of the delivery that a person sends again. */
+  readonly resendOf: number | null;
+}
+
+/** Returns the seqs of the new deliveries. */
+function* add(
+  tallies: Tallies,
+  subject: number,
+  { configId, deliveries, resendOf }: Added,
+): Operation<number[]> {
+  const first = ((yield* get(sql.lastOf, subject))?.seq ?? subject * seqsPerEvent) + 1;
+  const seqs = deliveries.map((_, index) => first + index);
+  if (seqs.some((seq) => Math.floor(seq / seqsPerEvent) !== subject))
+    throw new RangeError(`An event has at most ${seqsPerEvent - 1} deliveries.`);
+  yield* together(
+    deliveries.map(({ rule, action, sink, connector, lane, group, groupMax, dueAt }, index) => {
+      const planned = [rule, action, sink, connector, lane, group, groupMax, dueAt];
+      return run(sql.add, seqs[index]!, configId, ...planned, resendOf === null ? 0 : 1, resendOf);
+    }),
+  );
+  for (const { sink } of deliveries) tallies.planned(sink, 'pending');
+  tallies.used(configId, deliveries.length);
+  return seqs;
+}
+
+const alone = (seq: number): Changed => ({ seq, carrier: null });

@@ -84,6 +84,10 @@ export const sql = {
   deleteDeliveries: `delete from deliveries where seq ${of('$1')}`,
   deleteCorrelations: `delete from correlations where content = $1 and event_seq = $2`,
   deleteEvent: `delete from events where seq = $1`,
+  /** What nothing is left of. Their number is that of what people did, not that of events. */
+  pruneAudit: `
+  delete from audit where changed_at < $1
+    and not exists (select 1 from audit_deliveries a where a.audit_seq = audit.seq)`,
   deleteNotice: `delete from notices where seq = $1`,
   writeProbe: `update probe set written = 1 - written`,
   life: query<LifeRow>(`select seen_at, doubted_at, agreed_ms from life where id = 1`),
@@ -197,6 +201,10 @@ export function* pruneConfigs(before: number, keep: readonly string[]): Operatio
   for (const { id } of yield* all(sql.unusedConfigs, before)) {
     if (!keep.includes(id)) yield* run(sql.deleteConfig, id, before);
   }
+}
+
+export function pruneAudit(before: number): Operation<number> {
+  return run(sql.pruneAudit, before);
 }
 
 export function* signOfLife(): Operation<SignOfLife | null> {

@@ -85,6 +85,7 @@ export interface DeliveryRow {
   readonly first_attempt_at: number | null;
   readonly uncertain: number;
   readonly replayed: number;
+  readonly resend_of: number | null;
   readonly progress: string | null;
   readonly receipt: string | null;
   readonly last_error: string | null;
@@ -95,7 +96,7 @@ export const deliveryColumns = `
   d.action, d.sink, d.connector, d.lane, d.group_key, d.group_max, d.carrier,
   (select c.id from events c where c.seq = d.carrier / ${seqsPerEvent}) as carrier_event_id, d.state, d.due_at,
   coalesce(e.received_at, n.raised_at) as created_at, d.since, d.attempts, d.first_attempt_at, d.uncertain, d.replayed,
-  d.progress, d.receipt, d.last_error`;
+  d.resend_of, d.progress, d.receipt, d.last_error`;
 
 export interface StoryRow extends DeliveryRow {
   readonly message: string | null;
@@ -179,13 +180,14 @@ export function toDelivery(row: DeliveryRow): Delivery {
     firstAttemptAt: row.first_attempt_at,
     uncertain: row.uncertain === 1,
     replayed: row.replayed === 1,
+    resendOf: row.resend_of === null ? null : idAt(row.event_id ?? row.notice_id!, row.resend_of),
     progress: parsedOrNull(row.progress),
     receipt: parsedOrNull(row.receipt),
     lastError: row.last_error,
   };
 }
 
-function idAt(plannedFor: string, seq: number): string {
+export function idAt(plannedFor: string, seq: number): string {
   return deliveryId(plannedFor, seq % seqsPerEvent);
 }
 

@@ -9,7 +9,7 @@ import { inLockstep } from '../../../src/store/postgres/lockstep.ts';
 import { send } from '../../../src/store/postgres/pipeline.ts';
 import { Tallies } from '../../../src/store/tallies.ts';
 import { openPostgres } from '../../../src/store/postgres.ts';
-import type { Store } from '../../../src/store/store.ts';
+import type { EventStory, Store } from '../../../src/store/store.ts';
 import {
   arrival,
   carriedOut,
@@ -18,6 +18,7 @@ import {
   day,
   delivered,
   minute,
+  person,
   planned,
   prune,
   rejected,
@@ -88,7 +89,7 @@ describe('what several do at the same time on PostgreSQL', () => {
       for (let n = 0; n < 10; n += 1) await one.accept(arrival({}, { deliveries }));
     }
     const ids = (await one.deliveries({ states: ['pending'] })).map(({ id }) => id);
-    const [claimed, discarded] = await Promise.all([claimDue(one), second().discard(ids, t0)]);
+    const [claimed, discarded] = await Promise.all([claimDue(one), second().discard(ids, t0, person)]);
     await one.record(claimed.map((each) => resultOf(each, delivered)));
     const begun = claimed.reduce((sum, { events }) => sum + events.length, 0);
     expect(begun + discarded.filter(({ done }) => done).length).toBe(20);
@@ -102,10 +103,31 @@ describe('what several do at the same time on PostgreSQL', () => {
   ])('of %s, a delivery is replayed once', async (_, second) => {
     const [deliveryId] = await carriedOut(one, [rejected]);
     const again = { deliveryId: deliveryId!, configId, planned: planned() };
-    const results = await Promise.all([one.replay([again], t0), second().replay([again], t0)]);
+    const results = await Promise.all([
+      one.replay([again], t0, person),
+      second().replay([again], t0, person),
+    ]);
     expect(new Set(results.flat().map(({ done }) => done))).toEqual(new Set([false, true]));
     expect(await counted()).toEqual(await there());
   });
+
+  test.each([
+    ['one copy', () => one],
+    ['two copies', () => other],
+  ])(
+    'of %s, a rule is applied late once, and each message sent again gets an id of its own',
+    async (_, second) => {
+      const ids = await carriedOut(one, [delivered, delivered]);
+      const [{ event }] = (await one.events({ limit: 1 })) as [EventStory];
+      const late = [{ eventId: event.id, configId, deliveries: [planned({ rule: 'new' })] }];
+      const items = ids.map((deliveryId) => ({ deliveryId, configId, planned: planned() }));
+      const applied = [one.apply(late, t0, person), second().apply(late, t0, person)];
+      const resent = [one.resend(items, t0, person), second().resend(items, t0, person)];
+      expect((await Promise.all(applied)).flat()).toHaveLength(1);
+      expect((await Promise.all(resent)).flat().filter(({ done }) => done)).toHaveLength(2);
+      expect(await counted()).toEqual(await there());
+    },
+  );
 
   test('what is done to many takes a handful of round trips, while others wait for the locks', async () => {
     await carriedOut(one, [rejected, rejected, rejected]);
@@ -114,8 +136,8 @@ describe('what several do at the same time on PostgreSQL', () => {
     const ids = (await one.deliveries({ states: ['dead'] })).map(({ id }) => id);
     const replays = ids.map((deliveryId) => ({ deliveryId, configId, planned: planned() }));
     const operations: Operation<unknown>[] = [
-      replay(new Tallies(), replays, t0),
-      discard(new Tallies(), ids, t0),
+      replay(new Tallies(), replays, t0, person),
+      discard(new Tallies(), ids, t0, person),
       rescue(new Tallies(), { now: t0, settlingMs: minute, of: null }, 10),
     ];
     for (const operation of operations) {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sql as audit } from '../../../src/store/operations/audit.ts';
 import { sql as byHand } from '../../../src/store/operations/by-hand.ts';
 import { sql as claiming } from '../../../src/store/operations/claiming.ts';
 import { sql as deliveries } from '../../../src/store/operations/deliveries.ts';
@@ -51,8 +52,14 @@ describe('the cost of a statement does not grow with what is stored', () => {
     noticeById,
   };
   const { newestCorrelations: _, ...accepting } = receiving;
-  // Configs are few, and read by commands and at the end of a deletion.
-  const { unusedConfigs: __, latestConfig: ___, writeProbe: ____, ...pruning } = housekeeping;
+  // Configs are few, as is what people changed by hand; read by commands and at the end of a deletion.
+  const {
+    unusedConfigs: __,
+    latestConfig: ___,
+    writeProbe: ____,
+    pruneAudit: ________,
+    ...pruning
+  } = housekeeping;
   // Only after the clock was set back, step by step.
   const { putOff: _____, ...carrying } = carryingOut;
   // As many as there are copies.
@@ -63,6 +70,7 @@ describe('the cost of a statement does not grow with what is stored', () => {
     ...deliveries,
     ...claiming,
     ...carrying,
+    ...audit,
     ...byHand,
     ...pruning,
     ...detail,
