@@ -4,11 +4,12 @@ import type { Config } from '../config/config.ts';
 import { health, type Readiness } from '../http/health.ts';
 import { answerProblem } from '../http/problem.ts';
 import {
+  afterBug,
   continueIfExpected,
+  errorHandler,
   HttpServer,
   type HttpServerOptions,
   nothingHere,
-  unexpected,
 } from '../http/server.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import { sameText } from '../support/secret.ts';
@@ -50,7 +51,7 @@ export function createAdmin(options: AdminOptions): HttpServer {
     res.set('cache-control', 'no-store').json(found);
   });
   app.use((_req, res) => answerProblem(res, nothingHere));
-  app.use(unexpected(log, { status: 500, detail: 'Internal error. See the log.' }));
+  app.use(errorHandler(afterBug(log, { status: 500, detail: 'Internal error. See the log.' })));
   return new HttpServer(options, { most, share: 1 / 4 }, app);
 }
 

@@ -214,13 +214,21 @@ function parseNoFurther(socket: Socket & { readonly parser?: { onIncoming?: () =
 
 export const nothingHere: Refusal = { status: 404, detail: 'There is nothing here.' };
 
-/** Answers after a bug. Express would show the stack. */
-export function unexpected(log: Pick<Logger, 'error'>, refusal: Refusal): ErrorRequestHandler {
-  return (error, _req, res, _next) => {
+/** Answers after a bug. */
+export function afterBug(
+  log: Pick<Logger, 'error'>,
+  refusal: Refusal,
+): (error: unknown, res: ServerResponse) => void {
+  return (error, res) => {
     log.error({ err: error }, 'a request failed');
     if (res.headersSent) res.destroy();
     else answerProblem(res, refusal);
   };
+}
+
+/** For Express, which would show the stack. */
+export function errorHandler(answer: ReturnType<typeof afterBug>): ErrorRequestHandler {
+  return (error, _req, res, _next) => answer(error, res);
 }
 
 function refusalFor({ code }: NodeJS.ErrnoException): Refusal {

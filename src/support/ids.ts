@@ -35,7 +35,7 @@ export function noticeIds(from: IdsFrom = {}): (now: number) => string {
   return (now) => `ntc_${next(now)}`;
 }
 
-function ulids({ after, random = randomBytes }: IdsFrom): (now: number) => string {
+function ulids({ after, random = pooledRandom() }: IdsFrom): (now: number) => string {
   let [lastMs, entropy] = parseUlid(after ?? '') ?? [-1, new Uint8Array(entropyBytes)];
   return (now) => {
     if (now > lastMs) {
@@ -47,6 +47,22 @@ function ulids({ after, random = randomBytes }: IdsFrom): (now: number) => strin
       increment(entropy);
     }
     return ulid(lastMs, entropy);
+  };
+}
+
+const pooledBytes = 4096;
+
+/** To ask the system for a few bytes costs more than the rest of an id, so it is asked for many at once. */
+function pooledRandom(): (bytes: number) => Uint8Array {
+  let pool = new Uint8Array(0);
+  let used = 0;
+  return (bytes) => {
+    if (used + bytes > pool.length) {
+      pool = randomBytes(pooledBytes);
+      used = 0;
+    }
+    used += bytes;
+    return pool.slice(used - bytes, used);
   };
 }
 
@@ -106,6 +122,7 @@ export const maxCandidateIdLength = 256;
  * Runs for every request.
  */
 export function readCandidateId(text: string): { readonly value: string } | { readonly fault: string } {
+  if (keptGuid.test(text)) return { value: text };
   const id = text.trim();
   if (id === '') return { fault: 'at least one character that is not a space' };
   if (id.length > maxCandidateIdLength && Array.from(id).length > maxCandidateIdLength) {
@@ -116,6 +133,9 @@ export function readCandidateId(text: string): { readonly value: string } | { re
   if (!id.isWellFormed()) return { fault: 'no half of a surrogate pair' };
   return { value: normalizeGuid(id) };
 }
+
+/** As the service sends them, so that most are done at once. */
+const keptGuid = /^[0-9a-f]{32}$/;
 
 /** A GUID in any of its usual spellings becomes 32 lowercase hex digits; any other id stays as it is. */
 function normalizeGuid(id: string): string {
