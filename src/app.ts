@@ -74,10 +74,7 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     await openStore(config().store.url, { serve: true, warn: (m) => log.warn(m) }),
     (it) => it.close(),
   );
-  const metrics = createMetrics(
-    () => store.counts(),
-    () => output.dropped(),
-  );
+  const metrics = createMetrics(store, () => output.dropped());
   const plans = new Plans(
     (id) => store.config(id),
     (source) => compilePlan(source, { env, connectors }),

@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { createMetrics } from '../src/admin/metrics.ts';
 import { createAdmin } from '../src/admin/server.ts';
 import type { HttpServer } from '../src/http/server.ts';
+import { measuredStore } from './fixtures/event.ts';
 import { connections, path, sample, startReceiver } from './receiver/receiver.ts';
 import { head, Wire } from './receiver/wire.ts';
 
@@ -25,7 +26,7 @@ const servers: [string, (mostConnections?: number) => Promise<Started>][] = [
 async function startAdmin(mostConnections = 64): Promise<Started> {
   const server = createAdmin({
     config: () => ({ host: '127.0.0.1', port: 0, password: null }),
-    metrics: createMetrics(async () => []),
+    metrics: createMetrics(measuredStore()),
     status: async () => ({ needsPerson: false }),
     log: pino({ enabled: false }),
     readiness: async () => [],

@@ -39,7 +39,7 @@ const receiver = createReceiver({
   config: () => config.receiver,
   inbox: createIntake({ store, config: () => config, wake: () => {}, log }),
   log,
-  metrics: createMetrics(() => store.counts()),
+  metrics: createMetrics(store),
   readiness: async () => [],
 });
 await listen(receiver, config.receiver);

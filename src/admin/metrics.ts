@@ -1,7 +1,8 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import about from '../../package.json' with { type: 'json' };
 import { deliveryStates } from '../model.ts';
 import { type RequestResult, requestResults } from '../receiver/receive.ts';
-import type { SinkCount } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 
 export interface Metrics {
   /** `durationS`: from the end of the headers to the answer. The histogram has only events that were stored. */
@@ -21,27 +22,32 @@ export interface Metrics {
   scrape(): Promise<{ text: string; contentType: string }>;
 }
 
+export type MeasuredStore = Pick<Store, 'counts' | 'vitals' | 'queued'>;
+
+/** Sums over others of Node's, under names that Prometheus keeps for counters. */
+const misnamed = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`);
+
 /**
- * `counts` is called at each scrape. If it fails, the scrape has no deliveries by state. `linesDropped`: lines of the log
- * dropped since the start.
+ * The store is asked at each scrape. If it cannot be read, the scrape has nothing that only it knows. `linesDropped`:
+ * lines of the log dropped since the start.
  */
-export function createMetrics(
-  counts: () => Promise<readonly SinkCount[]>,
-  linesDropped: () => number = () => 0,
-): Metrics {
+export function createMetrics(store: MeasuredStore, linesDropped: () => number = () => 0): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  for (const name of misnamed) registry.removeSingleMetric(name);
   const requests = requestMetrics(registry);
   const sinks = sinkMetrics(registry);
   const config = configMetrics(registry);
-  const readDeliveries = deliveryGauges(registry, counts);
+  const readDeliveries = deliveryGauges(registry, store);
+  const readVitals = storeGauges(registry, store);
   logMetrics(registry, linesDropped);
+  buildInfo(registry);
   return {
     ...requests,
     ...sinks,
     ...config,
     async scrape() {
-      await readDeliveries();
+      await Promise.all([readDeliveries(), readVitals()]);
       return { text: await registry.metrics(), contentType: registry.contentType };
     },
   };
@@ -153,11 +159,46 @@ function logMetrics(registry: Registry, linesDropped: () => number): void {
   registry.registerMetric(dropped);
 }
 
+function buildInfo(registry: Registry): void {
+  const info = new Gauge({
+    name: 'candidate_connector_build_info',
+    help: 'Always 1. The labels say which version runs, and on which Node.',
+    labelNames: ['version', 'node'],
+    registers: [registry],
+  });
+  info.set({ version: about.version, node: process.versions.node }, 1);
+}
+
+/** What the store tells of itself. Nothing stands for what it cannot tell, so that no alert takes it for a zero. */
+function storeGauges(registry: Registry, store: Pick<Store, 'vitals' | 'queued'>): () => Promise<void> {
+  const gauge = (name: string, help: string) =>
+    new Gauge({ name: `candidate_connector_${name}`, help, labelNames: [], registers: [registry] });
+  const lastEvent = gauge('last_event_timestamp_seconds', 'When the newest stored event came.');
+  const oldest = gauge(
+    'oldest_pending_age_seconds',
+    'How long the event or notice that a delivery has been pending for longest has been there; 0 if none is pending.',
+  );
+  const overdue = gauge(
+    'overdue_seconds',
+    'How long the pending delivery that was due first has been due; 0 if none is due.',
+  );
+  const bytes = gauge('store_bytes', 'What the store takes on its disk.');
+  const queued = gauge('store_queued_writes', 'Writes of this copy that wait for their commit.');
+  return async () => {
+    queued.set(store.queued);
+    for (const one of [lastEvent, oldest, overdue, bytes]) one.remove();
+    const vitals = await store.vitals().catch(() => null);
+    if (vitals === null) return;
+    const sinceS = (at: number | null) => (at === null ? 0 : Math.max(0, Date.now() - at) / 1_000);
+    if (vitals.lastEventAt !== null) lastEvent.set(vitals.lastEventAt / 1_000);
+    oldest.set(sinceS(vitals.oldestPendingAt));
+    overdue.set(sinceS(vitals.firstDueAt));
+    bytes.set(vitals.bytes);
+  };
+}
+
 /** Both gauges come from one read of the store, so that their sums can be compared. A difference means a lost delivery. */
-function deliveryGauges(
-  registry: Registry,
-  counts: () => Promise<readonly SinkCount[]>,
-): () => Promise<void> {
+function deliveryGauges(registry: Registry, store: Pick<Store, 'counts'>): () => Promise<void> {
   const planned = new Gauge({
     name: 'candidate_connector_deliveries_planned',
     help: 'Stored deliveries, counted when planned. Equals the sum over all states unless one is lost.',
@@ -173,7 +214,7 @@ function deliveryGauges(
   return async () => {
     planned.reset();
     byState.reset();
-    for (const { sink, planned: count, states } of await counts().catch(() => [])) {
+    for (const { sink, planned: count, states } of await store.counts().catch(() => [])) {
       planned.set({ sink }, count);
       for (const state of deliveryStates) byState.set({ sink, state }, states[state]);
     }

@@ -1,5 +1,5 @@
 import { storeOn, type Driver } from './stored.ts';
-import type { Operation, Statement } from './operations/operation.ts';
+import { get, query, type Operation, type Statement } from './operations/operation.ts';
 import { StoreUnavailable, type Store } from './store.ts';
 import { Connections, type ConnectionLimits } from './postgres/connections.ts';
 import { GroupCommit, type GroupCommitLimits } from './postgres/group-commit.ts';
@@ -20,6 +20,10 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   return storeOn(await postgresDriver(url, options));
 }
 
+const tableBytes = query<{ readonly bytes: number }>(`
+  select coalesce(sum(pg_total_relation_size(oid)), 0)::bigint as bytes from pg_class
+  where relnamespace = current_schema()::regnamespace and relkind = 'r'`);
+
 export async function postgresDriver(url: string, options: PostgresOptions = {}): Promise<Driver> {
   const connections = new Connections(url, options.limits);
   try {
@@ -29,17 +33,22 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
     throw error;
   }
   const commit = new GroupCommit(connections, options.limits);
+  const read = async <T>(work: () => Operation<T>): Promise<T> => {
+    const ask = (statements: readonly Statement[]) => connections.outside(statements);
+    const [result] = await inLockstep([work()], ask);
+    return result as T;
+  };
   return {
     get commits() {
       return commit.commits;
     },
+    get queued() {
+      return commit.queued;
+    },
     shared: true,
     write: (work) => commit.write(work),
-    async read<T>(work: () => Operation<T>) {
-      const ask = (statements: readonly Statement[]) => connections.outside(statements);
-      const [result] = await inLockstep([work()], ask);
-      return result as T;
-    },
+    read,
+    bytes: async () => (await read(() => get(tableBytes)))?.bytes ?? 0,
     async close() {
       await commit.close(closed());
       await connections.close(closed());

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Operation } from './operations/operation.ts';
@@ -56,9 +56,13 @@ function driverOn(connection: Connection, serve: boolean, limits: GroupCommitLim
     get commits() {
       return commit.commits;
     },
+    get queued() {
+      return commit.queued;
+    },
     shared: false,
     write: (work) => commit.write(work),
     read: (work) => patiently(connection, limits.busyForMs, (db) => runOn(db, work())),
+    bytes: async () => sizeOf(connection.path) + sizeOf(`${connection.path}-wal`),
     async close() {
       clearInterval(guard);
       await commit.close(closed());
@@ -66,6 +70,8 @@ function driverOn(connection: Connection, serve: boolean, limits: GroupCommitLim
     },
   };
 }
+
+const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 const retryMs = 20;
 

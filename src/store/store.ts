@@ -23,6 +23,8 @@ export interface Store {
   readonly leases: LeaseStore | null;
   /** Transactions committed by this process. Fewer than writes, which share transactions. */
   readonly commits: number;
+  /** Writes of this process that wait for their commit. */
+  readonly queued: number;
 
   /**
    * Stores the event with its deliveries, or counts it as a duplicate of an earlier one. The same content (candidateId,
@@ -158,6 +160,8 @@ export interface Store {
   copyStates(): Promise<CopyState[]>;
   /** `today`: when the day began (ms). */
   waiting(today: number): Promise<Waiting>;
+  /** What monitoring asks for all the time. The cost depends on what is pending, not on how much is stored. */
+  vitals(): Promise<Vitals>;
   /** Resolves if the store can write. Otherwise throws StoreUnavailable with the reason. */
   probe(): Promise<void>;
   /** Finishes the current writes. Idempotent. */
@@ -510,6 +514,17 @@ export interface Waiting {
   readonly eventsToday: number;
   /** When that came which a pending delivery has waited longest for (ms); null without any. */
   readonly oldestPendingAt: number | null;
+}
+
+export interface Vitals {
+  /** As `lastEventAt`. */
+  readonly lastEventAt: number | null;
+  /** As in `Waiting`. */
+  readonly oldestPendingAt: number | null;
+  /** When the first of the pending deliveries is due (ms); null without any. */
+  readonly firstDueAt: number | null;
+  /** What the store takes on its disk. */
+  readonly bytes: number;
 }
 
 export interface SinkCount {

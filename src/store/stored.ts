@@ -16,6 +16,8 @@ import type { Tallies } from './tallies.ts';
 export interface Driver {
   /** Transactions committed by this process. Fewer than writes, which share transactions. */
   readonly commits: number;
+  /** Writes that wait for their commit. */
+  readonly queued: number;
   /** Whether several processes may serve the store at the same time. */
   readonly shared: boolean;
   /**
@@ -25,6 +27,8 @@ export interface Driver {
   readonly write: <T>(work: (tallies: Tallies) => Operation<T>) => Promise<T>;
   /** Runs an operation that only reads. */
   readonly read: <T>(work: () => Operation<T>) => Promise<T>;
+  /** What the store takes on its disk. */
+  bytes(): Promise<number>;
   /** Finishes the current writes. Idempotent. */
   close(): Promise<void>;
 }
@@ -52,6 +56,9 @@ export function storeOn(driver: Driver): Store {
   return {
     get commits() {
       return driver.commits;
+    },
+    get queued() {
+      return driver.queued;
     },
     leases: driver.shared ? leasesOn(driver) : null,
 
@@ -140,6 +147,7 @@ export function storeOn(driver: Driver): Store {
     },
     copyStates: () => read(status.copyStates),
     waiting: (today) => read(() => status.waiting(today)),
+    vitals: async () => ({ ...(await read(status.vitals)), bytes: await driver.bytes() }),
     async probe() {
       await write(housekeeping.writeProbe);
     },

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { createMetrics } from '../../src/admin/metrics.ts';
-import type { SinkCount } from '../../src/store/store.ts';
+import { measuredStore } from '../fixtures/event.ts';
 
-const nothing = async (): Promise<SinkCount[]> => [];
+const nothing = measuredStore();
 
 /** The scrape's samples by name and labels: `total{sink="slack"}` → 3. */
 async function samplesOf(metrics: ReturnType<typeof createMetrics>): Promise<Record<string, number>> {
@@ -17,7 +17,7 @@ async function samplesOf(metrics: ReturnType<typeof createMetrics>): Promise<Rec
 }
 
 test('shows a sink from the start, and leaves a paused one paused', async () => {
-  const metrics = createMetrics(async () => []);
+  const metrics = createMetrics(nothing);
   metrics.sinkPaused('mail', true);
   metrics.sinksKnown(['slack', 'mail']);
   const { text } = await metrics.scrape();
@@ -99,7 +99,7 @@ test('a failed reload shows until a config is loaded', async () => {
 test('deliveries are what the store has at the scrape, so that their sums can be compared', async () => {
   const states = { pending: 1, sending: 0, delivered: 5, dead: 2, held: 0, discarded: 0 };
   const store = { counts: [{ sink: 'slack', planned: 8, states }] };
-  const metrics = createMetrics(async () => store.counts);
+  const metrics = createMetrics(measuredStore({ counts: async () => store.counts }));
   const samples = await samplesOf(metrics);
   expect(samples).toMatchObject({
     'deliveries_planned{sink="slack"}': 8,
@@ -112,12 +112,15 @@ test('deliveries are what the store has at the scrape, so that their sums can be
   expect(await samplesOf(metrics)).not.toHaveProperty(['deliveries{sink="slack",state="pending"}']);
 });
 
+const ofStore = /^(deliveries|last_event|oldest|overdue|store_bytes)/;
+const down = () => Promise.reject(new Error('down'));
+
 test('a store that cannot be read leaves the other metrics', async () => {
-  const metrics = createMetrics(() => Promise.reject(new Error('down')));
+  const metrics = createMetrics(measuredStore({ counts: down, vitals: down }));
   metrics.requests('failed', 1);
   const samples = await samplesOf(metrics);
   expect(samples).toHaveProperty(['requests_total{result="failed"}'], 1);
-  expect(Object.keys(samples).filter((name) => name.startsWith('deliveries'))).toEqual([]);
+  expect(Object.keys(samples).filter((name) => ofStore.test(name))).toEqual([]);
 });
 
 test("Node's own metrics are there, and two sets do not get in each other's way", async () => {
@@ -128,4 +131,20 @@ test("Node's own metrics are there, and two sets do not get in each other's way"
     process_resident_memory_bytes: expect.any(Number),
     nodejs_heap_size_used_bytes: expect.any(Number),
   });
+});
+
+test('what the store tells of itself is there, and nothing where it has nothing to tell', async () => {
+  const pending = { lastEventAt: 1_763_713_000_500, oldestPendingAt: 1, firstDueAt: 1, bytes: 9 };
+  const told = await samplesOf(createMetrics(measuredStore({ queued: 3, vitals: async () => pending })));
+  expect(told).toMatchObject({
+    last_event_timestamp_seconds: 1_763_713_000.5,
+    store_bytes: 9,
+    store_queued_writes: 3,
+  });
+  for (const name of ['oldest_pending_age_seconds', 'overdue_seconds'])
+    expect(told[name]).toBeGreaterThan(1_700_000_000);
+  const idle = { lastEventAt: null, oldestPendingAt: null, firstDueAt: Date.now() + 60_000, bytes: 9 };
+  const samples = await samplesOf(createMetrics(measuredStore({ vitals: async () => idle })));
+  expect(samples).toMatchObject({ oldest_pending_age_seconds: 0, overdue_seconds: 0 });
+  expect(samples).not.toHaveProperty('last_event_timestamp_seconds');
 });

@@ -5,6 +5,7 @@ import { createMetrics } from '../../src/admin/metrics.ts';
 import { createAdmin, type AdminOptions } from '../../src/admin/server.ts';
 import { StoreUnavailable } from '../../src/store/store.ts';
 import { Secret } from '../../src/support/secret.ts';
+import { measuredStore } from '../fixtures/event.ts';
 
 const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` });
 const failing = () => Promise.reject(new Error('at /srv/secret.ts:1'));
@@ -18,7 +19,7 @@ async function startAdmin(password: string | null, options: Partial<AdminOptions
       port: 0,
       password: current.password === null ? null : new Secret(current.password),
     }),
-    metrics: createMetrics(async () => []),
+    metrics: createMetrics(measuredStore()),
     status: async () => ({ needsPerson: false }),
     log: pino({}, { write: (line) => void lines.push(line) }),
     readiness: async () => [{ part: 'store', ok: false }],

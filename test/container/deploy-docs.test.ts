@@ -7,7 +7,6 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parseAllDocuments, parseDocument, type Document } from 'yaml';
 import { connectors } from '../../connectors/index.ts';
-import { createMetrics } from '../../src/admin/metrics.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { settingSchemas } from '../../src/config/settings.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
@@ -127,25 +126,6 @@ describe('docs/deploy.md', () => {
     const admin = blocks('yaml').find((block) => block.startsWith('admin:')) ?? '';
     const rest = podConfig.replace(/^admin:\n(?: .*\n)+/m, '');
     expect(problemsOf(admin + rest)).toEqual([]);
-  });
-
-  test('names metrics that there are, with labels that they have', async () => {
-    const metrics = createMetrics(() =>
-      Promise.resolve([
-        {
-          sink: 'slack',
-          planned: 1,
-          states: { pending: 0, sending: 0, delivered: 0, dead: 1, held: 0, discarded: 0 },
-        },
-      ]),
-    );
-    metrics.sinksKnown(['slack']);
-    const { text: scraped } = await metrics.scrape();
-    const named = text.matchAll(/\b(candidate_connector_\w+)(?:\{(\w+)=~?"([^"\\]+))?/g);
-    for (const [, name = '', label, value] of named) {
-      const sample = label === undefined ? name : `${name}{.*${label}="${value}"`;
-      expect(scraped).toMatch(new RegExp(`^${sample}`, 'm'));
-    }
   });
 
   test('mounts what the image expects where it expects it', () => {

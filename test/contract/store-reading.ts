@@ -17,6 +17,29 @@ import {
 } from './store-fixtures.ts';
 
 export function reading(bench: () => Bench): void {
+  test('tells how long what is pending has waited, the newest event, its size, and what waits to be written', async () => {
+    const { store } = bench();
+    const empty = await store.vitals();
+    expect(empty).toEqual({
+      lastEventAt: null,
+      oldestPendingAt: null,
+      firstDueAt: null,
+      bytes: expect.any(Number),
+    });
+    const later = planned({ sink: 'mail', lane: 'mail', dueAt: t0 + 3 * day });
+    await store.accept(arrival({ receivedAt: t0 }, { deliveries: [later] }));
+    const body = 'x'.repeat(100_000);
+    const last = store.accept(
+      arrival({ receivedAt: t0 + day, raw: { body } }, { deliveries: [planned({ dueAt: t0 + 2 * day })] }),
+    );
+    expect(store.queued).toBe(1);
+    await last;
+    const { bytes, ...times } = await store.vitals();
+    expect(times).toEqual({ lastEventAt: t0 + day, oldestPendingAt: t0, firstDueAt: t0 + 2 * day });
+    expect(bytes).toBeGreaterThan(empty.bytes);
+    expect(store.queued).toBe(0);
+  });
+
   test('counts the events of a time by test and status, and their deliveries by sink and state', async () => {
     const { store } = bench();
     const mail = planned({ sink: 'mail', lane: 'mail' });

@@ -1,5 +1,7 @@
-import type { CopyState, Waiting } from '../store.ts';
+import type { CopyState, Vitals, Waiting } from '../store.ts';
+import { lanes } from './carrying-out.ts';
 import { all, get, query, run, type Operation } from './operation.ts';
+import { lastEventAt } from './reading.ts';
 import { firstNoticeSeq, seqsPerEvent, waits } from './rows.ts';
 
 const noticesFrom = firstNoticeSeq * seqsPerEvent;
@@ -40,5 +42,14 @@ export function* waiting(today: number): Operation<Waiting> {
   return {
     eventsToday: (yield* get(sql.eventsSince, today))?.n ?? 0,
     oldestPendingAt: (yield* get(sql.oldestPending))?.at ?? null,
+  };
+}
+
+export function* vitals(): Operation<Omit<Vitals, 'bytes'>> {
+  const due = (yield* lanes()).map(({ dueAt }) => dueAt);
+  return {
+    lastEventAt: yield* lastEventAt(),
+    oldestPendingAt: (yield* get(sql.oldestPending))?.at ?? null,
+    firstDueAt: due.length === 0 ? null : due.reduce((first, at) => Math.min(first, at)),
   };
 }

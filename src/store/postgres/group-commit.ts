@@ -36,6 +36,7 @@ export class GroupCommit {
   readonly #queue: Queued[] = [];
   #scheduled = false;
   #writers = 0;
+  #waiting = 0;
   #commits = 0;
   #closed: StoreUnavailable | null = null;
   readonly #drained = Promise.withResolvers<void>();
@@ -50,6 +51,10 @@ export class GroupCommit {
     return this.#commits;
   }
 
+  get queued(): number {
+    return this.#waiting;
+  }
+
   write<T>(work: (tallies: Tallies) => Operation<T>): Promise<T> {
     if (this.#closed) return Promise.reject(this.#closed);
     if (this.#queue.length >= this.#limits.maxQueued) {
@@ -57,8 +62,19 @@ export class GroupCommit {
         new StoreUnavailable(`${this.#queue.length} writes wait for PostgreSQL already.`),
       );
     }
+    this.#waiting += 1;
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ work, resolve: (result) => resolve(result as T), reject });
+      this.#queue.push({
+        work,
+        resolve: (result) => {
+          this.#waiting -= 1;
+          resolve(result as T);
+        },
+        reject: (error) => {
+          this.#waiting -= 1;
+          reject(error);
+        },
+      });
       this.#schedule();
     });
   }

@@ -53,6 +53,10 @@ export class GroupCommit {
     return this.#commits;
   }
 
+  get queued(): number {
+    return this.#queue.length;
+  }
+
   write<T>(work: (tallies: Tallies) => Operation<T>): Promise<T> {
     if (this.#closed) return Promise.reject(this.#closed);
     if (this.#queue.length >= this.#limits.maxQueued) {
