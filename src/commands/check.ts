@@ -7,11 +7,11 @@ import {
 } from '../config/config.ts';
 import { pathOf } from '../config/plan-source.ts';
 import { formatProblem, inOrder, reportText } from '../config/problems.ts';
-import { runScenarios } from '../config/scenarios.ts';
 import type { LiveCheck } from '../connector.ts';
 import { dataOf, prepare } from '../deliveries/prepare.ts';
 import { type Event, type Json, type Notice, type Outcome, type RaisedNotice, statuses } from '../model.ts';
-import type { Action, Plan } from '../rules/plan.ts';
+import { type Action, type Plan, unmatchedRule } from '../rules/plan.ts';
+import { runScenarios, type Unreached } from '../scenarios/run.ts';
 import { valueAt } from '../support/json.ts';
 import { checkStore } from '../store/open.ts';
 import { StoreUnavailable } from '../store/store.ts';
@@ -35,6 +35,8 @@ interface Report {
   readonly config: CheckedConfig | null;
   readonly errors: readonly Problem[];
   readonly warnings: readonly Problem[];
+  /** See Tried. */
+  readonly unreached: readonly Unreached[];
   readonly live: readonly LiveOf[];
 }
 
@@ -52,14 +54,16 @@ async function reportOf(options: CheckOptions, io: Io): Promise<Report> {
   const config = await configOf(options, io).catch(asProblems);
   if ('problems' in config) {
     const { error = [], warning = [] } = Object.groupBy(config.problems, ({ severity }) => severity);
-    return { file: options.config, config: null, errors: error, warnings: warning, live: [] };
+    return { file: options.config, config: null, errors: error, warnings: warning, unreached: [], live: [] };
   }
   const found = [...config.warnings, ...routeWarnings(config), ...sampleFailures(config, Date.now())];
+  const { problems, unreached } = await runScenarios(config);
   return {
     file: config.file,
     config,
-    errors: [...(await optionFaults(config)), ...runScenarios(config)],
+    errors: [...(await optionFaults(config)), ...problems],
     warnings: inOrder(found),
+    unreached,
     live: options.live ? await checkLive(config) : [],
   };
 }
@@ -77,7 +81,7 @@ interface Failed {
 }
 
 function printText(
-  { file, config, errors, warnings, live }: Report,
+  { file, config, errors, warnings, unreached, live }: Report,
   { failed, strict }: Failed,
   io: Io,
 ): void {
@@ -90,25 +94,57 @@ function printText(
   if (errors.length > 0) io.out(count(errors.length, 'error'));
   if (failed > 0) io.out(`${count(failed, 'live check')} failed.`);
   if (strict) io.out(`${count(warnings.length, 'warning')}, and with --strict none may be left.`);
-  if (errors.length + failed === 0 && !strict) io.out(summary(config));
+  if (errors.length + failed > 0 || strict) return;
+  io.out(summary(config));
+  if (unreached.length > 0) io.out(`No scenario reaches ${unreachedText(unreached, config)}.`);
 }
 
-function printJson({ file, config, errors, warnings, live }: Report, _failed: Failed, io: Io): void {
+const mostUnreached = 10;
+
+function unreachedText(unreached: readonly Unreached[], config: CheckedConfig): string {
+  const more = unreached.length - mostUnreached;
+  const named = unreached.slice(0, mostUnreached).map((one) => nameOf(one, config));
+  return printable([...named, ...(more > 0 ? [`${more} more`] : [])].join(', '));
+}
+
+function nameOf({ rule, action }: Unreached, { plan }: CheckedConfig): string {
+  const name = rule === unmatchedRule ? '"unmatched"' : `the rule "${rule}"`;
+  if (action === null) return name;
+  const actions = rule === unmatchedRule ? plan.unmatched : plan.then[plan.rules.names.indexOf(rule)];
+  return `action ${action + 1} (${actions?.[action]?.sink}) of ${name}`;
+}
+
+function printJson(
+  { file, config, errors, warnings, unreached, live }: Report,
+  _failed: Failed,
+  io: Io,
+): void {
   const placed = ({ line, column, message }: Problem) => ({ file, line, column, message });
   const mask = (text: string) => config?.mask(text) ?? text;
   const asked = live.flatMap(({ of, checks }) => checks.map((one) => Object.assign({ of }, one)));
   const found = {
     errors: errors.map(placed),
     warnings: warnings.map(placed),
+    ...(unreached.length > 0 && {
+      unreached: unreached.map(({ line, column, rule, action }) => ({ file, line, column, rule, action })),
+    }),
     ...(asked.length > 0 && { live: asked }),
   };
   io.out(mask(jsonLine(found)));
 }
 
 /** Annotations of a workflow: https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions */
-function printGithub({ file, config, errors, warnings, live }: Report, _failed: Failed, io: Io): void {
+function printGithub(
+  { file, config, errors, warnings, unreached, live }: Report,
+  _failed: Failed,
+  io: Io,
+): void {
   for (const { severity, line, column, message } of inOrder([...errors, ...warnings]))
-    io.out(`::${severity} file=${githubProperty(file)},line=${line},col=${column}::${githubText(message)}`);
+    io.out(`::${severity} ${githubPlace(file, line, column)}::${githubText(message)}`);
+  for (const one of config ? unreached : []) {
+    const message = `No scenario reaches ${unreachedText([one], config!)}.`;
+    io.out(`::notice ${githubPlace(file, one.line, one.column)}::${githubText(config!.mask(message))}`);
+  }
   for (const { of, checks } of live)
     for (const { ok, what, detail } of checks)
       if (!ok)
@@ -117,6 +153,8 @@ function printGithub({ file, config, errors, warnings, live }: Report, _failed: 
         );
 }
 
+const githubPlace = (file: string, line: number, column: number): string =>
+  `file=${githubProperty(file)},line=${line},col=${column}`;
 const githubText = (text: string): string =>
   text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 const githubProperty = (text: string): string =>

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../config/load.ts';
-import { runScenarios } from '../config/scenarios.ts';
+import { runScenarios } from '../scenarios/run.ts';
 import { printable } from '../support/text.ts';
 import { CommandError, exit, type Io, paint } from './output.ts';
 import type { ConfigOption } from './with-store.ts';
@@ -37,8 +37,8 @@ export async function init(options: InitOptions, io: Io): Promise<number> {
   const text = configText(await wishesOf(options, io));
   // Nothing is written that `check` would refuse, such as an address that is none.
   const config = parseConfig(text, file, { env: {}, connectors });
-  const failed = runScenarios(config);
-  if (failed.length > 0) throw new Error(failed.map(({ message }) => message).join('\n'));
+  const { problems } = await runScenarios(config);
+  if (problems.length > 0) throw new Error(problems.map(({ message }) => message).join('\n'));
   await write(file, text);
   io.out(nextSteps(file, text, io));
   return exit.ok;

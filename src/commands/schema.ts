@@ -62,7 +62,7 @@ function configSchema(all: readonly AnyConnector[]) {
     scenarios: z
       .array(scenarioSchema)
       .optional()
-      .describe('What has to become of an event; `check` compares.'),
+      .describe('What has to become of an event, or of several in their time; `check` compares.'),
   });
 }
 

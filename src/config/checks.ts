@@ -100,11 +100,15 @@ function checkSilence(plan: Plan | null, { store }: Partial<Settings>): Fault[] 
 
 /** Actions with an unknown sink. */
 function checkSinkNames(actions: readonly WrittenAction[], sinkNames: readonly string[]): Fault[] {
-  return actions.flatMap(({ action, path }) => {
-    if (!isMap(action) || typeof action['sink'] !== 'string' || sinkNames.includes(action['sink'])) return [];
-    const instead = didYouMeanOneOf(action['sink'], sinkNames, 'name some under "sinks"');
-    return [error([...path, 'sink'], `there is no sink "${action['sink']}"${instead}`)];
-  });
+  return actions.flatMap(({ action, path }) =>
+    isMap(action) ? unknownSink(action['sink'], [...path, 'sink'], sinkNames) : [],
+  );
+}
+
+function unknownSink(name: Json | undefined, path: Path, sinkNames: readonly string[]): Fault[] {
+  if (typeof name !== 'string' || sinkNames.includes(name)) return [];
+  const instead = didYouMeanOneOf(name, sinkNames, 'name some under "sinks"');
+  return [error(path, `there is no sink "${name}"${instead}`)];
 }
 
 /** The sink names the connector. An action that named it too could contradict the sink. */
@@ -163,21 +167,33 @@ function checkExpectations(
   sinkNames: readonly string[],
   sinks: ReadonlyMap<string, SinkConfig>,
 ): Fault[] {
-  const expectations = entries(scenarios).flatMap(([index, scenario]) =>
-    entries(isMap(scenario) ? scenario['expect'] : undefined).map(([at, action]): WrittenAction => ({
+  return entries(scenarios).flatMap(([index, scenario]) => {
+    if (!isMap(scenario)) return [];
+    const path = ['scenarios', index];
+    const expectations = entries(scenario['expect']).map(([at, action]): WrittenAction => ({
       action,
-      path: ['scenarios', index, 'expect', at],
-    })),
-  );
-  const unknownKeys = expectations.flatMap(({ action, path }) => {
-    const sink = isMap(action) ? sinks.get(action['sink'] as string) : undefined;
-    if (!sink || !isMap(action)) return [];
-    const known = ['sink', ...Object.keys(sink.connector.action.shape as object)];
-    return Object.keys(action)
-      .filter((key) => !known.includes(key))
-      .map((key) => error([...path, key], unknownKey(key, known, path), 'key'));
+      path: [...path, 'expect', at],
+    }));
+    const common = scenario['events'] === undefined ? ['sink'] : ['at', 'sink', 'events'];
+    const compared = entries(scenario['sinks']).flatMap(([at, name]) =>
+      unknownSink(name, [...path, 'sinks', at], sinkNames),
+    );
+    const unknownKeys = expectations.flatMap((expectation) => checkExpectedKeys(expectation, common, sinks));
+    return compared.concat(checkSinkNames(expectations, sinkNames), unknownKeys);
   });
-  return [...checkSinkNames(expectations, sinkNames), ...unknownKeys];
+}
+
+function checkExpectedKeys(
+  { action, path }: WrittenAction,
+  common: readonly string[],
+  sinks: ReadonlyMap<string, SinkConfig>,
+): Fault[] {
+  const sink = isMap(action) ? sinks.get(action['sink'] as string) : undefined;
+  if (!sink || !isMap(action)) return [];
+  const known = [...common, ...Object.keys(sink.connector.action.shape as object)];
+  return Object.keys(action)
+    .filter((key) => !known.includes(key))
+    .map((key) => error([...path, key], unknownKey(key, known, path), 'key'));
 }
 
 /** Conditions that never hold, and digest fields without effect, because the catalog has no such test or key. */

@@ -1,5 +1,5 @@
 import type { AnyConnector, PaceLimit, Secret } from '../connector.ts';
-import type { Json, Status } from '../model.ts';
+import type { CandidateEvent, Json } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
 import type { Path } from '../support/json.ts';
 import type { Mask } from '../support/secret.ts';
@@ -71,14 +71,48 @@ export interface Rate {
   readonly perMs: number;
 }
 
-export interface Scenario extends Place {
-  readonly event: {
-    readonly status: Status;
-    readonly testId: number;
-    readonly candidateId: string;
-    readonly candidateNumericalId: number | null;
-  };
-  readonly expect: readonly { readonly sink: string; readonly [key: string]: Json }[];
+/** What has to be sent when one event comes, or several in their time. */
+export type Scenario = OneEventScenario | TimedScenario;
+
+interface AnyScenario {
+  /** Where it is in the file. */
+  readonly path: Path;
+  readonly name: string | null;
+  /** The only sinks that are compared; null: all. */
+  readonly sinks: readonly string[] | null;
+}
+
+export interface OneEventScenario extends AnyScenario {
+  readonly event: CandidateEvent;
+  readonly expect: readonly Expectation[];
+}
+
+/** The sink, and keys of a message. */
+export interface Expectation {
+  readonly sink: string;
+  readonly [key: string]: unknown;
+}
+
+export interface TimedScenario extends AnyScenario {
+  /** Of its times. */
+  readonly timeZone: string;
+  /** In the order of their times (ms). */
+  readonly events: readonly (CandidateEvent & { readonly at: number })[];
+  readonly expect: readonly TimedExpectation[];
+}
+
+export interface TimedExpectation extends Expectation {
+  readonly at: ScenarioTime | null;
+  /** The ids of candidates. */
+  readonly events?: readonly string[] | undefined;
+}
+
+/** A minute, or a second where seconds are written. */
+export interface ScenarioTime {
+  /** When it begins (ms). */
+  readonly at: number;
+  readonly forMs: number;
+  readonly written: string;
 }
 
 /** A place in the config file. Lines and columns count from 1. */

@@ -76,7 +76,7 @@ export const timeOfWeek = z
 const weekPattern = new RegExp(`^(${dayNames.join('|')}) ([01]\\d|2[0-3]):[0-5]\\d$`, 'i');
 
 /** What somebody meant who wrote `Monday, 9:00` or `monday 9am`. */
-function meantWeek(text: string): string | null {
+export function meantWeek(text: string): string | null {
   const [, day = '', hour = '', minute = '00', half = ''] =
     /^\s*([a-z]{3})[a-z]*[\s,]+(?:at\s+)?(\d{1,2})(?:[:.h](\d{2}))?\s*(am|pm)?\s*$/i.exec(text) ?? [];
   const hours = half === '' ? Number(hour) : (Number(hour) % 12) + (half.toLowerCase() === 'pm' ? 12 : 0);
@@ -87,9 +87,12 @@ function meantWeek(text: string): string | null {
 /** `text` is as timeOfWeek has it. */
 export function toWeek(text: string, timeZone: string): Week {
   const [day = '', time = ''] = text.toLowerCase().split(' ');
-  const weekday = dayNames.findIndex((name) => name === day) + 1;
-  return { timeZone, weekday, minute: minuteOfDay(time) };
+  return { timeZone, weekday: weekdayOf(day), minute: minuteOfDay(time) };
 }
+
+/** ISO: 1 is Monday. `day` is `mon`, `Tue` and so on. */
+export const weekdayOf = (day: string): number =>
+  dayNames.findIndex((name) => name === day.toLowerCase()) + 1;
 
 export const hoursSchema = z
   .strictObject({

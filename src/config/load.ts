@@ -1,12 +1,12 @@
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
-import { type Path, pathText, strings } from '../support/json.ts';
+import { pathText, strings } from '../support/json.ts';
 import { findSecrets, type FoundSecret, type Mask } from '../support/secret.ts';
 import { runThrough, type Steps } from '../support/steps.ts';
 import { closest } from '../support/text.ts';
 import { checkNoConnector, checkUnused, crossChecks, type Parts } from './checks.ts';
 import type { CheckedConfig, Config, Problem, Scenario } from './config.ts';
-import { actionsOf, entries, planKeys, type PlanSource, toPlanSource } from './plan-source.ts';
+import { actionsOf, planKeys, type PlanSource, toPlanSource } from './plan-source.ts';
 import { readText, type ReadText } from './files.ts';
 import { buildPlan } from './plan.ts';
 import {
@@ -22,7 +22,7 @@ import {
   wholeFileError,
 } from './problems.ts';
 import { partsOf, type Surroundings, Values } from './references.ts';
-import { type ReadScenario, scenarioSchema } from './scenarios.ts';
+import { readScenarios } from './scenarios.ts';
 import { type Settings, settingSchemas } from './settings.ts';
 import { connectorOfSink, readSinks } from './sinks.ts';
 import { type Reading, unknownKey, validate } from './validate.ts';
@@ -97,10 +97,7 @@ export function parseConfig(text: string, file: string, options: LoadOptions): C
   return Object.freeze({
     ...toConfig(file, parts, warnings, values.mask),
     at,
-    scenarios: scenarios.map(({ path, scenario: { event, expect } }): Scenario => {
-      const { line, column, excerpt } = at(path);
-      return { event, expect, line, column, excerpt };
-    }),
+    scenarios,
   });
 }
 
@@ -137,7 +134,7 @@ export function checkText(text: string, file: string, options: LoadOptions): Che
 /** Complete if there is no error among `faults`. */
 interface CheckedValue {
   readonly parts: Parts;
-  readonly scenarios: readonly { readonly path: Path; readonly scenario: ReadScenario }[];
+  readonly scenarios: readonly Scenario[];
   readonly faults: readonly Fault[];
   /** Warnings about what nothing uses. Only for a config without errors. */
   readonly unused: readonly Fault[];
@@ -153,7 +150,7 @@ function checkValue(value: Json, options: LoadOptions): CheckedValue {
   const parts = runThrough(readParts(config, reading));
   const secrets = secretsOf(parts);
   values.learnSecrets(value, secrets);
-  const scenarios = readScenarios(config['scenarios'], reading);
+  const scenarios = readScenarios(config, reading);
   for (const fault of crossChecks(config, parts, secrets)) report(fault);
   return { parts, scenarios, faults, unused: checkUnused(parts.source, parts.sinks.keys()), values };
 }
@@ -288,15 +285,5 @@ function readSource(config: JsonMap, reading: ConfigReading): PlanSource {
   return toPlanSource(config, (name) => {
     const sinks = config['sinks'];
     return isMap(sinks) ? connectorOfSink(sinks[name], reading)?.name : undefined;
-  });
-}
-
-function readScenarios(raw: Json | undefined, reading: Reading): CheckedValue['scenarios'] {
-  if (raw !== undefined && !Array.isArray(raw))
-    reading.report(error(['scenarios'], 'expected a list of scenarios'));
-  return entries(raw).flatMap(([index, rawScenario]) => {
-    const path = ['scenarios', index];
-    const scenario = validate({ schema: scenarioSchema, raw: rawScenario, path }, reading);
-    return scenario ? [{ path, scenario }] : [];
   });
 }

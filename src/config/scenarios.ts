@@ -1,109 +1,177 @@
 import { z } from 'zod';
-import { type Event, isMap, type Json, type JsonMap, statuses } from '../model.ts';
-import { explain } from '../rules/decide.ts';
-import type { Action, Plan } from '../rules/plan.ts';
+import { type JsonMap, statuses } from '../model.ts';
+import type { Path } from '../support/json.ts';
 import { maxCandidateIdLength, readCandidateId } from '../support/ids.ts';
-import { digestData, sampleEvent, templateData } from '../templates/data.ts';
-import type { CheckedConfig, Config, Problem, Scenario } from './config.ts';
+import type { Scenario, ScenarioTime } from './config.ts';
+import { meantWeek, weekdayOf } from './hours.ts';
+import { messageSchemas } from './messages.ts';
+import { entries } from './plan-source.ts';
+import { error } from './problems.ts';
+import { type Reading, validate } from './validate.ts';
 
-/** An action as it would be sent, or why a template failed. */
-interface Sent {
-  readonly sink: string;
-  readonly fields: JsonMap;
-  readonly fault: string | null;
-}
+/** `10:20`, `Mon 10:20` or `2026-01-05 10:20`, each with seconds or without. */
+const timePattern =
+  /^(?:(?<weekday>[Mm]on|[Tt]ue|[Ww]ed|[Tt]hu|[Ff]ri|[Ss]at|[Ss]un) |(?<date>\d{4}-\d\d-\d\d) )?(?<time>(?:[01]\d|2[0-3]):[0-5]\d(?<second>:[0-5]\d)?)$/;
+const timeExpected = 'expected a time such as "Mon 10:00", "10:20" or "2026-01-05 10:00"';
 
-/** Decides every scenario of a config. Each with another result than expected is a problem. */
-export function runScenarios(config: CheckedConfig, now = Date.now()): Problem[] {
-  return config.scenarios.flatMap((scenario) => {
-    const message = mismatch(scenario, config, now);
-    const { line, column, excerpt } = scenario;
-    return message === null
-      ? []
-      : [{ severity: 'error', line, column, excerpt, message: config.mask(message) }];
-  });
-}
+const time = z
+  .string({ error: timeExpected })
+  .superRefine((text, context) => {
+    const date = timePattern.exec(text)?.groups?.['date'];
+    if (timePattern.test(text) && (date === undefined || z.iso.date().safeParse(date).success)) return;
+    const meant = meantWeek(text);
+    const message = meant === null ? timeExpected : `${timeExpected}; did you mean "${meant}"?`;
+    context.addIssue({ code: 'custom', message });
+  })
+  .meta({ pattern: timePattern.source.replaceAll(/\?<\w+>/g, '') });
 
-function mismatch(scenario: Scenario, { plan }: Config, now: number): string | null {
-  const event = sampleEvent(scenario.event, now);
-  const { actions } = explain(plan, event, now);
-  const sent = actions.map(({ action }) => rendered(action, event, plan, now));
-  const name = `${event.status} of test ${event.testId}`;
-  const failed = sent.find(({ fault }) => fault !== null);
-  if (failed) return `${name}: a message to ${failed.sink} cannot be made: ${failed.fault}`;
-  if (sinksOf(sent) !== sinksOf(scenario.expect))
-    return `${name}: expected ${sinksOf(scenario.expect)}, but ${sinksOf(sent)} would be sent`;
-  const different = scenario.expect.flatMap((expected, index) => differences(expected, sent[index], index));
-  return different.length === 0 ? null : `${name}: ${different.join('; ')}`;
-}
+const candidateId = z
+  .string()
+  .transform((text, context) => {
+    const id = readCandidateId(text);
+    if ('value' in id) return id.value;
+    context.addIssue(`expected a candidate id: ${id.fault}`);
+    return z.NEVER;
+  })
+  .meta({ minLength: 1, maxLength: maxCandidateIdLength });
 
-/** A digest is rendered as if this were its only event. */
-function rendered(action: Action, event: Event, { test }: Plan, now: number): Sent {
-  const data = action.digest
-    ? digestData([event], test, action.rule, now)
-    : templateData(event, test(event.testId), action.rule, now);
-  const result = action.render(data);
-  if ('fault' in result) return { sink: action.sink, fields: {}, fault: result.fault };
-  return { sink: action.sink, fields: result.fields, fault: null };
-}
-
-function sinksOf(actions: readonly { readonly sink: string }[]): string {
-  return actions.length === 0 ? 'nothing' : actions.map(({ sink }) => sink).join(', ');
-}
-
-/** The keys of one action that differ from what is expected. */
-function differences(expected: Scenario['expect'][number], sent: Sent | undefined, index: number): string[] {
-  return Object.entries(expected)
-    .filter(([key, value]) => key !== 'sink' && !matches(value, sent?.fields[key]))
-    .map(([key, value]) => {
-      const instead = JSON.stringify(sent?.fields[key]) ?? 'nothing';
-      return `action ${index + 1} (${expected.sink}): expected ${key} ${JSON.stringify(value)}, but ${instead} would be sent`;
-    });
-}
-
-/** Maps may have more keys than expected. A number equals its text, because templates print text. */
-function matches(expected: Json, sent: Json | undefined): boolean {
-  if (sent === undefined) return false;
-  if (isMap(expected))
-    return isMap(sent) && Object.entries(expected).every(([key, value]) => matches(value, sent[key]));
-  if (Array.isArray(expected))
-    return (
-      Array.isArray(sent) &&
-      expected.length === sent.length &&
-      (expected as readonly Json[]).every((value, index) => matches(value, (sent as readonly Json[])[index]))
-    );
-  return textOf(expected) === textOf(sent);
-}
-
-const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));
-
-const event = z.strictObject({
+const eventShape = {
   status: z.enum(statuses).describe('The status of the event.'),
   testId: z.int().describe('The test id of the event.'),
-  candidateId: z
-    .string()
-    .transform((text, context) => {
-      const id = readCandidateId(text);
-      if ('value' in id) return id.value;
-      context.addIssue(`expected a candidate id: ${id.fault}`);
-      return z.NEVER;
-    })
-    .meta({ minLength: 1, maxLength: maxCandidateIdLength })
+  candidateId: candidateId
     .prefault('00000000000000000000000000000001')
     .describe('The candidate id of the event.'),
   candidateNumericalId: z.int().nullable().default(null).describe('The numerical candidate id of the event.'),
+};
+
+const eventInTime = z.strictObject({
+  at: time.describe('When it comes, by the clock of `timezone`.'),
+  ...eventShape,
 });
+
+const sinkName = z.string().min(1);
 
 const expected = z
-  .object({ sink: z.string().min(1).describe('The sink that is expected to get a message.') })
+  .object({
+    at: time.optional().describe('With `events`: when the message goes.'),
+    sink: sinkName.describe('The sink that is expected to get a message.'),
+    events: z
+      .array(candidateId)
+      .min(1)
+      .optional()
+      .describe('With `events`: the candidates whose events the message tells of.'),
+  })
   .catchall(z.json());
 
-/** An event to decide, and the expected actions. `check` compares. */
-export const scenarioSchema = z.strictObject({
-  event: event.describe('The event to decide.'),
-  expect: z
-    .array(expected)
-    .describe('The actions that have to follow, in order, each with any of its rendered keys. Empty: none.'),
-});
+/** Each costs some milliseconds. */
+const mostEvents = 1000;
+const longestDays = 366;
 
-export type ReadScenario = z.output<typeof scenarioSchema>;
+/** One event to decide, or several in their time, and the expected messages. `check` compares. */
+export const scenarioSchema = z
+  .strictObject({
+    name: z.string().min(1).max(100).optional().describe('A name of your own, for messages about it.'),
+    event: z.strictObject(eventShape).optional().describe('The event to decide.'),
+    events: z
+      .array(eventInTime)
+      .min(1)
+      .max(mostEvents)
+      .optional()
+      .describe('Instead of `event`: events in the order in which they come.'),
+    sinks: z
+      .array(sinkName)
+      .min(1)
+      .optional()
+      .describe('The only sinks that are compared; without it, all of them.'),
+    expect: z
+      .array(expected)
+      .describe('The messages that have to follow, each with any of its rendered keys. Empty: none.'),
+  })
+  .refine(({ event, events }) => (event === undefined) !== (events === undefined), {
+    error: 'expected either "event" or "events"',
+  });
+
+type Read = z.output<typeof scenarioSchema>;
+
+/** The scenarios of a config without those that have faults, which it reports. */
+export function readScenarios(config: JsonMap, reading: Reading): Scenario[] {
+  const raw = config['scenarios'];
+  if (raw !== undefined && !Array.isArray(raw))
+    reading.report(error(['scenarios'], 'expected a list of scenarios'));
+  // Where it has faults, these have been reported.
+  const quiet = { ...reading, report: () => {} };
+  const timeZone = validate(
+    { schema: messageSchemas.timezone, raw: config['timezone'] as string, path: ['timezone'] },
+    quiet,
+  );
+  return entries(raw).flatMap(([index, rawScenario]) => {
+    const path = ['scenarios', index];
+    const read = validate({ schema: scenarioSchema, raw: rawScenario, path }, reading);
+    return read ? toScenario(read, path, timeZone ?? 'UTC', reading) : [];
+  });
+}
+
+function toScenario(
+  { name, event, events = [], sinks, expect }: Read,
+  path: Path,
+  timeZone: string,
+  { report }: Reading,
+): Scenario[] {
+  const common = { path, name: name ?? null, sinks: sinks ?? null };
+  if (event) return [{ ...common, event, expect }];
+  const calendar = new Calendar(timeZone);
+  const timed = events.map((one) => ({ ...one, at: calendar.next(one.at).at }));
+  const times = timed.map(({ at }) => at);
+  const backwards = times.findIndex((at, index) => at < (times[index - 1] ?? -Infinity));
+  const before = events[backwards - 1]?.at;
+  const placeOf = (index: number): Path => [...path, 'events', index, 'at'];
+  if (backwards > 0) {
+    const message = `this is before the event above it, at "${before}"; write them in the order in which they come`;
+    report(error(placeOf(backwards), message));
+    return [];
+  }
+  if (times.at(-1)! - times[0]! > longestDays * 86_400_000) {
+    report(error(placeOf(times.length - 1), `this is more than ${longestDays} days after the first event`));
+    return [];
+  }
+  calendar.restart();
+  const inTime = expect.map((one) => ({ ...one, at: one.at === undefined ? null : calendar.next(one.at) }));
+  return [{ ...common, timeZone, events: timed, expect: inTime }];
+}
+
+/** Fixed, so that every run gives the same: in this week, no clocks change. It is a Monday. */
+const firstWeek = Temporal.PlainDate.from('2026-01-05');
+
+/** Reads the times of a scenario one after the other. */
+class Calendar {
+  readonly #timeZone: string;
+  #first: Temporal.PlainDate | null = null;
+  #day = firstWeek;
+
+  constructor(timeZone: string) {
+    this.#timeZone = timeZone;
+  }
+
+  /** A time without a day is on the day of the one before. */
+  next(text: string): ScenarioTime {
+    const { weekday, date, time: clock = '00:00', second } = timePattern.exec(text)?.groups ?? {};
+    if (date !== undefined) this.#day = Temporal.PlainDate.from(date);
+    if (weekday !== undefined) this.#day = this.#nextWeekday(weekdayOf(weekday));
+    this.#first ??= this.#day;
+    const { epochMilliseconds: at } = this.#day
+      .toPlainDateTime(Temporal.PlainTime.from(clock))
+      .toZonedDateTime(this.#timeZone);
+    return { at, written: text, forMs: second === undefined ? 60_000 : 1000 };
+  }
+
+  /** Begins again on the day of the first time. */
+  restart(): void {
+    this.#day = this.#first ?? firstWeek;
+  }
+
+  /** The first such day from the first time's day on. */
+  #nextWeekday(weekday: number): Temporal.PlainDate {
+    const from = this.#first ?? firstWeek;
+    return from.add({ days: (weekday - from.dayOfWeek + 7) % 7 });
+  }
+}

@@ -77,6 +77,56 @@ describe('check', () => {
     expect(out).toMatch(/\n1 error\n$/);
   });
 
+  test('shows a difference of a scenario over time at its key, and says it to programs', async () => {
+    const { folder, write } = await workplace();
+    const scenario = `  - name: weekend
+    events: [ { at: Sat 10:00, status: Completed, testId: 7, candidateId: a } ]
+    expect: [ { at: Mon 10:00, sink: slack, text: { contains: Completed } } ]
+`;
+    const text = `${withScenario(folder, '#hiring')}${scenario}`;
+    const file = await write('config.yaml', text);
+    const message = 'weekend: expected at "Mon 10:00", but it would be sent at "Sat 10:00"';
+    const line = text.split('\n').findIndex((written) => written.includes('expect: [ { at')) + 1;
+    const { code, out } = await run(['check', '--config', file], token);
+    expect({ code, out }).toEqual({
+      code: 1,
+      out: expect.stringContaining(`${file}:${line}:21: error: ${message}\n`),
+    });
+    const asJson = await run(['check', '--config', file, '--json'], token);
+    expect(JSON.parse(asJson.out)).toEqual({ errors: [{ file, line, column: 21, message }], warnings: [] });
+    await write('config.yaml', text.replace('Mon 10:00', 'Sat 10:00'));
+    expect((await run(['check', '--config', file], token)).out).toBe(
+      `${file} is good: 1 rule, 1 sink, 3 scenarios as expected.\n`,
+    );
+  });
+
+  test('names the rules and actions that no scenario reaches, which is no failure', async () => {
+    const { folder, write } = await workplace();
+    const more = `  - name: two
+    when: { testId: 7, status: Completed }
+    then: [ { sink: slack, channel: '#seven' } ]
+unmatched: [ { sink: slack, channel: '#other' } ]
+scenarios: [ { event: { status: Completed, testId: 1 }, expect: [ { sink: slack } ] } ]
+`;
+    const [rules = ''] = withScenario(folder, '#hiring').split('unmatched');
+    const file = await write('config.yaml', rules + more);
+    const { code, out } = await run(['check', '--strict', '--config', file], token);
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: `${file} is good: 2 rules, 1 sink, 1 scenario as expected.\nNo scenario reaches the rule "two", "unmatched".\n`,
+    });
+    const asJson = await run(['check', '--config', file, '--json'], token);
+    expect(JSON.parse(asJson.out)).toMatchObject({
+      errors: [],
+      unreached: [
+        { file, rule: 'two', action: null, column: 5 },
+        { file, rule: 'unmatched', action: null },
+      ],
+    });
+    const { out: github } = await run(['check', '--config', file, '--format', 'github'], token);
+    expect(github).toMatch(/^::notice file=.*,line=\d+,col=5::No scenario reaches the rule "two"\.$/m);
+  });
+
   test('warns of what is not wrong but hardly meant, and that is no failure', async () => {
     const { folder, write } = await workplace();
     const sinks = 'sinks: { slack: { connector: slack, token: "${TOKEN}" } }';

@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { connectors } from '../../connectors/index.ts';
 import { jsonSchemaText } from '../../src/commands/schema.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { runScenarios } from '../../src/config/scenarios.ts';
+import { runScenarios } from '../../src/scenarios/run.ts';
 
 const root = join(import.meta.dirname, '../..');
 const exampleFile = join(root, 'config.example.yaml');
@@ -29,7 +29,7 @@ const validate = ajv.compile(JSON.parse(schemaText) as object);
 test('the example is valid, without a warning, and its scenarios come out as they say', async () => {
   const config = await loadConfig(exampleFile, { env: needed, connectors });
   expect(config.warnings).toEqual([]);
-  expect(runScenarios(config)).toEqual([]);
+  expect(await runScenarios(config)).toEqual({ problems: [], unreached: [] });
   expect([...config.sinks.keys()]).toEqual(['slack', 'sheet', 'mail', 'ats']);
 });
 

@@ -4,6 +4,7 @@ import { parseConfig } from '../../src/config/load.ts';
 import { ConnectedSinks } from '../../src/deliveries/sinks.ts';
 import { Worker } from '../../src/deliveries/worker.ts';
 import { eventIds } from '../../src/support/ids.ts';
+import { VirtualClock } from '../../src/support/virtual-clock.ts';
 import { createIntake } from '../../src/intake.ts';
 import type { Inbox, Received } from '../../src/receiver/receive.ts';
 import { lastSeenAt } from '../../src/retention.ts';
@@ -11,7 +12,6 @@ import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import { seeded } from '../faults/random.ts';
 import { findBreaches, type Books } from './books.ts';
-import { SimulatedClock } from './clock.ts';
 import { Pending, SimulatedProcess, type Death } from './process.ts';
 import { ModelTool } from './tool.ts';
 
@@ -66,8 +66,21 @@ rules:
       - { sink: chat, place: "#early", text: "{{ event.candidateId }}", hours: early }
 `;
 
+/** What it shows can be set forth and back, as a wall clock's can; alarms follow the time that really passes. */
+class SettableClock extends VirtualClock {
+  #setByMs = 0;
+
+  override now(): number {
+    return super.now() + this.#setByMs;
+  }
+
+  jump(byMs: number): void {
+    this.#setByMs += byMs;
+  }
+}
+
 class World {
-  readonly clock = new SimulatedClock(start);
+  readonly clock = new SettableClock(start);
   readonly steps: string[] = [];
   readonly random: () => number;
   readonly tools: readonly ModelTool[];

@@ -7,7 +7,7 @@ import {
   type Finding,
 } from '../../src/connector.ts';
 import type { Outcome } from '../../src/model.ts';
-import type { SimulatedClock } from './clock.ts';
+import type { Clock } from '../../src/support/clock.ts';
 
 interface Message {
   readonly text: string;
@@ -45,7 +45,7 @@ interface KeptPause {
 }
 
 interface World {
-  readonly clock: SimulatedClock;
+  readonly clock: Clock;
   readonly random: () => number;
   readonly note: (step: string) => void;
 }

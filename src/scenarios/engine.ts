@@ -1,0 +1,188 @@
+import { pino } from 'pino';
+import type { Config, SinkConfig, TimedScenario } from '../config/config.ts';
+import { type AnyConnector, type AttemptRequest, type Composed, defineConnector } from '../connector.ts';
+import type { AttemptReport } from '../deliveries/call.ts';
+import { ConnectedSinks } from '../deliveries/sinks.ts';
+import { Worker } from '../deliveries/worker.ts';
+import { createIntake } from '../intake.ts';
+import type { ActionRef, Json, JsonMap } from '../model.ts';
+import { openSqlite } from '../store/sqlite.ts';
+import type { Store } from '../store/store.ts';
+import { eventIds } from '../support/ids.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+import { sampleEvent } from '../templates/data.ts';
+
+/** A message that a tool would have got. */
+export interface Sent extends ActionRef {
+  readonly sink: string;
+  /** When (ms). */
+  readonly at: number;
+  /** The ids of the candidates that it tells of. */
+  readonly candidates: readonly string[];
+  /** The rendered keys of its action. */
+  readonly fields: JsonMap;
+}
+
+/** A message that could not be made. */
+export interface Unmade extends ActionRef {
+  readonly sink: string;
+  readonly detail: string;
+}
+
+export interface Played {
+  readonly sent: readonly Sent[];
+  readonly unmade: readonly Unmade[];
+}
+
+const dayMs = 86_400_000;
+/** Digests collect for a month at most, and hours open within a year. */
+const patienceMs = 400 * dayMs;
+
+/**
+ * Plays a scenario through what serves: intake, store and worker, with digests, hours, rates and duplicates. Only the
+ * clock is not real, and the tools are not called. `until`: when to give up, on the scale of performance.now(). Null then.
+ */
+export async function play(config: Config, { events }: TimedScenario, until: number): Promise<Played | null> {
+  const clock = new VirtualClock(events[0]?.at ?? 0);
+  const memory = await openSqlite(':memory:', { serve: false });
+  const { store, settled } = watched(memory);
+  const sinks = new ConnectedSinks();
+  const tools = new Tools(config);
+  const worker = new Worker({
+    store,
+    sinks,
+    clock,
+    random: () => 0.5,
+    config: () => tools.config,
+    plan: async () => config.plan,
+    observe: (report) => tools.observe(report),
+    sinkChanged: () => {},
+    pulledIn: () => {},
+    clockDoubted: () => false,
+    storeFailed: (error) => tools.failed(error),
+    callFailed: (error) => tools.failed(error),
+    pollMs: dayMs,
+  });
+  const wake = () => worker.wake();
+  const inbox = createIntake({ store, config: () => tools.config, wake, log: silent, nextId: plainIds() });
+  try {
+    await store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: clock.now() });
+    await worker.start();
+    for (const { at, ...event } of events)
+      clock.after(at - clock.now(), () => {
+        const { raw, receivedAt } = sampleEvent(event, at);
+        inbox.accept({ event, raw, correlationId: null, receivedAt }).then(
+          () => (tools.accepted += 1),
+          (error: unknown) => tools.failed(error),
+        );
+      });
+    await settled();
+    while (tools.accepted < events.length || (await hasOpen(memory))) {
+      if (tools.bug) throw tools.bug;
+      if (performance.now() > until) return null;
+      if (clock.elapsed() > patienceMs + events.at(-1)!.at - events[0]!.at || !clock.ring()) break;
+      await settled();
+    }
+    return tools;
+  } finally {
+    await worker.stop(0);
+    await sinks.close();
+    await memory.close();
+  }
+}
+
+const silent = pino({ level: 'silent' });
+
+/** Ids that every run gives alike: templates may print them. */
+const plainIds = () => eventIds({ random: (bytes) => new Uint8Array(bytes) });
+
+async function hasOpen(store: Store): Promise<boolean> {
+  const counts = await store.counts();
+  return counts.some(({ states }) => states.pending + states.sending > 0);
+}
+
+/** A store, and how to wait until it and those who use it do nothing any more. */
+function watched(real: Store): { readonly store: Store; readonly settled: () => Promise<void> } {
+  let running = 0;
+  const store = new Proxy(real, {
+    get(target, name) {
+      const operation: unknown = Reflect.get(target, name);
+      if (typeof operation !== 'function') return operation;
+      return async (...args: unknown[]): Promise<unknown> => {
+        running += 1;
+        try {
+          return await Reflect.apply(operation, target, args);
+        } finally {
+          running -= 1;
+        }
+      };
+    },
+  });
+  const settled = async () => {
+    for (let quietTurns = 0; quietTurns < 2; quietTurns = running === 0 ? quietTurns + 1 : 0)
+      await new Promise((resolve) => void setImmediate(resolve));
+  };
+  return { store, settled };
+}
+
+type Message = { readonly fields: JsonMap; readonly message: Json };
+
+/** Stands in for the tools: keeps what they would get. */
+class Tools implements Played {
+  readonly config: Config;
+  readonly sent: Sent[] = [];
+  readonly unmade: Unmade[] = [];
+  /** Events. */
+  accepted = 0;
+  /** Nothing here fails for any config. */
+  bug: Error | null = null;
+  /** By the id of the delivery. */
+  readonly #arrived = new Map<string, JsonMap>();
+
+  constructor(config: Config) {
+    const sinks = [...config.sinks.values()].map((sink): [string, SinkConfig] => [
+      sink.name,
+      { ...sink, connector: this.#without(sink.connector) },
+    ]);
+    this.config = { ...config, sinks: new Map(sinks) };
+  }
+
+  failed(error: unknown): void {
+    this.bug ??= error instanceof Error ? error : new Error(String(error));
+  }
+
+  observe({ delivery, events, outcome, endedAt: at }: AttemptReport): void {
+    const { rule, action, sink, id } = delivery;
+    const fields = this.#arrived.get(id);
+    if (outcome.outcome !== 'delivered') this.unmade.push({ rule, action, sink, detail: outcome.detail });
+    else if (fields)
+      this.sent.push({ rule, action, sink, at, fields, candidates: events.map((one) => one.candidateId) });
+  }
+
+  /** The connector without its tool: it composes and batches as it does, and then only keeps the message. */
+  #without(connector: AnyConnector): AnyConnector {
+    const keep = async ({ deliveryId, message }: AttemptRequest<Message>) => {
+      this.#arrived.set(deliveryId, message.fields);
+      return { outcome: 'delivered', receipt: {} } as const;
+    };
+    return defineConnector({
+      ...connector,
+      compose(fields: JsonMap, context, options): Composed<Message> {
+        const composed = connector.compose(fields, context, options);
+        return 'rejected' in composed
+          ? composed
+          : { ...composed, message: { fields, message: composed.message } };
+      },
+      thread: ({ message }: Message) => connector.thread?.(message) ?? null,
+      connect: async () => ({
+        deliver: keep,
+        ...(connector.batch && {
+          deliverMany: (requests) => Promise.all(requests.map(keep)),
+          findMany: async (requests) => requests.map(() => ({ found: null })),
+        }),
+        check: async () => [],
+        close: async () => {},
+      }),
+    });
+  }
+}

@@ -1,0 +1,166 @@
+import type {
+  CheckedConfig,
+  Config,
+  OneEventScenario,
+  Place,
+  Problem,
+  Scenario,
+  TimedScenario,
+} from '../config/config.ts';
+import { pathOf } from '../config/plan-source.ts';
+import type { ActionRef, CandidateEvent, Event, JsonMap } from '../model.ts';
+import { explain } from '../rules/decide.ts';
+import { type Action, type Plan, unmatchedRule } from '../rules/plan.ts';
+import { digestData, sampleEvent, templateData } from '../templates/data.ts';
+import { compareTimed, type Difference, differentKeys } from './compare.ts';
+
+export interface Tried {
+  /** Where something else comes out than expected. */
+  readonly problems: readonly Problem[];
+  /** Rules and actions of which no scenario has a message. None if there are no scenarios. */
+  readonly unreached: readonly Unreached[];
+}
+
+/** An action, or a whole rule, or with `unmatched` all its actions. */
+export interface Unreached extends Place {
+  readonly rule: string;
+  readonly action: number | null;
+}
+
+/** For all scenarios over time together. */
+const triedForMs = 60_000;
+
+/** Tries every scenario of a config. */
+export async function runScenarios(
+  config: CheckedConfig,
+  now = Date.now(),
+  deadlineMs = triedForMs,
+): Promise<Tried> {
+  const until = performance.now() + deadlineMs;
+  const reached = new Reached(config.plan);
+  const problems: Problem[] = [];
+  for (const scenario of config.scenarios) {
+    for (const one of eventsOf(scenario)) reached.event(one);
+    const differences =
+      'event' in scenario
+        ? tryOne(scenario, config, now, reached)
+        : await tryTimed(scenario, config, until, reached);
+    for (const { path, message } of differences)
+      problems.push({ severity: 'error', ...config.at(path), message: config.mask(message) });
+  }
+  return { problems, unreached: config.scenarios.length === 0 ? [] : reached.missing(config) };
+}
+
+const eventsOf = (scenario: Scenario): readonly CandidateEvent[] =>
+  'event' in scenario ? [scenario.event] : scenario.events;
+
+/** What scenarios have messages of. */
+class Reached {
+  readonly #plan: Plan;
+  readonly #rules = new Set<string>();
+  readonly #actions = new Set<string>();
+
+  constructor(plan: Plan) {
+    this.#plan = plan;
+  }
+
+  event(event: CandidateEvent): void {
+    const { rules, test } = this.#plan;
+    const matched = rules.match({ event: sampleEvent(event, 0), test: test(event.testId) });
+    for (const index of matched) this.#rules.add(rules.names[index] ?? '');
+    if (matched.length === 0) this.#rules.add(unmatchedRule);
+  }
+
+  action(ref: ActionRef): void {
+    this.#actions.add(keyOf(ref));
+  }
+
+  missing({ plan, at }: CheckedConfig): Unreached[] {
+    const unreached = (rule: string, actions: readonly Action[]): Unreached[] => {
+      const path = rule === unmatchedRule ? [unmatchedRule] : ['rules', plan.rules.names.indexOf(rule)];
+      if (!this.#rules.has(rule)) return [{ rule, action: null, ...at(path) }];
+      const others = actions.filter((action) => !this.#actions.has(keyOf(action)));
+      return others.map(({ action }) => {
+        const { line, column, excerpt } = at(pathOf(plan.rules.names, { rule, action }));
+        return { rule, action, line, column, excerpt };
+      });
+    };
+    const ofRules = plan.rules.names.flatMap((rule, index) => unreached(rule, plan.then[index] ?? []));
+    return plan.unmatched.length === 0 ? ofRules : [...ofRules, ...unreached(unmatchedRule, plan.unmatched)];
+  }
+}
+
+const keyOf = ({ rule, action }: ActionRef): string => `${action} ${rule}`;
+
+/** One event, decided: neither its hours nor its digests count. */
+function tryOne(scenario: OneEventScenario, { plan }: Config, now: number, reached: Reached): Difference[] {
+  const { path, event: given, expect, name, sinks } = scenario;
+  const event = sampleEvent(given, now);
+  const sent = explain(plan, event, now)
+    .actions.map(({ action }) => action)
+    .filter(({ sink }) => sinks?.includes(sink) ?? true)
+    .map((action) => rendered(action, event, plan, now));
+  for (const { action } of sent) reached.action(action);
+  const message = mismatch(sent, expect);
+  const about = name ?? `${event.status} of test ${event.testId}`;
+  return message === null ? [] : [{ path, message: `${about}: ${message}` }];
+}
+
+/** An action as it would be sent, or why a template failed. */
+interface Sent {
+  readonly action: Action;
+  readonly sink: string;
+  readonly fields: JsonMap;
+  readonly fault: string | null;
+}
+
+/** A digest is rendered as if this were its only event. */
+function rendered(action: Action, event: Event, { test }: Plan, now: number): Sent {
+  const data = action.digest
+    ? digestData([event], test, action.rule, now)
+    : templateData(event, test(event.testId), action.rule, now);
+  const result = action.render(data);
+  const { sink } = action;
+  if ('fault' in result) return { action, sink, fields: {}, fault: result.fault };
+  return { action, sink, fields: result.fields, fault: null };
+}
+
+function mismatch(sent: readonly Sent[], expect: OneEventScenario['expect']): string | null {
+  const failed = sent.find(({ fault }) => fault !== null);
+  if (failed) return `a message to ${failed.sink} cannot be made: ${failed.fault}`;
+  if (sinksOf(sent) !== sinksOf(expect))
+    return `expected ${sinksOf(expect)}, but ${sinksOf(sent)} would be sent`;
+  const different = expect.flatMap((expected, index) =>
+    differentKeys(expected, sent[index]?.fields ?? {}).map(
+      ({ message }) => `action ${index + 1} (${expected.sink}): ${message}`,
+    ),
+  );
+  return different.length === 0 ? null : different.join('; ');
+}
+
+function sinksOf(actions: readonly { readonly sink: string }[]): string {
+  return actions.length === 0 ? 'nothing' : actions.map(({ sink }) => sink).join(', ');
+}
+
+async function tryTimed(
+  scenario: TimedScenario,
+  config: Config,
+  until: number,
+  reached: Reached,
+): Promise<Difference[]> {
+  const { path, name, sinks } = scenario;
+  const named = (message: string) => (name === null ? message : `${name}: ${message}`);
+  // Only here: a config without such scenarios needs no store to be checked.
+  const { play } = await import('./engine.ts');
+  const played = await play(config, scenario, until);
+  if (played === null)
+    return [
+      { path, message: named('the scenarios took too long and were ended; have fewer events in them') },
+    ];
+  const compared = [...played.sent, ...played.unmade].filter(({ sink }) => sinks?.includes(sink) ?? true);
+  for (const one of compared) reached.action(one);
+  const reasons = played.unmade.map(({ sink, detail }) => `a message to ${sink} cannot be made: ${detail}`);
+  const unmade = Array.from(new Set(reasons), (message): Difference => ({ path, message: named(message) }));
+  const others = compareTimed(scenario, played);
+  return [...unmade, ...others.map(({ path: own, message }) => ({ path: own, message: named(message) }))];
+}

@@ -1,0 +1,47 @@
+import type { Clock } from './clock.ts';
+
+interface Alarm {
+  readonly at: number;
+  /** Alarms of the same moment ring in the order in which they were set. */
+  readonly order: number;
+  readonly run: () => void;
+}
+
+/** A clock that stands still until it is moved from alarm to alarm: a year takes as long as what happens in it. */
+export class VirtualClock implements Clock {
+  readonly #startMs: number;
+  #passedMs = 0;
+  #orders = 0;
+  readonly #alarms = new Set<Alarm>();
+
+  constructor(startMs: number) {
+    this.#startMs = startMs;
+  }
+
+  now(): number {
+    return this.#startMs + this.#passedMs;
+  }
+
+  elapsed(): number {
+    return this.#passedMs;
+  }
+
+  after(delayMs: number, run: () => void): () => void {
+    const alarm = { at: this.#passedMs + Math.max(0, Math.round(delayMs)), order: this.#orders++, run };
+    this.#alarms.add(alarm);
+    return () => void this.#alarms.delete(alarm);
+  }
+
+  /** Moves to the next alarm and rings it; false if there is none. */
+  ring(): boolean {
+    let next: Alarm | null = null;
+    for (const alarm of this.#alarms) if (!next || isBefore(alarm, next)) next = alarm;
+    if (!next) return false;
+    this.#alarms.delete(next);
+    this.#passedMs = Math.max(this.#passedMs, next.at);
+    next.run();
+    return true;
+  }
+}
+
+const isBefore = (a: Alarm, b: Alarm): boolean => a.at < b.at || (a.at === b.at && a.order < b.order);
