@@ -6,7 +6,7 @@ import { cannotBeUsed, type PlanFault } from '../config/stored-plans.ts';
 import { type Mask, maskTexts } from '../support/secret.ts';
 import { jsonLine, printable } from '../support/text.ts';
 import { storiesOf } from './events.ts';
-import { eventFields } from './json.ts';
+import { eventFields } from '../json.ts';
 import { exit, type Io, paint, when } from './output.ts';
 import { type ConfigOption, planningConfig, storedPlans, withStoreAndConfig } from './with-store.ts';
 

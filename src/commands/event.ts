@@ -4,7 +4,7 @@ import type { Verdict } from '../rules/plan.ts';
 import type { EventDetail, NoticeDetail, NoticeStory, Store } from '../store/store.ts';
 import { cannotBeUsed } from '../config/stored-plans.ts';
 import { jsonLine, printable } from '../support/text.ts';
-import { deliveryDetailFields, deliveryFields, detailJson } from './json.ts';
+import { deliveryDetailFields, deliveryFields, detailJson } from '../json.ts';
 import { CommandError, deliveryText, exit, type Io, paint, type Pauses, pausesOf, when } from './output.ts';
 import { storedPlans, type StoreOption, testNames, withStore } from './with-store.ts';
 

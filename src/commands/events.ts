@@ -8,7 +8,7 @@ import type {
   Store,
 } from '../store/store.ts';
 import { jsonLine, printable } from '../support/text.ts';
-import { storyJson } from './json.ts';
+import { storyJson } from '../json.ts';
 import { noticeHead, noticeStoryJson } from './event.ts';
 import { CommandError, deliveryLine, exit, type Io, paint, type Pauses, pausesOf, when } from './output.ts';
 import { checkSink, type StoreOption, testNames, withStore } from './with-store.ts';

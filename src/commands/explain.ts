@@ -10,7 +10,7 @@ import type { Action, Explanation } from '../rules/plan.ts';
 import { sampleEvent } from '../templates/data.ts';
 import { jsonLine, printable } from '../support/text.ts';
 import { dueText, exit, type Io, messageLines, paint, when } from './output.ts';
-import { eventFields } from './json.ts';
+import { eventFields } from '../json.ts';
 import { verdictText } from './event.ts';
 import type { ConfigOption } from './with-store.ts';
 

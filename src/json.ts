@@ -1,6 +1,6 @@
-import type { Attempt, Delivery, Event } from '../model.ts';
-import type { Verdict } from '../rules/plan.ts';
-import type { DeliveryStory, Duplicate, EventStory } from '../store/store.ts';
+import type { Attempt, Delivery, Event } from './model.ts';
+import type { Verdict } from './rules/plan.ts';
+import type { DeliveryStory, Duplicate, EventStory } from './store/store.ts';
 
 /** The shapes that `--json` prints; the contract fixes their names. Times are ISO 8601 in UTC. */
 
