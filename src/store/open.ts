@@ -1,5 +1,6 @@
 import { type Moved, move, type MoveProgress, refuseUnfinished } from './move.ts';
 import { sqliteDriver } from './sqlite.ts';
+import { type Reads, ThreadReads } from './reads.ts';
 import { type Copied, copySqlite, type Progress } from './sqlite/backup.ts';
 import { resolveLinks } from './sqlite/files.ts';
 import { StoreUnavailable, type OpenOptions, type Store } from './store.ts';
@@ -26,6 +27,16 @@ async function openDriver(url: string, options: OpenOptions, statementMs?: numbe
   const { postgresDriver } = await import('./postgres.ts');
   const limits = statementMs === undefined ? {} : { statementMs, answerMs: statementMs };
   return postgresDriver(url, { ...options, limits });
+}
+
+/**
+ * What people look at, read so that it holds up nobody who sends events: PostgreSQL does that by itself, SQLite needs a
+ * thread.
+ */
+export function readsBeside(url: string, store: Store): { readonly reads: Reads; close(): Promise<void> } {
+  return isPostgres(url)
+    ? { reads: store, close: async () => {} }
+    : new ThreadReads(resolveLinks(fileOf(url)));
 }
 
 /** To count the rows of a large table. */

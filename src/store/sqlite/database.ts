@@ -18,9 +18,13 @@ export class Database {
   readonly #db: DatabaseSync;
   readonly #statements = new Map<string, Prepared>();
 
-  constructor(path: string) {
-    if (path !== ':memory:') makeOwn(path);
-    this.#db = new DatabaseSync(path, { timeout: lockTimeoutMs, enableForeignKeyConstraints: true });
+  constructor(path: string, { readOnly = false } = {}) {
+    if (path !== ':memory:' && !readOnly) makeOwn(path);
+    this.#db = new DatabaseSync(path, {
+      readOnly,
+      timeout: lockTimeoutMs,
+      enableForeignKeyConstraints: true,
+    });
   }
 
   answer({ sql, values, wants }: Statement): unknown {
