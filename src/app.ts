@@ -21,8 +21,8 @@ import { addressOf, type HandedOver, listen } from './http/listen.ts';
 import { createLogger } from './log.ts';
 import { createReceiver } from './receiver/server.ts';
 import { keepRetention, lastSeenAt, type RunningRetention } from './retention.ts';
-import { Announcer, readStatus, statusJson } from './status.ts';
-import { openStore, withoutPassword } from './store/open.ts';
+import { Announcer } from './status.ts';
+import { openStore, readsBeside, withoutPassword } from './store/open.ts';
 import { wantsColor } from './support/text.ts';
 import type { Store } from './store/store.ts';
 
@@ -108,8 +108,13 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   const nextId = eventIds({ after: newest?.event.id });
   const inbox = createIntake({ store, config, wake: () => worker.wake(), log, nextId });
   const readiness = async () => [await storeReadiness(store), live.readiness(), ...copies.readiness()];
-  const status = async () => statusJson(await readStatus(store, Date.now()));
-  const admin = createAdmin({ config: () => config().admin, metrics, status, log, readiness });
+  const beside = starting.adopt(readsBeside(config().store.url, store), (it) => it.close());
+  const site = async () => {
+    const { createSite } = await import('./pages/site.ts');
+    const wake = () => worker.wake();
+    return createSite({ store, reads: beside.reads, config, plan, wake, env, connectors });
+  };
+  const admin = createAdmin({ config: () => config().admin, metrics, site, log, readiness });
   starting.defer(() => admin.stop(0));
   const receiver = createReceiver({ config: () => config().receiver, inbox, log, metrics, readiness });
   starting.defer(async () => {

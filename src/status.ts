@@ -107,7 +107,12 @@ export interface Status {
   readonly notices: readonly RaisedNotice[];
 }
 
-export async function readStatus(store: Store, now: number): Promise<Status> {
+type StatusReads = Pick<
+  Store,
+  'copyStates' | 'counts' | 'lastEventAt' | 'waiting' | 'pauses' | 'deadSince' | 'heldSince' | 'notices'
+>;
+
+export async function readStatus(store: StatusReads, now: number): Promise<Status> {
   const all = await store.copyStates();
   const copies = all.filter((copy) => !copy.stopped && Math.abs(now - copy.saidAt) < aliveForMs);
   const counts = await store.counts();

@@ -27,7 +27,7 @@ async function startAdmin(mostConnections = 64): Promise<Started> {
   const server = createAdmin({
     config: () => ({ host: '127.0.0.1', port: 0, password: null }),
     metrics: createMetrics(measuredStore()),
-    status: async () => ({ needsPerson: false }),
+    site: () => Promise.reject(new Error('nobody looks at it here')),
     log: pino({ enabled: false }),
     readiness: async () => [],
     mostConnections,

@@ -120,6 +120,19 @@ describe('imports go one way', () => {
     expect(breaches(within('src/receiver/'), (name) => !startsWithAny(name, ...forbidden))).toEqual([]);
   });
 
+  test('pages know no connector, command or database, and only the admin port leads to them', () => {
+    const forbidden = [
+      'connectors/',
+      'src/commands/',
+      'src/app.ts',
+      'src/store/operations/',
+      'src/store/sqlite',
+    ];
+    expect(breaches(within('src/pages/'), (name) => !startsWithAny(name, ...forbidden))).toEqual([]);
+    const others = sources.filter((file) => !startsWithAny(file, 'src/pages/', 'src/app.ts'));
+    expect(breaches(others, (name) => !name.startsWith('src/pages/'))).toEqual([]);
+  });
+
   test("the store's backends and the connectors are imported where the parts are joined, and nowhere else", () => {
     const joins = ['src/app.ts', 'src/reload-worker.ts', 'src/commands/', 'connectors/'];
     const others = sources.filter((file) => !startsWithAny(file, ...joins));

@@ -15,6 +15,7 @@ const file = workerData as string;
  */
 const store: Reads = storeOn({
   commits: 0,
+  queued: 0,
   shared: false,
   write: () => Promise.reject(new Error('this thread only reads')),
   async read(work) {
@@ -26,6 +27,7 @@ const store: Reads = storeOn({
       db.close();
     }
   },
+  bytes: () => Promise.resolve(0),
   close: () => Promise.resolve(),
 });
 

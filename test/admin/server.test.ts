@@ -3,7 +3,6 @@ import { pino } from 'pino';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createMetrics } from '../../src/admin/metrics.ts';
 import { createAdmin, type AdminOptions } from '../../src/admin/server.ts';
-import { StoreUnavailable } from '../../src/store/store.ts';
 import { Secret } from '../../src/support/secret.ts';
 import { measuredStore } from '../fixtures/event.ts';
 
@@ -20,7 +19,7 @@ async function startAdmin(password: string | null, options: Partial<AdminOptions
       password: current.password === null ? null : new Secret(current.password),
     }),
     metrics: createMetrics(measuredStore()),
-    status: async () => ({ needsPerson: false }),
+    site: () => Promise.reject(new Error('nobody looks at it here')),
     log: pino({}, { write: (line) => void lines.push(line) }),
     readiness: async () => [{ part: 'store', ok: false }],
     wrongPasswordDelayMs: 1,
@@ -47,17 +46,6 @@ test('metrics come in the format of Prometheus', async () => {
   expect(await response.text()).toContain('\ncandidate_connector_requests_total{result="accepted"} 0\n');
 });
 
-test('the status comes as JSON, and says so where the store cannot be read', async () => {
-  const { get } = await startAdmin(null);
-  const response = await get('/api/status');
-  expect(response.headers.get('cache-control')).toBe('no-store');
-  expect(await response.json()).toEqual({ needsPerson: false });
-  const gone = await startAdmin(null, { status: () => Promise.reject(new StoreUnavailable('at /srv')) });
-  const refused = await gone.get('/api/status');
-  expect([refused.status, await refused.text()]).toEqual([503, expect.not.stringContaining('/srv')]);
-  expect(gone.lines).toEqual([]);
-});
-
 describe('with a password', () => {
   test('only with it are the metrics shown, under any user name', async () => {
     const { get } = await startAdmin('pass:wörd');
@@ -74,6 +62,7 @@ describe('with a password', () => {
       'Basic realm="candidate-connector", charset="UTF-8"',
     );
     expect((await get('/api/status')).status).toBe(401);
+    expect((await get('/')).status).toBe(401);
     expect((await get('/nowhere')).status).toBe(401);
   });
 
@@ -142,12 +131,4 @@ test('a fault shows no stack, and the log has it', async () => {
   expect(response.status).toBe(500);
   expect(await response.text()).not.toContain('secret');
   expect(lines.join('')).toContain('/srv/secret.ts:1');
-});
-
-test('anything else is not there', async () => {
-  const { get } = await startAdmin(null);
-  const response = await get('/nowhere/secret');
-  expect(response.status).toBe(404);
-  expect(response.headers.get('x-powered-by')).toBeNull();
-  expect(await response.text()).not.toContain('secret');
 });

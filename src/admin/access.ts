@@ -1,0 +1,203 @@
+import type { Request, RequestHandler, Response } from 'express';
+import type { Logger } from 'pino';
+import type { Config } from '../config/config.ts';
+import { isLoopback } from '../http/addresses.ts';
+import { answerProblem, type Refusal } from '../http/problem.ts';
+import { sameText } from '../support/secret.ts';
+import { DelayedRefusals, FailureLog } from './guesses.ts';
+import { localPath, randomToken, type Session, sessionCookie, Sessions } from './sessions.ts';
+
+/** Who sent a request. */
+export interface Person {
+  readonly who: string;
+  /** The address. */
+  readonly from: string;
+  /** What its forms have to send back; null for a program, which has the password in each request. */
+  readonly csrf: string | null;
+  /** Whether it can log out. */
+  readonly hasSession: boolean;
+}
+
+interface AccessOptions {
+  /** Called for every request, so that a new password takes effect at once. */
+  readonly config: () => Config['admin'];
+  readonly log: Logger;
+  readonly wrongPasswordDelayMs?: number;
+}
+
+const persons = new WeakMap<Request, Person>();
+
+/** Of a request that was let in. */
+export const personOf = (req: Request): Person => persons.get(req)!;
+
+/** True after a wrong password in the login's form. */
+export const wasWrong = (req: Request): boolean => wrong.has(req);
+const wrong = new WeakSet<Request>();
+
+/**
+ * Who may see and do what on the admin port. With a password: whoever has it, in a session or by HTTP Basic under any user
+ * name. Without one the port is on loopback, and whoever is on this machine may.
+ */
+export class Access {
+  readonly #options: AccessOptions;
+  readonly #sessions = new Sessions();
+  readonly #refusals: DelayedRefusals;
+  readonly #failures: FailureLog;
+  /** For forms where nobody has to log in. */
+  readonly #openCsrf = randomToken();
+
+  constructor(options: AccessOptions) {
+    this.#options = options;
+    this.#refusals = new DelayedRefusals(options.wrongPasswordDelayMs ?? 1000);
+    this.#failures = new FailureLog(options.log);
+  }
+
+  /**
+   * Without a password, any site could have its name lead to this machine and read the pages: so only the machine's own
+   * names are answered. And what comes from another site may change nothing.
+   */
+  readonly refuseForeign: RequestHandler = (req, res, next) => {
+    if (this.#password === null && !isLoopback(hostname(req))) return answerProblem(res, misdirected);
+    if (!isSafe(req) && isFromElsewhere(req)) return answerProblem(res, fromElsewhere);
+    next();
+  };
+
+  /** Lets in who may. Browsers are sent to the login, which leads back to where they wanted to go. */
+  readonly require: RequestHandler = (req, res, next) => {
+    const given = givenLogin(req.headers.authorization);
+    const person = this.#knownPerson(req, given);
+    if (person) {
+      persons.set(req, person);
+      return next();
+    }
+    if (given !== null) return this.#wrong(req, res, () => refuse(res));
+    if (!wantsPage(req)) return refuse(res);
+    // A browser keeps the session to itself when another site links here; not when this one sends it on.
+    if (req.headers['sec-fetch-site'] === 'cross-site') return void res.set('refresh', '0').send('');
+    res.redirect(303, loginPath(isSafe(req) ? req.originalUrl : refererOf(req)));
+  };
+
+  /** The body of a form has been read. Goes on to the login's page if the password is wrong. */
+  readonly login: RequestHandler = (req, res, next) => {
+    const { password, name, next: wanted } = fieldsOf(req);
+    const expected = this.#password;
+    if (expected !== null && !(password !== undefined && sameText(password, expected)))
+      return this.#wrong(req, res, () => {
+        wrong.add(req);
+        next();
+      });
+    if (expected !== null) {
+      const who = (name ?? '').trim().slice(0, longestName) || 'somebody who logged in';
+      const id = this.#sessions.start({ who, host: hostOf(req) }, expected, Date.now());
+      res.set('set-cookie', sessionCookie(id, isHttps(req)));
+    }
+    res.redirect(303, localPath(wanted));
+  };
+
+  readonly logout: RequestHandler = (req, res) => {
+    this.#sessions.end(req.headers.cookie);
+    res.set('set-cookie', sessionCookie(null, isHttps(req))).redirect(303, '/login');
+  };
+
+  /** For what changes something, after its body has been read. */
+  readonly requireToken: RequestHandler = (req, res, next) => {
+    const { csrf } = personOf(req);
+    const isApi = this.#password === null && req.path.startsWith('/api/');
+    const given = fieldsOf(req)['csrf'] ?? req.get('x-csrf-token') ?? '';
+    if (isSafe(req) || csrf === null || isApi || sameText(given, csrf)) return next();
+    answerProblem(res, noToken);
+  };
+
+  get #password(): string | null {
+    return this.#options.config().password?.reveal() ?? null;
+  }
+
+  #knownPerson(req: Request, given: Login | null): Person | null {
+    const expected = this.#password;
+    const from = req.socket.remoteAddress ?? '';
+    if (expected === null)
+      return { who: 'somebody on this machine', from, csrf: this.#openCsrf, hasSession: false };
+    if (given !== null && sameText(given.password, expected))
+      return { who: given.user || 'a program', from, csrf: null, hasSession: false };
+    const session = this.#sessions.find(req.headers.cookie, hostOf(req), expected, Date.now());
+    return session && personIn(session, from);
+  }
+
+  /** Answers late, and later the more passwords were wrong just before. The right one is never delayed. */
+  #wrong(req: Request, res: Response, answer: () => void): void {
+    this.#failures.note(req.socket.remoteAddress ?? '');
+    this.#refusals.add(res, answer);
+  }
+}
+
+const personIn = ({ who, csrf }: Session, from: string): Person => ({ who, from, csrf, hasSession: true });
+
+const longestName = 60;
+
+const misdirected: Refusal = {
+  status: 421,
+  detail: 'Without a password, this port is only for this machine: call it localhost, or set admin.password.',
+};
+const fromElsewhere: Refusal = { status: 403, detail: 'This request comes from another site.' };
+const noToken: Refusal = {
+  status: 403,
+  detail: 'This form is too old, or comes from another site. Load its page again.',
+};
+
+function refuse(res: Response): void {
+  const headers = { 'www-authenticate': 'Basic realm="candidate-connector", charset="UTF-8"' };
+  answerProblem(res, { status: 401, detail: 'The password is missing or wrong.', headers });
+}
+
+interface Login {
+  readonly user: string;
+  readonly password: string;
+}
+
+/** Null if there is none: browsers send one only after a 401. */
+function givenLogin(authorization = ''): Login | null {
+  const encoded = /^basic +(\S+)$/i.exec(authorization)?.[1];
+  if (encoded === undefined) return null;
+  const pair = Buffer.from(encoded, 'base64').toString('utf8');
+  const colon = pair.indexOf(':');
+  return { user: pair.slice(0, Math.max(0, colon)).slice(0, longestName), password: pair.slice(colon + 1) };
+}
+
+const isSafe = ({ method }: Request): boolean => method === 'GET' || method === 'HEAD';
+
+const hostOf = ({ headers }: Request): string => (headers.host ?? '').toLowerCase();
+
+/** Without the port; of an IPv6 address without its brackets. */
+function hostname(req: Request): string {
+  return (URL.parse(`http://${hostOf(req)}`)?.hostname ?? '').replace(/^\[(.*)\]$/, '$1');
+}
+
+/** Browsers say where a form comes from; programs need not. */
+function isFromElsewhere(req: Request): boolean {
+  const { origin, 'sec-fetch-site': site = 'none' } = req.headers;
+  if (site !== 'none' && site !== 'same-origin') return true;
+  return origin !== undefined && URL.parse(origin)?.host !== hostOf(req).replace(/:(80|443)$/, '');
+}
+
+const isHttps = (req: Request): boolean => (req.get('x-forwarded-proto') ?? '').split(',')[0] === 'https';
+
+const wantsPage = (req: Request): boolean =>
+  req.accepts(['json', 'html']) === 'html' && !req.path.startsWith('/api/') && req.path !== '/metrics';
+
+function refererOf(req: Request): string {
+  const url = URL.parse(req.get('referer') ?? '');
+  return url?.host === hostOf(req) ? `${url.pathname}${url.search}` : '/';
+}
+
+function loginPath(next: string): string {
+  const local = localPath(next);
+  return local === '/' ? '/login' : `/login?${new URLSearchParams({ next: local }).toString()}`;
+}
+
+/** What a form sent. A field that came several times is left out. */
+export function fieldsOf(req: Request): { readonly [name: string]: string | undefined } {
+  const body = (req.body ?? {}) as Readonly<Record<string, unknown>>;
+  return Object.fromEntries(
+    Object.entries(body).filter((pair): pair is [string, string] => typeof pair[1] === 'string'),
+  );
+}

@@ -1,0 +1,77 @@
+import { hash, randomBytes } from 'node:crypto';
+
+/** Somebody who logged in on the operations page. */
+export interface Session {
+  /** As given at the login. */
+  readonly who: string;
+  /** A form has to send it back, so that no other site can make a browser send one. */
+  readonly csrf: string;
+  /** As the browser called this server. Under another name, the session is not known. */
+  readonly host: string;
+  readonly endsAt: number;
+  /** A digest of the password of that time: a new one ends all sessions. */
+  readonly password: string;
+}
+
+const lastsMs = 12 * 3_600_000;
+/** More people do not run one connector; the oldest is logged out. */
+const most = 500;
+
+const cookieName = 'candidate_connector_session';
+
+export const randomToken = (): string => randomBytes(24).toString('base64url');
+
+/** Kept in memory only: a restart ends them. */
+export class Sessions {
+  readonly #sessions = new Map<string, Session>();
+
+  /** Returns the cookie's value. */
+  start(session: Pick<Session, 'who' | 'host'>, password: string, now: number): string {
+    const id = randomToken();
+    this.#sessions.set(digest(id), {
+      ...session,
+      csrf: randomToken(),
+      endsAt: now + lastsMs,
+      password: digest(password),
+    });
+    const [oldest = ''] = this.#sessions.keys();
+    if (this.#sessions.size > most) this.#sessions.delete(oldest);
+    return id;
+  }
+
+  find(cookies: string | undefined, host: string, password: string, now: number): Session | null {
+    const key = digest(idIn(cookies));
+    const session = this.#sessions.get(key);
+    if (session === undefined || session.host !== host) return null;
+    if (session.endsAt > now && session.password === digest(password)) return session;
+    this.#sessions.delete(key);
+    return null;
+  }
+
+  end(cookies: string | undefined): void {
+    this.#sessions.delete(digest(idIn(cookies)));
+  }
+}
+
+/** Sessions are found by digests, so that the time of a search tells nothing of an id. */
+const digest = (text: string): string => hash('sha256', text);
+
+function idIn(cookies = ''): string {
+  const pairs = cookies.split(';').map((pair) => pair.trim().split('='));
+  return pairs.find(([name]) => name === cookieName)?.[1] ?? '';
+}
+
+/** `id` null: the browser forgets it. */
+export function sessionCookie(id: string | null, isHttps: boolean): string {
+  const age = id === null ? 0 : lastsMs / 1000;
+  const secure = isHttps ? '; Secure' : '';
+  return `${cookieName}=${id ?? ''}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Strict${secure}`;
+}
+
+/** Where to go after the login: a path of this site, whatever was asked for. */
+export function localPath(next: unknown): string {
+  const url =
+    typeof next === 'string' && next.startsWith('/') ? URL.parse(next, 'http://here.invalid') : null;
+  if (url?.host !== 'here.invalid' || url.pathname.startsWith('//') || url.pathname === '/login') return '/';
+  return `${url.pathname}${url.search}`;
+}

@@ -1,0 +1,57 @@
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import type { RequestHandler } from 'express';
+import { type Html, html, pathWith } from './html.ts';
+
+/** The styles, scripts and pictures of the pages: all from here, and none from another site. */
+
+const ours = (name: string) => join(import.meta.dirname, 'assets', name);
+const ofUplot = (name: string) => join(dirname(createRequire(import.meta.url).resolve('uplot')), name);
+
+const types = { css: 'text/css', js: 'text/javascript', svg: 'image/svg+xml' } as const;
+
+function asset(name: string, type: keyof typeof types, path: string) {
+  const content = readFileSync(path);
+  return { name, type: types[type], content, version: hash('sha256', content).slice(0, 12) };
+}
+
+const assets = {
+  style: asset('page.css', 'css', ours('page.css')),
+  script: asset('page.js', 'js', ours('page.js')),
+  icon: asset('icon.svg', 'svg', ours('icon.svg')),
+  charts: asset('charts.js', 'js', ours('charts.js')),
+  uplot: asset('uplot.js', 'js', ofUplot('uPlot.iife.min.js')),
+  uplotStyle: asset('uplot.css', 'css', ofUplot('uPlot.min.css')),
+};
+const byName = new Map(Object.values(assets).map((one) => [one.name, one]));
+
+/** With its version, so that browsers may keep it for ever. */
+const urlOf = (key: keyof typeof assets) =>
+  pathWith(`/assets/${assets[key].name}`, { v: assets[key].version });
+
+export const iconUrl = urlOf('icon');
+
+/** What stands in a page's head. */
+export function assetLinks(charts: boolean): Html {
+  return html`<link rel="icon" href="${urlOf('icon')}" type="image/svg+xml" />
+    ${charts && html`<link rel="stylesheet" href="${urlOf('uplotStyle')}" />`}
+    <link rel="stylesheet" href="${urlOf('style')}" />
+    <script src="${urlOf('script')}" defer></script>
+    ${
+      charts &&
+      html`<script src="${urlOf('uplot')}" defer></script>
+        <script src="${urlOf('charts')}" defer></script>`
+    }`;
+}
+
+const year = 'public, max-age=31536000, immutable';
+
+export const sendAsset: RequestHandler<{ file: string }> = (req, res, next) => {
+  const found = byName.get(req.params.file);
+  if (found === undefined) return next();
+  const isKept = req.query['v'] === found.version;
+  res.set('cache-control', isKept ? year : 'no-cache').set('etag', `"${found.version}"`);
+  res.type(found.type).send(found.content);
+};

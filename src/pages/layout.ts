@@ -1,0 +1,73 @@
+import { assetLinks, iconUrl } from './assets.ts';
+import { html, type Html, pathWith } from './html.ts';
+import { csrfField, type Asked, type Shown } from './page.ts';
+
+const entries = [
+  { path: '/', name: 'Today' },
+  { path: '/events', name: 'Events' },
+  { path: '/attention', name: 'Needs a person' },
+  { path: '/rules', name: 'Rules' },
+] as const;
+
+/** A whole page. `needs`: how many deliveries need a person. */
+export function wholePage(shown: Shown, asked: Asked, needs: number): Html {
+  const links = entries.map(
+    ({ path, name }) =>
+      html`<a href="${pathWith(path, {})}" ${isAt(path, asked.path) && html`aria-current="page"`}
+        >${name}${path === '/attention' && needs > 0 && html`<span class="badge">${needs}</span>`}</a
+      >`,
+  );
+  return documentOf(
+    shown,
+    html`<header class="top">
+        <div class="bar">
+          <a class="brand" href="/"
+            ><img src="${iconUrl}" alt="" width="28" height="28" />Candidate Connector</a
+          >
+          <nav aria-label="Pages">${links}</nav>
+          ${
+            asked.person.hasSession &&
+            html`<form class="who" method="post" action="/logout">
+              ${csrfField(asked)}<span>${asked.person.who}</span><button class="quiet">Log out</button>
+            </form>`
+          }
+        </div>
+      </header>
+      <main id="content" tabindex="-1">
+        <h1>${shown.title}</h1>
+        ${shown.body}
+      </main>
+      <footer>Times are those of ${asked.times.timeZone}.</footer>`,
+  );
+}
+
+/** For who is not logged in: it tells nothing of what is inside. */
+export function lonePage(shown: Shown): Html {
+  return documentOf(
+    shown,
+    html`<main id="content" class="lone" tabindex="-1">
+      <img src="${iconUrl}" alt="" width="44" height="44" />
+      <h1>${shown.title}</h1>
+      ${shown.body}
+    </main>`,
+  );
+}
+
+const isAt = (path: string, current: string): boolean =>
+  current === path || (path !== '/' && current.startsWith(`${path}/`));
+
+const documentOf = ({ title, charts }: Shown, body: Html): Html =>
+  html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${title} · Candidate Connector</title>
+        ${assetLinks(charts === true)}
+      </head>
+      <body>
+        <a class="skip" href="#content">Skip to the content</a>
+        ${body}
+      </body>
+    </html>`;

@@ -1,0 +1,74 @@
+import type { Config } from '../config/config.ts';
+import type { LoadOptions } from '../config/load.ts';
+import type { PlanFault } from '../config/stored-plans.ts';
+import type { Person } from '../admin/access.ts';
+import type { Plan } from '../rules/plan.ts';
+import type { Reads } from '../store/reads.ts';
+import type { Store } from '../store/store.ts';
+import { html, type Html } from './html.ts';
+import type { Times } from './times.ts';
+
+/** What the pages and the API need of the connector. */
+export interface Parts extends Pick<LoadOptions, 'env' | 'connectors'> {
+  /** To change something. */
+  readonly store: Store;
+  /** To look at something; it holds up nobody who sends events. */
+  readonly reads: Reads;
+  readonly config: () => Config;
+  /** The plan that an event was decided by. */
+  readonly plan: (configId: string) => Promise<Plan | PlanFault>;
+  /** After a change: deliveries may be due. */
+  readonly wake: () => void;
+}
+
+/** A request, as a page needs it. */
+export interface Asked {
+  readonly path: string;
+  /** Of the path, as `id` of `/events/:id`. */
+  readonly params: { readonly [name: string]: string | undefined };
+  /** Of the query: what was given once, and is not empty. */
+  readonly query: { readonly [name: string]: string | undefined };
+  readonly person: Person;
+  readonly now: number;
+  readonly times: Times;
+}
+
+export interface Shown {
+  /** Of the browser's tab and the page's heading. */
+  readonly title: string;
+  readonly body: Html;
+  /** Default: 200. */
+  readonly status?: number;
+  /** Whether the page draws charts. */
+  readonly charts?: true;
+}
+
+export interface Page {
+  /** As express has it. */
+  readonly path: string;
+  /** Null: there is no such thing, as with a wrong id. */
+  show(asked: Asked, parts: Parts): Promise<Shown | null>;
+}
+
+/** Who changed something, for the audit. */
+export interface By {
+  readonly who: string;
+  readonly from: string;
+}
+
+/** A form that was sent from one of our pages: that is known by then. */
+export interface Sent extends Asked {
+  readonly form: { readonly [name: string]: string | undefined };
+  readonly by: By;
+}
+
+/** What changes something: a POST to its path. */
+export interface Form {
+  readonly path: string;
+  /** The page to go to, as a path of this site; or a page to show; null as for pages. */
+  carryOut(sent: Sent, parts: Parts): Promise<string | Shown | null>;
+}
+
+/** A form that changes something has this in it: without it, it is refused. */
+export const csrfField = ({ person: { csrf } }: Asked): Html =>
+  html`<input type="hidden" name="csrf" value="${csrf ?? ''}" />`;

@@ -1,0 +1,148 @@
+import { Router, type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express';
+import { fieldsOf, personOf, wasWrong } from '../admin/access.ts';
+import type { Site } from '../admin/server.ts';
+import { StoreUnavailable } from '../store/store.ts';
+import { apiRouter } from './api.ts';
+import { sendAsset } from './assets.ts';
+import { attentionPage } from './attention.ts';
+import { eventPage } from './event.ts';
+import { eventsPage } from './events.ts';
+import { html, type Html } from './html.ts';
+import { lonePage, wholePage } from './layout.ts';
+import { loginPage } from './login.ts';
+import type { Asked, Form, Page, Parts, Shown } from './page.ts';
+import { rulesPage } from './rules.ts';
+import { Times, timeZoneOf } from './times.ts';
+import { todayPage } from './today.ts';
+
+const pages: readonly Page[] = [todayPage, eventsPage, eventPage, attentionPage, rulesPage];
+const forms: readonly Form[] = [];
+
+/** The operations page: every page has its module, and what they share is here. */
+export function createSite(parts: Parts): Site {
+  return { open: openRouter(), inside: insideRouter(parts) };
+}
+
+function openRouter(): Router {
+  const router = Router();
+  router.get('/assets/:file', secure, sendAsset);
+  router.all('/login', secure, (req, res) => {
+    const isWrong = wasWrong(req);
+    const next = isWrong ? fieldsOf(req)['next'] : queryOf(req)['next'];
+    sendPage(res, isWrong ? 401 : 200, lonePage(loginPage(next ?? '/', isWrong)));
+  });
+  return router;
+}
+
+function insideRouter(parts: Parts): Router {
+  const router = Router();
+  router.use(secure);
+  router.use('/api', apiRouter(parts));
+  for (const page of pages)
+    router.get(
+      page.path,
+      showing(parts, (asked) => page.show(asked, parts)),
+    );
+  for (const form of forms) {
+    const handler = showing(parts, (asked, req) => {
+      const { who, from } = asked.person;
+      return form.carryOut({ ...asked, form: fieldsOf(req), by: { who, from } }, parts);
+    });
+    router.post(form.path, handler);
+  }
+  router.use(notFound(parts));
+  router.use(failed(parts));
+  return router;
+}
+
+type Show = (asked: Asked, req: Request) => Promise<string | Shown | null>;
+
+const showing =
+  (parts: Parts, show: Show): RequestHandler =>
+  async (req, res) => {
+    const asked = askedBy(req, parts);
+    const shown = await show(asked, req);
+    if (typeof shown === 'string') return res.redirect(303, shown);
+    await send(res, shown ?? missing, asked, parts);
+  };
+
+async function send(res: Response, shown: Shown, asked: Asked, parts: Parts): Promise<void> {
+  const counts = await parts.reads.counts().catch(() => []);
+  const needs = counts.reduce((sum, { states }) => sum + states.dead + states.held, 0);
+  sendPage(res, shown.status ?? 200, wholePage(shown, asked, needs));
+}
+
+function sendPage(res: Response, status: number, page: Html): void {
+  res.status(status).set('cache-control', 'no-store').type('html').send(page.text);
+}
+
+function askedBy(req: Request, parts: Parts): Asked {
+  const now = Date.now();
+  return {
+    path: req.path,
+    params: req.params as Asked['params'],
+    query: queryOf(req),
+    person: personOf(req),
+    now,
+    times: new Times(now, timeZoneOf(parts.config())),
+  };
+}
+
+function queryOf(req: Request): Asked['query'] {
+  const given = Object.entries(req.query).filter(([, value]) => typeof value === 'string' && value !== '');
+  return Object.fromEntries(given) as Asked['query'];
+}
+
+const missing: Shown = {
+  status: 404,
+  title: 'There is nothing here',
+  body: html`<p>This address leads to nothing. An event may have been deleted when its time was over.</p>
+    <p><a href="/">Today</a> · <a href="/events">All events</a></p>`,
+};
+
+const unreadable: Shown = {
+  status: 503,
+  title: 'The store cannot be read just now',
+  body: html`<p>The log says why. What the service sends is answered separately from this page.</p>
+    <p><a href="">Try again</a></p>`,
+};
+
+/** For programs, what is missing or fails is a problem in JSON, as everywhere. */
+const wantsPage = (req: Request): boolean =>
+  req.accepts(['json', 'html']) === 'html' && !req.path.startsWith('/api/');
+
+const notFound =
+  (parts: Parts): RequestHandler =>
+  async (req, res, next) => {
+    if (wantsPage(req)) await send(res, missing, askedBy(req, parts), parts);
+    else next();
+  };
+
+const failed =
+  (parts: Parts): ErrorRequestHandler =>
+  async (error, req, res, next) => {
+    if (!(error instanceof StoreUnavailable) || !wantsPage(req)) return next(error);
+    await send(res, unreadable, askedBy(req, parts), parts);
+  };
+
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+].join('; ');
+
+// Not no-referrer: browsers would then not say where a form comes from.
+const secure: RequestHandler = (_req, res, next) => {
+  res.set({
+    'content-security-policy': policy,
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'same-origin',
+    'cross-origin-opener-policy': 'same-origin',
+  });
+  next();
+};

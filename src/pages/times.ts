@@ -1,0 +1,87 @@
+import { isMap } from '../model.ts';
+import type { Config } from '../config/config.ts';
+import { html, type Html } from './html.ts';
+
+const secondMs = 1000;
+const minuteMs = 60 * secondMs;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+
+/** Times as the people of this config read them. */
+export class Times {
+  readonly now: number;
+  readonly timeZone: string;
+
+  constructor(now: number, timeZone: string) {
+    this.now = now;
+    this.timeZone = timeZone;
+  }
+
+  /** `14:05` today, `21 Nov 14:05` before. */
+  short(time: number): Html {
+    const isToday = this.day(time) === this.day(this.now);
+    return this.#tagged(
+      time,
+      this.#format(time, isToday ? clock : { ...date, ...clock, ...this.#year(time) }),
+    );
+  }
+
+  /** To the second. */
+  exact(time: number): Html {
+    return this.#tagged(time, this.#format(time, { ...date, ...toTheSecond, ...this.#year(time) }));
+  }
+
+  /** `3 minutes ago`, `in 2 hours`. */
+  relative(time: number): Html {
+    const ms = time - this.now;
+    const [unitMs, unit] = units.find(([least]) => Math.abs(ms) >= least) ?? [secondMs, 'second'];
+    return this.#tagged(time, relativeFormat.format(Math.trunc(ms / unitMs), unit));
+  }
+
+  /** `2026-11-21`, in the time zone. */
+  day(time: number): string {
+    return this.#format(time, { year: 'numeric', month: '2-digit', day: '2-digit' }, 'sv-SE');
+  }
+
+  /** When a day of the time zone begins. */
+  dayStart(day: string): number {
+    return Temporal.PlainDate.from(day).toZonedDateTime(this.timeZone).epochMilliseconds;
+  }
+
+  #year(time: number): Intl.DateTimeFormatOptions {
+    return Math.abs(time - this.now) > 300 * dayMs ? { year: 'numeric' } : {};
+  }
+
+  #format(time: number, options: Intl.DateTimeFormatOptions, locale = 'en-GB'): string {
+    const key = JSON.stringify([locale, options, this.timeZone]);
+    const format = formats.getOrInsertComputed(
+      key,
+      () => new Intl.DateTimeFormat(locale, { ...options, timeZone: this.timeZone }),
+    );
+    return format.format(time);
+  }
+
+  #tagged(time: number, text: string): Html {
+    const iso = new Date(time).toISOString();
+    const title = `${this.#format(time, { ...date, year: 'numeric', ...toTheSecond })} ${this.timeZone}`;
+    return html`<time datetime="${iso}" title="${title}">${text}</time>`;
+  }
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+const clock = { hour: '2-digit', minute: '2-digit' } as const;
+const toTheSecond = { ...clock, second: '2-digit' } as const;
+const date = { day: 'numeric', month: 'short' } as const;
+const units = [
+  [dayMs, 'day'],
+  [hourMs, 'hour'],
+  [minuteMs, 'minute'],
+  [secondMs, 'second'],
+] as const;
+const relativeFormat = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+
+/** That of the config's messages. */
+export function timeZoneOf({ planSource }: Config): string {
+  const zone = isMap(planSource) ? planSource['timezone'] : undefined;
+  return typeof zone === 'string' ? zone : 'UTC';
+}

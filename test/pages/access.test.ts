@@ -1,0 +1,180 @@
+import { request } from 'node:http';
+import { writeFile } from 'node:fs/promises';
+import { describe, expect, test, vi } from 'vitest';
+import { password, startPages } from './tools.ts';
+
+const basic = (user: string, given = password) => ({
+  authorization: `Basic ${Buffer.from(`${user}:${given}`).toString('base64')}`,
+});
+
+/** fetch sets Host itself. */
+function statusFor(url: string, host: string, headers: Record<string, string> = {}): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const sent = request(url, { headers: { host, accept: 'text/html', ...headers } }, (res) => {
+    res.resume();
+    resolve(res.statusCode ?? 0);
+  });
+  sent.on('error', reject).end();
+  return promise;
+}
+
+describe('with a password', () => {
+  test('a browser logs in, goes on to where it wanted to, and logs out', async () => {
+    const { send, login, csrf } = await startPages();
+    const asked = await send('/events?status=Completed');
+    expect(asked.status).toBe(303);
+    expect(asked.headers.get('location')).toBe('/login?next=%2Fevents%3Fstatus%3DCompleted');
+    const form = await (await send('/login?next=%2Fevents')).text();
+    expect(form).toContain('name="next" value="/events"');
+
+    const inside = await login(password, { next: '/events' });
+    expect([inside.status, inside.headers.get('location')]).toEqual([303, '/events']);
+    const [cookie] = inside.headers.getSetCookie();
+    expect(cookie).toMatch(/; HttpOnly; SameSite=Strict$/);
+    expect((await send('/events')).status).toBe(200);
+
+    const out = await send('/logout', { form: { csrf: await csrf() } });
+    expect(out.headers.get('location')).toBe('/login');
+    const old = { cookie: (cookie ?? '').split(';')[0] ?? '' };
+    expect((await send('/events', { headers: old })).status).toBe(303);
+  });
+
+  test('the cookie is only for https where the browser uses that', async () => {
+    const { send } = await startPages();
+    const form = { password };
+    const secure = await send('/login', { form, headers: { 'x-forwarded-proto': 'https' } });
+    expect(secure.headers.get('set-cookie')).toMatch(/; Secure$/);
+  });
+
+  test('a wrong one shows the form again, with where it was to lead', async () => {
+    const { login } = await startPages();
+    const refused = await login('wrong', { next: '/rules' });
+    expect(refused.status).toBe(401);
+    const text = await refused.text();
+    expect(text).toContain('This password is wrong.');
+    expect(text).toContain('name="next" value="/rules"');
+    expect(refused.headers.getSetCookie()).toEqual([]);
+  });
+
+  test.each(['//evil.example', '/\\evil.example', 'https://evil.example/', '/login', ''])(
+    'the login does not lead to %j',
+    async (next) => {
+      const { login } = await startPages();
+      expect((await login(password, { next })).headers.get('location')).toBe('/');
+    },
+  );
+
+  test('a new one ends the sessions of the old one', async () => {
+    const { send, login, file, text } = await startPages();
+    await login();
+    expect((await send('/')).status).toBe(200);
+    await writeFile(file, text.replace(password, 'another one altogether'));
+    await vi.waitFor(async () => expect((await send('/')).status).toBe(303), 20_000);
+  });
+
+  test('what changes something needs the token of its page, and must not come from another site', async () => {
+    const { app, send, login, csrf } = await startPages();
+    await login();
+    const token = await csrf();
+    expect((await send('/logout', { form: {} })).status).toBe(403);
+    expect((await send('/logout', { form: { csrf: 'x' } })).status).toBe(403);
+    for (const headers of [
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+    ])
+      expect((await send('/logout', { form: { csrf: token }, headers })).status).toBe(403);
+    const ours = { origin: app.adminUrl, 'sec-fetch-site': 'same-origin' };
+    expect((await send('/logout', { form: { csrf: token }, headers: ours })).status).toBe(303);
+  });
+
+  test('a program has it in each request, and needs no token; but no other site may use it', async () => {
+    const { app, send } = await startPages();
+    expect((await send('/events', { headers: basic('grafana') })).status).toBe(200);
+    const change = (headers: Record<string, string>) =>
+      fetch(`${app.adminUrl}/logout`, { method: 'POST', redirect: 'manual', headers });
+    expect((await change(basic('x'))).status).toBe(303);
+    expect((await change({ ...basic('x'), origin: 'https://evil.example' })).status).toBe(403);
+  });
+
+  test('a session is known only under the name of this server that it began with', async () => {
+    const { app, login } = await startPages();
+    const cookie = (await login()).headers.getSetCookie()[0]?.split(';')[0] ?? '';
+    const { host } = new URL(app.adminUrl);
+    expect(await statusFor(app.adminUrl, host, { cookie })).toBe(200);
+    expect(await statusFor(app.adminUrl, 'evil.example', { cookie })).toBe(303);
+  });
+
+  test('a form of an ended session leads back to its page after the login', async () => {
+    const { app, send } = await startPages();
+    const referer = `${app.adminUrl}/attention?sink=slack`;
+    const asked = await send('/logout', { form: {}, headers: { referer } });
+    expect(asked.headers.get('location')).toBe('/login?next=%2Fattention%3Fsink%3Dslack');
+    const foreign = await send('/logout', { form: {}, headers: { referer: 'https://evil.example/x' } });
+    expect(foreign.headers.get('location')).toBe('/login');
+  });
+
+  test('who comes from another site by a link keeps the session', async () => {
+    const { send } = await startPages();
+    const linked = await send('/events', { headers: { 'sec-fetch-site': 'cross-site' } });
+    // The browser sends the cookie with what this answer makes it do.
+    expect([linked.status, linked.headers.get('refresh')]).toEqual([200, '0']);
+    expect(await linked.text()).toBe('');
+  });
+});
+
+describe('without a password', () => {
+  test('only the names of this machine are answered: any other may lead here from anywhere', async () => {
+    const { app } = await startPages('sinks: {}\nrules: []\n', {}, false);
+    const { port } = new URL(app.adminUrl);
+    for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`])
+      expect(await statusFor(app.adminUrl, host)).toBe(200);
+    for (const host of [
+      'evil.example',
+      `127.0.0.1.evil.example:${port}`,
+      'localhost.evil.example',
+      '10.0.0.1',
+    ])
+      expect(await statusFor(app.adminUrl, host)).toBe(421);
+  });
+
+  test('there is nothing to log in to or out of', async () => {
+    const { send, page } = await startPages('sinks: {}\nrules: []\n', {}, false);
+    expect(await page('/')).not.toContain('Log out');
+    expect((await send('/login', { form: {} })).headers.get('location')).toBe('/');
+  });
+});
+
+test('every page says what it may load, and styles and scripts are kept for ever', async () => {
+  const { app, send, page, login } = await startPages();
+  await login();
+  const { headers } = await send('/');
+  expect(headers.get('content-security-policy')).toMatch(
+    /^default-src 'none'; script-src 'self'; style-src 'self';/,
+  );
+  expect(headers.get('x-content-type-options')).toBe('nosniff');
+  expect(headers.get('cache-control')).toBe('no-store');
+  const [, style = ''] = /<link rel="stylesheet" href="([^"]+)"/.exec(await page('/')) ?? [];
+  const sent = await send(style);
+  expect(sent.headers.get('content-type')).toMatch(/^text\/css/);
+  expect(sent.headers.get('cache-control')).toContain('immutable');
+  const { host } = new URL(app.adminUrl);
+  const kept = { 'if-none-match': sent.headers.get('etag') ?? '' };
+  expect(await statusFor(app.adminUrl + style, host, kept)).toBe(304);
+  expect((await send('/assets/%2e%2e%2fpage.ts')).status).not.toBe(200);
+});
+
+test('what is not there is a page for people, and a problem for programs', async () => {
+  const { send, login } = await startPages();
+  await login();
+  for (const path of ['/nowhere', '/events/evt_unknown']) {
+    const missing = await send(path);
+    expect(missing.status).toBe(404);
+    expect(await missing.text()).toContain('There is nothing here');
+  }
+  const program = await send('/api/nowhere', { headers: { accept: '*/*' } });
+  expect(program.status).toBe(404);
+  expect(program.headers.get('content-type')).toContain('application/problem+json');
+  expect((await send('/login', { form: { password: 'x'.repeat(20_000) } })).status).toBe(413);
+});

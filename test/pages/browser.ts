@@ -1,0 +1,69 @@
+import binary from '@sparticuz/chromium';
+import axe from 'axe-core';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { expect, onTestFinished } from 'vitest';
+
+/** A real browser for tests. On Linux it comes from npm; elsewhere an installed Chrome or Edge is taken. */
+
+let launched: Promise<Browser> | null = null;
+
+/** One for all tests of a process, with which it ends. `CHROMIUM` names another one. */
+function theBrowser(): Promise<Browser> {
+  launched ??= launch();
+  return launched;
+}
+
+async function launch(): Promise<Browser> {
+  const named = process.env['CHROMIUM'];
+  if (named !== undefined) return chromium.launch({ executablePath: named });
+  // In one process the browser would end with its first page.
+  const args = binary.args.filter((arg) => arg !== '--single-process');
+  if (process.platform === 'linux')
+    return chromium.launch({ executablePath: await binary.executablePath(), args });
+  return chromium
+    .launch({ channel: 'chrome' })
+    .catch(() => chromium.launch({ channel: 'msedge' }))
+    .catch((error: unknown) => {
+      throw new Error('Browser tests need Chrome or Edge; CHROMIUM may name another Chromium.', {
+        cause: error,
+      });
+    });
+}
+
+export const desktop = { viewport: { width: 1280, height: 800 } };
+export const phone = { viewport: { width: 375, height: 700 }, hasTouch: true, isMobile: true };
+
+/** A tab with a session of its own. At the end of the test, nothing may have gone wrong in it. */
+export async function openTab(options: BrowserContextOptions = desktop): Promise<Page> {
+  const browser = await theBrowser();
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  const faults: string[] = [];
+  page.on('console', (said) => {
+    if (['error', 'warning'].includes(said.type())) faults.push(said.text());
+  });
+  page.on('pageerror', (error) => faults.push(String(error)));
+  onTestFinished(async () => {
+    await context.close();
+    expect(faults).toEqual([]);
+  });
+  return page;
+}
+
+interface Violation {
+  readonly id: string;
+  readonly impact: string;
+  readonly help: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+}
+
+/** What keeps people with a disability from using the page as it is. The page's policy lets no script in from a page. */
+export async function barriersOf(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const violations = await page.evaluate<Violation[]>(
+    `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)`,
+  );
+  return violations.flatMap(({ id, impact, help, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${impact} ${id}: ${help}\n${html}\n${failureSummary}`),
+  );
+}

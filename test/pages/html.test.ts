@@ -1,0 +1,61 @@
+import { describe, expect, test } from 'vitest';
+import { html, pathWith, safeUrl } from '../../src/pages/html.ts';
+
+const hostile = `<script>alert(1)</script>"'&`;
+const shown = '&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;';
+
+describe('what stands in a page', () => {
+  test('is text, unless it was made here', () => {
+    expect(html`<b>${hostile}</b>`.text).toBe(`<b>${shown}</b>`);
+    expect(html`<b title="${hostile}">x</b>`.text).toBe(`<b title="${shown}">x</b>`);
+    expect(html`<b>${html`<i>${hostile}</i>`}</b>`.text).toBe(`<b><i>${shown}</i></b>`);
+    expect(html`${['a', html`<br />`, hostile]}`.text).toBe(`a<br />${shown}`);
+    expect(html`<b>${null}${undefined}${false}${''}${0}</b>`.text).toBe('<b>0</b>');
+    expect(html`<iframe srcdoc="${html`<b>${'"'}</b>`}"></iframe>`.text).toBe(
+      '<iframe srcdoc="&lt;b&gt;&amp;quot;&lt;/b&gt;"></iframe>',
+    );
+  });
+
+  test('links only to pages', () => {
+    expect(html`<a href="/events/${'../x?"'}">x</a>`.text).toBe('<a href="/events/..%2Fx%3F%22">x</a>');
+    expect(html`<a href="${safeUrl('https://x.example/?a=1&b=2')}">x</a>`.text).toBe(
+      '<a href="https://x.example/?a=1&amp;b=2">x</a>',
+    );
+    expect(html`<a href="${pathWith('/events', { q: '"<&', none: '', zero: 0 })}">x</a>`.text).toBe(
+      '<a href="/events?q=%22%3C%26&amp;zero=0">x</a>',
+    );
+    for (const url of [
+      'javascript:alert(1)',
+      ' JaVaScRiPt:alert(1)',
+      'java\nscript:1',
+      'data:text/html,x',
+      'vbscript:x',
+    ])
+      expect(safeUrl(url)).toBeNull();
+    expect(() => html`<a href="${'https://x.example'}">x</a>`).toThrow('safeUrl');
+    expect(() => html`<a href="//${'x'}">x</a>`).toThrow('of this site');
+  });
+
+  test('does not stand where it could act', () => {
+    const x = 'x';
+    expect(
+      () =>
+        html`<script>
+          ${x};
+        </script>`,
+    ).toThrow('No value may stand here');
+    expect(
+      () =>
+        html`<style>
+          a {
+            color: ${x};
+          }
+        </style>`,
+    ).toThrow('No value may stand here');
+    expect(() => html`<b onclick="${x}">x</b>`).toThrow('No value may stand here');
+    expect(() => html`<b style="${x}">x</b>`).toThrow('No value may stand here');
+    expect(() => html`<b title=${x}>x</b>`).toThrow('No value may stand here');
+    expect(() => html`<b ${x}>x</b>`).toThrow('only markup of ours');
+    expect(html`<input ${html`checked`} ${false} />`.text).toBe('<input checked  />');
+  });
+});
