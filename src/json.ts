@@ -1,6 +1,6 @@
 import type { Attempt, Delivery, Event } from './model.ts';
 import type { Verdict } from './rules/plan.ts';
-import type { DeliveryStory, Duplicate, EventStory } from './store/store.ts';
+import type { Change, DeliveryStory, Duplicate, EventStory } from './store/store.ts';
 
 /** The shapes that `--json` prints; the contract fixes their names. Times are ISO 8601 in UTC. */
 
@@ -52,6 +52,7 @@ export function storyJson(story: EventStory) {
 export function detailJson(
   story: { event: Event; duplicates: readonly Duplicate[]; deliveries: readonly DeliveryStory[] },
   rules: readonly Verdict[] | { readonly fault: string },
+  changes: readonly Change[],
 ) {
   return {
     ...eventFields(story.event),
@@ -61,14 +62,21 @@ export function detailJson(
     rules: 'fault' in rules ? null : rules,
     ...('fault' in rules && { rulesLost: rules.fault }),
     deliveries: story.deliveries.map(deliveryDetailFields),
+    changes: changes.map(changeFields),
   };
 }
 
-/** `carrier`: in a digest whose message was begun, the id of the delivery that it goes out under; otherwise null. */
+/** What a person did. */
+export const changeFields = ({ id: _, at, ...change }: Change) => ({ at: iso(at), ...change });
+
+/**
+ * `resendOf`: the delivery that a person sent again as this one. `carrier`: in a digest whose message was begun, the id of the delivery that it goes out under; otherwise null.
+ */
 export function deliveryDetailFields(delivery: DeliveryStory) {
   return {
     ...deliveryFields(delivery),
     carrier: delivery.carrier,
+    resendOf: delivery.resendOf,
     uncertain: delivery.uncertain,
     message: delivery.message,
     history: delivery.history.map(attemptFields),

@@ -114,7 +114,7 @@ type StatusReads = Pick<
 
 export async function readStatus(store: StatusReads, now: number): Promise<Status> {
   const all = await store.copyStates();
-  const copies = all.filter((copy) => !copy.stopped && Math.abs(now - copy.saidAt) < aliveForMs);
+  const copies = running(all, now);
   const counts = await store.counts();
   const has = (state: 'dead' | 'held') => counts.some(({ states }) => states[state] > 0);
   return {
@@ -129,6 +129,11 @@ export async function readStatus(store: StatusReads, now: number): Promise<Statu
     missed: (await store.deadSince(now - missedForMs)).filter(isMissed),
     notices: (await store.notices({ limit: shownNotices })).map(({ notice }) => notice),
   };
+}
+
+/** Those that serve the store, of all that ever said something. */
+export function running(copies: readonly CopyState[], now: number): CopyState[] {
+  return copies.filter((copy) => !copy.stopped && Math.abs(now - copy.saidAt) < aliveForMs);
 }
 
 /** The sinks in the config, and those that are not and have deliveries that are not over. */

@@ -3,9 +3,9 @@ import { type ActionRef, type Event, isMap, type Json, type PlannedDelivery } fr
 import { decide } from '../rules/decide.ts';
 import { allActions, type Plan } from '../rules/plan.ts';
 import { cannotBeUsed, type PlanFault } from '../config/stored-plans.ts';
+import { storiesOf } from '../store/pages.ts';
 import { type Mask, maskTexts } from '../support/secret.ts';
 import { jsonLine, printable } from '../support/text.ts';
-import { storiesOf } from './events.ts';
 import { eventFields } from '../json.ts';
 import { exit, type Io, paint, when } from './output.ts';
 import { type ConfigOption, planningConfig, storedPlans, withStoreAndConfig } from './with-store.ts';

@@ -1,10 +1,10 @@
 import type { RaisedNotice } from '../model.ts';
 import { explain } from '../rules/decide.ts';
 import type { Verdict } from '../rules/plan.ts';
-import type { EventDetail, NoticeDetail, NoticeStory, Store } from '../store/store.ts';
+import type { Change, EventDetail, NoticeDetail, NoticeStory, Store } from '../store/store.ts';
 import { cannotBeUsed } from '../config/stored-plans.ts';
 import { jsonLine, printable } from '../support/text.ts';
-import { deliveryDetailFields, deliveryFields, detailJson } from '../json.ts';
+import { changeFields, deliveryDetailFields, deliveryFields, detailJson } from '../json.ts';
 import { CommandError, deliveryText, exit, type Io, paint, type Pauses, pausesOf, when } from './output.ts';
 import { storedPlans, type StoreOption, testNames, withStore } from './with-store.ts';
 
@@ -33,15 +33,20 @@ async function noticeStory(id: string, json: boolean, store: Store, io: Io): Pro
       `there is no notice ${printable(id)}; \`events --notices\` lists what people were told`,
     );
   }
-  return json ? jsonLine(noticeJson(notice)) : noticeText(notice, await pausesOf(store), io);
+  const changes = await store.audit({ about: id });
+  return json
+    ? jsonLine(noticeJson(notice, changes))
+    : noticeText(notice, changes, await pausesOf(store), io);
 }
 
 async function eventStory(id: string, json: boolean, store: Store, io: Io): Promise<string> {
   const story = await store.event(id);
   if (!story) throw new CommandError(`there is no event ${printable(id)}; \`events\` lists what came`);
   const rules = await verdictsThen(story, store, io);
-  if (json) return jsonLine(detailJson(story, rules));
-  return text(story, rules, await testNames(store), await pausesOf(store), io);
+  const changes = await store.audit({ about: id });
+  if (json) return jsonLine(detailJson(story, rules, changes));
+  const told = text(story, rules, await testNames(store), await pausesOf(store), io);
+  return [told, ...byHandLines(changes, io)].join('\n');
 }
 
 /** Why each rule matched or not by the config that was in force, or why that cannot be told any more. */
@@ -85,7 +90,12 @@ function text(
 }
 
 /** What people were told of a trouble of the connector's own, and what became of that. */
-export function noticeText({ notice, deliveries }: NoticeDetail, pauses: Pauses, io: Io): string {
+function noticeText(
+  { notice, deliveries }: NoticeDetail,
+  changes: readonly Change[],
+  pauses: Pauses,
+  io: Io,
+): string {
   return [
     `${paint(io, 'bold', notice.id)}  ${printable(notice.cause)}`,
     `  raised ${when(notice.raisedAt)}, since ${when(notice.since)}`,
@@ -93,7 +103,22 @@ export function noticeText({ notice, deliveries }: NoticeDetail, pauses: Pauses,
     `  ${printable(notice.advice)}`,
     paint(io, 'bold', 'Deliveries'),
     ...deliveries.flatMap((one) => deliveryText(one, pauses, io)),
+    ...byHandLines(changes, io),
   ].join('\n');
+}
+
+function byHandLines(changes: readonly Change[], io: Io): string[] {
+  if (changes.length === 0) return [];
+  return [paint(io, 'bold', 'By hand'), ...changes.toReversed().map((one) => `  ${changeLine(one, io)}`)];
+}
+
+/** Who did what, from where and why. */
+export function changeLine({ at, who, from, action, note, deliveries }: Change, io: Io): string {
+  const why = note === null ? '' : `: ${note}`;
+  const [first = '', ...others] = deliveries;
+  const which = first === '' ? '' : ` ${first}${others.length === 0 ? '' : ` and ${others.length} more`}`;
+  const words = printable(`${which}, by ${who} from ${from}${why}`);
+  return `${when(at)}  ${paint(io, 'bold', action)}${words}`;
 }
 
 /** A notice in a list. */
@@ -105,8 +130,12 @@ export function noticeStoryJson({ notice, deliveries }: NoticeStory) {
   return { ...noticeFields(notice), deliveries: deliveries.map(deliveryFields) };
 }
 
-export function noticeJson({ notice, deliveries }: NoticeDetail) {
-  return { ...noticeFields(notice), deliveries: deliveries.map(deliveryDetailFields) };
+export function noticeJson({ notice, deliveries }: NoticeDetail, changes: readonly Change[]) {
+  return {
+    ...noticeFields(notice),
+    deliveries: deliveries.map(deliveryDetailFields),
+    changes: changes.map(changeFields),
+  };
 }
 
 function noticeFields(notice: RaisedNotice) {

@@ -1,15 +1,9 @@
 import type { Delivery, DeliveryState, Event, Status } from '../model.ts';
-import type {
-  DeliveryFilter,
-  EventFilter,
-  EventStory,
-  KeptRequest,
-  NoticeStory,
-  Store,
-} from '../store/store.ts';
+import type { Change, EventFilter, EventStory, KeptRequest, NoticeStory, Store } from '../store/store.ts';
+import { deliveryPages, each, pageByPage, pageSize, storiesOf } from '../store/pages.ts';
 import { jsonLine, printable } from '../support/text.ts';
-import { storyJson } from '../json.ts';
-import { noticeHead, noticeStoryJson } from './event.ts';
+import { changeFields, storyJson } from '../json.ts';
+import { changeLine, noticeHead, noticeStoryJson } from './event.ts';
 import { CommandError, deliveryLine, exit, type Io, paint, type Pauses, pausesOf, when } from './output.ts';
 import { checkSink, type StoreOption, testNames, withStore } from './with-store.ts';
 
@@ -25,6 +19,7 @@ interface EventsOptions extends StoreOption {
   readonly sink?: string;
   readonly rejected?: boolean;
   readonly notices?: boolean;
+  readonly audit?: boolean;
   readonly json?: boolean;
 }
 
@@ -38,6 +33,7 @@ export async function events(options: EventsOptions, io: Io): Promise<number> {
   return withStore(options, io, async (store) => {
     if (options.sink !== undefined) await checkSink(options.sink, options, store);
     if (options.rejected) await print(rejectedList(store, options), options, io);
+    else if (options.audit) await print(auditList(store, options), options, io);
     else if (options.notices) await print(await noticeList(store, options), options, io);
     else await print(await storyList(store, options), options, io);
     return exit.ok;
@@ -148,6 +144,13 @@ function noticeStoryText({ notice, deliveries }: NoticeStory, pauses: Pauses, io
   return [noticeHead(notice, io), `    ${printable(notice.detail)}`, `    ${notice.id}`, ...lines].join('\n');
 }
 
+function auditList(store: Store, options: EventsOptions): List<Change> {
+  const entries = pageByPage<Change>(readLimit(options), (limit, last) =>
+    store.audit({ limit, ...(last && { after: last.id }) }),
+  );
+  return { entries, json: changeFields, text: changeLine, none: 'Nobody has changed anything by hand.' };
+}
+
 function rejectedList(store: Store, options: EventsOptions): List<KeptRequest> {
   const entries = pageByPage<KeptRequest>(readLimit(options), (limit, last) =>
     store.rejectedRequests({ limit, ...(last && { after: last.seq }) }),
@@ -166,34 +169,6 @@ function rejectedText({ receivedAt, status, address, correlationId, faults, body
     ...faults.map((fault) => `    ${printable(fault)}`),
     `    body: ${printable(body)}`,
   ].join('\n');
-}
-
-const pageSize = 500;
-
-/** Stored events, newest first. */
-export function storiesOf(
-  store: Pick<Store, 'events'>,
-  { limit = Infinity, ...filter }: Omit<EventFilter, 'after'>,
-): AsyncGenerator<EventStory> {
-  return pageByPage<EventStory>(limit, (size, last) =>
-    store.events({ ...filter, limit: size, ...(last && { after: last.event.id }) }),
-  );
-}
-
-/** Reads a list page by page, so that any number of entries fits into memory. */
-async function* pageByPage<Entry>(
-  limit: number,
-  read: (size: number, last: Entry | undefined) => Promise<Entry[]>,
-): AsyncGenerator<Entry> {
-  let left = limit;
-  let last: Entry | undefined;
-  while (left > 0) {
-    const size = Math.min(left, pageSize);
-    const page = await read(size, last);
-    yield* page;
-    last = page.at(-1);
-    left = page.length < size ? 0 : left - page.length;
-  }
 }
 
 export interface StoriesByState extends Omit<EventFilter, 'after'> {
@@ -224,23 +199,6 @@ export async function* storiesByState(
     yield { ...detail, duplicates: detail.duplicates.length };
     left -= 1;
     if (left === 0) return;
-  }
-}
-
-async function* each<T>(pages: AsyncIterable<readonly T[]>): AsyncGenerator<T> {
-  for await (const page of pages) yield* page;
-}
-
-/** A page may change state before the next one is read: that goes on after it. */
-export async function* deliveryPages(
-  store: Pick<Store, 'deliveries'>,
-  filter: Omit<DeliveryFilter, 'after' | 'limit'>,
-  size = pageSize,
-): AsyncGenerator<readonly Delivery[]> {
-  const paged = { ...filter, limit: size };
-  for (let page = await store.deliveries(paged); page.length > 0;) {
-    yield page;
-    page = await store.deliveries({ ...paged, after: page.at(-1)!.id });
   }
 }
 

@@ -221,6 +221,7 @@ function looking(add: Add, io: Io, done: Done): void {
       'events --state dead,held   # what needs a person, and why',
       'events --rejected   # requests that were refused for their content',
       'events --notices    # what the alerts told people, and whether it reached them',
+      'events --audit      # what people did by hand: replays and the like, by whom and why',
     ]),
   )
     .option('--since <duration>', 'only what came within this time, such as 7d', ago)
@@ -233,6 +234,19 @@ function looking(add: Add, io: Io, done: Done): void {
     .option('--limit <n>', 'at most so many; 100 if not given, and all with --json', positive)
     .addOption(
       new Option('--rejected', 'list the refused requests instead').conflicts([
+        'since',
+        'status',
+        'candidate',
+        'test',
+        'rule',
+        'state',
+        'sink',
+        'notices',
+        'audit',
+      ]),
+    )
+    .addOption(
+      new Option('--audit', 'list what people did by hand instead').conflicts([
         'since',
         'status',
         'candidate',
@@ -268,25 +282,61 @@ function looking(add: Add, io: Io, done: Done): void {
 }
 
 function repairing(add: Add, io: Io, done: Done): void {
-  takesStore(
+  takesStuck(
     add('replay', "send again what is dead or held, with today's config", [
       'replay dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1',
-      'replay --dead --sink slack --since 7d',
+      'replay --dead --sink slack --since 7d --note "the channel is there now"',
+      'replay --held --dry-run   # shows what would go out',
+      'replay --event evt_01jd3v5m8k2q4r6t8w0y1z3a5c --wait   # and says how it ended',
     ]),
-  )
-    .argument('[delivery...]', 'delivery ids')
-    .option('--dead', 'every dead delivery')
-    .option('--sink <name>', 'with --dead: only of this sink')
-    .option('--since <duration>', 'with --dead: only of events that came within this time', ago)
-    .action(async (ids, options) => done(await (await import('./replay.ts')).replay(ids, options, io)));
+  ).action(async (ids, options) => done(await (await import('./replay.ts')).replay(ids, options, io)));
 
-  takesStore(
+  takesStuck(
     add('discard', 'give up on purpose what is pending, dead or held', [
       'discard dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1 dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_2',
+      'discard --dead --rule told --since 7d --note "told by phone"',
     ]),
+  ).action(async (ids, options) => done(await (await import('./replay.ts')).discard(ids, options, io)));
+
+  takesStore(
+    byHand(
+      add('resend', "send a delivered message again on purpose, as a new delivery by today's config", [
+        'resend dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1 --note "it was deleted in the channel"',
+      ]),
+    ),
   )
     .argument('<delivery...>', 'delivery ids')
-    .action(async (ids, options) => done(await (await import('./replay.ts')).discard(ids, options, io)));
+    .action(async (ids, options) => done(await (await import('./replay.ts')).resend(ids, options, io)));
+
+  byHand(
+    add('apply', 'apply a rule to events that came before it; shows first what it would send', [
+      'apply --rule told --since 7d --dry-run',
+      'apply --rule told --since 7d --yes --wait',
+    ]),
+  )
+    .requiredOption('--rule <name>', "a rule of today's config")
+    .option('--since <duration>', 'only to events that came within this time, such as 7d', ago)
+    .option('--yes', 'do not ask')
+    .action(async (options) => done(await (await import('./apply.ts')).apply(options, io)));
+}
+
+/** What can be done to many. */
+function takesStuck(command: Command): Command {
+  return takesStore(byHand(command))
+    .argument('[delivery...]', 'delivery ids; or those of events, for all of them that are dead or held')
+    .option('--dead', 'every dead delivery')
+    .option('--held', 'every held delivery')
+    .option('--event <id>', 'every dead or held delivery of this event')
+    .option('--sink <name>', 'of these, only to this sink')
+    .option('--rule <name>', 'of these, only what this rule asked for')
+    .option('--since <duration>', 'of these, only of events that came within this time', ago);
+}
+
+function byHand(command: Command): Command {
+  return command
+    .option('--dry-run', 'only show what would be done')
+    .option('--wait', 'wait until all have ended, and say how')
+    .option('--note <text>', 'why; kept with who did it and when, and shown by `event`', noteText);
 }
 
 function keeping(add: Add, io: Io, done: Done): void {
@@ -321,6 +371,13 @@ function statusOption(): Option {
     if (status === undefined) throw new InvalidArgumentError(`Allowed choices are ${statuses.join(', ')}.`);
     return status;
   });
+}
+
+const longestNote = 500;
+
+function noteText(text: string): string {
+  if (text.trim() === '' || text.length > longestNote) throw expected(`1 to ${longestNote} characters`);
+  return text;
 }
 
 const listed = (text: string, before: string[] | undefined): string[] => [...(before ?? []), text];

@@ -1,137 +1,166 @@
 import { hostname, userInfo } from 'node:os';
-import { type About, dataOf } from '../deliveries/prepare.ts';
-import type { Delivery, PlannedDelivery } from '../model.ts';
-import { type Action, allActions, type Plan, whyUnusable } from '../rules/plan.ts';
-import type { By, ManualResult, Replay, Store } from '../store/store.ts';
-import { printable } from '../support/text.ts';
-import type { AnyTemplateData } from '../templates/data.ts';
-import { deliveryPages } from './events.ts';
-import { CommandError, exit, type Io } from './output.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ActionName, change, type Done, NotThere, rehearse, selected } from '../by-hand.ts';
+import { type DeliveryState, openStates, replayableStates } from '../model.ts';
+import { allActions, type Plan } from '../rules/plan.ts';
+import { running } from '../status.ts';
+import type { By, Store } from '../store/store.ts';
+import { didYouMeanOneOf, printable } from '../support/text.ts';
+import { CommandError, exit, type Io, nowAndThen, when } from './output.ts';
 import { checkSink, type StoreOption, type Today, withStore, withStoreAndToday } from './with-store.ts';
 
-interface ReplayOptions extends StoreOption {
+export interface ByHandOptions extends StoreOption {
+  readonly note?: string;
+  readonly wait?: boolean;
+  readonly dryRun?: boolean;
+}
+
+interface StuckOptions extends ByHandOptions {
   readonly dead?: boolean;
+  readonly held?: boolean;
+  readonly event?: string;
   readonly sink?: string;
+  readonly rule?: string;
   /** In milliseconds since the epoch. */
   readonly since?: number;
 }
 
-const replayed = { done: 'goes out again', possible: 'dead or held' };
+export function replay(ids: readonly string[], options: StuckOptions, io: Io): Promise<number> {
+  refuseUnclear('replay', ids, options);
+  return withStoreAndToday(options, io, (store, today) =>
+    stuck('replay', ids, options, { store, today, io }),
+  );
+}
 
-export async function replay(ids: readonly string[], options: ReplayOptions, io: Io): Promise<number> {
-  if (options.dead ? ids.length > 0 : ids.length === 0) {
-    throw new CommandError('name the deliveries to replay, or give --dead for all that are dead', exit.usage);
-  }
-  if (!options.dead && (options.sink !== undefined || options.since !== undefined)) {
-    throw new CommandError('--sink and --since narrow --dead; they do not go with delivery ids', exit.usage);
+export function discard(ids: readonly string[], options: StuckOptions, io: Io): Promise<number> {
+  refuseUnclear('discard', ids, options);
+  return withStore(options, io, (store) => stuck('discard', ids, options, { store, today: null, io }));
+}
+
+export function resend(ids: readonly string[], options: ByHandOptions, io: Io): Promise<number> {
+  const other = ids.find((id) => !id.startsWith('dlv_'));
+  if (other !== undefined) {
+    const instead = `\`event ${printable(other)}\` lists those of an event`;
+    throw new CommandError(`name the deliveries one by one; ${instead}`, exit.usage);
   }
   return withStoreAndToday(options, io, async (store, today) => {
-    if (options.sink !== undefined) await checkSink(options.sink, options, store);
-    const pages = options.dead ? deadOf(store, options) : [await named(store, ids)];
-    await store.saveConfig({ id: today.plan.id, source: today.planSource, savedAt: Date.now() });
-    let count = 0;
-    let done = true;
+    const { ok } = await toAll('resend', selected(store, { ids, states: [] }), options, { store, today, io });
+    return ok ? exit.ok : exit.problems;
+  });
+}
+
+/** To be called before anything is planned by it. */
+export async function saveToday(store: Store, { plan, planSource }: Today): Promise<void> {
+  await store.saveConfig({ id: plan.id, source: planSource, savedAt: Date.now() });
+}
+
+function refuseUnclear(action: ActionName, ids: readonly string[], options: StuckOptions): void {
+  const { dead, held, event, sink, rule, since } = options;
+  const isAny = dead === true || held === true || event !== undefined;
+  const isNamed = ids.length > 0;
+  if (isNamed === isAny)
+    throw new CommandError(
+      `name the deliveries to ${action}, or give --dead, --held or --event for all of these`,
+      exit.usage,
+    );
+  if (isNamed && (sink ?? rule ?? since) !== undefined)
+    throw new CommandError(
+      '--sink, --rule and --since narrow --dead, --held and --event; they do not go with ids',
+      exit.usage,
+    );
+}
+
+interface Surroundings {
+  readonly store: Store;
+  /** Null where nothing is planned anew. */
+  readonly today: Today | null;
+  readonly io: Io;
+}
+
+async function stuck(
+  action: ActionName,
+  ids: readonly string[],
+  options: StuckOptions,
+  at: Surroundings,
+): Promise<number> {
+  const { event, sink, rule, since } = options;
+  if (sink !== undefined) await checkSink(sink, options, at.store);
+  const states = statesOf(options);
+  const pages = selected(at.store, {
+    ids: event === undefined ? ids : [event],
+    states,
+    ...(sink !== undefined && { sink }),
+    ...(rule !== undefined && { rule }),
+    ...(since !== undefined && { since }),
+  });
+  const { found, ok } = await toAll(action, pages, options, at);
+  if (found === 0) {
+    if (rule !== undefined && at.today) checkRule(rule, at.today.plan);
+    at.io.out(noneText(states, options, ids));
+  }
+  return ok ? exit.ok : exit.problems;
+}
+
+function statesOf({ dead, held }: StuckOptions): readonly DeliveryState[] {
+  if (dead === held) return replayableStates;
+  return dead ? ['dead'] : ['held'];
+}
+
+function noneText(states: readonly DeliveryState[], options: StuckOptions, ids: readonly string[]): string {
+  const { sink, rule, event = ids.length === 1 ? ids[0] : undefined } = options;
+  const what = `${states.join(' or ')} deliveries${rule === undefined ? '' : ` of rule ${printable(rule)}`}`;
+  if (event !== undefined) return `${printable(event)} has no ${what}.`;
+  return sink === undefined ? `There are no ${what}.` : `Sink ${sink} has no ${what}.`;
+}
+
+/** A rule that nobody knows is a slip of the keyboard. */
+export function checkRule(rule: string, plan: Plan): void {
+  const known = [...new Set(allActions(plan).map((action) => action.rule))];
+  if (known.includes(rule)) return;
+  const instead = didYouMeanOneOf(rule, known, 'the config names none');
+  throw new CommandError(`there is no rule "${printable(rule)}"${instead}`, exit.usage);
+}
+
+/** Does it to all, page by page, and waits for them if asked to. */
+async function toAll(
+  action: ActionName,
+  pages: AsyncIterable<Parameters<typeof change>[2]>,
+  options: ByHandOptions,
+  { store, today, io }: Surroundings,
+): Promise<{ found: number; ok: boolean }> {
+  const { dryRun, wait } = options;
+  const waits = wait === true && action !== 'discard' && !dryRun;
+  if (waits) await refuseWithoutConnector(store);
+  if (today && !dryRun) await saveToday(store, today);
+  const plan = today?.plan ?? null;
+  const by = byUser(options, io);
+  const done: Done[] = [];
+  try {
     for await (const page of pages) {
-      count += page.length;
-      done = (await replayPage(page, store, today, io)) && done;
+      const results = dryRun
+        ? await rehearse(store, action, page, plan)
+        : await change(store, action, page, plan, by);
+      for (const one of results) print(one, io);
+      done.push(...results);
       // What was begun is done to its end, whether somebody reads on or not.
       await io.drained();
     }
-    if (count === 0)
-      io.out(
-        options.sink === undefined
-          ? 'There are no dead deliveries.'
-          : `Sink ${options.sink} has no dead deliveries.`,
-      );
-    return done ? exit.ok : exit.problems;
-  });
-}
-
-/** Page by page: what goes out again is no longer dead. */
-function deadOf(store: Store, { sink, since }: ReplayOptions): AsyncGenerator<readonly Delivery[]> {
-  return deliveryPages(store, {
-    states: ['dead'],
-    ...(sink !== undefined && { sink }),
-    ...(since !== undefined && { since }),
-  });
-}
-
-async function named(store: Store, ids: readonly string[]): Promise<Delivery[]> {
-  const found = await Promise.all(
-    [...new Set(ids)].map(async (id) => ({ id, delivery: await store.delivery(id) })),
-  );
-  const missing = found.filter(({ delivery }) => delivery === null).map(({ id }) => printable(id));
-  if (missing.length > 0) {
-    throw new CommandError(`there is no delivery ${missing.join(', ')}; nothing was sent again`);
+  } catch (error) {
+    throw error instanceof NotThere ? new CommandError(error.message) : error;
   }
-  return found.flatMap(({ delivery }) => delivery ?? []);
+  const sent = done.flatMap(({ id, ok, madeId }) => (ok ? [madeId ?? id] : []));
+  const arrived = waits ? await waitFor(store, sent, io) : true;
+  return { found: done.length, ok: arrived && done.every(({ ok }) => ok) };
 }
 
-/** True if all of them go out again. */
-async function replayPage(page: readonly Delivery[], store: Store, today: Today, io: Io): Promise<boolean> {
-  const planned = await Promise.all(page.map((delivery) => planToday(store, today, delivery)));
-  for (const one of planned) if (typeof one === 'string') io.err(one);
-  const items = planned.filter((one) => typeof one !== 'string');
-  const results = await store.replay(items, Date.now(), byUser(io));
-  return printManual(results, replayed, io) && items.length === page.length;
-}
-
-/** The delivery as today's config plans it, or why it does not. */
-async function planToday(store: Store, { plan }: Today, delivery: Delivery): Promise<Replay | string> {
-  const { id, rule, sink } = delivery;
-  const action = todaysAction(plan, delivery);
-  if (!action) {
-    return `${id}: today's config has no rule ${rule} with an action for ${sink}; put it back to replay this`;
-  }
-  const about = await aboutOf(store, delivery);
-  if (!about) return `${id}: the event it is about is no longer stored`;
-  const unusable = whyUnusable(plan, action, about.events);
-  if (unusable !== undefined)
-    return `${id}: the config in force cannot be used for it here: ${printable(unusable)}`;
-  const now = Date.now();
-  return {
-    deliveryId: id,
-    configId: plan.id,
-    planned: plannedByHand(action, dataOf(action, about, plan, now), now),
-  };
-}
-
-async function aboutOf(store: Store, { eventId, noticeId }: Delivery): Promise<About | null> {
-  if (noticeId !== null) {
-    const story = await store.notice(noticeId);
-    return story && { events: [], notice: story.notice };
-  }
-  const story = eventId === null ? null : await store.event(eventId);
-  return story && { events: [story.event], notice: null };
-}
-
-/**
- * Where today's plan has the action of an old delivery: under the same rule, at the same place if that still goes to
- * the same sink, else the rule's first action for the sink. Null when there is none. Pure.
- */
-function todaysAction(plan: Plan, delivery: Delivery): Action | null {
-  const ofRule = allActions(plan).filter((action) => action.rule === delivery.rule);
-  const sameSink = ofRule.filter((action) => action.sink === delivery.sink);
-  return sameSink.find((action) => action.action === delivery.action) ?? sameSink[0] ?? null;
-}
-
-/** An old delivery as today's action plans it, due at once: a person who replays does not wait for opening hours. */
-function plannedByHand(action: Action, data: AnyTemplateData, now: number): PlannedDelivery {
-  return {
-    rule: action.rule,
-    action: action.action,
-    sink: action.sink,
-    connector: action.connector,
-    lane: action.lane(data),
-    dueAt: now,
-    group: null,
-    groupMax: null,
-  };
+function print({ id, ok, says }: Done, io: Io): void {
+  if (ok) io.out(`${printable(id)} ${printable(says)}`);
+  else io.err(`${printable(id)}: ${printable(says)}`);
 }
 
 /** Whoever calls a command. */
-function byUser({ env }: Io): By {
-  return { who: env['USER'] || nameOfUser(), from: `a command on ${hostname()}`, note: null };
+export function byUser({ note = null }: { note?: string | null }, { env }: Io): By {
+  return { who: env['USER'] || nameOfUser(), from: `a command on ${hostname()}`, note };
 }
 
 /** A container's user may have no name. */
@@ -143,28 +172,54 @@ function nameOfUser(): string {
   }
 }
 
-const discarded = { done: 'is discarded', possible: 'pending, dead or held' };
+const isServed = async (store: Store): Promise<boolean> =>
+  running(await store.copyStates(), Date.now()).length > 0;
 
-export async function discard(ids: readonly string[], options: StoreOption, io: Io): Promise<number> {
-  return withStore(options, io, async (store) => {
-    const results = await store.discard([...new Set(ids)], Date.now(), byUser(io));
-    return printManual(results, discarded, io) ? exit.ok : exit.problems;
-  });
+/** To be called before anything is changed. */
+export async function refuseWithoutConnector(store: Store): Promise<void> {
+  if (await isServed(store)) return;
+  throw new CommandError(
+    '--wait needs a connector that serves this store, and none does (see `status`); nothing was done',
+  );
 }
 
-/** What a person's replay or discard is called, and what it can be done with. */
-interface ManualWords {
-  readonly done: string;
-  readonly possible: string;
-}
+const lookEveryMs = 200;
+/** So many are looked at each time: of thousands, the first to end are not the last to be told. */
+const lookedAt = 200;
 
-/** Prints what was done to each delivery, or why it was not; true if all went through. */
-function printManual(results: readonly ManualResult[], words: ManualWords, io: Io): boolean {
-  for (const result of results) {
-    const id = printable(result.deliveryId);
-    if (result.done) io.out(`${id} ${words.done}`);
-    else if (result.state === null) io.err(`${id}: there is no such delivery; \`events\` lists them`);
-    else io.err(`${id}: it is ${result.state}, and only ${words.possible} deliveries can be chosen`);
+/** Waits until all of them have ended, and says how each did. True if all were delivered. */
+export async function waitFor(store: Store, ids: readonly string[], io: Io): Promise<boolean> {
+  const open = new Set(ids);
+  const isTime = nowAndThen();
+  let arrived = true;
+  while (open.size > 0) {
+    for (const id of [...open].slice(0, lookedAt)) {
+      open.delete(id);
+      const delivery = await store.delivery(id);
+      if (delivery && isUnderWay(delivery.state)) open.add(id);
+      else {
+        const why = delivery?.lastError ? `: ${delivery.lastError}` : '';
+        arrived &&= delivery?.state === 'delivered';
+        io.out(printable(`${id} is ${delivery?.state ?? 'gone'}${why}`));
+      }
+    }
+    if (open.size > 0 && isTime()) await tellWhy(store, open, io);
+    if (open.size > 0) await sleep(lookEveryMs);
   }
-  return results.every((result) => result.done);
+  return arrived;
+}
+
+const isUnderWay = (state: DeliveryState): boolean =>
+  openStates.includes(state) && !replayableStates.includes(state);
+
+async function tellWhy(store: Store, open: ReadonlySet<string>, io: Io): Promise<void> {
+  if (!(await isServed(store)))
+    throw new CommandError(
+      `no connector serves this store any more (see \`status\`); ${open.size} still on the way will go when one does`,
+    );
+  const [first = ''] = open;
+  const delivery = await store.delivery(first);
+  const due = delivery && delivery.dueAt > Date.now() ? `, due ${when(delivery.dueAt)}` : '';
+  const why = delivery?.lastError ? `: ${delivery.lastError}` : '';
+  io.err(printable(`${open.size} still on the way; ${first}${due}${why}`));
 }

@@ -7,6 +7,7 @@ export const readNames = [
   'event',
   'notices',
   'notice',
+  'audit',
   'delivery',
   'deliveries',
   'rejectedRequests',

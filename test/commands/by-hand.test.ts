@@ -134,7 +134,7 @@ describe('replay', () => {
     const { code, out, err } = await command('replay', delivery(0), 'dlv_nobody_1', 'nonsense\u001B[2J');
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toBe(
-      'candidate-connector: there is no delivery dlv_nobody_1, nonsense\\u{1b}[2J; nothing was sent again\n',
+      'candidate-connector: there is no delivery dlv_nobody_1 and no delivery nonsense\\u{1b}[2J; nothing was done\n',
     );
     expect(await states()).toMatchObject({ [delivery(0)]: 'dead' });
   });
@@ -239,12 +239,198 @@ describe('discard', () => {
   test('refuses the rest, and says why', async () => {
     const { command, delivery } = await withDead(['Dana']);
     await command('discard', delivery(0));
-    const { code, out, err } = await command('discard', delivery(0), 'dlv_nobody_1', delivery(0, 2));
-    expect(code).toBe(1);
-    expect(out).toBe(`${delivery(0, 2)} is discarded\n`);
+    const { code, out, err } = await command('discard', delivery(0), delivery(0, 2));
+    expect({ code, out }).toEqual({ code: 1, out: `${delivery(0, 2)} is discarded\n` });
     expect(err).toBe(
-      `${delivery(0)}: it is discarded, and only pending, dead or held deliveries can be chosen\n` +
-        'dlv_nobody_1: there is no such delivery; `events` lists them\n',
+      `${delivery(0)}: it is discarded, and only pending, dead or held deliveries can be chosen\n`,
     );
+    expect(await command('discard', delivery(0), 'dlv_nobody_1')).toMatchObject({
+      code: 1,
+      err: 'candidate-connector: there is no delivery dlv_nobody_1; nothing was done\n',
+    });
+  });
+});
+
+describe('what is chosen', () => {
+  test('by event, rule and state goes out again, and nothing else; first it is shown', async () => {
+    const { command, delivery, ats, crm, file, states } = await withDead(['Dana', 'Robin', 'Kim']);
+    const event = delivery(0).replace(/^dlv_(.*)_1$/, 'evt_$1');
+    const rehearsed = await command('replay', event, '--dry-run');
+    expect(rehearsed).toEqual({
+      code: 0,
+      out: `${delivery(0)} would go out again: ats, rule told\n${delivery(0, 2)} would go out again: crm, rule told\n`,
+      err: '',
+    });
+    expect((await command('discard', event, '--dry-run')).out).toContain('would be discarded: ats');
+    expect(await states()).toMatchObject({ [delivery(0)]: 'dead', [delivery(0, 2)]: 'dead' });
+    expect(await command('replay', event)).toMatchObject({ code: 0, err: '' });
+    await settled(file);
+    expect({ ats: ats.calls.length, crm: crm.calls.length }).toEqual({ ats: 1, crm: 1 });
+    expect((await command('replay', event)).out).toBe(`${event} has no dead or held deliveries.\n`);
+    const other = delivery(1).replace(/^dlv_(.*)_1$/, 'evt_$1');
+    await command('discard', '--event', other, '--sink', 'crm', '--rule', 'told');
+    expect(await states()).toMatchObject({ [delivery(1)]: 'dead', [delivery(1, 2)]: 'discarded' });
+    expect((await command('replay', '--held')).out).toBe('There are no held deliveries.\n');
+    expect((await command('discard', '--dead', '--rule', 'tld')).out).toBe(
+      'There are no dead deliveries of rule tld.\n',
+    );
+    expect(await command('replay', '--dead', '--rule', 'tld')).toMatchObject({
+      code: 2,
+      err: 'candidate-connector: there is no rule "tld"; did you mean "told"?\n',
+    });
+    expect((await command('replay', 'evt_nobody')).err).toContain('there is no event evt_nobody');
+    expect((await command('replay', '--dead', '--held', '--dry-run')).out.split('\n')).toHaveLength(4);
+  });
+
+  test('is waited for, and how it ended is said', async () => {
+    const { command, delivery, ats, app } = await withDead(['Dana', 'Robin']);
+    expect(await command('replay', delivery(0), '--wait')).toEqual({
+      code: 0,
+      out: `${delivery(0)} goes out again\n${delivery(0)} is delivered\n`,
+      err: '',
+    });
+    ats.faults.decide = () => gone;
+    const dead = await command('replay', delivery(1), '--wait');
+    expect(dead).toMatchObject({ code: 1, out: expect.stringContaining(`${delivery(1)} is dead: `) });
+    await app.stop();
+    const without = await command('replay', delivery(1), '--wait');
+    expect(without).toMatchObject({ code: 1, out: '' });
+    expect(without.err).toContain('--wait needs a connector that serves this store, and none does');
+    const story = await command('event', delivery(1), '--json');
+    expect(jsonLines(story)).toMatchObject([{ changes: [{ action: 'replay', deliveries: [delivery(1)] }] }]);
+  });
+
+  test('stands with who did it, from where and why in the story of its event, and in the audit', async () => {
+    const { file, delivery, command } = await withDead(['Dana', 'Robin']);
+    const note = 'the path is there \u001B[2Jnow';
+    await run(['replay', delivery(0), '--note', note, '--config', file], { USER: 'dana' });
+    await run(['discard', delivery(0, 2), delivery(1), '--config', file], { USER: 'kim' });
+    const { out } = await command('event', delivery(0));
+    expect(out).toMatch(
+      new RegExp(
+        `By hand\\n  2.* UTC  replay ${delivery(0)}, by dana from a command on .*: the path is there \\\\u\\{1b\\}\\[2Jnow\\n` +
+          `  2.* UTC  discard ${delivery(0, 2)}, by kim from a command on `,
+      ),
+    );
+    const audit = await command('events', '--audit', '--json');
+    expect(jsonLines(audit)).toMatchObject([
+      { who: 'kim', action: 'discard', note: null, deliveries: [delivery(0, 2), delivery(1)] },
+      { at: expect.stringMatching(/Z$/), who: 'dana', action: 'replay', note, deliveries: [delivery(0)] },
+    ]);
+    expect((await command('events', '--audit')).out).toContain(
+      `discard ${delivery(0, 2)} and 1 more, by kim`,
+    );
+    expect((await command('event', delivery(1))).out).toContain(`discard ${delivery(1)}, by kim`);
+  });
+});
+
+test('two people who replay the same at the same time send it once', async () => {
+  const { command, delivery, ats, file } = await withDead(['Dana', 'Robin']);
+  const both = await Promise.all([command('replay', '--dead'), command('replay', '--dead')]);
+  await settled(file);
+  expect(ats.calls.map(({ deliveryId }) => deliveryId).toSorted()).toEqual([delivery(0), delivery(1)]);
+  const lines = both
+    .map(({ out }) => out)
+    .join('')
+    .split('\n')
+    .filter((line) => line.endsWith('goes out again'));
+  expect(lines).toHaveLength(4);
+});
+
+describe('resend', () => {
+  test('sends a delivered message again as a new delivery, by the config of today', async () => {
+    const { command, delivery, ats, file, config } = await withDead(['Dana']);
+    await command('replay', delivery(0), '--wait');
+    await writeFile(file, config({ sink: 'ats', path: '/today' }));
+    const [again, more] = [delivery(0, 3), delivery(0, 4)];
+    expect(await command('resend', delivery(0), '--dry-run')).toMatchObject({
+      code: 0,
+      out: `${delivery(0)} would go out again: ats, rule told\n`,
+    });
+    expect(await command('resend', delivery(0), '--wait', '--note', 'deleted there')).toEqual({
+      code: 0,
+      out: `${delivery(0)} goes out again as ${again}\n${again} is delivered\n`,
+      err: '',
+    });
+    expect(ats.calls.map(({ deliveryId, path }) => [deliveryId, path])).toEqual([
+      [delivery(0), '/hooks'],
+      [again, '/hooks/today'],
+    ]);
+    const { out } = await command('event', delivery(0));
+    expect(out).toContain(`sent again by hand, as ${delivery(0)} was before`);
+    expect(out).toMatch(new RegExp(`resend ${again}, by .*: deleted there`));
+    expect((await command('resend', again, '--wait')).out).toContain(`${again} goes out again as ${more}\n`);
+    expect(await command('resend', delivery(0, 2))).toMatchObject({
+      code: 1,
+      err: `${delivery(0, 2)}: it is dead, and only delivered deliveries can be chosen; \`replay\` sends it\n`,
+    });
+  });
+});
+
+describe('apply', () => {
+  const late = (folder: string, url: string, then: string) => `${base(folder)}
+sinks: { ats: { connector: webhook, url: '${url}', allowPrivate: true } }
+rules:
+  - { name: told, when: { status: Completed }, then: [ { sink: ats } ] }
+  - { name: late, when: { status: [Canceled, Completed] }, then: ${then} }
+`;
+  const action = "[ { sink: ats, path: '/late', body: { who: '{{ event.candidateId }}' } } ]";
+
+  /** Two events from before the rule says anything, and its config since. */
+  async function withLateRule() {
+    const { folder, write } = await workplace();
+    const ats = await endpoint();
+    const file = await write(
+      'config.yaml',
+      late(folder, ats.url, '[]').replace('then: []', 'silent: true, then: []'),
+    );
+    const app = await serving(file);
+    for (const [candidateId, status] of [
+      ['Dana', 'Completed'],
+      ['Robin', 'Canceled'],
+      ['Kim', 'DidNotTake'],
+    ] as const)
+      await post(app, { candidateId, status });
+    await settled(file);
+    ats.calls.splice(0);
+    await writeFile(file, late(folder, ats.url, action));
+    const command = (ask: ((question: string) => Promise<string>) | null, ...argv: string[]) =>
+      run(['apply', ...argv, '--config', file], {}, false, ask ?? undefined);
+    return { file, ats, command };
+  }
+
+  test('shows what it would send, asks, and sends it once, in the order in which the events came', async () => {
+    const { file, ats, command } = await withLateRule();
+    const shown = await command(null, '--rule', 'late', '--dry-run');
+    expect(shown).toMatchObject({ code: 0, err: '' });
+    expect(shown.out).toMatch(
+      /^Rule late asks for 2 deliveries, for 2 of 3 events\n {2}2 to ats\nThe newest of them\n {2}evt_.* candidate Robin\n {2}ats {2}at once\n/,
+    );
+    expect(shown.out).toContain('who: Robin');
+    const asked: string[] = [];
+    const no = await command(async (question) => (asked.push(question), ''), '--rule', 'late');
+    expect(asked).toEqual(['Send 2 deliveries? [y/N] ']);
+    expect(no.out).toContain('Nothing was sent.\n');
+    expect(ats.calls).toHaveLength(0);
+    const yes = await command(async () => 'y', '--rule', 'late', '--wait');
+    expect(yes).toMatchObject({ code: 0, out: expect.stringContaining('2 deliveries planned.\n') });
+    expect(ats.calls.map(({ body }) => body).toSorted()).toEqual(['{"who":"Dana"}', '{"who":"Robin"}']);
+    const again = await command(null, '--rule', 'late', '--yes');
+    expect(again.out).toBe(
+      'Rule late asks for 0 deliveries, for 0 of 3 events\n  2 of them have deliveries of this rule already and are left out\n',
+    );
+    expect(ats.calls).toHaveLength(2);
+    const audit = jsonLines(await run(['events', '--audit', '--json', '--config', file]));
+    expect(audit).toMatchObject([{ action: 'apply', deliveries: [expect.any(String), expect.any(String)] }]);
+  });
+
+  test('of a rule that nobody knows, or of no event, sends nothing', async () => {
+    const { command } = await withLateRule();
+    expect(await command(null, '--rule', 'lte', '--yes')).toMatchObject({
+      code: 2,
+      err: 'candidate-connector: there is no rule "lte"; did you mean "late"?\n',
+    });
+    const none = await command(null, '--rule', 'late', '--since', '0s', '--yes');
+    expect(none).toMatchObject({ code: 0, out: 'Rule late asks for 0 deliveries, for 0 of 0 events\n' });
   });
 });

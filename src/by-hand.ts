@@ -1,0 +1,236 @@
+import { type About, dataOf } from './deliveries/prepare.ts';
+import {
+  type Delivery,
+  type DeliveryState,
+  discardableStates,
+  type PlannedDelivery,
+  replayableStates,
+} from './model.ts';
+import { decide } from './rules/decide.ts';
+import { type Action, allActions, type Plan, whyUnusable } from './rules/plan.ts';
+import { deliveryPages } from './store/pages.ts';
+import type { By, EventStory, Late, ManualResult, Replay, Store } from './store/store.ts';
+import { printable } from './support/text.ts';
+import type { AnyTemplateData } from './templates/data.ts';
+
+/** What a person can do to a delivery, in which states, and how that is said. */
+const actions = {
+  replay: { done: 'goes out again', states: replayableStates, possible: 'dead or held' },
+  discard: { done: 'is discarded', states: discardableStates, possible: 'pending, dead or held' },
+  resend: { done: 'goes out again', states: ['delivered'], possible: 'delivered' },
+} as const satisfies { readonly [name: string]: ActionWords };
+export type ActionName = keyof typeof actions;
+
+interface ActionWords {
+  readonly done: string;
+  readonly states: readonly DeliveryState[];
+  readonly possible: string;
+}
+
+/** Which deliveries a person means. */
+export interface Selection {
+  /** Of deliveries; or of events and notices, for those of their deliveries that the rest means. Empty: all of these. */
+  readonly ids: readonly string[];
+  readonly states: readonly DeliveryState[];
+  readonly sink?: string;
+  readonly rule?: string;
+  /** Only of what came since (ms). */
+  readonly since?: number;
+}
+
+/** Nothing was done, as some of what was named is not there. */
+export class NotThere extends Error {
+  override readonly name = 'NotThere';
+}
+
+/** Page by page: what is done to one page may change what is on the next. Throws NotThere. */
+export async function* selected(
+  store: Pick<Store, 'event' | 'notice' | 'delivery' | 'deliveries'>,
+  { ids, states, sink, rule, since }: Selection,
+): AsyncGenerator<readonly Delivery[]> {
+  const isMeant = (one: Delivery): boolean =>
+    states.includes(one.state) &&
+    (sink === undefined || one.sink === sink) &&
+    (rule === undefined || one.rule === rule) &&
+    (since === undefined || one.createdAt >= since);
+  if (ids.length > 0) {
+    yield await named(store, [...new Set(ids)], isMeant);
+    return;
+  }
+  const filter = { states, ...(sink !== undefined && { sink }), ...(since !== undefined && { since }) };
+  for await (const page of deliveryPages(store, filter)) yield page.filter(isMeant);
+}
+
+async function named(
+  store: Pick<Store, 'event' | 'notice' | 'delivery'>,
+  ids: readonly string[],
+  isMeant: (one: Delivery) => boolean,
+): Promise<Delivery[]> {
+  const found = await Promise.all(
+    ids.map(async (id): Promise<readonly Delivery[] | string> => {
+      if (/^(evt|ntc)_/.test(id)) {
+        const story = await (id.startsWith('evt_') ? store.event(id) : store.notice(id));
+        return story?.deliveries.filter(isMeant) ?? `${id.startsWith('evt_') ? 'event' : 'notice'} ${id}`;
+      }
+      const delivery = await store.delivery(id);
+      return delivery ? [delivery] : `delivery ${id}`;
+    }),
+  );
+  const missing = found.filter((one) => typeof one === 'string');
+  if (missing.length > 0)
+    throw new NotThere(`there is no ${missing.map(printable).join(' and no ')}; nothing was done`);
+  const each = found.flatMap((one) => (typeof one === 'string' ? [] : one));
+  return [...new Map(each.map((delivery) => [delivery.id, delivery])).values()];
+}
+
+/** The part of a store that things are done to by hand. */
+export type Hand = Pick<Store, 'event' | 'notice' | 'replay' | 'discard' | 'resend'>;
+
+/** Does it to each of them, or says why not. */
+export async function change(
+  store: Hand,
+  action: ActionName,
+  deliveries: readonly Delivery[],
+  plan: Plan | null,
+  by: By,
+): Promise<Done[]> {
+  const planned = await plans(store, action, deliveries, plan);
+  const items = planned.filter((one) => typeof one !== 'string' && one !== null);
+  const faults = planned.flatMap((one, place): Done[] =>
+    typeof one === 'string' ? [{ id: deliveries[place]!.id, ok: false, says: one }] : [],
+  );
+  const ids = deliveries.map(({ id }) => id);
+  const results =
+    action === 'discard'
+      ? await store.discard(ids, Date.now(), by)
+      : await store[action](items, Date.now(), by);
+  return [...faults, ...results.map((result) => toDone(action, result))];
+}
+
+/** The same without doing it: what would be done. */
+export async function rehearse(
+  store: Hand,
+  action: ActionName,
+  deliveries: readonly Delivery[],
+  plan: Plan | null,
+): Promise<Done[]> {
+  const planned = await plans(store, action, deliveries, plan);
+  return deliveries.map(({ id, state, sink, rule }, place): Done => {
+    const fault = planned[place];
+    if (!(actions[action].states as readonly DeliveryState[]).includes(state))
+      return toDone(action, { deliveryId: id, done: false, state });
+    if (typeof fault === 'string') return { id, ok: false, says: fault };
+    const verb = action === 'discard' ? 'would be discarded' : 'would go out again';
+    return { id, ok: true, says: `${verb}: ${sink}, rule ${rule}` };
+  });
+}
+
+/** What became of one delivery. */
+export interface Done {
+  readonly id: string;
+  readonly ok: boolean;
+  readonly says: string;
+  /** Of a resend: the id that it goes out under. */
+  readonly madeId?: string;
+}
+
+function toDone(action: ActionName, result: ManualResult): Done {
+  const { deliveryId: id, madeId } = result;
+  const { done, possible } = actions[action];
+  if (result.done) {
+    if (madeId === undefined) return { id, ok: true, says: done };
+    return { id, ok: true, says: `${done} as ${madeId}`, madeId };
+  }
+  if (result.state === null) return { id, ok: false, says: 'there is no such delivery; `events` lists them' };
+  if (madeId !== undefined) return { id, ok: false, says: `it is being sent again already, as ${madeId}` };
+  const instead = action === 'resend' && replayableStates.includes(result.state) ? '; `replay` sends it' : '';
+  return {
+    id,
+    ok: false,
+    says: `it is ${result.state}, and only ${possible} deliveries can be chosen${instead}`,
+  };
+}
+
+/** Of each delivery: how today's plan has it, why it has not, or null where nothing has to be planned. */
+async function plans(
+  store: Hand,
+  action: ActionName,
+  deliveries: readonly Delivery[],
+  plan: Plan | null,
+): Promise<(Replay | string | null)[]> {
+  if (action === 'discard' || plan === null) return deliveries.map(() => null);
+  return Promise.all(deliveries.map((delivery) => planToday(store, plan, delivery)));
+}
+
+async function planToday(store: Hand, plan: Plan, delivery: Delivery): Promise<Replay | string> {
+  const action = todaysAction(plan, delivery);
+  if (!action) {
+    const { rule, sink } = delivery;
+    return `today's config has no rule ${rule} with an action for ${sink}; put it back to send this`;
+  }
+  const about = await aboutOf(store, delivery);
+  if (!about) return 'the event it is about is no longer stored';
+  const unusable = whyUnusable(plan, action, about.events);
+  if (unusable !== undefined) return cannotUse(unusable);
+  const now = Date.now();
+  const planned = plannedByHand(action, dataOf(action, about, plan, now), now);
+  return { deliveryId: delivery.id, configId: plan.id, planned };
+}
+
+const cannotUse = (why: string): string => `the config in force cannot be used for it here: ${why}`;
+
+async function aboutOf(store: Hand, { eventId, noticeId }: Delivery): Promise<About | null> {
+  if (noticeId !== null) {
+    const story = await store.notice(noticeId);
+    return story && { events: [], notice: story.notice };
+  }
+  const story = eventId === null ? null : await store.event(eventId);
+  return story && { events: [story.event], notice: null };
+}
+
+/**
+ * Where today's plan has the action of an old delivery: under the same rule, at the same place if that still goes to
+ * the same sink, else the rule's first action for the sink. Null when there is none. Pure.
+ */
+function todaysAction(plan: Plan, delivery: Delivery): Action | null {
+  const ofRule = allActions(plan).filter((action) => action.rule === delivery.rule);
+  const sameSink = ofRule.filter((action) => action.sink === delivery.sink);
+  return sameSink.find((action) => action.action === delivery.action) ?? sameSink[0] ?? null;
+}
+
+/** An old delivery as today's action plans it, due at once: a person who replays does not wait for opening hours. */
+function plannedByHand(action: Action, data: AnyTemplateData, now: number): PlannedDelivery {
+  return {
+    rule: action.rule,
+    action: action.action,
+    sink: action.sink,
+    connector: action.connector,
+    lane: action.lane(data),
+    dueAt: now,
+    group: null,
+    groupMax: null,
+  };
+}
+
+/**
+ * What a rule asks for an event that came before it, as if it came now: its hours and digests hold. Null if it asks for
+ * nothing, or the event has deliveries of it; a text if that cannot be told.
+ */
+export function planLate(
+  plan: Plan,
+  { event, deliveries }: Pick<EventStory, 'event' | 'deliveries'>,
+  rule: string,
+  now: number,
+): Late | string | null {
+  if (deliveries.some((one) => one.rule === rule)) return null;
+  if (plan.unusable?.deciding) return cannotUse(plan.unusable.deciding);
+  const asked = decide(plan, event, now).filter((one) => one.rule === rule);
+  if (asked.length === 0) return null;
+  const ofRule = allActions(plan).filter((action) => action.rule === rule);
+  const unusable = ofRule
+    .map((action) => whyUnusable(plan, action, [event]))
+    .find((why) => why !== undefined);
+  return unusable === undefined
+    ? { eventId: event.id, configId: plan.id, deliveries: asked }
+    : cannotUse(unusable);
+}

@@ -1,0 +1,48 @@
+import type { Delivery } from '../model.ts';
+import type { DeliveryFilter, EventFilter, EventStory, Store } from './store.ts';
+
+export const pageSize = 500;
+
+/** Stored events, newest first. */
+export function storiesOf(
+  store: Pick<Store, 'events'>,
+  { limit = Infinity, ...filter }: Omit<EventFilter, 'after'>,
+): AsyncGenerator<EventStory> {
+  return pageByPage<EventStory>(limit, (size, last) =>
+    store.events({ ...filter, limit: size, ...(last && { after: last.event.id }) }),
+  );
+}
+
+/** Reads a list page by page, so that any number of entries fits into memory. */
+export async function* pageByPage<Entry>(
+  limit: number,
+  read: (size: number, last: Entry | undefined) => Promise<Entry[]>,
+): AsyncGenerator<Entry> {
+  let left = limit;
+  let last: Entry | undefined;
+  while (left > 0) {
+    const size = Math.min(left, pageSize);
+    const page = await read(size, last);
+    yield* page;
+    last = page.at(-1);
+    left = page.length < size ? 0 : left - page.length;
+  }
+}
+
+/** One by one. */
+export async function* each<T>(pages: AsyncIterable<readonly T[]>): AsyncGenerator<T> {
+  for await (const page of pages) yield* page;
+}
+
+/** A page may change state before the next one is read: that goes on after it. */
+export async function* deliveryPages(
+  store: Pick<Store, 'deliveries'>,
+  filter: Omit<DeliveryFilter, 'after' | 'limit'>,
+  size = pageSize,
+): AsyncGenerator<readonly Delivery[]> {
+  const paged = { ...filter, limit: size };
+  for (let page = await store.deliveries(paged); page.length > 0;) {
+    yield page;
+    page = await store.deliveries({ ...paged, after: page.at(-1)!.id });
+  }
+}
