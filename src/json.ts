@@ -1,6 +1,7 @@
 import type { Attempt, Delivery, Event } from './model.ts';
 import type { Verdict } from './rules/plan.ts';
 import type { Change, DeliveryStory, Duplicate, EventStory } from './store/store.ts';
+import { csvLine } from './support/text.ts';
 
 /** The shapes that `--json` prints; the contract fixes their names. Times are ISO 8601 in UTC. */
 
@@ -81,4 +82,37 @@ export function deliveryDetailFields(delivery: DeliveryStory) {
     message: delivery.message,
     history: delivery.history.map(attemptFields),
   };
+}
+
+/** The first line of a list of events as CSV. Lines end with CR LF. */
+export const eventsCsvHeader = csvLine([
+  'id',
+  'receivedAt',
+  'candidateId',
+  'candidateNumericalId',
+  'testId',
+  'test',
+  'status',
+  'correlationId',
+  'duplicates',
+  'deliveries',
+]);
+
+/** `testName`: of the catalog, or nothing. */
+export function eventCsv({ event, duplicates, deliveries }: EventStory, testName: string): string {
+  const { id, receivedAt, candidateId, candidateNumericalId, testId, status, correlationId } =
+    eventFields(event);
+  const states = deliveries.map(({ sink, state }) => `${sink}: ${state}`).join(', ');
+  return csvLine([
+    id,
+    receivedAt,
+    candidateId,
+    candidateNumericalId,
+    testId,
+    testName,
+    status,
+    correlationId,
+    duplicates,
+    states,
+  ]);
 }

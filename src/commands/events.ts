@@ -2,10 +2,10 @@ import type { Delivery, DeliveryState, Event, Status } from '../model.ts';
 import type { Change, EventFilter, EventStory, KeptRequest, NoticeStory, Store } from '../store/store.ts';
 import { deliveryPages, each, pageByPage, pageSize, storiesOf } from '../store/pages.ts';
 import { jsonLine, printable } from '../support/text.ts';
-import { changeFields, storyJson } from '../json.ts';
+import { changeFields, eventCsv, eventsCsvHeader, storyJson } from '../json.ts';
 import { changeLine, noticeHead, noticeStoryJson } from './event.ts';
 import { CommandError, deliveryLine, exit, type Io, paint, type Pauses, pausesOf, when } from './output.ts';
-import { checkSink, type StoreOption, testNames, withStore } from './with-store.ts';
+import { catalogNames, checkSink, type StoreOption, testNames, withStore } from './with-store.ts';
 
 interface EventsOptions extends StoreOption {
   /** In milliseconds since the epoch. */
@@ -21,6 +21,7 @@ interface EventsOptions extends StoreOption {
   readonly notices?: boolean;
   readonly audit?: boolean;
   readonly json?: boolean;
+  readonly csv?: boolean;
 }
 
 /** What a person looks at; a program gets all. */
@@ -40,26 +41,31 @@ export async function events(options: EventsOptions, io: Io): Promise<number> {
   });
 }
 
-const limitOf = ({ limit, json }: EventsOptions): number =>
-  limit ?? (json ? Number.MAX_SAFE_INTEGER : shownToPeople);
+const limitOf = ({ limit, json, csv }: EventsOptions): number =>
+  limit ?? (json || csv ? Number.MAX_SAFE_INTEGER : shownToPeople);
 
 /** What a command lists, newest first, and how. */
 interface List<Entry> {
   readonly entries: AsyncIterable<Entry>;
   readonly json: (entry: Entry) => object;
+  readonly csv?: { readonly header: string; readonly line: (entry: Entry) => string };
   readonly text: (entry: Entry, io: Io) => string;
   readonly none: string;
 }
 
 async function print<Entry>(list: List<Entry>, options: EventsOptions, io: Io): Promise<void> {
   const limit = limitOf(options);
+  const csv = options.csv ? list.csv : undefined;
+  // With the end of the line that is printed, they end as CSV has it.
+  if (csv) io.out(`${csv.header}\r`);
   let count = 0;
   for await (const entry of list.entries) {
     count += 1;
-    if (count <= limit) io.out(options.json ? jsonLine(list.json(entry)) : list.text(entry, io));
+    if (count <= limit)
+      io.out(csv ? `${csv.line(entry)}\r` : options.json ? jsonLine(list.json(entry)) : list.text(entry, io));
     if (!(await io.drained())) return;
   }
-  if (options.json) return;
+  if (options.json || csv) return;
   if (count === 0) io.out(list.none);
   if (count > limit) io.out(`Older ones are not shown: --limit ${limit * 10} shows more.`);
 }
@@ -88,9 +94,11 @@ async function storyList(store: Store, options: EventsOptions): Promise<List<Eve
   const entries = isSifted ? sifted(stories, isWanted, readLimit(options)) : stories;
   const nameOf = await testNames(store);
   const pauses = await pausesOf(store);
+  const catalogName = await catalogNames(store);
   return {
     entries,
     json: storyJson,
+    csv: { header: eventsCsvHeader, line: (story) => eventCsv(story, catalogName(story.event.testId)) },
     text: (story, io) => storyText(story, nameOf, pauses, io),
     none: 'No events.',
   };

@@ -219,6 +219,7 @@ function looking(add: Add, io: Io, done: Done): void {
       'events --since 7d --status Completed',
       'events --candidate 0123456789abcdef0123456789abcdef --json',
       'events --state dead,held   # what needs a person, and why',
+      'events --since 30d --csv > events.csv   # for a table',
       'events --rejected   # requests that were refused for their content',
       'events --notices    # what the alerts told people, and whether it reached them',
       'events --audit      # what people did by hand: replays and the like, by whom and why',
@@ -231,7 +232,7 @@ function looking(add: Add, io: Io, done: Done): void {
     .option('--rule <name>', 'only what this rule asked for')
     .addOption(statesOption())
     .option('--sink <name>', 'with --state: only deliveries to this sink')
-    .option('--limit <n>', 'at most so many; 100 if not given, and all with --json', positive)
+    .option('--limit <n>', 'at most so many; 100 if not given, and all with --json or --csv', positive)
     .addOption(
       new Option('--rejected', 'list the refused requests instead').conflicts([
         'since',
@@ -268,6 +269,14 @@ function looking(add: Add, io: Io, done: Done): void {
       ]),
     )
     .option('--json', 'print JSON lines')
+    .addOption(
+      new Option('--csv', 'print CSV with a header, for a table').conflicts([
+        'json',
+        'rejected',
+        'notices',
+        'audit',
+      ]),
+    )
     .action(async (options) => done(await (await import('./events.ts')).events(options, io)));
 
   takesStore(

@@ -133,9 +133,18 @@ export function storedPlans(store: Pick<Store, 'config'>, { env }: Io): Plans {
 
 /** What the newest config's catalog calls a test: ` (Backend Engineer)`, or nothing. */
 export async function testNames(store: Pick<Store, 'latestConfig'>): Promise<(testId: number) => string> {
+  const nameOf = await catalogNames(store);
+  return (testId) => {
+    const name = nameOf(testId);
+    return name === '' ? '' : ` (${printable(name)})`;
+  };
+}
+
+/** The bare name, or nothing. */
+export async function catalogNames(store: Pick<Store, 'latestConfig'>): Promise<(testId: number) => string> {
   const source = (await store.latestConfig())?.source ?? null;
   return (testId) => {
     const name = valueAt(source, ['catalog', String(testId), 'name']);
-    return typeof name === 'string' ? ` (${printable(name)})` : '';
+    return typeof name === 'string' ? name : '';
   };
 }

@@ -139,3 +139,16 @@ export function wantsColor(
 export function storable(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\uFFFD');
 }
+
+/**
+ * A line of CSV (RFC 4180), without its end. Programs for tables take what begins like this for a formula, which may send
+ * data away, so it gets an apostrophe in front, as people would type it.
+ */
+export function csvLine(values: readonly (string | number | null)[]): string {
+  return values.map((value) => csvField(String(value ?? ''))).join(',');
+}
+
+function csvField(text: string): string {
+  const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+}

@@ -38,6 +38,19 @@ rules:
 
 const gone = { kind: 'status', status: 410 } as const;
 
+const csvHeader =
+  'id,receivedAt,candidateId,candidateNumericalId,testId,test,status,correlationId,duplicates,deliveries';
+
+/** Rows of CSV, read as RFC 4180 has it. */
+function csvRows(text: string): string[][] {
+  const rows: string[][] = [[]];
+  for (const [, quoted, bare = '', end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
+    rows.at(-1)!.push(quoted?.replaceAll('""', '"') ?? bare);
+    if (end !== ',') rows.push([]);
+  }
+  return rows.slice(0, -1);
+}
+
 describe('events', () => {
   test('say of a mail whom it did not reach', async () => {
     const smtp = await new SmtpSandbox({ refuse: { 'gone@example.com': '550 5.1.1 no such user' } }).start();
@@ -165,6 +178,36 @@ rules: [ { name: all, when: {}, then: [ ${actions.join(', ')} ] } ]
         ],
       },
     ]);
+  });
+
+  test('--csv prints a line for each event, quoted where needed, and nothing that a table takes for a formula', async () => {
+    const { app, command, file } = await startServing();
+    expect((await command('events', '--csv')).out).toBe(`${csvHeader}\r\n`);
+    const hostile = ['=1+1', '+1', '-1', '@SUM(A1)', 'a "quoted", one', "=cmd|' /C calc'!A0", 'Zoë ; 1'];
+    for (const candidateId of hostile) await post(app, { candidateId, testId: -99 }, 'c-1');
+    await post(app, { candidateId: 'Dana', candidateNumericalId: 42 }, '=c-2');
+    await settled(file);
+    const { out } = await command('events', '--csv');
+    const [header, newest, ...rest] = csvRows(out);
+    expect(header?.join()).toBe(csvHeader);
+    expect(newest?.slice(2)).toEqual([
+      'Dana',
+      '42',
+      '1234567',
+      '',
+      'Completed',
+      "'=c-2",
+      '0',
+      'ats: delivered',
+    ]);
+    expect(rest.map((row) => row.slice(2, 5))).toEqual(
+      hostile.toReversed().map((id) => [/^[=+@-]/.test(id) ? `'${id}` : id, '', "'-99"]),
+    );
+    expect(csvRows((await command('events', '--csv', '--candidate', 'Dana', '--limit', '1')).out)).toEqual([
+      header,
+      newest,
+    ]);
+    expect((await command('events', '--csv', '--json')).code).toBe(2);
   });
 
   test('are found by the state of their deliveries, and one of them by the id that its tool knows', async () => {
