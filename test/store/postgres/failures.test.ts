@@ -68,6 +68,8 @@ describe('a clear sentence says', () => {
 
   test('that the user lacks a right', async () => {
     const limited = await user();
+    // As PostgreSQL 15 and later have it.
+    await sql(url, 'revoke create on schema public from public');
     expect(await refusal(as(limited))).toBe(
       `The user ${limited} lacks a right in the database ${database()}: permission denied for schema public. It must be allowed to create and to use tables there.`,
     );
