@@ -119,6 +119,7 @@ function resultOf(
     deliveryId: delivery.id,
     attempt: { number: delivery.attempts, startedAt, endedAt, outcome: ending.outcome },
     ...settlement,
+    delayMs: Math.max(0, endedAt - delivery.createdAt),
     message: prepared?.message ?? null,
     thread: prepared?.thread ?? null,
   };

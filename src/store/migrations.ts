@@ -224,4 +224,21 @@ export const migrations: readonly string[] = [
   -- The seq of the delivery, of the same event or notice, that a person sent again as this one.
   alter table deliveries add column resend_of integer;
   `,
+  `
+  -- How many events came, and how many deliveries ended, in each hour: for charts, which would have to read all of them.
+  create table hourly (
+    -- Since the epoch.
+    hour integer not null,
+    -- Empty for events.
+    sink text not null,
+    -- An event's status; or delivered, dead or held.
+    what text not null,
+    -- No more than so long after the event came: a power of two. 0 for all that was not delivered.
+    delay_ms integer not null,
+    n integer not null,
+    primary key (hour, sink, what, delay_ms)
+  ) strict, without rowid;
+  insert into hourly select received_at / 3600000, '', status, 0, count(*) from events
+    where received_at > (select max(received_at) from events) - 8000000000 group by 1, 3;
+  `,
 ];

@@ -15,6 +15,7 @@ export const readNames = [
   'deadSince',
   'heldSince',
   'tally',
+  'daily',
   'lastEventAt',
   'config',
   'latestConfig',

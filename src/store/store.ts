@@ -131,6 +131,11 @@ export interface Store {
   heldSince(time: number): Promise<StuckCount[]>;
   /** The stored events from `from` up to `to` (ms), and their deliveries. The cost depends on how many there are. */
   tally(from: number, to: number): Promise<Tally>;
+  /**
+   * How many events came, and how many deliveries ended, on each day from `from` up to `to` (ms). A day begins at `from`'s
+   * time of day. Cheap: every write updates the counts.
+   */
+  daily(from: number, to: number): Promise<DayCount[]>;
   /** When the newest event arrived (ms), or null. */
   lastEventAt(): Promise<number | null>;
 
@@ -279,6 +284,8 @@ export interface AttemptResult {
   readonly state: Exclude<DeliveryState, 'sending' | 'discarded'>;
   /** When this was recorded (ms). A final state counts from then. */
   readonly settledAt: number;
+  /** How long after the event came it was delivered, if that is known. */
+  readonly delayMs?: number;
   /** When to try again. Only if `pending`. */
   readonly dueAt: number | null;
   readonly uncertain: boolean;
@@ -534,6 +541,18 @@ export interface SinkCount {
    */
   readonly planned: number;
   readonly states: Readonly<Record<DeliveryState, number>>;
+}
+
+export interface DayCount {
+  /** 0 is the first one. */
+  readonly day: number;
+  /** Null for events. */
+  readonly sink: string | null;
+  /** An event's status; or what became of deliveries. */
+  readonly what: string;
+  /** They were delivered no later than so long after their events came (ms): a power of two. 0 if that is not known. */
+  readonly delayMs: number;
+  readonly count: number;
 }
 
 export interface Tally {

@@ -122,6 +122,7 @@ export function storeOn(driver: Driver): Store {
     deadSince: (time) => read(() => reading.deadSince(time)),
     heldSince: (time) => read(() => reading.heldSince(time)),
     tally: (from, to) => read(() => reading.tally(from, to)),
+    daily: (from, to) => read(() => reading.daily(from, to)),
     lastEventAt: () => read(reading.lastEventAt),
 
     async saveConfig(config) {
@@ -136,6 +137,7 @@ export function storeOn(driver: Driver): Store {
       if (pruned.after !== null) return pruned;
       await write(() => pruneConfigs(query.before));
       await write(() => housekeeping.pruneAudit(query.before));
+      await write(() => housekeeping.pruneHours(query.before));
       return pruned;
     },
     signOfLife: () => read(housekeeping.signOfLife),

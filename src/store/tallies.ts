@@ -3,6 +3,10 @@ import type { DeliveryState } from '../model.ts';
 /** `planned` counts a sink's deliveries independently of their states, so that the two can be compared. */
 export type Counted = DeliveryState | 'planned';
 
+type HourChange = readonly [hour: number, sink: string, what: string, delayMs: number, change: number];
+
+const hourMs = 3_600_000;
+
 /**
  * The changes of one transaction to the stored counts. They are written once, at its end: otherwise a sink's rows would
  * be rewritten for every delivery.
@@ -10,6 +14,7 @@ export type Counted = DeliveryState | 'planned';
 export class Tallies {
   readonly #counts = new Map<string, Map<Counted, number>>();
   readonly #uses = new Map<string, number>();
+  readonly #hours = new Map<string, HourChange>();
 
   planned(sink: string, state: DeliveryState, count = 1): void {
     this.#count(sink, 'planned', count);
@@ -21,6 +26,17 @@ export class Tallies {
     this.#count(sink, to, count);
   }
 
+  /** An event with this status. */
+  came(status: string, at: number): void {
+    this.#inHour(at, '', status, 0, 1);
+  }
+
+  /** `delayMs`: since the event came; null if that is not known, or nothing was delivered. */
+  ended(sink: string, state: DeliveryState, at: number, delayMs: number | null, count: number): void {
+    const upTo = delayMs === null ? 0 : 2 ** Math.ceil(Math.log2(Math.max(1, delayMs)));
+    this.#inHour(at, sink, state, upTo, count);
+  }
+
   used(configId: string, count = 1): void {
     this.#uses.set(configId, (this.#uses.get(configId) ?? 0) + count);
   }
@@ -29,6 +45,7 @@ export class Tallies {
   drain(): {
     readonly counts: readonly (readonly [sink: string, state: Counted, change: number])[];
     readonly uses: readonly (readonly [configId: string, change: number])[];
+    readonly hours: readonly HourChange[];
   } {
     const counts = [...this.#counts].flatMap(([sink, states]) =>
       Array.from(states, ([state, change]) => [sink, state, change] as const),
@@ -36,6 +53,7 @@ export class Tallies {
     const changed = {
       counts: counts.filter(([, , change]) => change !== 0).toSorted(byNames),
       uses: [...this.#uses].filter(([, change]) => change !== 0).toSorted(byNames),
+      hours: [...this.#hours].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, change]) => change),
     };
     this.clear();
     return changed;
@@ -44,6 +62,14 @@ export class Tallies {
   clear(): void {
     this.#counts.clear();
     this.#uses.clear();
+    this.#hours.clear();
+  }
+
+  #inHour(at: number, ...[sink, what, delayMs, count]: [string, string, number, number]): void {
+    const hour = Math.floor(at / hourMs);
+    const key = JSON.stringify([hour, sink, what, delayMs]);
+    const before = this.#hours.get(key)?.[4] ?? 0;
+    this.#hours.set(key, [hour, sink, what, delayMs, before + count]);
   }
 
   #count(sink: string, state: Counted, change: number): void {

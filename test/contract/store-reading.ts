@@ -11,7 +11,9 @@ import {
   delivered,
   notice,
   planned,
+  prune,
   rejected,
+  retry,
   resultOf,
   t0,
   unknown,
@@ -65,6 +67,32 @@ export function reading(bench: () => Bench): void {
         { sink: 'slack', state: 'sending', count: 1 },
       ]),
     );
+  });
+
+  test('counts events and ended deliveries of each day, with how long they took, until they are pruned', async () => {
+    const { store } = bench();
+    const came = arrival({ receivedAt: t0 });
+    await store.accept(came);
+    // A duplicate is no event.
+    await store.accept({ ...came, event: { ...came.event, id: arrival().event.id } });
+    await store.accept(arrival({ receivedAt: t0 + day, status: 'Canceled' }));
+    const [first, other] = await claimDue(store, t0 + day);
+    const at = { settledAt: t0 + day + 5, delayMs: 1000 };
+    await store.record([resultOf(first!, retry, { ...at, dueAt: t0 + day }), resultOf(other!, rejected, at)]);
+    const [again] = await claimDue(store, t0 + day);
+    await store.record([resultOf(again!, delivered, at)]);
+    const counts = (from: number, to: number) => store.daily(from, to);
+    const ended = { sink: 'slack', count: 1 };
+    expect(await counts(t0, t0 + 2 * day)).toEqual([
+      { day: 0, sink: null, what: 'Completed', delayMs: 0, count: 1 },
+      { day: 1, sink: null, what: 'Canceled', delayMs: 0, count: 1 },
+      { ...ended, day: 1, what: 'dead', delayMs: 0 },
+      { ...ended, day: 1, what: 'delivered', delayMs: 1024 },
+    ]);
+    expect(await counts(t0 + day / 2, t0 + 2 * day)).toMatchObject([{ day: 0 }, { day: 0 }, { day: 0 }]);
+    expect(await counts(t0 + 2 * day, t0 + 3 * day)).toEqual([]);
+    await prune(store, t0 + 500 * day);
+    expect(await counts(t0, t0 + 2 * day)).toEqual([]);
   });
 
   test('lists events newest first, with their deliveries', async () => {

@@ -118,6 +118,8 @@ function* recordOne(tallies: Tallies, result: AttemptResult): Operation<void> {
   );
   if (count === 0) return;
   tallies.moved(found.sink, 'sending', state, count);
+  const delayMs = state === 'delivered' ? (result.delayMs ?? null) : null;
+  if (state !== 'pending') tallies.ended(found.sink, state, result.settledAt, delayMs, count);
   yield* insertAttempt(found, attempt.startedAt, attempt.endedAt, outcome);
 }
 

@@ -43,6 +43,10 @@ export const sql = {
   addToCount: `
   insert into delivery_counts (sink, state, n) values ($1, $2, $3)
   on conflict (sink, state) do update set n = delivery_counts.n + $3`,
+  addToHour: `
+  insert into hourly (hour, sink, what, delay_ms, n) values ($1, $2, $3, $4, $5)
+  on conflict (hour, sink, what, delay_ms) do update set n = hourly.n + $5`,
+  pruneHours: `delete from hourly where hour < $1`,
   addToUses: `update configs set uses = uses + $2 where id = $1`,
   saveConfig: `
   insert into configs (id, source, saved_at) values ($1, $2, $3)
@@ -98,8 +102,9 @@ export const sql = {
 
 /** At the end of a transaction: what it changed in the counts. In one order, so that no two wait for each other. */
 export function* writeTallies(tallies: Tallies): Operation<void> {
-  const { counts, uses } = tallies.drain();
+  const { counts, uses, hours } = tallies.drain();
   for (const [sink, state, change] of counts) yield* run(sql.addToCount, sink, state, change);
+  for (const values of hours) yield* run(sql.addToHour, ...values);
   for (const [configId, change] of uses) {
     if ((yield* run(sql.addToUses, configId, change)) === 0) {
       throw new Error(`Config ${configId} was never saved.`);
@@ -201,6 +206,10 @@ export function* pruneConfigs(before: number, keep: readonly string[]): Operatio
   for (const { id } of yield* all(sql.unusedConfigs, before)) {
     if (!keep.includes(id)) yield* run(sql.deleteConfig, id, before);
   }
+}
+
+export function pruneHours(before: number): Operation<number> {
+  return run(sql.pruneHours, Math.floor(before / 3_600_000));
 }
 
 export function pruneAudit(before: number): Operation<number> {

@@ -9,6 +9,7 @@ import {
 } from '../../model.ts';
 import type {
   StuckCount,
+  DayCount,
   DeliveryFilter,
   DeliveryStory,
   EventDetail,
@@ -54,6 +55,14 @@ import {
 interface CountRow {
   readonly sink: string;
   readonly state: Counted;
+  readonly n: number;
+}
+
+interface DayRow {
+  readonly day: number;
+  readonly sink: string;
+  readonly what: string;
+  readonly delay_ms: number;
   readonly n: number;
 }
 
@@ -187,6 +196,9 @@ export const sql = {
   deliveriesBetween: query<Tally['deliveries'][number]>(`
     select d.sink, d.state, count(*) as count from events e join deliveries d on d.seq ${of('e.seq')}
     where e.received_at >= $1 and e.received_at < $2 group by d.sink, d.state order by d.sink, d.state`),
+  daily: query<DayRow>(`
+    select (hour - cast($1 as bigint)) / 24 as day, sink, what, delay_ms, cast(sum(n) as bigint) as n from hourly
+    where hour >= $1 and hour < $2 group by 1, sink, what, delay_ms order by 1, sink, what, delay_ms`),
   newestReceipt: query<{ readonly received_at: number | null }>(
     `select max(received_at) as received_at from events`,
   ),
@@ -326,6 +338,19 @@ export function* tally(from: number, to: number): Operation<Tally> {
     events: yield* all(sql.eventsBetween, from, to),
     deliveries: yield* all(sql.deliveriesBetween, from, to),
   };
+}
+
+const hourMs = 3_600_000;
+
+export function* daily(from: number, to: number): Operation<DayCount[]> {
+  const hours = [from, to].map((time) => Math.floor(time / hourMs)) as [number, number];
+  return (yield* all(sql.daily, ...hours)).map(({ day, sink, what, delay_ms, n }) => ({
+    day,
+    sink: sink === '' ? null : sink,
+    what,
+    delayMs: delay_ms,
+    count: n,
+  }));
 }
 
 export function* lastEventAt(): Operation<number | null> {

@@ -78,6 +78,7 @@ export function* accept(
   const seq = yield* insertEvent(arrival, key, latest?.content ?? null);
   if (latest) yield* insertCorrelation(event, latest.content, seq);
   tallies.used(arrival.configId);
+  tallies.came(event.status, event.receivedAt);
   yield* insertDeliveries(tallies, seq, arrival.deliveries);
   return { eventId: event.id, duplicate: false, correlationReused };
 }

@@ -161,9 +161,10 @@ const addToUses = `
   with used as (update configs set uses = uses + $2 where id = $1 returning 1) select 1 / count(*) from used`;
 
 function tallyStatements(tallies: Tallies): { statements: Statement[]; configIds: string[] } {
-  const { counts, uses } = tallies.drain();
+  const { counts, uses, hours } = tallies.drain();
   const statements: Statement[] = [
     ...counts.map((values) => ({ sql: sql.addToCount, values, wants: 'changes' as const })),
+    ...hours.map((values) => ({ sql: sql.addToHour, values, wants: 'changes' as const })),
     ...uses.map((values) => ({ sql: addToUses, values, wants: 'rows' as const })),
   ];
   return { statements, configIds: uses.map(([id]) => id) };
