@@ -39,9 +39,9 @@ function linked(value: string): Formatted | null {
   const found =
     /^(?<uri>https?:\/\/[^\s<>]+)$/i.exec(text) ??
     /^(?<shown>[^<>]*\S)\s*<(?<uri>https?:\/\/[^\s<>]+)>$/i.exec(text) ??
-    /^\[(?<shown>[^[\]]*\S[^[\]]*)\]\((?<uri>https?:\/\/[^\s()<>]+)\)$/i.exec(text);
+    /^\[(?<shown>[^[\]]*)\]\((?<uri>https?:\/\/[^\s()<>]+)\)$/i.exec(text);
   const { uri, shown = uri } = found?.groups ?? {};
-  return uri && shown && URL.canParse(uri) ? { cell: shown, format: { uri } } : null;
+  return uri && shown?.trim() && URL.canParse(uri) ? { cell: shown, format: { uri } } : null;
 }
 
 /** Sheets counts days from here. */

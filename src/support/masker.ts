@@ -192,10 +192,13 @@ const quotedPrintable: Escaping = {
     bytes === undefined ? '' : Buffer.from(bytes.replaceAll('=', ''), 'hex').toString(),
 };
 
-/** Base64 in lines, as in mails and PEM, of whatever length but the last. */
+/**
+ * Base64 in lines, as in mails and PEM, of whatever length but the last. Looked for at the beginning of a run of
+ * backslashes only: from each of them, the time would grow with the square of the run.
+ */
 const wrapped: Escaping = {
   hint: /(?:\n|\\n)[\w+/]/,
-  pattern: /(?:(?:\\+r)?\\+n|\r?\n)[ \t]*/g,
+  pattern: /(?:(?<!\\)(?:\\+r)?\\+n|\r?\n)[ \t]*/g,
   meaningOf: () => '',
 };
 

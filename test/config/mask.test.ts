@@ -109,6 +109,11 @@ describe('a secret is masked', () => {
       expect(masker(secrets)(text.repeat(100_000)).slice(0, 5)).toBe(text.repeat(5).slice(0, 5));
     },
   );
+
+  test('in time linear to the backslashes of a text with several lines', () => {
+    const text = masker(['some secret'])(`two\nlines${'\\'.repeat(200_000)}, some secret`);
+    expect(text.slice(-7)).toBe('\\\\, ***');
+  });
 });
 
 test('a secret of digits is masked when it is alone, not inside longer numbers', () => {

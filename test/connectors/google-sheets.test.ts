@@ -97,6 +97,11 @@ describe('as', () => {
     expect(composed).toMatchObject({ message: { row: { L: shown }, formats: { L: { uri } } } });
   });
 
+  test.for(['[', '[x](', ' <https://'])('looks for a link in time linear to what follows %s', (start) => {
+    const composed = compose({ row: { L: start + 'a'.repeat(200_000) }, as: { L: 'link' } }, 'd');
+    expect(composed).toMatchObject({ message: { formats: { L: { uri: null } } } });
+  });
+
   test('comes of the delivery whose value a row with several has', async () => {
     const { sandbox, sink } = await connected();
     const first = requestFor({
