@@ -3,7 +3,7 @@ import type { DeliveryState } from '../model.ts';
 /** `planned` counts a sink's deliveries independently of their states, so that the two can be compared. */
 export type Counted = DeliveryState | 'planned';
 
-type HourChange = readonly [hour: number, sink: string, what: string, delayMs: number, change: number];
+type HourChange = [hour: number, sink: string, what: string, delayMs: number, change: number];
 
 const hourMs = 3_600_000;
 
@@ -45,7 +45,7 @@ export class Tallies {
   drain(): {
     readonly counts: readonly (readonly [sink: string, state: Counted, change: number])[];
     readonly uses: readonly (readonly [configId: string, change: number])[];
-    readonly hours: readonly HourChange[];
+    readonly hours: readonly Readonly<HourChange>[];
   } {
     const counts = [...this.#counts].flatMap(([sink, states]) =>
       Array.from(states, ([state, change]) => [sink, state, change] as const),
@@ -65,11 +65,13 @@ export class Tallies {
     this.#hours.clear();
   }
 
-  #inHour(at: number, ...[sink, what, delayMs, count]: [string, string, number, number]): void {
+  #inHour(at: number, sink: string, what: string, delayMs: number, count: number): void {
     const hour = Math.floor(at / hourMs);
-    const key = JSON.stringify([hour, sink, what, delayMs]);
-    const before = this.#hours.get(key)?.[4] ?? 0;
-    this.#hours.set(key, [hour, sink, what, delayMs, before + count]);
+    // The sink's name comes last, since it may have spaces.
+    const key = `${hour} ${what} ${delayMs} ${sink}`;
+    const known = this.#hours.get(key);
+    if (known) known[4] += count;
+    else this.#hours.set(key, [hour, sink, what, delayMs, count]);
   }
 
   #count(sink: string, state: Counted, change: number): void {
