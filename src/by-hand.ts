@@ -34,6 +34,8 @@ export interface Selection {
   readonly states: readonly DeliveryState[];
   readonly sink?: string;
   readonly rule?: string;
+  /** Only of events, and dead for this cause; not with ids. */
+  readonly cause?: string;
   /** Only of what came since (ms). */
   readonly since?: number;
 }
@@ -46,7 +48,7 @@ export class NotThere extends Error {
 /** Page by page: what is done to one page may change what is on the next. Throws NotThere. */
 export async function* selected(
   store: Pick<Store, 'event' | 'notice' | 'delivery' | 'deliveries'>,
-  { ids, states, sink, rule, since }: Selection,
+  { ids, states, sink, rule, cause, since }: Selection,
 ): AsyncGenerator<readonly Delivery[]> {
   const isMeant = (one: Delivery): boolean =>
     states.includes(one.state) &&
@@ -57,7 +59,12 @@ export async function* selected(
     yield await named(store, [...new Set(ids)], isMeant);
     return;
   }
-  const filter = { states, ...(sink !== undefined && { sink }), ...(since !== undefined && { since }) };
+  const filter = {
+    states,
+    ...(sink !== undefined && { sink }),
+    ...(cause !== undefined && { cause }),
+    ...(since !== undefined && { since }),
+  };
   for await (const page of deliveryPages(store, filter)) yield page.filter(isMeant);
 }
 
@@ -83,18 +90,21 @@ async function named(
   return [...new Map(each.map((delivery) => [delivery.id, delivery])).values()];
 }
 
-/** The part of a store that things are done to by hand. */
-export type Hand = Pick<Store, 'event' | 'notice' | 'replay' | 'discard' | 'resend'>;
+/** A store, to look at and to change. */
+export interface Hands {
+  readonly reads: Pick<Store, 'event' | 'notice'>;
+  readonly store: Pick<Store, 'replay' | 'discard' | 'resend'>;
+}
 
 /** Does it to each of them, or says why not. */
 export async function change(
-  store: Hand,
+  { reads, store }: Hands,
   action: ActionName,
   deliveries: readonly Delivery[],
   plan: Plan | null,
   by: By,
 ): Promise<Done[]> {
-  const planned = await plans(store, action, deliveries, plan);
+  const planned = await plans(reads, action, deliveries, plan);
   const items = planned.filter((one) => typeof one !== 'string' && one !== null);
   const faults = planned.flatMap((one, place): Done[] =>
     typeof one === 'string' ? [{ id: deliveries[place]!.id, ok: false, says: one }] : [],
@@ -109,12 +119,12 @@ export async function change(
 
 /** The same without doing it: what would be done. */
 export async function rehearse(
-  store: Hand,
+  { reads }: Pick<Hands, 'reads'>,
   action: ActionName,
   deliveries: readonly Delivery[],
   plan: Plan | null,
 ): Promise<Done[]> {
-  const planned = await plans(store, action, deliveries, plan);
+  const planned = await plans(reads, action, deliveries, plan);
   return deliveries.map(({ id, state, sink, rule }, place): Done => {
     const fault = planned[place];
     if (!(actions[action].states as readonly DeliveryState[]).includes(state))
@@ -153,22 +163,22 @@ function toDone(action: ActionName, result: ManualResult): Done {
 
 /** Of each delivery: how today's plan has it, why it has not, or null where nothing has to be planned. */
 async function plans(
-  store: Hand,
+  reads: Hands['reads'],
   action: ActionName,
   deliveries: readonly Delivery[],
   plan: Plan | null,
 ): Promise<(Replay | string | null)[]> {
   if (action === 'discard' || plan === null) return deliveries.map(() => null);
-  return Promise.all(deliveries.map((delivery) => planToday(store, plan, delivery)));
+  return Promise.all(deliveries.map((delivery) => planToday(reads, plan, delivery)));
 }
 
-async function planToday(store: Hand, plan: Plan, delivery: Delivery): Promise<Replay | string> {
+async function planToday(reads: Hands['reads'], plan: Plan, delivery: Delivery): Promise<Replay | string> {
   const action = todaysAction(plan, delivery);
   if (!action) {
     const { rule, sink } = delivery;
     return `today's config has no rule ${rule} with an action for ${sink}; put it back to send this`;
   }
-  const about = await aboutOf(store, delivery);
+  const about = await aboutOf(reads, delivery);
   if (!about) return 'the event it is about is no longer stored';
   const unusable = whyUnusable(plan, action, about.events);
   if (unusable !== undefined) return cannotUse(unusable);
@@ -179,12 +189,12 @@ async function planToday(store: Hand, plan: Plan, delivery: Delivery): Promise<R
 
 const cannotUse = (why: string): string => `the config in force cannot be used for it here: ${why}`;
 
-async function aboutOf(store: Hand, { eventId, noticeId }: Delivery): Promise<About | null> {
+async function aboutOf(reads: Hands['reads'], { eventId, noticeId }: Delivery): Promise<About | null> {
   if (noticeId !== null) {
-    const story = await store.notice(noticeId);
+    const story = await reads.notice(noticeId);
     return story && { events: [], notice: story.notice };
   }
-  const story = eventId === null ? null : await store.event(eventId);
+  const story = eventId === null ? null : await reads.event(eventId);
   return story && { events: [story.event], notice: null };
 }
 

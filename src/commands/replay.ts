@@ -138,8 +138,8 @@ async function toAll(
   try {
     for await (const page of pages) {
       const results = dryRun
-        ? await rehearse(store, action, page, plan)
-        : await change(store, action, page, plan, by);
+        ? await rehearse({ reads: store }, action, page, plan)
+        : await change({ reads: store, store }, action, page, plan, by);
       for (const one of results) print(one, io);
       done.push(...results);
       // What was begun is done to its end, whether somebody reads on or not.

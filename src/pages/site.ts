@@ -5,6 +5,7 @@ import { StoreUnavailable } from '../store/store.ts';
 import { apiRouter } from './api.ts';
 import { sendAsset } from './assets.ts';
 import { attentionPage } from './attention.ts';
+import { changeForm, changePage } from './changes.ts';
 import { eventPage } from './event.ts';
 import { eventsPage } from './events.ts';
 import { html, type Html } from './html.ts';
@@ -15,8 +16,8 @@ import { rulesPage } from './rules.ts';
 import { Times, timeZoneOf } from './times.ts';
 import { todayPage } from './today.ts';
 
-const pages: readonly Page[] = [todayPage, eventsPage, eventPage, attentionPage, rulesPage];
-const forms: readonly Form[] = [];
+const pages: readonly Page[] = [todayPage, eventsPage, eventPage, attentionPage, changePage, rulesPage];
+const forms: readonly Form[] = [changeForm];
 
 /** The operations page: every page has its module, and what they share is here. */
 export function createSite(parts: Parts): Site {

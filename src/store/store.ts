@@ -430,6 +430,8 @@ export interface NoticeDetail extends Omit<NoticeStory, 'deliveries'> {
 export interface DeliveryFilter {
   readonly states: readonly DeliveryState[];
   readonly sink?: string;
+  /** Only dead ones of events, with this cause as `deadSince` has it. Not with `newestFirst`. */
+  readonly cause?: string;
   /** Created at or after (ms). */
   readonly since?: number;
   /** Instead of oldest first. Leaves out deliveries of notices. */

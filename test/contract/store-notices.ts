@@ -265,5 +265,8 @@ export function notices(bench: () => Bench): void {
       server: 2,
       timeout: 2,
     });
+    for (const [cause = '', many] of counts as [string, number][])
+      expect(await store.deliveries({ states: ['dead'], cause })).toHaveLength(many);
+    expect(await store.deliveries({ states: ['dead'], cause: 'server', sink: 'mail' })).toEqual([]);
   });
 }

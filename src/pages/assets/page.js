@@ -9,9 +9,19 @@ document.addEventListener('submit', async (event) => {
   event.preventDefault();
   if (!(await ask(question, event.submitter?.textContent.trim() || 'Go on'))) return;
   form.dataset.confirmed = 'yes';
+  form.append(confirmed());
   form.requestSubmit(event.submitter);
   delete form.dataset.confirmed;
 });
+
+/** Without it, the server asks. */
+function confirmed() {
+  const field = document.createElement('input');
+  field.type = 'hidden';
+  field.name = 'confirmed';
+  field.value = 'yes';
+  return field;
+}
 
 function ask(question, answer) {
   const dialog = document.createElement('dialog');
@@ -40,4 +50,20 @@ function button(text, value, className = '') {
   made.value = value;
   made.className = className;
   return made;
+}
+
+// A part with data-refresh is loaded again after so many ms, until it has none.
+for (const part of document.querySelectorAll('[data-refresh]')) void refresh(part);
+
+async function refresh(part) {
+  while (part.dataset.refresh !== undefined) {
+    await new Promise((resolve) => setTimeout(resolve, Number(part.dataset.refresh)));
+    const answer = await fetch(location.href, { headers: { accept: 'text/html' } }).catch(() => null);
+    if (answer === null) continue;
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    const fresh = page.getElementById(part.id);
+    if (fresh === null) return;
+    part.replaceChildren(...fresh.childNodes);
+    if (fresh.dataset.refresh === undefined) delete part.dataset.refresh;
+  }
 }

@@ -102,13 +102,14 @@ const indexOf = (state: DeliveryState) =>
   state === 'pending' || state === 'delivered' ? '' : `and ${rareState}`;
 
 /**
- * $1 sink and $2 since may be null; $3: only those after this seq. Few deliveries are pending, and they have their own
- * index. The plus makes SQLite use it instead of reading all deliveries in order.
+ * $1 sink and $2 since may be null; $3: only those after this seq; with a cause, that is $5. Few deliveries are pending, and
+ * they have their own index. The plus makes SQLite use it instead of reading all deliveries in order.
  */
-export function deliveriesIn(state: DeliveryState): Query<DeliveryRow> {
+export function deliveriesIn(state: DeliveryState, cause = false): Query<DeliveryRow> {
   const seq = state === 'pending' ? '+d.seq' : 'd.seq';
+  const ofCause = `and ${ofEvents} and (select ${causeOfDeath} from attempts a where ${isLastAttempt}) = $5`;
   return query(`
-    select ${deliveryColumns} from ${deliveriesTable} where d.state = '${state}' ${indexOf(state)}
+    select ${deliveryColumns} from ${deliveriesTable} where d.state = '${state}' ${indexOf(state)} ${cause ? ofCause : ''}
       and (cast($1 as text) is null or d.sink = $1) and (cast($2 as bigint) is null or coalesce(e.received_at, n.raised_at) >= $2)
       and ${seq} > $3 order by ${seq} limit $4`);
 }
@@ -132,8 +133,9 @@ const stuckOf = (causes: string) =>
   from (${causes}) as causes order by sink, cause`);
 
 /** The last attempt of each. */
+const isLastAttempt = 'a.delivery_seq = coalesce(d.carrier, d.seq) and a.number = d.attempts';
 const lastAttempt = `
-  deliveries d join attempts a on a.delivery_seq = coalesce(d.carrier, d.seq) and a.number = d.attempts`;
+  deliveries d join attempts a on ${isLastAttempt}`;
 
 const ofEvents = `d.seq < ${firstNoticeSeq * seqsPerEvent}`;
 
@@ -283,7 +285,9 @@ export function* deliveries(filter: DeliveryFilter): Operation<Delivery[]> {
     filter.states.map((state) =>
       newestFirst
         ? all(newestIn(state, since !== null), sink, since ?? 0, after, limit)
-        : all(deliveriesIn(state), sink, since, after, limit),
+        : filter.cause === undefined
+          ? all(deliveriesIn(state), sink, since, after, limit)
+          : all(deliveriesIn(state, true), sink, since, after, limit, filter.cause),
     ),
   );
   return rows

@@ -80,6 +80,7 @@ describe('the cost of a statement does not grow with what is stored', () => {
     heldSince,
     newestReceipt,
     dead: deliveriesIn('dead'),
+    deadOfCause: deliveriesIn('dead', true),
     discarded: deliveriesIn('discarded'),
     newestDelivered: newestIn('delivered', false),
     newestDead: newestIn('dead', false),

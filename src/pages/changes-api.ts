@@ -1,0 +1,84 @@
+import { Router, type Request, type Response } from 'express';
+import { fieldsOf, personOf } from '../admin/access.ts';
+import { type Done, NotThere, selected, type Selection } from '../by-hand.ts';
+import { answerProblem } from '../http/problem.ts';
+import { replayableStates } from '../model.ts';
+import { StoreUnavailable } from '../store/store.ts';
+import { carryOut } from './changes.ts';
+import type { Parts } from './page.ts';
+
+const actions = ['replay', 'discard'] as const;
+type Action = (typeof actions)[number];
+
+/** Replays and discards for programs: of one delivery, or of all that the body means. */
+export function changesRouter(parts: Parts): Router {
+  const router = Router();
+  for (const action of actions) {
+    router.post(`/${action}`, (req, res) => changeMany(parts, action, req, res));
+    router.post(`/:id/${action}`, (req, res) => changeOne(parts, action, req.params.id, req, res));
+  }
+  return router;
+}
+
+async function changeOne(
+  parts: Parts,
+  action: Action,
+  id: string,
+  req: Request,
+  res: Response,
+): Promise<void> {
+  const done = await doneTo(parts, action, { ids: [id], states: [] }, req, res);
+  const [one] = done ?? [];
+  if (one === undefined) return;
+  if (!one.ok) return answerProblem(res, { status: 409, detail: `${one.id}: ${one.says}` });
+  res.json({ deliveryId: one.id, state: action === 'replay' ? 'pending' : 'discarded' });
+}
+
+async function changeMany(parts: Parts, action: Action, req: Request, res: Response): Promise<void> {
+  const { event, state, sink, rule } = fieldsOf(req);
+  if ((event === undefined && state === undefined) || !isState(state))
+    return answerProblem(res, {
+      status: 422,
+      detail: 'Give `state` ("dead" or "held") or `event`, and narrow it by `sink` and `rule`.',
+    });
+  const meant = {
+    ids: event === undefined ? [] : [event],
+    states: replayableStates.filter((one) => state === undefined || one === state),
+    ...(sink !== undefined && { sink }),
+    ...(rule !== undefined && { rule }),
+  };
+  const done = await doneTo(parts, action, meant, req, res);
+  if (done === null) return;
+  res.json({
+    changed: done.filter(({ ok }) => ok).map(({ id }) => id),
+    refused: done.filter(({ ok }) => !ok).map(({ id, says }) => ({ deliveryId: id, why: says })),
+  });
+}
+
+const isState = (state: string | undefined): boolean =>
+  state === undefined || replayableStates.some((one) => one === state);
+
+/** Null where the answer says already why not. */
+async function doneTo(
+  parts: Parts,
+  action: Action,
+  meant: Selection,
+  req: Request,
+  res: Response,
+): Promise<Done[] | null> {
+  const { who, from } = personOf(req);
+  const note = fieldsOf(req)['note']?.trim().slice(0, 500) || null;
+  const done: Done[] = [];
+  try {
+    for await (const page of selected(parts.reads, meant))
+      done.push(...(await carryOut(parts, action, page, { who, from: `the API, ${from}`, note })));
+    return done;
+  } catch (error) {
+    const status = error instanceof NotThere ? 404 : error instanceof StoreUnavailable ? 503 : null;
+    if (status === null) throw error;
+    answerProblem(res, { status, detail: status === 404 ? (error as Error).message : unreadable });
+    return null;
+  }
+}
+
+const unreadable = 'The store cannot be used just now. What was done before that stays done.';

@@ -1,0 +1,293 @@
+import { type ActionName, change, type Done, NotThere, selected } from '../by-hand.ts';
+import { type Delivery, type DeliveryState, openStates, replayableStates } from '../model.ts';
+import { type By, type Change, StoreUnavailable } from '../store/store.ts';
+import { html, type Html, pathWith } from './html.ts';
+import { type Asked, csrfField, type Form, type Page, type Parts, type Sent, type Shown } from './page.ts';
+
+/** What people do to deliveries on the pages: forms that ask first, and pages that show how far it is. */
+
+/** Which deliveries a form is about. */
+export interface Chosen {
+  /** One alone. Else those in these states, to this sink, for this cause. */
+  readonly id?: string;
+  readonly states: readonly ('dead' | 'held')[];
+  readonly sink: string;
+  readonly cause?: string;
+  /** How many there are now. */
+  readonly count: number;
+}
+
+export const deliveriesOf = (many: number): string => (many === 1 ? '1 delivery' : `${many} deliveries`);
+
+const questions = {
+  replay: (which: string) => `Send ${which} again, by the config in force?`,
+  discard: (which: string) => `Give up ${which} for good? Nothing will be sent.`,
+};
+type Action = keyof typeof questions;
+const buttons = { replay: 'Replay', discard: 'Discard' } as const;
+
+const inWords = ({ count: many, sink }: Pick<Chosen, 'count' | 'sink'>): string =>
+  `${many === 1 ? 'this delivery' : `these ${many} deliveries`} to ${sink}`;
+
+/** Two buttons for the same deliveries; `many`: what the buttons say besides. */
+export function choiceForm(chosen: Chosen, many: string, asked: Asked): Html {
+  const button = (action: Action) =>
+    html`<button
+      ${(action === 'discard' || chosen.id !== undefined) && html`class="quiet"`}
+      name="action"
+      value="${action}"
+      aria-label="${[buttons[action], many, chosen.id].filter(Boolean).join(' ')}"
+      data-confirm="${questions[action](inWords(chosen))}"
+    >
+      ${buttons[action]} ${many}
+    </button>`;
+  return html`<form class="actions" method="post" action="/attention/change">
+    ${csrfField(asked)} ${choiceFields(chosen)}
+    ${
+      chosen.id === undefined &&
+      html`<label class="note"
+        ><span class="hidden">Why</span><input name="note" maxlength="500" placeholder="Why (others see it)"
+      /></label>`
+    }
+    ${button('replay')} ${button('discard')}
+  </form>`;
+}
+
+const choiceFields = ({ id, states, sink, cause, count: many }: Chosen): Html =>
+  html`${id !== undefined && html`<input type="hidden" name="id" value="${id}" />`}
+    <input type="hidden" name="states" value="${states.join(' ')}" />
+    <input type="hidden" name="sink" value="${sink}" />
+    ${cause !== undefined && html`<input type="hidden" name="cause" value="${cause}" />`}
+    <input type="hidden" name="count" value="${many}" />`;
+
+/** What a form asks for; null if none of ours sent it. */
+function wishOf({ form }: Sent): { action: Action; chosen: Chosen; note: string | null } | null {
+  const { action, id, states = '', sink = '', cause, count: many = '', note = '' } = form;
+  if (action !== 'replay' && action !== 'discard') return null;
+  const named = states.split(' ').filter((state) => state === 'dead' || state === 'held');
+  if (id === undefined && (named.length === 0 || sink === '')) return null;
+  const chosen = {
+    states: named,
+    sink,
+    count: Number(many) || 0,
+    ...(id !== undefined && { id }),
+    ...(cause !== undefined && { cause }),
+  };
+  return { action, chosen, note: note.trim().slice(0, 500) || null };
+}
+
+export const changeForm: Form = {
+  path: '/attention/change',
+  async carryOut(sent, parts) {
+    const wish = wishOf(sent);
+    if (wish === null) return notUnderstood;
+    const { action, chosen, note } = wish;
+    if (sent.form['confirmed'] !== 'yes') return confirmPage(action, chosen, note, sent);
+    const run = runsOf(parts).start(parts, action, chosen, {
+      who: sent.by.who,
+      from: `the page, ${sent.by.from}`,
+      note,
+    });
+    await Promise.race([run.ended, new Promise((resolve) => setTimeout(resolve, patienceMs))]);
+    return `/attention/changes/${run.id}`;
+  },
+};
+
+/** Most are done by then, and the next page shows the end. */
+const patienceMs = 1500;
+
+const notUnderstood: Shown = {
+  status: 400,
+  title: 'This form is not understood',
+  body: html`<p>Nothing was changed. <a href="/attention">Back to what needs a person</a></p>`,
+};
+
+/** For browsers without scripts; the others ask in a dialog. */
+function confirmPage(action: Action, chosen: Chosen, note: string | null, asked: Asked): Shown {
+  return {
+    title: `${buttons[action]}?`,
+    body: html`<form class="card" method="post" action="/attention/change">
+      <p>${questions[action](inWords(chosen))}</p>
+      ${csrfField(asked)} ${choiceFields(chosen)}
+      <input type="hidden" name="confirmed" value="yes" />
+      <label>Why <input name="note" maxlength="500" value="${note}" /></label>
+      <p class="actions">
+        <button name="action" value="${action}">${buttons[action]}</button>
+        <a class="button quiet" href="/attention">Cancel</a>
+      </p>
+    </form>`,
+  };
+}
+
+export const changePage: Page = {
+  path: '/attention/changes/:id',
+  async show({ params }, parts) {
+    const run = runsOf(parts).find(params['id'] ?? '');
+    if (run === null) return null;
+    await run.look(parts);
+    return {
+      title: `${run.action === 'replay' ? 'Replay' : 'Discard'} to ${run.sink}`,
+      body: html`<div id="progress" class="stack" ${run.isOver ? null : html`data-refresh="1000"`}>
+        ${progress(run)}
+      </div>`,
+    };
+  },
+};
+
+function progress(run: Run): Html {
+  const states = [...Map.groupBy(run.states.values(), (state) => state)];
+  const { refused, fault } = run;
+  return html`<section class="card" role="status">
+      <h2>${headOf(run)}</h2>
+      ${
+        run.action === 'replay' &&
+        html`<ul class="chips plain">
+          ${states.map(([state, all]) => html`<li><span class="chip ${tones[state]}">${all.length} ${state}</span></li>`)}
+        </ul>`
+      }
+      ${fault !== null && html`<p class="notice bad">${fault}</p>`}
+      ${
+        refused.length > 0 &&
+        html`<h3>
+            ${deliveriesOf(refused.length)} stayed as ${refused.length === 1 ? 'it was' : 'they were'}
+          </h3>
+          <ul>
+            ${refused.slice(0, shownRefused).map(({ id, says }) => html`<li class="break"><span class="id">${id}</span>: ${says}</li>`)}
+          </ul>`
+      }
+    </section>
+    <p><a href="/attention">Back to what needs a person</a></p>`;
+}
+
+const shownRefused = 20;
+
+function headOf({ action, isDone, states }: Run): string {
+  const many = deliveriesOf(states.size);
+  if (action === 'discard') return `${many} discarded${isDone ? '' : ' so far'}`;
+  return `${many} sent again${isDone ? '' : ' so far'}`;
+}
+
+const tones: { readonly [state in DeliveryState]: string } = {
+  pending: 'wait',
+  sending: 'wait',
+  delivered: 'good',
+  dead: 'bad',
+  held: 'bad',
+  discarded: '',
+};
+
+/** One request of a person, which may take a while. */
+class Run {
+  readonly id: string;
+  readonly action: Action;
+  readonly sink: string;
+  /** Of what was changed: what became of it, as far as was looked. */
+  readonly states = new Map<string, DeliveryState>();
+  readonly refused: Done[] = [];
+  /** Why it ended early. */
+  fault: string | null = null;
+  isDone = false;
+  readonly ended: Promise<void>;
+
+  constructor(id: string, parts: Parts, action: Action, chosen: Chosen, by: By) {
+    this.id = id;
+    this.action = action;
+    this.sink = chosen.sink;
+    this.ended = this.#go(parts, chosen, by);
+    // Nobody may be waiting for it any more.
+    this.ended.catch(() => undefined);
+  }
+
+  /** Nothing more is to be seen. */
+  get isOver(): boolean {
+    return this.isDone && this.states.values().every((state) => !isUnderWay(state));
+  }
+
+  async look({ reads }: Parts): Promise<void> {
+    const open = [...this.states].filter(([, state]) => isUnderWay(state)).slice(0, lookedAt);
+    const found = await Promise.all(open.map(([id]) => reads.delivery(id)));
+    for (const [place, [id]] of open.entries()) {
+      const state = found[place]?.state;
+      this.states.delete(id);
+      // At the end, so that the others are looked at next.
+      if (state) this.states.set(id, state);
+    }
+  }
+
+  async #go(parts: Parts, { id, ...rest }: Chosen, by: By): Promise<void> {
+    try {
+      const pages = selected(parts.reads, { ...rest, ids: id === undefined ? [] : [id] });
+      for await (const page of pages) this.#add(await carryOut(parts, this.action, page, by));
+    } catch (error) {
+      const isKnown = error instanceof StoreUnavailable || error instanceof NotThere;
+      this.fault = isKnown ? error.message : 'It stopped because of a bug in the connector.';
+      if (!isKnown) throw error;
+    } finally {
+      this.isDone = true;
+    }
+  }
+
+  #add(results: readonly Done[]): void {
+    for (const one of results) {
+      if (one.ok) this.states.set(one.id, this.action === 'replay' ? 'pending' : 'discarded');
+      else this.refused.push(one);
+    }
+  }
+}
+
+/** More would keep others waiting for the store. */
+const lookedAt = 500;
+
+const isUnderWay = (state: DeliveryState): boolean =>
+  openStates.includes(state) && !replayableStates.includes(state);
+
+/** Does it by the config in force. What was changed goes at once. */
+export async function carryOut(
+  parts: Parts,
+  action: ActionName,
+  deliveries: readonly Delivery[],
+  by: By,
+): Promise<Done[]> {
+  const results = await change(parts, action, deliveries, parts.config().plan, by);
+  parts.wake();
+  return results;
+}
+
+const keptRuns = 50;
+const runs = new WeakMap<Parts, Runs>();
+const runsOf = (parts: Parts): Runs => runs.getOrInsertComputed(parts, () => new Runs());
+
+/** The last ones, for as long as the connector runs; the audit has all. */
+class Runs {
+  readonly #all = new Map<string, Run>();
+  #started = 0;
+
+  start(parts: Parts, action: Action, chosen: Chosen, by: By): Run {
+    const id = `${Date.now().toString(36)}-${(this.#started += 1)}`;
+    const run = new Run(id, parts, action, chosen, by);
+    this.#all.set(id, run);
+    const [oldest = ''] = this.#all.keys();
+    if (this.#all.size > keptRuns) this.#all.delete(oldest);
+    return run;
+  }
+
+  find(id: string): Run | null {
+    return this.#all.get(id) ?? null;
+  }
+}
+
+/** Who did what, newest first. */
+export function changeList(changes: readonly Change[], { times }: Asked): Html {
+  return html`<ul class="plain stack">
+    ${changes.map(({ at, who, from, action, note, deliveries }) => {
+      const [first] = deliveries;
+      return html`<li class="break">
+        <b>${action}</b> ${deliveries.length > 0 && html`of ${deliveriesOf(deliveries.length)}`} by ${who},
+        ${times.short(at)} <span class="muted">from ${from}</span>${note !== null && html`: “${note}”`}
+        ${first !== undefined && html`<a class="small" href="${pathWith(`/events/${eventOf(first)}`, {})}">${deliveries.length === 1 ? 'Its event' : 'One of their events'}</a>`}
+      </li>`;
+    })}
+  </ul>`;
+}
+
+const eventOf = (deliveryId: string): string => deliveryId.replace(/^dlv_(.*)_\d+$/, 'evt_$1');

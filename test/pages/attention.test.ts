@@ -1,0 +1,220 @@
+import { writeFile } from 'node:fs/promises';
+import { describe, expect, test, vi } from 'vitest';
+import { endpoint, jsonLines, post, run, settled } from '../commands/tools.ts';
+import { barriersOf, desktop, openTab, phone } from './browser.ts';
+import { password, startPages } from './tools.ts';
+
+const hostile = '<img src=x onerror=alert(1)> "\'& =1+1';
+
+const rules = (url: string, more = '') => `
+timezone: Europe/Zagreb
+sinks: { ats: { connector: webhook, url: '${url}', allowPrivate: true ${more} } }
+rules: [ { name: told, when: {}, then: [ { sink: ats } ] } ]
+`;
+
+/** Events whose deliveries are dead, and the same connector once the tool works. */
+async function withDead(candidates: readonly string[], more = '') {
+  const ats = await endpoint();
+  ats.faults.decide = () => ({ kind: 'status', status: 410 });
+  const pages = await startPages(rules(ats.url, more));
+  const events: string[] = [];
+  for (const candidateId of candidates) events.push((await post(pages.app, { candidateId })).eventId);
+  await settled(pages.file);
+  ats.faults.clear();
+  await pages.login();
+  const token = await pages.csrf();
+  /** As a browser without scripts sends it. */
+  const submit = (form: Record<string, string>, confirmed = true) =>
+    pages.send('/attention/change', {
+      form: { csrf: token, ...form, ...(confirmed && { confirmed: 'yes' }) },
+    });
+  const audit = async () => jsonLines(await run(['events', '--audit', '--json', '--config', pages.file]));
+  return { ...pages, ats, events, submit, audit, delivery: (n: number) => `dlv_${events[n]!.slice(4)}_1` };
+}
+
+const group = { states: 'dead', sink: 'ats', count: '2' };
+
+describe('what needs a person', () => {
+  test('is nothing, and the page says so', async () => {
+    const { page, login } = await startPages();
+    await login();
+    expect(await page('/attention')).toContain('Nothing needs you');
+  });
+
+  test('stands by sink and cause, and hostile text stays text', async () => {
+    const { page, events } = await withDead([hostile, 'Robin']);
+    const text = await page('/attention');
+    expect(text).toContain('2 given up');
+    expect(text).toContain('The tool refuses this message.');
+    expect(text).toContain(`href="/events/${events[0]}"`);
+    expect(text).toContain('&lt;img src=x onerror=alert(1)&gt; &quot;&#39;&amp; =1+1');
+    expect(text).not.toContain('<img src=x');
+  });
+
+  test('is asked about before it goes, then goes, and what became of it is shown', async () => {
+    const { page, submit, ats, delivery, audit } = await withDead(['Dana', 'Robin']);
+    const asked = await submit({ ...group, action: 'replay', note: hostile }, false);
+    expect(asked.status).toBe(200);
+    const question = await asked.text();
+    expect(question).toContain('Send these 2 deliveries to ats again, by the config in force?');
+    expect(question).toContain('name="confirmed" value="yes"');
+    expect(question).not.toContain('<img src=x');
+    expect(ats.calls).toHaveLength(0);
+
+    const sent = await submit({ ...group, action: 'replay', note: hostile });
+    const place = sent.headers.get('location') ?? '';
+    expect([sent.status, place]).toEqual([303, expect.stringMatching(/^\/attention\/changes\//)]);
+    await vi.waitFor(async () => expect(await page(place)).toContain('2 delivered'), 10_000);
+    expect(await page(place)).toContain('2 deliveries sent again');
+    expect(await page(place)).not.toContain('data-refresh');
+    expect(ats.calls).toHaveLength(2);
+    expect(await audit()).toMatchObject([
+      {
+        who: 'somebody who logged in',
+        from: 'the page, 127.0.0.1',
+        action: 'replay',
+        note: hostile,
+        deliveries: [delivery(0), delivery(1)],
+      },
+    ]);
+    const after = await page('/attention');
+    expect(after).toContain('Nothing needs you');
+    expect(after).toContain('<b>replay</b> of 2 deliveries by somebody who logged in');
+    expect(after).not.toContain('<img src=x');
+  });
+
+  test('may be one delivery, discarded; and who was too late reads why', async () => {
+    const { page, submit, ats, delivery, audit } = await withDead(['Dana', 'Robin']);
+    const form = { action: 'discard', id: delivery(0), sink: 'ats', states: '', count: '1' };
+    const [first, second] = await Promise.all([submit(form), submit(form)]);
+    const texts = await Promise.all(
+      [first, second].map(async (one) => page(one.headers.get('location') ?? '')),
+    );
+    expect(texts.filter((text) => text.includes('1 delivery discarded'))).toHaveLength(1);
+    expect(texts.filter((text) => text.includes('it is discarded, and only'))).toHaveLength(1);
+    expect(await audit()).toHaveLength(1);
+    expect(await page('/attention')).toContain('1 given up');
+    expect(ats.calls).toHaveLength(0);
+  });
+
+  test('is left as it is by what no page of ours sent', async () => {
+    const { page, send, submit, delivery, audit } = await withDead(['Dana']);
+    for (const form of [
+      { action: 'erase', id: delivery(0) },
+      { action: 'replay', states: 'delivered', sink: 'ats' },
+      { action: 'replay', states: 'dead', sink: '' },
+    ])
+      expect((await submit(form)).status).toBe(400);
+    const forged = await send('/attention/change', {
+      form: { ...group, action: 'replay', confirmed: 'yes' },
+    });
+    expect(forged.status).toBe(403);
+    const unknown = await submit({ action: 'replay', id: 'dlv_nobody_1' });
+    expect(await page(unknown.headers.get('location') ?? '')).toContain('there is no delivery dlv_nobody_1');
+    expect((await send('/attention/changes/none')).status).toBe(404);
+    expect(await audit()).toEqual([]);
+  });
+});
+
+describe('the API', () => {
+  const basic = { authorization: `Basic ${Buffer.from(`ci:${password}`).toString('base64')}` };
+
+  test('replays and discards one or many, and says what was not possible', async () => {
+    const { app, delivery, ats, audit, file, events } = await withDead(['Dana', 'Robin', 'Kim']);
+    const call = async (path: string, body: object = {}) => {
+      const answer = await fetch(`${app.adminUrl}/api/deliveries/${path}`, {
+        method: 'POST',
+        headers: { ...basic, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+    };
+    expect(await call(`${delivery(0)}/replay`, { note: 'it works now' })).toEqual({
+      status: 200,
+      body: { deliveryId: delivery(0), state: 'pending' },
+    });
+    await settled(file);
+    expect(await call(`${delivery(0)}/discard`)).toMatchObject({
+      status: 409,
+      body: { detail: expect.stringContaining('it is delivered, and only') },
+    });
+    expect(await call('dlv_nobody_1/replay')).toMatchObject({ status: 404 });
+    expect(await call('replay', { state: 'sent' })).toMatchObject({ status: 422 });
+    expect(await call('replay', {})).toMatchObject({ status: 422 });
+    const byEvent = await call('discard', { event: events[1] ?? '' });
+    expect(byEvent.body).toEqual({ changed: [delivery(1)], refused: [] });
+    expect((await call('replay', { state: 'dead', sink: 'ats' })).body).toEqual({
+      changed: [delivery(2)],
+      refused: [],
+    });
+    await settled(file);
+    expect(ats.calls).toHaveLength(2);
+    expect(await audit()).toMatchObject([
+      { who: 'ci', from: 'the API, 127.0.0.1', action: 'replay' },
+      { action: 'discard' },
+      { note: 'it works now' },
+    ]);
+  });
+});
+
+describe('in a browser', () => {
+  test('a dead letter is seen, its cause fixed, and it is replayed, delivered and found in the audit', async () => {
+    const { app, file, text, ats } = await withDead([hostile], ', auth: { bearer: "one" }');
+    const page = await openTab(desktop);
+    await page.goto(`${app.adminUrl}/attention`);
+    await page.getByLabel('Password').fill(password);
+    await page.getByLabel('Your name').fill('Dana');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByText('1 given up').waitFor();
+
+    // The config is fixed; before, a mistake is made.
+    await writeFile(file, text.replace('rules: [', 'rules: [ {'));
+    await vi.waitFor(async () => {
+      await page.reload();
+      expect(await page.getByText('The changed config was refused').count()).toBe(1);
+    }, 20_000);
+    await writeFile(file, text.replace('"one"', '"two"'));
+    await vi.waitFor(async () => {
+      await page.reload();
+      expect(await page.getByText('The changed config was refused').count()).toBe(0);
+    }, 20_000);
+
+    await page.getByPlaceholder('Why').fill('the token is new');
+    await page.getByRole('button', { name: 'Replay' }).first().click();
+    await page.getByRole('dialog').getByText('Send this delivery to ats again').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    expect(ats.calls).toHaveLength(0);
+    await page.getByRole('button', { name: 'Replay' }).first().click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).click();
+    // It comes by itself, without a reload.
+    await page.getByText('1 delivered').waitFor();
+    expect(ats.calls.map(({ headers }) => headers.authorization)).toEqual(['Bearer two']);
+    await page.getByRole('link', { name: 'Back to what needs a person' }).click();
+    await page.getByText('Nothing needs you').waitFor();
+    await page.getByText('“the token is new”').waitFor();
+    await page.getByText('by Dana').waitFor();
+  });
+
+  test.each([
+    ['a desktop, in light colours', { ...desktop, colorScheme: 'light' as const }],
+    ['a phone, in dark colours', { ...phone, colorScheme: 'dark' as const }],
+  ])('on %s everybody can use the page', async (_, options) => {
+    const { app, submit } = await withDead([hostile, 'x'.repeat(200)]);
+    const page = await openTab(options);
+    await page.goto(`${app.adminUrl}/attention`);
+    await page.getByLabel('Password').fill(password);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByText('Which').click();
+    const check = async () => {
+      expect(await barriersOf(page)).toEqual([]);
+      const widths: number[] = await page.evaluate(
+        '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
+      );
+      expect(widths[0]).toBeLessThanOrEqual(widths[1]!);
+    };
+    await check();
+    const done = await submit({ ...group, action: 'discard' });
+    await page.goto(app.adminUrl + (done.headers.get('location') ?? ''));
+    await check();
+  });
+});
