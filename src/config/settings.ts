@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { secret } from '../connector.ts';
 import { parseRange, publishedAddresses } from '../http/addresses.ts';
+import { urlsOfHosts } from '../support/text.ts';
 import type { Config } from './config.ts';
 import { duration, size } from './units.ts';
 
@@ -68,7 +69,7 @@ const header = z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, { error: 'expected auto
 
 const storeUrl = z.string().superRefine((url, context) => {
   if (/^postgres(ql)?:/.test(url)) {
-    if (!URL.canParse(url))
+    if (!urlsOfHosts(url).every((one) => URL.canParse(one)))
       context.addIssue('expected a URL such as postgres://user:${PG_PASSWORD}@host:5432/database');
   } else if (!/^sqlite:.+/.test(url))
     context.addIssue(

@@ -1,3 +1,4 @@
+import { urlsOfHosts } from '../support/text.ts';
 import { type Moved, move, type MoveProgress, refuseUnfinished } from './move.ts';
 import { sqliteDriver } from './sqlite.ts';
 import { type Reads, ThreadReads } from './reads.ts';
@@ -92,9 +93,11 @@ const isPostgres = (url: string): boolean => /^postgres(ql)?:/.test(url);
 
 /** For logs. */
 export function withoutPassword(url: string): string {
-  if (!isPostgres(url) || !URL.canParse(url)) return url;
-  const shown = new URL(url);
-  if (shown.password !== '') shown.password = '***';
-  shown.searchParams.delete('password');
-  return shown.href;
+  if (!isPostgres(url)) return url;
+  const [first, ...others] = urlsOfHosts(url).map((one) => URL.parse(one));
+  if (!first || others.includes(null)) return url;
+  if (first.password !== '') first.password = '***';
+  first.searchParams.delete('password');
+  const hosts = [first, ...others].map((one) => one!.host);
+  return first.href.replace(first.host, hosts.join());
 }

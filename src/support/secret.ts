@@ -2,6 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { inspect } from 'node:util';
 import { isMap, type Json } from '../model.ts';
 import { mapLeaves, type Path } from './json.ts';
+import { urlsOfHosts } from './text.ts';
 
 /** A value that prints as `***` wherever it is printed, serialized or joined to a string. */
 export class Secret {
@@ -70,7 +71,7 @@ function credentialsIn(text: string): string[] {
 
 /** The secret parts of any URL: its password, parameters named like secrets, and random-looking parts. */
 export function secretsOfUrl(text: string): string[] {
-  const url = URL.parse(text);
+  const url = urlOf(text);
   if (!url) return [];
   const values = [...url.searchParams].filter(([name]) => namesSecret(name)).map(([, value]) => value);
   return [...urlPasswords(text), ...values, ...partsOf(url).filter(looksRandom)];
@@ -78,7 +79,7 @@ export function secretsOfUrl(text: string): string[] {
 
 /** The parts of a secret URL that are secret by themselves: the end of a webhook's URL is enough to call it. */
 export function partsOfUrl(text: string): string[] {
-  const url = URL.parse(text);
+  const url = urlOf(text);
   if (!url) return [];
   const last = url.pathname.split('/').findLast((part) => part !== '') ?? '';
   const isNoWord = last.length >= 12 || (last.length >= shortestPart && /[^a-z]/.test(last));
@@ -91,9 +92,12 @@ export function partsOfUrl(text: string): string[] {
   ];
 }
 
+/** By its first host, where a database has several. */
+const urlOf = (text: string): URL | null => URL.parse(urlsOfHosts(text)[0] ?? '');
+
 /** The password in a URL, as written and decoded. */
 function urlPasswords(text: string): string[] {
-  const password = URL.parse(text)?.password ?? '';
+  const password = urlOf(text)?.password ?? '';
   const written = /:\/\/[^/@:]*:([^/]*)@/.exec(text)?.[1] ?? '';
   return password === '' ? [] : [password, written, decoded(password)].filter((part) => part !== '');
 }

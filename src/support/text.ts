@@ -152,3 +152,10 @@ function csvField(text: string): string {
   const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }
+
+/** The URLs of a database, each with one of the hosts of `postgres://user@a:5432,b:5432/database`. */
+export function urlsOfHosts(text: string): string[] {
+  const [, before, hosts = '', after = ''] =
+    /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^@/?#]*)(.*)$/s.exec(text) ?? [];
+  return before === undefined ? [text] : hosts.split(',').map((host) => `${before}${host}${after}`);
+}

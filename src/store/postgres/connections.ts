@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionOptions } from 'node:tls';
-import { Pool, type PoolClient, type PoolConfig } from 'pg';
+import { type ClientBase, Pool, type PoolClient, type PoolConfig } from 'pg';
 import type { Statement } from '../operations/operation.ts';
 import { StoreUnavailable } from '../store.ts';
-import { explained, failureKind, type Place } from './failures.ts';
+import { urlsOfHosts } from '../../support/text.ts';
+import { explained, failureKind, type Place, readOnlyCode } from './failures.ts';
 import { send } from './pipeline.ts';
 
 export interface ConnectionLimits {
@@ -39,28 +40,45 @@ const defaultLimits: ConnectionLimits = {
 const firstRetryMs = 10;
 const maxRetryMs = 250;
 
-/** The connections to one database. What fails is repeated for as long as it can help, and then said in plain words. */
+/** The connections to one server. */
+interface Server {
+  readonly writers: Pool;
+  readonly readers: Pool;
+}
+
+/**
+ * The connections to one database. What fails is repeated for as long as it can help, and then said in plain words. Where
+ * the URL names several servers, one of them is the primary, and it is looked for when the one in use fails.
+ */
 export class Connections {
   readonly place: Place;
   readonly limits: ConnectionLimits;
-  readonly #writers: Pool;
-  readonly #readers: Pool;
+  readonly #servers: readonly Server[];
+  /** The place of the one in use. */
+  #current = 0;
+  /** Failures that another server need not have. */
+  readonly #ofServer = new WeakSet<object>();
   readonly #settings: Statement;
   #closed: StoreUnavailable | null = null;
 
   constructor(url: string, limits: Partial<ConnectionLimits> = {}) {
-    const { place, config } = parseUrl(url);
+    const { place, configs } = parseUrls(url);
     this.place = place;
     this.limits = { ...defaultLimits, ...limits };
     this.#settings = settingsOf(place.schema, this.limits);
-    this.#writers = poolOf({ ...config, max: this.limits.maxWriters }, this.limits);
-    this.#readers = poolOf({ ...config, max: this.limits.maxReaders }, this.limits);
+    const { maxWriters, maxReaders, connectMs } = this.limits;
+    const onConnect = (client: ClientBase) => refuseStandby(client, connectMs);
+    const asked = configs.length > 1 ? { onConnect } : {};
+    this.#servers = configs.map((config) => ({
+      writers: poolOf({ ...config, ...asked, max: maxWriters }, this.limits),
+      readers: poolOf({ ...config, ...asked, max: maxReaders }, this.limits),
+    }));
   }
 
   /** Statements in one round trip and one transaction of their own. */
   async outside(statements: readonly Statement[]): Promise<readonly unknown[]> {
     return this.patiently(() =>
-      this.#using(this.#readers, async (client) =>
+      this.#using('readers', async (client) =>
         (await send(client, [this.#settings, ...statements], this.limits.answerMs)).slice(1),
       ),
     );
@@ -68,7 +86,7 @@ export class Connections {
 
   /** One transaction. Throws PostgreSQL's errors, and repeats nothing. */
   transaction<T>(run: (transaction: Transaction) => Promise<T>, answerMs = this.limits.answerMs): Promise<T> {
-    return this.#using(this.#writers, (client) =>
+    return this.#using('writers', (client) =>
       run(new Transaction((statements) => send(client, statements, answerMs), this.#settings)),
     );
   }
@@ -76,15 +94,22 @@ export class Connections {
   /** Repeats what others were in the way of, and what the server went away from. Throws StoreUnavailable, and faults. */
   async patiently<T>(run: () => Promise<T>): Promise<T> {
     const deadline = performance.now() + this.limits.patientForMs;
-    for (let waitMs = firstRetryMs; ; waitMs = Math.min(waitMs * 2, maxRetryMs)) {
+    let waitMs = firstRetryMs;
+    let reason: unknown;
+    for (let tries = 1; ; tries += 1) {
       try {
         return await run();
       } catch (error) {
+        // That the others are standbys is no news.
+        if (reason === undefined || !isReadOnly(error)) reason = error;
         const kind = failureKind(error);
-        const canHelp = kind === 'again' || kind === 'lost';
-        if (!canHelp || performance.now() + waitMs > deadline) throw explained(error, this.place);
+        const isElsewhere = this.#ofServer.has(error as object);
+        if (isElsewhere && tries < this.#servers.length) continue;
+        const canHelp = kind === 'again' || kind === 'lost' || isElsewhere;
+        if (!canHelp || performance.now() + waitMs > deadline) throw explained(reason, this.place);
       }
       await sleep(waitMs);
+      waitMs = Math.min(waitMs * 2, maxRetryMs);
     }
   }
 
@@ -92,20 +117,32 @@ export class Connections {
   async close(reason: StoreUnavailable): Promise<void> {
     if (this.#closed) return;
     this.#closed = reason;
-    await Promise.all([this.#writers.end(), this.#readers.end()]);
+    await Promise.all(this.#servers.flatMap(({ writers, readers }) => [writers.end(), readers.end()]));
   }
 
-  async #using<T>(pool: Pool, run: (client: PoolClient) => Promise<T>): Promise<T> {
+  async #using<T>(kind: keyof Server, run: (client: PoolClient) => Promise<T>): Promise<T> {
     if (this.#closed) throw this.#closed;
-    const client = await pool.connect();
+    const place = this.#current;
+    const client = await this.#servers[place]![kind].connect().catch((error: unknown) => {
+      this.#leave(place, error);
+      throw error;
+    });
     try {
       const result = await run(client);
       client.release();
       return result;
     } catch (error) {
       client.release(!(await this.#undone(client, error)));
+      if (failureKind(error) === 'lost' || isReadOnly(error)) this.#leave(place, error);
       throw error;
     }
+  }
+
+  /** Goes on with the next server, unless others have seen to that. */
+  #leave(place: number, error: unknown): void {
+    if (this.#servers.length === 1) return;
+    this.#ofServer.add(error as object);
+    if (this.#current === place) this.#current = (place + 1) % this.#servers.length;
   }
 
   /** Whether the connection can go on. Where the server failed, another server may be the primary by now. */
@@ -117,6 +154,18 @@ export class Connections {
       () => false,
     );
   }
+}
+
+const isReadOnly = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === readOnlyCode;
+
+const readOnly: Statement = { sql: 'show transaction_read_only', values: [], wants: 'row' };
+
+/** A standby would answer reads with what it has by then. */
+async function refuseStandby(client: ClientBase, timeoutMs: number): Promise<void> {
+  const [row] = await send(client as PoolClient, [readOnly], timeoutMs);
+  const { transaction_read_only: is } = row as { readonly transaction_read_only: string };
+  if (is === 'on') throw Object.assign(new Error('a standby'), { code: readOnlyCode });
 }
 
 function poolOf(config: PoolConfig, { connectMs }: ConnectionLimits): Pool {
@@ -183,6 +232,7 @@ const known = new Set([
   'application_name',
   'channel_binding',
   'host',
+  'target_session_attrs',
   'sslmode',
   'sslrootcert',
   'sslcert',
@@ -190,6 +240,12 @@ const known = new Set([
 ]);
 
 /** Throws StoreUnavailable, never with the password. */
+function parseUrls(text: string): { place: Place; configs: readonly PoolConfig[] } {
+  const parsed = urlsOfHosts(text).map(parseUrl);
+  const server = parsed.map(({ place }) => place.server).join(' or ');
+  return { place: { ...parsed[0]!.place, server }, configs: parsed.map(({ config }) => config) };
+}
+
 function parseUrl(text: string): { place: Place; config: PoolConfig } {
   const url = readUrl(text);
   const options = url.searchParams;
@@ -199,6 +255,12 @@ function parseUrl(text: string): { place: Place; config: PoolConfig } {
         `store.url: ${name} is not an option of a postgres URL here. Expected ${[...known].join(', ')}.`,
       );
     }
+  }
+  const target = options.get('target_session_attrs') ?? 'read-write';
+  if (!['read-write', 'primary'].includes(target)) {
+    throw new StoreUnavailable(
+      `store.url: target_session_attrs=${target} is not supported: the store needs the server that can be written.`,
+    );
   }
   // Without them, pg takes PGHOST and the others of the environment.
   const host = options.get('host') ?? url.hostname.replaceAll(/^\[|\]$/g, '');

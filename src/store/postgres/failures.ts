@@ -24,6 +24,9 @@ const againCodes = new Set(['40001', '40P01']);
 const lostExplained = ({ server }: Place, message: string) =>
   `The connection to PostgreSQL at ${server} broke: ${message}.`;
 
+/** Of a standby. */
+export const readOnlyCode = '25006';
+
 /** Codes of the server, of the system and of TLS. */
 const explanations: ReadonlyMap<string, Explain> = new Map<string, Explain>([
   ['28P01', ({ server, user }) => `PostgreSQL at ${server} refused the password of the user ${user}.`],
@@ -55,7 +58,7 @@ const explanations: ReadonlyMap<string, Explain> = new Map<string, Explain>([
       `PostgreSQL at ${server} takes no more connections of the user ${user}. Raise its limit, or close others.`,
   ],
   [
-    '25006',
+    readOnlyCode,
     ({ server }) =>
       `PostgreSQL at ${server} is read-only, perhaps a standby. The store needs the primary server.`,
   ],

@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { withoutPassword } from '../../../src/store/open.ts';
+import { checkPostgres, openPostgres } from '../../../src/store/postgres.ts';
+import { secretsOfUrl } from '../../../src/support/secret.ts';
+import { base, endpoint, serving, workplace } from '../../commands/tools.ts';
+import { Sender } from '../../faults/sender.ts';
+import { freshName, PostgresServer, sql } from '../../fixtures/postgres.ts';
+
+let primary: PostgresServer;
+let standby: PostgresServer;
+
+beforeAll(async () => {
+  primary = await PostgresServer.start();
+  standby = await primary.standby();
+});
+
+afterAll(() => Promise.all([primary.remove(), standby.remove()]));
+
+/** One URL of several servers. */
+function urlOf(...servers: readonly PostgresServer[]): string {
+  const hosts = servers.map(({ port }) => `127.0.0.1:${port}`).join();
+  return primary.url().replace(/127\.0\.0\.1:\d+/, hosts);
+}
+
+test('a standby is never taken, wherever it stands in the URL', async () => {
+  const schema = freshName();
+  for (const url of [urlOf(standby, primary), urlOf(primary, standby)]) {
+    const store = await openPostgres(`${url}?schema=${schema}&target_session_attrs=read-write`);
+    await store.probe();
+    await store.close();
+    expect(await checkPostgres(`${url}?schema=${schema}`)).toContain('the store is in');
+  }
+});
+
+test('what is wrong is said of all of them, and nothing shows the password', async () => {
+  const url = urlOf(standby, primary);
+  const hosts = `127.0.0.1:${standby.port} or 127.0.0.1:${primary.port}`;
+  const refused = (wrong: string) => checkPostgres(wrong).catch((error: Error) => error.message);
+  expect(await refused(url.replace('correct', 'wrong'))).toBe(
+    `PostgreSQL at ${hosts} refused the password of the user postgres.`,
+  );
+  expect(await refused(urlOf(standby, standby))).toMatch(/ is read-only, perhaps a standby\./);
+  expect(await refused(`${url}?target_session_attrs=any`)).toBe(
+    'store.url: target_session_attrs=any is not supported: the store needs the server that can be written.',
+  );
+  expect(withoutPassword(url)).toBe(
+    `postgres://postgres:***@127.0.0.1:${standby.port},127.0.0.1:${primary.port}/postgres`,
+  );
+  expect(secretsOfUrl(url)).toContain('correct horse');
+});
+
+test('when the primary dies and the standby is promoted, nothing accepted is lost and nothing is restarted', async () => {
+  const tool = await endpoint();
+  const { folder, write } = await workplace();
+  const config = `${base(folder).replace(/"sqlite:.*"/, `"${urlOf(primary, standby)}"`)}
+sinks: { hook: { connector: webhook, url: "${tool.url}", allowPrivate: true } }
+rules: [ { name: all, when: {}, then: [ { sink: hook } ] } ]
+`;
+  const app = await serving(await write('config.yaml', config));
+  const sender = new Sender(() => app.receiverUrl, 20);
+  const sending = sender.run((n) => ({ candidateId: `candidate-${n}`, testId: 1 }));
+  onTestFinished(() => sender.stop());
+  await vi.waitFor(() => expect(sender.accepted.length).toBeGreaterThan(20), 50_000);
+
+  await primary.crash();
+  const before = sender.accepted.length;
+  await sql(standby.url(), 'select pg_promote()');
+  await vi.waitFor(() => expect(sender.accepted.length).toBeGreaterThan(before + 20), 50_000);
+  sender.stop();
+  await sending;
+
+  const rows = await sql(standby.url(), 'select candidate_id from events');
+  const stored = rows.map((row) => String(row['candidate_id']));
+  expect(sender.accepted.filter((id) => !stored.includes(id))).toEqual([]);
+  expect(new Set(stored).size).toBe(stored.length);
+  const delivered = () => new Set(tool.calls.map(({ body }) => (JSON.parse(body) as Body).data.candidateId));
+  await vi.waitFor(() => expect(stored.filter((id) => !delivered().has(id))).toEqual([]), 50_000);
+});
+
+interface Body {
+  readonly data: { readonly candidateId: string };
+}
