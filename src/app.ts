@@ -230,6 +230,7 @@ async function startAlerts(
     mine: () => leases.holding(alertsLease) !== null,
     paused: () => worker.pauses(),
     refused: () => live.refused,
+    isWaiting: () => live.waiting.length > 0,
     wake: () => worker.wake(),
     raised: (notice) => log.warn({ notice }, 'alert raised'),
     cannotSend: (notice) =>

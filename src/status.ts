@@ -1,4 +1,5 @@
 import { isMissed } from './alerts/conditions.ts';
+import { needsOf as needsOfAll } from './needs.ts';
 import type { LiveConfig } from './live-config.ts';
 import type { RaisedNotice } from './model.ts';
 import type { CopyState, SinkCount, SinkPause, Store, StuckCount } from './store/store.ts';
@@ -157,15 +158,16 @@ function sinkStatuses(
 
 /** What needs a person, in a few words each; empty if nothing does. */
 export function needsOf({ copies, sinks }: Status): string[] {
-  const sum = (state: 'dead' | 'held') => sinks.reduce((total, sink) => total + sink[state], 0);
-  const paused = sinks.filter(({ connector, pause }) => connector !== null && pause !== null);
-  return [
-    ...(copies.length === 0 ? ['no connector serves the store'] : []),
-    ...(copies.some(({ config }) => config.refused !== null) ? ['the changed config was refused'] : []),
-    ...(copies.some(({ config }) => config.waiting.length > 0) ? ['changed keys wait for a restart'] : []),
-    ...paused.map(({ sink }) => `${sink} is paused`),
-    ...(['dead', 'held'] as const).filter((state) => sum(state) > 0).map((state) => `${sum(state)} ${state}`),
-  ];
+  const needs = needsOfAll({
+    isServed: copies.length > 0,
+    isRefused: copies.some(({ config }) => config.refused !== null),
+    isWaiting: copies.some(({ config }) => config.waiting.length > 0),
+    down: sinks
+      .filter(({ connector, pause }) => connector !== null && pause !== null)
+      .map(({ sink }) => sink),
+    stuck: sinks,
+  });
+  return needs.map(({ words }) => words);
 }
 
 const iso = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());

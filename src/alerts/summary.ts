@@ -1,7 +1,8 @@
 import { statusInCounts } from '../connector/texts.ts';
 import type { Notice } from '../model.ts';
 import { lastOf, type Week } from '../rules/calendar.ts';
-import type { SinkCount, Store, Tally } from '../store/store.ts';
+import type { Need } from '../needs.ts';
+import type { Store, Tally } from '../store/store.ts';
 import { count } from '../support/text.ts';
 
 /** The week that a summary is about. */
@@ -30,13 +31,6 @@ export async function tallyOf(store: Pick<Store, 'tally'>, { from, to }: Summary
   };
 }
 
-/** What needs a person now. */
-export interface Needs {
-  readonly counts: readonly SinkCount[];
-  readonly down: readonly string[];
-  readonly isRefused: boolean;
-}
-
 /** More would be too long for a message. */
 const mostTests = 15;
 const mostSinks = 10;
@@ -46,7 +40,7 @@ const mostName = 60;
 export function summaryNotice(
   { from, cause }: SummaryWeek,
   { events, deliveries }: Tally,
-  needs: Needs,
+  needs: readonly Need[],
   nameOf: (testId: number) => string,
 ): Notice {
   const all = sum(events);
@@ -63,7 +57,7 @@ export function summaryNotice(
     ),
     ...listed(sinks, mostSinks, 'sink', ([sink, ofSink]) => `Deliveries to ${sink}: ${byState(ofSink)}`),
   ];
-  const needed = needsOf(needs);
+  const needed = needs.map(({ sentence, command }) => `${sentence}. See: candidate-connector ${command}.`);
   return {
     alert: 'summary',
     cause,
@@ -112,19 +106,4 @@ function byState(deliveries: Tally['deliveries']): string {
 function inWords(parts: readonly (readonly [many: number, words: string])[]): string {
   const some = parts.filter(([many]) => many > 0);
   return some.map(([many, words]) => `${many} ${words}`).join(', ');
-}
-
-function needsOf({ counts, down, isRefused }: Needs): string[] {
-  const stuck = (['dead', 'held'] as const).flatMap((state) => {
-    const sinks = counts.filter(({ states }) => states[state] > 0);
-    if (sinks.length === 0) return [];
-    const words = state === 'dead' ? 'Given up' : 'Held for a person to decide';
-    const list = sinks.map(({ sink, states }) => `${states[state]} to ${sink}`).join(', ');
-    return [`${words}: ${list}. See: candidate-connector events --state ${state}.`];
-  });
-  return [
-    ...stuck,
-    ...(down.length > 0 ? [`Down now: ${down.join(', ')}. See: candidate-connector check --live.`] : []),
-    ...(isRefused ? ['The changed config is refused. See: candidate-connector check.'] : []),
-  ];
 }

@@ -16,6 +16,7 @@ import {
   StuckDeliveries,
   UnrecordedAttempts,
 } from './conditions.ts';
+import { needsOf } from '../needs.ts';
 import { summaryNotice, summaryWeek, tallyOf } from './summary.ts';
 
 export interface AlertParts {
@@ -29,6 +30,8 @@ export interface AlertParts {
   readonly paused: () => Promise<readonly Paused[]>;
   /** Null if the config's file is in force as it is. */
   readonly refused: () => Refusal | null;
+  /** Whether changed keys wait for a restart. */
+  readonly isWaiting: () => boolean;
   /** Called when a notice has been stored with its deliveries. */
   readonly wake: () => void;
   readonly raised: (notice: RaisedNotice) => void;
@@ -155,7 +158,14 @@ class AlertWatch {
       const { name } = plan.test(testId);
       return typeof name === 'string' ? name : `Test ${testId}`;
     };
-    const needs = { counts: await store.counts(), down: [...down], isRefused: refused !== null };
+    const counts = await store.counts();
+    const needs = needsOf({
+      isServed: true,
+      isRefused: refused !== null,
+      isWaiting: this.#parts.isWaiting(),
+      down: [...down],
+      stuck: counts.map(({ sink, states: { dead, held } }) => ({ sink, dead, held })),
+    });
     await this.#notify(summaryNotice(about, tally, needs, nameOf), actions, now, notified, now - about.from);
   }
 

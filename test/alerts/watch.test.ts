@@ -104,6 +104,7 @@ async function watching({ storeFails = 0, paused = [] as (string | Paused)[], mo
           ),
         ),
       refused: () => refused,
+      isWaiting: () => false,
       wake: () => (wakes += 1),
       raised: () => {},
       cannotSend: ({ cause }) => notSent.push(cause),
@@ -628,9 +629,9 @@ summary: { at: "Mon 09:00", then: [ { sink: other, text: "{{ notice.detail }}" }
         'Deliveries to tool: 2 delivered, 1 given up, 1 held',
       ].join('\n'),
       advice:
+        'Down now: other. See: candidate-connector check --live. ' +
         'Given up: 1 to tool. See: candidate-connector events --state dead. ' +
-        'Held for a person to decide: 1 to tool. See: candidate-connector events --state held. ' +
-        'Down now: other. See: candidate-connector check --live.',
+        'Held for a person to decide: 1 to tool. See: candidate-connector events --state held.',
     });
   });
 
