@@ -350,6 +350,21 @@ function byHand(command: Command): Command {
 
 function keeping(add: Add, io: Io, done: Done): void {
   takesStore(
+    add('forget', 'erase a candidate from the store, and list what the tools still have', [
+      'forget 0123456789abcdef0123456789abcdef --dry-run',
+      'forget 0123456789abcdef0123456789abcdef --yes --note "request of 3 May"',
+    ]),
+  )
+    .argument('<candidate>', 'the candidate id', candidateId)
+    .option('--dry-run', 'only show what would be erased, and what the tools have')
+    .option('--yes', 'do not ask, and give up what is pending')
+    .option('--rewrite', "also write SQLite's whole file anew, for what older versions left in unused parts")
+    .option('--note <text>', 'why, for the audit; it must not name the candidate')
+    .action(async (candidate, options) =>
+      done(await (await import('./forget.ts')).forget(candidate, options, io)),
+    );
+
+  takesStore(
     add('backup', 'copy the store to a file, also while it is served, and check the copy', [
       'backup /backups/connector.db',
       'backup --overwrite /data/backup.db',

@@ -48,6 +48,8 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
     shared: true,
     write: (work) => commit.write(work),
     read,
+    // Only the server knows its files.
+    traces: async () => null,
     bytes: async () => (await read(() => get(tableBytes)))?.bytes ?? 0,
     async close() {
       await commit.close(closed());

@@ -1,13 +1,14 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Operation } from './operations/operation.ts';
+import { query, type Operation } from './operations/operation.ts';
 import { Connection } from './sqlite/connection.ts';
 import { runOn, type Database } from './sqlite/database.ts';
 import { failureKind } from './sqlite/failures.ts';
 import { makeFolder, refuseHardLinks, resolveLinks } from './sqlite/files.ts';
 import { defaultLimits, GroupCommit, type GroupCommitLimits } from './sqlite/group-commit.ts';
 import { migrate } from './sqlite/migrate.ts';
+import { countIn } from './sqlite/traces.ts';
 import { ServingLock } from './sqlite/serving-lock.ts';
 import { StoreUnavailable, type OpenOptions, type Store } from './store.ts';
 import { storeOn, type Driver } from './stored.ts';
@@ -62,6 +63,7 @@ function driverOn(connection: Connection, serve: boolean, limits: GroupCommitLim
     shared: false,
     write: (work) => commit.write(work),
     read: (work) => patiently(connection, limits.busyForMs, (db) => runOn(db, work())),
+    traces: (texts, rewrite) => tracesIn(connection, texts, rewrite),
     bytes: async () => sizeOf(connection.path) + sizeOf(`${connection.path}-wal`),
     async close() {
       clearInterval(guard);
@@ -74,17 +76,29 @@ function driverOn(connection: Connection, serve: boolean, limits: GroupCommitLim
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 const retryMs = 20;
+/** Readers hold on to the WAL for as long as they read. */
+const patientForMs = 30_000;
+const emptyWal = query<{ readonly busy: number }>('pragma wal_checkpoint(truncate)');
+
+async function tracesIn(connection: Connection, texts: readonly string[], rewrite: boolean): Promise<number> {
+  if (rewrite) await patiently(connection, patientForMs, (db) => db.exec('vacuum'));
+  const deadline = performance.now() + patientForMs;
+  while ((await patiently(connection, patientForMs, (db) => db.get(emptyWal)))?.busy !== 0) {
+    if (performance.now() > deadline)
+      throw new StoreUnavailable(
+        `Another process has been reading ${connection.path} for so long that its WAL cannot be emptied.`,
+      );
+    await sleep(retryMs);
+  }
+  return countIn([connection.path, `${connection.path}-wal`], texts);
+}
 
 /** Runs a query, and repeats it while another process has the file locked. */
-async function patiently<T>(
-  connection: Connection,
-  busyForMs: number,
-  query: (db: Database) => T,
-): Promise<T> {
+async function patiently<T>(connection: Connection, busyForMs: number, ask: (db: Database) => T): Promise<T> {
   const deadline = performance.now() + busyForMs;
   for (;;) {
     try {
-      return query(connection.open());
+      return ask(connection.open());
     } catch (error) {
       const kind = failureKind(error);
       if (kind === 'fault') throw error;

@@ -102,6 +102,17 @@ export interface Store {
    * Resolves to the ids of the new deliveries.
    */
   apply(items: readonly Late[], now: number, by: By): Promise<string[]>;
+  /**
+   * Erases a candidate: events with their deliveries, attempts and repeats, refused requests that name them, and their part
+   * of digests, notices and notes. Pending deliveries are given up with that. Does nothing where a delivery is under way,
+   * or where there is an event that the caller does not know of. The audit gets a line that does not say who it was.
+   */
+  forget(forgetting: Forgetting, now: number, by: By): Promise<Forgotten>;
+  /**
+   * Looks in the store's files for texts that were erased, once nothing is left of them in the WAL. Resolves to how often
+   * they are there, or null where the files cannot be looked at. `rewrite`: first writes the whole file anew; writes wait.
+   */
+  traces(texts: readonly string[], rewrite: boolean): Promise<number | null>;
   /** What people changed by hand, newest first; written with the change itself. */
   audit(filter: AuditFilter): Promise<Change[]>;
 
@@ -356,6 +367,30 @@ export interface Late {
   /** One or more, of the same rule. */
   readonly deliveries: readonly PlannedDelivery[];
 }
+
+export interface Forgetting {
+  readonly candidateId: string;
+  /** All events of the candidate that the caller knows of. */
+  readonly eventIds: readonly string[];
+  /** How the candidate may be named in a text, the candidate's id first. */
+  readonly spellings: readonly string[];
+}
+
+export type Forgotten =
+  | {
+      readonly done: true;
+      readonly events: number;
+      readonly rejected: number;
+      /** As they were at last. */
+      readonly deliveries: readonly Delivery[];
+    }
+  | {
+      readonly done: false;
+      /** An event that the caller does not know of. */
+      readonly unexpected: string | null;
+      /** Deliveries that are being sent, or tried again in a digest with others. */
+      readonly underWay: readonly string[];
+    };
 
 export type ManualResult =
   | {

@@ -2,6 +2,7 @@ import { audit } from './operations/audit.ts';
 import { apply, discard, replay, resend } from './operations/by-hand.ts';
 import * as carrying from './operations/carrying-out.ts';
 import { claim } from './operations/claiming.ts';
+import { forget } from './operations/forgetting.ts';
 import * as housekeeping from './operations/housekeeping.ts';
 import { configsOfCopies, leaveLeases, releaseLease, renewLeases } from './operations/leases.ts';
 import * as reading from './operations/reading.ts';
@@ -29,6 +30,8 @@ export interface Driver {
   readonly read: <T>(work: () => Operation<T>) => Promise<T>;
   /** What the store takes on its disk. */
   bytes(): Promise<number>;
+  /** See Store.traces. */
+  traces(texts: readonly string[], rewrite: boolean): Promise<number | null>;
   /** Finishes the current writes. Idempotent. */
   close(): Promise<void>;
 }
@@ -107,6 +110,8 @@ export function storeOn(driver: Driver): Store {
     discard: (deliveryIds, now, by) => write((tallies) => discard(tallies, deliveryIds, now, by)),
     resend: (items, now, by) => write((tallies) => resend(tallies, items, now, by)),
     apply: (items, now, by) => write((tallies) => apply(tallies, items, now, by)),
+    forget: (forgetting, now, by) => write((tallies) => forget(tallies, forgetting, now, by)),
+    traces: (texts, rewrite) => driver.traces(texts, rewrite),
     audit: (filter) => read(() => audit(filter)),
 
     events: (filter) => read(() => reading.events(filter)),

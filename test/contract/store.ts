@@ -5,6 +5,7 @@ import type { Store } from '../../src/store/store.ts';
 import { byHand } from './store-by-hand.ts';
 import { carryingOut } from './store-carrying-out.ts';
 import { digests } from './store-digests.ts';
+import { forgetting } from './store-forgetting.ts';
 import { configId, t0 } from './store-fixtures.ts';
 import { housekeeping } from './store-housekeeping.ts';
 import { lifecycle } from './store-lifecycle.ts';
@@ -18,6 +19,8 @@ export interface StoreHome {
   open(): Promise<Store>;
   /** A connection that looks at what a test left. */
   observe(): Promise<Store>;
+  /** All that is stored, as text: whatever the disk has, where that can be read. */
+  content(): Promise<string>;
   /** Closes what was opened. */
   dispose(): Promise<void>;
 }
@@ -64,6 +67,9 @@ export function storeContract(
     });
     describe('by hand', () => {
       byHand(current);
+    });
+    describe('forgetting', () => {
+      forgetting(current);
     });
     describe('reading', () => {
       reading(current);

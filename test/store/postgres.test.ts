@@ -42,6 +42,15 @@ storeContract(
         return store;
       },
       observe: () => Promise.resolve(observer),
+      async content() {
+        const { rows } = await cleaner.query(
+          'select tablename as name from pg_tables where schemaname = current_schema()',
+        );
+        const tables = rows as { name: string }[];
+        const texts = tables.map(({ name }) => `select to_jsonb(t)::text as text from ${name} t`);
+        const all = await cleaner.query(texts.join(' union all '));
+        return (all.rows as { text: string }[]).map(({ text }) => text).join('\n');
+      },
       async dispose() {
         await Promise.all(opened.map((store) => store.close()));
       },

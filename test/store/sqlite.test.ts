@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -18,6 +18,10 @@ storeContract('SQLite', async () => {
   return {
     open,
     observe: open,
+    async content() {
+      const names = await readdir(folder);
+      return (await Promise.all(names.map((name) => readFile(join(folder, name), 'latin1')))).join('\n');
+    },
     async dispose() {
       await Promise.all(opened.map((store) => store.close()));
       await rm(folder, { recursive: true });

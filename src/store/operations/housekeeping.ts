@@ -155,13 +155,16 @@ function* pruneEvents(
 ): Operation<Looked> {
   const rows = yield* all(sql.oldEvents, before, at, seq, limit);
   const over = rows.filter((row) => row.over === 1);
-  for (const event of over) {
-    yield* handOverDigests(event.seq);
-    yield* forget(tallies, event);
-    yield* run(sql.deleteCorrelations, event.content, event.seq);
-    yield* run(sql.deleteEvent, event.seq);
-  }
+  for (const event of over) yield* eraseEvent(tallies, event);
   return { rows, over: over.length };
+}
+
+/** With all that belongs to it. */
+export function* eraseEvent(tallies: Tallies, event: Omit<OldEventRow, 'at' | 'over'>): Operation<void> {
+  yield* handOverDigests(event.seq);
+  yield* forget(tallies, event);
+  yield* run(sql.deleteCorrelations, event.content, event.seq);
+  yield* run(sql.deleteEvent, event.seq);
 }
 
 /**
@@ -192,7 +195,10 @@ function* pruneNotices(
 }
 
 /** Subtracts an event's or notice's deliveries, and its use of a config, from the counts. */
-function* forget(tallies: Tallies, { seq, config_id: configId }: OldRow): Operation<void> {
+function* forget(
+  tallies: Tallies,
+  { seq, config_id: configId }: Pick<OldRow, 'seq' | 'config_id'>,
+): Operation<void> {
   for (const { sink, state, config_id, n } of yield* all(sql.plannedFor, seq)) {
     tallies.planned(sink, state, -n);
     if (config_id !== null) tallies.used(config_id, -n);

@@ -1,0 +1,200 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Delivery, Receipt } from '../model.ts';
+import { storiesOf } from '../store/pages.ts';
+import type { EventDetail, Forgotten, Store } from '../store/store.ts';
+import { printable } from '../support/text.ts';
+import { CommandError, exit, type Io, when } from './output.ts';
+import { byUser } from './replay.ts';
+import { type StoreOption, withStore } from './with-store.ts';
+
+interface ForgetOptions extends StoreOption {
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+  readonly rewrite?: boolean;
+  readonly note?: string;
+}
+
+export async function forget(candidate: string, options: ForgetOptions, io: Io): Promise<number> {
+  const spellings = spellingsOf(candidate);
+  if (spellings.some((one) => options.note?.toLowerCase().includes(one.toLowerCase())))
+    throw new CommandError('--note names the candidate, and is kept; say it without', exit.usage);
+  return withStore(options, io, async (store) => {
+    const details = await detailsOf(store, candidate);
+    tellWhatIsStored(candidate, details, io);
+    if (options.dryRun) {
+      tellWhatToolsHave(deliveriesIn(details), io);
+      io.out('Nothing was erased (--dry-run).');
+      return exit.ok;
+    }
+    await confirm(candidate, details, options, io);
+    const { events, rejected, deliveries } = await erase(store, candidate, spellings, options, io);
+    io.out(`Erased: ${plural(events, 'event')}, and ${plural(rejected, 'refused request')}.`);
+    tellWhatToolsHave(deliveries, io);
+    await tellTraces(store, spellings, options, io);
+    tellWhatIsElsewhere(details, io);
+    return exit.ok;
+  });
+}
+
+/** How a text may name the candidate: as it is, within JSON or an address, and a GUID in its usual form. */
+function spellingsOf(candidate: string): string[] {
+  const [, ...guid] =
+    /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/.exec(candidate) ?? [];
+  const dashed = guid.length === 0 ? [] : [[candidate.slice(0, 8), ...guid.slice(1)].join('-')];
+  return [
+    ...new Set([candidate, JSON.stringify(candidate).slice(1, -1), encodeURIComponent(candidate), ...dashed]),
+  ];
+}
+
+/** A refused request may have only the candidate's number. */
+const numbersOf = (details: readonly EventDetail[]): string[] =>
+  details.flatMap(({ event: { candidateNumericalId: number } }) =>
+    number === null ? [] : ['', ' '].map((space) => `"candidateNumericalId":${space}${number}`),
+  );
+
+async function detailsOf(store: Store, candidateId: string): Promise<EventDetail[]> {
+  const details: EventDetail[] = [];
+  for await (const { event } of storiesOf(store, { candidateId })) {
+    const detail = await store.event(event.id);
+    if (detail) details.push(detail);
+  }
+  return details;
+}
+
+const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`;
+
+const deliveriesIn = (details: readonly EventDetail[]): Delivery[] =>
+  details.flatMap(({ deliveries }) => deliveries);
+
+function tellWhatIsStored(candidate: string, details: readonly EventDetail[], io: Io): void {
+  if (details.length === 0) return io.out(`The store has no event of candidate ${printable(candidate)}.`);
+  const deliveries = deliveriesIn(details);
+  io.out(
+    `The store has ${plural(details.length, 'event')} of candidate ${printable(candidate)}, with ${deliveries.length} deliveries:`,
+  );
+  for (const { event, duplicates } of details) {
+    const repeated = duplicates.length === 0 ? '' : `, repeated ${duplicates.length}×`;
+    io.out(`  ${when(event.receivedAt)}  ${event.status}  test ${event.testId}${repeated}`);
+  }
+  const pending = deliveries.filter(({ state }) => state === 'pending').length;
+  if (pending > 0) io.out(`Of these, ${pending} pending: they would not be sent any more.`);
+}
+
+/** What was delivered, and what may have been. */
+function tellWhatToolsHave(deliveries: readonly Delivery[], io: Io): void {
+  const arrived = deliveries.filter(({ receipt, uncertain }) => receipt !== null || uncertain);
+  if (arrived.length === 0) return;
+  io.out('The tools keep what they were told. Erase it there:');
+  for (const { sink, connector, id, receipt } of arrived) {
+    const place = receipt === null ? `may have got it, as ${id}` : placeOf(connector, id, receipt);
+    io.out(`  ${sink}: ${printable(place)}`);
+  }
+}
+
+/** Where a tool keeps what it was told, in words. */
+function placeOf(connector: string, deliveryId: string, receipt: Receipt): string {
+  const text = (key: string): string => {
+    const value = receipt[key];
+    return Array.isArray(value) ? value.join(', ') : typeof value === 'string' ? value : '';
+  };
+  switch (connector) {
+    case 'slack':
+      return `the message ${text('ts')} in ${text('channel')}: ${slackLink(text('channel'), text('ts'))}`;
+    case 'google-sheets':
+      return `${text('range')} in https://docs.google.com/spreadsheets/d/${text('spreadsheetId')}`;
+    case 'email':
+      return `the mail ${text('messageId')} to ${text('accepted')}`;
+    case 'webhook':
+      return `the call with the webhook-id ${deliveryId}`;
+    default:
+      return `${deliveryId}: ${JSON.stringify(receipt)}`;
+  }
+}
+
+/** Slack leads on to the workspace where one is logged in. */
+const slackLink = (channel: string, ts: string): string =>
+  `https://slack.com/archives/${channel}/p${ts.replace('.', '')}`;
+
+async function confirm(
+  candidate: string,
+  details: readonly EventDetail[],
+  { yes }: ForgetOptions,
+  io: Io,
+): Promise<void> {
+  if (yes) return;
+  if (io.ask) {
+    const answer = await io.ask(`Erase this for good? Type the candidate's id: `);
+    if (answer.trim().toLowerCase() !== candidate.toLowerCase()) throw new CommandError('nothing was erased');
+    return;
+  }
+  if (deliveriesIn(details).some(({ state }) => state === 'pending'))
+    throw new CommandError('deliveries are pending; with --yes they are given up. Nothing was erased');
+}
+
+const patientForMs = 30_000;
+const lookEveryMs = 200;
+
+type Erased = Extract<Forgotten, { readonly done: true }>;
+
+/** Waits for what is being sent: a tool would get what nobody could tell of any more. */
+async function erase(
+  store: Store,
+  candidateId: string,
+  spellings: readonly string[],
+  options: ForgetOptions,
+  io: Io,
+): Promise<Erased> {
+  const deadline = performance.now() + patientForMs;
+  for (;;) {
+    // Again each time: an event may have come meanwhile.
+    const details = await detailsOf(store, candidateId);
+    const eventIds = details.map(({ event }) => event.id);
+    const named = [...new Set([...spellings, ...numbersOf(details)])];
+    const asked = { candidateId, eventIds, spellings: named };
+    const forgotten = await store.forget(asked, Date.now(), byUser(options, io));
+    if (forgotten.done) return forgotten;
+    if (performance.now() > deadline) {
+      throw new CommandError(
+        `${forgotten.underWay.join(', ')} is under way. Wait until it has ended, or \`discard\` it, and run this again; nothing was erased`,
+      );
+    }
+    await sleep(lookEveryMs);
+  }
+}
+
+async function tellTraces(
+  store: Store,
+  spellings: readonly string[],
+  { rewrite = false }: ForgetOptions,
+  io: Io,
+): Promise<void> {
+  const count = await store.traces(spellings, rewrite);
+  if (count === null) {
+    io.out(
+      'PostgreSQL writes over what was deleted only when it needs the room, after its autovacuum. `vacuum full events, deliveries, attempts, duplicates, correlations, rejected_requests` does it at once, and locks these tables meanwhile. Standbys and archives of the WAL keep it for as long as they keep anything.',
+    );
+  } else if (count === 0) io.out("Nothing is left of it in the store's files.");
+  else if (rewrite)
+    io.out(
+      `The store's file has these characters in ${plural(count, 'other text')}, such as longer ids or the config.`,
+    );
+  else {
+    io.out(
+      `The store's file still has these characters ${plural(count, 'time')}: in other texts, or in unused parts that an older version left. \`forget --rewrite\` writes the whole file anew; events wait meanwhile, for some seconds a GB.`,
+    );
+  }
+}
+
+/** For so long a repeat may still come. */
+const repeatsWithinMs = 3_600_000;
+
+function tellWhatIsElsewhere(details: readonly EventDetail[], io: Io): void {
+  io.out(
+    'Backups have it until they are removed. The connector keeps no log; whoever collects its output may.',
+  );
+  if (details.some(({ event }) => Date.now() - event.receivedAt < repeatsWithinMs)) {
+    io.out(
+      'An event came less than an hour ago. If the service repeats it, it counts as a new one: run this again then.',
+    );
+  }
+}

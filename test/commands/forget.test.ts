@@ -1,0 +1,125 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { openStore } from '../../src/store/open.ts';
+import { arrival, claimDue, configId, planned, resultOf, t0 } from '../contract/store-fixtures.ts';
+import { base, endpoint, jsonLines, nothing, post, run, serving, settled, workplace } from './tools.ts';
+
+const guid = '0123456789abcdef0123456789abcdef';
+const dashed = '01234567-89AB-CDEF-0123-456789ABCDEF';
+
+async function startServing() {
+  const { folder, write } = await workplace();
+  const [ats, crm] = [await endpoint(), await endpoint()];
+  const file = await write(
+    'config.yaml',
+    `${base(folder)}
+sinks:
+  ats: { connector: webhook, url: '${ats.url}', allowPrivate: true, timeout: 1s, retry: { minDelay: 1h, maxDelay: 1h } }
+  crm: { connector: webhook, url: '${crm.url}', allowPrivate: true, retry: { minDelay: 1h, maxDelay: 1h } }
+rules: [ { name: told, when: {}, then: [ { sink: ats }, { sink: crm } ] } ]
+`,
+  );
+  const app = await serving(file);
+  return {
+    app,
+    ats,
+    crm,
+    file,
+    command: (...argv: string[]) => run([...argv, '--config', file]),
+    /** All bytes beside the config. */
+    files: async () => {
+      const names = (await readdir(folder)).filter((name) => name.startsWith('connector.db'));
+      return (await Promise.all(names.map((name) => readFile(join(folder, name), 'latin1')))).join('\n');
+    },
+  };
+}
+
+test('erases a candidate beside a connector that serves, and names what the tools have', async () => {
+  const { app, ats, crm, file, command, files } = await startServing();
+  crm.faults.decide = () => ({ kind: 'status', status: 503 });
+  const { eventId } = await post(app, { candidateId: dashed, extra: 'what they wrote' }, 'c-1');
+  await post(app, { candidateId: 'Robin' });
+  await post(app, { candidateId: dashed, testId: 'none' });
+  await settled(file, {}, /^(delivered|pending)$/);
+
+  const looked = await command('forget', dashed, '--dry-run');
+  expect(looked.code).toBe(0);
+  expect(looked.out).toContain(`The store has 1 event of candidate ${guid}, with 2 deliveries:`);
+  expect(looked.out).toContain(`  ats: the call with the webhook-id dlv_${eventId.slice(4)}_1\n`);
+  expect(looked.out).toContain('Nothing was erased');
+  const refused = await command('forget', guid);
+  expect(refused).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('deliveries are pending; with --yes'),
+  });
+  expect(await command('forget', guid, '--yes', '--note', `bye ${dashed}`)).toMatchObject({ code: 2 });
+  expect((await files()).toLowerCase()).toContain(guid);
+
+  const forgotten = await command('forget', guid, '--yes', '--note', 'they asked for it');
+  expect(forgotten).toMatchObject({ code: 0, err: '' });
+  expect(forgotten.out).toContain('Erased: 1 event, and 1 refused request.\n');
+  expect(forgotten.out).toContain('Nothing is left of it in the store');
+  const left = (await files()).toLowerCase();
+  for (const text of [guid, dashed.toLowerCase(), 'what they wrote']) expect(left).not.toContain(text);
+  expect(left).toContain('robin');
+  const [line] = jsonLines(await command('events', '--audit', '--json'));
+  expect(line).toMatchObject({ action: 'forget', note: 'they asked for it', deliveries: [] });
+
+  expect(await post(app, { candidateId: dashed }, 'c-1')).toMatchObject({ status: 202, duplicate: false });
+  await settled(file, {}, /^(delivered|pending)$/);
+  expect(ats.calls).toHaveLength(3);
+  expect((await command('forget', 'nobody-here')).out).toMatch(
+    /^The store has no event of candidate nobody-here\.\n/,
+  );
+});
+
+test('waits for what is being sent, and says that it may have arrived', async () => {
+  const { app, ats, command, files } = await startServing();
+  ats.faults.decide = () => ({ kind: 'hang', commit: true });
+  const { eventId } = await post(app, { candidateId: 'Dana' });
+  await vi.waitFor(async () =>
+    expect((await command('events', '--state', 'sending')).out).toContain(eventId),
+  );
+  const { code, out } = await command('forget', 'Dana', '--yes');
+  expect(code).toBe(0);
+  expect(out).toContain(`  ats: may have got it, as dlv_${eventId.slice(4)}_1\n`);
+  expect(out).toContain('run this again then');
+  expect(await files()).not.toContain('Dana');
+});
+
+test('names the place of each tool, and what may have arrived', async () => {
+  const { folder, write } = await workplace();
+  const file = await write('config.yaml', base(folder) + nothing);
+  const store = await openStore(`sqlite:${folder}/connector.db`, { serve: false });
+  await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  const receipts = {
+    slack: { channel: 'C0123', ts: '1764000000.000100' },
+    'google-sheets': { spreadsheetId: 'sheet-1', range: "'Results'!A7:F7" },
+    email: {
+      reply: '250 OK',
+      messageId: '<dlv_1@example.com>',
+      accepted: ['a@example.com', 'b@example.com'],
+      refused: [],
+    },
+  };
+  const deliveries = [...Object.keys(receipts), 'webhook'].map((connector) =>
+    planned({ connector, sink: connector, lane: connector }),
+  );
+  const { eventId } = await store.accept(arrival({ candidateId: 'Dana' }, { deliveries }));
+  for (const [lane, receipt] of Object.entries(receipts)) {
+    const [claimed] = await claimDue(store, t0, lane);
+    await store.record([resultOf(claimed!, { outcome: 'delivered', receipt })]);
+  }
+  const [claimed] = await claimDue(store, t0, 'webhook');
+  await store.record([resultOf(claimed!, { outcome: 'unknown', reason: 'timeout', detail: 'No answer.' })]);
+  await store.close();
+  const { out } = await run(['forget', 'Dana', '--dry-run', '--config', file]);
+  expect(out.split('\n').slice(2, -2)).toEqual([
+    'The tools keep what they were told. Erase it there:',
+    '  slack: the message 1764000000.000100 in C0123: https://slack.com/archives/C0123/p1764000000000100',
+    "  google-sheets: 'Results'!A7:F7 in https://docs.google.com/spreadsheets/d/sheet-1",
+    '  email: the mail <dlv_1@example.com> to a@example.com, b@example.com',
+    `  webhook: may have got it, as dlv_${eventId.slice(4)}_4`,
+  ]);
+});

@@ -1,0 +1,132 @@
+import { expect, test } from 'vitest';
+import type { PlannedDelivery } from '../../src/model.ts';
+import type { Bench } from './store.ts';
+import {
+  arrival,
+  claimDue,
+  day,
+  delivered,
+  notice,
+  person,
+  planned,
+  rejected,
+  resultOf,
+  t0,
+} from './store-fixtures.ts';
+
+const gone = 'gone-0123456789';
+const spellings = [gone, 'GONE%2D0123456789'];
+const kept = 'kept-0123456789';
+const inDigest = (changes: Partial<PlannedDelivery> = {}) =>
+  planned({ group: 'g', groupMax: 10, lane: 'mail', ...changes });
+
+export function forgetting(bench: () => Bench): void {
+  const accept = (candidateId: string, deliveries: PlannedDelivery[], changes: object = {}) =>
+    bench().store.accept(arrival({ candidateId, ...changes }, { deliveries }));
+  const eventIdsOf = async () =>
+    (await bench().store.events({ candidateId: gone })).map(({ event }) => event.id);
+  const forget = async (eventIds?: string[]) =>
+    bench().store.forget(
+      { candidateId: gone, eventIds: eventIds ?? (await eventIdsOf()), spellings },
+      t0 + day,
+      { ...person, note: 'they asked for it' },
+    );
+  /** Carries out what is due in a lane, with everything that a tool may say about the candidate. */
+  const carryOut = async (lane: string, outcome = delivered as typeof delivered | typeof rejected) => {
+    const { store } = bench();
+    const claimed = await claimDue(store, t0, lane);
+    const said = { ...outcome, ...('detail' in outcome && { detail: `No ${gone}.` }) };
+    const results = claimed.map((one) => {
+      const text = one.events.map(({ candidateId }) => candidateId).join(' and ') || gone;
+      const lastError = 'detail' in said ? said.detail : null;
+      return resultOf(one, said, { message: { text }, thread: text, lastError });
+    });
+    await store.record(results);
+    return claimed.map(({ delivery }) => delivery.id);
+  };
+
+  test('erases all that is about a candidate, and keeps what is about others', async () => {
+    const { store, home } = bench();
+    await accept(gone, [planned(), inDigest(), inDigest({ lane: 'dead' })], {
+      correlationId: `first of ${gone}`,
+    });
+    await accept(gone, [], { correlationId: `repeat for ${gone}` });
+    const other = await accept(kept, [planned(), inDigest(), inDigest({ lane: 'dead' })]);
+    await carryOut('slack #hiring');
+    await carryOut('mail');
+    await carryOut('dead', rejected);
+    await accept(gone, [planned({ dueAt: t0 + 2 * day })], { status: 'Canceled' });
+    const raised = notice({ detail: `It refused ${gone}.`, advice: `Look at gone%2D0123456789.` });
+    await store.raise({
+      notice: raised,
+      configId: 'cfg_first',
+      deliveries: [planned({ lane: 'ops' })],
+      quietMs: 0,
+    });
+    await carryOut('ops', rejected);
+    await store.discard([`dlv_${raised.id.slice(4)}_1`], t0, {
+      ...person,
+      note: `about ${gone.toUpperCase()}`,
+    });
+    const refused = {
+      receivedAt: t0,
+      address: '192.0.2.1',
+      correlationId: null,
+      status: 422,
+      faults: ['status'],
+    };
+    await store.keepRejected({ ...refused, body: `{"candidateId":"${gone.toUpperCase()}"}` }, 10);
+    await store.keepRejected({ ...refused, body: `{"candidateId":"${kept}"}` }, 10);
+    expect((await home.content()).toLowerCase()).toContain(gone);
+
+    expect(await forget()).toMatchObject({ done: true, events: 2, rejected: 1, deliveries: { length: 4 } });
+    await store.traces(spellings, false);
+    const content = (await home.content()).toLowerCase();
+    for (const text of spellings) expect(content).not.toContain(text.toLowerCase());
+    expect(content).toContain(kept);
+    const detail = await store.event(other.eventId);
+    expect(detail?.deliveries.map(({ state, message, history }) => [state, message, history.length])).toEqual(
+      [
+        ['delivered', { text: kept }, 1],
+        ['delivered', null, 1],
+        ['dead', null, 1],
+      ],
+    );
+    expect((await store.audit({}))[0]).toMatchObject({
+      action: 'forget',
+      note: 'they asked for it',
+      deliveries: [],
+    });
+    expect((await store.notice(raised.id))?.notice.detail).toBe('It refused (erased).');
+  });
+
+  test('leaves nothing that a repeat of an erased event would be counted by', async () => {
+    const { store } = bench();
+    await accept(gone, [planned()], { correlationId: 'same' });
+    await forget();
+    expect(await accept(gone, [planned()], { correlationId: 'same' })).toMatchObject({ duplicate: false });
+    expect(await store.counts()).toMatchObject([{ planned: 1 }]);
+  });
+
+  test('waits for what is being sent, and for events that the caller has not seen', async () => {
+    const { store } = bench();
+    const { eventId } = await accept(gone, [planned()]);
+    const [claimed] = await claimDue(store);
+    expect(await forget()).toEqual({ done: false, unexpected: null, underWay: [claimed!.delivery.id] });
+    await store.record([resultOf(claimed!, delivered)]);
+    expect(await forget([])).toEqual({ done: false, unexpected: eventId, underWay: [] });
+    expect(await eventIdsOf()).toEqual([eventId]);
+    expect(await store.audit({})).toEqual([]);
+    expect(await forget()).toMatchObject({ done: true });
+  });
+
+  test('waits for a digest that is tried again with others in it, so that these get nothing twice', async () => {
+    const { store } = bench();
+    await accept(gone, [inDigest()]);
+    await accept(kept, [inDigest()]);
+    const [claimed] = await claimDue(store, t0, 'mail');
+    const outcome = { outcome: 'retry', reason: 'server', detail: 'It answered 503.' } as const;
+    await store.record([resultOf(claimed!, outcome)]);
+    expect(await forget()).toMatchObject({ done: false, underWay: [claimed!.delivery.id] });
+  });
+}
