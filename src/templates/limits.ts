@@ -105,11 +105,20 @@ const textFilters = new Set(
 const costOfTextSearch = (text: unknown, wanted: unknown): number =>
   (sizeOf(text) * sizeOf(wanted)) / readCharacterCost / 4;
 
+/** A date in words takes as long as reading hundreds of entries, and each code of its format as long as some. */
+const dateCosts = { date: 300, character: 16 };
+
+function costOfDate(name: string, format: unknown): number {
+  if (!name.startsWith('date')) return 0;
+  const plain: unknown = toValue(format);
+  return dateCosts.date + (typeof plain === 'string' ? plain.length * dateCosts.character : 0);
+}
+
 /** A filter that counts what it reads, and the text that it makes unless LiquidJS has counted that. */
 export function meteredFilter(name: string, filter: Filter): Filter {
   return function (value, ...args: unknown[]) {
     const limit = this.context.memoryLimit as unknown as MemoryLimit;
-    limit.use(1 + sizeOfAll([value, ...args]));
+    limit.use(1 + sizeOfAll([value, ...args]) + costOfDate(name, args[0]));
     if (searchFilters.has(name)) limit.use(costOfSearch(toValue(value), args));
     if (comparingFilters.has(name)) limit.use(costOfComparing(this, toValue(value), args[0]));
     if (textFilters.has(name)) limit.use(costOfTextSearch(value, args[0]));

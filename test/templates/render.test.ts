@@ -190,6 +190,14 @@ describe('templates that fail for an event', () => {
       'captured text that doubles',
       '{% assign s = "0123456789" %}{% for a in event.raw.list %}{% capture s %}{{ s }}{{ s }}{% endcapture %}{% endfor %}',
     ],
+    [
+      'many dates',
+      '{% for a in event.raw.list %}{% for b in event.raw.list %}{% assign s = b | date | date | date | date %}{% endfor %}{% endfor %}',
+    ],
+    [
+      'dates in long formats',
+      '{% assign f = event.raw.list | join: "%b%a" %}{% for a in (1..2000) %}{% assign s = a | date: f %}{% endfor %}',
+    ],
   ])('say that they make too much: %s', (_, template) => {
     const list = Array.from({ length: 64 }, (__, index) => index);
     expect(fault(template, { n: 1e9, list })).toEqual({
