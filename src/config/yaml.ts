@@ -3,11 +3,12 @@ import {
   type Document,
   type ErrorCode,
   isAlias,
+  isCollection,
   isMap,
   isPair,
   isScalar,
   isSeq,
-  type LineCounter,
+  LineCounter,
   type Node,
   type Pair,
   parseDocument,
@@ -17,6 +18,8 @@ import {
 } from 'yaml';
 import type { Json } from '../model.ts';
 import type { Path } from '../support/json.ts';
+import { memo } from '../support/text.ts';
+import { type Lines, type QuickYaml, readQuickly } from './quick-yaml.ts';
 import { type Range, templateHint, type TextFault, textFaults } from './yaml-faults.ts';
 
 /** Where a value is in the text. */
@@ -24,7 +27,20 @@ export interface NodePlace {
   readonly range: Range;
   /** Where its key is; null for the top and for a list's entries. */
   readonly key: Range | null;
-  readonly scalar: Scalar | null;
+  readonly scalar: ScalarPlace | null;
+}
+
+interface ScalarPlace {
+  readonly value: unknown;
+  readonly type?: Scalar.Type | undefined;
+  readonly range?: readonly [start: number, end: number, ...more: number[]] | null | undefined;
+}
+
+/** A config's values, and where each stands. */
+export interface Tree {
+  readonly value: Json;
+  /** Where the value at a path is, or the deepest existing one on the way to it. */
+  placeOf(path: Path): NodePlace;
 }
 
 export interface Parsed {
@@ -37,11 +53,13 @@ export interface Parsed {
 export function parseYaml({ text, lines }: { readonly text: string; readonly lines: LineCounter }): Parsed {
   const control = unprintable(text);
   if (control) return { tree: null, faults: [control] };
+  const quick = readQuickly(text, { mostNodes, byLibrary });
+  if (quick) return { tree: new SectionTree(quick, text, lines), faults: [] };
   const document = documentOf(text);
   if ('message' in document) return { tree: null, faults: [document] };
   const faults = textFaults(document.errors, text, lines);
   if (document.errors.some(({ code }) => !harmless.has(code))) return { tree: null, faults };
-  const tree = new Tree(document, lines);
+  const tree = new NodeTree(document, lines);
   return { tree: tree.isWhole ? tree : null, faults: [...faults, ...tree.faults] };
 }
 
@@ -71,6 +89,73 @@ function unprintable(text: string): TextFault | null {
   };
 }
 
+/** A value that stands alone; undefined if it has faults, or goes on where a value of a config cannot. */
+const byLibrary = memo(1000, (written): Json | undefined => {
+  if (/^(?:---|\.\.\.|%)/.test(written)) return undefined;
+  const document = documentOf(written);
+  if ('message' in document || document.errors.length > 0 || document.warnings.length > 0) return undefined;
+  const { contents } = document;
+  if (!isScalar(contents) && !(isCollection(contents) && contents.flow === true)) return undefined;
+  const { value, faults, isWhole } = new NodeTree(document, new LineCounter());
+  return faults.length === 0 && isWhole ? value : undefined;
+});
+
+/** What was read quickly. To say where something is, the library reads the part of the text around it. */
+class SectionTree implements Tree {
+  readonly value: Json;
+  readonly #sections: QuickYaml['sections'];
+  readonly #text: string;
+  readonly #lines: LineCounter;
+
+  constructor({ value, sections }: QuickYaml, text: string, lines: LineCounter) {
+    this.value = value;
+    this.#sections = sections;
+    this.#text = text;
+    this.#lines = lines;
+  }
+
+  placeOf(path: Path): NodePlace {
+    const [key, entry, ...rest] = path;
+    const section = this.#sections.get(String(key));
+    if (!section) return this.#whole();
+    const lines = section.entries.get(String(entry));
+    if (lines) return this.#placeIn(lines, [typeof entry === 'number' ? 0 : entry!, ...rest]);
+    // One entry is enough to see where the section and its value begin.
+    const [{ to } = section, another] = section.entries.values();
+    const place = this.#placeIn({ from: section.from, to }, path);
+    return another ? { ...place, range: [place.range[0], this.#offset(section.to)] } : place;
+  }
+
+  #whole(): NodePlace {
+    const [first] = this.#sections.values();
+    return { range: [this.#offset(first?.from ?? 0), this.#text.length], key: null, scalar: null };
+  }
+
+  #offset(line: number): number {
+    return this.#lines.lineStarts[line] ?? this.#text.length;
+  }
+
+  #placeIn({ from, to }: Lines, path: Path): NodePlace {
+    const start = this.#offset(from);
+    const document = documentOf(this.#text.slice(start, this.#offset(to)));
+    if ('message' in document) throw new Error('a part of a text that was read can be read');
+    const { range, key, scalar } = new NodeTree(document, new LineCounter()).placeOf(path);
+    const moved = ([first, end]: readonly [number, number, ...unknown[]]): Range => [
+      first + start,
+      end + start,
+    ];
+    return {
+      range: moved(range),
+      key: key && moved(key),
+      scalar: scalar && {
+        value: scalar.value,
+        type: scalar.type,
+        range: scalar.range && moved(scalar.range),
+      },
+    };
+  }
+}
+
 type KeyedPair = Pair<Node, Node | null>;
 
 const deepest = 100;
@@ -78,7 +163,7 @@ const deepest = 100;
 const mostNodes = 500_000;
 
 /** The values of a document and their places. Resolves aliases and reports duplicate keys. */
-export class Tree {
+class NodeTree implements Tree {
   readonly value: Json;
   readonly faults: TextFault[] = [];
   /** False if something had to be left out. */
@@ -101,7 +186,6 @@ export class Tree {
     this.value = this.#read(document.contents, [0, 0], 0);
   }
 
-  /** Where the value at a path is, or the deepest existing one on the way to it. */
   placeOf(path: Path): NodePlace {
     let node = this.#target(this.#root);
     let place: NodePlace = { range: rangeOf(node, [0, 0]), key: null, scalar: null };
@@ -241,7 +325,7 @@ const harmless = new Set<ErrorCode>([
  * block, over several lines), its value and its text have the same characters in the same order, except for white
  * space. So the other characters are counted, with an escape sequence as one.
  */
-export function scalarOffset(text: string, scalar: Scalar, index: number): number {
+export function scalarOffset(text: string, scalar: ScalarPlace, index: number): number {
   const value = String(scalar.value);
   const onSpace = index >= value.length || /\s/.test(value.charAt(index));
   const before = value.slice(0, index).replaceAll(/\s/g, '').length;
@@ -271,7 +355,7 @@ interface Unit {
   readonly width: number;
 }
 
-function* visible(text: string, scalar: Scalar): Generator<Unit> {
+function* visible(text: string, scalar: ScalarPlace): Generator<Unit> {
   const [start, end] = scalar.range ?? [0, 0];
   const escape = escapes[scalar.type ?? ''];
   let at = contentStart(text, scalar.type, start);
