@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { benchAccept, benchPostgres } from './accept.ts';
 import { benchBacklog } from './backlog.ts';
 import { benchBurst } from './burst.ts';
+import { benchCheck } from './check.ts';
 import { benchClaim } from './claim.ts';
 import { benchHistory } from './history.ts';
 import type { BenchResult } from './result.ts';
@@ -33,6 +34,7 @@ const benchmarks: { readonly [name: string]: () => Promise<BenchResult[]> } = {
   history: () => benchHistory({ events }),
   claim: benchClaim,
   rules: benchRules,
+  check: benchCheck,
   start: benchStart,
 };
 

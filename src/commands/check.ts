@@ -8,14 +8,23 @@ import {
 import { pathOf } from '../config/plan-source.ts';
 import { formatProblem, inOrder, reportText } from '../config/problems.ts';
 import type { LiveCheck } from '../connector.ts';
-import { dataOf, prepare } from '../deliveries/prepare.ts';
-import { type Event, type Json, type Notice, type Outcome, type RaisedNotice, statuses } from '../model.ts';
+import { prepare } from '../deliveries/prepare.ts';
+import {
+  type Event,
+  type Json,
+  type JsonMap,
+  type Notice,
+  type Outcome,
+  type RaisedNotice,
+  statuses,
+} from '../model.ts';
 import { type Action, type Plan, unmatchedRule } from '../rules/plan.ts';
 import { runScenarios, type Unreached } from '../scenarios/run.ts';
-import { valueAt } from '../support/json.ts';
+import { strings, valueAt } from '../support/json.ts';
 import { checkStore } from '../store/open.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import { sampleEvent } from '../templates/data.ts';
+import { templateKind } from '../templates/template.ts';
 import { count, jsonLine, printable } from '../support/text.ts';
 import { exit, type Io, paint } from './output.ts';
 import { routeWarnings, warningAt } from './routes.ts';
@@ -38,6 +47,8 @@ interface Report {
   /** See Tried. */
   readonly unreached: readonly Unreached[];
   readonly live: readonly LiveOf[];
+  /** What was not looked at. */
+  readonly left: readonly string[];
 }
 
 /** Its problems are what it was asked for, so they go to stdout like all that people read. */
@@ -54,9 +65,19 @@ async function reportOf(options: CheckOptions, io: Io): Promise<Report> {
   const config = await configOf(options, io).catch(asProblems);
   if ('problems' in config) {
     const { error = [], warning = [] } = Object.groupBy(config.problems, ({ severity }) => severity);
-    return { file: options.config, config: null, errors: error, warnings: warning, unreached: [], live: [] };
+    return {
+      file: options.config,
+      config: null,
+      errors: error,
+      warnings: warning,
+      unreached: [],
+      live: [],
+      left: [],
+    };
   }
-  const found = [...config.warnings, ...routeWarnings(config), ...sampleFailures(config, Date.now())];
+  const { warnings, tried, of } = tryMessages(config, Date.now());
+  const routes = routeWarnings(config);
+  const found = [...config.warnings, ...routes.warnings, ...warnings];
   const { problems, unreached } = await runScenarios(config);
   return {
     file: config.file,
@@ -65,6 +86,12 @@ async function reportOf(options: CheckOptions, io: Io): Promise<Report> {
     warnings: inOrder(found),
     unreached,
     live: options.live ? await checkLive(config) : [],
+    left: [
+      ...(routes.isAll
+        ? []
+        : ['Not all routes were looked at: that takes too long. "candidate-connector routes" shows them.']),
+      ...(tried === of ? [] : [`Of ${of} messages that the rules could send, ${tried} were tried.`]),
+    ],
   };
 }
 
@@ -81,7 +108,7 @@ interface Failed {
 }
 
 function printText(
-  { file, config, errors, warnings, unreached, live }: Report,
+  { file, config, errors, warnings, unreached, live, left }: Report,
   { failed, strict }: Failed,
   io: Io,
 ): void {
@@ -96,6 +123,7 @@ function printText(
   if (strict) io.out(`${count(warnings.length, 'warning')}, and with --strict none may be left.`);
   if (errors.length + failed > 0 || strict) return;
   io.out(summary(config));
+  for (const one of left) io.out(one);
   if (unreached.length > 0) io.out(`No scenario reaches ${unreachedText(unreached, config)}.`);
 }
 
@@ -115,7 +143,7 @@ function nameOf({ rule, action }: Unreached, { plan }: CheckedConfig): string {
 }
 
 function printJson(
-  { file, config, errors, warnings, unreached, live }: Report,
+  { file, config, errors, warnings, unreached, live, left }: Report,
   _failed: Failed,
   io: Io,
 ): void {
@@ -129,6 +157,7 @@ function printJson(
       unreached: unreached.map(({ line, column, rule, action }) => ({ file, line, column, rule, action })),
     }),
     ...(asked.length > 0 && { live: asked }),
+    ...(left.length > 0 && { left }),
   };
   io.out(mask(jsonLine(found)));
 }
@@ -164,7 +193,7 @@ function summary(config: CheckedConfig): string {
   const parts = [
     count(config.plan.then.length, 'rule'),
     count(config.sinks.size, 'sink'),
-    `${count(config.scenarios.length, 'scenario')} as expected`,
+    ...(config.scenarios.length > 0 ? [`${count(config.scenarios.length, 'scenario')} as expected`] : []),
   ];
   return `${config.file} is good: ${parts.join(', ')}.`;
 }
@@ -228,8 +257,10 @@ function liveText({ ok, what, detail, advice }: LiveCheck, io: Io): string {
 
 const mostMessages = 200;
 const notInCatalog = 0;
-/** For large configs, and for templates that take long. */
+/** For templates that take long. */
 const triedForMs = 2000;
+/** So many are tried besides one of each kind. */
+const mostAlike = 500;
 /** So much is said of one action; further reasons and tests follow when these are fixed. */
 const mostReasons = 3;
 const mostTests = 3;
@@ -260,23 +291,80 @@ export function sampleMessages(config: Config, sinkName: string, now: number): J
   return [...messages.values()];
 }
 
+interface Tried {
+  readonly warnings: readonly Problem[];
+  readonly tried: number;
+  readonly of: number;
+}
+
 /** A warning where a message cannot be made as written for an event that its rule takes: at the action, with the tests. */
-export function sampleFailures(config: CheckedConfig, now: number): Problem[] {
-  const failures = Map.groupBy(failuresOf(config, now), ({ action }) => action);
+export function tryMessages(config: CheckedConfig, now: number): Tried {
+  const until = performance.now() + triedForMs;
+  const samples = due(config.plan, now);
+  const failures: Failure[] = [];
+  let tried = 0;
+  const fails = (sample: Sample): boolean => {
+    if (performance.now() > until) return false;
+    tried += 1;
+    const found = failuresOf(sample, config, now);
+    failures.push(...found);
+    return found.length > 0;
+  };
+  const alike = kindsOf(samples, config).flatMap(([first, ...others]) => {
+    if (!fails(first!)) return others;
+    for (const other of others) fails(other);
+    return [];
+  });
+  const step = Math.ceil(alike.length / mostAlike);
+  for (const [index, sample] of alike.entries()) if (index % step === 0) fails(sample);
+  return {
+    warnings: warningsOf(
+      failures.toSorted((a, b) => a.sample.index - b.sample.index),
+      config,
+    ),
+    tried,
+    of: samples.length,
+  };
+}
+
+/** The samples of which no message differs in more than words of the config. */
+function kindsOf(samples: readonly Sample[], { plan, planSource }: Config): Sample[][] {
+  const ofActions = new Map<Action, string>();
+  const ofTests = new Map<number, string>();
+  const kinds = Map.groupBy(samples, ({ action, event: { testId, candidateNumericalId } }) => {
+    const ofAction = ofActions.getOrInsertComputed(action, () => {
+      const written = valueAt(planSource, pathOf(plan.rules.names, action)) ?? null;
+      const texts = strings(written).map(({ text, path }) => `${path.join('.')}: ${templateKind(text)}`);
+      return texts.join('\n');
+    });
+    const ofTest = ofTests.getOrInsertComputed(testId, () => shapeOf(plan.test(testId)));
+    return `${ofAction} ${ofTest} ${candidateNumericalId}`;
+  });
+  return [...kinds.values()];
+}
+
+/** What a catalog entry has, but not the words. */
+const shapeOf = (entry: JsonMap): string =>
+  Object.entries(entry)
+    .map(([key, value]) => `${key}:${value === null || value === '' ? 'none' : typeof value}`)
+    .join();
+
+function warningsOf(all: readonly Failure[], config: CheckedConfig): Problem[] {
+  const failures = Map.groupBy(all, ({ sample }) => sample.action);
+  const known = new Set(config.plan.testIds);
   return [...failures].flatMap(([action, ofAction]) => {
     const path = pathOf(config.plan.rules.names, action);
     const reasons = Map.groupBy(ofAction, ({ key, why }) => `${key} ${why}`);
     return Array.from(reasons.values(), (same) => {
       const [{ key, why }] = same as [Failure];
-      const tests = testsText(same, config.plan.testIds);
+      const tests = testsText(same, known);
       return warningAt(config, key === null ? path : [...path, key], `for ${tests}: ${why}`);
     }).slice(0, mostReasons);
   });
 }
 
 interface Failure {
-  readonly action: Action;
-  readonly testId: number;
+  readonly sample: Sample;
   /** The action's key that it is about, if it is not about the whole message. */
   readonly key: string | null;
   readonly why: string;
@@ -285,57 +373,62 @@ interface Failure {
 const hollow =
   'a {{ … }} prints nothing; say what to print then, as in {{ test.name | default: event.testId }}, or {{ … | default: "" }} for nothing';
 
-function failuresOf({ plan, planSource, sinks }: Config, now: number): Failure[] {
-  const until = performance.now() + triedForMs;
-  const failures: Failure[] = [];
-  for (const { action, event } of due(plan, now)) {
-    if (performance.now() > until) break;
-    const sink = sinks.get(action.sink);
-    const about = { events: [event], notice: null };
-    const prepared = sink && prepare(action, about, 'dlv_sample', plan, sink, now);
-    const why = prepared && ('message' in prepared ? prepared.note : whyNot(prepared));
-    const { testId } = event;
-    if (why !== undefined) failures.push({ action, testId, key: null, why });
-    if (event.candidateNumericalId === null) continue;
-    for (const key of hollowKeys(action, event, plan, now))
-      if (valueAt(planSource, [...pathOf(plan.rules.names, action), key]) !== undefined)
-        failures.push({ action, testId, key, why: hollow });
-  }
-  return failures;
-}
-
-/** What people read first, with a gap where the event's test says nothing. */
-function hollowKeys(action: Action, event: Event, plan: Plan, now: number): string[] {
-  const about = { events: [{ ...event, correlationId: 'sample' }], notice: null };
-  const rendered = action.render(dataOf(action, about, plan, now));
-  const keys = 'fields' in rendered ? new Set(rendered.hollow) : new Set<string>();
-  return ['subject', 'text'].filter((key) => keys.has(key));
+function failuresOf(sample: Sample, { plan, planSource, sinks }: Config, now: number): Failure[] {
+  const { action, event } = sample;
+  const sink = sinks.get(action.sink);
+  if (!sink) return [];
+  let hollowKeys: readonly string[] = [];
+  const render: Action['render'] = (data) => {
+    const rendered = action.render(data);
+    if ('fields' in rendered) hollowKeys = rendered.hollow ?? [];
+    return rendered;
+  };
+  const about = { events: [event], notice: null };
+  const prepared = prepare({ ...action, render }, about, 'dlv_sample', plan, sink, now);
+  const why = 'message' in prepared ? prepared.note : whyNot(prepared);
+  const failed = why === undefined ? [] : [{ sample, key: null, why }];
+  if (event.candidateNumericalId === null) return failed;
+  // What people read first, with a gap where the event's test says nothing.
+  const path = pathOf(plan.rules.names, action);
+  const gaps = ['subject', 'text'].filter(
+    (key) => hollowKeys.includes(key) && valueAt(planSource, [...path, key]) !== undefined,
+  );
+  return [...failed, ...gaps.map((key) => ({ sample, key, why: hollow }))];
 }
 
 const whyNot = (outcome: Outcome): string | undefined =>
   outcome.outcome === 'delivered' ? undefined : outcome.detail;
 
-/** Every action with each sample event that comes to it: of every test and status, with and without a numerical id. */
-function* due(plan: Plan, now: number) {
-  for (const testId of [notInCatalog, ...plan.testIds])
-    for (const status of statuses)
-      for (const candidateNumericalId of [null, 4711]) {
-        const event = sampleEvent({ testId, status, candidateNumericalId }, now);
-        const matched = plan.rules.match({ event, test: plan.test(testId) });
-        const actions =
-          matched.length === 0 ? plan.unmatched : matched.flatMap((index) => plan.then[index] ?? []);
-        for (const action of actions) yield { action, event };
-      }
+/** An event that comes to an action. */
+interface Sample {
+  readonly index: number;
+  readonly action: Action;
+  readonly event: Event;
 }
 
-function testsText(failures: readonly Failure[], known: readonly number[]): string {
-  const isOther = (testId: number) => Number(!known.includes(testId));
-  const tests = [...new Set(failures.map(({ testId }) => testId))].toSorted(
+/** Every action with each sample event that comes to it: of every test and status, with all that may be missing and without it. */
+function due(plan: Plan, now: number): Sample[] {
+  const samples: Sample[] = [];
+  for (const testId of [notInCatalog, ...plan.testIds])
+    for (const status of statuses)
+      for (const missing of [{}, { candidateNumericalId: 4711, correlationId: 'sample' }]) {
+        const event = { ...sampleEvent({ testId, status, ...missing }, now), ...missing };
+        const matched = plan.rules.match({ event, test: plan.test(testId) });
+        const lists =
+          matched.length === 0 ? [plan.unmatched] : matched.map((index) => plan.then[index] ?? []);
+        for (const action of lists.flat()) samples.push({ index: samples.length, action, event });
+      }
+  return samples;
+}
+
+function testsText(failures: readonly Failure[], known: ReadonlySet<number>): string {
+  const isOther = (testId: number) => Number(!known.has(testId));
+  const tests = [...new Set(failures.map(({ sample }) => sample.event.testId))].toSorted(
     (a, b) => isOther(a) - isOther(b),
   );
   const shown = tests
     .slice(0, mostTests)
-    .map((testId) => (known.includes(testId) ? `test ${testId}` : 'a test that is not in the catalog'));
+    .map((testId) => (known.has(testId) ? `test ${testId}` : 'a test that is not in the catalog'));
   const more = tests.length - shown.length;
   return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }

@@ -80,8 +80,8 @@ function heardLine({ action, audience, rest }: Heard, isTwice: boolean, io: Io):
   return `    ${paint(io, 'cyan', where)}  (${details})${isTwice ? paint(io, 'yellow', '  twice') : ''}`;
 }
 
-/** For configs with very many rules or tests. */
-const lookedForMs = 1000;
+/** For rules of which very many may apply to the same event. */
+const lookedForMs = 5000;
 /** So many of one kind are said; others follow when these are fixed. */
 const mostOfAKind = 10;
 
@@ -92,15 +92,15 @@ interface Looked {
   readonly tests: number;
 }
 
-/** What the routes show that was probably not meant. */
-export function routeWarnings(config: CheckedConfig): Problem[] {
-  const until = performance.now() + lookedForMs;
+/** What the routes show that was probably not meant. `isAll`: all of them were looked at. */
+export function routeWarnings(config: CheckedConfig, forMs = lookedForMs) {
+  const until = performance.now() + forMs;
   const all: Route[] = [];
   let isAll = true;
   for (const route of routesOf(config.plan)) {
-    all.push(route);
     isAll = performance.now() < until;
     if (!isAll) break;
+    all.push(route);
   }
   const tests = isAll ? all.length / statuses.length : Infinity;
   const kinds = [
@@ -108,7 +108,7 @@ export function routeWarnings(config: CheckedConfig): Problem[] {
     twiceWarnings({ all, tests }, config),
     isAll ? idleWarnings(all, config) : [],
   ];
-  return kinds.flatMap((kind) => kind.slice(0, mostOfAKind));
+  return { warnings: kinds.flatMap((kind) => kind.slice(0, mostOfAKind)), isAll };
 }
 
 export function warningAt(

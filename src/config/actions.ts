@@ -26,6 +26,8 @@ export interface ActionReading extends Reading {
   readonly dataId: string;
   /** Default fields that are compiled already: they are large, and the same in many actions. */
   readonly compiledDefaults: Map<string, Compiled>;
+  /** What templates may name, kept for the same reason. */
+  readonly vocabularies: Map<string, Vocabulary>;
   /** Replaces secrets by `***`, once the whole config has been read. */
   readonly mask: (text: string) => string;
 }
@@ -130,10 +132,10 @@ function validateAction(
 /** Compiles the connector's keys if the action could be read, and checks the templates as written in any case. */
 function compileTemplates(
   action: ReadAction,
-  { testKeys, compiledDefaults }: ActionReading,
+  { testKeys, compiledDefaults, vocabularies }: ActionReading,
 ): { readonly fields: CompiledFields | null; readonly faults: readonly Fault[] } {
   const { place, connector, written, value } = action;
-  const words = vocabularyOf(action, testKeys);
+  const words = vocabularies.getOrInsertComputed(vocabularyId(action), () => vocabularyOf(action, testKeys));
   const placed = (fault: Fault): Fault => ({ ...fault, path: [...place.path, ...fault.path] });
   const compiled = value && compile({ ...action, value }, words, compiledDefaults);
   const bare = bareReferences(written, connector.templates);
@@ -155,19 +157,23 @@ function compileTemplates(
 
 /** Compiles the connector's keys of an action. */
 function compile(
-  { connector, about, unsaid, value, digest, setting }: ReadAction & { readonly value: JsonMap },
+  action: ReadAction & { readonly value: JsonMap },
   words: Vocabulary,
   compiledDefaults: ActionReading['compiledDefaults'],
 ): Compiled {
+  const { connector, unsaid, value } = action;
   const said = Object.entries(ownFields(value)).filter(([key]) => !Object.hasOwn(unsaid, key));
   const own = compileFields(Object.fromEntries(said), connector.templates, words);
-  const id = JSON.stringify([connector.name, about, Object.keys(unsaid), digest?.max, setting.timeZone]);
+  const id = JSON.stringify([vocabularyId(action), Object.keys(unsaid)]);
   const defaults = compiledDefaults.getOrInsertComputed(id, () =>
     compileFields(unsaid, connector.templates, { ...words, isTried: false }),
   );
   const faults = [...own.faults, ...defaults.faults];
   return { faults, fields: own.fields && defaults.fields && own.fields.over(defaults.fields) };
 }
+
+const vocabularyId = ({ about, connector, digest, setting }: ReadAction): string =>
+  JSON.stringify([connector.name, about, digest?.max, setting.timeZone]);
 
 function vocabularyOf(
   { about, connector, digest, setting }: ReadAction,
@@ -293,7 +299,7 @@ type Media = AnyConnector['templates'];
 
 /** References inside tags but outside quotes, where they cannot be literal text. */
 export function bareReferences(action: JsonMap, media: Media): Fault[] {
-  return [...strings(templatesOf(action, media))].flatMap(({ text, path }) => {
+  return strings(templatesOf(action, media)).flatMap(({ text, path }) => {
     const inside = bareReference(text);
     return inside ? [{ ...error(path, 'inside of a tag, ${…} has to be in quotes'), inside }] : [];
   });
@@ -308,7 +314,7 @@ function addressWarnings(action: JsonMap, media: Media): Fault[] {
   const lists = Object.fromEntries(Object.entries(action).filter(([key]) => media[key]?.addresses));
   const message =
     'the value before this filter could name an address of its own; write this part outside of the {{ … }}';
-  return [...strings(lists)].flatMap(({ text, path }) =>
+  return strings(lists).flatMap(({ text, path }) =>
     Array.from(text.matchAll(writtenAddress), ({ 0: found, 1: part = '', index }) => ({
       ...warning(path, message),
       inside: { index: index + found.length - part.length, length: part.length },

@@ -200,16 +200,14 @@ function checkExpectedKeys(
 function checkCatalogUse(source: PlanSource): Fault[] {
   const { catalog, rules } = source;
   if (!isMap(catalog) || Object.keys(catalog).length === 0) return digestFields(source).flatMap(ofNoCatalog);
-  const ids = Object.keys(catalog);
+  const ids = new Set(Object.keys(catalog));
   const valuesOf = memo(100, (name): CatalogValues => {
     const listed = (entry: Json) => (isMap(entry) ? [entry[name] ?? []].flat() : []);
     const all = new Set(Object.values(catalog).flatMap(listed));
     return { all, words: Array.from(all, String) };
   });
-  const keys = [
-    ...testKeys,
-    ...Object.values(catalog).flatMap((entry) => (isMap(entry) ? Object.keys(entry) : [])),
-  ];
+  const written = Object.values(catalog).flatMap((entry) => (isMap(entry) ? Object.keys(entry) : []));
+  const keys = [...new Set([...testKeys, ...written])];
   const ofRules = entries(rules).flatMap(([index, rule]) => {
     const conditions = isMap(rule) ? [...conditionsOf(rule['when'] ?? null, ['rules', index, 'when'])] : [];
     return conditions.flatMap(({ key, value, path }) => {
@@ -238,16 +236,16 @@ function ofNoCatalog({ field, path }: DigestField): Fault[] {
 function digestFields(source: PlanSource): DigestField[] {
   return ruleActions(source).flatMap(({ action, path }) => {
     const by = valueAt(action, ['digest', 'by']);
-    return [...strings(by ?? null)].map((one) => ({
+    return strings(by ?? null).map((one) => ({
       field: one.text,
       path: [...path, 'digest', 'by', ...one.path],
     }));
   });
 }
 
-function unknownIds(value: Json, path: Path, ids: readonly string[]): Fault[] {
+function unknownIds(value: Json, path: Path, ids: ReadonlySet<string>): Fault[] {
   return named(value, path).flatMap((one) =>
-    typeof one.value !== 'number' || ids.includes(String(one.value))
+    typeof one.value !== 'number' || ids.has(String(one.value))
       ? []
       : [warning(one.path, `the catalog has no test ${one.value}${didYouMean(String(one.value), ids)}`)],
   );

@@ -222,7 +222,7 @@ export const listOf = (value: string | readonly string[] = []): readonly string[
 /** Times at which a digest never goes, because its hours are closed then. Only if both have the same time zone. */
 export function checkDigestTimes({ at, timezone }: ReadDigest, hours: Hours, path: Path): Fault[] {
   if (timezone !== undefined && timezone !== hours.timeZone) return [];
-  const times = [...strings(at ?? null, [...path, 'at'])];
+  const times = strings(at ?? null, [...path, 'at']);
   return times
     .filter(({ text }) => !isOpenAt(hours, minuteOfDay(text)))
     .map((time) =>

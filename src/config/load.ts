@@ -21,7 +21,7 @@ import {
   warning,
   wholeFileError,
 } from './problems.ts';
-import { partsOf, type Surroundings, Values } from './references.ts';
+import { mentionsReference, partsOf, type Surroundings, Values } from './references.ts';
 import { readScenarios } from './scenarios.ts';
 import { type Settings, settingSchemas } from './settings.ts';
 import { connectorOfSink, readSinks } from './sinks.ts';
@@ -235,7 +235,7 @@ function collector(first: readonly Fault[]): { faults: Fault[]; report: Report }
 }
 
 function referenceFaults(value: Json, values: Values, lenientKeys: readonly string[] = []): Fault[] {
-  return [...strings(value)].flatMap(({ text, path }) =>
+  return strings(value, [], mentionsReference).flatMap(({ text, path }) =>
     partsOf(text).flatMap((part) => {
       const resolved = part.kind === 'reference' ? values.resolve(part.reference) : part;
       const message = 'missing' in resolved ? resolved.missing : part.kind === 'fault' ? part.message : null;

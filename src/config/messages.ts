@@ -97,7 +97,7 @@ function faultsOf(
 ): readonly Fault[] {
   const bare = bareReferences(written, media);
   if (bare.length > 0 || isBroken) return bare.length > 0 ? bare : templateFaults(written, media, { test });
-  return [...strings(given)].flatMap(({ text, path }) => {
+  return strings(given).flatMap(({ text, path }) => {
     if (!isAddress(text)) return [error(path, addressExpected)];
     if (text.includes('{{')) return [];
     return [warning(path, 'this is the same for every candidate; write {{ event.candidateId }} into it')];

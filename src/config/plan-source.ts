@@ -68,17 +68,26 @@ export function actionsOf(source: PlanSource): WrittenAction[] {
   ];
 }
 
+const indexes = new WeakMap<readonly string[], ReadonlyMap<string, number>>();
+
 /** Where a rule's action is; `names` are those of the rules. */
-export const pathOf = (names: readonly string[], { rule, action }: ActionRef): Path =>
-  rule === unmatchedRule ? ['unmatched', action] : ['rules', names.indexOf(rule), 'then', action];
+export function pathOf(names: readonly string[], { rule, action }: ActionRef): Path {
+  if (rule === unmatchedRule) return ['unmatched', action];
+  const indexOf = indexes.getOrInsertComputed(
+    names,
+    () => new Map(names.map((name, index) => [name, index])),
+  );
+  return ['rules', indexOf.get(rule) ?? -1, 'then', action];
+}
+
+const known = new WeakMap<PlanSource, readonly WrittenAction[]>();
 
 /** Those of rules and of `unmatched`. */
-export function ruleActions(source: PlanSource): WrittenAction[] {
-  return [
-    ...entries(source.rules).flatMap(([index, rule]) => listed(rule, ['rules', index])),
-    ...entries(source.unmatched).map(([index, action]) => ({ action, path: ['unmatched', index] })),
-  ];
-}
+export const ruleActions = (source: PlanSource): readonly WrittenAction[] =>
+  known.getOrInsertComputed(source, ({ rules, unmatched }) => [
+    ...entries(rules).flatMap(([index, rule]) => listed(rule, ['rules', index])),
+    ...entries(unmatched).map(([index, action]) => ({ action, path: ['unmatched', index] })),
+  ]);
 
 export function alertActions({ alerts }: PlanSource, name: string): WrittenAction[] {
   return isMap(alerts) ? listed(alerts[name] ?? null, ['alerts', name]) : [];
@@ -216,7 +225,16 @@ export function contentId(value: Json): string {
 }
 
 function canonicalJson(value: Json): string {
-  return JSON.stringify(value, (_key, inner: Json) =>
-    isMap(inner) ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1))) : inner,
+  if (Array.isArray(value)) return `[${value.map((entry: Json) => canonicalJson(entry)).join(',')}]`;
+  if (!isMap(value)) return JSON.stringify(value);
+  // In an object, keys that are whole numbers come first, whatever the order in which they are given.
+  const sorted = Object.fromEntries(
+    Object.keys(value)
+      .toSorted()
+      .map((key) => [key, value[key]]),
   );
+  const pairs = Object.entries(sorted).flatMap(([key, inner]) =>
+    inner === undefined ? [] : [`${JSON.stringify(key)}:${canonicalJson(inner)}`],
+  );
+  return `{${pairs.join(',')}}`;
 }

@@ -39,6 +39,12 @@ function partReading<R extends PlanReading>(reading: R): R & PartReading {
   return { ...reading, ...(reading.forPart?.() ?? { fault: () => null }) };
 }
 
+/** For the many parts of a list: those of a config have all the same reading. */
+function partReadings<R extends PlanReading>(reading: R): () => R & PartReading {
+  const same = reading.forPart ? null : partReading(reading);
+  return () => same ?? partReading(reading);
+}
+
 /** Compiles a plan, with a step for each action. Not for use if an error was reported. */
 export function* buildPlan(source: PlanSource, planReading: PlanReading): Steps<Plan> {
   const reading = partReading(planReading);
@@ -54,15 +60,22 @@ export function* buildPlan(source: PlanSource, planReading: PlanReading): Steps<
     setting: readSetting(source, keys, settingReading),
     unusableSetting: settingReading.fault(),
     compiledDefaults: new Map(),
+    vocabularies: new Map(),
     dataId: dataId(source),
   };
   const { rules, unusable } = yield* readRules(source.rules, actionsReading);
   const unmatched = yield* readUnmatched(source.unmatched, actionsReading);
   const alerts = yield* readAlerts(source.alerts, actionsReading);
   const summary = yield* readSummary(source.summary, actionsReading);
+  // Actions hold on to `reading`, and what it knew of their texts is not needed any more.
+  actionsReading.vocabularies.clear();
   const why = [...catalog.unusable.values(), ...unusable, reading.fault()].filter((fault) => fault !== null);
+  let id: string | undefined;
   return {
-    id: contentId(source as Json),
+    // Only what has to do with a store needs it, and it takes long.
+    get id() {
+      return (id ??= contentId(source as Json));
+    },
     rules: compileRules(rules),
     then: rules.map(({ then }) => then),
     unmatched,
@@ -157,8 +170,9 @@ function* readRules(raw: Json | undefined, reading: ActionsReading): Steps<ReadR
   const names = new Set<string>();
   const rules: CompiledRule[] = [];
   const unusable: string[] = [];
+  const nextPart = partReadings(reading);
   for (const [index, rawRule] of entries(raw)) {
-    const part = partReading(reading);
+    const part = nextPart();
     const rule = validate({ schema: ruleSchema, raw: withoutActions(rawRule), path: ['rules', index] }, part);
     const name = rule?.name ?? nameAsWritten(rawRule) ?? `rule ${index + 1}`;
     if (names.has(name))

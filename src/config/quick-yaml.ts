@@ -135,7 +135,7 @@ class Reader {
     return this.#inside(() => {
       if (written === '' || written.startsWith('#')) return this.#below(indent, listFrom);
       if (written.startsWith('|') || written.startsWith('>')) return this.#blockScalar(written, indent);
-      return this.#inline(written.replace(/ +$/, ''));
+      return this.#inline(written.replace(/ +$/, ''), indent);
     });
   }
 
@@ -148,18 +148,25 @@ class Reader {
   }
 
   #blockScalar(header: string, indent: number): Json {
-    const start = this.#at;
-    const isPart = (line: string) => /^ *$/.test(line) || line.search(/[^ ]/) > indent;
-    while (this.#at < this.#lines.length && isPart(this.#line)) this.#at += 1;
-    const lines = this.#lines.slice(start, this.#at);
+    const lines = this.#linesInside(indent);
     const isLast = this.#at === this.#lines.length && !this.#endsWithNewline;
     return (isLast ? null : literal(header, lines)) ?? this.#byLibrary([header, ...lines].join('\n'));
   }
 
-  #inline(written: string): Json {
-    return (
-      simpleValue(written) ?? (written.startsWith('{') ? flowMap(written) : null) ?? this.#byLibrary(written)
-    );
+  /** All lines that are indented more. */
+  #linesInside(indent: number): string[] {
+    const start = this.#at;
+    const isInside = (line: string) => /^ *$/.test(line) || line.search(/[^ ]/) > indent;
+    while (this.#at < this.#lines.length && isInside(this.#line)) this.#at += 1;
+    return this.#lines.slice(start, this.#at);
+  }
+
+  #inline(written: string, indent: number): Json {
+    const value = simpleValue(written) ?? (written.startsWith('{') ? flowMap(written) : null);
+    if (value !== null) return value;
+    // A map or list in brackets may go on below.
+    const more = /^[{[]/.test(written) ? this.#linesInside(indent) : [];
+    return this.#byLibrary([written, ...more].join('\n'));
   }
 
   /** A value that stands alone, and that nothing else in the file refers to. */

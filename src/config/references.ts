@@ -125,8 +125,8 @@ export class Values {
 
   /** A reference under a secret's key, such as `token`, gives a secret, whatever the variable's name is. */
   #keepNamed(config: Json): void {
-    for (const { text, path } of strings(config)) {
-      if (!text.includes('${') || !isSecretPlace(path)) continue;
+    for (const { text, path } of strings(config, [], mentionsReference)) {
+      if (!isSecretPlace(path)) continue;
       for (const part of partsOf(text)) {
         const resolved = part.kind === 'reference' ? this.resolve(part.reference) : part;
         if ('value' in resolved) this.#secrets.add(resolved.value);
@@ -206,13 +206,19 @@ export function interpolateText(text: string, resolve: Resolve): string {
  */
 export function interpolate(value: Json, resolve: Resolve, text = interpolateText): Json {
   if (typeof value === 'string') return text(value, resolve);
+  if (typeof value !== 'object' || value === null || !mentionsReference(value)) return value;
   if (Array.isArray(value))
     return (value as readonly Json[]).map((entry) => interpolate(entry, resolve, text));
-  if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value)
     .map(([key, raw]) => [key, raw, interpolate(raw, resolve, text)] as const)
     .filter(([, raw, result]) => !(result === '' && typeof raw === 'string' && hasReference(raw)));
   return Object.fromEntries(entries.map(([key, , result]) => [key, result]));
+}
+
+/** Most of a large config has no references, and need not be copied. */
+export function mentionsReference(value: Json): boolean {
+  if (typeof value === 'string') return value.includes('${');
+  return typeof value === 'object' && value !== null && Object.values(value).some(mentionsReference);
 }
 
 /** Where in a Liquid template a piece of text is. */

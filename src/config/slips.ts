@@ -1,7 +1,7 @@
 import { slot } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import { testKeys } from '../rules/fields.ts';
-import { type Path, strings } from '../support/json.ts';
+import { type Path, type PlacedText, strings } from '../support/json.ts';
 import { closest, tagsIn } from '../support/text.ts';
 import type { SinkConfig } from './config.ts';
 import { actionsOf, type PlanSource, type WrittenAction } from './plan-source.ts';
@@ -13,26 +13,18 @@ export function findSlips(
   source: PlanSource,
   sinks: ReadonlyMap<string, Pick<SinkConfig, 'connector'>>,
 ): Fault[] {
-  const texts = [...strings(config)];
   return [
-    ...texts.flatMap(curlyQuotes),
-    ...texts.flatMap(oddSpaces),
-    ...[...keysIn(config, [])].flatMap((path) => oddSpace(String(path.at(-1)), path, 'key')),
+    ...strings(config, [], isInCurlyQuotes).map(({ path }) => warning(path, curlyQuotes)),
+    ...strings(config, [], hasOddSpace).flatMap(oddSpaces),
+    ...oddKeys(config, []),
     ...actionsOf(source).flatMap((action) => ofMessages(action, sinks)),
     ...domainSlips(config),
     ...unusedCatalogKeys(source),
   ];
 }
 
-interface Text {
-  readonly text: string;
-  readonly path: Path;
-}
-
-function curlyQuotes({ text, path }: Text): Fault[] {
-  if (!/^[“”„‘’‚][^“”„]*[“”‘’]$/u.test(text)) return [];
-  return [warning(path, `these quotes are a part of the value: YAML knows only ' and "`)];
-}
+const isInCurlyQuotes = (text: string): boolean => /^[“”„‘’‚][^“”„]*[“”‘’]$/u.test(text);
+const curlyQuotes = `these quotes are a part of the value: YAML knows only ' and "`;
 
 /** Keys whose values name something. In what people read, such a space is typography. */
 const namingKeys = new Set([
@@ -48,13 +40,16 @@ const namingKeys = new Set([
   'bcc',
 ]);
 
-function oddSpaces({ text, path }: Text): Fault[] {
+function oddSpaces({ text, path }: PlacedText): Fault[] {
   const key = path.findLast((part) => typeof part === 'string');
   return namingKeys.has(String(key)) || path[0] === 'catalog' ? oddSpace(text, path) : [];
 }
 
+const oddCharacter = /[\u00A0\u2007\u202F\u200B\uFEFF]/u;
+const hasOddSpace = (text: string): boolean => oddCharacter.test(text);
+
 function oddSpace(text: string, path: Path, at: Fault['at'] = 'value'): Fault[] {
-  const found = /[\u00A0\u2007\u202F\u200B\uFEFF]/u.exec(text);
+  const found = oddCharacter.exec(text);
   if (!found) return [];
   const code = found[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
   const what = code === '200B' || code === 'FEFF' ? 'an invisible character' : 'a non-breaking space';
@@ -62,13 +57,14 @@ function oddSpace(text: string, path: Path, at: Fault['at'] = 'value'): Fault[] 
   return [at === 'key' ? fault : { ...fault, inside: { index: found.index, length: 1 } }];
 }
 
-function* keysIn(value: Json, path: Path): Generator<Path> {
-  if (typeof value !== 'object' || value === null) return;
+function oddKeys(value: Json, path: Path, faults: Fault[] = []): Fault[] {
+  if (typeof value !== 'object' || value === null) return faults;
   const keyed = Array.isArray(value) ? [...(value as Json[]).entries()] : Object.entries(value);
   for (const [key, inner] of keyed) {
-    if (typeof key === 'string') yield [...path, key];
-    yield* keysIn(inner, [...path, key]);
+    if (typeof key === 'string' && hasOddSpace(key)) faults.push(...oddSpace(key, [...path, key], 'key'));
+    if (typeof inner === 'object') oddKeys(inner, [...path, key], faults);
   }
+  return faults;
 }
 
 /** In the templates of an action. */
@@ -100,7 +96,7 @@ function withSlots(text: string): string {
 
 const singleBrace = /(?<![{$])\{\s*((?:event|events|test|rule|notice|links)\.[\w.]+[^{}]*?)\s*\}(?!\})/g;
 
-const singleBraces = ({ text, path }: Text): Fault[] =>
+const singleBraces = ({ text, path }: PlacedText): Fault[] =>
   Array.from(text.matchAll(singleBrace), ({ 0: found, 1: inner, index }) => ({
     ...warning(path, `one brace is only text: write {{ ${inner} }}`),
     inside: { index, length: found.length },
@@ -125,7 +121,7 @@ const mostCompared = 200;
 
 /** Domains of addresses that look like another one that is used more, or that are no whole domain. */
 function domainSlips(config: JsonMap): Fault[] {
-  const found = [...strings(config)].flatMap(({ text, path }) => {
+  const found = strings(config, [], (text) => text.includes('@')).flatMap(({ text, path }) => {
     const key = path.findLast((part) => typeof part === 'string');
     if (!addressKeys.has(String(key)) && path[0] !== 'catalog') return [];
     return Array.from(text.matchAll(address), ({ 0: whole, 1: domain = '', index }) => {

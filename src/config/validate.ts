@@ -4,7 +4,7 @@ import { isMap, type Json } from '../model.ts';
 import { type Path, replaceAt, valueAt } from '../support/json.ts';
 import { closest, didYouMean, didYouMeanOneOf } from '../support/text.ts';
 import { error, type Fault, type Report, withoutPasswords } from './problems.ts';
-import { hasReference, interpolate, interpolateText, type Resolve } from './references.ts';
+import { hasReference, interpolate, interpolateText, mentionsReference, type Resolve } from './references.ts';
 import { definitionOf, wording } from './wording.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -40,8 +40,7 @@ export function validate<S extends z.ZodType>(
 }
 
 function interpolatePart({ raw, textOf }: Part, resolve: Resolve): Json {
-  if (!textOf || typeof raw !== 'object' || raw === null || Array.isArray(raw))
-    return interpolate(raw, resolve);
+  if (!textOf || !isMap(raw) || !mentionsReference(raw)) return interpolate(raw, resolve);
   const parts = Object.entries(raw).map(([key, value]) =>
     interpolate({ [key]: value }, resolve, textOf(key)),
   );

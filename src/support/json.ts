@@ -103,10 +103,29 @@ export function replaceAt(value: Json, path: Path, replacement: Json): Json {
   return (value as readonly Json[]).map((entry, index) => (index === first ? inner : entry));
 }
 
-/** Every string in a value, with its path. */
-export function* strings(value: Json, path: Path = []): Generator<{ text: string; path: Path }> {
-  if (typeof value === 'string') yield { text: value, path };
-  if (typeof value !== 'object' || value === null) return;
-  const keyed = Array.isArray(value) ? [...(value as Json[]).entries()] : Object.entries(value);
-  for (const [key, inner] of keyed) yield* strings(inner, [...path, key]);
+export interface PlacedText {
+  readonly text: string;
+  readonly path: Path;
+}
+
+/** Every string in a value, or those that are wanted, with its path. */
+export function strings(value: Json, path: Path = [], wanted?: (text: string) => boolean): PlacedText[] {
+  const found: PlacedText[] = [];
+  const steps = [...path];
+  const visitAt = (step: string | number, inner: Json): void => {
+    steps.push(step);
+    visit(inner);
+    steps.pop();
+  };
+  const visit = (inner: Json): void => {
+    if (typeof inner === 'string') {
+      if (!wanted || wanted(inner)) found.push({ text: inner, path: [...steps] });
+    } else if (Array.isArray(inner)) {
+      for (let index = 0; index < inner.length; index += 1) visitAt(index, inner[index] as Json);
+    } else if (isMap(inner)) {
+      for (const key of Object.keys(inner)) visitAt(key, inner[key] ?? null);
+    }
+  };
+  visit(value);
+  return found;
 }

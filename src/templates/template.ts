@@ -1,7 +1,7 @@
 import { LiquidError, Output, type Template, toValue, toValueSync } from 'liquidjs';
 import type { Medium } from '../connector.ts';
 import { mapLeaves } from '../support/json.ts';
-import { memo } from '../support/text.ts';
+import { memo, tagsIn } from '../support/text.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import { check, type PlacedFault } from './check.ts';
 import { type AnyTemplateData, plainSetting } from './data.ts';
@@ -127,16 +127,39 @@ function compileTemplate(
   { medium, path, action, setting, names, isTried, report }: Source,
 ): Part {
   const place: Place = { medium, path, action, setting };
-  const { faults, isStrict } = check(text, place, names.roots);
+  const known = names.sound.get(medium)?.get(soundId(text, place));
+  const { faults, isStrict } = known ? { faults: [], isStrict: known } : check(text, place, names.roots);
   for (const fault of faults) report({ ...fault, path });
   if (faults.length > 0) return constant(text);
   const output = medium.data === true && path.length > 0 ? soleOutput(text) : null;
   const template = output
     ? new ValueTemplate(output, place, isStrict)
-    : new TextTemplate(parse(text), place, isStrict);
-  const fault = isTried ? sampleFault(template, names.sample) : null;
+    : new TextTemplate(text, place, isStrict);
+  if (known || !isTried) return template;
+  const fault = sampleFault(template, names.sample);
   if (fault) report({ ...fault, path });
+  else names.sound.getOrInsertComputed(medium, () => new Map()).set(soundId(text, place), isStrict);
   return template;
+}
+
+/** In a short template without loops, nothing that is wrong depends on the text between its tags and outputs. */
+const shortText = 4000;
+const flat = /^\{(?:\{|%-?\s*(?:if|elsif|else|endif|unless|endunless)\b)(?:[^'"\\]|"[^"\\]*"|'[^'\\]*')*$/;
+
+/** Templates with the same id are all without faults if one is: large configs have thousands that are alike. */
+function soundId(text: string, { medium, path, action }: Place): string {
+  // Few media look at the other keys.
+  const others = medium.escape.length > 2 ? action : null;
+  return `${templateKind(text)}\0${path.join('\0')}\0${others === null ? '' : JSON.stringify(others)}`;
+}
+
+/** What a template says besides its own plain text; all of it where that may make a difference. */
+export function templateKind(text: string): string {
+  if (text.length > shortText) return text;
+  const tags = [...tagsIn(text)];
+  const last = tags.at(-1);
+  if (!last || startsTag.test(text.slice(last.index + last.part.length))) return text;
+  return tags.every(({ part }) => flat.test(part)) ? tags.map(({ part }) => part).join('\n') : text;
 }
 
 /** The one `{{ … }}` that a string consists of, or null. */
@@ -150,19 +173,21 @@ const parse = memo(1000, (text) => printing.parse(text));
 
 class TextTemplate implements Part {
   readonly constant = false;
-  readonly #templates: Template[];
+  readonly #text: string;
+  /** Parsed when it is first rendered. */
+  #templates: Template[] | null = null;
   readonly #place: Place;
   readonly #isStrict: IsStrict;
 
-  constructor(templates: Template[], place: Place, isStrict: IsStrict) {
-    this.#templates = templates;
+  constructor(text: string, place: Place, isStrict: IsStrict) {
+    this.#text = text;
     this.#place = place;
     this.#isStrict = isStrict;
   }
 
   render(data: AnyTemplateData, isStrict = this.#isStrict, onHollow?: () => void): Json {
     const rendering = new Rendering(data, this.#place, isStrict);
-    const text = printing.renderSync(this.#templates, rendering) as string;
+    const text = printing.renderSync((this.#templates ??= parse(this.#text)), rendering) as string;
     if (rendering.isHollow) onHollow?.();
     const { medium, path } = this.#place;
     return medium.join ? medium.join(outlineOf(text), path) : text;

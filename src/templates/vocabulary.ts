@@ -7,6 +7,8 @@ import {
   type Setting,
   type TemplateData,
 } from './data.ts';
+import type { Medium } from '../connector.ts';
+import type { IsStrict } from './engine.ts';
 import { any, map, number, type Shape, text } from './scope.ts';
 
 /** Which names the templates of an action may use. */
@@ -37,6 +39,8 @@ export interface Names {
   readonly roots: ReadonlyMap<string, Shape>;
   /** Sample data without anything that may be missing. */
   readonly sample: AnyTemplateData;
+  /** The templates that were found to be without faults, by their medium and id, and what in them may be missing. */
+  readonly sound: WeakMap<Medium, Map<string, IsStrict>>;
 }
 
 const eventKeys: { readonly [key in keyof EventData]: Shape } = {
@@ -74,10 +78,18 @@ const sampleNotice: NoticeData = {
   missed: false,
 };
 
+const known = new WeakMap<Vocabulary, (key: string) => Names>();
+
 /** The names for each key of an action. */
-export function namesFor(vocabulary: Vocabulary): (key: string) => Names {
+export const namesFor = (vocabulary: Vocabulary): ((key: string) => Names) =>
+  known.getOrInsertComputed(vocabulary, makeNames);
+
+function makeNames(vocabulary: Vocabulary): (key: string) => Names {
   const { subject = 'event' } = vocabulary;
-  if (subject === 'notice') return () => noticeNames;
+  if (subject === 'notice') {
+    const ofNotice: Names = { ...noticeNames, sound: new WeakMap() };
+    return () => ofNotice;
+  }
   const names = eventNames(vocabulary);
   if (subject === 'event') return () => names;
   const ofDigest = digestNames(names, subject);
@@ -88,7 +100,7 @@ type EventNames = Names & { readonly sample: TemplateData };
 
 const common = { rule: map({ name: text }), now: text };
 
-const noticeNames: Names = {
+const noticeNames: Omit<Names, 'sound'> = {
   roots: new Map(Object.entries({ notice: map(noticeKeys), ...common })),
   sample: { notice: sampleNotice, rule: { name: 'alerts.silence' }, now: sampleData.receivedAt },
 };
@@ -108,6 +120,7 @@ function eventNames({ test: keys, setting }: Vocabulary): EventNames {
       }),
     ),
     sample: { event: sampleData, test, rule: { name: 'sample' }, now: sampleData.receivedAt },
+    sound: new WeakMap(),
   };
 }
 
@@ -117,9 +130,10 @@ function digestNames({ roots, sample }: EventNames, { digestOf, agreed }: Digest
   const links = roots.get('links');
   const events: Shape = { kind: 'list', entry: map({ ...eventKeys, test, ...(links && { links }) }) };
   const entries = Array.from({ length: digestOf }, () => ({ ...sample.event, test: sample.test }));
-  const known = agreed ? new Map([...roots, ...agreedShapes(test, agreed)]) : new Map(roots);
-  if (agreed && !agreed.has('candidateId')) known.delete('links');
-  return { roots: new Map([...known, ['events', events]]), sample: { ...sample, events: entries } };
+  const shapes = agreed ? new Map([...roots, ...agreedShapes(test, agreed)]) : new Map(roots);
+  if (agreed && !agreed.has('candidateId')) shapes.delete('links');
+  const sampleOfDigest = { ...sample, events: entries };
+  return { roots: new Map([...shapes, ['events', events]]), sample: sampleOfDigest, sound: new WeakMap() };
 }
 
 /** Events of the same test have the same catalog entry. */

@@ -42,6 +42,37 @@ describe('check', () => {
     expect(out).toBe(`${file} is good: 1 rule, 1 sink, 2 scenarios as expected.\n`);
   });
 
+  test('of a large one tries a message of each kind and some of the others, and says so', async () => {
+    const { folder, write } = await workplace();
+    const catalog = (entry: (id: number) => string) =>
+      Array.from({ length: 300 }, (_, index) => `  ${index + 1}: ${entry(index + 1)}`).join('\n');
+    const config = (entries: string) => `${base(folder)}
+sinks: { slack: { connector: slack, token: '\${TOKEN}' } }
+catalog:
+${entries}
+rules:
+  - { name: all, when: {}, then: [ { sink: slack, channel: '#hiring', text: '{{ test.name }}' } ] }
+`;
+    const named = await write('named.yaml', config(catalog((id) => `{ name: Test ${id} }`)));
+    const { code, out } = await run(['check', '--config', named, '--json'], token);
+    expect(code).toBe(0);
+    const { warnings, left } = JSON.parse(out) as { warnings: { message: string }[]; left: string[] };
+    expect(warnings.map(({ message }) => message)).toContainEqual(
+      expect.stringContaining('for a test that is not'),
+    );
+    expect(left).toEqual([
+      expect.stringMatching(/^Of 1806 messages that the rules could send, \d{3} were tried\.$/),
+    ]);
+    // All of a kind are tried where one fails, so that every test is counted.
+    const some = await write(
+      'some.yaml',
+      config(catalog((id) => (id <= 200 ? `{ name: Test ${id} }` : '{ owner: D }'))),
+    );
+    const { out: text } = await run(['check', '--config', some], token);
+    expect(text).toContain('for test 201, test 202, test 203 and 98 more: a {{ … }} prints nothing');
+    expect(text).toMatch(/is good: 1 rule, 1 sink\.\nOf 1806 messages/);
+  });
+
   test('lists ten mistakes at their ten places, each with its line', async () => {
     const { write } = await workplace();
     const fixtures = join(import.meta.dirname, '../fixtures/config');

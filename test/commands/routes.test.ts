@@ -1,6 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { connectors } from '../../connectors/index.ts';
+import { routeWarnings } from '../../src/commands/routes.ts';
+import { loadConfig } from '../../src/config/load.ts';
 import { jsonLines, run, workplace } from './tools.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -226,4 +229,19 @@ test('silent is refused where somebody hears', async () => {
   expect(out).toContain(
     'error: the rule has actions, so somebody is told: take these away, or leave "silent" out',
   );
+});
+
+test('what has not been looked at is not taken for looked at', async () => {
+  const { write } = await workplace();
+  const file = await write(
+    'config.yaml',
+    `
+sinks: { slack: { connector: slack, token: x } }
+rules: [ { name: all, when: { status: Completed }, then: [ { sink: slack, channel: '#a', text: x } ] } ]
+`,
+  );
+  const config = await loadConfig(file, { env: {}, connectors });
+  expect(routeWarnings(config).isAll).toBe(true);
+  expect(routeWarnings(config).warnings).not.toEqual([]);
+  expect(routeWarnings(config, 0)).toEqual({ warnings: [], isAll: false });
 });

@@ -53,6 +53,11 @@ rules:
           long: http://x.example/y?a=b#c
   - sink: sheet
     row: { "Candidate id": "{{ event.candidateId }}", N: 0x1F }
+  - sink: mail
+    to: [
+        dana@example.com, # why
+
+        robin@example.com ]
 unmatched: []
 `;
 
@@ -90,12 +95,12 @@ describe('a config that is read quickly is what the library makes of it, with th
     expect(texts.filter(isQuick).length).toBeGreaterThan(texts.length / 2);
   });
 
-  test.each([['the dense one', dense], ...files.map((file, index) => [file, texts[index]!] as const)])(
-    '%s',
-    (_, text) => {
-      expect(read(text)).toEqual(byLibrary(text));
-    },
-  );
+  test.each<[string, string]>([
+    ['the dense one', dense],
+    ...files.map((file, index): [string, string] => [file, texts[index]!]),
+  ])('%s', (_, text) => {
+    expect(read(text)).toEqual(byLibrary(text));
+  });
 
   test.each([
     '[a, b',

@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { describe, expect, test as it } from 'vitest';
 import { plain } from '../../src/connector.ts';
 import { compileFields } from '../../src/templates/template.ts';
@@ -335,4 +336,47 @@ it('compiles nothing where there are faults', () => {
   const { fields, faults } = compileFields({ text: '{{ foo }}' }, { text: plain }, vocabulary);
   expect(fields).toBe(null);
   expect(faults).toHaveLength(1);
+});
+
+describe('a template without faults hides none in one that is like it', () => {
+  const pieces = [
+    '{{ event.status }}',
+    '{{ event.state }}',
+    '{{ "}}" }}',
+    '{{ "',
+    '" }}',
+    ' }}',
+    '{{',
+    "'",
+    'a',
+    '{% if event.id %}',
+  ];
+  const more = [
+    '{% endif %}',
+    '{% for x in (1..3) %}',
+    '{% endfor %}',
+    '{% raw %}',
+    '{% endraw %}',
+    '{%',
+    '{{ "a" | nope }}',
+    '\n',
+  ];
+  it('of any pieces', () => {
+    const shared = { ...vocabulary };
+    const anyText = fc
+      .array(fc.constantFrom(...pieces, ...more), { maxLength: 5 })
+      .map((parts) => parts.join(''));
+    fc.assert(
+      fc.property(anyText, (text) => {
+        expect(faultsOf(text, plain, shared)).toEqual(faultsOf(text, plain, { ...vocabulary }));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('that is longer', () => {
+    const loop = (text: string) => `{% for x in (1..3000) %}{{ x }}${text}{% endfor %}`;
+    expect(faultsOf(loop(''))).toEqual([]);
+    expect(faultsOf(loop('x'.repeat(200_000)))).toHaveLength(1);
+  });
 });

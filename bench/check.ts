@@ -1,0 +1,93 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { statuses } from '../src/model.ts';
+import { median, type BenchResult } from './result.ts';
+
+const rules = 10_000;
+const rounds = 5;
+const highestRatio = 1.5;
+
+const run = promisify(execFile);
+const root = join(import.meta.dirname, '..');
+
+/**
+ * `check` of a config with ten thousand rules, routes and all, from its start to its end, against a process that only
+ * parses the same file with the YAML library. In turns, in processes of their own.
+ */
+export async function benchCheck(): Promise<BenchResult[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'bench-check-'));
+  const file = join(folder, 'config.yaml');
+  await writeFile(file, largeConfig());
+  const parse = `require('yaml').parseDocument(require('fs').readFileSync('${file}', 'utf8'), { uniqueKeys: false })`;
+  const times = { check: [] as number[], parse: [] as number[] };
+  try {
+    for (let round = 0; round < rounds; round += 1) {
+      times.parse.push(await secondsOf(['-e', parse]));
+      times.check.push(await secondsOf(['src/main.ts', 'check', '--config', file]));
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+  const [check, plain] = [median(times.check), median(times.parse)];
+  const ratio = check / plain;
+  return [
+    {
+      name: `check of ${rules} rules against parsing their YAML`,
+      ratio,
+      detail: `${check.toFixed(1)} s against ${plain.toFixed(1)} s`,
+      target: `at most ${highestRatio}`,
+      met: ratio <= highestRatio,
+    },
+  ];
+}
+
+async function secondsOf(args: readonly string[]): Promise<number> {
+  const started = performance.now();
+  const cache = join(root, 'node_modules/.cache/compiled');
+  const env = { ...process.env, SLACK_TOKEN: 'xoxb-for-the-benchmark', NODE_COMPILE_CACHE: cache };
+  await run(process.execPath, [...args], { cwd: root, env });
+  return (performance.now() - started) / 1000;
+}
+
+/** A rule for each status of each test, as a program would write it from a list of open positions. */
+function largeConfig(): string {
+  const tests = Array.from({ length: Math.ceil(rules / statuses.length) }, (_, index) => 1_000_000 + index);
+  const named = tests.flatMap((testId) => statuses.map((status) => ({ testId, status }))).slice(0, rules);
+  return [
+    sinks,
+    'catalog:',
+    ...tests.map((testId) => `  ${testId}: { name: "Position ${testId}", channel: "#team-${testId % 50}" }`),
+    'rules:',
+    ...named.map(({ testId, status }, index) => ruleOf(testId, status, index)),
+  ].join('\n');
+}
+
+const sinks = `
+sinks:
+  slack: { connector: slack, token: "\${SLACK_TOKEN}" }
+  mail: { connector: email, url: "smtp://127.0.0.1:25", from: hiring@example.com }`;
+
+/** Half of the texts are the same in many rules, half are of one rule. */
+function ruleOf(testId: number, status: string, index: number): string {
+  const text = index % 2 === 0 ? '' : `For the ${status} list of position ${testId}: `;
+  const candidate = '{{ event.candidateNumericalId | default: event.candidateId }}';
+  const then =
+    index % 5 === 4
+      ? `
+      - sink: mail
+        to: team-${testId % 50}@example.com
+        subject: "{{ test.name }}: {{ event.status }}"
+        text: |
+          ${text}the candidate ${candidate} has {{ event.status | words }} in {{ test.name }}.
+          {% if test.owner %}Ask {{ test.owner }}.{% endif %}`
+      : `
+      - sink: slack
+        channel: "{{ test.channel | default: '#hiring' }}"
+        text: "${text}*{{ test.name | default: event.testId }}*: ${candidate} {{ event.status | words }}"`;
+  return `  - name: ${status} of ${testId}
+    when: { testId: ${testId}, status: ${status} }
+    then:${then}`;
+}
