@@ -2,7 +2,7 @@ import type { Delivery, Event } from '../model.ts';
 import { readStatus, type SinkStatus, type Status } from '../status.ts';
 import type { Reads } from '../store/reads.ts';
 import type { StuckCount } from '../store/store.ts';
-import { count } from '../support/text.ts';
+import { count, printable as seen } from '../support/text.ts';
 import { changeList, type Chosen, choiceForm, deliveriesOf } from './changes.ts';
 import { html, type Html } from './html.ts';
 import type { Asked, Page } from './page.ts';
@@ -89,7 +89,7 @@ function configCards({ copies }: Status): Html[] {
       ? [
           html`<section class="notice bad">
             <h2>The changed config was refused</h2>
-            <p class="break">${refused.refused.problem}</p>
+            <p class="break">${seen(refused.refused.problem)}</p>
             <p>
               The one before stays in force. Correct the file: it is loaded by itself when it changes.
               <code>candidate-connector check --config ${refused.file}</code> shows all that is wrong.
@@ -115,7 +115,7 @@ function pauseCards({ sinks }: Status, { times }: Asked): Html[] {
       : [
           html`<section class="notice wait">
             <h2>${sink} is paused</h2>
-            ${pause.because && html`<p class="break">${pause.because.detail}</p>`}
+            ${pause.because && html`<p class="break">${seen(pause.because.detail)}</p>`}
             <p>
               It has failed since ${times.short(pause.since)}; the next try is at
               ${times.short(pause.probeAt)}. ${deliveriesOf(pending)} wait and go by themselves when it works
@@ -167,13 +167,15 @@ function groupPart(group: WholeGroup, asked: Asked): Html {
   const chosen: Chosen = { states: [state], sink, count: group.count, ...(state === 'dead' && { cause }) };
   const [first] = deliveries;
   const ofAction =
-    first && cause.includes(' in ') && `rule ${first.delivery.rule}, action ${first.delivery.action + 1},`;
+    first &&
+    cause.includes(' in ') &&
+    `rule ${seen(first.delivery.rule)}, action ${first.delivery.action + 1},`;
   return html`<section>
     <h3>
       <span class="chip bad">${group.count} ${state === 'dead' ? 'given up' : 'held'}</span>
       <span class="muted small">${ofAction} since ${asked.times.short(firstAt)}</span>
     </h3>
-    <p class="break">${reason}</p>
+    <p class="break">${seen(reason)}</p>
     <p class="muted">${fixFor(group)}</p>
     ${choiceForm(chosen, group.count === 1 ? '' : `${group.count}`, asked)}
     <details>
@@ -193,11 +195,12 @@ function deliveryItem({ delivery, event }: WholeGroup['deliveries'][number], ask
     <p class="break">
       ${
         event
-          ? html`<a href="/events/${event.id}">${event.candidateId}</a> ${event.status}, test ${event.testId},
-              ${asked.times.short(event.receivedAt)}`
+          ? html`<a href="/events/${event.id}">${seen(event.candidateId)}</a> ${event.status}, test
+              ${event.testId}, ${asked.times.short(event.receivedAt)}`
           : html`<span class="id">${id}</span>`
       }
-      <br /><span class="muted small">rule ${delivery.rule}, ${count(delivery.attempts, 'attempt')}, </span
+      <br /><span class="muted small"
+        >rule ${seen(delivery.rule)}, ${count(delivery.attempts, 'attempt')}, </span
       ><span class="id muted">${id}</span>
     </p>
     ${choiceForm({ id, states, sink, count: 1 }, '', asked)}
@@ -222,7 +225,7 @@ function missedCard(missed: readonly StuckCount[], { times }: Asked): Html {
       ${missed.map(
         (one) =>
           html`<li class="break">
-            ${deliveriesOf(one.count)} to ${one.sink} since ${times.short(one.firstAt)}: ${one.reason}
+            ${deliveriesOf(one.count)} to ${one.sink} since ${times.short(one.firstAt)}: ${seen(one.reason)}
           </li>`,
       )}
     </ul>

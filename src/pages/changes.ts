@@ -1,6 +1,7 @@
 import { type ActionName, change, type Done, NotThere, selected } from '../by-hand.ts';
 import { type Delivery, type DeliveryState, openStates, replayableStates } from '../model.ts';
 import { type By, type Change, StoreUnavailable } from '../store/store.ts';
+import { printable as seen } from '../support/text.ts';
 import { html, type Html, pathWith } from './html.ts';
 import { type Asked, csrfField, type Form, type Page, type Parts, type Sent, type Shown } from './page.ts';
 
@@ -152,7 +153,7 @@ function progress(run: Run): Html {
             ${deliveriesOf(refused.length)} stayed as ${refused.length === 1 ? 'it was' : 'they were'}
           </h3>
           <ul>
-            ${refused.slice(0, shownRefused).map(({ id, says }) => html`<li class="break"><span class="id">${id}</span>: ${says}</li>`)}
+            ${refused.slice(0, shownRefused).map(({ id, says }) => html`<li class="break"><span class="id">${id}</span>: ${seen(says)}</li>`)}
           </ul>`
       }
     </section>
@@ -282,8 +283,9 @@ export function changeList(changes: readonly Change[], { times }: Asked): Html {
     ${changes.map(({ at, who, from, action, note, deliveries }) => {
       const [first] = deliveries;
       return html`<li class="break">
-        <b>${action}</b> ${deliveries.length > 0 && html`of ${deliveriesOf(deliveries.length)}`} by ${who},
-        ${times.short(at)} <span class="muted">from ${from}</span>${note !== null && html`: “${note}”`}
+        <b>${action}</b> ${deliveries.length > 0 && html`of ${deliveriesOf(deliveries.length)}`} by
+        ${seen(who)}, ${times.short(at)}
+        <span class="muted">from ${from}</span>${note !== null && html`: “${seen(note)}”`}
         ${first !== undefined && html`<a class="small" href="${pathWith(`/events/${eventOf(first)}`, {})}">${deliveries.length === 1 ? 'Its event' : 'One of their events'}</a>`}
       </li>`;
     })}

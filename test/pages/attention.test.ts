@@ -4,7 +4,7 @@ import { endpoint, jsonLines, post, run, settled } from '../commands/tools.ts';
 import { barriersOf, desktop, openTab, phone } from './browser.ts';
 import { password, startPages } from './tools.ts';
 
-const hostile = '<img src=x onerror=alert(1)> "\'& =1+1';
+const hostile = '<img src=x onerror=alert(1)> "\'& =1+1 \u202E';
 
 const rules = (url: string, more = '') => `
 timezone: Europe/Zagreb
@@ -47,7 +47,7 @@ describe('what needs a person', () => {
     expect(text).toContain('2 given up');
     expect(text).toContain('The tool refuses this message.');
     expect(text).toContain(`href="/events/${events[0]}"`);
-    expect(text).toContain('&lt;img src=x onerror=alert(1)&gt; &quot;&#39;&amp; =1+1');
+    expect(text).toContain('&lt;img src=x onerror=alert(1)&gt; &quot;&#39;&amp; =1+1 \\u{202e}');
     expect(text).not.toContain('<img src=x');
   });
 
@@ -79,7 +79,7 @@ describe('what needs a person', () => {
     ]);
     const after = await page('/attention');
     expect(after).toContain('Nothing needs you');
-    expect(after).toContain('<b>replay</b> of 2 deliveries by somebody who logged in');
+    expect(after).toMatch(/<b>replay<\/b>\s+of 2 deliveries\s+by\s+somebody who logged in/);
     expect(after).not.toContain('<img src=x');
   });
 
@@ -95,6 +95,48 @@ describe('what needs a person', () => {
     expect(await audit()).toHaveLength(1);
     expect(await page('/attention')).toContain('1 given up');
     expect(ats.calls).toHaveLength(0);
+  });
+
+  test('goes out again for one cause alone; held ones and paused sinks stand beside it', async () => {
+    const [ats, crm, down] = [await endpoint(), await endpoint(), await endpoint()];
+    ats.faults.decide = () => ({ kind: 'status', status: 410 });
+    crm.faults.decide = () => ({ kind: 'drop', commit: false });
+    down.faults.decide = () => ({ kind: 'status', status: 401 });
+    const sink = (url: string) =>
+      `{ connector: webhook, url: '${url}', allowPrivate: true, onUnknown: hold }`;
+    const pages = await startPages(`
+sinks: { ats: ${sink(ats.url)}, crm: ${sink(crm.url)}, down: ${sink(down.url)} }
+rules: [ { name: told, when: {}, then: [ { sink: ats }, { sink: ats, path: /x }, { sink: crm }, { sink: down } ] } ]
+`);
+    const { app, file, login, page, csrf, send } = pages;
+    for (const candidateId of ['a', 'b', 'c', 'd', 'e']) await post(app, { candidateId });
+    await settled(file, {}, /^(dead|held|pending)$/);
+    await login();
+    await vi.waitFor(async () => expect(await page('/attention')).toContain('down is paused'), 10_000);
+    const text = await page('/attention');
+    expect(text).toContain('rule told, action 1,');
+    expect(text).toContain('5 held');
+    expect(text).toContain('Nobody can ask this tool what arrived.');
+    expect(text).toContain('All to ats');
+    const [, cause = ''] = /name="cause" value="([^"]* told 1)"/.exec(text) ?? [];
+    ats.faults.clear();
+    const form = {
+      action: 'replay',
+      states: 'dead',
+      sink: 'ats',
+      cause,
+      confirmed: 'yes',
+      csrf: await csrf(),
+    };
+    await send('/attention/change', { form });
+    await vi.waitFor(
+      () => expect(ats.calls.map((call) => call.path)).toEqual(Array(5).fill('/hooks/x')),
+      10_000,
+    );
+    expect(await page('/attention')).toContain('rule told, action 1,');
+    const held = { action: 'discard', states: 'held', sink: 'crm', confirmed: 'yes', csrf: await csrf() };
+    await send('/attention/change', { form: held });
+    expect(await page('/attention')).not.toContain('5 held');
   });
 
   test('is left as it is by what no page of ours sent', async () => {
