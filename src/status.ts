@@ -117,7 +117,7 @@ export async function readStatus(store: StatusReads, now: number): Promise<Statu
   const all = await store.copyStates();
   const copies = running(all, now);
   const counts = await store.counts();
-  const has = (state: 'dead' | 'held') => counts.some(({ states }) => states[state] > 0);
+  const stuck = await store.deadSince(-1, now - missedForMs);
   return {
     now,
     copies: copies.toSorted((a, b) => Number(b.config.refused !== null) - Number(a.config.refused !== null)),
@@ -125,9 +125,9 @@ export async function readStatus(store: StatusReads, now: number): Promise<Statu
     lastEventAt: await store.lastEventAt(),
     ...(await store.waiting(now - (now % dayMs))),
     sinks: sinkStatuses(copies, counts, await store.pauses()),
-    dead: has('dead') ? (await store.deadSince(-1)).filter((one) => !isMissed(one)) : [],
-    held: has('held') ? await store.heldSince(-1) : [],
-    missed: (await store.deadSince(now - missedForMs)).filter(isMissed),
+    dead: stuck.filter((one) => !isMissed(one)),
+    held: counts.some(({ states }) => states.held > 0) ? await store.heldSince(-1) : [],
+    missed: stuck.filter(isMissed),
     notices: (await store.notices({ limit: shownNotices })).map(({ notice }) => notice),
   };
 }

@@ -134,10 +134,11 @@ export interface Store {
   /** How many stored deliveries each sink has, in each state and as planned. Cheap: every write updates the counts. */
   counts(): Promise<SinkCount[]>;
   /**
-   * The deliveries of events that went dead after `time`, by sink and cause. Includes sinks that no config has any
-   * more. The cost depends on their number, not on how much is stored.
+   * The deliveries of events that went dead after `time`, or were delivered after `missedSince` and not to all, by sink and
+   * cause. Without it, that is `time`. Includes sinks that no config has any more. The cost depends on their number, not on
+   * how much is stored.
    */
-  deadSince(time: number): Promise<StuckCount[]>;
+  deadSince(time: number, missedSince?: number): Promise<StuckCount[]>;
   /** The same for held deliveries, by sink. They have no other cause than that nobody can tell whether they arrived. */
   heldSince(time: number): Promise<StuckCount[]>;
   /** The stored events from `from` up to `to` (ms), and their deliveries. The cost depends on how many there are. */

@@ -124,7 +124,7 @@ export function storeOn(driver: Driver): Store {
     deliveries: (filter) => read(() => reading.deliveries(filter)),
     rejectedRequests: (filter) => read(() => reading.rejectedRequests(filter)),
     counts: () => read(reading.counts),
-    deadSince: (time) => read(() => reading.deadSince(time)),
+    deadSince: (time, missedSince = time) => read(() => reading.deadSince(time, missedSince)),
     heldSince: (time) => read(() => reading.heldSince(time)),
     tally: (from, to) => read(() => reading.tally(from, to)),
     daily: (from, to) => read(() => reading.daily(from, to)),

@@ -236,6 +236,8 @@ export function notices(bench: () => Bench): void {
     const count = { sink: 'slack', cause: 'missed in completed 0', count: 1, firstAt: t0 + 5, reason: note };
     expect(await store.deadSince(t0)).toEqual([count]);
     expect(await store.deadSince(t0 + 5)).toEqual([]);
+    expect(await store.deadSince(t0 + 5, t0)).toEqual([count]);
+    expect(await store.deadSince(t0, t0 + 5)).toEqual([]);
   });
 
   test('tells causes apart: by the reason, and by the rule and action where the tool refused what they send', async () => {

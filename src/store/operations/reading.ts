@@ -179,14 +179,14 @@ export const sql = {
   select seq, received_at, address, correlation_id, status, faults, body from rejected_requests
   where seq < $1 order by seq desc limit $2`),
   deliveryCounts: query<CountRow>(`select sink, state, n from delivery_counts order by sink, state`),
-  /** Those that went dead, and those that were delivered but missed somebody. */
+  /** Those that went dead since $1, and those that were delivered since $2 but missed somebody. */
   deadSince: stuckOf(`
     select d.sink, ${causeOfDeath} as cause, count(*) as stuck, min(d.ended_at) as first_at, max(d.seq) as latest
     from ${lastAttempt} where d.state = 'dead' and d.ended_at > $1 and ${ofEvents} group by d.sink, cause
     union all
     select d.sink, '${missedCause} ' || d.rule || ' ' || d.action as cause, count(*) as stuck, min(d.ended_at) as first_at,
       max(d.seq) as latest
-    from deliveries d where d.state = 'delivered' and d.last_error is not null and d.ended_at > $1 and ${ofEvents}
+    from deliveries d where d.state = 'delivered' and d.last_error is not null and d.ended_at > $2 and ${ofEvents}
     group by d.sink, d.rule, d.action`),
   /** Held deliveries are few, because a sink must ask for it. */
   heldSince: stuckOf(`
@@ -325,8 +325,8 @@ export function* lastRaised(): Operation<Map<string, number>> {
   return new Map((yield* all(sql.newestNotices)).map(({ cause, raised_at }) => [cause, raised_at]));
 }
 
-export function* deadSince(time: number): Operation<StuckCount[]> {
-  return (yield* all(sql.deadSince, time)).map(toStuckCount);
+export function* deadSince(time: number, missedSince: number): Operation<StuckCount[]> {
+  return (yield* all(sql.deadSince, time, missedSince)).map(toStuckCount);
 }
 
 export function* heldSince(time: number): Operation<StuckCount[]> {
