@@ -48,10 +48,16 @@ const rescue = fc.record({ op: fc.constant('rescue' as const) });
 const defer = fc.record({ op: fc.constant('defer' as const), pick, byMs: fc.nat({ max: 10 * minute }) });
 const replay = fc.record({ op: fc.constant('replay' as const), pick, plan });
 const discard = fc.record({ op: fc.constant('discard' as const), pick });
+const resend = fc.record({ op: fc.constant('resend' as const), pick, plan });
+const apply = fc.record({
+  op: fc.constant('apply' as const),
+  pick,
+  plans: fc.array(plan, { minLength: 1, maxLength: 2 }),
+});
 const pruning = fc.record({ op: fc.constant('prune' as const), ageMs: fc.nat({ max: 20 * minute }) });
 
 const often = [accept, claim, record].flatMap((op) => [op, op, op]);
-const step = fc.oneof(...often, wait, wait, raise, rescue, defer, replay, discard, pruning);
+const step = fc.oneof(...often, wait, wait, raise, rescue, defer, replay, discard, resend, apply, pruning);
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 type Plan = typeof plan extends fc.Arbitrary<infer T> ? T : never;
 type StepOf<Op extends Step['op']> = Extract<Step, { op: Op }>;
@@ -110,6 +116,9 @@ class Both {
         const before = this.#now - one.ageMs;
         return [await prune(this.#store, before), this.#model.prune(before)];
       }
+      case 'apply':
+        await this.#apply(one);
+        break;
       case 'wait':
         this.#now += one.ms;
         break;
@@ -192,7 +201,7 @@ class Both {
     return [await this.#store.rescue(this.#now, 0), this.#model.rescue(this.#now, attempt)];
   }
 
-  async #change(one: StepOf<'record' | 'defer' | 'replay' | 'discard'>): Promise<void> {
+  async #change(one: StepOf<'record' | 'defer' | 'replay' | 'discard' | 'resend'>): Promise<void> {
     const ids = this.#model.ids();
     const id = ids[one.pick % ids.length];
     if (id === undefined) return;
@@ -206,14 +215,24 @@ class Both {
       this.#model.defer(id, until, this.#now);
       // Never attempted, it is no digest any more, and what becomes of its events may go in others.
       if (this.#model.find(id)?.carrier === null) this.#told.delete(carrier);
-    } else if (one.op === 'replay') {
+    } else if (one.op === 'replay' || one.op === 'resend') {
       const to = this.#planned(one.plan);
-      await this.#store.replay([{ deliveryId: id, configId, planned: to }], this.#now, person);
-      this.#model.replay(id, configId, to, this.#now);
+      await this.#store[one.op]([{ deliveryId: id, configId, planned: to }], this.#now, person);
+      this.#model[one.op](id, configId, to, this.#now);
     } else {
       await this.#store.discard([id], this.#now, person);
       this.#model.discard(id, this.#now);
     }
+  }
+
+  async #apply({ pick: picked, plans }: StepOf<'apply'>): Promise<void> {
+    const { events } = this.#model;
+    if (events.length === 0) return;
+    const place = picked % events.length;
+    const deliveries = plans.map((one) => ({ ...this.#planned(one), rule: 'late' }));
+    const eventId = events[place]!.arrival.event.id;
+    await this.#store.apply([{ eventId, configId, deliveries }], this.#now, person);
+    this.#model.apply(place, configId, deliveries);
   }
 
   async #record(id: string, one: StepOf<'record'>): Promise<void> {

@@ -180,6 +180,42 @@ export class StoreModel {
     for (const kept of this.#together(found)) Object.assign(kept, { state: 'discarded', endedAt: now });
   }
 
+  resend(id: string, configId: string, planned: PlannedDelivery, now: number): void {
+    const found = this.find(id);
+    const siblings = this.#all().filter(
+      (one) => one.eventId === found?.eventId && one.noticeId === found.noticeId,
+    );
+    const isOpen = siblings.some(
+      ({ resendOf, state }) => resendOf === id && ['pending', 'sending'].includes(state),
+    );
+    if (found?.state !== 'delivered' || isOpen) return;
+    const again = { ...planned, dueAt: now, group: null, groupMax: null };
+    this.#add(found, { ...fresh(again, configId, found.createdAt), replayed: true, resendOf: id });
+  }
+
+  /** To the event at this place, the oldest being the first. */
+  apply(place: number, configId: string, planned: readonly PlannedDelivery[]): void {
+    const { arrival, deliveries } = this.events[place]!;
+    const { id, receivedAt } = arrival.event;
+    if (deliveries.some(({ rule }) => rule === planned[0]?.rule)) return;
+    for (const one of planned)
+      deliveries.push({
+        ...fresh(one, configId, receivedAt),
+        id: deliveryId(id, deliveries.length + 1),
+        eventId: id,
+      });
+  }
+
+  /** Beside another one, of the same event or notice. */
+  #add({ eventId, noticeId }: Delivery, kept: KeptDelivery): void {
+    const { deliveries } = [
+      ...this.events.map((one) => ({ ...one, id: one.arrival.event.id })),
+      ...this.#notices.map((one) => ({ ...one, id: one.arrival.notice.id })),
+    ].find(({ id }) => id === (eventId ?? noticeId))!;
+    const id = deliveryId((eventId ?? noticeId)!, deliveries.length + 1);
+    deliveries.push({ ...kept, id, eventId, noticeId });
+  }
+
   prune(before: number): number {
     const pruned =
       removeAll(
