@@ -37,17 +37,18 @@ const tests = 4;
 
 /**
  * Kills the connector at random moments while 200 events a second come in and every tool now and then fails, hangs, or
- * carries out a call and drops its answer, and somebody edits the sheet. Its WAL vanishes once, and at its last start the
- * clock may be far ahead, and whoever reads the log may go away. Then it lets all end, and looks whether the promise was
- * kept.
+ * carries out a call and drops its answer, and somebody edits the sheet. Its WAL vanishes once, or `server` crashes, where
+ * the store is in PostgreSQL. At its last start the clock may be far ahead, and whoever reads the log may go away. Then it
+ * lets all end, and looks whether the promise was kept.
  */
-export async function runRound(seed: number): Promise<RoundReport> {
+export async function runRound(seed: number, server: PostgresServer | null = null): Promise<RoundReport> {
   const { random, folder, tools } = await prepared(seed);
+  const storeUrl = server ? `${server.url()}?schema=round_${seed}` : `sqlite:${folder}/connector.db`;
   const jumps = seed % 2 === 0;
   const person = new SheetPerson(tools.sheets, seeded(seed + 1_000_000));
   const configFile = join(folder, 'config.yaml');
-  await writeFile(configFile, configText(`sqlite:${folder}/connector.db`, tools, jumps ? 8 : 1));
-  const past = await keepPast(`sqlite:${folder}/connector.db`);
+  await writeFile(configFile, configText(storeUrl, tools, jumps ? 8 : 1));
+  const past = await keepPast(storeUrl);
   const connector = new ConnectorProcess(configFile, tools.env);
   let url = `${await connector.start()}/hook`;
   const sender = new Sender(() => url);
@@ -57,7 +58,8 @@ export async function runRound(seed: number): Promise<RoundReport> {
   try {
     for (let kill = 0; kill < kills; kill += 1) {
       await sleep(150 + random() * 600);
-      if (kill === vanishing) await vanish(connector, `${folder}/connector.db`, random);
+      if (kill === vanishing && server) await server.crash().then(() => server.start());
+      else if (kill === vanishing) await vanish(connector, `${folder}/connector.db`, random);
       await connector.kill();
       if (jumps && kill === kills - 1) jump(connector, tools);
       url = `${await connector.start()}/hook`;
@@ -71,9 +73,9 @@ export async function runRound(seed: number): Promise<RoundReport> {
     await sleep(400);
     sender.stop();
     await sending;
-    const all = await drained(`sqlite:${folder}/connector.db`, jumps ? retentionMs : 0);
+    const all = await drained(storeUrl, jumps ? retentionMs : 0);
     const stories = all.filter(({ event }) => event.id !== past);
-    const notes = await notesOf(`sqlite:${folder}/connector.db`, stories);
+    const notes = await notesOf(storeUrl, stories);
     const code = await connector.stop();
     const breaches = [
       ...findBreaches(stories, sender.accepted, tools),

@@ -8,16 +8,19 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     /** More than one: on PostgreSQL. */
     copies: { type: 'string', default: '1' },
+    store: { type: 'string', default: 'sqlite' },
   },
 });
 const rounds = Number(values.rounds);
 const firstSeed = Number(values.seed);
 const copies = Number(values.copies);
-const server = copies > 1 ? await PostgresServer.start() : null;
+const server = copies > 1 || values.store === 'postgres' ? await PostgresServer.start() : null;
 
 const totals = { kills: 0, edits: 0, sent: 0, accepted: 0, stored: 0, mail: 0, webhook: 0, broken: 0 };
 for (let seed = firstSeed; seed < firstSeed + rounds; seed += 1) {
-  const report = await (server ? runRoundOfCopies(seed, copies, server) : runRound(seed));
+  const report = await (server && copies > 1
+    ? runRoundOfCopies(seed, copies, server)
+    : runRound(seed, server));
   totals.kills += report.kills;
   totals.edits += report.edits;
   totals.sent += report.sent;

@@ -2,11 +2,13 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { PostgresServer } from '../fixtures/postgres.ts';
+import { openPostgres } from '../../src/store/postgres.ts';
 import { simulate } from './simulate.ts';
 
 /**
  * `npm run simulate -- --seeds 5000`: that many runs, on all cores. `--seed N` runs one and prints its steps; so does the first
- * that breaks the promise.
+ * that breaks the promise. `--store postgres`: on a server of its own.
  */
 
 const { values } = parseArgs({
@@ -15,20 +17,33 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     from: { type: 'string' },
     by: { type: 'string', default: '1' },
+    store: { type: 'string', default: 'sqlite' },
+    /** Of a server that runs already. */
+    url: { type: 'string' },
   },
 });
 const seeds = Number(values.seeds);
+const server =
+  values.store === 'postgres' && values.url === undefined
+    ? await PostgresServer.start({ fsync: 'off' })
+    : null;
+const url = values.url ?? server?.url();
 
 if (values.seed !== undefined) process.exitCode = (await run(Number(values.seed), true)) ? 0 : 1;
 else if (values.from !== undefined)
   process.exitCode = (await runShare(Number(values.from), Number(values.by))) ? 0 : 1;
 else process.exitCode = (await runAll()) ? 0 : 1;
+await server?.remove();
 
 async function runAll(): Promise<boolean> {
   const startedMs = performance.now();
+  const ofServer = url === undefined ? [] : ['--url', url];
   const cores = availableParallelism();
   const shares = Array.from({ length: cores }, (_, share) =>
-    fork(import.meta.filename, ['--seeds', values.seeds, '--from', String(share + 1), '--by', String(cores)]),
+    fork(
+      import.meta.filename,
+      ['--seeds', values.seeds, '--from', String(share + 1), '--by', String(cores)].concat(ofServer),
+    ),
   );
   const codes = await Promise.all(shares.map(async (child) => ((await once(child, 'exit')) as [number])[0]));
   const kept = codes.every((code) => code === 0);
@@ -47,7 +62,8 @@ async function runShare(first: number, step: number): Promise<boolean> {
 }
 
 async function run(seed: number, show: boolean): Promise<boolean> {
-  const { breaches, steps } = await simulate(seed);
+  const open = url === undefined ? undefined : () => openPostgres(`${url}?schema=seed_${seed}`);
+  const { breaches, steps } = await simulate(seed, null, open);
   if (show || breaches.length > 0) for (const step of steps) console.log(step);
   for (const breach of breaches) console.log(`BROKEN: ${breach}`);
   if (breaches.length > 0) console.log(`Seed ${seed} broke the promise: npm run simulate -- --seed ${seed}`);

@@ -33,9 +33,13 @@ const arrivalsForMs = 40_000;
 const patienceMs = 40 * 3_600_000;
 
 /** One run of the worker and the store with model tools under a simulated clock; the same seed gives the same run. */
-export async function simulate(seed: number, sabotage: Sabotage | null = null): Promise<SimulationReport> {
+export async function simulate(
+  seed: number,
+  sabotage: Sabotage | null = null,
+  open: () => Promise<Store> = inMemory,
+): Promise<SimulationReport> {
   const world = new World(seed, sabotage);
-  await world.open();
+  await world.open(open);
   try {
     await world.run();
     return { seed, steps: world.steps, breaches: findBreaches(await world.books()) };
@@ -126,8 +130,8 @@ class World {
     this.steps.push(`${(this.clock.elapsed() / 1000).toFixed(3)} s  ${step}`);
   }
 
-  async open(): Promise<void> {
-    this.#store = await openSqlite(':memory:', { serve: false });
+  async open(open: () => Promise<Store>): Promise<void> {
+    this.#store = ofOneProcess(await open(), this.#pending);
     this.#scheduleArrivals();
     this.#scheduleOutages();
     this.#scheduleJumps();
@@ -341,6 +345,27 @@ class World {
     const counts = await this.#store.counts();
     return counts.every(({ states }) => states.pending + states.sending === 0);
   }
+}
+
+const inMemory = () => openSqlite(':memory:', { serve: false });
+
+/** Leases run by the server's clock, so PostgreSQL is tried without them. The world waits for each operation. */
+function ofOneProcess(real: Store, pending: Pending): Store {
+  return new Proxy(real, {
+    get(store, name) {
+      if (name === 'leases') return null;
+      const operation: unknown = Reflect.get(store, name);
+      if (typeof operation !== 'function') return operation;
+      return async (...args: unknown[]): Promise<unknown> => {
+        pending.count += 1;
+        try {
+          return await Reflect.apply(operation, store, args);
+        } finally {
+          pending.count -= 1;
+        }
+      };
+    },
+  });
 }
 
 const silent = pino({ level: 'silent' });

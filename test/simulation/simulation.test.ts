@@ -1,4 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
+import { openPostgres } from '../../src/store/postgres.ts';
+import { freshSchema } from '../fixtures/postgres.ts';
 import { simulate, type Sabotage } from './simulate.ts';
 
 // Seconds on an idle machine; a busy one takes many times as long.
@@ -15,6 +17,14 @@ test('the books balance after every run: nothing lost, nothing twice, digests ex
       breaches: [],
       steps: [],
     });
+  }
+});
+
+test('the books balance on PostgreSQL, too', async () => {
+  for (const seed of [1, 2]) {
+    const url = await freshSchema();
+    const { breaches, steps } = await simulate(seed, null, () => openPostgres(url));
+    expect({ breaches, steps: breaches.length > 0 ? steps : [] }).toEqual({ breaches: [], steps: [] });
   }
 });
 
