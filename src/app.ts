@@ -112,7 +112,8 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   const site = async () => {
     const { createSite } = await import('./pages/site.ts');
     const wake = () => worker.wake();
-    return createSite({ store, reads: beside.reads, config, plan, wake, env, connectors });
+    const receiverUrl = () => `${addressOf(receiver)}${config().receiver.path}`;
+    return createSite({ store, reads: beside.reads, config, plan, wake, receiverUrl, env, connectors });
   };
   const admin = createAdmin({ config: () => config().admin, metrics, site, log, readiness });
   starting.defer(() => admin.stop(0));

@@ -1,14 +1,220 @@
-import { html } from './html.ts';
-import type { Page } from './page.ts';
+import { cannotBeUsed } from '../config/stored-plans.ts';
+import { type Attempt, type Receipt, replayableStates } from '../model.ts';
+import { explain } from '../rules/decide.ts';
+import type { Verdict } from '../rules/plan.ts';
+import type { Change, DeliveryStory, EventDetail, SinkPause } from '../store/store.ts';
+import { chip, seen, stateChip, testName, waitsFor } from './fragments.ts';
+import { html, type Html, safeUrl } from './html.ts';
+import type { Asked, Page, Parts } from './page.ts';
+import { mailOf, preview } from './previews.ts';
+import { duration, type Times } from './times.ts';
+
+/** One event's whole story: what came, why who was told, and what the tools answered. */
 
 export const eventPage: Page = {
   path: '/events/:id',
+  async show(asked, parts) {
+    const story = await parts.reads.event(asked.params['id'] ?? '');
+    if (story === null) return null;
+    const [rules, pauses, changes] = await Promise.all([
+      verdicts(story, parts),
+      parts.reads.pauses(),
+      parts.reads.audit({ about: story.event.id }),
+    ]);
+    const { event, deliveries } = story;
+    return {
+      title: `${event.status}: ${testName(parts.config(), event.testId)}`,
+      body: html`<div class="story">
+        <div class="stack">
+          <h2>${deliveries.length === 0 ? 'Nobody was told' : 'Who was told'}</h2>
+          ${deliveries.map((one) => deliveryCard(one, story, pauses, asked))}
+          ${changesCard(changes, asked.times)}
+        </div>
+        <div class="stack">${factsCard(story, asked)} ${rulesCard(rules)} ${payloadCard(story)}</div>
+      </div>`,
+    };
+  },
+};
+
+type Verdicts = readonly Verdict[] | { readonly fault: string };
+
+/** Decides again: a plan and an event give the same verdicts at any time. */
+async function verdicts({ configId, event }: EventDetail, parts: Parts): Promise<Verdicts> {
+  const plan = await parts.plan(configId);
+  if ('fault' in plan) return plan;
+  const why = plan.unusable?.deciding ?? null;
+  return why === null ? explain(plan, event, event.receivedAt).rules : { fault: cannotBeUsed(why) };
+}
+
+function factsCard({ event, duplicates }: EventDetail, { times }: Asked): Html {
+  const fact = (name: string, value: Html | string) =>
+    html`<dt>${name}</dt>
+      <dd>${value}</dd>`;
+  return html`<section class="card">
+    <h2>What came</h2>
+    <dl class="facts">
+      ${fact('Candidate', html`<span class="id">${seen(event.candidateId)}</span>`)}
+      ${event.candidateNumericalId !== null && fact('Number', String(event.candidateNumericalId))}
+      ${fact('Test', String(event.testId))} ${fact('Status', event.status)}
+      ${fact('Received', times.exact(event.receivedAt))}
+      ${fact('Correlation id', html`<span class="id">${seen(event.correlationId ?? 'none')}</span>`)}
+      ${fact('Event id', html`<span class="id">${event.id}</span>`)}
+      ${duplicates.map((one) =>
+        fact(
+          'Repeated',
+          html`${times.exact(one.receivedAt)}, correlation id
+            <span class="id">${seen(one.correlationId ?? 'none')}</span>`,
+        ),
+      )}
+    </dl>
+    <p class="actions">
+      <a href="/events?candidate=${event.candidateId}">All events of this candidate</a>
+    </p>
+  </section>`;
+}
+
+function rulesCard(rules: Verdicts): Html {
+  if ('fault' in rules)
+    return html`<section class="card">
+      <h2>Why</h2>
+      <p>${seen(rules.fault)}</p>
+    </section>`;
+  const lines = rules.map(
+    ({ rule, matched, because }) =>
+      html`<li>
+        ${chip(matched ? 'good' : 'idle', matched ? 'applies' : 'does not apply')} <b>${seen(rule)}</b>
+        <div class="muted small">${seen(because)}</div>
+      </li>`,
+  );
+  return html`<section class="card">
+    <h2>Why <small>by the config that was in force</small></h2>
+    ${
+      lines.length === 0
+        ? html`<p class="muted">There was no rule.</p>`
+        : html`<ul class="plain spaced">
+            ${lines}
+          </ul>`
+    }
+  </section>`;
+}
+
+const payloadCard = ({ event }: EventDetail): Html =>
+  html`<section class="card">
+    <details>
+      <summary>Payload as it came</summary>
+      <pre tabindex="0">${seenLines(JSON.stringify(event.raw, null, 2))}</pre>
+    </details>
+  </section>`;
+
+const seenLines = (text: string): string => text.split('\n').map(seen).join('\n');
+
+function deliveryCard(
+  one: DeliveryStory,
+  { event, deliveries }: EventDetail,
+  pauses: readonly SinkPause[],
+  { times }: Asked,
+): Html {
+  const waits = waitsFor(one, pauses, times);
+  const inDigest = one.carrier !== null && one.carrier !== one.id;
+  const carrier = deliveries.find(({ id }) => id === one.carrier);
+  return html`<article class="card delivery" id="${one.id}">
+    <h3>
+      ${seen(one.sink)} <span class="muted">${one.connector}, rule ${seen(one.rule)}</span>
+      <span class="state">${stateChip(one.state)}</span>
+    </h3>
+    ${waits && html`<p class="muted small">It waits: ${waits}.</p>`}
+    ${
+      one.state !== 'delivered' &&
+      one.lastError !== null &&
+      html`<p class="notice ${one.state === 'pending' ? 'wait' : 'bad'}">${seen(one.lastError)}</p>`
+    }
+    ${
+      replayableStates.includes(one.state) &&
+      html`<p class="small"><a href="/attention?sink=${one.sink}">Send it again, or give it up</a></p>`
+    }
+    ${inDigest && !carrier && html`<p class="muted small">It went out in the digest ${one.carrier}.</p>`}
+    ${preview(one, event.id)} ${one.receipt && proof(one.connector, one.receipt)}
+    ${one.history.length > 0 && attempts(one.history, times)}
+    <p class="muted small id">${one.id}</p>
+  </article>`;
+}
+
+/** The receipt, as a link to where the message is where there is such a place. */
+function proof(connector: string, receipt: Receipt): Html {
+  const text = (key: string) => (typeof receipt[key] === 'string' ? receipt[key] : '');
+  const link = linkTo(connector, text);
+  const words = Object.entries(receipt)
+    .map(([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join(', ');
+  return html`<p class="small">
+    ${link && html`<a href="${safeUrl(link.url)}" rel="noreferrer" target="_blank">${link.name}</a> · `}<span
+      class="muted break"
+      >Receipt: ${seen(words)}</span
+    >
+  </p>`;
+}
+
+function linkTo(connector: string, text: (key: string) => string): { url: string; name: string } | null {
+  if (connector === 'slack' && text('channel') !== '') {
+    const query = new URLSearchParams({ channel: text('channel'), message_ts: text('ts') });
+    return { url: `https://slack.com/app_redirect?${query.toString()}`, name: 'Open in Slack' };
+  }
+  if (connector !== 'google-sheets' || text('spreadsheetId') === '') return null;
+  const sheet = encodeURIComponent(text('spreadsheetId'));
+  const range = new URLSearchParams({ range: text('range') });
+  return {
+    url: `https://docs.google.com/spreadsheets/d/${sheet}/edit#${range.toString()}`,
+    name: 'Open the row',
+  };
+}
+
+function attempts(history: readonly Attempt[], times: Times): Html {
+  const rows = history.map(
+    ({ number, startedAt, endedAt, outcome }) =>
+      html`<li class="small">
+        <b>Attempt ${number}</b>: ${outcome.outcome}
+        <span class="muted"
+          >${times.exact(startedAt)}, took ${duration(Math.max(0, endedAt - startedAt))}</span
+        >
+        ${
+          outcome.outcome === 'delivered'
+            ? outcome.note && html`<div>${seen(outcome.note)}</div>`
+            : html`<div>${seen(outcome.detail)}</div>`
+        }
+      </li>`,
+  );
+  const last = history.at(-1)!.outcome.outcome;
+  return html`<details ${last !== 'delivered' && html`open`}>
+    <summary class="small">${history.length === 1 ? '1 attempt' : `${history.length} attempts`}</summary>
+    <ul class="plain spaced">
+      ${rows}
+    </ul>
+  </details>`;
+}
+
+function changesCard(changes: readonly Change[], times: Times): Html | null {
+  if (changes.length === 0) return null;
+  const lines = changes.map(
+    ({ action, at, who, from, note }) =>
+      html`<li>
+        <b>${action}</b> by ${seen(who)} <span class="muted">${times.exact(at)}, from ${seen(from)}</span>
+        ${note !== null && html`<div class="small">${seen(note)}</div>`}
+      </li>`,
+  );
+  return html`<section class="card">
+    <h2>What people changed</h2>
+    <ul class="plain spaced">
+      ${lines}
+    </ul>
+  </section>`;
+}
+
+/** A mail's HTML, for the frame on the page of its event: it is somebody else's, and can do nothing there. */
+export const mailPage: Page = {
+  path: '/events/:id/mail/:delivery',
   async show({ params }, { reads }) {
     const story = await reads.event(params['id'] ?? '');
-    if (story === null) return null;
-    return {
-      title: `Event ${story.event.id}`,
-      body: html`<pre>${JSON.stringify(story.event.raw, null, 2)}</pre>`,
-    };
+    const mail = mailOf(story?.deliveries.find(({ id }) => id === params['delivery']));
+    return mail === null ? null : { title: '', body: html``, foreign: mail };
   },
 };

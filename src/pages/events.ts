@@ -1,25 +1,155 @@
-import { html } from './html.ts';
-import type { Page } from './page.ts';
+import { deliveryStates, statuses } from '../model.ts';
+import type { EventSearch } from '../store/store.ts';
+import { eventRow, testsOf } from './fragments.ts';
+import { html, type Html, pathWith } from './html.ts';
+import type { Asked, Page, Parts } from './page.ts';
+import type { Times } from './times.ts';
+
+/** The list of events, with a search. The newest ones come in by themselves; see live.ts. */
 
 export const eventsPage: Page = {
   path: '/events',
-  async show({ times }, { reads }) {
-    const stories = await reads.events({ limit: 50 });
-    const rows = stories.map(
-      ({ event }) =>
-        html`<tr>
-          <td>${times.short(event.receivedAt)}</td>
-          <td><a href="/events/${event.id}">${event.candidateId}</a></td>
-          <td>${event.status}</td>
-        </tr>`,
-    );
+  async show(asked, parts) {
+    const wanted = searchOf(asked.query, asked.times);
+    const { stories, after } = await parts.reads.search({ ...wanted, after: asked.query['after'] });
+    const config = parts.config();
+    const rows = stories.map((story) => eventRow(story, config, asked.times));
+    const isFirst = asked.query['after'] === undefined;
     return {
       title: 'Events',
-      body: html`<table class="card">
-        <tbody>
-          ${rows}
-        </tbody>
-      </table>`,
+      body: html`<div class="stack">
+        ${searchForm(asked, parts)}
+        <section class="card" ${isFirst && html`data-live="/events/live"`} aria-label="Events found">
+          ${isFirst && html`<p class="live muted small" role="status"></p>`}
+          ${rows.length === 0 && none(asked, parts)} ${table(rows)}
+          ${after !== null && older(asked, after, rows.length)}
+        </section>
+      </div>`,
     };
   },
 };
+
+const keys = ['candidate', 'test', 'status', 'rule', 'sink', 'state', 'from', 'to'] as const;
+
+/** What is asked for in the address. What cannot be understood there is left out. */
+export function searchOf(query: Asked['query'], times: Times): EventSearch {
+  const { candidate, test, status, rule, sink, from, to } = query;
+  const testId = /^-?\d{1,15}$/.test(test ?? '') ? Number(test) : undefined;
+  const lastDay = dayOf(to, times);
+  return {
+    candidateId: candidate === undefined ? undefined : normalized(candidate),
+    testId,
+    status,
+    rule,
+    sink,
+    state: deliveryStates.find((state) => state === query['state']),
+    since: dayOf(from, times),
+    until: lastDay === undefined ? undefined : times.dayAfter(lastDay),
+  };
+}
+
+/** A GUID is stored as 32 hex digits, however it is written. */
+function normalized(candidate: string): string {
+  const text = candidate.trim();
+  const digits = text.replaceAll(/[{}()-]/g, '');
+  return /^[0-9a-f]{32}$/i.test(digits) ? digits.toLowerCase() : text;
+}
+
+const dayOf = (day: string | undefined, times: Times): number | undefined =>
+  /^2\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/.test(day ?? '') ? times.dayStart(day!) : undefined;
+
+function searchForm({ query }: Asked, parts: Parts): Html {
+  const { plan, sinks } = parts.config();
+  const option = (key: string, value: string, name = value) =>
+    html`<option value="${value}" ${query[key] === value && html`selected`}>${name}</option>`;
+  const choice = (key: string, label: string, options: readonly Html[]) =>
+    html`<label
+      >${label}<select name="${key}">
+        <option value="">any</option>
+        ${options}
+      </select></label
+    >`;
+  const text = (key: string, label: string, type: string) =>
+    html`<label>${label}<input type="${type}" name="${key}" value="${query[key] ?? ''}" /></label>`;
+  return html`<form class="card" method="get" action="/events" role="search">
+    <div class="fields">
+      ${text('candidate', 'Candidate', 'search')}
+      ${choice(
+        'test',
+        'Test',
+        [...testsOf(parts.config())].map(([id, name]) => option('test', id, name)),
+      )}
+      ${choice(
+        'status',
+        'Status',
+        statuses.map((one) => option('status', one)),
+      )}
+      ${choice(
+        'rule',
+        'Rule',
+        plan.rules.names.map((one) => option('rule', one)),
+      )}
+      ${choice(
+        'sink',
+        'Sink',
+        [...sinks.keys()].map((one) => option('sink', one)),
+      )}
+      ${choice(
+        'state',
+        'Delivery',
+        deliveryStates.map((one) => option('state', one)),
+      )}
+      ${text('from', 'From', 'date')} ${text('to', 'To', 'date')}
+    </div>
+    <div class="actions">
+      <button>Search</button>${isSearch(query) && html`<a href="/events">Show all</a>`}
+    </div>
+  </form>`;
+}
+
+const isSearch = (query: Asked['query']): boolean => keys.some((key) => query[key] !== undefined);
+
+const table = (rows: readonly Html[]): Html =>
+  html`<div class="table" tabindex="0" ${rows.length === 0 && html`hidden`}>
+    <table class="events">
+      <thead>
+        <tr>
+          <th scope="col">Received</th>
+          <th scope="col">Event</th>
+          <th scope="col">Candidate</th>
+          <th scope="col">Deliveries</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${rows}
+      </tbody>
+    </table>
+  </div>`;
+
+function older({ query }: Asked, after: string, found: number): Html {
+  const given = Object.fromEntries(keys.map((key) => [key, query[key]]));
+  return html`<div class="actions">
+    <a class="button quiet" href="${pathWith('/events', { ...given, after })}"
+      >${found === 0 ? 'Search further back' : 'Older events'}</a
+    >
+  </div>`;
+}
+
+function none({ query }: Asked, parts: Parts): Html {
+  if (query['after'] !== undefined) return html`<p class="muted">There are none among these.</p>`;
+  if (isSearch(query))
+    return html`<div class="empty">
+      <h2>No event is like that</h2>
+      <p>Fewer conditions find more. <a href="/events">Show all events</a></p>
+    </div>`;
+  return noEvents(parts);
+}
+
+/** Where to begin. */
+export function noEvents(parts: Parts): Html {
+  return html`<div class="empty">
+    <h2>No events yet</h2>
+    <p>This sends one, as the testing service would:</p>
+    <pre tabindex="0">candidate-connector send --url ${parts.receiverUrl()}</pre>
+  </div>`;
+}

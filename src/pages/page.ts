@@ -17,6 +17,8 @@ export interface Parts extends Pick<LoadOptions, 'env' | 'connectors'> {
   readonly config: () => Config;
   /** The plan that an event was decided by. */
   readonly plan: (configId: string) => Promise<Plan | PlanFault>;
+  /** Where the testing service posts its events. */
+  readonly receiverUrl: () => string;
   /** After a change: deliveries may be due. */
   readonly wake: () => void;
 }
@@ -41,6 +43,8 @@ export interface Shown {
   readonly status?: number;
   /** Whether the page draws charts. */
   readonly charts?: true;
+  /** A whole document of somebody else, to be shown in a frame instead of all this. */
+  readonly foreign?: string;
 }
 
 export interface Page {

@@ -6,17 +6,26 @@ import { apiRouter } from './api.ts';
 import { sendAsset } from './assets.ts';
 import { attentionPage } from './attention.ts';
 import { changeForm, changePage } from './changes.ts';
-import { eventPage } from './event.ts';
+import { eventPage, mailPage } from './event.ts';
 import { eventsPage } from './events.ts';
 import { html, type Html } from './html.ts';
 import { lonePage, wholePage } from './layout.ts';
+import { LiveEvents } from './live.ts';
 import { loginPage } from './login.ts';
 import type { Asked, Form, Page, Parts, Shown } from './page.ts';
 import { rulesPage } from './rules.ts';
 import { Times, timeZoneOf } from './times.ts';
 import { todayPage } from './today.ts';
 
-const pages: readonly Page[] = [todayPage, eventsPage, eventPage, attentionPage, changePage, rulesPage];
+const pages: readonly Page[] = [
+  todayPage,
+  eventsPage,
+  eventPage,
+  mailPage,
+  attentionPage,
+  changePage,
+  rulesPage,
+];
 const forms: readonly Form[] = [changeForm];
 
 /** The operations page: every page has its module, and what they share is here. */
@@ -39,6 +48,8 @@ function insideRouter(parts: Parts): Router {
   const router = Router();
   router.use(secure);
   router.use('/api', apiRouter(parts));
+  const live = new LiveEvents(parts);
+  router.get('/events/live', (req, res, next) => live.listen(askedBy(req, parts))(req, res, next));
   for (const page of pages)
     router.get(
       page.path,
@@ -68,6 +79,7 @@ const showing =
   };
 
 async function send(res: Response, shown: Shown, asked: Asked, parts: Parts): Promise<void> {
+  if (shown.foreign !== undefined) return sendForeign(res, shown.foreign);
   const counts = await parts.reads.counts().catch(() => []);
   const needs = counts.reduce((sum, { states }) => sum + states.dead + states.held, 0);
   sendPage(res, shown.status ?? 200, wholePage(shown, asked, needs));
@@ -75,6 +87,15 @@ async function send(res: Response, shown: Shown, asked: Asked, parts: Parts): Pr
 
 function sendPage(res: Response, status: number, page: Html): void {
   res.status(status).set('cache-control', 'no-store').type('html').send(page.text);
+}
+
+/** It runs no script, loads nothing, sends nothing, and has nothing of this site. */
+function sendForeign(res: Response, document: string): void {
+  res
+    .set('content-security-policy', foreignPolicy)
+    .set('cache-control', 'no-store')
+    .type('html')
+    .send(document);
 }
 
 function askedBy(req: Request, parts: Parts): Asked {
@@ -126,12 +147,16 @@ const failed =
     await send(res, unreadable, askedBy(req, parts), parts);
   };
 
+const foreignPolicy =
+  "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; frame-ancestors 'self'";
+
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
   "img-src 'self' data:",
   "connect-src 'self'",
+  "frame-src 'self'",
   "form-action 'self'",
   "frame-ancestors 'none'",
   "base-uri 'none'",

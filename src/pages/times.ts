@@ -43,9 +43,27 @@ export class Times {
     return this.#format(time, { year: 'numeric', month: '2-digit', day: '2-digit' }, 'sv-SE');
   }
 
+  /** `Sat 21`. */
+  weekday(time: number): string {
+    return this.#format(time, { weekday: 'short', day: 'numeric' });
+  }
+
+  /** When the day began that is so many days before that of `time`. */
+  daysBefore(time: number, days: number): number {
+    const today = Temporal.PlainDate.from(this.day(time));
+    return this.dayStart(today.subtract({ days }).toString());
+  }
+
   /** When a day of the time zone begins. */
   dayStart(day: string): number {
     return Temporal.PlainDate.from(day).toZonedDateTime(this.timeZone).epochMilliseconds;
+  }
+
+  dayAfter(time: number): number {
+    return Temporal.Instant.fromEpochMilliseconds(time)
+      .toZonedDateTimeISO(this.timeZone)
+      .add({ days: 1 })
+      .startOfDay().epochMilliseconds;
   }
 
   #year(time: number): Intl.DateTimeFormatOptions {
@@ -79,6 +97,14 @@ const units = [
   [secondMs, 'second'],
 ] as const;
 const relativeFormat = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+
+/** `240 ms`, `3.2 s`, `5 min`, `2 h`, `3 d`. */
+export function duration(ms: number): string {
+  if (ms < secondMs) return `${Math.round(ms)} ms`;
+  if (ms < minuteMs) return `${(ms / secondMs).toFixed(ms < 10 * secondMs ? 1 : 0)} s`;
+  if (ms < hourMs) return `${Math.round(ms / minuteMs)} min`;
+  return ms < 2 * dayMs ? `${Math.round(ms / hourMs)} h` : `${Math.round(ms / dayMs)} d`;
+}
 
 /** That of the config's messages. */
 export function timeZoneOf({ planSource }: Config): string {

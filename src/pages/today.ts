@@ -1,16 +1,233 @@
+import { statuses } from '../model.ts';
+import { needsOf, readStatus, type SinkStatus, type Status } from '../status.ts';
+import type { DayCount, StuckCount } from '../store/store.ts';
+import { count } from '../support/text.ts';
+import { type Chart, chartFigure, delaysOf } from './charts.ts';
+import { noEvents } from './events.ts';
+import { chip, seen } from './fragments.ts';
 import { html, type Html } from './html.ts';
 import type { Page } from './page.ts';
-import { needsOf, readStatus } from '../status.ts';
+import { duration, type Times } from './times.ts';
+
+/** What needs a person, first; then how it went in the last two weeks. */
+
+const days = 14;
 
 export const todayPage: Page = {
   path: '/',
-  async show({ now }, { reads }) {
-    const status = await readStatus(reads, now);
-    return { title: 'Today', body: html`<div class="stack">${needsNotice(needsOf(status))}</div>` };
+  async show({ now, times }, parts) {
+    const first = times.daysBefore(now, days - 1);
+    const [status, counts] = await Promise.all([
+      readStatus(parts.reads, now),
+      parts.reads.daily(first, now + hourMs),
+    ]);
+    const shownDays = Array.from({ length: days }, (_, day) =>
+      times.weekday(first + day * dayMs + dayMs / 2),
+    );
+    const isNew = status.lastEventAt === null;
+    return {
+      title: 'Today',
+      ...(!isNew && { charts: true as const }),
+      body: html`<div class="stack">
+        ${needs(status, times)}
+        ${isNew ? html`<section class="card">${noEvents(parts)}</section>` : figures(status, counts, times)}
+        ${!isNew && charts(counts, shownDays)} ${sinksCard(status, counts, times)}
+        ${noticesCard(status, times)}
+      </div>`,
+    };
   },
 };
 
-function needsNotice(needs: readonly string[]): Html {
-  if (needs.length === 0) return html`<p class="notice good">Nothing needs a person.</p>`;
-  return html`<p class="notice bad">A person is needed: ${needs.join(', ')}.</p>`;
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+function needs(status: Status, times: Times): Html {
+  if (needsOf(status).length === 0)
+    return html`<p class="notice good">
+      <b>Nothing needs a person.</b> What comes is told as the rules say.
+    </p>`;
+  return html`<section class="notice bad">
+    <h2>A person is needed</h2>
+    <ul class="plain spaced">
+      ${status.copies.map(({ config }) => configNeeds(config, times))}
+      ${status.sinks.map((sink) => pausedSink(sink, times))} ${stuck(status.dead, 'given up', times)}
+      ${stuck(status.held, 'held, since it may have arrived', times)}
+    </ul>
+  </section>`;
+}
+
+function configNeeds({ file, refused, waiting }: Status['copies'][number]['config'], times: Times): Html {
+  return html`${
+    refused &&
+    html`<li>
+      <b>The changed config was refused</b> ${times.short(refused.since)}:
+      ${seen(refused.problem)}${refused.others > 0 && ` (and ${count(refused.others, 'more problem')})`}
+      <div class="small muted">
+        The one before stays in force. <code>candidate-connector check --config ${file}</code> shows all that
+        is wrong.
+      </div>
+    </li>`
+  }${waiting.length > 0 && html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`}`;
+}
+
+function pausedSink({ sink, connector, pause }: SinkStatus, times: Times): Html | null {
+  if (pause === null || connector === null) return null;
+  return html`<li>
+    <b>${seen(sink)} is paused</b> since
+    ${times.short(pause.since)}${pause.because && `: ${seen(pause.because.detail)}`}
+    <div class="small muted">
+      It is tried again ${times.relative(pause.probeAt)}. Nothing is lost meanwhile.
+    </div>
+  </li>`;
+}
+
+/** The causes that most deliveries have. */
+const mostCauses = 5;
+
+function stuck(causes: readonly StuckCount[], what: string, times: Times): Html[] {
+  return causes
+    .toSorted((a, b) => b.count - a.count)
+    .slice(0, mostCauses)
+    .map(
+      (one) =>
+        html`<li>
+          <b>${count(one.count, 'message').replace('1 message', 'One message')} to ${seen(one.sink)}</b>
+          ${what}, first ${times.short(one.firstAt)}: ${seen(one.reason)}
+          <div class="small"><a href="/attention">See what helps</a></div>
+        </li>`,
+    );
+}
+
+function figures(status: Status, counts: readonly DayCount[], times: Times): Html {
+  const today = counts.filter(({ day }) => day === days - 1);
+  const sum = (of: readonly DayCount[]) => of.reduce((total, one) => total + one.count, 0);
+  const events = sum(today.filter(({ sink }) => sink === null));
+  const delivered = sum(today.filter(({ what }) => what === 'delivered'));
+  const pending = status.sinks.reduce((total, one) => total + one.pending, 0);
+  const [delay] = delaysOf(today, [0.5]);
+  const figure = (name: string, value: Html | string | number, more: Html | string) =>
+    html`<div class="figure">
+      <dt>${name}</dt>
+      <dd>${value}<small>${more}</small></dd>
+    </div>`;
+  return html`<dl class="figures">
+    ${figure('Events today', events, html`the last ${times.relative(status.lastEventAt!)}`)}
+    ${figure('Messages delivered today', delivered, delay === null || delay === undefined ? 'none yet' : `half of them within ${duration(delay)}`)}
+    ${figure('Waiting', pending, status.oldestPendingAt === null ? 'nothing' : html`the oldest came ${times.relative(status.oldestPendingAt)}`)}
+  </dl>`;
+}
+
+function charts(counts: readonly DayCount[], labels: readonly string[]): Html {
+  const perDay = (wanted: (one: DayCount) => boolean) =>
+    labels.map((_, day) =>
+      counts.filter((one) => one.day === day && wanted(one)).reduce((sum, one) => sum + one.count, 0),
+    );
+  const sinks = [...new Set(counts.flatMap(({ sink }) => sink ?? []))];
+  const ofSinks = (what: string) =>
+    sinks.map((sink) =>
+      counts.filter((one) => one.sink === sink && one.what === what).reduce((sum, one) => sum + one.count, 0),
+    );
+  const delays = labels.map((_, day) =>
+    delaysOf(
+      counts.filter((one) => one.day === day),
+      [0.5, 0.95],
+    ),
+  );
+  const all: readonly Chart[] = [
+    {
+      title: 'Events by day',
+      kind: 'bars',
+      labels,
+      series: statuses.map((status, at) => ({
+        name: status,
+        colour: (['accent', 'accent-soft', 'grey'] as const)[at]!,
+        values: perDay(({ sink, what }) => sink === null && what === status),
+      })),
+    },
+    {
+      title: 'Deliveries by sink',
+      kind: 'bars',
+      labels: sinks.map(seen),
+      series: [
+        { name: 'delivered', colour: 'good', values: ofSinks('delivered') },
+        { name: 'dead', colour: 'bad', values: ofSinks('dead') },
+        { name: 'held', colour: 'wait', values: ofSinks('held') },
+      ],
+    },
+    {
+      title: 'From the event to the message',
+      kind: 'durations',
+      labels,
+      series: [
+        { name: 'half within', colour: 'accent', values: delays.map(([half]) => half ?? null) },
+        { name: '95 % within', colour: 'grey', values: delays.map(([, most]) => most ?? null) },
+      ],
+    },
+  ];
+  return html`<div class="grid">${all.map(chartFigure)}</div>`;
+}
+
+function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times): Html {
+  if (sinks.length === 0)
+    return html`<section class="card empty">
+      <h2>No sinks yet</h2>
+      <p>
+        The config names none, so nobody is told anything. <code>candidate-connector init</code> writes one.
+      </p>
+    </section>`;
+  const rows = sinks.map(
+    (one) =>
+      html`<tr>
+        <th scope="row">
+          ${seen(one.sink)} <span class="muted">${one.connector ?? 'not in the config any more'}</span>
+        </th>
+        <td>
+          ${one.pause ? html`${chip('bad', 'paused')} <span class="small muted">since ${times.short(one.pause.since)}</span>` : one.connector === null ? chip('idle', 'gone') : chip('good', 'working')}
+        </td>
+        <td class="number">${delivered(one.sink, counts)}</td>
+        <td class="number"><a href="/events?sink=${one.sink}&state=pending">${one.pending}</a></td>
+        <td class="number"><a href="/attention?sink=${one.sink}">${one.dead + one.held}</a></td>
+      </tr>`,
+  );
+  return html`<section class="card">
+    <h2>Sinks</h2>
+    <div class="table" tabindex="0">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Sink</th>
+            <th scope="col">State</th>
+            <th scope="col" class="number">Delivered in ${days} days</th>
+            <th scope="col" class="number">Waiting</th>
+            <th scope="col" class="number">Need a person</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${rows}
+        </tbody>
+      </table>
+    </div>
+  </section>`;
+}
+
+const delivered = (sink: string, counts: readonly DayCount[]): number =>
+  counts
+    .filter((one) => one.sink === sink && one.what === 'delivered')
+    .reduce((sum, one) => sum + one.count, 0);
+
+function noticesCard({ notices }: Status, times: Times): Html | null {
+  if (notices.length === 0) return null;
+  const lines = notices.map(
+    ({ raisedAt, detail, recovered }) =>
+      html`<li>
+        <span class="muted small">${times.short(raisedAt)}</span> ${recovered && chip('good', 'over')}
+        ${seen(detail)}
+      </li>`,
+  );
+  return html`<section class="card">
+    <h2>Last notices</h2>
+    <ul class="plain spaced">
+      ${lines}
+    </ul>
+  </section>`;
 }

@@ -4,7 +4,9 @@ import { StoreUnavailable, type Store } from './store.ts';
 /** What people look at, as opposed to what deliveries need. */
 export const readNames = [
   'events',
+  'search',
   'event',
+  'audit',
   'notices',
   'notice',
   'audit',

@@ -118,6 +118,11 @@ export interface Store {
 
   /** Newest first. */
   events(filter: EventFilter): Promise<EventStory[]>;
+  /**
+   * Newest first. Looks at a bounded number of events where no index serves the search, so it may find fewer than there
+   * are; `after` then says where to go on.
+   */
+  search(asked: EventSearch): Promise<FoundEvents>;
   event(id: string): Promise<EventDetail | null>;
   /** Newest first. */
   notices(filter: NoticeFilter): Promise<NoticeStory[]>;
@@ -417,6 +422,31 @@ export interface EventFilter {
   readonly after?: string;
   /** Default: 100. */
   readonly limit?: number;
+}
+
+/** Events that have all of these; and with a delivery that has all that is asked of one. */
+export interface EventSearch {
+  readonly candidateId?: string | undefined;
+  readonly testId?: number | undefined;
+  readonly status?: string | undefined;
+  /** Received at or after (ms). */
+  readonly since?: number | undefined;
+  /** Received before (ms). */
+  readonly until?: number | undefined;
+  /** Of a delivery. */
+  readonly rule?: string | undefined;
+  readonly sink?: string | undefined;
+  readonly state?: DeliveryState | undefined;
+  /** Only events after the one with this id in the list. */
+  readonly after?: string | undefined;
+  /** Default: 50. */
+  readonly limit?: number | undefined;
+}
+
+export interface FoundEvents {
+  readonly stories: readonly EventStory[];
+  /** Where to go on. Null: there are no more. */
+  readonly after: string | null;
 }
 
 export interface Duplicate {

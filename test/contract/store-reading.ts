@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { StoreUnavailable } from '../../src/store/store.ts';
+import { type EventSearch, type EventStory, StoreUnavailable } from '../../src/store/store.ts';
 import type { Bench } from './store.ts';
 import {
   arrival,
@@ -9,6 +9,7 @@ import {
   configId,
   day,
   delivered,
+  minute,
   notice,
   planned,
   prune,
@@ -93,6 +94,60 @@ export function reading(bench: () => Bench): void {
     expect(await counts(t0 + 2 * day, t0 + 3 * day)).toEqual([]);
     await prune(store, t0 + 500 * day);
     expect(await counts(t0, t0 + 2 * day)).toEqual([]);
+  });
+
+  test('finds the events that have all that is asked for, page by page', async () => {
+    const { store } = bench();
+    const mail = planned({ sink: 'mail', lane: 'mail', rule: 'other' });
+    for (let n = 0; n < 24; n += 1) {
+      const event = {
+        candidateId: `candidate-${n % 3}-found`,
+        testId: 1 + (n % 2),
+        status: (['Completed', 'Canceled'] as const)[n % 5 === 0 ? 1 : 0],
+        receivedAt: t0 + Math.floor(n / 2) * minute,
+      };
+      await store.accept(
+        arrival(event, { deliveries: n % 4 === 0 ? [planned(), mail] : [planned()], windowMs: 0 }),
+      );
+    }
+    const claimed = await claimDue(store, t0 + day, 'slack #hiring', 9);
+    const ends = [delivered, rejected, unknown];
+    await store.record(claimed.map((one, n) => resultOf(one, ends[n % 3]!)));
+    const stories = await store.events({ limit: 1000 });
+    const searches: EventSearch[] = [
+      {},
+      { candidateId: 'candidate-1-found' },
+      { candidateId: 'nobody' },
+      { testId: 2, status: 'Completed' },
+      { since: t0 + minute, until: t0 + 5 * minute },
+      { rule: 'other' },
+      { sink: 'mail', status: 'Completed' },
+      { state: 'delivered' },
+      { state: 'delivered', sink: 'mail' },
+      { state: 'pending', rule: 'other' },
+      { state: 'dead' },
+      { state: 'held', sink: 'slack', testId: 1 },
+      { state: 'dead', since: t0 + 2 * minute, rule: 'completed' },
+    ];
+    const has = (asked: EventSearch, { event, deliveries }: EventStory): boolean =>
+      (['candidateId', 'testId', 'status'] as const).every(
+        (key) => (asked[key] ?? event[key]) === event[key],
+      ) &&
+      event.receivedAt >= (asked.since ?? 0) &&
+      event.receivedAt < (asked.until ?? Infinity) &&
+      deliveries.some((one) =>
+        (['rule', 'sink', 'state'] as const).every((key) => (asked[key] ?? one[key]) === one[key]),
+      );
+    for (const asked of searches) {
+      const found: EventStory[] = [];
+      for (let after: string | undefined | null; after !== null;) {
+        const page = await store.search({ ...asked, limit: 4, after });
+        expect(page.stories.length).toBeLessThanOrEqual(4);
+        found.push(...page.stories);
+        after = page.after;
+      }
+      expect(found).toEqual(stories.filter((story) => has(asked, story)));
+    }
   });
 
   test('lists events newest first, with their deliveries', async () => {

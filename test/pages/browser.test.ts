@@ -1,25 +1,149 @@
-import { describe, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { post } from '../commands/tools.ts';
+import { startShowcase } from '../sandbox/showcase.ts';
 import { barriersOf, desktop, openTab, phone } from './browser.ts';
-import { password, startPages } from './tools.ts';
+import { password } from './tools.ts';
 
-const screens = { desktop, phone };
-const paths = ['/', '/events', '/attention', '/rules'];
+let show: Awaited<ReturnType<typeof startShowcase>>;
+let paths: string[];
 
-describe.each(Object.entries(screens))('on a %s', (_, screen) => {
-  test.each(['light', 'dark'] as const)('everybody can use each page, in %s colours', async (colorScheme) => {
-    const { app } = await startPages();
-    const page = await openTab({ ...screen, colorScheme });
-    await page.goto(app.adminUrl);
-    expect(await barriersOf(page)).toEqual([]);
-    await page.getByLabel('Password').fill(password);
-    await page.getByRole('button', { name: 'Log in' }).click();
-    for (const path of paths) {
-      await page.goto(app.adminUrl + path);
-      expect(await barriersOf(page)).toEqual([]);
-      const widths: number[] = await page.evaluate(
+beforeAll(async () => {
+  show = await startShowcase({ ADMIN_PASSWORD: password });
+  const idOf = async (asked: Parameters<typeof show.store.search>[0]) =>
+    (await show.store.search({ ...asked, limit: 1 })).stories[0]!.event.id;
+  const ids = await Promise.all([idOf({ state: 'dead' }), idOf({ sink: 'mail' }), idOf({ sink: 'sheet' })]);
+  paths = ['/', '/events', '/events?state=held', ...ids.map((id) => `/events/${id}`), '/attention', '/rules'];
+});
+afterAll(() => show.close());
+
+async function logIn(page: Page): Promise<void> {
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Log in' }).click();
+}
+
+/** Nothing of these may be run, or seen as markup. */
+const hostile = `"><img src=x onerror=alert(1)><script>alert(2)</script>'&amp;<!channel>{{7*7}}`;
+
+test('everybody can use each page, in light and dark, on a desktop and a phone', async () => {
+  const page = await openTab();
+  await page.goto(show.app.adminUrl);
+  expect(await barriersOf(page)).toEqual([]);
+  await logIn(page);
+  for (const path of paths) {
+    await page.setViewportSize(desktop.viewport);
+    await page.goto(show.app.adminUrl + path);
+    for (const { viewport } of [desktop, phone]) {
+      await page.setViewportSize(viewport);
+      expect({ path, barriers: await barriersOf(page) }).toEqual({ path, barriers: [] });
+      await page.emulateMedia({ colorScheme: 'dark' });
+      // Only colours are different.
+      const dark = await barriersOf(page, ['color-contrast']);
+      expect({ path, dark }).toEqual({ path, dark: [] });
+      await page.emulateMedia({ colorScheme: 'light' });
+      const [whole = 0, seen = 0]: number[] = await page.evaluate(
         '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
       );
-      expect(widths[0], `${path} does not scroll sideways`).toBeLessThanOrEqual(widths[1]!);
+      expect({ path, scrollsSideways: whole > seen }).toEqual({ path, scrollsSideways: false });
     }
+  }
+});
+
+test('no page is large, shifts while it loads, or loads anything from elsewhere', async () => {
+  const page = await openTab();
+  const foreign: string[] = [];
+  page.on('request', (request) => {
+    if (!request.url().startsWith(show.app.adminUrl)) foreign.push(request.url());
   });
+  await page.addInitScript(`
+    window.shifted = 0;
+    new PerformanceObserver((list) => { for (const one of list.getEntries()) window.shifted += one.value; })
+      .observe({ type: 'layout-shift', buffered: true });`);
+  await page.goto(show.app.adminUrl);
+  await logIn(page);
+  for (const path of paths) {
+    await page.goto(show.app.adminUrl + path, { waitUntil: 'load' });
+    const html = await page.content();
+    const parts = [
+      path,
+      ...Array.from(html.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g), ([, url = '']) => url),
+    ];
+    const answers = await Promise.all(parts.map((part) => page.request.get(show.app.adminUrl + part)));
+    const bodies = await Promise.all(answers.map((answer) => answer.body()));
+    const bytes = bodies.reduce((sum, { length }) => sum + length, 0);
+    const shifted: number = await page.evaluate('window.shifted');
+    const measured = { path, isWhole: bytes > 20_000, isSmall: bytes < 150_000, shifted };
+    expect(measured).toEqual({ path, isWhole: true, isSmall: true, shifted: 0 });
+  }
+  expect(foreign).toEqual([]);
+});
+
+test('what comes from outside is text, wherever it stands', async () => {
+  const { app, tools, store } = show;
+  tools.http.faults.decide = () => ({ kind: 'status', status: 410, body: hostile });
+  const { eventId } = await post(
+    app,
+    { candidateId: hostile, testId: 1234567, extra: hostile },
+    hostile.slice(0, 60),
+  );
+  await expect
+    .poll(async () => (await store.event(eventId))?.deliveries.map(({ state }) => state))
+    .toContain('dead');
+  tools.http.faults.decide = () => null;
+  const page = await openTab();
+  await page.goto(app.adminUrl);
+  await logIn(page);
+  const search = `/events?candidate=${encodeURIComponent(hostile)}`;
+  for (const path of [
+    `/events/${eventId}`,
+    '/events',
+    search,
+    '/attention',
+    '/',
+    `/rules?candidate=${encodeURIComponent(hostile)}`,
+  ]) {
+    await page.goto(app.adminUrl + path);
+    const foreign = await page.locator('img:not([src^="/assets/"]), script:not([src^="/assets/"])').count();
+    expect({ path, foreign }).toEqual({ path, foreign: 0 });
+  }
+  await page.goto(app.adminUrl + search);
+  await page.getByRole('link', { name: 'Completed' }).click();
+  expect(await page.locator('.facts').textContent()).toContain(hostile);
+  const missing = await page.request.get(`${app.adminUrl}/events/${encodeURIComponent(hostile)}`);
+  expect([missing.status(), await missing.text()]).toEqual([404, expect.not.stringContaining('<img src=x')]);
+});
+
+test('an event is seen as it arrives, and what became of it', async () => {
+  const { app } = show;
+  const page = await openTab();
+  await page.goto(`${app.adminUrl}/events?status=Canceled`);
+  await logIn(page);
+  expect(new URL(page.url()).search).toBe('?status=Canceled');
+  await page.getByText('Live: what comes is shown at once.').waitFor();
+  const { eventId } = await post(app, { candidateId: 'candidate-live', status: 'Canceled' });
+  await post(app, { candidateId: 'candidate-other' });
+  const row = page.locator(`#${eventId}`);
+  await row.getByText('ats delivered').waitFor();
+  await row.getByText('mail delivered').waitFor();
+  expect(await page.getByText('candidate-other').count()).toBe(0);
+  await row.getByRole('link').click();
+  expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe(
+    'Canceled: Backend Engineer, TypeScript',
+  );
+  const mail = page.frameLocator('iframe');
+  await mail.getByText('canceled', { exact: false }).first().waitFor();
+  await page.getByText('status is Canceled').waitFor();
+});
+
+test('charts are drawn, and have their numbers as tables', async () => {
+  const page = await openTab();
+  await page.goto(show.app.adminUrl);
+  await logIn(page);
+  await page.locator('.uplot canvas').nth(2).waitFor();
+  const [events] = await page.locator('figure.chart').all();
+  await events!.getByText('As a table').click();
+  const today = events!.locator('tbody tr').last();
+  const sum = (await today.locator('td').allTextContents()).reduce((total, text) => total + Number(text), 0);
+  const figure = await page.locator('.figure dd').first().textContent();
+  expect(String(figure)).toMatch(new RegExp(`^\\s*${sum}\\D`));
 });

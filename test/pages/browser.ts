@@ -36,7 +36,7 @@ export const phone = { viewport: { width: 375, height: 700 }, hasTouch: true, is
 /** A tab with a session of its own. At the end of the test, nothing may have gone wrong in it. */
 export async function openTab(options: BrowserContextOptions = desktop): Promise<Page> {
   const browser = await theBrowser();
-  const context = await browser.newContext(options);
+  const context = await browser.newContext({ locale: 'en-GB', ...options });
   const page = await context.newPage();
   const faults: string[] = [];
   page.on('console', (said) => {
@@ -58,10 +58,15 @@ interface Violation {
 }
 
 /** What keeps people with a disability from using the page as it is. The page's policy lets no script in from a page. */
-export async function barriersOf(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source);
+export async function barriersOf(page: Page, rules?: readonly string[]): Promise<string[]> {
+  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe.source);
+  const options = {
+    iframes: false,
+    resultTypes: ['violations'],
+    ...(rules && { runOnly: { type: 'rule', values: rules } }),
+  };
   const violations = await page.evaluate<Violation[]>(
-    `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)`,
+    `axe.run(document, ${JSON.stringify(options)}).then(({ violations }) => violations)`,
   );
   return violations.flatMap(({ id, impact, help, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${impact} ${id}: ${help}\n${html}\n${failureSummary}`),

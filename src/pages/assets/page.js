@@ -67,3 +67,41 @@ async function refresh(part) {
     if (fresh.dataset.refresh === undefined) delete part.dataset.refresh;
   }
 }
+
+// A list of events stays up to date by itself.
+const live = document.querySelector('[data-live]');
+if (live) keepLive(live);
+
+function keepLive(section) {
+  const status = section.querySelector('.live');
+  const table = section.querySelector('table');
+  const source = new EventSource(section.dataset.live + location.search);
+  source.addEventListener('open', () => (status.textContent = 'Live: what comes is shown at once.'));
+  source.addEventListener(
+    'error',
+    () => (status.textContent = 'Not live just now. Load the page again to see what is new.'),
+  );
+  source.addEventListener('message', ({ data }) => {
+    const { id, row } = JSON.parse(data);
+    const made = document.createElement('template');
+    made.innerHTML = row;
+    show(table, id, made.content.firstElementChild);
+    section.querySelector('.empty')?.remove();
+    table.parentElement.hidden = false;
+  });
+}
+
+const mostRows = 50;
+
+function show(table, id, row) {
+  const [body] = table.tBodies;
+  const before = document.getElementById(id);
+  if (before) {
+    if (before.isEqualNode(row)) return;
+    before.replaceWith(row);
+  } else {
+    body.prepend(row);
+    if (body.rows.length > mostRows) body.lastElementChild.remove();
+  }
+  row.classList.add('new');
+}

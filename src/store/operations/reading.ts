@@ -223,12 +223,19 @@ export function* events(filter: EventFilter): Operation<EventStory[]> {
   const values = [since, status, ...candidate, after, limit].filter((value) => value !== undefined);
   const rows = yield* all(statement, ...values);
   const plannedFor = yield* together(rows.map((row) => all(sql.deliveriesOf, row.event_seq)));
-  return rows.map((row, index) => ({
+  return rows.map((row, index) => toStoryInList(row, plannedFor[index]!));
+}
+
+export function toStoryInList(
+  row: EventRow & { readonly duplicates: number },
+  planned: readonly DeliveryRow[],
+): EventStory {
+  return {
     event: toEvent(row),
     configId: row.event_config_id,
     duplicates: row.duplicates,
-    deliveries: plannedFor[index]!.map(toDelivery),
-  }));
+    deliveries: planned.map(toDelivery),
+  };
 }
 
 export function* event(id: string): Operation<EventDetail | null> {

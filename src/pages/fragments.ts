@@ -1,0 +1,75 @@
+import type { Config } from '../config/config.ts';
+import type { Delivery, DeliveryState } from '../model.ts';
+import type { EventStory, SinkPause } from '../store/store.ts';
+import { valueAt } from '../support/json.ts';
+import { printable } from '../support/text.ts';
+import { html, type Html } from './html.ts';
+import type { Times } from './times.ts';
+
+/** Pieces that several pages are made of. */
+
+/** Text from outside, with what cannot be seen made visible. */
+export const seen = (text: string): string => printable(text);
+
+type Tone = 'good' | 'wait' | 'bad' | 'idle';
+
+export const chip = (tone: Tone, text: string): Html => html`<span class="chip ${tone}">${text}</span>`;
+
+const tones: { readonly [state in DeliveryState]: Tone } = {
+  pending: 'wait',
+  sending: 'wait',
+  delivered: 'good',
+  dead: 'bad',
+  held: 'bad',
+  discarded: 'idle',
+};
+
+export const stateChip = (state: DeliveryState): Html => chip(tones[state], state);
+
+/** The sink with what became of the delivery. */
+const deliveryChip = ({ sink, state }: Delivery): Html => chip(tones[state], `${seen(sink)} ${state}`);
+
+/** What a pending delivery waits for. */
+export function waitsFor(delivery: Delivery, pauses: readonly SinkPause[], times: Times): Html | null {
+  if (delivery.state !== 'pending') return null;
+  const pause = pauses.find(({ sink }) => sink === delivery.sink);
+  if (delivery.dueAt > times.now) return html`due ${times.relative(delivery.dueAt)}`;
+  if (pause === undefined) return html`due now`;
+  return html`the sink is paused since ${times.short(pause.since)}; next try ${times.relative(pause.probeAt)}`;
+}
+
+/** What the catalog calls a test. */
+export function testName({ planSource }: Config, testId: number): string {
+  const name = valueAt(planSource, ['catalog', String(testId), 'name']);
+  return typeof name === 'string' ? seen(name) : `Test ${testId}`;
+}
+
+/** The ids and names of the catalog. */
+export function testsOf({ planSource }: Config): (readonly [id: string, name: string])[] {
+  const catalog = valueAt(planSource, ['catalog']) ?? {};
+  const ids = Object.keys(catalog as object);
+  return ids
+    .map((id) => [id, valueAt(planSource, ['catalog', id, 'name'])] as const)
+    .map(([id, name]) => [id, typeof name === 'string' ? seen(name) : id]);
+}
+
+/** An event in a list. */
+export function eventRow({ event, duplicates, deliveries }: EventStory, config: Config, times: Times): Html {
+  return html`<tr id="${event.id}">
+    <td class="when">${times.short(event.receivedAt)}</td>
+    <td>
+      <a href="/events/${event.id}">${event.status}</a>
+      <div class="muted small">${testName(config, event.testId)}</div>
+    </td>
+    <td class="id">
+      ${seen(event.candidateId)}${
+        duplicates > 0 && html`<div class="muted small">repeated ${duplicates}×</div>`
+      }
+    </td>
+    <td>
+      <div class="chips">
+        ${deliveries.length === 0 ? html`<span class="muted">nobody was told</span>` : deliveries.map(deliveryChip)}
+      </div>
+    </td>
+  </tr>`;
+}

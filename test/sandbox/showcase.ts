@@ -1,0 +1,145 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type App, startApp } from '../../src/app.ts';
+import { postEvent } from '../../src/commands/send.ts';
+import { type Event, type PlannedDelivery, type Status, statuses } from '../../src/model.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { eventIds } from '../../src/support/ids.ts';
+import { startTools } from './tools.ts';
+
+/** A connector as it looks after two weeks of work, with the rules of config.example.yaml and the sandbox of the tools. */
+export async function startShowcase(more: Readonly<Record<string, string>> = {}) {
+  const folder = await mkdtemp(join(tmpdir(), 'showcase-'));
+  // One channel is missing, so that somebody is needed.
+  const tools = await startTools({ slack: { channels: ['hiring', 'hiring-backend'] } });
+  const storeUrl = `sqlite:${folder}/connector.db`;
+  const env = { ...tools.env, ...surroundings, STORE_URL: storeUrl, ...more };
+  const file = join(import.meta.dirname, '../../config.example.yaml');
+  // It stores the config; while it runs, it would carry out what is stored here.
+  await (await startApp(file, env)).stop();
+  const store = await openStore(storeUrl, { serve: false });
+  await fillTwoWeeks(store);
+  const app = await startApp(file, env);
+  await postToday(app, store);
+  return {
+    app,
+    tools,
+    store,
+    async close() {
+      await store.close();
+      await app.stop();
+      await tools.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+const surroundings = {
+  HOST: '127.0.0.1',
+  PORT: '0',
+  ADMIN_PORT: '0',
+  ALLOW_FROM: 'any',
+  ATS_IS_PRIVATE: 'true',
+  DIGEST_EVERY: '1s',
+  LOG_LEVEL: 'fatal',
+};
+
+const dayMs = 86_400_000;
+
+const planned = (sink: string, connector: string, dueAt: number): PlannedDelivery => ({
+  rule: 'completed',
+  action: 0,
+  sink,
+  connector,
+  // Nobody else looks for it there.
+  lane: `${sink} before`,
+  dueAt,
+  group: null,
+  groupMax: null,
+});
+
+/** Events of the days before, with deliveries as they would have ended. */
+async function fillTwoWeeks(store: Store): Promise<void> {
+  const config = await store.latestConfig();
+  const nextId = eventIds({ after: undefined });
+  const now = Date.now();
+  for (let day = 13; day >= 0; day -= 1) {
+    const isWeekend = [0, 6].includes(new Date(now - day * dayMs).getUTCDay());
+    const events = (isWeekend ? 3 : 9) + ((day * 7) % 6);
+    for (let n = 0; n < events; n += 1) {
+      const at = now - day * dayMs - (n + 1) * 1_300_000;
+      await addPast(store, config!.id, eventOf(nextId(at), n + day, at));
+    }
+  }
+}
+
+function eventOf(id: string, n: number, receivedAt: number): Event {
+  const candidateId = (n * 7_919 + receivedAt).toString(16).padStart(32, '6f1c2d3e4b5a69788796a5b4');
+  const status: Status = n % 4 === 0 ? statuses[1 + (n % 3 === 0 ? 1 : 0)]! : 'Completed';
+  const sent = {
+    candidateId,
+    candidateNumericalId: 4000 + n,
+    testId: n % 3 === 0 ? 2345678 : 1234567,
+    status,
+  };
+  return { ...sent, id, raw: sent, correlationId: `cor-${id.slice(-8)}`, receivedAt };
+}
+
+async function addPast(store: Store, configId: string, event: Event): Promise<void> {
+  const { receivedAt: at } = event;
+  const deliveries = [planned('slack', 'slack', at), planned('ats', 'webhook', at)];
+  await store.accept({ event, configId, deliveries, windowMs: 0 });
+  for (const sink of ['slack', 'ats']) {
+    const claimed = await store.claim({ lane: `${sink} before`, now: at, limit: 10 });
+    const delayMs = 180 + (Math.floor(at / 1000) % 37) * (sink === 'slack' ? 60 : 15);
+    const results = claimed.map(({ delivery }) => ({
+      deliveryId: delivery.id,
+      attempt: {
+        number: delivery.attempts,
+        startedAt: at + delayMs - 90,
+        endedAt: at + delayMs,
+        outcome: { outcome: 'delivered', receipt: { status: 200 } } as const,
+      },
+      state: 'delivered' as const,
+      settledAt: at + delayMs,
+      delayMs,
+      dueAt: null,
+      uncertain: false,
+      progress: null,
+      lastError: null,
+      message: null,
+      thread: null,
+    }));
+    await store.record(results);
+  }
+}
+
+const today: readonly {
+  candidateId: string;
+  candidateNumericalId?: number;
+  testId: number;
+  status: Status;
+}[] = [
+  { candidateId: '0a9b8c7d6e5f40312213243546576879', testId: 2345678, status: 'DidNotTake' },
+  { candidateId: 'a1c3e5f70b2d4f6a8c0e1f3a5b7d9e0c', testId: 1234567, status: 'Canceled' },
+  { candidateId: '77d0c4b2a19e4f35b6c8d7e9f0a1b2c3', testId: 2345678, status: 'Completed' },
+  {
+    candidateId: '6f1c2d3e4b5a69788796a5b4c3d2e1f0',
+    candidateNumericalId: 4711,
+    testId: 1234567,
+    status: 'Completed',
+  },
+];
+
+async function postToday({ receiverUrl }: App, store: Store): Promise<void> {
+  for (const event of today) {
+    const sent = { url: receiverUrl, body: JSON.stringify(event), timeoutMs: 10_000 };
+    await postEvent({ ...sent, correlationId: `cor-${event.candidateId.slice(0, 6)}` });
+    // Again, as a duplicate.
+    if (event === today.at(-1)) await postEvent({ ...sent, correlationId: 'cor-again' });
+  }
+  while ((await store.deliveries({ states: ['pending', 'sending'] })).length > 0) await sleep(50);
+}
