@@ -202,7 +202,10 @@ class Both {
   }
 
   async #change(one: StepOf<'record' | 'defer' | 'replay' | 'discard' | 'resend'>): Promise<void> {
-    const ids = this.#model.ids();
+    const all = this.#model.ids();
+    // Few are delivered.
+    const arrived = all.filter((each) => this.#model.find(each)?.state === 'delivered');
+    const ids = one.op === 'resend' ? arrived : all;
     const id = ids[one.pick % ids.length];
     if (id === undefined) return;
     if (one.op === 'record') {
