@@ -108,7 +108,7 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   const nextId = eventIds({ after: newest?.event.id });
   const inbox = createIntake({ store, config, wake: () => worker.wake(), log, nextId });
   const readiness = async () => [await storeReadiness(store), live.readiness(), ...copies.readiness()];
-  const beside = starting.adopt(readsBeside(config().store.url, store), (it) => it.close());
+  const beside = readsBeside(config().store.url, store);
   const site = async () => {
     const { createSite } = await import('./pages/site.ts');
     const wake = () => worker.wake();
@@ -122,6 +122,8 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     await receiver.retire();
     await receiver.stop(requestsGraceMs);
   });
+  // Before the port closes: a long read that somebody waits for cannot be broken off, and the process ends after it.
+  starting.defer(() => beside.close());
   // As soon as events can be stored: nobody accepts them before. They wait for the worker.
   receiver.socketOutlivesIt = handedOver !== null;
   await listen(receiver, handedOver ?? config().receiver);

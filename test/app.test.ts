@@ -1,8 +1,13 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Worker } from 'node:worker_threads';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { startApp } from '../src/app.ts';
 import { base, endpoint, jsonLines, post, run, serving, settled, workplace } from './commands/tools.ts';
+import { slowDown } from './contract/store-fixtures.ts';
 import { startTools, type Tools } from './sandbox/tools.ts';
 
 /** The specification's sample request, in both of its variants. */
@@ -189,6 +194,28 @@ describe('nothing is lost', () => {
     await serving(file, env);
     await done();
     expect(sorted(everything(tools))).toEqual(sorted(expected([before.eventId, meanwhile.eventId])));
+  });
+
+  test('by a stop while somebody looks at what takes long to read: it goes on accepting until that is read', async () => {
+    const { folder, write } = await workplace();
+    const app = await startApp(await write('config.yaml', `${base(folder)}sinks: {}\nrules: []\n`), {});
+    const look = async () =>
+      void (await fetch(new URL('/events', app.adminUrl), { headers: { accept: 'text/html' } }).catch(
+        () => {},
+      ));
+    const [[reading]] = (await Promise.all([once(process, 'worker'), look()])) as [[Worker], void];
+    const send = async () => (await post(app, { candidateId: randomUUID() }).catch(() => null))?.status;
+    await send();
+    slowDown(join(folder, 'connector.db'), 4_000_000);
+    const looked = look();
+    for (let round = 0; round < 10; round += 1) await send();
+    const read = new AbortController();
+    reading.once('exit', () => read.abort());
+    const stopped = app.stop();
+    const answers = new Set<number | undefined>();
+    while (!read.signal.aborted) answers.add(await send());
+    await Promise.all([stopped, looked]);
+    expect(answers).toEqual(new Set([202]));
   });
 });
 

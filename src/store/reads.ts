@@ -72,6 +72,9 @@ export class ThreadReads {
   readonly #limits: ReadLimits;
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | null = null;
+  /** Resolves when the threads before it have ended: SQLite goes on with a read that was given up. */
+  #ending: Promise<void> = Promise.resolve();
+  #isClosed = false;
   #idle: NodeJS.Timeout | undefined;
   #ids = 0;
 
@@ -86,27 +89,37 @@ export class ThreadReads {
     return this.#worker !== null;
   }
 
+  /** Resolves when the thread has ended, however long a read takes that is under way. */
   async close(): Promise<void> {
-    await this.#end(new StoreUnavailable('The store is closed.'));
+    this.#isClosed = true;
+    this.#end(closed());
+    await this.#ending;
   }
 
   #ask(name: keyof Reads, given: readonly unknown[]): Promise<unknown> {
+    if (this.#isClosed) throw closed();
     if (this.#waiting.size >= this.#limits.most) throw new StoreUnavailable('Too many are looking just now.');
     clearTimeout(this.#idle);
-    this.#worker ??= this.#start();
     const id = (this.#ids += 1);
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const timer = setTimeout(() => void this.#end(late(name)), this.#limits.deadlineMs);
+    const timer = setTimeout(() => this.#end(late(name)), this.#limits.deadlineMs);
     this.#waiting.set(id, { resolve, reject, timer });
-    // oxlint-disable-next-line require-post-message-target-origin -- that is of browsers
-    this.#worker.postMessage({ id, name, given } satisfies Asked);
+    void this.#ending.then(() => this.#tell({ id, name, given }));
     return promise;
+  }
+
+  /** Never while an earlier thread still reads: of those there would be more and more. */
+  #tell(asked: Asked): void {
+    if (!this.#waiting.has(asked.id)) return;
+    this.#worker ??= this.#start();
+    // oxlint-disable-next-line require-post-message-target-origin -- that is of browsers
+    this.#worker.postMessage(asked);
   }
 
   #start(): Worker {
     const worker = new Worker(thread, { workerData: this.#file });
     worker.unref();
-    const gone = (error: Error) => (this.#worker === worker ? void this.#end(error) : undefined);
+    const gone = (error: Error) => (this.#worker === worker ? this.#end(error) : undefined);
     worker.on('message', (answer: Answered) => this.#answered(answer));
     worker.on('error', gone);
     worker.on('exit', () => gone(new StoreUnavailable('The reading of the store was ended.')));
@@ -122,22 +135,27 @@ export class ThreadReads {
     else if ('unavailable' in answer) waiting?.reject(new StoreUnavailable(answer.unavailable));
     else waiting?.reject(answer.fault as Error);
     if (this.#waiting.size === 0)
-      this.#idle = setTimeout(() => void this.close(), this.#limits.idleMs).unref();
+      this.#idle = setTimeout(() => this.#end(closed()), this.#limits.idleMs).unref();
   }
 
   /** Those who still wait get the error. The next one gets a new thread. */
-  async #end(error: Error): Promise<void> {
+  #end(error: Error): void {
     clearTimeout(this.#idle);
-    const worker = this.#worker;
+    if (this.#worker) this.#ending = ended(this.#worker);
     this.#worker = null;
     for (const { reject, timer } of this.#waiting.values()) {
       clearTimeout(timer);
       reject(error);
     }
     this.#waiting.clear();
-    await worker?.terminate();
   }
 }
+
+async function ended(worker: Worker): Promise<void> {
+  await worker.terminate();
+}
+
+const closed = () => new StoreUnavailable('The store is closed.');
 
 const late = (name: string) => new StoreUnavailable(`Reading "${name}" took too long and was given up.`);
 

@@ -1,3 +1,4 @@
+import { DatabaseSync } from 'node:sqlite';
 import { deliveryId } from '../../src/support/ids.ts';
 import type { Delivered, Event, Outcome, PlannedDelivery, RaisedNotice, Rejected } from '../../src/model.ts';
 import { eventWith } from '../fixtures/event.ts';
@@ -143,4 +144,14 @@ export async function carriedOut(
     ids.push(...idsOf(acceptance));
   }
   return ids;
+}
+
+/** From now on it takes seconds to read an event of this store in SQLite, all of them within one statement. */
+export function slowDown(file: string, rows: number): void {
+  const db = new DatabaseSync(file);
+  db.exec(`
+    alter table duplicates rename to duplicates_before;
+    create view duplicates (event_seq) as
+      with recursive n (x) as (select 1 union all select x + 1 from n where x < ${rows}) select x from n;`);
+  db.close();
 }

@@ -2,11 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Worker } from 'node:worker_threads';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { type ReadLimits, readNames, ThreadReads } from '../../../src/store/reads.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { StoreUnavailable } from '../../../src/store/store.ts';
-import { arrival, configId, t0 } from '../../contract/store-fixtures.ts';
+import { arrival, configId, slowDown, t0 } from '../../contract/store-fixtures.ts';
 
 /** A store that a process serves, and the thread that reads it beside. */
 async function startReads(limits: Partial<ReadLimits> = {}) {
@@ -51,6 +52,23 @@ test('who waits too long is told so, and the next one is answered', async () => 
   );
   const { reads: patient } = await startReads();
   expect(await patient.events({})).toEqual([]);
+});
+
+test('a read that goes on after it was given up has no other one beside it', async () => {
+  const { file, store, reads, thread } = await startReads({ deadlineMs: 500 });
+  await store.accept(arrival());
+  slowDown(file, 3_000_000);
+  let [running, most] = [0, 0];
+  const started = (worker: Worker) => {
+    most = Math.max(most, (running += 1));
+    worker.once('exit', () => (running -= 1));
+  };
+  process.on('worker', started);
+  onTestFinished(() => void process.off('worker', started));
+  for (let round = 0; round < 3; round += 1) await expect(reads.events({})).rejects.toThrow('took too long');
+  await thread.close();
+  expect([running, most]).toEqual([0, 1]);
+  await expect(reads.counts()).rejects.toThrow('The store is closed.');
 });
 
 test('no more wait than can be answered', async () => {
