@@ -6,14 +6,14 @@ import { cannotBeUsed } from '../config/stored-plans.ts';
 import { jsonLine, printable } from '../support/text.ts';
 import { changeFields, deliveryDetailFields, deliveryFields, detailJson } from '../json.ts';
 import { CommandError, deliveryText, exit, type Io, paint, type Pauses, pausesOf, when } from './output.ts';
-import { storedPlans, type StoreOption, testNames, withStore } from './with-store.ts';
+import { byLocalClock, storedPlans, type StoreOption, testNames, withStore } from './with-store.ts';
 
 export async function event(id: string, options: StoreOption & { json?: boolean }, io: Io): Promise<number> {
   return withStore(options, io, async (store) => {
     const json = options.json ?? false;
     const subject = await subjectOf(id, store);
     const story = subject.startsWith('ntc_') ? noticeStory : eventStory;
-    io.out(await story(subject, json, store, io));
+    io.out(await story(subject, json, store, await byLocalClock(store, io)));
     return exit.ok;
   });
 }
@@ -73,10 +73,11 @@ function text(
   const heading = (title: string) => paint(io, 'bold', title);
   return [
     `${heading(came.id)}  ${came.status}  test ${came.testId}${nameOf(came.testId)}  candidate ${printable(came.candidateId)}`,
-    `  received ${when(came.receivedAt)}, correlation id ${printable(came.correlationId ?? 'none')}`,
+    `  received ${when(came.receivedAt, io)}, correlation id ${printable(came.correlationId ?? 'none')}`,
     `  payload ${printable(JSON.stringify(came.raw))}`,
     ...duplicates.map(
-      (one) => `  repeated ${when(one.receivedAt)}, correlation id ${printable(one.correlationId ?? 'none')}`,
+      (one) =>
+        `  repeated ${when(one.receivedAt, io)}, correlation id ${printable(one.correlationId ?? 'none')}`,
     ),
     heading('Rules, by the config that was in force'),
     ...('fault' in rules
@@ -98,7 +99,7 @@ function noticeText(
 ): string {
   return [
     `${paint(io, 'bold', notice.id)}  ${printable(notice.cause)}`,
-    `  raised ${when(notice.raisedAt)}, since ${when(notice.since)}`,
+    `  raised ${when(notice.raisedAt, io)}, since ${when(notice.since, io)}`,
     `  ${printable(notice.detail)}`,
     `  ${printable(notice.advice)}`,
     paint(io, 'bold', 'Deliveries'),
@@ -118,12 +119,12 @@ export function changeLine({ at, who, from, action, note, deliveries }: Change, 
   const [first = '', ...others] = deliveries;
   const which = first === '' ? '' : ` ${first}${others.length === 0 ? '' : ` and ${others.length} more`}`;
   const words = printable(`${which}, by ${who} from ${from}${why}`);
-  return `${when(at)}  ${paint(io, 'bold', action)}${words}`;
+  return `${when(at, io)}  ${paint(io, 'bold', action)}${words}`;
 }
 
 /** A notice in a list. */
 export function noticeHead({ raisedAt, cause }: RaisedNotice, io: Io): string {
-  return `${when(raisedAt)}  ${paint(io, 'bold', printable(cause))}`;
+  return `${when(raisedAt, io)}  ${paint(io, 'bold', printable(cause))}`;
 }
 
 export function noticeStoryJson({ notice, deliveries }: NoticeStory) {

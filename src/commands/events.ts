@@ -1,11 +1,29 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Delivery, DeliveryState, Event, Status } from '../model.ts';
 import type { Change, EventFilter, EventStory, KeptRequest, NoticeStory, Store } from '../store/store.ts';
 import { deliveryPages, each, pageByPage, pageSize, storiesOf } from '../store/pages.ts';
 import { jsonLine, printable } from '../support/text.ts';
 import { changeFields, eventCsv, eventsCsvHeader, storyJson } from '../json.ts';
 import { changeLine, noticeHead, noticeStoryJson } from './event.ts';
-import { CommandError, deliveryLine, exit, type Io, paint, type Pauses, pausesOf, when } from './output.ts';
-import { catalogNames, checkSink, type StoreOption, testNames, withStore } from './with-store.ts';
+import {
+  CommandError,
+  deliveryLine,
+  exit,
+  type Io,
+  paint,
+  type Pauses,
+  pausesOf,
+  Reasons,
+  when,
+} from './output.ts';
+import {
+  byLocalClock,
+  catalogNames,
+  checkSink,
+  type StoreOption,
+  testNames,
+  withStore,
+} from './with-store.ts';
 
 interface EventsOptions extends StoreOption {
   /** In milliseconds since the epoch. */
@@ -22,6 +40,7 @@ interface EventsOptions extends StoreOption {
   readonly audit?: boolean;
   readonly json?: boolean;
   readonly csv?: boolean;
+  readonly follow?: boolean;
 }
 
 /** What a person looks at; a program gets all. */
@@ -33,10 +52,12 @@ export async function events(options: EventsOptions, io: Io): Promise<number> {
   }
   return withStore(options, io, async (store) => {
     if (options.sink !== undefined) await checkSink(options.sink, options, store);
-    if (options.rejected) await print(rejectedList(store, options), options, io);
-    else if (options.audit) await print(auditList(store, options), options, io);
-    else if (options.notices) await print(await noticeList(store, options), options, io);
-    else await print(await storyList(store, options), options, io);
+    const local = await byLocalClock(store, io);
+    if (options.rejected) await print(rejectedList(store, options), options, local);
+    else if (options.audit) await print(auditList(store, options), options, local);
+    else if (options.notices) await print(await noticeList(store, options), options, local);
+    else if (options.follow) await follow(store, options, local);
+    else await print(await storyList(store, options), options, local);
     return exit.ok;
   });
 }
@@ -51,6 +72,8 @@ interface List<Entry> {
   readonly csv?: { readonly header: string; readonly line: (entry: Entry) => string };
   readonly text: (entry: Entry, io: Io) => string;
   readonly none: string;
+  /** What is said at the end. */
+  readonly end?: () => readonly string[];
 }
 
 async function print<Entry>(list: List<Entry>, options: EventsOptions, io: Io): Promise<void> {
@@ -67,6 +90,7 @@ async function print<Entry>(list: List<Entry>, options: EventsOptions, io: Io): 
   }
   if (options.json || csv) return;
   if (count === 0) io.out(list.none);
+  for (const line of list.end?.() ?? []) io.out(line);
   if (count > limit) io.out(`Older ones are not shown: --limit ${limit * 10} shows more.`);
 }
 
@@ -87,20 +111,20 @@ async function storyList(store: Store, options: EventsOptions): Promise<List<Eve
     states === undefined
       ? storiesOf(store, filter)
       : storiesByState(store, { ...filter, states, ...(sink !== undefined && { sink }) });
-  const isAsked = (one: Delivery): boolean =>
-    one.rule === rule && (states?.includes(one.state) ?? true) && (sink === undefined || one.sink === sink);
-  const isWanted = ({ event, deliveries }: EventStory): boolean =>
-    (test === undefined || event.testId === test) && (rule === undefined || deliveries.some(isAsked));
-  const entries = isSifted ? sifted(stories, isWanted, readLimit(options)) : stories;
+  const entries = isSifted
+    ? sifted(stories, (story) => isAskedFor(story, options), readLimit(options))
+    : stories;
   const nameOf = await testNames(store);
   const pauses = await pausesOf(store);
   const catalogName = await catalogNames(store);
+  const reasons = new Reasons();
   return {
     entries,
     json: storyJson,
     csv: { header: eventsCsvHeader, line: (story) => eventCsv(story, catalogName(story.event.testId)) },
-    text: (story, io) => storyText(story, nameOf, pauses, io),
+    text: (story, io) => storyText(story, nameOf, pauses, io, reasons),
     none: 'No events.',
+    end: () => reasons.counted(),
   };
 }
 
@@ -118,18 +142,83 @@ async function* sifted<Entry>(
   }
 }
 
+/** The newest of these are looked at each time. What changes in older ones is not followed. */
+const followed = 500;
+const shownAtFirst = 10;
+const lookEveryMs = 1000;
+
+/** Prints the newest events, then each that comes and each whose deliveries change, until Ctrl-C or nobody reads any more. */
+async function follow(store: Store, options: EventsOptions, io: Io): Promise<void> {
+  const end = new AbortController();
+  const stop = () => end.abort();
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, stop);
+  const nameOf = await testNames(store);
+  try {
+    for (let seen: Seen | null = null; !end.signal.aborted;) {
+      const found = await look(store, seen);
+      const wanted = found.changed.filter((story) => isAskedFor(story, options));
+      const shown = seen === null ? wanted.slice(0, options.limit ?? shownAtFirst) : wanted;
+      seen = found.seen;
+      const pauses = await pausesOf(store);
+      for (const story of shown.toReversed())
+        io.out(options.json ? jsonLine(storyJson(story)) : storyText(story, nameOf, pauses, io));
+      if (!(await io.drained())) return;
+      await setTimeout(lookEveryMs, undefined, { signal: end.signal }).catch(() => undefined);
+    }
+  } finally {
+    for (const signal of ['SIGINT', 'SIGTERM']) process.off(signal, stop);
+  }
+}
+
+/** How each event was when it was looked at last. */
+type Seen = ReadonlyMap<string, string>;
+
+/** The newest events that are new or changed, newest first. Copies may add one before others, so a known one is no end. */
+async function look(store: Store, before: Seen | null): Promise<{ changed: EventStory[]; seen: Seen }> {
+  const seen = new Map<string, string>();
+  const changed: EventStory[] = [];
+  for await (const story of storiesOf(store, {})) {
+    const { event, duplicates, deliveries } = story;
+    const state = JSON.stringify([
+      duplicates,
+      ...deliveries.map((one) => [one.id, one.state, one.lastError]),
+    ]);
+    seen.set(event.id, state);
+    if (before?.get(event.id) !== state) changed.push(story);
+    if (seen.size >= followed && (before === null || before.has(event.id))) break;
+  }
+  return { changed, seen };
+}
+
+function isAskedFor(
+  { event, deliveries }: EventStory,
+  { since = 0, status, candidate, test, rule, state, sink }: EventsOptions,
+): boolean {
+  const isAsked = (one: Delivery) =>
+    (rule === undefined || one.rule === rule) &&
+    (state?.includes(one.state) ?? true) &&
+    (sink === undefined || one.sink === sink);
+  return (
+    event.receivedAt >= since &&
+    (test === undefined || event.testId === test) &&
+    matches(event, { status, candidateId: candidate }) &&
+    ((rule === undefined && state === undefined) || deliveries.some(isAsked))
+  );
+}
+
 function storyText(
   { event, duplicates, deliveries }: EventStory,
   nameOf: (testId: number) => string,
   pauses: Pauses,
   io: Io,
+  reasons?: Reasons,
 ): string {
   const repeated = duplicates === 0 ? '' : `  (repeated ${duplicates}×)`;
-  const head = `${when(event.receivedAt)}  ${paint(io, 'bold', event.status)}  test ${event.testId}${nameOf(event.testId)}  candidate ${printable(event.candidateId)}${repeated}`;
+  const head = `${when(event.receivedAt, io)}  ${paint(io, 'bold', event.status)}  test ${event.testId}${nameOf(event.testId)}  candidate ${printable(event.candidateId)}${repeated}`;
   const lines =
     deliveries.length === 0
       ? ['    no rule asked for anything']
-      : deliveries.map((one) => deliveryLine(one, pauses, io));
+      : deliveries.map((one) => deliveryLine(one, pauses, io, reasons));
   return [head, `    ${event.id}`, ...lines].join('\n');
 }
 
@@ -170,10 +259,13 @@ function rejectedJson({ receivedAt, seq: _, ...rest }: KeptRequest) {
   return { receivedAt: new Date(receivedAt).toISOString(), ...rest };
 }
 
-function rejectedText({ receivedAt, status, address, correlationId, faults, body }: KeptRequest): string {
+function rejectedText(
+  { receivedAt, status, address, correlationId, faults, body }: KeptRequest,
+  io: Io,
+): string {
   const correlation = printable(correlationId ?? 'none');
   return [
-    `${when(receivedAt)}  ${status}  from ${printable(address)}  correlation id ${correlation}`,
+    `${when(receivedAt, io)}  ${status}  from ${printable(address)}  correlation id ${correlation}`,
     ...faults.map((fault) => `    ${printable(fault)}`),
     `    body: ${printable(body)}`,
   ].join('\n');

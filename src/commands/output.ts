@@ -21,6 +21,8 @@ export interface Io {
   /** Asks a person, where there is one at a terminal. */
   ask?(question: string): Promise<string>;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** By whose clock times are printed; UTC if not given. */
+  readonly timeZone?: string;
   /** True on a terminal. */
   readonly color: boolean;
 }
@@ -89,9 +91,11 @@ export function paint(io: Io, style: Style, text: string): string {
 
 const paintState = (io: Io, state: DeliveryState): string => paint(io, stateStyles[state], state);
 
-/** A time for people: `2026-11-21 08:00:00 UTC`. */
-export function when(time: number): string {
-  return `${new Date(time).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+/** A time for people: `2026-11-21 08:00:00 UTC`, or `2026-11-21 09:00:00 +01:00` by their own clock. */
+export function when(time: number, { timeZone = 'UTC' }: Pick<Io, 'timeZone'> = {}): string {
+  const there = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(timeZone);
+  const clock = there.toPlainDateTime().toString({ fractionalSecondDigits: 0 }).replace('T', ' ');
+  return `${clock} ${timeZone === 'UTC' ? 'UTC' : there.offset}`;
 }
 
 /** When a message that is planned `now` is due, and why not at once: `due Mon … UTC (08:00 Europe/Zagreb), when office opens`. */
@@ -125,10 +129,28 @@ export async function pausesOf(store: Pick<Store, 'pauses'>): Promise<Pauses> {
   return new Map((await store.pauses()).map((pause) => [pause.sink, pause]));
 }
 
+/** The reasons in a list. Hundreds of deliveries may have the same: it is said once, and then how often. */
+export class Reasons {
+  readonly #known = new Map<string, { readonly first: string; count: number }>();
+
+  of({ id, lastError }: Delivery): string {
+    if (lastError === null) return '';
+    const known = this.#known.getOrInsertComputed(lastError, () => ({ first: id, count: 0 }));
+    known.count += 1;
+    return known.count === 1 ? `: ${printable(lastError)}` : `: as ${known.first}`;
+  }
+
+  counted(): string[] {
+    const several = [...this.#known].filter(([, { count }]) => count > 1);
+    return several
+      .toSorted(([, a], [, b]) => b.count - a.count)
+      .map(([reason, { count }]) => `${count} deliveries: ${printable(reason)}`);
+  }
+}
+
 /** A delivery in a list, on one line. */
-export function deliveryLine(one: Delivery, pauses: Pauses, io: Io): string {
-  const error = one.lastError === null ? '' : `: ${printable(one.lastError)}`;
-  return `    ${one.sink}  ${stateText(one, pauses, io)}  ${one.id}${error}`;
+export function deliveryLine(one: Delivery, pauses: Pauses, io: Io, reasons = new Reasons()): string {
+  return `    ${one.sink}  ${stateText(one, pauses, io)}  ${one.id}${reasons.of(one)}`;
 }
 
 /** A delivery with its message and attempts, a line for each. */
@@ -141,7 +163,7 @@ export function deliveryText(one: DeliveryStory, pauses: Pauses, io: Io): string
       ? []
       : [`    in the digest that went out as ${one.carrier}`]),
     ...(one.message === null ? [] : messageLines(one.message)),
-    ...one.history.map((attempt) => `    ${attemptText(attempt)}`),
+    ...one.history.map((attempt) => `    ${attemptText(attempt, io)}`),
     ...(stuck ? [`    ${printable(one.lastError ?? '')}`] : []),
   ];
 }
@@ -150,13 +172,13 @@ function stateText({ state, dueAt, sink }: Delivery, pauses: Pauses, io: Io): st
   if (state !== 'pending') return paintState(io, state);
   const pause = pauses.get(sink);
   const now = Date.now();
-  if (pause === undefined || dueAt > now) return `${paintState(io, state)}, due ${when(dueAt)}`;
-  const probe = pause.probeAt > now ? `, next probe ${when(pause.probeAt)}` : '';
-  return `${paintState(io, state)}, waits: the sink is paused since ${when(pause.since)}${probe}`;
+  if (pause === undefined || dueAt > now) return `${paintState(io, state)}, due ${when(dueAt, io)}`;
+  const probe = pause.probeAt > now ? `, next probe ${when(pause.probeAt, io)}` : '';
+  return `${paintState(io, state)}, waits: the sink is paused since ${when(pause.since, io)}${probe}`;
 }
 
-function attemptText({ number, startedAt, outcome }: Attempt): string {
-  const head = `attempt ${number}  ${when(startedAt)}  ${outcome.outcome}`;
+function attemptText({ number, startedAt, outcome }: Attempt, io: Io): string {
+  const head = `attempt ${number}  ${when(startedAt, io)}  ${outcome.outcome}`;
   if (outcome.outcome !== 'delivered') return `${head} (${outcome.reason}): ${printable(outcome.detail)}`;
   const note = outcome.note === undefined ? '' : `  ${printable(outcome.note)}`;
   return `${head}: ${printable(JSON.stringify(outcome.receipt))}${note}`;

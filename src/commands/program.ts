@@ -1,4 +1,4 @@
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import about from '../../package.json' with { type: 'json' };
 import { ConfigError } from '../config/config.ts';
 import { parseDuration } from '../config/units.ts';
@@ -75,6 +75,7 @@ function commandLine(io: Io, done: (code: number) => void): Command {
   looking(add, io, done);
   repairing(add, io, done);
   keeping(add, io, done);
+  completing(program, add, io, done);
   return program;
 }
 
@@ -232,6 +233,14 @@ function looking(add: Add, io: Io, done: Done): void {
     .option('--rule <name>', 'only what this rule asked for')
     .addOption(statesOption())
     .option('--sink <name>', 'with --state: only deliveries to this sink')
+    .addOption(
+      new Option('--follow', 'then print each event that comes or changes, until Ctrl-C').conflicts([
+        'rejected',
+        'notices',
+        'audit',
+        'csv',
+      ]),
+    )
     .option('--limit <n>', 'at most so many; 100 if not given, and all with --json or --csv', positive)
     .addOption(
       new Option('--rejected', 'list the refused requests instead').conflicts([
@@ -385,6 +394,21 @@ function keeping(add: Add, io: Io, done: Done): void {
     .requiredOption('--from <url>', 'the store to copy, as in store.url; nothing may serve it meanwhile')
     .requiredOption('--to <url>', 'where to; what is there must be empty, and is made if it is missing')
     .action(async (options) => done(await (await import('./migrate-store.ts')).migrateStore(options, io)));
+}
+
+function completing(program: Command, add: Add, io: Io, done: Done): void {
+  add('completion', 'print what makes a shell complete commands, options and names on Tab', [
+    'completion bash > /etc/bash_completion.d/candidate-connector',
+    'completion zsh > "${fpath[1]}/_candidate-connector"',
+    'completion fish > ~/.config/fish/completions/candidate-connector.fish',
+  ])
+    .addArgument(new Argument('<shell>', 'which shell').choices(['bash', 'zsh', 'fish']))
+    .action(async (shell) => done((await import('./completion.ts')).printCompletion(shell, io)));
+
+  program
+    .command('complete', { hidden: true })
+    .argument('[words...]')
+    .action(async (words) => done(await (await import('./completion.ts')).complete(program, words, io)));
 }
 
 /** How options are read. Each of these throws what makes a usage error, with the option's name before it. */

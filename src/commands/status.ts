@@ -3,12 +3,12 @@ import type { CopyState, StuckCount } from '../store/store.ts';
 import { count, jsonLine, printable } from '../support/text.ts';
 import { noticeHead } from './event.ts';
 import { exit, type Io, paint, when } from './output.ts';
-import { type StoreOption, withStore } from './with-store.ts';
+import { byLocalClock, type StoreOption, withStore } from './with-store.ts';
 
 export async function status(options: StoreOption & { json?: boolean }, io: Io): Promise<number> {
   return withStore(options, io, async (store) => {
     const found = await readStatus(store, Date.now());
-    io.out(options.json ? jsonLine(statusJson(found)) : statusText(found, io));
+    io.out(options.json ? jsonLine(statusJson(found)) : statusText(found, await byLocalClock(store, io)));
     return needsOf(found).length > 0 ? exit.needsPerson : exit.ok;
   });
 }
@@ -21,19 +21,19 @@ function statusText(found: Status, io: Io): string {
     needs.length === 0
       ? paint(io, 'green', 'Nothing needs a person.')
       : paint(io, 'red', printable(`A person is needed: ${needs.join(', ')}.`)),
-    ...section('Config', configLines(found), io),
-    ...section('Receiver', receiverLines(found), io),
+    ...section('Config', configLines(found, io), io),
+    ...section('Receiver', receiverLines(found, io), io),
     ...section(
       'Sinks',
       found.sinks.map((sink) => sinkText(sink, isRunning, io)),
       io,
     ),
-    ...section('Waiting', waitingLines(found), io),
-    ...section('Dead', stuckLines(found, 'dead'), io),
-    ...section('Held', stuckLines(found, 'held'), io),
+    ...section('Waiting', waitingLines(found, io), io),
+    ...section('Dead', stuckLines(found, 'dead', io), io),
+    ...section('Held', stuckLines(found, 'held', io), io),
     ...section(
       'Not to everybody (last 7 days)',
-      found.missed.map((one) => causeText(one)),
+      found.missed.map((one) => causeText(one, io)),
       io,
     ),
     ...section(
@@ -48,12 +48,12 @@ function section(title: string, lines: readonly string[], io: Io): string[] {
   return lines.length === 0 ? [] : [paint(io, 'bold', title), ...lines.map((line) => `  ${line}`)];
 }
 
-function configLines({ copies, lastCopy }: Status): string[] {
-  if (copies.length === 0) return [lastSign(lastCopy)];
-  const alike = Map.groupBy(copies, (copy) => copyLines(copy).join('\n  '));
+function configLines({ copies, lastCopy }: Status, io: Io): string[] {
+  if (copies.length === 0) return [lastSign(lastCopy, io)];
+  const alike = Map.groupBy(copies, (copy) => copyLines(copy, io).join('\n  '));
   if (alike.size === 1) {
     const many = copies.length === 1 ? [] : [`${copies.length} copies, all by this config`];
-    return [...copyLines(copies[0]!), ...many];
+    return [...copyLines(copies[0]!, io), ...many];
   }
   return [...alike].flatMap(([lines, same]) => [
     lines,
@@ -61,20 +61,20 @@ function configLines({ copies, lastCopy }: Status): string[] {
   ]);
 }
 
-function lastSign(copy: CopyState | null): string {
+function lastSign(copy: CopyState | null, io: Io): string {
   if (copy === null) return 'No connector has served this store yet. `serve` starts one.';
-  const at = when(copy.saidAt);
+  const at = when(copy.saidAt, io);
   return copy.stopped
     ? `No connector serves this store. The last one was stopped at ${at}.`
     : `No connector serves this store. The last sign of life was at ${at}: it was killed, or stands still.`;
 }
 
-function copyLines({ config: { file, since, refused, waiting } }: CopyState): string[] {
-  const lines = [`${printable(file)}, in force since ${when(since)}`];
+function copyLines({ config: { file, since, refused, waiting } }: CopyState, io: Io): string[] {
+  const lines = [`${printable(file)}, in force since ${when(since, io)}`];
   if (refused !== null) {
     const more = refused.others === 0 ? '' : ` (and ${count(refused.others, 'more problem')})`;
     lines.push(
-      `the file as it is now was refused at ${when(refused.since)}: ${printable(refused.problem)}${more}`,
+      `the file as it is now was refused at ${when(refused.since, io)}: ${printable(refused.problem)}${more}`,
       `correct it; candidate-connector check --config ${printable(file)} shows all that is wrong`,
     );
   }
@@ -82,9 +82,9 @@ function copyLines({ config: { file, since, refused, waiting } }: CopyState): st
   return lines;
 }
 
-function receiverLines({ lastEventAt, eventsToday }: Status): string[] {
+function receiverLines({ lastEventAt, eventsToday }: Status, io: Io): string[] {
   if (lastEventAt === null) return ['no event yet; `candidate-connector send` sends one'];
-  return [`last event ${when(lastEventAt)}, ${count(eventsToday, 'event')} today (UTC)`];
+  return [`last event ${when(lastEventAt, io)}, ${count(eventsToday, 'event')} today (UTC)`];
 }
 
 function sinkText({ sink, connector, pause, pending }: SinkStatus, isRunning: boolean, io: Io): string {
@@ -94,18 +94,18 @@ function sinkText({ sink, connector, pause, pending }: SinkStatus, isRunning: bo
 }
 
 function stateOf(pause: SinkStatus['pause'], connector: string | null, isRunning: boolean, io: Io): string {
-  if (!isRunning) return pause === null ? 'not served' : `not served; was paused at ${when(pause.since)}`;
+  if (!isRunning) return pause === null ? 'not served' : `not served; was paused at ${when(pause.since, io)}`;
   if (connector === null) return 'not in the config any more';
   if (pause === null) return paint(io, 'green', 'working');
   const why = pause.because === null ? '' : `: ${printable(pause.because.detail)}`;
-  return `${paint(io, 'red', 'paused')} since ${when(pause.since)}${why}; next probe ${when(pause.probeAt)}`;
+  return `${paint(io, 'red', 'paused')} since ${when(pause.since, io)}${why}; next probe ${when(pause.probeAt, io)}`;
 }
 
-function waitingLines({ sinks, oldestPendingAt }: Status): string[] {
+function waitingLines({ sinks, oldestPendingAt }: Status, io: Io): string[] {
   const pending = sinks.reduce((total, sink) => total + sink.pending, 0);
   if (pending === 0 || oldestPendingAt === null) return ['nothing'];
   const deliveries = pending === 1 ? '1 delivery' : `${pending} deliveries`;
-  return [`${deliveries}, the oldest of what came at ${when(oldestPendingAt)}`];
+  return [`${deliveries}, the oldest of what came at ${when(oldestPendingAt, io)}`];
 }
 
 const help = {
@@ -114,20 +114,20 @@ const help = {
     `look there, then replay or discard what this lists: candidate-connector events --state held --sink ${sink}`,
 };
 
-function stuckLines(found: Status, state: 'dead' | 'held'): string[] {
+function stuckLines(found: Status, state: 'dead' | 'held', io: Io): string[] {
   const total = found.sinks.reduce((sum, sink) => sum + sink[state], 0);
   const ofNotices = total - found[state].reduce((sum, stuck) => sum + stuck.count, 0);
   return [
-    ...found[state].flatMap((stuck) => stuckText(stuck, state)),
+    ...found[state].flatMap((stuck) => stuckText(stuck, state, io)),
     ...(ofNotices > 0 ? [`${ofNotices} of notices: candidate-connector events --notices`] : []),
   ];
 }
 
-const stuckText = (stuck: StuckCount, state: 'dead' | 'held'): string[] => [
-  causeText(stuck),
+const stuckText = (stuck: StuckCount, state: 'dead' | 'held', io: Io): string[] => [
+  causeText(stuck, io),
   `  ${help[state](printable(stuck.sink))}`,
 ];
 
-function causeText({ sink, count: many, firstAt, reason }: StuckCount): string {
-  return `${many} to ${printable(sink)}, the first at ${when(firstAt)}: ${printable(reason)}`;
+function causeText({ sink, count: many, firstAt, reason }: StuckCount, io: Io): string {
+  return `${many} to ${printable(sink)}, the first at ${when(firstAt, io)}: ${printable(reason)}`;
 }

@@ -1,9 +1,11 @@
 import { connectors } from '../../connectors/index.ts';
 import { type CheckedConfig, ConfigError } from '../config/config.ts';
-import { loadConfig, loadSection, loadToPlan, type PlanningConfig, sinkNames } from '../config/load.ts';
+import { loadConfig, loadSection, loadToPlan, namesIn, type PlanningConfig } from '../config/load.ts';
 import type { Settings } from '../config/settings.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
+import { interpolateText, type Reference, Values } from '../config/references.ts';
+import { timeZoneOf } from '../templates/dates.ts';
 import { compilePlan, Plans } from '../config/stored-plans.ts';
 import { valueAt } from '../support/json.ts';
 import { didYouMeanOneOf, printable } from '../support/text.ts';
@@ -116,7 +118,7 @@ async function withStoreAt<T>(url: string, use: (store: Store) => Promise<T>): P
 /** A sink that left the config may still have deliveries; one that nobody knows is a slip of the keyboard. */
 export async function checkSink(sink: string, options: StoreOption, store: Store): Promise<void> {
   const counted = (await store.counts()).map((count) => count.sink);
-  const named = options.store === undefined ? await sinkNames(options.config) : [];
+  const named = options.store === undefined ? (await namesIn(options.config)).sinks : [];
   const known = [...new Set([...named, ...counted])];
   if (known.includes(sink)) return;
   const instead = didYouMeanOneOf(sink, known, 'the config names none');
@@ -129,6 +131,19 @@ export function storedPlans(store: Pick<Store, 'config'>, { env }: Io): Plans {
     (configId) => store.config(configId),
     (source) => compilePlan(source, { env, connectors }),
   );
+}
+
+/** With times by the newest config's `timezone`, or else by the one of the environment. */
+export async function byLocalClock(store: Pick<Store, 'latestConfig'>, io: Io): Promise<Io> {
+  const written = valueAt((await store.latestConfig())?.source ?? null, ['timezone']);
+  const values = new Values({ env: io.env });
+  const resolve = (reference: Reference) => {
+    const resolved = values.resolve(reference);
+    return 'value' in resolved ? resolved.value : '';
+  };
+  const given = typeof written === 'string' ? interpolateText(written, resolve) : io.env['TZ'];
+  const timeZone = timeZoneOf(given ?? '');
+  return timeZone === null ? io : { ...io, timeZone };
 }
 
 /** What the newest config's catalog calls a test: ` (Backend Engineer)`, or nothing. */

@@ -6,7 +6,7 @@ import { runThrough, type Steps } from '../support/steps.ts';
 import { closest } from '../support/text.ts';
 import { checkNoConnector, checkUnused, crossChecks, type Parts } from './checks.ts';
 import type { CheckedConfig, Config, Problem, Scenario } from './config.ts';
-import { actionsOf, planKeys, type PlanSource, toPlanSource } from './plan-source.ts';
+import { actionsOf, entries, planKeys, type PlanSource, toPlanSource } from './plan-source.ts';
 import { readText, type ReadText } from './files.ts';
 import { buildPlan } from './plan.ts';
 import {
@@ -70,12 +70,16 @@ export async function loadSection<Key extends keyof Settings>(
   return (isSound && parts.settings[key]) || (await loadConfig(file, options))[key];
 }
 
-/** The names of a file's sinks, even if the config has faults. Empty if the file cannot be read. */
-export async function sinkNames(file: string): Promise<string[]> {
+/** The names of a file's sinks and rules, even if the config has faults. None if the file cannot be read. */
+export async function namesIn(file: string): Promise<{ readonly sinks: string[]; readonly rules: string[] }> {
   const read = await readText(file);
   const tree = 'text' in read ? parseYaml(new Source(read.text)).tree : null;
-  const sinks = isMap(tree?.value) ? tree.value['sinks'] : undefined;
-  return isMap(sinks) ? Object.keys(sinks) : [];
+  const { sinks, rules } = isMap(tree?.value) ? tree.value : {};
+  const named = entries(rules).map(([, rule]) => (isMap(rule) ? rule['name'] : undefined));
+  return {
+    sinks: isMap(sinks) ? Object.keys(sinks) : [],
+    rules: named.filter((name) => typeof name === 'string'),
+  };
 }
 
 /** The text that was read. Throws a ConfigError if there is none. */

@@ -128,6 +128,59 @@ rules: [ { name: all, when: {}, then: [ ${actions.join(', ')} ] } ]
     expect(dana).toContain(`ats  delivered  dlv_${first.eventId.slice(4)}_1`);
   });
 
+  test('says a reason once that many deliveries have, and how many', async () => {
+    const { app, http, command, settled: done } = await startServing();
+    http.faults.once(gone, gone, gone);
+    const first = await post(app, { candidateId: 'Dana' });
+    await post(app, { candidateId: 'Robin' });
+    const last = await post(app, { candidateId: 'Kim' });
+    await done();
+    const { out } = await command('events', '--state', 'dead');
+    const id = `dlv_${last.eventId.slice(4)}_1`;
+    const [, reason = ''] = new RegExp(`${id}: (.*410.*)`).exec(out) ?? [];
+    expect(out.match(/410/g)).toHaveLength(2);
+    expect(out).toContain(`dlv_${first.eventId.slice(4)}_1: as ${id}\n`);
+    expect(out).toMatch(/\n3 deliveries: .*410.*\n$/);
+    expect(out).toContain(`3 deliveries: ${reason}`);
+  });
+
+  test('says times by the clock of the config, or else by that of the environment', async () => {
+    const { folder, write } = await workplace();
+    const file = await write('config.yaml', `${base(folder)}timezone: Europe/Zagreb\nsinks: {}\nrules: []\n`);
+    const plain = await write('plain.yaml', base(folder).replace('connector.db', 'plain.db') + nothing);
+    const local = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \+0[12]:00 {2}Completed/;
+    const came = await post(await serving(file), { candidateId: 'Dana' });
+    expect((await run(['events', '--config', file])).out).toMatch(local);
+    expect((await run(['event', came.eventId, '--config', file])).out).toMatch(/received .* \+0[12]:00,/);
+    expect((await run(['status', '--config', file])).out).toMatch(/last event .* \+0[12]:00,/);
+    expect(jsonLines(await run(['events', '--json', '--config', file]))[0]?.['receivedAt']).toMatch(/Z$/);
+    await post(await serving(plain), { candidateId: 'Dana' });
+    expect((await run(['events', '--config', plain], { TZ: 'Asia/Tokyo' })).out).toContain(
+      ' +09:00  Completed',
+    );
+    expect((await run(['events', '--config', plain])).out).toContain(' UTC  Completed');
+  });
+
+  test('--follow prints what comes and what changes, until it is interrupted', async () => {
+    const { app, http, file, settled: done } = await startServing();
+    await post(app, { candidateId: 'Before' });
+    await done();
+    const child = spawn(process.execPath, [main, 'events', '--follow', '--config', file]);
+    onTestFinished(() => void child.kill('SIGKILL'));
+    let out = '';
+    child.stdout.on('data', (data: Buffer) => (out += String(data)));
+    const printed = (text: RegExp) => vi.waitFor(() => expect(out).toMatch(text), { timeout: 20_000 });
+    await printed(/candidate Before\n[^]*ats {2}delivered/);
+    http.faults.once(gone);
+    const { eventId } = await post(app, { candidateId: 'After' });
+    await printed(/candidate After\n[^]*ats {2}dead {2}dlv_\w+: .*410/);
+    await run(['replay', eventId, '--config', file]);
+    await printed(/candidate After\n[^]*ats {2}dead[^]*candidate After\n[^]*ats {2}delivered/);
+    expect(out.match(/candidate Before/g)).toHaveLength(1);
+    child.kill('SIGINT');
+    expect(await once(child, 'exit')).toEqual([0, null]);
+  });
+
   test('--json prints a line for each event, of exactly the documented shape', async () => {
     const { app, http, command, settled: done } = await startServing();
     const dana = await post(app, { candidateId: 'Dana', candidateNumericalId: 4711 }, 'one');

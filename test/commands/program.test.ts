@@ -22,6 +22,7 @@ const commands = [
   'apply',
   'backup',
   'migrate-store',
+  'completion',
 ];
 
 const root = join(import.meta.dirname, '../..');
