@@ -20,6 +20,7 @@ const commands = [
   'discard',
   'resend',
   'apply',
+  'forget',
   'backup',
   'migrate-store',
   'completion',
