@@ -1,5 +1,6 @@
 import type { Attempt, Delivery, Event } from './model.ts';
 import type { Verdict } from './rules/plan.ts';
+import type { Route } from './rules/routes.ts';
 import type { Change, DeliveryStory, Duplicate, EventStory } from './store/store.ts';
 import { csvLine } from './support/text.ts';
 
@@ -115,4 +116,27 @@ export function eventCsv({ event, duplicates, deliveries }: EventStory, testName
     duplicates,
     states,
   ]);
+}
+
+/** As `routes --json` has it. */
+export function routeFields({ cell: { testId, test, status }, heardBy, ...route }: Route) {
+  return {
+    testId,
+    test: test['name'] ?? null,
+    status,
+    heardBy: heardBy.map(({ action, audience, rest }) => ({
+      rule: action.rule,
+      action: action.action,
+      sink: action.sink,
+      connector: action.connector,
+      place: audience().place,
+      condition: rest?.words ?? null,
+      hours: action.hours?.name ?? null,
+      digest: action.digest !== null,
+    })),
+    nobody: route.nobody,
+    otherwiseNobody: route.otherwiseNobody,
+    meant: (route.nobody || route.otherwiseNobody) && route.unheard === null,
+    twice: route.twice.length > 0,
+  };
 }

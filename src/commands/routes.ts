@@ -7,6 +7,7 @@ import type { Action } from '../rules/plan.ts';
 import { type Heard, type Route, routesOf } from '../rules/routes.ts';
 import type { Path } from '../support/json.ts';
 import { jsonLine, printable } from '../support/text.ts';
+import { routeFields } from '../json.ts';
 import { exit, type Io, paint } from './output.ts';
 import type { ConfigOption } from './with-store.ts';
 
@@ -17,28 +18,6 @@ export async function printRoutes(options: ConfigOption & { json?: boolean }, io
   else
     for (const test of Map.groupBy(all, ({ cell }) => cell.testId).values()) io.out(mask(testText(test, io)));
   return exit.ok;
-}
-
-function routeFields({ cell: { testId, test, status }, heardBy, ...route }: Route) {
-  return {
-    testId,
-    test: test['name'] ?? null,
-    status,
-    heardBy: heardBy.map(({ action, audience, rest }) => ({
-      rule: action.rule,
-      action: action.action,
-      sink: action.sink,
-      connector: action.connector,
-      place: audience().place,
-      condition: rest?.words ?? null,
-      hours: action.hours?.name ?? null,
-      digest: action.digest !== null,
-    })),
-    nobody: route.nobody,
-    otherwiseNobody: route.otherwiseNobody,
-    meant: (route.nobody || route.otherwiseNobody) && route.unheard === null,
-    twice: route.twice.length > 0,
-  };
 }
 
 /** The routes of one test. Statuses of which the same people hear stand together. */

@@ -1,25 +1,74 @@
-import { Router } from 'express';
+import { Router, type Request, type RequestHandler, type Response } from 'express';
 import { answerProblem } from '../http/problem.ts';
+import { detailJson, routeFields, storyJson } from '../json.ts';
+import type { Json } from '../model.ts';
+import { routesOf } from '../rules/routes.ts';
 import { readStatus, statusJson } from '../status.ts';
 import { StoreUnavailable } from '../store/store.ts';
+import { maskTexts } from '../support/secret.ts';
 import { changesRouter } from './changes-api.ts';
+import { verdicts } from './event.ts';
+import { normalized } from './events.ts';
+import { openApi, searchQuery } from './openapi.ts';
 import type { Parts } from './page.ts';
 
-/** What the pages show, for programs. */
+/** What the pages show, for programs. openapi.ts describes it. */
 export function apiRouter(parts: Parts): Router {
-  const { reads } = parts;
+  const { reads, config } = parts;
   const router = Router();
+  const read = (path: string, answer: Answer) => router.get(path, answering(answer));
   router.use('/deliveries', changesRouter(parts));
-  router.get('/status', async (_req, res) => {
-    const found = await readStatus(reads, Date.now()).catch(unlessUnavailable);
-    if (found === null)
-      return answerProblem(res, { status: 503, detail: 'The store cannot be read just now.' });
-    res.set('cache-control', 'no-store').json(statusJson(found));
+  read('/status', async () => statusJson(await readStatus(reads, Date.now())));
+  read('/events', (req, res) => search(parts, req, res));
+  read('/events/:id', (req) => detail(parts, String(req.params['id'])));
+  read('/routes', async () => {
+    const { plan, mask } = config();
+    return { routes: Array.from(routesOf(plan), (route) => maskTexts(routeFields(route) as Json, mask)) };
   });
+  read('/openapi.json', async () => openApi());
   return router;
 }
 
-function unlessUnavailable(error: unknown): null {
-  if (error instanceof StoreUnavailable) return null;
-  throw error;
+type Answer = (req: Request, res: Response) => Promise<object | null>;
+
+const answering =
+  (answer: Answer): RequestHandler =>
+  async (req, res) => {
+    const found = await answer(req, res).catch((error) => unreadable(error, res));
+    if (found !== null) res.set('cache-control', 'no-store').json(found);
+    else if (!res.headersSent) answerProblem(res, { status: 404, detail: 'There is no such event.' });
+  };
+
+function unreadable(error: unknown, res: Response): null {
+  if (!(error instanceof StoreUnavailable)) throw error;
+  answerProblem(res, { status: 503, detail: 'The store cannot be read just now.' });
+  return null;
+}
+
+async function search({ reads }: Parts, req: Request, res: Response): Promise<object | null> {
+  const asked = searchQuery.safeParse(req.query);
+  if (!asked.success) {
+    const faults = asked.error.issues.map(({ path, message }) => ({
+      field: path.join('.') || 'query',
+      detail: message,
+    }));
+    answerProblem(res, { status: 400, detail: 'The query cannot be understood.', faults });
+    return null;
+  }
+  const { candidate, test: testId, since, until, ...rest } = asked.data;
+  const found = await reads.search({
+    ...rest,
+    testId,
+    candidateId: candidate === undefined ? undefined : normalized(candidate),
+    since: since === undefined ? undefined : Date.parse(since),
+    until: until === undefined ? undefined : Date.parse(until),
+  });
+  return { events: found.stories.map((story) => storyJson(story)), after: found.after };
+}
+
+async function detail(parts: Parts, id: string): Promise<object | null> {
+  const story = await parts.reads.event(id);
+  if (story === null) return null;
+  const [rules, changes] = await Promise.all([verdicts(story, parts), parts.reads.audit({ about: id })]);
+  return detailJson(story, rules, changes);
 }

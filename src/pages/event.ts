@@ -39,7 +39,7 @@ export const eventPage: Page = {
 type Verdicts = readonly Verdict[] | { readonly fault: string };
 
 /** Decides again: a plan and an event give the same verdicts at any time. */
-async function verdicts({ configId, event }: EventDetail, parts: Parts): Promise<Verdicts> {
+export async function verdicts({ configId, event }: EventDetail, parts: Parts): Promise<Verdicts> {
   const plan = await parts.plan(configId);
   if ('fault' in plan) return plan;
   const why = plan.unusable?.deciding ?? null;

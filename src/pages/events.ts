@@ -49,7 +49,7 @@ export function searchOf(query: Asked['query'], times: Times): EventSearch {
 }
 
 /** A GUID is stored as 32 hex digits, however it is written. */
-function normalized(candidate: string): string {
+export function normalized(candidate: string): string {
   const text = candidate.trim();
   const digits = text.replaceAll(/[{}()-]/g, '');
   return /^[0-9a-f]{32}$/i.test(digits) ? digits.toLowerCase() : text;

@@ -1,0 +1,138 @@
+import Ajv from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import type { Router } from 'express';
+import { expect, onTestFinished, test } from 'vitest';
+import { apiRouter } from '../../src/pages/api.ts';
+import { changesRouter } from '../../src/pages/changes-api.ts';
+import { openApi } from '../../src/pages/openapi.ts';
+import type { Parts } from '../../src/pages/page.ts';
+import { endpoint, post } from '../commands/tools.ts';
+import { password, startPages } from './tools.ts';
+
+type Document = ReturnType<typeof openApi>;
+
+const login = { authorization: `Basic ${Buffer.from(`grafana:${password}`).toString('base64')}` };
+
+/** A connector that has delivered one event, and given up another one. */
+async function startApi() {
+  const http = await endpoint();
+  const { app, folder } = await startPages(
+    `catalog: { 1234567: { name: Backend } }
+sinks: { ats: { connector: webhook, url: '\${ATS_URL}', allowPrivate: true } }
+rules: [ { name: all, when: {}, then: [ { sink: ats } ] } ]
+`,
+    { ATS_URL: http.url },
+  );
+  const send = (path: string, body?: object) =>
+    fetch(`${app.adminUrl}/api${path}`, {
+      headers: { ...login, 'content-type': 'application/json' },
+      ...(body && { method: 'POST', body: JSON.stringify(body) }),
+    });
+  const json = async (path: string, body?: object) => (await send(path, body)).json() as Promise<any>;
+  const states = async () =>
+    ((await json('/events')).events as { deliveries: { state: string }[] }[]).map(
+      ({ deliveries }) => deliveries[0]?.state,
+    );
+  const good = await post(app, { candidateId: 'good', status: 'Completed' });
+  await expect.poll(states).toEqual(['delivered']);
+  http.faults.decide = () => ({ kind: 'status', status: 410 });
+  const bad = await post(app, { candidateId: 'bad', status: 'Canceled' });
+  await expect.poll(states).toEqual(['dead', 'delivered']);
+  http.faults.decide = () => null;
+  return { app, folder, send, json, good: good.eventId, bad: bad.eventId };
+}
+
+/** Says what is wrong with an answer of a path, as the document has it. */
+function checker({ paths }: Document) {
+  const ajv = addFormats.default(new Ajv.Ajv2020({ allErrors: true, strict: false }));
+  return (path: string, method: string, status: number, answer: unknown): string[] => {
+    const operation = (paths as any)[path]?.[method];
+    const [key, type] =
+      status === 200 ? ['200', 'application/json'] : ['default', 'application/problem+json'];
+    const validate = ajv.compile(operation.responses[key].content[type].schema);
+    return validate(answer)
+      ? []
+      : validate.errors!.map(({ instancePath, message }) => `${instancePath} ${message}`);
+  };
+}
+
+test('every answer is what the document says, and every path is tried', async () => {
+  const { send, json, good, bad } = await startApi();
+  const document = (await json('/openapi.json')) as Document;
+  const faultsOf = checker(document);
+  const delivery = (id: string) => `dlv_${id.slice(4)}_1`;
+  const asked: [path: string, of: string, status: number, body?: object][] = [
+    ['/status', '/status', 200],
+    ['/events', '/events', 200],
+    ['/events?status=Completed&limit=1&test=1234567', '/events', 200],
+    ['/events?status=Done&limit=0&x=1', '/events', 400],
+    [`/events/${good}`, '/events/{id}', 200],
+    [`/events/${bad}`, '/events/{id}', 200],
+    ['/events/evt_unknown', '/events/{id}', 404],
+    ['/routes', '/routes', 200],
+    ['/openapi.json', '/openapi.json', 200],
+    [`/deliveries/${delivery(bad)}/discard`, '/deliveries/{id}/discard', 200, { note: 'a test' }],
+    [`/deliveries/${delivery(good)}/replay`, '/deliveries/{id}/replay', 409, {}],
+    ['/deliveries/dlv_unknown/replay', '/deliveries/{id}/replay', 404, {}],
+    ['/deliveries/replay', '/deliveries/replay', 200, { state: 'dead' }],
+    ['/deliveries/discard', '/deliveries/discard', 422, {}],
+    ['/deliveries/discard', '/deliveries/discard', 200, { state: 'held' }],
+  ];
+  for (const [path, of, status, body] of asked) {
+    const answer = await send(path, body);
+    const faults = faultsOf(`/api${of}`, body ? 'post' : 'get', answer.status, await answer.json());
+    expect({ path, status: answer.status, faults }).toEqual({ path, status, faults: [] });
+  }
+  const tried = new Set(asked.map(([, of]) => `/api${of}`));
+  expect(Object.keys(document.paths).filter((path) => !tried.has(path))).toEqual([]);
+  // That a change leaves its mark shows in the story.
+  expect((await json(`/events/${bad}`)).changes).toMatchObject([
+    { action: 'discard', who: 'grafana', note: 'a test' },
+  ]);
+});
+
+test('every route of the server is in the document', () => {
+  const parts = {} as Parts;
+  const routesIn = ({ stack }: Router, prefix: string) =>
+    stack.flatMap(({ route }) =>
+      route
+        ? route.stack.map(({ method }) => `${method} ${prefix}${route.path.replaceAll(/:(\w+)/g, '{$1}')}`)
+        : ['others'],
+    );
+  const served = [
+    ...routesIn(apiRouter(parts), '/api'),
+    ...routesIn(changesRouter(parts), '/api/deliveries'),
+  ];
+  const described = Object.entries(openApi().paths).flatMap(([path, operations]) =>
+    Object.keys(operations).map((method) => `${method} ${path}`),
+  );
+  // The router of deliveries is the only one within it.
+  expect(served.toSorted()).toEqual([...described, 'others'].toSorted());
+});
+
+test('events are found page by page, by what a program asks for', async () => {
+  const { json, good, bad } = await startApi();
+  const first = await json('/events?limit=1');
+  expect(first).toMatchObject({ events: [{ id: bad }], after: bad });
+  expect(await json(`/events?limit=1&after=${first.after}`)).toMatchObject({
+    events: [{ id: good }],
+    after: null,
+  });
+  const idsFor = async (query: string) =>
+    ((await json(`/events?${query}`)).events as { id: string }[]).map(({ id }) => id);
+  expect(await idsFor('candidate=good')).toEqual([good]);
+  expect(await idsFor('state=dead&sink=ats&rule=all')).toEqual([bad]);
+  expect(await idsFor('since=2100-01-01T00:00:00Z')).toEqual([]);
+  expect(await idsFor('until=2100-01-01T00:00:00%2B01:00&status=Canceled')).toEqual([bad]);
+});
+
+test('without the store, programs are told so, and nothing of where it is', async () => {
+  const { app, send, folder } = await startApi();
+  onTestFinished(() => app.stop());
+  const { rename } = await import('node:fs/promises');
+  await rename(`${folder}/connector.db`, `${folder}/elsewhere.db`);
+  for (const path of ['/status', '/events']) {
+    const answer = await send(path);
+    expect([answer.status, await answer.text()]).toEqual([503, expect.not.stringContaining(folder)]);
+  }
+});
