@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionOptions } from 'node:tls';
-import { type ClientBase, Pool, type PoolClient, type PoolConfig } from 'pg';
+import { type ClientBase, DatabaseError, Pool, type PoolClient, type PoolConfig } from 'pg';
+import { migrations } from '../migrations.ts';
 import type { Statement } from '../operations/operation.ts';
 import { StoreUnavailable } from '../store.ts';
 import { urlsOfHosts } from '../../support/text.ts';
@@ -106,11 +107,25 @@ export class Connections {
         const isElsewhere = this.#ofServer.has(error as object);
         if (isElsewhere && tries < this.#servers.length) continue;
         const canHelp = kind === 'again' || kind === 'lost' || isElsewhere;
-        if (!canHelp || performance.now() + waitMs > deadline) throw explained(reason, this.place);
+        if (!canHelp || performance.now() + waitMs > deadline) throw await this.#told(reason);
       }
       await sleep(waitMs);
       waitMs = Math.min(waitMs * 2, maxRetryMs);
     }
+  }
+
+  /** In plain words. What looks like a bug may be a schema that a newer version has changed since this one started. */
+  async #told(failure: unknown): Promise<unknown> {
+    if (!(failure instanceof DatabaseError) || !/^(?:42|23502)/.test(failure.code ?? ''))
+      return explained(failure, this.place);
+    const isNewer = await this.#isSchemaNewer().catch(() => false);
+    return isNewer ? new StoreUnavailable(outdated, { cause: failure }) : explained(failure, this.place);
+  }
+
+  async #isSchemaNewer(): Promise<boolean> {
+    const ask = [this.#settings, newer];
+    const answers = await this.#using('readers', async (client) => send(client, ask, this.limits.answerMs));
+    return answers[1] !== undefined;
   }
 
   /** Every later use fails with this error. Idempotent. */
@@ -155,6 +170,14 @@ export class Connections {
     );
   }
 }
+
+const newer: Statement = {
+  sql: 'select 1 from schema_version where candidate_connector > $1',
+  values: [migrations.length],
+  wants: 'row',
+};
+const outdated =
+  'A newer version of the connector has changed the tables since this one started, and this one cannot use them. Update this copy.';
 
 const isReadOnly = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === readOnlyCode;

@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { get, query, run } from '../../../src/store/operations/operation.ts';
 import { postgresDriver } from '../../../src/store/postgres.ts';
 import { statementsOf, translated } from '../../../src/store/postgres/migrate.ts';
 import { migrations } from '../../../src/store/migrations.ts';
@@ -162,6 +163,26 @@ describe('the schema on PostgreSQL', () => {
       /^A newer version of the connector wrote the schema test_\w+ of the database postgres \(schema 1000, this one/,
     );
     expect(await sql(url, 'select candidate_connector::int as n from schema_version')).toEqual([{ n: 1000 }]);
+  });
+
+  test('that a newer version changes while this one runs goes on being used, or is said to be too new', async () => {
+    const driver = await postgresDriver(url);
+    const first = query<{ readonly id: string }>('select id from configs order by id limit 1');
+    const look = () => driver.read(() => get(first));
+    const write = () => driver.write(() => run('update configs set uses = uses'));
+    await sql(url, 'alter table configs add column colour text; create table more (n int)');
+    await sql(url, 'update schema_version set candidate_connector = 1000');
+    await Promise.all([look(), write()]);
+    await sql(
+      url,
+      'alter table configs rename column uses to used; alter table configs rename column id to name',
+    );
+    const tooNew = /^A newer version of the connector has changed the tables since this one started/;
+    await expect(look()).rejects.toThrow(tooNew);
+    await expect(write()).rejects.toThrow(tooNew);
+    await sql(url, 'update schema_version set candidate_connector = 1');
+    await expect(write()).rejects.toThrow('column "uses" does not exist');
+    await driver.close();
   });
 
   test('of another program is refused, and stays as it is', async () => {
