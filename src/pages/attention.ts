@@ -1,11 +1,13 @@
 import type { Delivery, Event } from '../model.ts';
-import { readStatus, type SinkStatus, type Status } from '../status.ts';
+import { needsOf, readStatus, type SinkStatus, type Status } from '../status.ts';
 import type { Reads } from '../store/reads.ts';
 import type { StuckCount } from '../store/store.ts';
-import { count, printable as seen } from '../support/text.ts';
+import { count } from '../support/text.ts';
 import { changeList, type Chosen, choiceForm, deliveriesOf } from './changes.ts';
+import { chip, seen } from './fragments.ts';
 import { html, type Html } from './html.ts';
 import type { Asked, Page } from './page.ts';
+import type { Times } from './times.ts';
 
 const shownOfGroup = 10;
 const shownChanges = 10;
@@ -17,21 +19,26 @@ export const attentionPage: Page = {
     const status = await readStatus(reads, asked.now);
     const groups = await Promise.all(groupsOf(status).map((group) => withDeliveries(reads, group)));
     const bySink = Map.groupBy(groups, ({ sink }) => sink);
-    const troubles = [...configCards(status), ...pauseCards(status, asked)];
-    const sinks = status.sinks.filter(({ dead, held }) => dead + held > 0);
+    const wanted = asked.query['sink'];
+    const stuck = status.sinks.filter(({ dead, held }) => dead + held > 0);
+    const sinks = stuck.filter(({ sink }) => wanted === undefined || sink === wanted);
+    const needs = needsOf(status).length;
     const changes = await reads.audit({ limit: shownChanges });
-    const nothing = troubles.length + sinks.length + status.missed.length === 0;
     return {
       title: 'Needs a person',
       body: html`<div class="stack">
-        ${nothing && emptyCard} ${troubles}
+        ${needs + status.missed.length === 0 && emptyCard}
+        <ul class="plain stack troubles">
+          ${troubleItems(status, asked.times)}
+        </ul>
+        ${sinks.length < stuck.length && html`<p>Only of ${seen(wanted ?? '')}. <a href="/attention">All sinks</a></p>`}
         ${sinks.map((sink) => sinkCard(sink, bySink.get(sink.sink) ?? [], asked))}
         ${status.missed.length > 0 && missedCard(status.missed, asked)}
         ${
           changes.length > 0 &&
           html`<section class="card">
             <h2>Done by hand lately</h2>
-            ${changeList(changes, asked)}
+            ${changeList(changes, asked.times, true)}
           </section>`
         }
       </div>`,
@@ -74,57 +81,35 @@ async function withDeliveries(reads: Reads, group: Group): Promise<WholeGroup> {
   return { ...group, deliveries };
 }
 
-function configCards({ copies }: Status): Html[] {
-  if (copies.length === 0)
-    return [
-      html`<section class="notice bad">
-        <h2>No connector serves the store</h2>
-        <p>Events are not received, and nothing is delivered, until one is started.</p>
-      </section>`,
-    ];
-  const refused = copies.find(({ config }) => config.refused !== null)?.config;
-  const waiting = [...new Set(copies.flatMap(({ config }) => config.waiting))];
-  return [
-    ...(refused?.refused
-      ? [
-          html`<section class="notice bad">
-            <h2>The changed config was refused</h2>
-            <p class="break">${seen(refused.refused.problem)}</p>
-            <p>
-              The one before stays in force. Correct the file: it is loaded by itself when it changes.
-              <code>candidate-connector check --config ${refused.file}</code> shows all that is wrong.
-            </p>
-          </section>`,
-        ]
-      : []),
-    ...(waiting.length > 0
-      ? [
-          html`<section class="notice wait">
-            <h2>Changes wait for a restart</h2>
-            <p>These keys take effect at the next start: ${waiting.join(', ')}.</p>
-          </section>`,
-        ]
-      : []),
-  ];
+/** What is wrong with the connector itself and with its sinks, as items of a list. */
+export const troubleItems = (status: Status, times: Times): (Html | null)[] => [
+  ...status.copies.map(({ config }) => configNeeds(config, times)),
+  ...status.sinks.map((sink) => pausedSink(sink, times)),
+];
+
+function configNeeds({ file, refused, waiting }: Status['copies'][number]['config'], times: Times): Html {
+  return html`${
+    refused &&
+    html`<li>
+      <b>The changed config was refused</b> ${times.short(refused.since)}:
+      ${seen(refused.problem)}${refused.others > 0 && ` (and ${count(refused.others, 'more problem')})`}
+      <div class="small muted">
+        The one before stays in force. <code>candidate-connector check --config ${file}</code> shows all that
+        is wrong.
+      </div>
+    </li>`
+  }${waiting.length > 0 && html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`}`;
 }
 
-function pauseCards({ sinks }: Status, { times }: Asked): Html[] {
-  return sinks.flatMap(({ sink, connector, pause, pending }) =>
-    connector === null || pause === null
-      ? []
-      : [
-          html`<section class="notice wait">
-            <h2>${sink} is paused</h2>
-            ${pause.because && html`<p class="break">${seen(pause.because.detail)}</p>`}
-            <p>
-              It has failed since ${times.short(pause.since)}; the next try is at
-              ${times.short(pause.probeAt)}. ${deliveriesOf(pending)} wait and go by themselves when it works
-              again.
-              <code>candidate-connector check --live</code> asks it now.
-            </p>
-          </section>`,
-        ],
-  );
+function pausedSink({ sink, connector, pause }: SinkStatus, times: Times): Html | null {
+  if (pause === null || connector === null) return null;
+  return html`<li>
+    <b>${seen(sink)} is paused</b> since
+    ${times.short(pause.since)}${pause.because && `: ${seen(pause.because.detail)}`}
+    <div class="small muted">
+      It is tried again ${times.relative(pause.probeAt)}. Nothing is lost meanwhile.
+    </div>
+  </li>`;
 }
 
 function sinkCard(
@@ -172,7 +157,7 @@ function groupPart(group: WholeGroup, asked: Asked): Html {
     `rule ${seen(first.delivery.rule)}, action ${first.delivery.action + 1},`;
   return html`<section>
     <h3>
-      <span class="chip bad">${group.count} ${state === 'dead' ? 'given up' : 'held'}</span>
+      ${chip('bad', `${group.count} ${state === 'dead' ? 'given up' : 'held'}`)}
       <span class="muted small">${ofAction} since ${asked.times.short(firstAt)}</span>
     </h3>
     <p class="break">${seen(reason)}</p>

@@ -1,9 +1,10 @@
 import { type ActionName, change, type Done, NotThere, selected } from '../by-hand.ts';
 import { type Delivery, type DeliveryState, openStates, replayableStates } from '../model.ts';
 import { type By, type Change, StoreUnavailable } from '../store/store.ts';
-import { printable as seen } from '../support/text.ts';
-import { html, type Html, pathWith } from './html.ts';
+import { chip, seen, tones } from './fragments.ts';
+import { html, type Html } from './html.ts';
 import { type Asked, csrfField, type Form, type Page, type Parts, type Sent, type Shown } from './page.ts';
+import type { Times } from './times.ts';
 
 /** What people do to deliveries on the pages: forms that ask first, and pages that show how far it is. */
 
@@ -138,12 +139,14 @@ export const changePage: Page = {
 function progress(run: Run): Html {
   const states = [...Map.groupBy(run.states.values(), (state) => state)];
   const { refused, fault } = run;
+  const [alone] = run.states.keys();
+  const others = run.states.size - 1 + refused.length;
   return html`<section class="card" role="status">
       <h2>${headOf(run)}</h2>
       ${
         run.action === 'replay' &&
         html`<ul class="chips plain">
-          ${states.map(([state, all]) => html`<li><span class="chip ${tones[state]}">${all.length} ${state}</span></li>`)}
+          ${states.map(([state, all]) => html`<li>${chip(tones[state], `${all.length} ${state}`)}</li>`)}
         </ul>`
       }
       ${fault !== null && html`<p class="notice bad">${fault}</p>`}
@@ -157,7 +160,10 @@ function progress(run: Run): Html {
           </ul>`
       }
     </section>
-    <p><a href="/attention">Back to what needs a person</a></p>`;
+    <p>
+      <a href="/attention">Back to what needs a person</a>
+      ${alone !== undefined && others === 0 && html`· <a href="/events/${eventOf(alone)}">Its event</a>`}
+    </p>`;
 }
 
 const shownRefused = 20;
@@ -167,15 +173,6 @@ function headOf({ action, isDone, states }: Run): string {
   if (action === 'discard') return `${many} discarded${isDone ? '' : ' so far'}`;
   return `${many} sent again${isDone ? '' : ' so far'}`;
 }
-
-const tones: { readonly [state in DeliveryState]: string } = {
-  pending: 'wait',
-  sending: 'wait',
-  delivered: 'good',
-  dead: 'bad',
-  held: 'bad',
-  discarded: '',
-};
 
 /** One request of a person, which may take a while. */
 class Run {
@@ -278,15 +275,21 @@ class Runs {
 }
 
 /** Who did what, newest first. */
-export function changeList(changes: readonly Change[], { times }: Asked): Html {
-  return html`<ul class="plain stack">
+export function changeList(changes: readonly Change[], times: Times, withLinks: boolean): Html {
+  return html`<ul class="plain spaced">
     ${changes.map(({ at, who, from, action, note, deliveries }) => {
       const [first] = deliveries;
       return html`<li class="break">
         <b>${action}</b> ${deliveries.length > 0 && html`of ${deliveriesOf(deliveries.length)}`} by
-        ${seen(who)}, ${times.short(at)}
-        <span class="muted">from ${from}</span>${note !== null && html`: “${seen(note)}”`}
-        ${first !== undefined && html`<a class="small" href="${pathWith(`/events/${eventOf(first)}`, {})}">${deliveries.length === 1 ? 'Its event' : 'One of their events'}</a>`}
+        ${seen(who)} <span class="muted">${times.exact(at)}, from ${seen(from)}</span>
+        ${
+          withLinks &&
+          first !== undefined &&
+          html`<a class="small" href="/events/${eventOf(first)}"
+            >${deliveries.length === 1 ? 'Its event' : 'One of their events'}</a
+          >`
+        }
+        ${note !== null && html`<div class="small">“${seen(note)}”</div>`}
       </li>`;
     })}
   </ul>`;

@@ -3,6 +3,7 @@ import { type Attempt, type Receipt, replayableStates } from '../model.ts';
 import { explain } from '../rules/decide.ts';
 import type { Verdict } from '../rules/plan.ts';
 import type { Change, DeliveryStory, EventDetail, SinkPause } from '../store/store.ts';
+import { changeList, choiceForm } from './changes.ts';
 import { chip, seen, stateChip, testName, waitsFor } from './fragments.ts';
 import { html, type Html, safeUrl } from './html.ts';
 import type { Asked, Page, Parts } from './page.ts';
@@ -112,8 +113,9 @@ function deliveryCard(
   one: DeliveryStory,
   { event, deliveries }: EventDetail,
   pauses: readonly SinkPause[],
-  { times }: Asked,
+  asked: Asked,
 ): Html {
+  const { times } = asked;
   const waits = waitsFor(one, pauses, times);
   const inDigest = one.carrier !== null && one.carrier !== one.id;
   const carrier = deliveries.find(({ id }) => id === one.carrier);
@@ -130,8 +132,9 @@ function deliveryCard(
     }
     ${
       replayableStates.includes(one.state) &&
-      html`<p class="small"><a href="/attention?sink=${one.sink}">Send it again, or give it up</a></p>`
+      choiceForm({ id: one.id, states: [], sink: one.sink, count: 1 }, '', asked)
     }
+    ${one.resendOf !== null && html`<p class="muted small">Sent again by hand, as ${one.resendOf} was before.</p>`}
     ${inDigest && !carrier && html`<p class="muted small">It went out in the digest ${one.carrier}.</p>`}
     ${preview(one, event.id)} ${one.receipt && proof(one.connector, one.receipt)}
     ${one.history.length > 0 && attempts(one.history, times)}
@@ -194,18 +197,9 @@ function attempts(history: readonly Attempt[], times: Times): Html {
 
 function changesCard(changes: readonly Change[], times: Times): Html | null {
   if (changes.length === 0) return null;
-  const lines = changes.map(
-    ({ action, at, who, from, note }) =>
-      html`<li>
-        <b>${action}</b> by ${seen(who)} <span class="muted">${times.exact(at)}, from ${seen(from)}</span>
-        ${note !== null && html`<div class="small">${seen(note)}</div>`}
-      </li>`,
-  );
   return html`<section class="card">
     <h2>What people changed</h2>
-    <ul class="plain spaced">
-      ${lines}
-    </ul>
+    ${changeList(changes, times, false)}
   </section>`;
 }
 

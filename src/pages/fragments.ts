@@ -15,7 +15,7 @@ type Tone = 'good' | 'wait' | 'bad' | 'idle';
 
 export const chip = (tone: Tone, text: string): Html => html`<span class="chip ${tone}">${text}</span>`;
 
-const tones: { readonly [state in DeliveryState]: Tone } = {
+export const tones: { readonly [state in DeliveryState]: Tone } = {
   pending: 'wait',
   sending: 'wait',
   delivered: 'good',

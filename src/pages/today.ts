@@ -1,7 +1,8 @@
 import { statuses } from '../model.ts';
-import { needsOf, readStatus, type SinkStatus, type Status } from '../status.ts';
+import { needsOf, readStatus, type Status } from '../status.ts';
 import type { DayCount, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
+import { troubleItems } from './attention.ts';
 import { type Chart, chartFigure, delaysOf } from './charts.ts';
 import { noEvents } from './events.ts';
 import { chip, seen } from './fragments.ts';
@@ -49,36 +50,10 @@ function needs(status: Status, times: Times): Html {
   return html`<section class="notice bad">
     <h2>A person is needed</h2>
     <ul class="plain spaced">
-      ${status.copies.map(({ config }) => configNeeds(config, times))}
-      ${status.sinks.map((sink) => pausedSink(sink, times))} ${stuck(status.dead, 'given up', times)}
+      ${troubleItems(status, times)} ${stuck(status.dead, 'given up', times)}
       ${stuck(status.held, 'held, since it may have arrived', times)}
     </ul>
   </section>`;
-}
-
-function configNeeds({ file, refused, waiting }: Status['copies'][number]['config'], times: Times): Html {
-  return html`${
-    refused &&
-    html`<li>
-      <b>The changed config was refused</b> ${times.short(refused.since)}:
-      ${seen(refused.problem)}${refused.others > 0 && ` (and ${count(refused.others, 'more problem')})`}
-      <div class="small muted">
-        The one before stays in force. <code>candidate-connector check --config ${file}</code> shows all that
-        is wrong.
-      </div>
-    </li>`
-  }${waiting.length > 0 && html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`}`;
-}
-
-function pausedSink({ sink, connector, pause }: SinkStatus, times: Times): Html | null {
-  if (pause === null || connector === null) return null;
-  return html`<li>
-    <b>${seen(sink)} is paused</b> since
-    ${times.short(pause.since)}${pause.because && `: ${seen(pause.because.detail)}`}
-    <div class="small muted">
-      It is tried again ${times.relative(pause.probeAt)}. Nothing is lost meanwhile.
-    </div>
-  </li>`;
 }
 
 /** The causes that most deliveries have. */
