@@ -4,6 +4,7 @@ import { type Done, NotThere, selected, type Selection } from '../by-hand.ts';
 import { answerProblem } from '../http/problem.ts';
 import { replayableStates } from '../model.ts';
 import { StoreUnavailable } from '../store/store.ts';
+import { printable } from '../support/text.ts';
 import { carryOut } from './changes.ts';
 import type { Parts } from './page.ts';
 
@@ -36,6 +37,12 @@ async function changeOne(
 
 async function changeMany(parts: Parts, action: Action, req: Request, res: Response): Promise<void> {
   const { event, state, sink, rule } = fieldsOf(req);
+  const unknown = unknownField(req);
+  if (unknown !== undefined)
+    return answerProblem(res, {
+      status: 422,
+      detail: `Nothing was done: "${printable(unknown).slice(0, 60)}" is not one of ${keys.join(', ')}, or no single text.`,
+    });
   if ((event === undefined && state === undefined) || !isState(state))
     return answerProblem(res, {
       status: 422,
@@ -53,6 +60,14 @@ async function changeMany(parts: Parts, action: Action, req: Request, res: Respo
     changed: done.filter(({ ok }) => ok).map(({ id }) => id),
     refused: done.filter(({ ok }) => !ok).map(({ id, says }) => ({ deliveryId: id, why: says })),
   });
+}
+
+const keys = ['event', 'state', 'sink', 'rule', 'note', 'csrf'];
+
+/** Left out, as a misspelt or repeated `sink`, it would mean the deliveries of all of them. */
+function unknownField(req: Request): string | undefined {
+  const known = fieldsOf(req);
+  return Object.keys((req.body ?? {}) as object).find((key) => !keys.includes(key) || !(key in known));
 }
 
 const isState = (state: string | undefined): boolean =>

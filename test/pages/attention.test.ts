@@ -187,6 +187,11 @@ describe('the API', () => {
     expect(await call('dlv_nobody_1/replay')).toMatchObject({ status: 404 });
     expect(await call('replay', { state: 'sent' })).toMatchObject({ status: 422 });
     expect(await call('replay', {})).toMatchObject({ status: 422 });
+    for (const narrowed of [{ sinks: 'other' }, { sink: ['other'] }, { rule: null }])
+      expect(await call('discard', { state: 'dead', ...narrowed })).toMatchObject({
+        status: 422,
+        body: { detail: expect.stringContaining(`"${Object.keys(narrowed)[0]}" is not one of`) },
+      });
     const byEvent = await call('discard', { event: events[1] ?? '' });
     expect(byEvent.body).toEqual({ changed: [delivery(1)], refused: [] });
     expect((await call('replay', { state: 'dead', sink: 'ats' })).body).toEqual({
