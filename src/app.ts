@@ -24,6 +24,7 @@ import { keepRetention, lastSeenAt, type RunningRetention } from './retention.ts
 import { Announcer } from './status.ts';
 import { openStore, readsBeside, withoutPassword } from './store/open.ts';
 import { wantsColor } from './support/text.ts';
+import { Trials } from './trials.ts';
 import type { Store } from './store/store.ts';
 
 /** A running connector. The addresses are the ones really bound: the config may say port 0. */
@@ -46,6 +47,7 @@ const attemptsGraceMs = 5000;
 const logGraceMs = 500;
 
 const reloadThread = new URL('./reload-worker.ts', import.meta.url);
+const trialThread = new URL('./commands/trial-thread.ts', import.meta.url);
 
 /**
  * Joins the parts and starts them. With a socket that was handed over, the receiver listens there and not where the config
@@ -55,12 +57,9 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   // Stops what was started in reverse order, when a step fails and when the app stops.
   await using starting = new AsyncDisposableStack();
   const read = await readText(file, { onlyRegular: true });
+  let [textInForce, textRead] = [textOf(read, file), ''];
   // What only its authors need holds the whole file in memory.
-  const {
-    at: _at,
-    scenarios: _scenarios,
-    ...first
-  } = parseConfig(textOf(read, file), file, { env, connectors });
+  const { at: _at, scenarios: _scenarios, ...first } = parseConfig(textInForce, file, { env, connectors });
   const live = new LiveConfig(first);
   const config = () => live.config;
   const output = createLogger({
@@ -113,7 +112,11 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     const { createSite } = await import('./pages/site.ts');
     const wake = () => worker.wake();
     const receiverUrl = () => `${addressOf(receiver)}${config().receiver.path}`;
-    return createSite({ store, reads: beside.reads, config, plan, wake, receiverUrl, env, connectors });
+    const { reads } = beside;
+    const trials = new Trials(reads, trialThread);
+    const configText = () => textInForce;
+    const shown = { reads, config, configText, trials, plan, receiverUrl };
+    return createSite({ store, ...shown, wake, env, connectors });
   };
   const admin = createAdmin({ config: () => config().admin, metrics, site, log, readiness });
   starting.defer(() => admin.stop(0));
@@ -147,9 +150,13 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
 
   const watch = watchConfig(file, {
     inForce: markOf(read),
-    load: (text, signal) => reloadConfig(text, file, { env, connectors, thread: reloadThread, signal }),
+    load: (text, signal) => {
+      textRead = text;
+      return reloadConfig(text, file, { env, connectors, thread: reloadThread, signal });
+    },
     onLoaded: async (next) => {
       await adopt(next);
+      textInForce = textRead;
       void announcer.say();
       log.info({ file }, 'config reloaded');
     },

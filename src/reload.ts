@@ -169,7 +169,8 @@ const mostHeapMb = 256;
  * that requests are answered meanwhile. Throws a ConfigError.
  */
 export async function reloadConfig(text: string, file: string, options: ReloadOptions): Promise<Config> {
-  const answer = await ask({ text, file, env: { ...options.env } }, options);
+  const question: ReloadQuestion = { text, file, env: { ...options.env } };
+  const answer = await askThread<ReloadAnswer>(options.thread, question, { file, ...options });
   if ('problems' in answer) throw new ConfigError(file, answer.problems, answer.report, answer.mayPass);
   const { value, secretFiles, warnings } = answer;
   const { env, connectors } = options;
@@ -177,21 +178,28 @@ export async function reloadConfig(text: string, file: string, options: ReloadOp
   return runInSlices(compileConfig(JSON.parse(value), file, warnings, { env, connectors, readFile }));
 }
 
-async function ask(
-  question: ReloadQuestion,
-  { thread, deadlineMs = 120_000, signal }: ReloadOptions,
-): Promise<ReloadAnswer> {
+interface AskOptions extends Pick<ReloadOptions, 'deadlineMs' | 'signal'> {
+  /** What is checked, for messages. */
+  readonly file: string;
+}
+
+/** Lets a thread of its own, which ends with its answer, check a config. Throws a ConfigError where that takes too much. */
+export async function askThread<Answer>(
+  thread: URL,
+  question: unknown,
+  { file, deadlineMs = 120_000, signal }: AskOptions,
+): Promise<Answer> {
   signal?.throwIfAborted();
   const worker = new Worker(thread, {
     workerData: question,
     resourceLimits: { maxOldGenerationSizeMb: mostHeapMb },
   });
-  const { promise, resolve, reject } = Promise.withResolvers<ReloadAnswer>();
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   worker.once('message', resolve);
-  worker.once('error', (error: Error) => reject(memoryError(error, question.file) ?? error));
+  worker.once('error', (error: Error) => reject(memoryError(error, file) ?? error));
   worker.once('exit', () => reject(new Error('the thread that checks a config ended without an answer')));
   const late = `the check took longer than ${deadlineMs / 1000} s, so it was ended; make the file smaller, or restart`;
-  const timer = setTimeout(() => reject(wholeFileError(question.file, late, false)), deadlineMs);
+  const timer = setTimeout(() => reject(wholeFileError(file, late, false)), deadlineMs);
   const aborted = () => reject(new Error('the reload was ended'));
   signal?.addEventListener('abort', aborted);
   try {

@@ -43,7 +43,7 @@ export async function backtest(file: string, options: BacktestOptions, io: Io): 
 }
 
 /** Only a plan that can be used as a whole can be compared. */
-function wholly(plan: Plan | PlanFault): Plan | PlanFault {
+export function wholly(plan: Plan | PlanFault): Plan | PlanFault {
   if ('fault' in plan) return plan;
   const why =
     plan.unusable?.deciding ?? allActions(plan).find(({ unusable }) => unusable !== undefined)?.unusable;
@@ -217,7 +217,7 @@ export class BacktestSummary {
     if (isNews && this.#examples.length < mostExamples) this.#examples.push({ event, items });
   }
 
-  text(io: Io): string {
+  text(io: Pick<Io, 'color'>): string {
     const total = `${this.#compared} ${this.#compared === 1 ? 'event' : 'events'} compared`;
     if (this.differing === 0) return `${total}: everything would be delivered as it was decided.`;
     const groups = [...this.#groups.values()].toSorted((a, b) => b.count - a.count);
@@ -262,7 +262,7 @@ function itemsOf({ added, removed, changed }: Difference): Item[] {
 const words = { '+': 'added', '-': 'removed', '~': 'changed' } as const;
 const styles = { '+': 'green', '-': 'red', '~': 'yellow' } as const;
 
-function headText({ sign, planned: { sink, rule } }: Item, io: Io): string {
+function headText({ sign, planned: { sink, rule } }: Item, io: Pick<Io, 'color'>): string {
   return `${paint(io, styles[sign], `${sign} ${words[sign]}`)}  ${sink} (rule ${printable(rule)})`;
 }
 
@@ -274,7 +274,7 @@ function eventText({ id, status, testId, candidateId, receivedAt }: Event): stri
   return `  ${id}  ${when(receivedAt)}  ${status}  test ${testId}  candidate ${printable(candidateId)}`;
 }
 
-function itemText(item: Item, io: Io): string[] {
+function itemText(item: Item, io: Pick<Io, 'color'>): string[] {
   const {
     sign,
     planned: { fields, fault },

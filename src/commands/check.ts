@@ -75,17 +75,28 @@ async function reportOf(options: CheckOptions, io: Io): Promise<Report> {
       left: [],
     };
   }
+  const { errors, ...looked } = await lookOver(config);
+  return {
+    file: config.file,
+    config,
+    ...looked,
+    errors: [...(await optionFaults(config)), ...errors],
+    live: options.live ? await checkLive(config) : [],
+  };
+}
+
+/** What is found by the config alone: nothing else is read, and nobody is asked. */
+export async function lookOver(
+  config: CheckedConfig,
+): Promise<Pick<Report, 'errors' | 'warnings' | 'unreached' | 'left'>> {
   const { warnings, tried, of } = tryMessages(config, Date.now());
   const routes = routeWarnings(config);
   const found = [...config.warnings, ...routes.warnings, ...warnings];
   const { problems, unreached } = await runScenarios(config);
   return {
-    file: config.file,
-    config,
-    errors: [...(await optionFaults(config)), ...problems],
+    errors: problems,
     warnings: inOrder(found),
     unreached,
-    live: options.live ? await checkLive(config) : [],
     left: [
       ...(routes.isAll
         ? []
@@ -189,7 +200,7 @@ const githubText = (text: string): string =>
 const githubProperty = (text: string): string =>
   githubText(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
 
-function summary(config: CheckedConfig): string {
+export function summary(config: CheckedConfig): string {
   const parts = [
     count(config.plan.then.length, 'rule'),
     count(config.sinks.size, 'sink'),

@@ -85,7 +85,7 @@ const stateStyles: Record<DeliveryState, Style> = {
 };
 
 /** Colours text on a terminal, and leaves it alone elsewhere. */
-export function paint(io: Io, style: Style, text: string): string {
+export function paint(io: Pick<Io, 'color'>, style: Style, text: string): string {
   return io.color ? styleText(style, text, { validateStream: false }) : text;
 }
 

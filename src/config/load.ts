@@ -44,6 +44,25 @@ export async function loadToShow(
   return loadConfig(file, { ...options, lenientKeys: topKeys });
 }
 
+const noFile = (): string => {
+  throw new Error('it is not looked at');
+};
+
+/** A text that somebody tries: nothing outside of it is read, and that its references have no values is no fault. */
+export function parseToTry(
+  text: string,
+  file: string,
+  { connectors }: Pick<LoadOptions, 'connectors'>,
+): CheckedConfig {
+  return parseConfig(text, file, {
+    env: {},
+    connectors,
+    readFile: noFile,
+    lenientKeys: topKeys,
+    hidesLenient: true,
+  });
+}
+
 /** For commands that plan deliveries or compare plans: they need every value of the rules, but no credentials. */
 export async function loadToPlan(file: string, options: LoadOptions): Promise<PlanningConfig> {
   return loadConfig(file, { ...options, lenientKeys: ['sinks', 'receiver', 'admin'] });
@@ -92,6 +111,8 @@ export interface LoadOptions extends Surroundings {
   readonly connectors: ReadonlyMap<string, AnyConnector>;
   /** Top keys under which a `${…}` without a value is only a warning. It stays as it is written. */
   readonly lenientKeys?: readonly string[];
+  /** Without these warnings. */
+  readonly hidesLenient?: boolean;
 }
 
 /** loadConfig without reading the file; `file` is only for messages. */
@@ -148,7 +169,10 @@ interface CheckedValue {
 /** Reads a config part by part, so that a fault in one part hides none in another. */
 function checkValue(value: Json, options: LoadOptions): CheckedValue {
   const values = new Values(options);
-  const { faults, report } = collector(referenceFaults(value, values, options.lenientKeys));
+  const { faults, report } = collector(
+    referenceFaults(value, values, options.lenientKeys),
+    options.hidesLenient,
+  );
   const config = readTop(value, report);
   const reading = configReading(values, report, options);
   const parts = runThrough(readParts(config, reading));
@@ -232,8 +256,8 @@ function secretsOf({ settings, sinks }: Parts): FoundSecret[] {
 }
 
 /** Collects faults. Other faults of a value whose reference is at fault are consequences. */
-function collector(first: readonly Fault[]): { faults: Fault[]; report: Report } {
-  const faults = [...first];
+function collector(first: readonly Fault[], hidesWarnings = false): { faults: Fault[]; report: Report } {
+  const faults = first.filter(({ severity }) => !hidesWarnings || severity === 'error');
   const unresolved = new Set(first.map(({ path }) => path.join('\0')));
   return { faults, report: (fault) => void (unresolved.has(fault.path.join('\0')) || faults.push(fault)) };
 }

@@ -148,7 +148,7 @@ export class Source {
 }
 
 /** Hides credentials that are written in the file. The line keeps its length, so that the caret fits. */
-function hideCredentials(line: string): string {
+export function hideCredentials(line: string): string {
   return line.replaceAll(underCredentialKey, hide).replaceAll(word, hideInUrls);
 }
 

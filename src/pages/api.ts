@@ -1,16 +1,14 @@
 import { Router, type Request, type RequestHandler, type Response } from 'express';
 import { answerProblem } from '../http/problem.ts';
-import { detailJson, routeFields, storyJson } from '../json.ts';
-import type { Json } from '../model.ts';
-import { routesOf } from '../rules/routes.ts';
+import { detailJson, storyJson } from '../json.ts';
 import { readStatus, statusJson } from '../status.ts';
 import { StoreUnavailable } from '../store/store.ts';
-import { maskTexts } from '../support/secret.ts';
 import { changesRouter } from './changes-api.ts';
 import { verdicts } from './event.ts';
 import { normalized } from './events.ts';
 import { openApi, searchQuery } from './openapi.ts';
 import type { Parts } from './page.ts';
+import { routesIn } from './routing.ts';
 
 /** What the pages show, for programs. openapi.ts describes it. */
 export function apiRouter(parts: Parts): Router {
@@ -21,10 +19,7 @@ export function apiRouter(parts: Parts): Router {
   read('/status', async () => statusJson(await readStatus(reads, Date.now())));
   read('/events', (req, res) => search(parts, req, res));
   read('/events/:id', (req) => detail(parts, String(req.params['id'])));
-  read('/routes', async () => {
-    const { plan, mask } = config();
-    return { routes: Array.from(routesOf(plan), (route) => maskTexts(routeFields(route) as Json, mask)) };
-  });
+  read('/routes', async () => ({ routes: await routesIn(config()) }));
   read('/openapi.json', async () => openApi());
   return router;
 }

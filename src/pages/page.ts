@@ -5,6 +5,7 @@ import type { Person } from '../admin/access.ts';
 import type { Plan } from '../rules/plan.ts';
 import type { Reads } from '../store/reads.ts';
 import type { Store } from '../store/store.ts';
+import type { Trials } from '../trials.ts';
 import { html, type Html } from './html.ts';
 import type { Times } from './times.ts';
 
@@ -19,6 +20,9 @@ export interface Parts extends Pick<LoadOptions, 'env' | 'connectors'> {
   readonly plan: (configId: string) => Promise<Plan | PlanFault>;
   /** Where the testing service posts its events. */
   readonly receiverUrl: () => string;
+  /** What the config in force was read from, with its references as written. */
+  readonly configText: () => string;
+  readonly trials: Trials;
   /** After a change: deliveries may be due. */
   readonly wake: () => void;
 }

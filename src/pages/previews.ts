@@ -5,7 +5,10 @@ import { html, type Html, safeUrl } from './html.ts';
 
 /** Messages as people see them in the tool. */
 
-export function preview({ connector, message, id }: DeliveryStory, eventId: string): Html | null {
+type Shown = Pick<DeliveryStory, 'id' | 'connector' | 'message'>;
+
+/** `eventId`: null where no event has come, so that a mail is shown by its text. */
+export function preview({ connector, message, id }: Shown, eventId: string | null): Html | null {
   if (!isMap(message ?? undefined)) return null;
   const shown = message as JsonMap;
   if (connector === 'slack') return slack(shown);
@@ -112,12 +115,12 @@ function marked([, link, name, bold, italic, code]: RegExpMatchArray): Html {
 const plain = (text: string): string =>
   emojis(text).replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
 
-function mail(message: JsonMap, eventId: string, deliveryId: string): Html {
+function mail(message: JsonMap, eventId: string | null, deliveryId: string): Html {
   const people = (key: string) =>
     listIn(message, key)
       .map((one) => (typeof one === 'string' ? one : textIn(one, 'address') || textIn(one, 'name')))
       .join(', ');
-  const hasHtml = textIn(message, 'html') !== '';
+  const hasHtml = eventId !== null && textIn(message, 'html') !== '';
   return html`<div class="preview mail">
     <div class="where">To ${seen(people('to') || people('cc') || people('bcc'))}</div>
     <div class="subject">${seen(textIn(message, 'subject'))}</div>

@@ -1,7 +1,327 @@
-import { html } from './html.ts';
-import type { Page } from './page.ts';
+import { stringify } from 'yaml';
+import type { Problem } from '../config/config.ts';
+import { type Explained, explained, type ExplainedDelivery } from '../explained.ts';
+import { type Json, type Status, statuses } from '../model.ts';
+import { valueAt } from '../support/json.ts';
+import { count, printable } from '../support/text.ts';
+import type { Trial } from '../trials.ts';
+import { html, type Html, safeUrl } from './html.ts';
+import { type Asked, csrfField, type Form, type Page, type Parts, type Shown } from './page.ts';
+import { preview } from './previews.ts';
+import { readable, type ReadableConfig, type RouteFields, routesIn } from './routing.ts';
 
 export const rulesPage: Page = {
   path: '/rules',
-  show: async () => ({ title: 'Rules', body: html`<p class="card">Nothing here yet.</p>` }),
+  show: (asked, parts) => rules(asked, parts, null),
 };
+
+const largestText = 256 * 1024;
+
+/** A config that is pasted to be tried. It changes nothing. */
+export const trialForm: Form = {
+  path: '/rules/try',
+  async carryOut(sent, parts) {
+    const text = sent.form['config'] ?? '';
+    if (text.length > largestText)
+      return rules(sent, parts, {
+        text: '',
+        shown: notice('A config to try here may have 256 KB.'),
+        status: 413,
+      });
+    const trial = await parts.trials.try(text, sent.now);
+    const shown =
+      trial === null ? notice('Somebody else is trying a config just now. Try again.') : trialOf(trial);
+    return rules(sent, parts, { text, shown, status: trial === null ? 503 : 200 });
+  },
+};
+
+interface Tried {
+  readonly text: string;
+  readonly shown: Html;
+  readonly status: number;
+}
+
+async function rules(asked: Asked, parts: Parts, tried: Tried | null): Promise<Shown> {
+  const config = parts.config();
+  const text = readable(parts.configText(), config);
+  return {
+    title: 'Rules',
+    ...(tried && { status: tried.status }),
+    body: html`<div class="stack">
+      ${
+        tried &&
+        html`<section class="card" id="result">
+          <h2>The pasted config</h2>
+          ${tried.shown}
+        </section>`
+      }
+      <section class="card">
+        <h2>Who hears of what</h2>
+        ${matrix(await routesIn(config), text, config.file)}
+      </section>
+      <section class="card" id="try-event">
+        <h2>Try an event <small>Nothing is sent</small></h2>
+        ${eventForm(asked, parts)} ${asked.query['status'] !== undefined && eventResult(asked, parts, text)}
+      </section>
+      <section class="card">
+        <h2>Try a config <small>Nothing is changed</small></h2>
+        ${configForm(asked, tried?.text ?? '')}
+      </section>
+      <section class="card">
+        <h2>The config in force <small class="break">${printable(config.file)}</small></h2>
+        ${configLines(text)}
+      </section>
+    </div>`,
+  };
+}
+
+const notice = (text: string): Html => html`<p class="notice bad">${text}</p>`;
+
+/** Its name, with the way to where the config has it. */
+function ruleLink(rule: string, { rules: places, lines }: ReadableConfig): Html {
+  const line = places.get(rule);
+  return line !== undefined && isShown(lines)
+    ? html`<a href="${safeUrl(`/rules#L${line}`)}">${printable(rule)}</a>`
+    : html`${printable(rule)}${line !== undefined && ` (line ${line})`}`;
+}
+
+const mostRows = 50;
+const mostNamed = 6;
+
+/** A row for the tests that are alike, since a catalog may have hundreds. */
+function matrix(routes: readonly RouteFields[], text: ReadableConfig, file: string): Html {
+  const byTest = [...Map.groupBy(routes, ({ testId }) => testId).values()];
+  const alike = [
+    ...Map.groupBy(byTest, (cells) =>
+      JSON.stringify(cells.map(({ testId: _, test: __, ...cell }) => cell)),
+    ).values(),
+  ];
+  const rows = alike.slice(0, mostRows).map((tests) => {
+    const names = tests.map(([first]) => testName(first!));
+    const more = names.length - mostNamed;
+    return html`<tr>
+      <th scope="row">
+        ${names.slice(0, mostNamed).map((name) => html`<div>${name}</div>`)}
+        ${more > 0 && html`<div>and ${count(more, 'more test')}</div>`}
+      </th>
+      ${tests[0]!.map((cell) => html`<td>${cellOf(cell, text)}</td>`)}
+    </tr>`;
+  });
+  return html`<div class="table" tabindex="0" role="region" aria-label="Who hears of what">
+      <table class="routes">
+        <thead>
+          <tr>
+            <th scope="col">Test</th>
+            ${statuses.map((status) => html`<th scope="col">${status}</th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          ${rows}
+        </tbody>
+      </table>
+    </div>
+    ${
+      alike.length > mostRows &&
+      html`<p class="muted small">
+        ${count(alike.length - mostRows, 'more kind')} of tests:
+        <code>candidate-connector routes ${printable(file)}</code>
+      </p>`
+    }`;
+}
+
+const testName = ({ testId, test }: RouteFields): string =>
+  testId === null ? 'Any other test' : `${typeof test === 'string' ? printable(test) : 'Test'} (${testId})`;
+
+function cellOf({ heardBy, nobody, otherwiseNobody, meant, twice }: RouteFields, text: ReadableConfig): Html {
+  const none = (words: string): Html =>
+    meant
+      ? html`<p class="muted">${words}, as the config says</p>`
+      : html`<p><span class="chip bad">${words}</span></p>`;
+  return html`${heardBy.map(
+    ({ rule, sink, place, condition, hours, digest }) =>
+      html`<p class="break">
+        <b>${printable(sink)}</b> ${printable(place)}
+        <span class="muted small"
+          >rule
+          ${ruleLink(rule, text)}${digest && ', digest'}${hours !== null && `, hours ${printable(hours)}`}${
+            condition !== null && `, if ${printable(condition)}`
+          }</span
+        >
+      </p>`,
+  )}
+  ${nobody ? none('nobody') : otherwiseNobody && none('otherwise nobody')}
+  ${twice && html`<p><span class="chip wait">twice</span></p>`}`;
+}
+
+function nameIn(catalog: Json, id: string): string {
+  const name = valueAt(catalog, [id, 'name']);
+  return typeof name === 'string' ? printable(name) : '';
+}
+
+function eventForm({ query }: Asked, parts: Parts): Html {
+  const catalog = valueAt(parts.config().planSource, ['catalog']) ?? {};
+  const tests = Object.keys(catalog).slice(0, 200);
+  const given = (name: string): string => query[name] ?? '';
+  return html`<form method="get" action="/rules#try-event">
+    <div class="fields">
+      <label
+        >Status
+        <select name="status">
+          ${statuses.map(
+            (status) => html`<option ${status === given('status') && html`selected`}>${status}</option>`,
+          )}
+        </select></label
+      >
+      <label
+        >Test id
+        <input
+          name="test"
+          inputmode="numeric"
+          required
+          list="tests"
+          value="${given('test') || (tests[0] ?? '')}"
+        />
+      </label>
+      <label>Candidate id <input name="candidate" maxlength="256" value="${given('candidate')}" /></label>
+      <label>When it comes <input type="datetime-local" name="at" value="${given('at')}" /></label>
+      <button>Try it</button>
+    </div>
+    <datalist id="tests">
+      ${tests.map((id) => html`<option value="${id}">${nameIn(catalog, id)}</option>`)}
+    </datalist>
+  </form>`;
+}
+
+function eventResult(asked: Asked, parts: Parts, text: ReadableConfig): Html {
+  const { status, test = '', candidate, at } = asked.query;
+  const known = statuses.find((one) => one === status);
+  const now = at === undefined ? asked.now : timeOf(at, asked.times.timeZone);
+  if (known === undefined || !isId(test) || now === null)
+    return notice('An event has one of the statuses, a whole number as test id, and perhaps a time.');
+  const fields: { status: Status; testId: number; candidateId?: string } = {
+    status: known,
+    testId: Number(test),
+    ...(candidate !== undefined && { candidateId: candidate.trim().slice(0, 256) || '-' }),
+  };
+  return explainedShown(explained(parts.config(), fields, now), asked, text);
+}
+
+const isId = (text: string): boolean => /^-?\d+$/.test(text) && Number.isSafeInteger(Number(text));
+
+/** As a browser's field has it, on the clocks of the page. */
+function timeOf(text: string, timeZone: string): number | null {
+  try {
+    return Temporal.PlainDateTime.from(text).toZonedDateTime(timeZone).epochMilliseconds;
+  } catch {
+    return null;
+  }
+}
+
+function explainedShown(
+  { rules: verdicts, deliveries, event }: Explained,
+  asked: Asked,
+  text: ReadableConfig,
+): Html {
+  return html`<h3>Rules</h3>
+    <ul class="plain verdicts">
+      ${verdicts.map(
+        ({ rule, matched, because }) =>
+          html`<li class="break ${!matched && 'muted'}">
+            <span aria-hidden="true">${matched ? '✓' : '✗'}</span> <b>${ruleLink(rule, text)}</b>
+            ${printable(because)}
+          </li>`,
+      )}
+    </ul>
+    <h3>Would be sent</h3>
+    ${
+      deliveries.length === 0
+        ? html`<p class="notice wait">Nothing: nobody hears of this event.</p>`
+        : deliveries.map((one) => wouldSend(one, event.receivedAt, asked))
+    }`;
+}
+
+function wouldSend({ planned, message, problem }: ExplainedDelivery, cameAt: number, { times }: Asked): Html {
+  const { sink, connector, rule, dueAt } = planned;
+  return html`<div class="would">
+    <p>
+      <b>${printable(sink)}</b>
+      <span class="muted"
+        >${connector}, rule ${printable(rule)},
+        ${dueAt === cameAt ? 'at once' : html`due ${times.exact(dueAt)}`}</span
+      >
+    </p>
+    ${
+      problem === undefined
+        ? html`${preview({ id: '', connector, message }, null)}
+            <details>
+              <summary>As it is sent</summary>
+              <pre tabindex="0">${seenLines(yaml(message))}</pre>
+            </details>`
+        : notice(printable(problem))
+    }
+  </div>`;
+}
+
+/** With what cannot be seen made visible. */
+const seenLines = (text: string): string => text.split('\n').map(printable).join('\n');
+
+const yaml = (message: unknown): string => stringify(message, { lineWidth: 0 }).trimEnd();
+
+const configForm = (asked: Asked, text: string): Html =>
+  html`<form method="post" action="/rules/try">
+    ${csrfField(asked)}
+    <label
+      >A whole config
+      <span class="hint"
+        >What it refers to, such as \${SLACK_BOT_TOKEN}, stays as it is written. It is checked, and held
+        against the events of the last 30 days.</span
+      >
+      <textarea name="config" rows="12" spellcheck="false" autocapitalize="off" required>${text}</textarea>
+    </label>
+    <div class="actions"><button>Check it</button></div>
+  </form>`;
+
+const mostProblems = 100;
+
+function trialOf({ problems, summary, left, backtest }: Trial): Html {
+  const errors = problems.filter(({ severity }) => severity === 'error').length;
+  return html`${
+      summary === null
+        ? html`<p class="notice bad">${count(errors, 'error')}: this config would be refused.</p>`
+        : html`<p class="notice good">${printable(summary)}</p>`
+    }
+    <ul class="plain problems">
+      ${problems.slice(0, mostProblems).map(problemOf)}
+    </ul>
+    ${problems.length > mostProblems && html`<p>${count(problems.length - mostProblems, 'more problem')}.</p>`}
+    ${left.map((sentence) => html`<p class="muted">${printable(sentence)}</p>`)}
+    ${
+      backtest !== null &&
+      html`<h3>With the events of the last 30 days, the newest 1000 at most</h3>
+        <pre tabindex="0">${seenLines(backtest)}</pre>`
+    }`;
+}
+
+const problemOf = ({ severity, line, column, message, excerpt }: Problem): Html =>
+  html`<li>
+    <p class="break">
+      <span class="chip ${severity === 'error' ? 'bad' : 'wait'}">${severity}</span> line ${line}, column
+      ${column}: ${printable(message)}
+    </p>
+    ${excerpt !== '' && html`<pre tabindex="0">${seenLines(excerpt)}</pre>`}
+  </li>`;
+
+/** A page stays small. */
+const mostShownChars = 60_000;
+
+const isShown = (lines: readonly string[]): boolean =>
+  lines.reduce((sum, line) => sum + line.length, 0) <= mostShownChars;
+
+function configLines({ lines }: ReadableConfig): Html {
+  if (!isShown(lines))
+    return html`<p>
+      It has ${count(lines.length, 'line')}, which is too much for this page. Read it in the file.
+    </p>`;
+  return html`<pre class="config" tabindex="0">
+${lines.map((line, at) => html`<span id="L${at + 1}"><i>${at + 1}</i>${printable(line)} </span>`)}</pre>`;
+}

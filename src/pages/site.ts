@@ -13,7 +13,7 @@ import { lonePage, wholePage } from './layout.ts';
 import { LiveEvents } from './live.ts';
 import { loginPage } from './login.ts';
 import type { Asked, Form, Page, Parts, Shown } from './page.ts';
-import { rulesPage } from './rules.ts';
+import { rulesPage, trialForm } from './rules.ts';
 import { Times, timeZoneOf } from './times.ts';
 import { todayPage } from './today.ts';
 
@@ -26,7 +26,7 @@ const pages: readonly Page[] = [
   changePage,
   rulesPage,
 ];
-const forms: readonly Form[] = [changeForm];
+const forms: readonly Form[] = [changeForm, trialForm];
 
 /** The operations page: every page has its module, and what they share is here. */
 export function createSite(parts: Parts): Site {

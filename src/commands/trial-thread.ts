@@ -1,0 +1,65 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { connectors } from '../../connectors/index.ts';
+import { type CheckedConfig, ConfigError } from '../config/config.ts';
+import { parseToTry } from '../config/load.ts';
+import { inOrder } from '../config/problems.ts';
+import { compilePlan, Plans } from '../config/stored-plans.ts';
+import type { Json } from '../model.ts';
+import { count } from '../support/text.ts';
+import type { Trial, TrialQuestion } from '../trials.ts';
+import { BacktestSummary, compare, plannedFor, wholly } from './backtest.ts';
+import { lookOver, summary } from './check.ts';
+
+/**
+ * The thread in which a pasted config is tried. It has no environment and reads no file: a reference stays as it is
+ * written, in the pasted config and in those that decided the events, so that the two can be compared.
+ */
+
+async function tried(question: TrialQuestion): Promise<Trial> {
+  const config = parsed(question);
+  if (config instanceof ConfigError)
+    return { problems: config.problems, summary: null, left: [], backtest: null };
+  const { errors, warnings, left } = await lookOver(config);
+  const problems = inOrder([...errors, ...warnings]);
+  const isGood = errors.length === 0;
+  return {
+    problems,
+    summary: isGood ? summary(config) : null,
+    left,
+    backtest: isGood && question.events.length > 0 ? await backtested(question, config.planSource) : null,
+  };
+}
+
+function parsed({ text, name }: TrialQuestion): CheckedConfig | ConfigError {
+  try {
+    return parseToTry(text, name, { connectors });
+  } catch (error) {
+    if (error instanceof ConfigError) return error;
+    throw error;
+  }
+}
+
+async function backtested({ events, plans }: TrialQuestion, source: Json): Promise<string> {
+  const compile = (one: Json) => compilePlan(one, asWritten(one));
+  const next = wholly(await compile(source));
+  if ('fault' in next) return next.fault;
+  const before = new Plans(async (id) => plans.get(id) ?? null, compile);
+  const found = new BacktestSummary();
+  for (const { event, configId } of events) {
+    const then = wholly(await before.get(configId));
+    if ('fault' in then) found.couldNotCompare(then.fault);
+    else found.add(event, compare(plannedFor(then, event), plannedFor(next, event)));
+  }
+  const lost = Array.from(found.lost, ([why, n]) => `${count(n, 'event')} could not be compared: ${why}`);
+  return [found.text({ color: false }), ...lost].join('\n');
+}
+
+/** Each reference stands for itself. */
+function asWritten(source: Json) {
+  const names = JSON.stringify(source).matchAll(/\$\{([A-Za-z_]\w*)/g);
+  const env = Object.fromEntries(Array.from(names, ([, name = '']) => [name, `\${${name}}`]));
+  return { env, connectors, readFile: (path: string) => `\${file:${path}}` };
+}
+
+// oxlint-disable-next-line require-post-message-target-origin -- that is of browsers
+parentPort?.postMessage(await tried(workerData as TrialQuestion));

@@ -1,0 +1,81 @@
+import { ConfigError, type Problem } from './config/config.ts';
+import type { Event, Json } from './model.ts';
+import { askThread } from './reload.ts';
+import type { Reads } from './store/reads.ts';
+
+/** A config that somebody pastes into a page: what `check` and `backtest` say of it, without a file or a value from outside. */
+
+/** What is asked of the other thread. */
+export interface TrialQuestion {
+  readonly text: string;
+  /** For messages. */
+  readonly name: string;
+  readonly events: readonly TrialEvent[];
+  /** The sources of the plans that decided them, by id. */
+  readonly plans: ReadonlyMap<string, Json>;
+}
+
+interface TrialEvent {
+  readonly event: Event;
+  readonly configId: string;
+}
+
+export interface Trial {
+  /** In the order of the text. */
+  readonly problems: readonly Problem[];
+  /** Null if there are errors. */
+  readonly summary: string | null;
+  /** What was not looked at, in sentences. */
+  readonly left: readonly string[];
+  /** How its deliveries would differ from those that were decided; null if it has errors, or there is no event. */
+  readonly backtest: string | null;
+}
+
+const name = 'pasted config';
+const deadlineMs = 15_000;
+const backtestedForMs = 30 * 86_400_000;
+const mostEvents = 1000;
+/** All of them are copied into the other thread. */
+const mostEventBytes = 4_000_000;
+
+/** One at a time, since each takes a processor and up to 256 MB. */
+export class Trials {
+  readonly #reads: Pick<Reads, 'events' | 'config'>;
+  readonly #thread: URL;
+  #isBusy = false;
+
+  constructor(reads: Pick<Reads, 'events' | 'config'>, thread: URL) {
+    this.#reads = reads;
+    this.#thread = thread;
+  }
+
+  /** Null while another one is tried. */
+  async try(text: string, now: number): Promise<Trial | null> {
+    if (this.#isBusy) return null;
+    this.#isBusy = true;
+    try {
+      const question: TrialQuestion = { text, name, ...(await this.#recent(now)) };
+      return await askThread<Trial>(this.#thread, question, { file: name, deadlineMs });
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      return { problems: error.problems, summary: null, left: [], backtest: null };
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  /** The newest events, as many as are shown to be enough and no more. */
+  async #recent(now: number): Promise<Pick<TrialQuestion, 'events' | 'plans'>> {
+    const stories = await this.#reads.events({ since: now - backtestedForMs, limit: mostEvents });
+    const events: TrialEvent[] = [];
+    const plans = new Map<string, Json>();
+    let bytes = 0;
+    for (const { event, configId } of stories) {
+      bytes += JSON.stringify(event.raw).length;
+      if (bytes > mostEventBytes) break;
+      events.push({ event, configId });
+      if (!plans.has(configId)) plans.set(configId, await this.#reads.config(configId));
+    }
+    return { events, plans };
+  }
+}

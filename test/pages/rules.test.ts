@@ -1,0 +1,171 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test, vi } from 'vitest';
+import { endpoint, jsonLines, post, run, settled } from '../commands/tools.ts';
+import { barriersOf, desktop, openTab, phone } from './browser.ts';
+import { password, startPages } from './tools.ts';
+
+const hostile = '<img src=x onerror=alert(1)> "\'& =1+1';
+
+const rules = (url: string) => `
+timezone: Europe/Zagreb
+catalog:
+  1234567: { name: '${hostile.replaceAll("'", "''")}' }
+  7654321: { name: Data, team: data }
+sinks:
+  ats: { connector: webhook, url: '${url}', allowPrivate: true, auth: { bearer: 'literal-secret-1' } }
+  crm: { connector: webhook, url: '${url}', allowPrivate: true, auth: { bearer: '\${CRM_TOKEN}' } }
+rules:
+  - name: told
+    when: { status: Completed }
+    then: [ { sink: ats, body: { who: '{{ event.candidateId }}', test: '{{ test.name }}', key: '\${CRM_TOKEN}' } } ]
+  - name: data
+    when: { test.team: data, candidateId: { matches: 'x' } }
+    then: [ { sink: crm } ]
+  - { name: quiet, when: { status: Canceled }, then: [], silent: true }
+`;
+
+const env = { CRM_TOKEN: 'secret-from-the-environment' };
+
+async function started() {
+  const http = await endpoint();
+  const pages = await startPages(rules(http.url), env);
+  await pages.login();
+  const token = await pages.csrf();
+  const tryConfig = async (config: string) => {
+    const answer = await pages.send('/rules/try', { form: { csrf: token, config } });
+    return { status: answer.status, text: await answer.text() };
+  };
+  return { ...pages, http, token, tryConfig };
+}
+
+describe('the page', () => {
+  test('shows who hears of what, the config as it is written, and no secret', async () => {
+    const { page, file, text } = await started();
+    const shown = await page('/rules');
+    expect(shown).toContain('Data (7654321)');
+    expect(shown).toContain('Any other test');
+    expect(shown).toContain('if candidateId');
+    expect(shown).toContain('nobody, as the config says');
+    expect(shown).toContain('<span class="chip bad">nobody</span>');
+    const line = text.split('\n').findIndex((one) => one.includes('name: told')) + 1;
+    expect(shown).toContain(`href="/rules#L${line}"`);
+    expect(shown).toContain(`<span id="L${line}"`);
+    expect(shown).toContain('${CRM_TOKEN}');
+    expect(shown).not.toContain(env.CRM_TOKEN);
+    expect(shown).not.toContain('literal-secret-1');
+    expect(shown).not.toContain(password);
+    expect(shown).not.toContain('<img src=x');
+    expect(shown.length).toBeLessThan(150_000);
+
+    // What came into force later.
+    await writeFile(file, text.replace('name: told', 'name: told-anew'));
+    await vi.waitFor(async () => expect(await page('/rules')).toContain('told-anew'), 20_000);
+    await writeFile(file, text.replace('name: told', 'nme: refused'));
+    await vi.waitFor(async () => expect(await page('/')).toContain('refused'), 20_000);
+    expect(await page('/rules')).toContain('told-anew');
+  });
+
+  test('says what the rules make of an event, and what is wrong with the question', async () => {
+    const { page } = await started();
+    const query = new URLSearchParams({ status: 'Completed', test: '7654321', candidate: `x${hostile}` });
+    const shown = await page(`/rules?${query.toString()}`);
+    expect(shown).toContain('who: x&lt;img src=x');
+    expect(shown).toContain('key: &quot;***&quot;');
+    expect(shown).not.toContain(env.CRM_TOKEN);
+    expect(shown).not.toContain('<img src=x');
+    expect(await page('/rules?status=Canceled&test=1')).toContain('nobody hears of this event');
+    for (const wrong of [
+      'status=Done&test=1',
+      'status=Completed&test=1e9',
+      'status=Completed&test=1&at=soon',
+    ])
+      expect(await page(`/rules?${wrong}`)).toContain('An event has one of the statuses');
+  });
+
+  test('tries a pasted config: its mistakes, what would become other, and nothing from outside of it', async () => {
+    const { app, file, text, folder, http, send, tryConfig } = await started();
+    await post(app, { candidateId: 'Dana' });
+    await settled(file, env);
+    const files = join(folder, 'secrets');
+    await mkdir(files);
+    await writeFile(join(files, 'one'), 'secret-in-a-file');
+
+    const broken = await tryConfig(text.replace('name: told', `nme: told${hostile}`));
+    expect(broken.status).toBe(200);
+    expect(broken.text).toContain('this config would be refused');
+    expect(broken.text).toMatch(/line 15, column\s+5: unknown key/);
+    expect(broken.text).not.toContain('<img src=x');
+
+    const probing = text
+      .replace("who: '{{ event.candidateId }}'", `who: '\${CRM_TOKEN} \${PATH} \${file:${files}/one}'`)
+      .replace("bearer: 'literal-secret-1'", `bearer: '\${file:${files}/one}'`);
+    const probed = await tryConfig(probing);
+    expect(probed.text).toContain('is good: 3 rules, 2 sinks');
+    expect(probed.text).toContain('1 event compared: 1 would be delivered differently');
+    expect(probed.text).toContain(`\${CRM_TOKEN} \${PATH} \${file:${files}/one}`);
+    for (const secret of [env.CRM_TOKEN, 'secret-in-a-file', String(process.env['PATH'])])
+      expect(probed.text).not.toContain(secret);
+
+    const same = await tryConfig(text);
+    expect(same.text).toContain('1 event compared: everything would be delivered as it was decided');
+    expect((await tryConfig('x'.repeat(300_000))).status).toBe(413);
+    const forged = await send('/rules/try', { form: { config: text } });
+    expect(forged.status).toBe(403);
+    expect(http.calls).toHaveLength(1);
+  });
+
+  test('tries one config at a time', async () => {
+    const { text, tryConfig } = await started();
+    const tried = await Promise.all([tryConfig(text), tryConfig(text)]);
+    expect(new Set(tried.map(({ status }) => status))).toEqual(new Set([200, 503]));
+  });
+});
+
+test('/api/routes has what `routes --json` prints', async () => {
+  const { app, file } = await started();
+  const authorization = `Basic ${Buffer.from(`ci:${password}`).toString('base64')}`;
+  const answer = await fetch(`${app.adminUrl}/api/routes`, { headers: { authorization } });
+  const [printed] = jsonLines(await run(['routes', '--json', '--config', file], env));
+  expect(await answer.json()).toEqual(printed);
+});
+
+describe('in a browser', () => {
+  test.each([
+    ['a desktop, in light colours', { ...desktop, colorScheme: 'light' as const }],
+    ['a phone, in dark colours', { ...phone, colorScheme: 'dark' as const }],
+  ])('on %s, an event and a config are tried', async (_, options) => {
+    const { app, text } = await started();
+    const page = await openTab(options);
+    const check = async () => {
+      expect(await barriersOf(page)).toEqual([]);
+      const widths: number[] = await page.evaluate(
+        '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
+      );
+      expect(widths[0]).toBeLessThanOrEqual(widths[1]!);
+    };
+    await page.goto(`${app.adminUrl}/rules`);
+    await page.getByLabel('Password').fill(password);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('heading', { name: 'Who hears of what' }).waitFor();
+    await page.getByRole('link', { name: 'told' }).first().click();
+    await page.locator('.config span:target').getByText('name: told').waitFor();
+    await check();
+
+    await page.getByLabel('Test id').fill('1234567');
+    await page.getByLabel('When it comes').fill('2026-05-01T08:00');
+    await page.getByRole('button', { name: 'Try it' }).click();
+    await page.getByRole('heading', { name: 'Would be sent' }).waitFor();
+    await check();
+
+    await page.getByLabel('A whole config').fill(text.replace('status: Completed', 'status: Complete'));
+    await page.getByRole('button', { name: 'Check it' }).click();
+    await page.getByText('this config would be refused').waitFor();
+    await check();
+    if (process.env['SHOTS'])
+      await page.screenshot({
+        path: `${process.env['SHOTS']}/rules-${options.colorScheme}.png`,
+        fullPage: true,
+      });
+  });
+});
