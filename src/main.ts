@@ -31,7 +31,7 @@ process.exitCode = await run(process.argv.slice(2), {
 
 if (reader !== null) (reader as Interface).close();
 
-const fault: NodeJS.ErrnoException | null = stdout.fault();
+const fault: NodeJS.ErrnoException | null = await stdout.fault();
 // A reader may stop early, as with `events | head`. But a file that cannot be written is incomplete.
 if (fault !== null && !['EPIPE', 'EIO'].includes(fault.code ?? '')) {
   process.stderr.write(`candidate-connector: not all output could be written: ${fault.message}\n`);

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { styleText } from 'node:util';
 import { stringify } from 'yaml';
 import { type Attempt, type Delivery, type DeliveryState, type Json, replayableStates } from '../model.ts';
@@ -28,7 +29,7 @@ export interface Io {
 }
 
 /** Prints lines to a stream, until that fails. */
-export function printer(stream: Writable): Pick<Io, 'out' | 'drained'> & { fault(): Error | null } {
+export function printer(stream: Writable): Pick<Io, 'out' | 'drained'> & { fault(): Promise<Error | null> } {
   let fault: Error | null = null;
   let printed = false;
   stream.on('error', (error) => (fault ??= error));
@@ -43,7 +44,11 @@ export function printer(stream: Writable): Pick<Io, 'out' | 'drained'> & { fault
       return fault === null;
     },
     /** Why not all was printed. */
-    fault: () => (printed ? fault : null),
+    async fault() {
+      // A stream tells of its last write only after what runs now.
+      await nextTurn();
+      return printed ? fault : null;
+    },
   };
 }
 

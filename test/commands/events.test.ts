@@ -618,15 +618,19 @@ describe('a list that is longer than its reader takes', () => {
     expect(await err).toBe('');
   });
 
-  test('says that not all could be printed where a disk is full', async () => {
-    const full = openSync('/dev/full', 'w');
-    const child = spawn(process.execPath, [main, 'events', '--json', '--config', file], {
-      stdio: ['ignore', full, 'pipe'],
-    });
-    onTestFinished(() => void child.kill('SIGKILL'));
-    closeSync(full);
-    const [err, ended] = await Promise.all([wholeText(child.stderr!), once(child, 'exit')]);
-    expect(ended).toEqual([1, null]);
-    expect(err).toMatch(/^candidate-connector: not all output could be written: ENOSPC.*\n$/);
-  });
+  test.each([[''], ['--limit=1']])(
+    'says that not all could be printed where a disk is full %s',
+    async (limit) => {
+      const full = openSync('/dev/full', 'w');
+      const argv = ['events', '--json', '--config', file, limit].filter(Boolean);
+      const child = spawn(process.execPath, [main, ...argv], {
+        stdio: ['ignore', full, 'pipe'],
+      });
+      onTestFinished(() => void child.kill('SIGKILL'));
+      closeSync(full);
+      const [err, ended] = await Promise.all([wholeText(child.stderr!), once(child, 'exit')]);
+      expect(ended).toEqual([1, null]);
+      expect(err).toMatch(/^candidate-connector: not all output could be written: ENOSPC.*\n$/);
+    },
+  );
 });
