@@ -103,9 +103,14 @@ function searchForm({ query }: Asked, parts: Parts): Html {
     </div>
     <div class="actions">
       <button>Search</button>${isSearch(query) && html`<a href="/events">Show all</a>`}
+      <a href="${pathWith('/events.csv', searched(query))}">Download as a table (CSV)</a>
     </div>
   </form>`;
 }
+
+/** What of the address is a part of the search. */
+const searched = (query: Asked['query']): Asked['query'] =>
+  Object.fromEntries(keys.map((key) => [key, query[key]]));
 
 const isSearch = (query: Asked['query']): boolean => keys.some((key) => query[key] !== undefined);
 
@@ -127,9 +132,8 @@ const table = (rows: readonly Html[]): Html =>
   </div>`;
 
 function older({ query }: Asked, after: string, found: number): Html {
-  const given = Object.fromEntries(keys.map((key) => [key, query[key]]));
   return html`<div class="actions">
-    <a class="button quiet" href="${pathWith('/events', { ...given, after })}"
+    <a class="button quiet" href="${pathWith('/events', { ...searched(query), after })}"
       >${found === 0 ? 'Search further back' : 'Older events'}</a
     >
   </div>`;

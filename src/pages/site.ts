@@ -6,6 +6,7 @@ import { apiRouter } from './api.ts';
 import { sendAsset } from './assets.ts';
 import { attentionPage } from './attention.ts';
 import { changeForm, changePage } from './changes.ts';
+import { download } from './download.ts';
 import { eventPage, mailPage } from './event.ts';
 import { eventsPage } from './events.ts';
 import { html, type Html } from './html.ts';
@@ -49,6 +50,7 @@ function insideRouter(parts: Parts): Router {
   router.use(secure);
   router.use('/api', apiRouter(parts));
   const live = new LiveEvents(parts);
+  router.get('/events.csv', (req, res, next) => download(parts, askedBy(req, parts))(req, res, next));
   router.get('/events/live', (req, res, next) => live.listen(askedBy(req, parts))(req, res, next));
   for (const page of pages)
     router.get(

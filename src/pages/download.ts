@@ -1,0 +1,43 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { RequestHandler } from 'express';
+import { eventCsv, eventsCsvHeader } from '../json.ts';
+import type { EventSearch, FoundEvents } from '../store/store.ts';
+import { valueAt } from '../support/json.ts';
+import { searchOf } from './events.ts';
+import type { Asked, Parts } from './page.ts';
+
+const pageSize = 200;
+
+/** The events of a search as CSV, however many: they are read as fast as the browser takes them. */
+export const download =
+  (parts: Parts, asked: Asked): RequestHandler =>
+  async (_req, res) => {
+    const wanted = { ...searchOf(asked.query, asked.times), limit: pageSize };
+    // What fails here is answered as everywhere; later, the file is cut off, and browsers say so.
+    const first = await parts.reads.search(wanted);
+    res.set({
+      'content-type': 'text/csv; charset=utf-8; header=present',
+      'content-disposition': `attachment; filename="events-${asked.times.day(asked.now)}.csv"`,
+      'cache-control': 'no-store',
+    });
+    await pipeline(Readable.from(linesOf(parts, wanted, first)), res).catch((error: unknown) => {
+      if (!res.destroyed) throw error;
+    });
+  };
+
+/** Programs for tables know by the mark at the beginning that this is UTF-8. */
+const mark = '\u{feff}';
+
+async function* linesOf(parts: Parts, wanted: EventSearch, first: FoundEvents): AsyncGenerator<string> {
+  const { planSource } = parts.config();
+  const nameOf = (testId: number): string => {
+    const name = valueAt(planSource, ['catalog', String(testId), 'name']);
+    return typeof name === 'string' ? name : '';
+  };
+  yield `${mark}${eventsCsvHeader}\r\n`;
+  for (let page = first; ; page = await parts.reads.search({ ...wanted, after: page.after })) {
+    yield page.stories.map((story) => `${eventCsv(story, nameOf(story.event.testId))}\r\n`).join('');
+    if (page.after === null) return;
+  }
+}
