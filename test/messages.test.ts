@@ -84,7 +84,7 @@ const arrived: { readonly [title: string]: (tools: Tools) => void } = {
   'A list every Monday': (tools) => {
     const [list] = slackTexts(tools);
     expect(list).toMatch(
-      /^hiring: 2 candidates, 2 tests: 1 canceled, 1 did not take it\nReceived .*\nTest 1234567\n🚫 Candidate 4711 had the test canceled, 20 Nov 13:05\n\nTest 99\n⌛ /,
+      /^hiring: 2 candidates, 2 tests: 1 canceled, 1 did not take it\nReceived .*\nTest 1234567\n🚫 Candidate 4711 had the test canceled, Nov 20, 1:05 PM\n\nTest 99\n⌛ /,
     );
   },
   'Only how many': (tools) => {

@@ -74,7 +74,7 @@ function eventBody(hasLink: boolean): JsonMap {
   };
 }
 
-const time = '{{ event.receivedAt | date: "%-d %b %H:%M" }}';
+const time = '{{ event.receivedAt | date: "short" }}';
 
 function digestBody(hasLink: boolean): JsonMap {
   const address = '{{ event.links.candidate }}';

@@ -68,7 +68,7 @@ const mostListed = (hasLink: boolean): number => (hasLink ? 15 : 25);
 
 function digestFields(hasLink: boolean): JsonMap {
   const who = linkedTo(ofEntry.links, candidateInList(hasLink), hasLink);
-  const line = `${emoji} Candidate ${who} {{ event.status | words }}, {{ event.receivedAt | date: "%-d %b %H:%M" }}\n`;
+  const line = `${emoji} Candidate ${who} {{ event.status | words }}, {{ event.receivedAt | date: "short" }}\n`;
   const list = [
     `{% assign room = ${mostListed(hasLink)} | minus: listed | at_least: 0 %}`,
     `{% for event in group.items limit: room %}${line}{% endfor %}`,

@@ -84,9 +84,9 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
       sink,
       count: 0,
       since,
-      detail: `${sink} has failed for ${inWords(now - since)}${because ? `: ${asSentence(because.detail)}` : '.'} Its deliveries wait. Those attempted before are given up after retry.giveUpAfter; they can be replayed then.`,
+      detail: `${sink} has failed for ${inWords(now - since)}${because ? `: ${asSentence(because.detail)}` : '.'} Its messages wait. Those that were tried are given up after a time (retry.giveUpAfter), and can be sent again then.`,
       advice:
-        'To see what is wrong, run: candidate-connector check --live. Deliveries resume by themselves when it works again.',
+        'Put this right, or ask somebody who can. To see whether it works, run: candidate-connector check --live. Then the messages go out by themselves.',
       recovered: false,
     })),
   config: ({ refused, now }) => {

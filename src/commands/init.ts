@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
+import { basename, delimiter, join, relative } from 'node:path';
 import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../config/load.ts';
 import { runScenarios } from '../scenarios/run.ts';
@@ -287,11 +289,23 @@ ${rules.map((rule) => scenarioText(rule, rules, testId)).join('\n')}
 
 function nextSteps(file: string, text: string, io: Io): string {
   const names = [...new Set([...text.matchAll(/^\s+\w+: \$\{(\w+):-/gm)].map(([, name]) => name))];
-  const config = file === './config.yaml' ? '' : ` --config ${file}`;
+  const config = file === './config.yaml' ? '' : ` --config ${shellWord(file)}`;
   return [
     `${paint(io, 'bold', file)} is written. What next:`,
     `  set ${names.join(', ')} in the environment`,
-    `  candidate-connector check --live${config}`,
-    `  candidate-connector serve${config}`,
+    `  ${programName(io)} check --live${config}`,
+    `  ${programName(io)} serve${config}`,
   ].join('\n');
 }
+
+/** How people call this program: in a clone, nothing is installed under its name. */
+function programName({ env }: Io): string {
+  const called = process.argv[1] ?? '';
+  const folders = (env['PATH'] ?? '').split(delimiter);
+  const isInstalled = folders.some((folder) => existsSync(join(folder, 'candidate-connector')));
+  if (isInstalled || basename(called) !== 'main.ts') return 'candidate-connector';
+  return `npx node ${shellWord(relative(process.cwd(), called))}`;
+}
+
+const shellWord = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;

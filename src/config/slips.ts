@@ -26,9 +26,8 @@ export function findSlips(
 const isInCurlyQuotes = (text: string): boolean => /^[“”„‘’‚][^“”„]*[“”‘’]$/u.test(text);
 const curlyQuotes = `these quotes are a part of the value: YAML knows only ' and "`;
 
-/** Keys whose values name something. In what people read, such a space is typography. */
+/** Keys whose values name something for a program. In what people read, such a space is typography. */
 const namingKeys = new Set([
-  'name',
   'sink',
   'hours',
   'connector',
@@ -38,11 +37,12 @@ const namingKeys = new Set([
   'to',
   'cc',
   'bcc',
+  'owner',
 ]);
 
 function oddSpaces({ text, path }: PlacedText): Fault[] {
   const key = path.findLast((part) => typeof part === 'string');
-  return namingKeys.has(String(key)) || path[0] === 'catalog' ? oddSpace(text, path) : [];
+  return namingKeys.has(String(key)) ? oddSpace(text, path) : [];
 }
 
 const oddCharacter = /[\u00A0\u2007\u202F\u200B\uFEFF]/u;

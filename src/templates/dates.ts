@@ -1,5 +1,5 @@
 import { toValue } from 'liquidjs';
-import { type Call, dayName, inLocale, monthName, settingOf } from './people.ts';
+import { type Call, dayName, inLocale, inShort, monthName, settingOf } from './people.ts';
 
 /**
  * Replace LiquidJS's filters, which use the machine's time zone and are an hour off when its clock changes. Without a
@@ -38,6 +38,7 @@ function formatDate(call: Call, value: unknown, format: string, zone?: unknown):
   const moment = momentOf(call, value, timeZone ?? 'UTC');
   if (moment === null) return toValue(value);
   if (format === '') return inLocale(moment, setting.locale);
+  if (format === 'short') return inShort(moment, setting.locale);
   const text = strftime(moment, format, setting.locale);
   // Only literal zones are checked in advance. A wrong zone in an event must not make the message fail.
   return timeZone === null ? `${text} UTC` : text;

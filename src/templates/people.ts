@@ -64,9 +64,13 @@ const dateAndTime: Format = {
   timeZoneName: 'short',
 };
 
+/** `Nov 20, 1:05 PM`, as the locale has it: for lists, where something else says the year and the zone. */
+export const inShort = (moment: Moment, locale: string): string =>
+  inLocale(moment, locale, moment, { day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit' });
+
 /** `Fri, Nov 20, 2026, 1:05 PM GMT+1`, as the locale has it; `1:05 – 3:25 PM` where it goes on until then. */
-export function inLocale(moment: Moment, locale: string, until = moment): string {
-  const range = formatOf(moment, locale, dateAndTime).formatRange(
+export function inLocale(moment: Moment, locale: string, until = moment, parts = dateAndTime): string {
+  const range = formatOf(moment, locale, parts).formatRange(
     moment.epochMilliseconds,
     until.epochMilliseconds,
   );

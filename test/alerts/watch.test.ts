@@ -254,7 +254,7 @@ test('a sink is reported when it has been down for as long as the alert says, wi
       alert: 'paused',
       sink: 'tool',
       since: start,
-      detail: expect.stringContaining('tool has failed for 60 seconds. Its deliveries wait.'),
+      detail: expect.stringContaining('tool has failed for 60 seconds. Its messages wait.'),
       advice: expect.stringContaining('candidate-connector check --live'),
     },
   ]);

@@ -1,3 +1,6 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { readFile } from 'node:fs/promises';
 import { expect, test, vi } from 'vitest';
 import { jsonLines, run, workplace } from './tools.ts';
@@ -37,6 +40,19 @@ test('it takes UTC where the machine does not say its time zone', async () => {
     vi.unstubAllEnvs();
   }
   expect(await readFile(file, 'utf8')).toContain('timezone: UTC #');
+});
+
+test('in a clone it says how to call it there, with a path that a shell takes', async () => {
+  const { folder } = await workplace();
+  const file = join(folder, "Dana's config.yaml");
+  const [root, main] = [join(import.meta.dirname, '../..'), 'src/main.ts'];
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [main, 'init', '--out', file, '--tools', 'webhook'],
+    { cwd: root },
+  );
+  const line = stdout.split('\n').find((one) => one.includes('check --live'));
+  expect(line).toBe(`  npx node src/main.ts check --live --config '${folder}/Dana'\\''s config.yaml'`);
 });
 
 test('it overwrites nothing', async () => {

@@ -298,6 +298,10 @@ describe('check takes no offence at', () => {
     ['quotes within a text', says('“Design” is done, and ‘more’ too.')],
     ['quotes at both ends of a text', says('“Design” is done, and so is “Research”')],
     [
+      'a space of French typography in names that people read',
+      `catalog: { 7: { name: "Développeur\u00A0: Node" } }\n${rule('{}').replace('name: a,', 'name: "Terminé\u202F!",')}`,
+    ],
+    [
       'a key of the catalog that a template uses',
       says('{{ test.name | default: event.testId }} {{ test.owner | default: "" }}'),
     ],

@@ -278,11 +278,11 @@ describe('what a digest says where its action says nothing', () => {
       title,
       'Received Fri, Nov 20, 2026, 12:05 PM UTC',
       `*Test: Backend &lt;Engineer&gt;* (2 completed)
-:checkered_flag: Candidate a completed the test, 20 Nov 12:05
-:checkered_flag: Candidate c completed the test, 20 Nov 12:05
+:checkered_flag: Candidate a completed the test, Nov 20, 12:05 PM
+:checkered_flag: Candidate c completed the test, Nov 20, 12:05 PM
 
 *Test 8*
-:hourglass: Candidate &lt;!here&gt; did not take the test, 20 Nov 12:05
+:hourglass: Candidate &lt;!here&gt; did not take the test, Nov 20, 12:05 PM
 `,
       '_What next:_ Look at the results in the testing service. Where a test was not taken or was canceled, there is no result: decide whom to invite again.',
     ]);
@@ -303,7 +303,7 @@ describe('what a digest says where its action says nothing', () => {
   test('Slack links the candidates, and tells the time of the config', () => {
     const [, , list] = wordsOf(tell(linked.plan.then[1]![0], some.slice(0, 1), linked));
     expect(list).toContain(
-      ':checkered_flag: Candidate <https://tests.example.com/c/a|a> completed the test, 20 Nov 13:05\n',
+      ':checkered_flag: Candidate <https://tests.example.com/c/a|a> completed the test, 20 Nov, 13:05\n',
     );
   });
 
@@ -328,7 +328,7 @@ describe('what a digest says where its action says nothing', () => {
       text: `Backend <Engineer>: candidate a completed the test
 Received Fri, Nov 20, 2026, 12:05 PM UTC
 
-- candidate a completed the test, 20 Nov 12:05
+- candidate a completed the test, Nov 20, 12:05 PM
 
 What next: Look at the results in the testing service.
 `,

@@ -6,8 +6,10 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import { prepare } from '../../src/deliveries/prepare.ts';
+import { noticesFor } from '../../src/alerts/conditions.ts';
+import { type About, prepare } from '../../src/deliveries/prepare.ts';
 import type { Event, Json, Status } from '../../src/model.ts';
+import type { Action } from '../../src/rules/plan.ts';
 import { sampleEvent } from '../../src/templates/data.ts';
 import { pageOf } from './slack/preview.ts';
 
@@ -77,6 +79,8 @@ rules:
     then:
       - { sink: slack, channel: "#hiring", digest: { at: "09:00" } }
       - { sink: mail, to: dana@example.com, digest: { at: "09:00" } }
+alerts:
+  paused: { then: [ { sink: mail, to: dana@example.com } ] }
 `,
   'pictures.yaml',
   { env: { TOKEN: 'xoxb-1' }, connectors },
@@ -97,7 +101,11 @@ const eventOf = (candidateNumericalId: number, status: Status, testId: number, m
 /** What the config sends of these events: as the `rule`-th rule's action to the sink. */
 function messageOf(rule: number, sink: 'slack' | 'mail', events: readonly Event[]): Json {
   const action = config.plan.then[rule]!.find((one) => one.sink === sink)!;
-  const about = { events, notice: null };
+  return composed(action, { events, notice: null });
+}
+
+function composed(action: Action, about: About): Json {
+  const { sink } = action;
   const prepared = prepare(action, about, 'dlv_1', config.plan, config.sinks.get(sink)!, receivedAt);
   if (!('message' in prepared)) throw new Error(JSON.stringify(prepared));
   return prepared.message;
@@ -119,12 +127,34 @@ const inSlack = several.slice(0, 2).map((event) => slackOf(0, [event]));
 const mail = mailOf(0, [completed]);
 const digest = mailOf(1, several);
 
+/** Slack has refused the token for a quarter of an hour. */
+function noticeMail(): string {
+  const because = {
+    reason: 'auth',
+    detail:
+      "Slack refused it: the token is not valid (invalid_auth). Put the app's current bot token (xoxb-…) into the sink's token.",
+  } as const;
+  const [notice] = noticesFor('paused', 0, {
+    now: receivedAt,
+    paused: [{ sink: 'slack', since: receivedAt - 15 * 60_000, because }],
+    dead: [],
+    held: [],
+    unrecorded: { alert: 'dead', stuck: [] },
+    refused: null,
+    lastEventAt: receivedAt,
+  });
+  const [action] = config.plan.alerts.find(({ kind }) => kind === 'paused')!.actions;
+  const raised = { ...notice!, id: 'ntc_1', raisedAt: receivedAt };
+  return (composed(action!, { events: [], notice: raised }) as { readonly html: string }).html;
+}
+
 const pictures = [
   { name: 'slack', html: pageOf(inSlack, ['13:05', '13:40']) },
   { name: 'slack-digest', html: pageOf([slackOf(1, several)], ['09:00']) },
   { name: 'mail', html: mail, colorScheme: 'light' },
   { name: 'mail-dark', html: mail, colorScheme: 'dark' },
   { name: 'mail-digest', html: digest, colorScheme: 'light' },
+  { name: 'mail-notice', html: noticeMail(), colorScheme: 'light' },
 ];
 
 async function main(): Promise<void> {

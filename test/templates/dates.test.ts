@@ -49,6 +49,7 @@ it.each([
   ['{{ now | date: "%H:%M", "Europe/Zagreb" }}', '14:00'],
   ['{{ "now" | date: "%F" }} {{ "today" | date: "%F" }}', '2026-07-01 2026-07-01'],
   ['{{ now | date }}', 'Wed, Jul 1, 2026, 12:00 PM UTC'],
+  ['{{ now | date: "short" }}', 'Jul 1, 12:00 PM'],
   ['{{ now | date_range: now }}', 'Wed, Jul 1, 2026, 12:00 PM UTC'],
   ['{{ now | date_range: "2026-07-01T15:25:00Z" }}', 'Wed, Jul 1, 2026, 12:00 – 3:25 PM UTC'],
   [
