@@ -84,7 +84,7 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
       sink,
       count: 0,
       since,
-      detail: `${sink} has failed for ${inWords(now - since)}${because ? `: ${asSentence(because.detail)}` : '.'} Its messages wait. Those that were tried are given up after a time (retry.giveUpAfter), and can be sent again then.`,
+      detail: `${sink} has failed for ${inWords(now - since)}${because ? `: ${asSentence(because.detail)}` : '.'} Messages for ${sink} wait. Those that were tried are given up after a time (retry.giveUpAfter), and can be sent again then.`,
       advice:
         'Put this right, or ask somebody who can. To see whether it works, run: candidate-connector check --live. Then the messages go out by themselves.',
       recovered: false,

@@ -254,7 +254,7 @@ test('a sink is reported when it has been down for as long as the alert says, wi
       alert: 'paused',
       sink: 'tool',
       since: start,
-      detail: expect.stringContaining('tool has failed for 60 seconds. Its messages wait.'),
+      detail: expect.stringContaining('tool has failed for 60 seconds. Messages for tool wait.'),
       advice: expect.stringContaining('candidate-connector check --live'),
     },
   ]);
@@ -274,7 +274,9 @@ test('a sink that is down is reported with why, and a new cause at once', async 
   expect(await watch.notices()).toMatchObject([
     {
       cause: 'paused tool: server',
-      detail: expect.stringContaining('tool has failed for 60 seconds: Slack answered 500. Its deliveries'),
+      detail: expect.stringContaining(
+        'tool has failed for 60 seconds: Slack answered 500. Messages for tool',
+      ),
     },
     {
       cause: 'paused tool: auth',
