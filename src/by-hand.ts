@@ -8,7 +8,7 @@ import {
 } from './model.ts';
 import { decide } from './rules/decide.ts';
 import { type Action, allActions, type Plan, whyUnusable } from './rules/plan.ts';
-import { deliveryPages } from './store/pages.ts';
+import { deliveryPages, inParts } from './store/pages.ts';
 import type { By, EventStory, Late, ManualResult, Replay, Store } from './store/store.ts';
 import { printable } from './support/text.ts';
 import type { AnyTemplateData } from './templates/data.ts';
@@ -73,16 +73,14 @@ async function named(
   ids: readonly string[],
   isMeant: (one: Delivery) => boolean,
 ): Promise<Delivery[]> {
-  const found = await Promise.all(
-    ids.map(async (id): Promise<readonly Delivery[] | string> => {
-      if (/^(evt|ntc)_/.test(id)) {
-        const story = await (id.startsWith('evt_') ? store.event(id) : store.notice(id));
-        return story?.deliveries.filter(isMeant) ?? `${id.startsWith('evt_') ? 'event' : 'notice'} ${id}`;
-      }
-      const delivery = await store.delivery(id);
-      return delivery ? [delivery] : `delivery ${id}`;
-    }),
-  );
+  const found = await inParts(ids, async (id): Promise<readonly Delivery[] | string> => {
+    if (/^(evt|ntc)_/.test(id)) {
+      const story = await (id.startsWith('evt_') ? store.event(id) : store.notice(id));
+      return story?.deliveries.filter(isMeant) ?? `${id.startsWith('evt_') ? 'event' : 'notice'} ${id}`;
+    }
+    const delivery = await store.delivery(id);
+    return delivery ? [delivery] : `delivery ${id}`;
+  });
   const missing = found.filter((one) => typeof one === 'string');
   if (missing.length > 0)
     throw new NotThere(`there is no ${missing.map(printable).join(' and no ')}; nothing was done`);
@@ -169,7 +167,7 @@ async function plans(
   plan: Plan | null,
 ): Promise<(Replay | string | null)[]> {
   if (action === 'discard' || plan === null) return deliveries.map(() => null);
-  return Promise.all(deliveries.map((delivery) => planToday(reads, plan, delivery)));
+  return inParts(deliveries, (delivery) => planToday(reads, plan, delivery));
 }
 
 async function planToday(reads: Hands['reads'], plan: Plan, delivery: Delivery): Promise<Replay | string> {

@@ -2,7 +2,7 @@ import { planLate } from '../by-hand.ts';
 import { actionOf, dataOf } from '../deliveries/prepare.ts';
 import type { Event, PlannedDelivery } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
-import { pageSize, storiesOf } from '../store/pages.ts';
+import { inParts, pageSize, storiesOf } from '../store/pages.ts';
 import type { Late, Store } from '../store/store.ts';
 import { maskTexts } from '../support/secret.ts';
 import { count, printable } from '../support/text.ts';
@@ -135,7 +135,7 @@ async function send(
   const sent: string[] = [];
   const events = newestFirst.toReversed();
   for (let from = 0; from < events.length; from += pageSize) {
-    const stories = await Promise.all(events.slice(from, from + pageSize).map((id) => store.event(id)));
+    const stories = await inParts(events.slice(from, from + pageSize), (id) => store.event(id));
     const now = Date.now();
     const late = stories.map((story) => story && planLate(plan, story, options.rule, now));
     const items = late.filter((one) => one !== null && typeof one !== 'string');

@@ -1,50 +1,67 @@
 import type { Delivery, Event } from '../model.ts';
 import { needsOf, readStatus, type SinkStatus, type Status } from '../status.ts';
+import { inParts } from '../store/pages.ts';
 import type { Reads } from '../store/reads.ts';
-import type { StuckCount } from '../store/store.ts';
+import type { Change, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { changeList, type Chosen, choiceForm, deliveriesOf } from './changes.ts';
 import { chip, seen } from './fragments.ts';
-import { html, type Html } from './html.ts';
+import { html, type Html, pathWith } from './html.ts';
 import type { Asked, Page } from './page.ts';
 import type { Times } from './times.ts';
 
-const shownOfGroup = 10;
+/** Of the causes, those that most deliveries have. */
+const shownGroups = 40;
+const shownDeliveries = 50;
 const shownChanges = 10;
 
-/** What needs a person: by sink and cause, with what helps. */
+/** What needs a person: by sink and cause, with what helps. With a sink, a state and a cause, only that. */
 export const attentionPage: Page = {
   path: '/attention',
   async show(asked, { reads }) {
     const status = await readStatus(reads, asked.now);
-    const groups = await Promise.all(groupsOf(status).map((group) => withDeliveries(reads, group)));
-    const bySink = Map.groupBy(groups, ({ sink }) => sink);
-    const wanted = asked.query['sink'];
-    const stuck = status.sinks.filter(({ dead, held }) => dead + held > 0);
-    const sinks = stuck.filter(({ sink }) => wanted === undefined || sink === wanted);
-    const needs = needsOf(status).length;
-    const changes = await reads.audit({ limit: shownChanges });
-    return {
-      title: 'Needs a person',
-      body: html`<div class="stack">
-        ${needs + status.missed.length === 0 && emptyCard}
-        <ul class="plain stack troubles">
-          ${troubleItems(status, asked.times)}
-        </ul>
-        ${sinks.length < stuck.length && html`<p>Only of ${seen(wanted ?? '')}. <a href="/attention">All sinks</a></p>`}
-        ${sinks.map((sink) => sinkCard(sink, bySink.get(sink.sink) ?? [], asked))}
-        ${status.missed.length > 0 && missedCard(status.missed, asked)}
-        ${
-          changes.length > 0 &&
-          html`<section class="card">
-            <h2>Done by hand lately</h2>
-            ${changeList(changes, asked.times, true)}
-          </section>`
-        }
-      </div>`,
-    };
+    const { sink, state } = asked.query;
+    const groups = groupsOf(status).filter((one) => isAsked(one, asked));
+    const total = groups.reduce((sum, group) => sum + group.count, 0);
+    const shown = groups.toSorted((a, b) => b.count - a.count).slice(0, shownGroups);
+    const isListed = state !== undefined || total <= shownDeliveries;
+    const parts: Part[] = [];
+    // One after the other: each may have to look for its cause among thousands.
+    for (const group of shown)
+      parts.push({ ...group, list: isListed ? await listOf(reads, group, asked) : null });
+    const isLeft = state === undefined || groups.length > 0;
+    const stuck = status.sinks.filter((one) => one.dead + one.held > 0 && (sink ?? one.sink) === one.sink);
+    const cards = isLeft ? stuck.map((one) => sinkCard(one, groups, parts, asked)) : [];
+    const body = sink === undefined ? await overview(status, cards, reads, asked) : narrowed(cards);
+    return { title: 'Needs a person', body: html`<div class="stack">${body}</div>` };
   },
 };
+
+async function overview(status: Status, cards: readonly Html[], reads: Reads, asked: Asked): Promise<Html[]> {
+  const { times } = asked;
+  const { missed } = status;
+  const changes = await reads.audit({ limit: shownChanges });
+  const troubles = html`<ul class="plain stack troubles">
+    ${troubleItems(status, times)}
+  </ul>`;
+  return [
+    ...(needsOf(status).length + missed.length === 0 ? [emptyCard] : [troubles]),
+    ...cards,
+    ...(missed.length > 0 ? [missedCard(missed, times)] : []),
+    ...(changes.length > 0 ? [changesCard(changes, times)] : []),
+  ];
+}
+
+const narrowed = (cards: readonly Html[]): Html[] => [
+  html`<p><a href="/attention">All that needs a person</a></p>`,
+  ...(cards.length > 0 ? cards : [html`<p class="card">Nothing of this is left.</p>`]),
+];
+
+const changesCard = (changes: readonly Change[], times: Times): Html =>
+  html`<section class="card">
+    <h2>Done by hand lately</h2>
+    ${changeList(changes, times, true)}
+  </section>`;
 
 const emptyCard = html`<section class="card empty">
   <h2>Nothing needs you</h2>
@@ -60,26 +77,42 @@ const groupsOf = ({ dead, held }: Status): Group[] => [
   ...held.map((one): Group => ({ ...one, state: 'held' })),
 ];
 
-interface WholeGroup extends Group {
-  readonly deliveries: readonly { readonly delivery: Delivery; readonly event: Event | null }[];
+const isAsked = (group: Group, { query: { sink, state, cause } }: Asked): boolean =>
+  (sink ?? group.sink) === group.sink &&
+  (state ?? group.state) === group.state &&
+  (cause ?? group.cause) === group.cause;
+
+/** A cause, and what is stuck for it as far as that is shown. */
+interface Part extends Group {
+  readonly list: Html | null;
 }
 
-async function withDeliveries(reads: Reads, group: Group): Promise<WholeGroup> {
+async function listOf(reads: Reads, group: Group, asked: Asked): Promise<Html> {
   const { state, sink, cause } = group;
-  const first = await reads.deliveries({
+  const { after } = asked.query;
+  const found = await reads.deliveries({
     states: [state],
     sink,
-    limit: shownOfGroup,
+    limit: shownDeliveries + 1,
     ...(state === 'dead' && { cause }),
+    ...(after !== undefined && { after }),
   });
-  const deliveries = await Promise.all(
-    first.map(async (delivery) => {
-      const story = delivery.eventId === null ? null : await reads.event(delivery.eventId);
-      return { delivery, event: story?.event ?? null };
-    }),
+  const shown = found.slice(0, shownDeliveries);
+  const stories = await inParts(shown, async ({ eventId }) =>
+    eventId === null ? null : reads.event(eventId),
   );
-  return { ...group, deliveries };
+  const items = shown.map((delivery, place) => deliveryItem(delivery, stories[place]?.event ?? null, asked));
+  const next =
+    found.length > shown.length
+      ? pathWith('/attention', { ...queryOf(group), after: shown.at(-1)!.id })
+      : null;
+  return html`<ul class="plain items">
+      ${items}
+    </ul>
+    ${next && html`<p><a href="${next}">The next ${shownDeliveries}</a></p>`}`;
 }
+
+const queryOf = ({ sink, state, cause }: Group) => ({ sink, state, cause });
 
 /** What is wrong with the connector itself and with its sinks, as items of a list. */
 export const troubleItems = (status: Status, times: Times): (Html | null)[] => [
@@ -114,28 +147,34 @@ function pausedSink({ sink, connector, pause }: SinkStatus, times: Times): Html 
 
 function sinkCard(
   { sink, connector, dead, held }: SinkStatus,
-  groups: readonly WholeGroup[],
+  groups: readonly Group[],
+  parts: readonly Part[],
   asked: Asked,
 ): Html {
   const states = [...(dead > 0 ? (['dead'] as const) : []), ...(held > 0 ? (['held'] as const) : [])];
-  const ofNotices = dead + held - groups.reduce((sum, group) => sum + group.count, 0);
+  const ofSink = groups.filter((group) => group.sink === sink);
+  const shown = parts.filter((part) => part.sink === sink);
   const all: Chosen = { states, sink, count: dead + held };
+  const isWhole = asked.query['state'] === undefined;
+  const ofNotices = isWhole ? all.count - ofSink.reduce((sum, group) => sum + group.count, 0) : 0;
+  const others = ofSink.length - shown.length;
   return html`<section class="card">
     <h2>
       <span class="break">${sink}</span>
       <small>${connector ?? 'not in the config any more'}</small>
     </h2>
     <div class="parts">
-      ${groups.map((group) => groupPart(group, asked))}
-      ${(groups.length > 1 || ofNotices > 0) && allPart(sink, all, ofNotices, asked)}
+      ${shown.map((part) => groupPart(part, asked))}
+      ${others > 0 && html`<section><p>There are ${count(others, 'more cause')}.</p></section>`}
+      ${isWhole && (ofSink.length > 1 || ofNotices > 0) && allPart(all, ofNotices, asked)}
     </div>
   </section>`;
 }
 
-function allPart(sink: string, all: Chosen, ofNotices: number, asked: Asked): Html {
+function allPart(all: Chosen, ofNotices: number, asked: Asked): Html {
   const were = ofNotices === 1 ? 'was' : 'were';
   return html`<section>
-    <h3>All to ${sink}</h3>
+    <h3>All to ${all.sink}</h3>
     ${
       ofNotices > 0 &&
       html`<p>
@@ -147,35 +186,33 @@ function allPart(sink: string, all: Chosen, ofNotices: number, asked: Asked): Ht
   </section>`;
 }
 
-function groupPart(group: WholeGroup, asked: Asked): Html {
-  const { state, sink, cause, reason, firstAt, deliveries } = group;
+function groupPart({ list, ...group }: Part, asked: Asked): Html {
+  const { state, sink, cause, reason, firstAt } = group;
   const chosen: Chosen = { states: [state], sink, count: group.count, ...(state === 'dead' && { cause }) };
-  const [first] = deliveries;
-  const ofAction =
-    first &&
-    cause.includes(' in ') &&
-    `rule ${seen(first.delivery.rule)}, action ${first.delivery.action + 1},`;
+  const [, rule, action] = / in (.*) (\d+)$/s.exec(cause) ?? [];
   return html`<section>
     <h3>
       ${chip('bad', `${group.count} ${state === 'dead' ? 'given up' : 'held'}`)}
-      <span class="muted small">${ofAction} since ${asked.times.short(firstAt)}</span>
+      <span class="muted small"
+        >${rule !== undefined && `rule ${seen(rule)}, action ${Number(action) + 1},`} since
+        ${asked.times.short(firstAt)}</span
+      >
     </h3>
     <p class="break">${seen(reason)}</p>
     <p class="muted">${fixFor(group)}</p>
     ${choiceForm(chosen, group.count === 1 ? '' : `${group.count}`, asked)}
-    <details>
-      <summary>
-        ${group.count > shownOfGroup ? `The first ${shownOfGroup} of ${group.count}` : 'Which'}
-      </summary>
-      <ul class="plain items">
-        ${deliveries.map((one) => deliveryItem(one, asked))}
-      </ul>
-    </details>
+    ${
+      list === null
+        ? html`<p><a href="${pathWith('/attention', queryOf(group))}">Which</a></p>`
+        : html`<details ${asked.query['state'] !== undefined && html`open`}>
+            <summary>Which</summary>
+            ${list}
+          </details>`
+    }
   </section>`;
 }
 
-function deliveryItem({ delivery, event }: WholeGroup['deliveries'][number], asked: Asked): Html {
-  const { id, states, sink } = { id: delivery.id, states: [], sink: delivery.sink };
+function deliveryItem({ id, sink, rule, attempts }: Delivery, event: Event | null, asked: Asked): Html {
   return html`<li>
     <p class="break">
       ${
@@ -184,11 +221,10 @@ function deliveryItem({ delivery, event }: WholeGroup['deliveries'][number], ask
               ${event.testId}, ${asked.times.short(event.receivedAt)}`
           : html`<span class="id">${id}</span>`
       }
-      <br /><span class="muted small"
-        >rule ${seen(delivery.rule)}, ${count(delivery.attempts, 'attempt')}, </span
+      <br /><span class="muted small">rule ${seen(rule)}, ${count(attempts, 'attempt')}, </span
       ><span class="id muted">${id}</span>
     </p>
-    ${choiceForm({ id, states, sink, count: 1 }, '', asked)}
+    ${choiceForm({ id, states: [], sink, count: 1 }, '', asked)}
   </li>`;
 }
 
@@ -202,7 +238,7 @@ function fixFor({ state, cause }: Group): string {
   return 'The tool did not work. When it does again (check --live asks it), replay.';
 }
 
-function missedCard(missed: readonly StuckCount[], { times }: Asked): Html {
+function missedCard(missed: readonly StuckCount[], times: Times): Html {
   return html`<section class="card">
     <h2>Not to everybody <small>in the last 7 days</small></h2>
     <p>These were delivered, and somebody was left out. Tell them yourself: nothing is sent twice.</p>

@@ -1,5 +1,6 @@
 import { type ActionName, change, type Done, NotThere, selected } from '../by-hand.ts';
 import { type Delivery, type DeliveryState, openStates, replayableStates } from '../model.ts';
+import { inParts } from '../store/pages.ts';
 import { type By, type Change, StoreUnavailable } from '../store/store.ts';
 import { chip, seen, tones } from './fragments.ts';
 import { html, type Html } from './html.ts';
@@ -203,7 +204,7 @@ class Run {
 
   async look({ reads }: Parts): Promise<void> {
     const open = [...this.states].filter(([, state]) => isUnderWay(state)).slice(0, lookedAt);
-    const found = await Promise.all(open.map(([id]) => reads.delivery(id)));
+    const found = await inParts(open, ([id]) => reads.delivery(id));
     for (const [place, [id]] of open.entries()) {
       const state = found[place]?.state;
       this.states.delete(id);

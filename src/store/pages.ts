@@ -46,3 +46,13 @@ export async function* deliveryPages(
     page = await store.deliveries({ ...paged, after: page.at(-1)!.id });
   }
 }
+
+/** Does it to each, several at the same time, but not all: a store that serves others has other things to do. */
+export async function inParts<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  for (let from = 0; from < items.length; from += atOnce)
+    results.push(...(await Promise.all(items.slice(from, from + atOnce).map(work))));
+  return results;
+}
+
+const atOnce = 50;

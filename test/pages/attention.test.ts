@@ -120,7 +120,7 @@ rules: [ { name: told, when: {}, then: [ { sink: ats }, { sink: ats, path: /x },
     expect(text).toContain('Nobody can ask this tool what arrived.');
     expect(text).toContain('All to ats');
     const narrowed = await page('/attention?sink=crm');
-    expect(narrowed).toContain('Only of crm.');
+    expect(narrowed).toContain('5 held');
     expect(narrowed).not.toContain('All to ats');
     const [, cause = ''] = /name="cause" value="([^"]* told 1)"/.exec(text) ?? [];
     ats.faults.clear();
@@ -141,6 +141,33 @@ rules: [ { name: told, when: {}, then: [ { sink: ats }, { sink: ats, path: /x },
     const held = { action: 'discard', states: 'held', sink: 'crm', confirmed: 'yes', csrf: await csrf() };
     await send('/attention/change', { form: held });
     expect(await page('/attention')).not.toContain('5 held');
+  });
+
+  test('may be hundreds, with hundreds of causes', async () => {
+    const ats = await endpoint();
+    ats.faults.decide = () => ({ kind: 'status', status: 410 });
+    const actions = Array.from({ length: 30 }, (_, n) => `{ sink: ats, path: /${n} }`).join(', ');
+    const { app, file, login, page, csrf, send } = await startPages(
+      rules(ats.url).replace('[ { sink: ats } ]', `[ ${actions} ]`),
+    );
+    await Promise.all(Array.from({ length: 10 }, (_, n) => post(app, { candidateId: `candidate ${n}` })));
+    await settled(file);
+    await login();
+    const text = await page('/attention');
+    expect(text).toContain('Replay all 300');
+    expect(Buffer.byteLength(text)).toBeLessThan(150_000);
+    const [, which = ''] = /href="(\/attention\?sink=ats&amp;state=dead&amp;cause=[^"]+)"/.exec(text) ?? [];
+    const ofCause = await page(which.replaceAll('&amp;', '&'));
+    expect(ofCause.match(/name="id"/g)).toHaveLength(10);
+    expect(ofCause).toContain('candidate 9');
+    expect(ofCause).not.toContain('Replay all');
+    expect(await page('/attention?sink=ats&state=dead&cause=none')).toContain('Nothing of this is left.');
+    ats.faults.clear();
+    const form = { ...group, action: 'replay', confirmed: 'yes', csrf: await csrf() };
+    const place = (await send('/attention/change', { form })).headers.get('location') ?? '';
+    await vi.waitFor(async () => expect(await page(place)).toContain('300 delivered'), 30_000);
+    expect(new Set(ats.calls.map(({ deliveryId }) => deliveryId)).size).toBe(300);
+    expect(ats.calls).toHaveLength(300);
   });
 
   test('is left as it is by what no page of ours sent', async () => {
