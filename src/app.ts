@@ -107,13 +107,14 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   const nextId = eventIds({ after: newest?.event.id });
   const inbox = createIntake({ store, config, wake: () => worker.wake(), log, nextId });
   const readiness = async () => [await storeReadiness(store), live.readiness(), ...copies.readiness()];
+  const closing = new AbortController();
   const beside = readsBeside(config().store.url, store);
   const site = async () => {
     const { createSite } = await import('./pages/site.ts');
     const wake = () => worker.wake();
     const receiverUrl = () => `${addressOf(receiver)}${config().receiver.path}`;
     const { reads } = beside;
-    const trials = new Trials(reads, trialThread);
+    const trials = new Trials(reads, trialThread, closing.signal);
     const configText = () => textInForce;
     const shown = { reads, config, configText, trials, plan, receiverUrl };
     return createSite({ store, ...shown, wake, env, connectors });
@@ -127,6 +128,7 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   });
   // Before the port closes: a long read that somebody waits for cannot be broken off, and the process ends after it.
   starting.defer(() => beside.close());
+  starting.defer(() => closing.abort());
   // As soon as events can be stored: nobody accepts them before. They wait for the worker.
   receiver.socketOutlivesIt = handedOver !== null;
   await listen(receiver, handedOver ?? config().receiver);

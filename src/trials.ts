@@ -42,21 +42,29 @@ const mostEventBytes = 4_000_000;
 export class Trials {
   readonly #reads: Pick<Reads, 'events' | 'config'>;
   readonly #thread: URL;
+  readonly #closing: AbortSignal;
   #isBusy = false;
 
-  constructor(reads: Pick<Reads, 'events' | 'config'>, thread: URL) {
+  /** `closing`: ends the one under way, which would keep the process from its end. */
+  constructor(reads: Pick<Reads, 'events' | 'config'>, thread: URL, closing: AbortSignal) {
     this.#reads = reads;
     this.#thread = thread;
+    this.#closing = closing;
   }
 
-  /** Null while another one is tried. */
+  /** Null while another one is tried, and when it was ended. */
   async try(text: string, now: number): Promise<Trial | null> {
     if (this.#isBusy) return null;
     this.#isBusy = true;
     try {
       const question: TrialQuestion = { text, name, ...(await this.#recent(now)) };
-      return await askThread<Trial>(this.#thread, question, { file: name, deadlineMs });
+      return await askThread<Trial>(this.#thread, question, {
+        file: name,
+        deadlineMs,
+        signal: this.#closing,
+      });
     } catch (error) {
+      if (this.#closing.aborted) return null;
       if (!(error instanceof ConfigError)) throw error;
       return { problems: error.problems, summary: null, left: [], backtest: null };
     } finally {

@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import type { Worker } from 'node:worker_threads';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { endpoint, jsonLines, post, run, settled } from '../commands/tools.ts';
 import { barriersOf, desktop, openTab, phone } from './browser.ts';
 import { password, startPages } from './tools.ts';
@@ -128,6 +129,27 @@ test('/api/routes has what `routes --json` prints', async () => {
   const answer = await fetch(`${app.adminUrl}/api/routes`, { headers: { authorization } });
   const [printed] = jsonLines(await run(['routes', '--json', '--config', file], env));
   expect(await answer.json()).toEqual(printed);
+});
+
+test('a config that is being tried is given up when the connector stops: the next one need not wait for it', async () => {
+  const { app, tryConfig } = await started();
+  const running = new Set<Worker>();
+  const begun = (worker: Worker) => {
+    running.add(worker);
+    worker.once('exit', () => running.delete(worker));
+  };
+  process.on('worker', begun);
+  onTestFinished(() => void process.off('worker', begun));
+  const body = '{% for i in (1..30000) %}{{ i }}{% endfor %}';
+  const more = Array.from(
+    { length: 2000 },
+    (_, n) => `  - { name: r${n}, when: {}, then: [ { sink: ats, body: '${n} ${body}' } ] }\n`,
+  );
+  const trial = tryConfig(`${rules('https://ats.example')}${more.join('')}`).catch(() => null);
+  await vi.waitFor(() => expect(running.size).toBeGreaterThan(0), 10_000);
+  await app.stop();
+  await vi.waitFor(() => expect(running.size).toBe(0), 5000);
+  await trial;
 });
 
 describe('in a browser', () => {
