@@ -1,5 +1,6 @@
 import { LineCounter } from 'yaml';
 import type { Path } from '../support/json.ts';
+import { secretsOfUrl } from '../support/secret.ts';
 import { count } from '../support/text.ts';
 import { ConfigError, type Problem } from './config.ts';
 import { hashHint, hashWordLength, type Range } from './yaml-faults.ts';
@@ -149,7 +150,7 @@ export class Source {
 
 /** Hides credentials that are written in the file. The line keeps its length, so that the caret fits. */
 export function hideCredentials(line: string): string {
-  return line.replaceAll(underCredentialKey, hide).replaceAll(word, hideInUrls);
+  return line.replaceAll(underCredentialKey, hide).replaceAll(word, hideInUrls).replaceAll(word, hideRandom);
 }
 
 /** A text for a message, without passwords in URLs. */
@@ -167,6 +168,16 @@ function hideInUrls(text: string): string {
   const last = parts.pop() ?? '';
   return [...parts.map((part) => part.replace(/(:\/\/[^:/]*:)(.+)$/s, hide)), last].join('@');
 }
+
+/** Whoever knows the address of a hook may call it. */
+function hideRandom(text: string): string {
+  if (!text.includes('://') || text.length > longestUrl) return text;
+  const parts = secretsOfUrl(text).filter(({ length }) => length >= shortestSecret);
+  return parts.reduce((shown, part) => shown.replaceAll(part, stars), text);
+}
+
+const longestUrl = 2000;
+const shortestSecret = 4;
 
 const hide = (_all: string, before: string, value: string): string => before + stars(value);
 

@@ -239,6 +239,11 @@ describe('a report of problems shows no credential', () => {
       'sinks: { page: { connector: pager, token: "${PAGER_TOKEN}", url: "https://u:hidden-pass@h", lout: 1 } }',
       'hidden-pass',
     ],
+    [
+      'sinks: { page: { connector: pager, url: "https://h.example/hooks/aBcDeFgHiJkL12", lout: 1 } }',
+      'aBcDeFgHiJkL12',
+    ],
+    ['sinks: { page: { connector: pager, url: https://h.example/?token=literal, lout: 1 } }', 'literal'],
     ['admin: { password: hidden-pass, prt: 1 }', 'hidden-pass'],
     ['admin: { password: [hidden-pass] }', 'hidden-pass'],
   ])('%j', (text, secret) => {
