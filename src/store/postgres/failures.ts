@@ -1,3 +1,4 @@
+import { DatabaseError } from 'pg';
 import { StoreUnavailable } from '../store.ts';
 
 /**
@@ -120,8 +121,15 @@ const byMessage: readonly (readonly [RegExp, Explain])[] = [
 const lost = /^(?:57P0[1-5]|08(?!P01)...|25P03|ECONNREFUSED|ECONNRESET|EPIPE)$/;
 const lostMessage = /^Connection terminated(?! due)|not queryable|no answer in time/;
 
+/** A duplicate's event, deleted by another copy since it was found. Now it is no duplicate. */
+const isOfDeleted = (error: unknown): boolean =>
+  error instanceof DatabaseError &&
+  error.code === '23503' &&
+  ['duplicates', 'correlations'].includes(error.table ?? '');
+
 export function failureKind(error: unknown): FailureKind {
   if (error instanceof StoreUnavailable) return 'unavailable';
+  if (isOfDeleted(error)) return 'again';
   const { code, message } = partsOf(error);
   if (againCodes.has(code)) return 'again';
   if (lost.test(code) || lostMessage.test(message)) return 'lost';

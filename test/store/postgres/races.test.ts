@@ -97,6 +97,14 @@ describe('what several do at the same time on PostgreSQL', () => {
     expect((await there()).map(({ state }) => state)).not.toContain('sending');
   });
 
+  test('a duplicate of an event that another copy deletes at that moment is a new event', async () => {
+    const old = { candidateId: 'a', correlationId: 'first', receivedAt: t0 };
+    const { eventId } = await one.accept(arrival(old));
+    const again = arrival({ ...old, id: `${eventId.slice(0, -1)}z`, receivedAt: t0 + day });
+    const [accepted] = await atOnce('delete from deliveries; delete from events', () => one.accept(again));
+    expect(accepted).toMatchObject({ eventId: again.event.id, duplicate: false });
+  });
+
   test.each([
     ['one copy', () => one],
     ['two copies', () => other],
