@@ -92,6 +92,7 @@ export async function defer(
   const deferrals = deferred.map(({ claimed, until }): Deferral => ({
     deliveryId: claimed.delivery.id,
     attempt: claimed.delivery.attempts,
+    claimedAt: claimed.claimedAt,
     until,
   }));
   try {

@@ -292,6 +292,8 @@ export interface Claimed {
    */
   readonly events: readonly Event[];
   readonly notice: RaisedNotice | null;
+  /** What ClaimQuery.now was. */
+  readonly claimedAt: number;
 }
 
 /** How an attempt ended and what becomes of its delivery. */
@@ -315,8 +317,12 @@ export interface AttemptResult {
 
 export interface Deferral {
   readonly deliveryId: string;
-  /** The attempt that the claim began. Nothing is undone if it is no longer this one. */
+  /**
+   * The attempt that the claim began, and when. Nothing is undone if it is no longer this one: whoever undoes it twice, as
+   * an answer was lost, must not undo the next claim, which has the same number.
+   */
   readonly attempt: number;
+  readonly claimedAt: number;
   readonly until: number;
 }
 

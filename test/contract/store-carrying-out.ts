@@ -218,7 +218,10 @@ export function carryingOut(bench: () => Bench): void {
           dueAt: t0 + 5 * minute,
         }),
       ]);
-      await store.defer([{ deliveryId: put!, attempt: 1, until: wrong + 600 * minute }], wrong);
+      await store.defer(
+        [{ deliveryId: put!, attempt: 1, claimedAt: wrong, until: wrong + 600 * minute }],
+        wrong,
+      );
       await store.replay([{ deliveryId: again!, configId, planned: planned() }], wrong + minute, person);
       expect(await store.pullIn(now, aheadMs)).toBe(3);
       const due = await Promise.all([retried, put, again, kept].map((id) => dueOf(id!)));
@@ -234,7 +237,10 @@ export function carryingOut(bench: () => Bench): void {
       const attempt = { number: 1, startedAt: t0, endedAt: t0 + 5, outcome: retry };
       await store.record([resultOf(claimed!, retry, { attempt, dueAt: t0 + minute })]);
       await claimDue(store, wrong + minute);
-      await store.defer([{ deliveryId: tried!, attempt: 2, until: wrong + 10 * minute }], wrong + minute);
+      await store.defer(
+        [{ deliveryId: tried!, attempt: 2, claimedAt: wrong + minute, until: wrong + 10 * minute }],
+        wrong + minute,
+      );
       const later = t0 + 60 * minute;
       expect(await store.pullIn(later, aheadMs)).toBe(1);
       expect(await dueOf(tried!)).toBe(later);
@@ -315,8 +321,8 @@ export function carryingOut(bench: () => Bench): void {
     await claimDue(store);
     await store.defer(
       [
-        { deliveryId: id!, attempt: 1, until: t0 + day },
-        { deliveryId: 'dlv_unknown_1', attempt: 1, until: t0 + day },
+        { deliveryId: id!, attempt: 1, claimedAt: t0, until: t0 + day },
+        { deliveryId: 'dlv_unknown_1', attempt: 1, claimedAt: t0, until: t0 + day },
       ],
       t0 + minute,
     );
@@ -326,6 +332,19 @@ export function carryingOut(bench: () => Bench): void {
     expect(await claimIds(t0 + day)).toEqual([id]);
   });
 
+  test('puts off no later claim when it is told so again, as its answer was lost', async () => {
+    const { store } = bench();
+    const [id] = await accept({});
+    await claimDue(store);
+    const told = { deliveryId: id!, attempt: 1, claimedAt: t0, until: t0 + minute };
+    await store.defer([told], t0);
+    expect(await claimIds(t0 + minute)).toEqual([id]);
+    await store.defer([told], t0);
+    expect(await store.delivery(id!)).toMatchObject({ state: 'sending', attempts: 1 });
+    const counts = await store.counts();
+    expect(counts.map(({ states }) => [states.sending, states.pending])).toEqual([[1, 0]]);
+  });
+
   test('puts off a later claim without losing the attempts before it', async () => {
     const { store } = bench();
     const [id] = await accept({});
@@ -333,10 +352,16 @@ export function carryingOut(bench: () => Bench): void {
     await store.record([resultOf(first!, unknown, { state: 'pending', dueAt: t0 + minute })]);
     const before = await store.delivery(id!);
     await claimDue(store, t0 + minute);
-    await store.defer([{ deliveryId: id!, attempt: 2, until: t0 + day }], t0 + minute);
+    await store.defer(
+      [{ deliveryId: id!, attempt: 2, claimedAt: t0 + minute, until: t0 + day }],
+      t0 + minute,
+    );
     const after = { ...before, dueAt: t0 + day, since: t0 + day - minute };
     expect(await store.delivery(id!)).toEqual(after);
-    await store.defer([{ deliveryId: id!, attempt: 2, until: t0 + 2 * day }], t0 + minute);
+    await store.defer(
+      [{ deliveryId: id!, attempt: 2, claimedAt: t0 + minute, until: t0 + 2 * day }],
+      t0 + minute,
+    );
     expect(await store.delivery(id!)).toEqual(after);
   });
 

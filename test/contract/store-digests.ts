@@ -172,7 +172,7 @@ export function digests(bench: () => Bench): void {
     const { store } = bench();
     const ids = await acceptMany(2);
     const [claimed] = await claimDue(store);
-    await store.defer([{ deliveryId: claimed!.delivery.id, attempt: 1, until: t0 + day }], t0);
+    await store.defer([{ deliveryId: claimed!.delivery.id, attempt: 1, claimedAt: t0, until: t0 + day }], t0);
     const pending = { state: 'pending', dueAt: t0 + day, attempts: 0, firstAttemptAt: null, carrier: null };
     expect(await get(ids)).toMatchObject([pending, pending]);
     const late = await accept({ dueAt: t0 + day });
@@ -186,7 +186,10 @@ export function digests(bench: () => Bench): void {
     const [claimed] = await claimDue(store);
     await store.record([resultOf(claimed!, retry, { dueAt: t0 + minute })]);
     await claimDue(store, t0 + minute);
-    await store.defer([{ deliveryId: ids[0]!, attempt: 2, until: t0 + day }], t0 + minute);
+    await store.defer(
+      [{ deliveryId: ids[0]!, attempt: 2, claimedAt: t0 + minute, until: t0 + day }],
+      t0 + minute,
+    );
     await accept({ dueAt: t0 + day });
     expect((await claimContents(t0 + day))[0]).toEqual(ids);
   });

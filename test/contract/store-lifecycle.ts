@@ -213,8 +213,8 @@ class Both {
     } else if (one.op === 'defer') {
       const until = this.#now + one.byMs;
       const carrier = this.#model.find(id)?.carrier ?? id;
-      const attempt = this.#model.find(id)?.attempts ?? 0;
-      await this.#store.defer([{ deliveryId: id, attempt, until }], this.#now);
+      const { attempts: attempt = 0, startedAt: claimedAt = 0 } = this.#model.find(id) ?? {};
+      await this.#store.defer([{ deliveryId: id, attempt, claimedAt, until }], this.#now);
       this.#model.defer(id, until, this.#now);
       // Never attempted, it is no digest any more, and what becomes of its events may go in others.
       if (this.#model.find(id)?.carrier === null) this.#told.delete(carrier);

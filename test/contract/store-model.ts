@@ -108,6 +108,7 @@ export class StoreModel {
       delivery: toDelivery(due),
       events: notice ? [] : together.map((kept) => this.#eventOf(kept)),
       notice: notice ?? null,
+      claimedAt: now,
     };
   }
 

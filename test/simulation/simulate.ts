@@ -382,9 +382,9 @@ function forgetful(store: Store): Store {
     async claim(query) {
       const claimed = await store.claim(query);
       return claimed.map((one) => {
-        const { delivery, events, notice } = one;
+        const { delivery } = one;
         if (!begun.delete(delivery.id)) return one;
-        return { events, notice, delivery: { ...delivery, uncertain: false } };
+        return Object.assign({}, one, { delivery: { ...delivery, uncertain: false } });
       });
     },
   };

@@ -59,10 +59,13 @@ export const sql = {
       and (cast($1 as text) is null or d.sink = $1) order by d.seq limit $2`),
   rescue: change(`
   state = 'pending', started_at = null, due_at = $3, uncertain = 1, replayed = 0, last_error = $4`),
-  defer: change(`
+  defer: change(
+    `
   state = 'pending', started_at = null, attempts = attempts - 1, due_at = $3, since = since + $4,
   first_attempt_at = case when attempts = 1 then null else first_attempt_at end,
-  carrier = case when attempts = 1 then null else carrier end`),
+  carrier = case when attempts = 1 then null else carrier end`,
+    'and started_at = $5',
+  ),
   /** What a clock put off, and when it did so: when it came, or when it was last tried. $1: due after this. */
   putOff: query<PutOffRow>(`
   select d.seq, d.carrier, d.state, d.group_key, d.attempts, d.due_at, d.since,
@@ -175,10 +178,12 @@ export function* defer(tallies: Tallies, items: readonly Deferral[], now: number
   yield* together(items.map((item) => deferOne(tallies, item, now)));
 }
 
-function* deferOne(tallies: Tallies, { deliveryId, attempt, until }: Deferral, now: number): Operation<void> {
+function* deferOne(tallies: Tallies, item: Deferral, now: number): Operation<void> {
+  const { deliveryId, attempt, claimedAt, until } = item;
   const found = yield* find(deliveryId);
   if (found?.state !== 'sending' || found.attempts !== attempt) return;
-  tallies.moved(found.sink, 'sending', 'pending', yield* apply(sql.defer, found, until, until - now));
+  const undone = yield* apply(sql.defer, found, until, until - now, claimedAt);
+  if (undone > 0) tallies.moved(found.sink, 'sending', 'pending', undone);
 }
 
 /** See Store.pullIn. Looks at the next `limit` that come after the seq `after`; null: there are no more. */

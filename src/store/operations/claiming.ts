@@ -125,7 +125,7 @@ function* toClaimed(row: DueRow, now: number): Operation<Claimed> {
     attempts: row.attempts + 1,
     first_attempt_at: row.first_attempt_at ?? now,
   });
-  return { delivery, events: yield* eventsOf(row), notice: yield* noticeOf(row) };
+  return { delivery, events: yield* eventsOf(row), notice: yield* noticeOf(row), claimedAt: now };
 }
 
 function* eventsOf(row: DueRow): Operation<Event[]> {

@@ -28,9 +28,9 @@ export interface Change {
   readonly digest: string;
 }
 
-export function change(assignments: string): Change {
+export function change(assignments: string, more = ''): Change {
   // As one text: PostgreSQL would go through an index of states, which few pages make look cheap.
-  const update = `update deliveries set ${assignments} where state || ' ' || attempts = $2`;
+  const update = `update deliveries set ${assignments} where state || ' ' || attempts = $2 ${more}`;
   return { alone: `${update} and seq = $1`, digest: `${update} and carrier = $1` };
 }
 

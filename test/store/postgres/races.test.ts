@@ -165,7 +165,7 @@ describe('what several do at the same time on PostgreSQL', () => {
   test('a delivery whose attempt is undone and rescued is carried out afterwards', async () => {
     await one.accept(arrival());
     const [claimed] = await claimDue(one);
-    const deferral = { deliveryId: claimed!.delivery.id, attempt: 1, until: t0 + minute };
+    const deferral = { deliveryId: claimed!.delivery.id, attempt: 1, claimedAt: t0, until: t0 + minute };
     await atOnce<unknown>(
       allDeliveries,
       () => one.defer([deferral], t0),
