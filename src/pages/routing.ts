@@ -1,6 +1,6 @@
-import { setImmediate as otherWork } from 'node:timers/promises';
+import { setImmediate as otherWork, setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
-import { error, hideCredentials, problemOf, Source } from '../config/problems.ts';
+import { hideCredentials, Source } from '../config/problems.ts';
 import { parseYaml } from '../config/yaml.ts';
 import { routeFields } from '../json.ts';
 import { type Route, routesOf } from '../rules/routes.ts';
@@ -11,22 +11,35 @@ import { maskTexts } from '../support/secret.ts';
 export type RouteFields = ReturnType<typeof routeFields>;
 
 const sliceMs = 10;
+
+/** Others get their turn meanwhile: there may be many tests, rules and lines. */
+async function inSlices<From, To>(
+  all: Iterable<From>,
+  each: (one: From, index: number) => To,
+): Promise<To[]> {
+  const done: To[] = [];
+  let until = performance.now() + sliceMs;
+  for (const one of all) {
+    done.push(each(one, done.length));
+    if (performance.now() < until) continue;
+    await otherWork();
+    until = performance.now() + sliceMs;
+  }
+  return done;
+}
+
 const known = new WeakMap<Config['plan'], Promise<RouteFields[]>>();
 
-/** The routes of the config in force, worked out once. Others get their turn meanwhile: there may be many tests and rules. */
+/** The routes of the config in force, worked out once. */
 export function routesIn({ plan, mask }: Config): Promise<RouteFields[]> {
-  return known.getOrInsertComputed(plan, async () => {
-    const all: RouteFields[] = [];
-    let until = performance.now() + sliceMs;
-    for (const route of routesOf(plan)) {
-      all.push(masked(route, mask));
-      if (performance.now() < until) continue;
-      await otherWork();
-      until = performance.now() + sliceMs;
-    }
-    return all;
-  });
+  return known.getOrInsertComputed(plan, () => inSlices(routesOf(plan), (route) => masked(route, mask)));
 }
+
+/** Null where a page would come too late; it goes on being worked out. */
+export const routesSoon = (config: Config): Promise<RouteFields[] | null> =>
+  Promise.race([routesIn(config), sleep(soonMs, null, { ref: false })]);
+
+const soonMs = 1500;
 
 const masked = (route: Route, mask: Config['mask']): RouteFields =>
   maskTexts(routeFields(route), mask) as unknown as RouteFields;
@@ -38,18 +51,24 @@ export interface ReadableConfig {
   readonly rules: ReadonlyMap<string, number>;
 }
 
-let last: { readonly text: string; readonly readable: ReadableConfig } | null = null;
+/** Of a longer text no page shows the lines, and it would take seconds to find the rules in it. */
+const mostParsed = 60_000;
 
-/** With what looks like a credential hidden, should one be written there. */
-export function readable(text: string, { plan, mask }: Config): ReadableConfig {
-  if (last?.text === text) return last.readable;
+let last: { readonly text: string; readonly readable: Promise<ReadableConfig> } | null = null;
+
+/** With what looks like a credential hidden, should one be written there. Worked out once for a text. */
+export function readable(text: string, config: Config): Promise<ReadableConfig> {
+  if (last?.text !== text) last = { text, readable: read(text, config) };
+  return last.readable;
+}
+
+async function read(text: string, { plan, mask }: Config): Promise<ReadableConfig> {
   const source = new Source(text);
-  const { tree } = parseYaml(source);
-  const lineOf = (index: number) => problemOf(error(['rules', index], ''), tree!, source).line;
-  const found: ReadableConfig = {
-    lines: mask(text).trimEnd().split(/\r?\n/).map(hideCredentials),
-    rules: new Map(tree === null ? [] : plan.rules.names.map((name, index) => [name, lineOf(index)])),
+  const tree = text.length > mostParsed ? null : parseYaml(source).tree;
+  const rules = tree === null ? [] : plan.rules.names;
+  const lineOf = (index: number) => source.lines.linePos(tree!.placeOf(['rules', index]).range[0]).line;
+  return {
+    lines: await inSlices(mask(text).trimEnd().split(/\r?\n/), hideCredentials),
+    rules: new Map(await inSlices(rules, (name, index) => [name, lineOf(index)] as const)),
   };
-  last = { text, readable: found };
-  return found;
 }

@@ -8,7 +8,7 @@ import type { Trial } from '../trials.ts';
 import { html, type Html, safeUrl } from './html.ts';
 import { type Asked, csrfField, type Form, type Page, type Parts, type Shown } from './page.ts';
 import { preview } from './previews.ts';
-import { readable, type ReadableConfig, type RouteFields, routesIn } from './routing.ts';
+import { readable, type ReadableConfig, type RouteFields, routesSoon } from './routing.ts';
 
 export const rulesPage: Page = {
   path: '/rules',
@@ -43,7 +43,7 @@ interface Tried {
 
 async function rules(asked: Asked, parts: Parts, tried: Tried | null): Promise<Shown> {
   const config = parts.config();
-  const text = readable(parts.configText(), config);
+  const text = await readable(parts.configText(), config);
   return {
     title: 'Rules',
     ...(tried && { status: tried.status }),
@@ -57,7 +57,7 @@ async function rules(asked: Asked, parts: Parts, tried: Tried | null): Promise<S
       }
       <section class="card">
         <h2>Who hears of what</h2>
-        ${matrix(await routesIn(config), text, config.file)}
+        ${matrix(await routesSoon(config), text, config.file)}
       </section>
       <section class="card" id="try-event">
         <h2>Try an event <small>Nothing is sent</small></h2>
@@ -89,7 +89,12 @@ const mostRows = 50;
 const mostNamed = 6;
 
 /** A row for the tests that are alike, since a catalog may have hundreds. */
-function matrix(routes: readonly RouteFields[], text: ReadableConfig, file: string): Html {
+function matrix(routes: readonly RouteFields[] | null, text: ReadableConfig, file: string): Html {
+  if (routes === null)
+    return html`<p class="muted">
+      That takes long for so many rules and tests. Load this page again in a moment, or ask
+      <code>candidate-connector routes ${printable(file)}</code>
+    </p>`;
   const byTest = [...Map.groupBy(routes, ({ testId }) => testId).values()];
   const alike = [
     ...Map.groupBy(byTest, (cells) =>
