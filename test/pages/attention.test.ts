@@ -35,12 +35,6 @@ async function withDead(candidates: readonly string[], more = '') {
 const group = { states: 'dead', sink: 'ats', count: '2' };
 
 describe('what needs a person', () => {
-  test('is nothing, and the page says so', async () => {
-    const { page, login } = await startPages();
-    await login();
-    expect(await page('/attention')).toContain('Nothing needs you');
-  });
-
   test('stands by sink and cause, and hostile text stays text', async () => {
     const { page, events } = await withDead([hostile, 'Robin']);
     const text = await page('/attention');
@@ -143,31 +137,31 @@ rules: [ { name: told, when: {}, then: [ { sink: ats }, { sink: ats, path: /x },
     expect(await page('/attention')).not.toContain('5 held');
   });
 
-  test('may be hundreds, with hundreds of causes', async () => {
+  test('may be hundreds, with many causes', async () => {
     const ats = await endpoint();
     ats.faults.decide = () => ({ kind: 'status', status: 410 });
     const actions = Array.from({ length: 30 }, (_, n) => `{ sink: ats, path: /${n} }`).join(', ');
     const { app, file, login, page, csrf, send } = await startPages(
       rules(ats.url).replace('[ { sink: ats } ]', `[ ${actions} ]`),
     );
-    await Promise.all(Array.from({ length: 10 }, (_, n) => post(app, { candidateId: `candidate ${n}` })));
+    await Promise.all(Array.from({ length: 7 }, (_, n) => post(app, { candidateId: `candidate ${n}` })));
     await settled(file);
     await login();
     const text = await page('/attention');
-    expect(text).toContain('Replay all 300');
+    expect(text).toContain('Replay all 210');
     expect(Buffer.byteLength(text)).toBeLessThan(150_000);
     const [, which = ''] = /href="(\/attention\?sink=ats&amp;state=dead&amp;cause=[^"]+)"/.exec(text) ?? [];
     const ofCause = await page(which.replaceAll('&amp;', '&'));
-    expect(ofCause.match(/name="id"/g)).toHaveLength(10);
-    expect(ofCause).toContain('candidate 9');
+    expect(ofCause.match(/name="id"/g)).toHaveLength(7);
+    expect(ofCause).toContain('candidate 6');
     expect(ofCause).not.toContain('Replay all');
     expect(await page('/attention?sink=ats&state=dead&cause=none')).toContain('Nothing of this is left.');
     ats.faults.clear();
     const form = { ...group, action: 'replay', confirmed: 'yes', csrf: await csrf() };
     const place = (await send('/attention/change', { form })).headers.get('location') ?? '';
-    await vi.waitFor(async () => expect(await page(place)).toContain('300 delivered'), 30_000);
-    expect(new Set(ats.calls.map(({ deliveryId }) => deliveryId)).size).toBe(300);
-    expect(ats.calls).toHaveLength(300);
+    await vi.waitFor(async () => expect(await page(place)).toContain('210 delivered'), 30_000);
+    expect(new Set(ats.calls.map(({ deliveryId }) => deliveryId)).size).toBe(210);
+    expect(ats.calls).toHaveLength(210);
   });
 
   test('is left as it is by what no page of ours sent', async () => {
@@ -276,26 +270,30 @@ describe('in a browser', () => {
     await page.getByText('“the token is new”').waitFor();
   });
 
-  test.each([
-    ['a desktop, in light colours', { ...desktop, colorScheme: 'light' as const }],
-    ['a phone, in dark colours', { ...phone, colorScheme: 'dark' as const }],
-  ])('on %s everybody can use the page', async (_, options) => {
+  test('everybody can use the pages, on a desktop in light colours and on a phone in dark ones', async () => {
     const { app, submit } = await withDead([hostile, 'x'.repeat(200)]);
-    const page = await openTab(options);
-    await page.goto(`${app.adminUrl}/attention`);
-    await page.getByLabel('Password').fill(password);
-    await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByText('Which').click();
-    const check = async () => {
+    const tabs = [
+      await openTab({ ...desktop, colorScheme: 'light' }),
+      await openTab({ ...phone, colorScheme: 'dark' }),
+    ];
+    const check = async (page: (typeof tabs)[number]) => {
       expect(await barriersOf(page)).toEqual([]);
       const widths: number[] = await page.evaluate(
         '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
       );
       expect(widths[0]).toBeLessThanOrEqual(widths[1]!);
     };
-    await check();
+    for (const page of tabs) {
+      await page.goto(`${app.adminUrl}/attention`);
+      await page.getByLabel('Password').fill(password);
+      await page.getByRole('button', { name: 'Log in' }).click();
+      await page.getByText('Which').click();
+      await check(page);
+    }
     const done = await submit({ ...group, action: 'discard' });
-    await page.goto(app.adminUrl + (done.headers.get('location') ?? ''));
-    await check();
+    for (const page of tabs) {
+      await page.goto(app.adminUrl + (done.headers.get('location') ?? ''));
+      await check(page);
+    }
   });
 });
