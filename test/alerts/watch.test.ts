@@ -343,6 +343,21 @@ describe('that a sink works again', () => {
     expect(await watch.causes()).toEqual([]);
   });
 
+  test.each([
+    ['of a sink that left the config', { ...config, sinks: new Map([...config.sinks].slice(1)) }],
+    ['where only that sink is left to tell it', withAnotherSink],
+  ])('is not told %s', async (_, later) => {
+    const paused = down();
+    const watch = await watching({ paused });
+    await watch.look(minute);
+    paused.length = 0;
+    watch.adopt(later);
+    await watch.look(minute);
+    await watch.look(minute);
+    expect(await watch.causes()).toEqual(['paused tool']);
+    expect(watch.notSent).toEqual([]);
+  });
+
   test('is not told while it fails again within a minute', async () => {
     const paused = down();
     const watch = await watching({ paused });
