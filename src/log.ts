@@ -3,6 +3,9 @@ import { styleText } from 'node:util';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { ConfigError } from './config/config.ts';
 import { StoreUnavailable } from './store/store.ts';
+import type { Json } from './model.ts';
+import { mapLeaves } from './support/json.ts';
+import type { Mask } from './support/secret.ts';
 import { printable, visibleJson } from './support/text.ts';
 
 export interface LogOptions {
@@ -12,7 +15,7 @@ export interface LogOptions {
   /** Of the pretty format. */
   readonly color: boolean;
   /** Replaces secrets in a finished line. */
-  readonly mask: (line: string) => string;
+  readonly mask: Mask;
 }
 
 export interface Log {
@@ -31,7 +34,7 @@ export function createLogger(options: LogOptions): Log {
   const lines = new Lines(stdoutPrinter(), (dropped) =>
     log.warn({ dropped }, 'stdout did not accept all lines of the log'),
   );
-  const destination: DestinationStream = { write: (line) => lines.add(format(mask(line))) };
+  const destination: DestinationStream = { write: (line) => lines.add(format(masked(line, mask))) };
   const settings = {
     level,
     base: null,
@@ -41,6 +44,26 @@ export function createLogger(options: LogOptions): Log {
   };
   const log: Logger = pino(settings, destination);
   return { log, dropped: () => lines.dropped, end: (withinMs) => lines.end(withinMs) };
+}
+
+/** A secret of digits may stand for a number, and the line has to stay JSON. */
+function masked(line: string, mask: Mask): string {
+  const text = mask(line);
+  if (text === line || isJson(text)) return text;
+  const ofLeaf = (leaf: unknown) => {
+    const shown = mask(String(leaf));
+    return typeof leaf === 'string' || shown !== String(leaf) ? shown : (leaf as Json);
+  };
+  return `${JSON.stringify(mapLeaves(JSON.parse(line), ofLeaf))}\n`;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** As pino's own, but a time is written out once for all lines of a millisecond: a busy receiver writes many. */

@@ -111,6 +111,18 @@ alerts: { dead: { then: [ { sink: ops } ] } }
     for (const secret of Object.values(env)) expect(connector.lines.join('\n')).not.toContain(secret);
   });
 
+  test('stays JSON where a number in it is a secret', async () => {
+    const { folder, write } = await workplace();
+    const sink = (more: string) =>
+      `sinks: { a: { connector: webhook, url: 'https://h', ${more} } }\nrules: []\n`;
+    const text = loud(folder) + sink("auth: { bearer: '${PIN}' }");
+    const file = await write('config.yaml', text);
+    const { lines, connector } = await serve(file, { PIN: '4711' });
+    await writeFile(file, `${'\n'.repeat(4710)}nonsense: 1\n${text}`);
+    await vi.waitFor(() => expect(connector.lines.join()).toContain('config not reloaded'), 15_000);
+    expect(lines().at(-1)?.['err']).toMatchObject({ problems: [{ line: '***', column: 1 }] });
+  });
+
   test.each(['json', 'pretty'])('shows what a stranger sends and nobody sees: %s', async (format) => {
     const { folder, write } = await workplace();
     const proxied = loud(folder).replace('allowFrom: any', 'allowFrom: any, trustProxy: 1') + nothing;
