@@ -5,12 +5,13 @@ import { benchBurst } from './burst.ts';
 import { benchCheck } from './check.ts';
 import { benchClaim } from './claim.ts';
 import { benchHistory } from './history.ts';
+import { benchPages } from './pages.ts';
 import type { BenchResult } from './result.ts';
 import { benchRules } from './rules.ts';
 import { benchStart } from './start.ts';
 
 /**
- * `npm run bench`, or some by name: `npm run bench -- rules start`. `--events 1000000`: the past events of `history`. `--table`: also
+ * `npm run bench`, or some by name: `npm run bench -- rules start`. `--events 1000000`: the past events of `history` and `pages`. `--table`: also
  * the table of docs/performance.md. Exits 1 if a
  * target is missed.
  */
@@ -32,6 +33,7 @@ const benchmarks: { readonly [name: string]: () => Promise<BenchResult[]> } = {
   burst: benchBurst,
   backlog: benchBacklog,
   history: () => benchHistory({ events }),
+  pages: () => benchPages({ events }),
   claim: benchClaim,
   rules: benchRules,
   check: benchCheck,
