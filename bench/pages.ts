@@ -122,12 +122,12 @@ function judged(name: string, ms: number, withinMs: number): BenchResult {
 /** Events one after the other, while nobody looks and while somebody always does. */
 async function whileBrowsing(app: App): Promise<BenchResult> {
   const alone = await p99(app, 'alone');
-  let ends = false;
+  const ended = new AbortController();
   const browsing = (async () => {
-    while (!ends) for (const path of Object.values(pages)) await get(app, path);
+    while (!ended.signal.aborted) for (const path of Object.values(pages)) await get(app, path);
   })();
   const beside = await p99(app, 'beside');
-  ends = true;
+  ended.abort();
   await browsing;
   const ratio = beside / alone;
   return {

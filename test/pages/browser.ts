@@ -1,33 +1,16 @@
-import binary from '@sparticuz/chromium';
 import axe from 'axe-core';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
+import { launchBrowser } from '../sandbox/showcase.ts';
 
-/** A real browser for tests. On Linux it comes from npm; elsewhere an installed Chrome or Edge is taken. */
+/** A real browser for tests. */
 
 let launched: Promise<Browser> | null = null;
 
-/** One for all tests of a process, with which it ends. `CHROMIUM` names another one. */
+/** One for all tests of a process, with which it ends. */
 function theBrowser(): Promise<Browser> {
-  launched ??= launch();
+  launched ??= launchBrowser();
   return launched;
-}
-
-async function launch(): Promise<Browser> {
-  const named = process.env['CHROMIUM'];
-  if (named !== undefined) return chromium.launch({ executablePath: named });
-  // In one process the browser would end with its first page.
-  const args = binary.args.filter((arg) => arg !== '--single-process');
-  if (process.platform === 'linux')
-    return chromium.launch({ executablePath: await binary.executablePath(), args });
-  return chromium
-    .launch({ channel: 'chrome' })
-    .catch(() => chromium.launch({ channel: 'msedge' }))
-    .catch((error: unknown) => {
-      throw new Error('Browser tests need Chrome or Edge; CHROMIUM may name another Chromium.', {
-        cause: error,
-      });
-    });
 }
 
 export const desktop = { viewport: { width: 1280, height: 800 } };

@@ -38,12 +38,16 @@ test('the demo stays up until Ctrl-C, shows what arrives, and names commands tha
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (out += chunk));
   await vi.waitFor(() => expect(out).toContain('Ctrl-C'), { timeout: 60_000 });
   const { groups: named } =
-    /(?<send>npx .* send .*)\n.*\n +(?<events>.* events .*)\nMetrics:\n +(?<metrics>\S+)/.exec(out) ?? {};
+    /(?<send>npx .* send .*)\n.*\n +(?<events>.* events .*)\nThe operations page:\n +(?<page>\S+)\nMetrics:\n +(?<metrics>\S+)/.exec(
+      out,
+    ) ?? {};
   await runInShell(`${named?.['send']} --test 2345678`);
   await vi.waitFor(() => expect(out).toMatch(/^Slack has one more message\n {2}#hiring-design$/m), {
     timeout: 60_000,
   });
   expect(await runInShell(named?.['events'] ?? '')).toContain('DidNotTake  test 2345678');
+  const page = await fetch(named?.['page'] ?? '', { headers: { accept: 'text/html' } });
+  expect(await page.text()).toContain('<h1>Today</h1>');
   expect(await (await fetch(named?.['metrics'] ?? '')).text()).toContain(
     'candidate_connector_requests_total{result="accepted"} 5',
   );

@@ -167,6 +167,8 @@ Post more, from another terminal in this folder:
   npx node src/main.ts send --url ${receiverUrl}
 See what became of it:
   STORE_URL=${storeUrl} npx node src/main.ts events --config config.example.yaml
+The operations page:
+  ${adminUrl}/
 Metrics:
   ${adminUrl}/metrics
 

@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../../src/config/load.ts';
@@ -11,54 +10,30 @@ import { type About, prepare } from '../../src/deliveries/prepare.ts';
 import type { Event, Json, Status } from '../../src/model.ts';
 import type { Action } from '../../src/rules/plan.ts';
 import { sampleEvent } from '../../src/templates/data.ts';
+import type { Browser, Page } from 'playwright-core';
+import { launchBrowser, startShowcase } from './showcase.ts';
 import { pageOf } from './slack/preview.ts';
 
 /**
- * `npm run pictures`: makes the pictures of default messages in docs/pictures. A browser from npm renders the mail as it is
- * sent, and Slack's blocks as preview.ts has them. The browser and the fonts are installed when they are first needed.
+ * `npm run pictures`, or some by name as in `npm run pictures -- today event`: makes the pictures in docs/pictures: of default messages, the mail as it is sent and Slack's blocks as
+ * preview.ts has them; and of the operations page, as it looks after two weeks. The fonts are installed when they are first
+ * needed.
  */
 
 const root = join(import.meta.dirname, '../..');
 const folder = join(root, 'docs/pictures');
 const cache = join(root, 'node_modules/.cache/pictures');
 const packages = [
-  '@sparticuz/chromium@153.0.0',
-  'playwright-core@1.65.1',
   '@fontsource/arimo@5.3.0',
   '@fontsource/lato@5.3.0',
   '@fontsource/noto-color-emoji@5.3.2',
   'sharp@0.35.5',
 ];
 
-/** What is used of these packages, which are no dependencies. */
-interface Page {
-  route(url: string, answer: (route: Route) => Promise<void>): Promise<void>;
-  goto(url: string): Promise<unknown>;
-  addStyleTag(style: { readonly content: string }): Promise<unknown>;
-  evaluate(script: string): Promise<unknown>;
-  locator(selector: string): { screenshot(): Promise<Buffer> };
-  close(): Promise<void>;
-}
-interface Route {
-  request(): { url(): string };
-  fulfill(
-    answer: { readonly path: string } | { readonly body: string; readonly contentType: string },
-  ): Promise<void>;
-}
-interface Browser {
-  newPage(options: object): Promise<Page>;
-  close(): Promise<void>;
-}
-interface Launcher {
-  readonly chromium: { launch(options: object): Promise<Browser> };
-}
 /** Of sharp: makes a picture smaller. */
 type Shrink = (picture: Buffer) => {
   png(options: object): { toFile(path: string): Promise<{ size: number }> };
 };
-interface Binary {
-  readonly default: { executablePath(): Promise<string>; readonly args: readonly string[] };
-}
 
 const config = parseConfig(
   `timezone: Europe/Zagreb
@@ -151,11 +126,15 @@ function noticeMail(): string {
 const pictures = [
   { name: 'slack', html: pageOf(inSlack, ['13:05', '13:40']) },
   { name: 'slack-digest', html: pageOf([slackOf(1, several)], ['09:00']) },
-  { name: 'mail', html: mail, colorScheme: 'light' },
-  { name: 'mail-dark', html: mail, colorScheme: 'dark' },
-  { name: 'mail-digest', html: digest, colorScheme: 'light' },
-  { name: 'mail-notice', html: noticeMail(), colorScheme: 'light' },
+  { name: 'mail', html: mail, colorScheme: 'light' as const },
+  { name: 'mail-dark', html: mail, colorScheme: 'dark' as const },
+  { name: 'mail-digest', html: digest, colorScheme: 'light' as const },
+  { name: 'mail-notice', html: noticeMail(), colorScheme: 'light' as const },
 ];
+
+/** Those named on the command line; without any, all. */
+const named = process.argv.slice(2);
+const isWanted = ({ name }: { readonly name: string }): boolean => named.length === 0 || named.includes(name);
 
 async function main(): Promise<void> {
   await mkdir(cache, { recursive: true });
@@ -163,23 +142,16 @@ async function main(): Promise<void> {
   const install = ['install', '--no-save', '--no-audit', '--no-fund', '--prefix', cache, ...packages];
   await promisify(execFile)('npm', install, { cwd: cache });
   const installed = createRequire(join(cache, 'package.json'));
-  const { default: binary } = (await import(
-    pathToFileURL(installed.resolve('@sparticuz/chromium')).href
-  )) as Binary;
-  const { chromium } = installed('playwright-core') as Launcher;
   const shrink = installed('sharp') as Shrink;
-  // The browser from npm is for Linux.
-  const executablePath = process.env['CHROMIUM'] ?? (await binary.executablePath());
-  // In one process the browser ends with its first page.
-  const args = ['--disable-lcd-text', ...binary.args.filter((arg) => arg !== '--single-process')];
-  const browser = await chromium.launch({ executablePath, args });
+  const browser = await launchBrowser(['--disable-lcd-text']);
+  const save = async (name: string, picture: Buffer) => {
+    const path = join(folder, `${name}.png`);
+    const { size } = await shrink(picture).png({ palette: true, colours: 64, effort: 10 }).toFile(path);
+    console.log(`${path}: ${Math.ceil(size / 1024)} kB`);
+  };
   try {
-    for (const { name, ...shown } of pictures) {
-      const path = join(folder, `${name}.png`);
-      const picture = await take(browser, shown);
-      const { size } = await shrink(picture).png({ palette: true, colours: 96, effort: 10 }).toFile(path);
-      console.log(`${path}: ${Math.ceil(size / 1024)} kB`);
-    }
+    for (const { name, ...shown } of pictures.filter(isWanted)) await save(name, await take(browser, shown));
+    for await (const { name, picture } of takePages(browser)) await save(name, picture);
   } finally {
     await browser.close();
   }
@@ -194,7 +166,7 @@ const fonts = `
 
 async function take(
   browser: Browser,
-  { html, colorScheme = 'light' }: { readonly html: string; readonly colorScheme?: string },
+  { html, colorScheme = 'light' }: { readonly html: string; readonly colorScheme?: 'light' | 'dark' },
 ): Promise<Buffer> {
   const page = await browser.newPage({
     viewport: { width: 720, height: 300 },
@@ -213,5 +185,43 @@ async function take(
   await page.close();
   return picture;
 }
+
+/** Of the operations page. */
+async function* takePages(browser: Browser): AsyncGenerator<{ name: string; picture: Buffer }> {
+  const show = await startShowcase();
+  try {
+    const { stories } = await show.store.search({
+      candidateId: '6f1c2d3e4b5a69788796a5b4c3d2e1f0',
+      limit: 1,
+    });
+    const shots = [
+      { name: 'today', path: '/', colorScheme: 'light', height: 1180 },
+      { name: 'today-dark', path: '/', colorScheme: 'dark', height: 1180 },
+      { name: 'event', path: `/events/${stories[0]!.event.id}`, colorScheme: 'light', height: 740 },
+    ] as const;
+    for (const { name, path, colorScheme, height } of shots.filter(isWanted)) {
+      const page = await browser.newPage({
+        viewport: { width: 1280, height },
+        colorScheme,
+        locale: 'en-GB',
+        // The pages let no fonts in.
+        bypassCSP: true,
+      });
+      await addFonts(page);
+      await page.goto(show.app.adminUrl + path);
+      await page.addStyleTag({ content: `${fonts} :root { font-family: 'Segoe UI', 'Noto Color Emoji' }` });
+      await page.evaluate('document.fonts.ready.then(() => undefined)');
+      yield { name, picture: await page.screenshot() };
+      await page.close();
+    }
+  } finally {
+    await show.close();
+  }
+}
+
+const addFonts = (page: Page): Promise<unknown> =>
+  page.route('**/@fontsource/**', (route) =>
+    route.fulfill({ path: join(cache, 'node_modules', new URL(route.request().url()).pathname) }),
+  );
 
 await main();

@@ -2,6 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import binary from '@sparticuz/chromium';
+import { type Browser, chromium } from 'playwright-core';
 import { type App, startApp } from '../../src/app.ts';
 import { postEvent } from '../../src/commands/send.ts';
 import { type Event, type PlannedDelivery, type Status, statuses } from '../../src/model.ts';
@@ -9,6 +11,27 @@ import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { eventIds } from '../../src/support/ids.ts';
 import { startTools } from './tools.ts';
+
+/**
+ * The browser for tests and pictures. On Linux it comes from npm; elsewhere an installed Chrome or Edge is taken. `CHROMIUM`
+ * names another one.
+ */
+export async function launchBrowser(more: readonly string[] = []): Promise<Browser> {
+  const named = process.env['CHROMIUM'];
+  if (named !== undefined) return chromium.launch({ executablePath: named, args: [...more] });
+  // In one process the browser would end with its first page.
+  const args = [...binary.args.filter((arg) => arg !== '--single-process'), ...more];
+  if (process.platform === 'linux')
+    return chromium.launch({ executablePath: await binary.executablePath(), args });
+  return chromium
+    .launch({ channel: 'chrome', args: [...more] })
+    .catch(() => chromium.launch({ channel: 'msedge', args: [...more] }))
+    .catch((error: unknown) => {
+      throw new Error('A browser is needed: Chrome or Edge, or CHROMIUM may name another Chromium.', {
+        cause: error,
+      });
+    });
+}
 
 /** A connector as it looks after two weeks of work, with the rules of config.example.yaml and the sandbox of the tools. */
 export async function startShowcase(more: Readonly<Record<string, string>> = {}) {
