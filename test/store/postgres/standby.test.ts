@@ -53,19 +53,19 @@ test('when the primary dies and the standby is promoted, nothing accepted is los
   const tool = await endpoint();
   const { folder, write } = await workplace();
   const config = `${base(folder).replace(/"sqlite:.*"/, `"${urlOf(primary, standby)}"`)}
-sinks: { hook: { connector: webhook, url: "${tool.url}", allowPrivate: true } }
+sinks: { hook: { connector: webhook, url: "${tool.url}", allowPrivate: true, timeout: 10s, retry: { minDelay: 50ms, maxDelay: 500ms } } }
 rules: [ { name: all, when: {}, then: [ { sink: hook } ] } ]
 `;
   const app = await serving(await write('config.yaml', config));
   const sender = new Sender(() => app.receiverUrl, 20);
   const sending = sender.run((n) => ({ candidateId: `candidate-${n}`, testId: 1 }));
   onTestFinished(() => sender.stop());
-  await vi.waitFor(() => expect(sender.accepted.length).toBeGreaterThan(20), 50_000);
+  await vi.waitFor(() => expect(sender.accepted.length).toBeGreaterThan(20), 80_000);
 
   await primary.crash();
   const before = sender.accepted.length;
   await sql(standby.url(), 'select pg_promote()');
-  await vi.waitFor(() => expect(sender.accepted.length).toBeGreaterThan(before + 20), 50_000);
+  await vi.waitFor(() => expect(sender.accepted.length).toBeGreaterThan(before + 20), 80_000);
   sender.stop();
   await sending;
 
@@ -74,8 +74,8 @@ rules: [ { name: all, when: {}, then: [ { sink: hook } ] } ]
   expect(sender.accepted.filter((id) => !stored.includes(id))).toEqual([]);
   expect(new Set(stored).size).toBe(stored.length);
   const delivered = () => new Set(tool.calls.map(({ body }) => (JSON.parse(body) as Body).data.candidateId));
-  await vi.waitFor(() => expect(stored.filter((id) => !delivered().has(id))).toEqual([]), 50_000);
-});
+  await vi.waitFor(() => expect(stored.filter((id) => !delivered().has(id))).toEqual([]), 80_000);
+}, 180_000);
 
 interface Body {
   readonly data: { readonly candidateId: string };
