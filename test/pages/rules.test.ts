@@ -108,6 +108,15 @@ describe('the page', () => {
     for (const secret of [env.CRM_TOKEN, 'secret-in-a-file', String(process.env['PATH'])])
       expect(probed.text).not.toContain(secret);
 
+    // A fault would say what was found in the place of a reference.
+    const places = text
+      .replace('Europe/Zagreb', `'\${PATH}'`)
+      .replace('level: fatal', `level: '\${file:${files}/one}'`);
+    const faulty = await tryConfig(places);
+    expect(faulty.text).toContain('is good: 3 rules');
+    for (const secret of ['secret-in-a-file', String(process.env['PATH'])])
+      expect(faulty.text).not.toContain(secret);
+
     const same = await tryConfig(text);
     expect(same.text).toContain('1 event compared: everything would be delivered as it was decided');
     expect((await tryConfig('x'.repeat(300_000))).status).toBe(413);
