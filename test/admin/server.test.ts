@@ -97,6 +97,16 @@ describe('with a password', () => {
     expect(lines.join('')).not.toContain('pass"');
   });
 
+  test('after ten wrong ones in a minute, each further one waits longer', async () => {
+    const { get } = await startAdmin('pass', { wrongPasswordDelayMs: 10 });
+    const earlier = Array.from({ length: 24 }, (_, index) => get('/metrics', `x:${index}`));
+    expect((await Promise.all(earlier)).map(({ status }) => status)).toEqual(earlier.map(() => 401));
+    const began = performance.now();
+    expect((await get('/metrics', 'x:wrong')).status).toBe(401);
+    expect(performance.now() - began).toBeGreaterThan(145);
+    expect((await get('/metrics', 'x:pass')).status).toBe(200);
+  });
+
   test('wrong ones are logged once a minute, with how many there were', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
     onTestFinished(() => void vi.useRealTimers());
