@@ -170,7 +170,7 @@ describe('while the file is broken, and the connector goes on with the config be
       expect(err).toContain('--store sqlite:./data/connector.db');
     }
     expect(await command('replay', delivery(0), ...store)).toMatchObject({ code: 0 });
-    await vi.waitFor(() => expect(ats.calls).toHaveLength(1), { timeout: 5000 });
+    await vi.waitFor(() => expect(ats.calls).toHaveLength(1), { timeout: 30_000 });
     expect(await command('replay', '--dead', '--sink', 'crm', ...store)).toMatchObject({
       code: 0,
       out: expect.stringContaining(`${delivery(1, 2)} goes out again`),

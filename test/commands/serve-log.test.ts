@@ -18,11 +18,11 @@ ${more}`;
     const { app, lines, connector } = await serve(await write('config.yaml', config(folder, http.url)), env);
     const { eventId } = await post(app, { candidateId: 'Dana', note: 'private matters' }, 'cor-1');
     await vi.waitFor(() => expect(lines().filter(({ msg }) => msg === 'attempt')).toHaveLength(1), {
-      timeout: 5000,
+      timeout: 30_000,
     });
     const robin = await post(app, { candidateId: 'Robin' }, 'cor-2');
     await vi.waitFor(() => expect(lines().filter(({ msg }) => msg === 'attempt')).toHaveLength(2), {
-      timeout: 5000,
+      timeout: 30_000,
     });
     await connector.stop();
     const requests = lines().filter(({ msg }) => msg === 'request');
