@@ -42,7 +42,7 @@ const arrived: { readonly [title: string]: (tools: Tools) => void } = {
     );
     expect(first).toContain(`[Open candidate] https://tests.example.com/candidates/${id}`);
     expect(first).toContain('Received Fri, 20 Nov 2026, 13:05 CET');
-    expect(unknown).toMatch(/^hiring: ⌛ Test 99\nCandidate <!channel>"& did not take the test\./);
+    expect(unknown).toMatch(/^hiring: ➖ Test 99\nCandidate <!channel>"& did not take the test\./);
   },
   'A thread for each test': ({ slack }) => {
     const [first, second, other] = slack.messages;
@@ -84,7 +84,7 @@ const arrived: { readonly [title: string]: (tools: Tools) => void } = {
   'A list every Monday': (tools) => {
     const [list] = slackTexts(tools);
     expect(list).toMatch(
-      /^hiring: 2 candidates, 2 tests: 1 canceled, 1 did not take it\nReceived .*\nTest 1234567\n🚫 Candidate 4711 had the test canceled, Nov 20, 1:05 PM\n\nTest 99\n⌛ /,
+      /^hiring: 2 candidates of 2 tests: 1 canceled, 1 did not take the test\nReceived .*\nTest 1234567\n🚫 Candidate 4711 had the test canceled, Nov 20, 1:05 PM\n\nTest 99\n➖ /,
     );
   },
   'Only how many': (tools) => {

@@ -41,7 +41,7 @@ export function defaultFields(about: Subject['kind'], hasLink: boolean): readonl
 /** A check mark would say that the test was passed. */
 const emoji = perStatus({
   Completed: ':checkered_flag:',
-  DidNotTake: ':hourglass:',
+  DidNotTake: ':heavy_minus_sign:',
   Canceled: ':no_entry_sign:',
 });
 

@@ -84,9 +84,9 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
       sink,
       count: 0,
       since,
-      detail: `${sink} has failed for ${inWords(now - since)}${because ? `: ${asSentence(because.detail)}` : '.'} Messages for ${sink} wait. Those that were tried are given up after a time (retry.giveUpAfter), and can be sent again then.`,
+      detail: `No message to ${sink} has gone out for ${inWords(now - since)}${because ? `. ${asSentence(because.detail)}` : '.'} They wait, and none is lost.`,
       advice:
-        'Put this right, or ask somebody who can. To see whether it works, run: candidate-connector check --live. Then the messages go out by themselves.',
+        'Put this right, or forward this to somebody who can. The messages then go out by themselves, but for those that have failed for longer than retry.giveUpAfter: these have to be replayed. To see whether it works, run: candidate-connector check --live',
       recovered: false,
     })),
   config: ({ refused, now }) => {

@@ -84,7 +84,7 @@ export const whatNext = perStatus({
 /** What stands behind a count. */
 export const statusInCounts: { readonly [status in Status]: string } = {
   Completed: 'completed',
-  DidNotTake: 'did not take it',
+  DidNotTake: 'did not take the test',
   Canceled: 'canceled',
 };
 
@@ -98,13 +98,13 @@ export const countsByStatus = (events: string): string =>
 
 /**
  * As eventInShort for one event; `Test: Backend Engineer (2 completed, 1 canceled)` for several of one test;
- * `4 candidates, 2 tests: 3 completed, 1 canceled`. A candidate of two tests counts once.
+ * `4 candidates of 2 tests: 3 completed, 1 canceled`. A candidate of two tests counts once.
  */
 export const digestInShort = [
   '{% assign tests = events | map: "testId" | uniq %}{% assign people = events | map: "candidateId" | uniq %}',
   `{% for event in events limit: 1 %}{% if events.size == 1 %}${inShort(ofEntry)}`,
   `{% elsif tests.size == 1 %}${testTitle(ofEntry)} (${countsByStatus('events')})`,
-  '{% else %}{{ people.size | number }} candidate{% if people.size > 1 %}s{% endif %}, {{ tests.size | number }} tests: ',
+  '{% else %}{{ people.size | number }} candidate{% if people.size > 1 %}s{% endif %} of {{ tests.size | number }} tests: ',
   `${countsByStatus('events')}{% endif %}{% endfor %}`,
 ].join('');
 
@@ -141,7 +141,7 @@ export const noticeInShort = [
   '{% if notice.sink %}to {{ notice.sink }} {% if notice.alert == "held" %}held for a person to decide',
   '{% elsif notice.missed %}did not reach everybody{% else %}given up{% endif %}',
   '{% else %}with an attempt that could not be recorded{% endif %}',
-  '{% when "paused" %}{{ notice.sink }} is down',
+  '{% when "paused" %}messages to {{ notice.sink }} do not go out',
   '{% when "config" %}the changed config was refused',
   '{% when "summary" %}the week: {{ notice.count }} {% if notice.count == 1 %}event{% else %}events{% endif %}',
   '{% when "silence" %}no event since {{ notice.since | date }}{% else %}{{ notice.detail }}{% endcase %}{% endif %}',

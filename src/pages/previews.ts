@@ -78,7 +78,7 @@ function textObject(one: Json): Html | null {
 const emoji: { readonly [name: string]: string } = {
   checkered_flag: '🏁',
   white_check_mark: '✅',
-  hourglass: '⌛',
+  heavy_minus_sign: '➖',
   no_entry_sign: '🚫',
   warning: '⚠️',
   tada: '🎉',

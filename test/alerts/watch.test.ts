@@ -254,7 +254,7 @@ test('a sink is reported when it has been down for as long as the alert says, wi
       alert: 'paused',
       sink: 'tool',
       since: start,
-      detail: expect.stringContaining('tool has failed for 60 seconds. Messages for tool wait.'),
+      detail: expect.stringContaining('No message to tool has gone out for 60 seconds. They wait'),
       advice: expect.stringContaining('candidate-connector check --live'),
     },
   ]);
@@ -275,13 +275,13 @@ test('a sink that is down is reported with why, and a new cause at once', async 
     {
       cause: 'paused tool: server',
       detail: expect.stringContaining(
-        'tool has failed for 60 seconds: Slack answered 500. Messages for tool',
+        'No message to tool has gone out for 60 seconds. Slack answered 500. They wait',
       ),
     },
     {
       cause: 'paused tool: auth',
       detail: expect.stringContaining(
-        "2 minutes: invalid_auth: the token is not valid. Put the app's current",
+        "2 minutes. invalid_auth: the token is not valid. Put the app's current",
       ),
     },
   ]);
@@ -640,8 +640,8 @@ summary: { at: "Mon 09:00", then: [ { sink: other, text: "{{ notice.detail }}" }
       count: 4,
       since: start + 8 * hour,
       detail: [
-        '4 events: 3 completed, 1 did not take it',
-        'Backend: 2 completed, 1 did not take it',
+        '4 events: 3 completed, 1 did not take the test',
+        'Backend: 2 completed, 1 did not take the test',
         'Test 8: 1 completed',
         'Deliveries to tool: 2 delivered, 1 given up, 1 held',
       ].join('\n'),

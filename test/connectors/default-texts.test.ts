@@ -144,7 +144,12 @@ describe('what a message says where its action says nothing', () => {
   });
 
   test.each([
-    ['DidNotTake', ':hourglass:', 'did not take the test', 'Decide whether to invite the candidate again.'],
+    [
+      'DidNotTake',
+      ':heavy_minus_sign:',
+      'did not take the test',
+      'Decide whether to invite the candidate again.',
+    ],
     ['Canceled', ':no_entry_sign:', 'had the test canceled', 'There will be no result.'],
   ] as const)('%s has its own emoji, words and next step', (status, emoji, words, next) => {
     const message = tell(config, 0, eventOf('<!channel>', status, 8));
@@ -272,7 +277,7 @@ describe('what a digest says where its action says nothing', () => {
 
   test('Slack lists the events by test, with counts where there are several, escaped', () => {
     const message = tell(slack);
-    const title = '3 candidates, 2 tests: 2 completed, 1 did not take it';
+    const title = '3 candidates of 2 tests: 2 completed, 1 did not take the test';
     expect(message['text']).toBe(title);
     expect(wordsOf(message)).toEqual([
       title,
@@ -282,7 +287,7 @@ describe('what a digest says where its action says nothing', () => {
 :checkered_flag: Candidate c completed the test, Nov 20, 12:05 PM
 
 *Test 8*
-:hourglass: Candidate &lt;!here&gt; did not take the test, Nov 20, 12:05 PM
+:heavy_minus_sign: Candidate &lt;!here&gt; did not take the test, Nov 20, 12:05 PM
 `,
       '_What next:_ Look at the results in the testing service. Where a test was not taken or was canceled, there is no result: decide whom to invite again.',
     ]);
@@ -290,7 +295,7 @@ describe('what a digest says where its action says nothing', () => {
 
   test('the title names the only test, and counts each candidate once', () => {
     const twice = [eventOf('a', 'Completed'), eventOf('a', 'Canceled', 8)];
-    expect(tell(mail, twice)['subject']).toBe('1 candidate, 2 tests: 1 completed, 1 canceled');
+    expect(tell(mail, twice)['subject']).toBe('1 candidate of 2 tests: 1 completed, 1 canceled');
     const ofOneTest = [eventOf('a', 'Completed'), eventOf('b', 'Canceled')];
     const later = { ...eventOf('c', 'Completed'), receivedAt: noon + 8_400_000 };
     expect(wordsOf(tell(linked.plan.then[1]![0], [...ofOneTest, later], linked)).slice(0, 3)).toEqual([
@@ -315,7 +320,7 @@ describe('what a digest says where its action says nothing', () => {
   test('Slack says how many more there are than it lists', () => {
     const message = tell(slack, many(2));
     const [, , list = ''] = wordsOf(message);
-    expect(message['text']).toBe('1,000 candidates, 2 tests: 1,000 canceled');
+    expect(message['text']).toBe('1,000 candidates of 2 tests: 1,000 canceled');
     expect(list.match(/:no_entry_sign:/g)).toHaveLength(25);
     expect(list).toMatch(
       /^\*Test: Backend &lt;Engineer&gt;\* \(500 canceled\)\n(:no_entry_sign: .*\n){25}… and 475 more\n\n\*Test 8\* \(500 canceled\)\n… and 500 more\n$/,
@@ -349,7 +354,7 @@ What next: Look at the results in the testing service.
       row: {
         Sent: '2026-11-20T13:00:00.000Z',
         Events: 3,
-        Summary: 'Backend <Engineer>: 2 completed; Test 8: 1 did not take it',
+        Summary: 'Backend <Engineer>: 2 completed; Test 8: 1 did not take the test',
         Candidates: 'a, <!here>, c',
         Delivery: 'dlv_1',
       },
@@ -398,7 +403,7 @@ describe('what a notice says where its action says nothing', () => {
     ['dead', { sink: null }, '2 deliveries with an attempt that could not be recorded'],
     ['held', { sink: null, count: 1 }, '1 delivery with an attempt that could not be recorded'],
     ['held', { count: 2 }, '2 deliveries to ats & co held for a person to decide'],
-    ['paused', {}, 'ats & co is down'],
+    ['paused', {}, 'messages to ats & co do not go out'],
     ['config', {}, 'the changed config was refused'],
     ['silence', {}, 'no event since Fri, Nov 20, 2026, 12:00 PM UTC'],
   ] as const)('%s %j: in short, in detail, and what to do', (kind, over, short) => {

@@ -29,7 +29,7 @@ const blocksOf = ({ text, blocks }: Message): readonly Block[] =>
 const emoji: { readonly [name: string]: string } = {
   checkered_flag: '🏁',
   white_check_mark: '✅',
-  hourglass: '⌛',
+  heavy_minus_sign: '➖',
   no_entry_sign: '🚫',
   warning: '⚠️',
   tada: '🎉',
