@@ -45,6 +45,8 @@ function giveUp(): never {
 
 const deepest = 50;
 const saysNothing = /^ *(#|$)/;
+/** One that asks for neither an indentation nor all empty lines at the end: both depend on what stands around it. */
+const headsBlock = /^[|>]-? *(?: #|$)/;
 const keyed = /^ *(?:([A-Za-z0-9_](?:[\w .-]*[\w.-])?)|"([\w #.,/()-]+)"):(?: +(?! )(.*))?$/;
 const reserved = new Set(['null', 'Null', 'NULL', '__proto__']);
 
@@ -148,6 +150,7 @@ class Reader {
   }
 
   #blockScalar(header: string, indent: number): Json {
+    if (!headsBlock.test(header)) giveUp();
     const lines = this.#linesInside(indent);
     const isLast = this.#at === this.#lines.length && !this.#endsWithNewline;
     return (isLast ? null : literal(header, lines)) ?? this.#byLibrary([header, ...lines].join('\n'));

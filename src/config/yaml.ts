@@ -91,7 +91,7 @@ function unprintable(text: string): TextFault | null {
 
 /** A value that stands alone; undefined if it has faults, or goes on where a value of a config cannot. */
 const byLibrary = memo(1000, (written): Json | undefined => {
-  if (/^(?:---|\.\.\.|%)/.test(written)) return undefined;
+  if (/^(?:---|\.\.\.|%|\ufeff)/.test(written)) return undefined;
   const document = documentOf(written);
   if ('message' in document || document.errors.length > 0 || document.warnings.length > 0) return undefined;
   const { contents } = document;

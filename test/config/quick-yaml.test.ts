@@ -116,10 +116,29 @@ describe('a config that is read quickly is what the library makes of it, with th
     '- a',
     '"a',
     "'a''b'",
+    '\ufeffa',
   ])('a value written %s', (value) => {
     for (const text of [`a: ${value}\nb: 1\n`, `a:\n  - ${value}\nb: *x\n`, `a: { b: ${value} }\n`])
       expect(read(text)).toEqual(byLibrary(text));
   });
+
+  test.each(['|', '>', '|-', '>-', '|+', '>+', '|2', '>2', '|2-', '|+2', '|4', '| # why', '|+ # why'])(
+    'a text below %s',
+    (head) => {
+      const places: [before: string, margin: string, after: string][] = [
+        ['a: ', '  ', 'b: 1\n'],
+        ['a:\n  b: ', '    ', '   # why\n  c: 1\n'],
+        ['a:\n  - ', '    ', '  - c\n'],
+        ['a:\n  - b: ', '        ', '    c: 1\n'],
+        ['a: ', '    ', ''],
+      ];
+      for (const [before, margin, after] of places)
+        for (const lines of ['one', 'one\n\n', 'one\n  two', '\none', 'one\n# two']) {
+          const text = `${before}${head}\n${lines.replaceAll(/^(?=.)/gm, margin)}\n${after}`;
+          expect([text, read(text)]).toEqual([text, byLibrary(text)]);
+        }
+    },
+  );
 
   test('with anything changed in it', () => {
     const pieces = [
@@ -142,6 +161,8 @@ describe('a config that is read quickly is what the library makes of it, with th
       ',',
       '|',
       '>',
+      '+',
+      '2',
     ];
     const more = [
       '&a ',
