@@ -24,8 +24,8 @@ interface Limits {
 }
 
 /**
- * Reads the YAML that configs are usually written in: maps, lists, texts and numbers, a line for each, many times as
- * fast as the library. Null for a text that has anything else in it, such as a fault: only the library reads that.
+ * Reads the YAML that large configs are usually written in: maps, lists, texts and numbers, a line for each, many times
+ * as fast as the library. Null for a text that has anything else in it, such as a fault: only the library reads that.
  */
 export function readQuickly(text: string, limits: Limits): QuickYaml | null {
   if (/[\t\r]/.test(text)) return null;

@@ -49,11 +49,21 @@ export interface Parsed {
   readonly faults: readonly TextFault[];
 }
 
+interface YamlText {
+  readonly text: string;
+  readonly lines: LineCounter;
+  /** From how many characters on it is read quickly, if that can be. */
+  readonly quickFrom?: number;
+}
+
+/** Over a thousand rules, which the library reads in a fraction of a second. What people write themselves is shorter. */
+const usualLength = 250_000;
+
 /** Parses text to values with their places. */
-export function parseYaml({ text, lines }: { readonly text: string; readonly lines: LineCounter }): Parsed {
+export function parseYaml({ text, lines, quickFrom = usualLength }: YamlText): Parsed {
   const control = unprintable(text);
   if (control) return { tree: null, faults: [control] };
-  const quick = readQuickly(text, { mostNodes, byLibrary });
+  const quick = text.length < quickFrom ? null : readQuickly(text, { mostNodes, byLibrary });
   if (quick) return { tree: new SectionTree(quick, text, lines), faults: [] };
   const document = documentOf(text);
   if ('message' in document) return { tree: null, faults: [document] };

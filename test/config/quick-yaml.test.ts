@@ -66,7 +66,7 @@ function read(text: string, before = 0) {
   const lines = new LineCounter();
   lines.addNewLine(0);
   for (const { index } of text.matchAll(/\n/g)) lines.addNewLine(index + 1);
-  const { tree, faults } = parseYaml({ text, lines });
+  const { tree, faults } = parseYaml({ text, lines, quickFrom: 0 });
   if (!tree || faults.length > 0) return null;
   const places = [...pathsIn(tree.value, [])].map((path) => {
     const { range, key, scalar } = tree.placeOf(path);
