@@ -77,6 +77,8 @@ export function forgetting(bench: () => Bench): void {
     };
     await store.keepRejected({ ...refused, body: `{"candidateId":"${gone.toUpperCase()}"}` }, 10);
     await store.keepRejected({ ...refused, body: `{"candidateId":"${kept}"}` }, 10);
+    const because = { reason: 'auth', detail: `It refused ${gone}.` } as const;
+    await store.keepPause({ sink: 'slack', since: t0, probeAt: t0 + day, probes: 1, because });
     expect((await home.content()).toLowerCase()).toContain(gone);
 
     expect(await forget()).toMatchObject({ done: true, events: 2, rejected: 1, deliveries: { length: 4 } });
@@ -98,6 +100,16 @@ export function forgetting(bench: () => Bench): void {
       deliveries: [],
     });
     expect((await store.notice(raised.id))?.notice.detail).toBe('It refused (erased).');
+    expect((await store.pauses())[0]?.because?.detail).toBe('It refused (erased).');
+  });
+
+  test('keeps a refused request with a longer number, which is another candidate', async () => {
+    const { store } = bench();
+    const about = { receivedAt: t0, address: '192.0.2.1', correlationId: null, status: 422, faults: [] };
+    const bodies = [`{"candidateId":"${gone}"}`, `{"candidateId":"${gone}0"}`];
+    for (const body of bodies) await store.keepRejected({ ...about, body }, 10);
+    expect(await forget()).toMatchObject({ done: true, rejected: 1 });
+    expect((await store.rejectedRequests({})).map(({ body }) => body)).toEqual(bodies.slice(1));
   });
 
   test('leaves nothing that a repeat of an erased event would be counted by', async () => {

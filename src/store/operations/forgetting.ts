@@ -26,7 +26,7 @@ interface FoundDelivery {
 
 /** A row's key, and a text in it. */
 interface TextRow {
-  readonly key: number;
+  readonly key: number | string;
   /** Of an attempt: its number. */
   readonly number: number;
   readonly text: string;
@@ -34,9 +34,9 @@ interface TextRow {
 
 /** A column where people or tools may have written whom something was about. */
 interface Place {
-  readonly table: 'deliveries' | 'attempts' | 'notices' | 'audit';
+  readonly table: 'deliveries' | 'attempts' | 'notices' | 'audit' | 'pauses';
   readonly column: string;
-  readonly key: 'seq' | 'delivery_seq';
+  readonly key: 'seq' | 'delivery_seq' | 'sink';
 }
 
 const has = (column: string): string =>
@@ -50,6 +50,7 @@ const textOf = ({ table, column, key }: Place, carrier: boolean) => {
   const narrowed = {
     notices: '',
     audit: '',
+    pauses: '',
     deliveries: carrier ? 'and carrier = $2' : `and seq >= ${ofNotices}`,
     attempts: carrier ? 'and delivery_seq = $2' : `and delivery_seq >= ${ofNotices}`,
   };
@@ -69,9 +70,9 @@ const sql = {
   select d.seq from deliveries d where d.carrier = $1 and d.seq not ${of('$2')} limit 1`),
   forgetMessage: `update deliveries set message = null where carrier = $1`,
   deleteContent: `delete from correlations where content = $1`,
-  rejectedWith: query<{ readonly seq: number }>(
-    `select seq from rejected_requests where ${has('body')} or ${has('faults')}`,
-  ),
+  rejectedWith: query<TextRow>(`
+  select seq as key, 0 as number, body || ' ' || faults as text from rejected_requests
+  where ${has('body')} or ${has('faults')}`),
   deleteRejected: `delete from rejected_requests where seq = $1`,
 };
 
@@ -87,6 +88,7 @@ const elsewhere: readonly Place[] = [
   { table: 'deliveries', column: 'message', key: 'seq' },
   ...inDigests,
   { table: 'audit', column: 'note', key: 'seq' },
+  { table: 'pauses', column: 'detail', key: 'sink' },
 ];
 
 /** See Store.forget. Holds off whoever would count a repeat of these events, begin their deliveries or delete them. */
@@ -112,8 +114,8 @@ export function* forget(
   let rejected = 0;
   for (const spelling of spellings) {
     for (const place of elsewhere) yield* redact(place, spelling, null, spellings);
-    for (const { seq } of yield* all(sql.rejectedWith, spelling))
-      rejected += yield* run(sql.deleteRejected, seq);
+    for (const { key, text } of yield* all(sql.rejectedWith, spelling))
+      if (isIn(text, spelling)) rejected += yield* run(sql.deleteRejected, key);
   }
   if (events.length + rejected > 0)
     yield* run(auditSql.insertChange, now, by.who, by.from, 'forget', by.note);
@@ -166,6 +168,10 @@ function* redact(
     else yield* run(put, text, row.key);
   }
 }
+
+/** Where another digit follows, it is the number of somebody else. */
+const isIn = (text: string, spelling: string): boolean =>
+  new RegExp(`${RegExp.escape(spelling)}${/\d$/.test(spelling) ? String.raw`(?!\d)` : ''}`, 'i').test(text);
 
 /** It stands within JSON, too. */
 const erased = '(erased)';
