@@ -79,13 +79,17 @@ interface List<Entry> {
 async function print<Entry>(list: List<Entry>, options: EventsOptions, io: Io): Promise<void> {
   const limit = limitOf(options);
   const csv = options.csv ? list.csv : undefined;
+  // A file gets the text as it is.
+  const seen = (line: string) => (io.ask ? printable(line) : line);
   // With the end of the line that is printed, they end as CSV has it.
   if (csv) io.out(`${csv.header}\r`);
   let count = 0;
   for await (const entry of list.entries) {
     count += 1;
     if (count <= limit)
-      io.out(csv ? `${csv.line(entry)}\r` : options.json ? jsonLine(list.json(entry)) : list.text(entry, io));
+      io.out(
+        csv ? `${seen(csv.line(entry))}\r` : options.json ? jsonLine(list.json(entry)) : list.text(entry, io),
+      );
     if (!(await io.drained())) return;
   }
   if (options.json || csv) return;

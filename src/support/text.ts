@@ -142,14 +142,14 @@ export function storable(text: string): string {
 
 /**
  * A line of CSV (RFC 4180), without its end. Programs for tables take what begins like this for a formula, which may send
- * data away, so it gets an apostrophe in front, as people would type it.
+ * data away, so it gets an apostrophe in front, as people would type it. Some begin a field after `;`, tab or a new line.
  */
 export function csvLine(values: readonly (string | number | null)[]): string {
   return values.map((value) => csvField(String(value ?? ''))).join(',');
 }
 
 function csvField(text: string): string {
-  const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  const harmless = text.replaceAll(/(^|[;\t\r\n] *)(?=[=+\-@\t\r])/g, "$1'");
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }
 

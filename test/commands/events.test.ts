@@ -236,7 +236,16 @@ rules: [ { name: all, when: {}, then: [ ${actions.join(', ')} ] } ]
   test('--csv prints a line for each event, quoted where needed, and nothing that a table takes for a formula', async () => {
     const { app, command, file } = await startServing();
     expect((await command('events', '--csv')).out).toBe(`${csvHeader}\r\n`);
-    const hostile = ['=1+1', '+1', '-1', '@SUM(A1)', 'a "quoted", one', "=cmd|' /C calc'!A0", 'Zoë ; 1'];
+    const hostile = [
+      '=1+1',
+      '+1',
+      '-1',
+      '@SUM(A1)',
+      'a "quoted", one',
+      "=cmd|' /C calc'!A0",
+      'Zoë ; 1',
+      'x;=1+1',
+    ];
     for (const candidateId of hostile) await post(app, { candidateId, testId: -99 }, 'c-1');
     await post(app, { candidateId: 'Dana', candidateNumericalId: 42 }, '=c-2');
     await settled(file);
@@ -254,12 +263,16 @@ rules: [ { name: all, when: {}, then: [ ${actions.join(', ')} ] } ]
       'ats: delivered',
     ]);
     expect(rest.map((row) => row.slice(2, 5))).toEqual(
-      hostile.toReversed().map((id) => [/^[=+@-]/.test(id) ? `'${id}` : id, '', "'-99"]),
+      hostile.toReversed().map((id) => [id.replace(/(?<=^|;)[=+@-]/, "'$&"), '', "'-99"]),
     );
     expect(csvRows((await command('events', '--csv', '--candidate', 'Dana', '--limit', '1')).out)).toEqual([
       header,
       newest,
     ]);
+    await post(app, { candidateId: 'Kim\u202e' });
+    const kim = ['events', '--csv', '--limit', '1', '--config', file];
+    expect((await run(kim)).out).toContain(',Kim\u202e,');
+    expect((await run(kim, {}, false, async () => '')).out, 'on a terminal').toContain(',Kim\\u{202e},');
     expect((await command('events', '--csv', '--json')).code).toBe(2);
   });
 
