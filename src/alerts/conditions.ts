@@ -128,7 +128,7 @@ export const isMissed = ({ cause }: StuckCount): boolean => cause.startsWith(`${
 const missed = (stuck: StuckCount) => ({
   detail: `${deliveriesOf(stuck)} did not reach everybody. ${stuck.reason}`,
   advice:
-    'Correct the addresses in the config, and tell those who were left out yourself: what was delivered is not sent again.',
+    'Correct the addresses in the config, and tell those who were left out yourself. Or send it again to all of them: candidate-connector resend takes the ids of the deliveries.',
 });
 
 const givenUp = (stuck: StuckCount) => ({

@@ -241,7 +241,10 @@ function fixFor({ state, cause }: Group): string {
 function missedCard(missed: readonly StuckCount[], times: Times): Html {
   return html`<section class="card">
     <h2>Not to everybody <small>in the last 7 days</small></h2>
-    <p>These were delivered, and somebody was left out. Tell them yourself: nothing is sent twice.</p>
+    <p>
+      These were delivered, and somebody was left out. Tell them yourself, or send it again to everybody with
+      <code>candidate-connector resend</code> and the id of the delivery.
+    </p>
     <ul>
       ${missed.map(
         (one) =>
