@@ -117,7 +117,7 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     const trials = new Trials(reads, trialThread, closing.signal);
     const configText = () => textInForce;
     const shown = { reads, config, configText, trials, plan, receiverUrl };
-    return createSite({ store, ...shown, wake, env, connectors });
+    return createSite({ store, ...shown, wake, log, env, connectors });
   };
   const admin = createAdmin({ config: () => config().admin, metrics, site, log, readiness });
   starting.defer(() => admin.stop(0));

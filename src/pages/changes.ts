@@ -193,8 +193,6 @@ class Run {
     this.action = action;
     this.sink = chosen.sink;
     this.ended = this.#go(parts, chosen, by);
-    // Nobody may be waiting for it any more.
-    this.ended.catch(() => undefined);
   }
 
   /** Nothing more is to be seen. */
@@ -219,8 +217,8 @@ class Run {
       for await (const page of pages) this.#add(await carryOut(parts, this.action, page, by));
     } catch (error) {
       const isKnown = error instanceof StoreUnavailable || error instanceof NotThere;
-      this.fault = isKnown ? error.message : 'It stopped because of a bug in the connector.';
-      if (!isKnown) throw error;
+      this.fault = isKnown ? error.message : 'It stopped because of a bug in the connector. See the log.';
+      if (!isKnown) parts.log.error({ err: error, action: this.action }, 'a change by hand failed');
     } finally {
       this.isDone = true;
     }

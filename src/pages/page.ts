@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import type { LoadOptions } from '../config/load.ts';
 import type { PlanFault } from '../config/stored-plans.ts';
@@ -25,6 +26,7 @@ export interface Parts extends Pick<LoadOptions, 'env' | 'connectors'> {
   readonly trials: Trials;
   /** After a change: deliveries may be due. */
   readonly wake: () => void;
+  readonly log: Pick<Logger, 'error'>;
 }
 
 /** A request, as a page needs it. */

@@ -1,6 +1,8 @@
 import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test, vi } from 'vitest';
-import { endpoint, jsonLines, post, run, settled } from '../commands/tools.ts';
+import { endpoint, jsonLines, loud, post, run, serve, settled, workplace } from '../commands/tools.ts';
 import { barriersOf, desktop, openTab, phone } from './browser.ts';
 import { password, startPages } from './tools.ts';
 
@@ -75,6 +77,36 @@ describe('what needs a person', () => {
     expect(after).toContain('Nothing needs you');
     expect(after).toMatch(/<b>replay<\/b>\s+of 2 deliveries\s+by\s+somebody who logged in </);
     expect(after).not.toContain('<img src=x');
+  });
+
+  test('of a bug that stops a change, the log says more than the page', async () => {
+    const ats = await endpoint();
+    ats.faults.decide = () => ({ kind: 'status', status: 410 });
+    const { folder, write } = await workplace();
+    const file = await write('config.yaml', loud(folder) + rules(ats.url));
+    const { app, lines } = await serve(file);
+    await post(app, { candidateId: 'Dana' });
+    await settled(file);
+    const admin = String(lines().find(({ msg }) => msg === 'ready')?.['admin']);
+    const db = new DatabaseSync(join(folder, 'connector.db'));
+    db.exec('drop table audit_deliveries');
+    db.close();
+    const page = await (await fetch(`${admin}/rules`, { headers: { accept: 'text/html' } })).text();
+    const csrf = /name="csrf" value="([^"]+)"/.exec(page)?.[1] ?? '';
+    const body = new URLSearchParams({ csrf, ...group, action: 'replay', confirmed: 'yes' });
+    const answer = await fetch(`${admin}/attention/change`, {
+      method: 'POST',
+      body,
+      headers: { accept: 'text/html' },
+    });
+    expect(await answer.text()).toContain('It stopped because of a bug in the connector. See the log.');
+    const logged = () => lines().find(({ msg }) => msg === 'a change by hand failed');
+    await vi.waitFor(() => expect(logged()).toBeDefined(), 10_000);
+    expect(logged()).toMatchObject({
+      level: 'error',
+      action: 'replay',
+      err: { message: expect.stringContaining('audit_deliveries') },
+    });
   });
 
   test('may be one delivery, discarded; and who was too late reads why', async () => {
