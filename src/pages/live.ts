@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { answerProblem } from '../http/problem.ts';
-import type { EventSearch, EventStory } from '../store/store.ts';
+import { type EventSearch, type EventStory, StoreUnavailable } from '../store/store.ts';
 import { searchOf } from './events.ts';
 import { eventRow } from './fragments.ts';
 import type { Asked, Parts } from './page.ts';
@@ -52,6 +52,8 @@ export class LiveEvents {
 
   #add(listener: Listener, req: Request): void {
     const { res } = listener;
+    // Its 'close' would not come any more.
+    if (res.destroyed) return;
     const sign = setInterval(() => res.write(':\n\n'), signEveryMs);
     const end = setTimeout(() => res.end(), lastsMs);
     this.#listeners.add(listener);
@@ -71,9 +73,16 @@ export class LiveEvents {
     try {
       const { stories } = await this.#parts.reads.search({ limit: newest });
       for (const listener of this.#listeners) this.#tell(listener, stories);
-    } catch {
-      // The store cannot be read just now; the page says so when it is loaded again.
+    } catch (error) {
+      // Where the store cannot be read just now, the page says so when it is loaded again.
+      if (!(error instanceof StoreUnavailable)) this.#failed(error);
     }
+  }
+
+  /** A bug. The browsers ask again after some seconds, so that it does not fill the log. */
+  #failed(error: unknown): void {
+    this.#parts.log.error({ err: error }, 'the live pages failed');
+    for (const { res } of this.#listeners) res.destroy();
   }
 
   #tell(listener: Listener, stories: readonly EventStory[]): void {

@@ -6,7 +6,6 @@ export const readNames = [
   'events',
   'search',
   'event',
-  'audit',
   'notices',
   'notice',
   'audit',
