@@ -83,18 +83,29 @@ export interface Moved {
 
 /**
  * Copies all rows as they are, with their seqs, and compares the two stores. The target is marked until that has ended
- * well. If it is interrupted, the next one goes on after the last row that the target has. Throws StoreUnavailable.
+ * well. If it is interrupted, the next one goes on after the last row that the target has. A target with data and without a
+ * mark is only compared: an earlier one may have ended without learning that it did. Throws StoreUnavailable.
  */
 export async function move(source: Side, target: Side, progress: MoveProgress): Promise<Moved[]> {
   await source.driver.read(refuseUnfinished);
   for (const side of [source, target]) await refuseServed(side);
-  await target.driver.write(() => begin(source.name, target.name));
-  for (const table of tables) await copy(table, source, target, progress);
+  const isMarked = await target.driver.write(() => begin(source.name, target.name));
+  if (isMarked) for (const table of tables) await copy(table, source, target, progress);
   const moved: Moved[] = [];
-  for (const table of tables) moved.push(await compare(table, source, target, progress));
+  for (const table of tables) {
+    const { rows, difference } = await compare(table, source, target, progress);
+    if (difference !== null) throw new StoreUnavailable(refusal(isMarked, source, target, difference));
+    moved.push({ table: table.name, rows });
+  }
   await refuseServed(source);
-  await target.driver.write(() => finish(target.driver.shared));
+  if (isMarked) await finish(target);
   return moved;
+}
+
+function refusal(isMarked: boolean, source: Side, target: Side, difference: string): string {
+  return isMarked
+    ? `${target.name} has ${difference}: one of the two stores was changed meanwhile. Delete the target and begin anew; until then nothing serves it.`
+    : `${target.name} has data that is not that of ${source.name}: ${difference}. Name an empty target: a move replaces and merges nothing.`;
 }
 
 /** To be called before a store is used: it would tell of half the events, and take repeats of the others for new. */
@@ -116,22 +127,21 @@ async function refuseServed({ name, driver }: Side): Promise<void> {
   );
 }
 
-function* begin(source: string, target: string): Operation<void> {
+/** Marks the target, unless it has data and no mark: then it returns false. */
+function* begin(source: string, target: string): Operation<boolean> {
   yield* lock('unfinished_copy');
   const found = yield* get(sql.unfinished);
-  if (found?.source === source) return;
+  if (found?.source === source) return true;
   if (found !== undefined) {
     throw new StoreUnavailable(
       `${target} is an unfinished copy of ${found.source}. Finish that one with --from ${found.source}, or name an empty target.`,
     );
   }
   for (const table of tables) {
-    if ((yield* get(sql.last(table))) === undefined) continue;
-    throw new StoreUnavailable(
-      `${target} has data of its own (in the table ${table.name}). Name an empty target: a move replaces and merges nothing.`,
-    );
+    if ((yield* get(sql.last(table))) !== undefined) return false;
   }
   yield* run(sql.begin, source, Date.now());
+  return true;
 }
 
 async function copy(table: Table, source: Side, target: Side, progress: MoveProgress): Promise<void> {
@@ -179,25 +189,22 @@ function keyOf({ key }: Table, row: Row): Value[] {
   return key.map((column) => row[column]!);
 }
 
-async function compare(table: Table, source: Side, target: Side, progress: MoveProgress): Promise<Moved> {
-  const of = await count(table, source);
-  const tell = (rows: number) => progress('checked', table.name, rows, of);
-  const [expected, found] = await Promise.all([digest(table, source, tell), digest(table, target, () => {})]);
-  if (expected.rows === found.rows && expected.sum === found.sum)
-    return { table: table.name, rows: found.rows };
-  const how =
-    expected.rows === found.rows ? 'other content' : `${found.rows} rows instead of ${expected.rows}`;
-  throw new StoreUnavailable(
-    `${target.name} has ${how} in the table ${table.name}: one of the two stores was changed meanwhile. ` +
-      'Delete the target and begin anew; until then nothing serves it.',
-  );
+/** The difference: what the target has instead of the same rows. */
+async function compare(
+  table: Table,
+  source: Side,
+  target: Side,
+  progress: MoveProgress,
+): Promise<{ rows: number; difference: string | null }> {
+  const [rows, found] = await Promise.all([count(table, source), count(table, target)]);
+  const told = (difference: string | null) => ({ rows, difference });
+  if (found !== rows) return told(`${found} rows instead of ${rows} in the table ${table.name}`);
+  const tell = (checked: number) => progress('checked', table.name, checked, rows);
+  const [expected, sum] = await Promise.all([digest(table, source, tell), digest(table, target, () => {})]);
+  return told(sum === expected ? null : `other content in the table ${table.name}`);
 }
 
-async function digest(
-  table: Table,
-  side: Side,
-  tell: (rows: number) => void,
-): Promise<{ rows: number; sum: string }> {
+async function digest(table: Table, side: Side, tell: (rows: number) => void): Promise<string> {
   const hash = createHash('sha256');
   let rows = 0;
   for await (const page of pages(table, side)) {
@@ -205,7 +212,7 @@ async function digest(
     rows += page.length;
     tell(rows);
   }
-  return { rows, sum: hash.digest('hex') };
+  return hash.digest('hex');
 }
 
 type Column = readonly [string, Value];
@@ -217,7 +224,17 @@ function textOf(values: readonly (Value | Column)[] | null): string {
   return JSON.stringify(values, (_, value: unknown) => (typeof value === 'string' ? storable(value) : value));
 }
 
-function* finish(isPostgres: boolean): Operation<void> {
+async function finish({ driver }: Side): Promise<void> {
+  try {
+    await driver.write(() => unmark(driver.shared));
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    const help = 'Run the same `migrate-store` again: it says whether the target has everything.';
+    throw new StoreUnavailable(`${error.message} ${help}`, { cause: error });
+  }
+}
+
+function* unmark(isPostgres: boolean): Operation<void> {
   yield* run(sql.end);
   if (!isPostgres) return;
   for (const table of tables) {

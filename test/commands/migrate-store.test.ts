@@ -25,7 +25,7 @@ import {
   t0,
   unknown,
 } from '../contract/store-fixtures.ts';
-import { freshDatabase, freshSchema, sql } from '../fixtures/postgres.ts';
+import { freshDatabase, freshSchema, PostgresProxy, sql } from '../fixtures/postgres.ts';
 import { base, main, run, stack, workplace } from './tools.ts';
 
 const hostile = `'; drop table events; -- <!channel> =1+1 \r\n \u202E 𝒜 "$1" ?1 \\u0000`;
@@ -203,6 +203,35 @@ describe('migrate-store', () => {
     },
   );
 
+  test('that never learns of its last commit says what helps: the next one tells that all is there', async () => {
+    const { file, schema } = await places();
+    await fill(file('old'));
+    const proxy = await PostgresProxy.start(schema);
+    onTestFinished(() => proxy.close());
+    let ends = false;
+    proxy.breakAfter = (data) => {
+      ends ||= data.includes('delete from unfinished_copy');
+      return ends && data.includes('\0commit\0');
+    };
+    const { code, err } = await move(file('old'), proxy.url);
+    expect([code, err]).toEqual([
+      1,
+      expect.stringMatching(/last writes were stored is not known\. Run the same `migrate-store` again/),
+    ]);
+    proxy.breakAfter = () => false;
+    const again = await move(file('old'), proxy.url);
+    expect(again).toMatchObject({ code: 0, out: expect.stringContaining('has every row of sqlite:') });
+    expect(again.err).not.toContain('copied');
+    expect(again.err).toContain('checked deliveries');
+
+    const store = await open(schema, true);
+    await store.accept(arrival());
+    expect(await move(file('old'), schema)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/has data that is not that of sqlite:.*old\.db: other content in the table/),
+    });
+  });
+
   test('says where the source was changed before it went on, and serves nothing then', async () => {
     const { file, schema } = await places();
     await fill(file('old'));
@@ -263,7 +292,7 @@ describe('migrate-store', () => {
     for (const to of [file('full'), schema])
       expect(await move(file('old'), to)).toMatchObject({
         code: 1,
-        err: expect.stringMatching(/has data of its own \(in the table configs\)\. Name an empty target/),
+        err: expect.stringMatching(/: other content in the table events\. Name an empty target/),
       });
     expect(rowsOfFile(path('full'))).toEqual(before);
     expect(await run(['events', '--store', schema, '--limit', '1'])).toMatchObject({ code: 0 });

@@ -1,5 +1,3 @@
-import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
-import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   all,
@@ -14,7 +12,7 @@ import { postgresDriver, type PostgresOptions } from '../../../src/store/postgre
 import type { Driver } from '../../../src/store/stored.ts';
 import { StoreUnavailable } from '../../../src/store/store.ts';
 import type { Tallies } from '../../../src/store/tallies.ts';
-import { freshName, freshSchema, PostgresServer, sql } from '../../fixtures/postgres.ts';
+import { freshName, freshSchema, PostgresProxy, PostgresServer, sql } from '../../fixtures/postgres.ts';
 
 const save = (id: string) =>
   function* saving(): Operation<string> {
@@ -272,40 +270,18 @@ describe('the driver of PostgreSQL', () => {
     });
 
     describe('behind a proxy', () => {
-      let proxy: Server;
-      let sockets: Socket[];
-      /** Sees what goes to the server; true: breaks the connection once the server has it. */
-      let breakAfter: (data: Buffer) => boolean;
+      let proxy: PostgresProxy;
 
       beforeEach(async () => {
-        sockets = [];
-        breakAfter = () => false;
-        proxy = createServer((socket) => {
-          const upstream = connect(server.port, '127.0.0.1');
-          sockets.push(socket, upstream);
-          for (const end of [socket, upstream]) end.on('error', () => {});
-          socket.on('data', (data: Buffer) => {
-            const broken = breakAfter(data);
-            if (broken) upstream.removeAllListeners('data').once('data', () => socket.destroy());
-            upstream.write(data);
-          });
-          upstream.on('data', (data) => socket.write(data));
-          upstream.on('close', () => socket.destroy());
-          socket.on('close', () => upstream.destroy());
-        });
-        proxy.listen(0, '127.0.0.1');
-        await once(proxy, 'listening');
-        url = url.replace(`:${server.port}`, `:${(proxy.address() as AddressInfo).port}`);
+        proxy = await PostgresProxy.start(url);
+        url = proxy.url;
       });
 
-      afterEach(() => {
-        for (const socket of sockets) socket.destroy();
-        proxy.close();
-      });
+      afterEach(() => proxy.close());
 
       const breakOnceAt = (text: string) => {
         let broken = 0;
-        breakAfter = (data) => data.includes(text) && (broken += 1) === 1;
+        proxy.breakAfter = (data) => data.includes(text) && (broken += 1) === 1;
         return () => broken;
       };
 
@@ -329,8 +305,8 @@ describe('the driver of PostgreSQL', () => {
 
       test('nor where the answer is none of PostgreSQL', async () => {
         const driver = await open();
-        breakAfter = (data) => {
-          const [client, upstream] = sockets;
+        proxy.breakAfter = (data) => {
+          const [client, upstream] = proxy.sockets;
           if (data.includes('\0commit\0')) upstream!.removeAllListeners('data').on('data', () => {});
           if (data.includes('\0commit\0')) client!.write(Buffer.from([0x3f, 0, 0, 0, 4]));
           return false;
@@ -344,13 +320,13 @@ describe('the driver of PostgreSQL', () => {
             ),
           ),
         );
-        breakAfter = () => false;
+        proxy.breakAfter = () => false;
         expect(await saved(driver)).toEqual(['a', 'b']);
       });
 
       test('refuses what a silent server does not answer, and goes on when it does', async () => {
         const driver = await open({ answerMs: 200, patientForMs: 100 });
-        const silent = sockets.at(-1)!;
+        const silent = proxy.sockets.at(-1)!;
         silent.pause();
         const results = await Promise.allSettled([driver.write(save('a')), driver.read(() => all(ids))]);
         const refused = results.filter((result) => result.status === 'rejected');
