@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import {
   AccessTokens,
   failedCheck,
@@ -118,7 +118,7 @@ function signer({ secret = [], signature }: WebhookOptions) {
   const secrets = [secret].flat().map((each) => each.reveal());
   const keys = secrets.filter((text) => signature === undefined || text.startsWith('whsec_')).map(keyOf);
   return (id: string, timestampS: number, body: Buffer): Headers => {
-    const standard = (key: Buffer): string =>
+    const standard = (key: KeyObject): string =>
       `v1,${createHmac('sha256', key).update(`${id}.${timestampS}.`).update(body).digest('base64')}`;
     return {
       'webhook-id': id,
@@ -129,7 +129,8 @@ function signer({ secret = [], signature }: WebhookOptions) {
   };
 }
 
-const keyOf = (secret: string): Buffer => Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+const keyOf = (secret: string): KeyObject =>
+  createSecretKey(Buffer.from(secret.replace(/^whsec_/, ''), 'base64'));
 
 function ownSignature(
   { header, algorithm, encoding, prefix }: Signature,
