@@ -1,7 +1,9 @@
+import { type ChildProcess, spawnSync } from 'node:child_process';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LoadResult } from './burst/load.ts';
 import { end, messageOf, start } from './child.ts';
+import type { forms } from './connection.ts';
 import { dataFolder } from './data-folder.ts';
 import { median, type BenchResult } from './result.ts';
 
@@ -10,40 +12,87 @@ const rounds = 5;
 
 const scripts = join(import.meta.dirname, 'burst');
 
+/** What the connector is measured against: the script that starts it, and what it is. */
+const yardsticks = {
+  naive: {
+    script: 'naive-server.ts',
+    form: 'event',
+    name: 'a burst, accepted and delivered',
+    is: 'the handler that stores nothing',
+  },
+  alertmanager: {
+    script: 'alertmanager-server.ts',
+    form: 'alert',
+    name: 'the same against Alertmanager',
+    is: 'Alertmanager, which stores nothing',
+  },
+} as const;
+
+type Yardstick = keyof typeof yardsticks;
+type Round = Readonly<Partial<Record<Yardstick | 'connector', number>>>;
+
 /**
  * A burst of events with one webhook each, from the first that is answered to the last that is delivered: the connector, with every
- * event, intent and outcome durable, against the handler that people write themselves, one after the other in each round. Each has
- * one core; the load and the endpoint have the other.
+ * event, intent and outcome durable, against the handler that people write themselves and against Alertmanager, one after the other
+ * in each round, and each after a burst that is not counted. Each has one core; the load and the endpoint have the other.
  */
 export async function benchBurst(): Promise<BenchResult[]> {
+  const program = findAlertmanager();
+  if (program === undefined) {
+    console.log('burst: without Alertmanager, as none is on the PATH and ALERTMANAGER names none.');
+  }
   const folder = await mkdtemp(join(await dataFolder(), 'bench-burst-'));
   try {
-    const measured: { naive: number; connector: number }[] = [];
-    for (let round = 0; round < rounds; round += 1) {
-      measured.push({
-        naive: (await burst('naive-server.ts', [], { folder, events: eventsPerBurst })).delivered,
-        connector: (await burst('connector-server.ts', [folder], { folder, events: eventsPerBurst }))
-          .delivered,
-      });
-    }
-    return judge(measured);
+    const measured: Round[] = [];
+    for (let round = 0; round < rounds; round += 1) measured.push(await inTurn(folder, program));
+    return judge(measured, program === undefined ? ['naive'] : ['naive', 'alertmanager']);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-function judge(measured: readonly { naive: number; connector: number }[]): BenchResult[] {
-  const ratio = median(measured.map(({ naive, connector }) => connector / naive));
-  const perSecond = (who: 'naive' | 'connector') => Math.round(median(measured.map((round) => round[who])));
-  return [
-    {
-      name: 'a burst, accepted and delivered',
+/** What `ALERTMANAGER` names, or what is on the PATH, by Debian's name or its own. */
+function findAlertmanager(): string | undefined {
+  const names = ['prometheus-alertmanager', 'alertmanager'];
+  return (
+    process.env['ALERTMANAGER'] ?? names.find((name) => spawnSync(name, ['--version']).error === undefined)
+  );
+}
+
+async function inTurn(folder: string, program: string | undefined): Promise<Round> {
+  const sizes = { folder, events: eventsPerBurst, uncounted: eventsPerBurst };
+  const run = async (of: Yardstick, args: readonly string[]) => {
+    const { script, form } = yardsticks[of];
+    return (await burst(script, args, { ...sizes, form })).delivered;
+  };
+  return {
+    naive: await run('naive', []),
+    ...(program !== undefined && { alertmanager: await run('alertmanager', [folder, program]) }),
+    connector: (await burst('connector-server.ts', [folder], sizes)).delivered,
+  };
+}
+
+function judge(measured: readonly Round[], against: readonly Yardstick[]): BenchResult[] {
+  const perSecond = (who: keyof Round) => Math.round(median(measured.map((round) => round[who]!)));
+  return against.map((yardstick) => {
+    const ratio = median(measured.map((round) => round.connector! / round[yardstick]!));
+    const { name, is } = yardsticks[yardstick];
+    return {
+      name,
       ratio,
-      detail: `${perSecond('connector')} events/s from first accepted to last delivered, ${perSecond('naive')}/s by the handler that stores nothing`,
+      detail: `${perSecond('connector')} events/s from first accepted to last delivered, ${perSecond(yardstick)}/s by ${is}`,
       target: 'at least 1',
       met: ratio >= 1,
-    },
-  ];
+    };
+  });
+}
+
+interface BurstOptions {
+  readonly folder: string;
+  readonly events: number;
+  /** Events of a burst before it, for the compiler to warm up. */
+  readonly uncounted?: number;
+  readonly form?: keyof typeof forms;
 }
 
 /** Events a second, from the first that was answered on. */
@@ -55,21 +104,33 @@ export interface Burst {
 export async function burst(
   server: string,
   args: readonly string[],
-  { folder, events }: { readonly folder: string; readonly events: number },
+  { folder, events, uncounted, form = 'event' }: BurstOptions,
 ): Promise<Burst> {
+  const bursts = uncounted === undefined ? [events] : [uncounted, events];
   const log = await open(join(folder, 'log'), 'a');
-  const endpoint = start(join(scripts, 'endpoint.ts'), [String(events)], { core: 1 });
+  const endpoint = start(join(scripts, 'endpoint.ts'), bursts.map(String), { core: 1 });
   const { port: to } = await messageOf<{ port: number }>(endpoint);
   const url = `http://127.0.0.1:${to}/`;
   const child = start(join(scripts, server), [url, ...args], { core: 0, stdout: log.fd });
-  const { port } = await messageOf<{ port: number }>(child);
+  try {
+    const { port } = await messageOf<{ port: number }>(child);
+    const measured: Burst[] = [];
+    for (const count of bursts) measured.push(await one(endpoint, [port, count, form].map(String)));
+    return measured.at(-1)!;
+  } finally {
+    await Promise.all([end(child), end(endpoint)]);
+    await log.close();
+  }
+}
+
+async function one(endpoint: ChildProcess, args: readonly string[]): Promise<Burst> {
   const done = messageOf<{ lastAt: number }>(endpoint);
-  const load = start(join(scripts, 'load.ts'), [String(port), String(events)], { core: 1 });
+  done.catch(() => {});
+  const load = start(join(scripts, 'load.ts'), args, { core: 1 });
   const { firstAt, answeredAt, refused } = await messageOf<LoadResult>(load);
   if (refused > 0) throw new Error(`${refused} events were refused`);
   const { lastAt } = await done;
-  await Promise.all([end(child), end(endpoint), end(load)]);
-  await log.close();
-  const perSecond = (until: number) => (events / (until - firstAt)) * 1000;
+  await end(load);
+  const perSecond = (until: number) => (Number(args[1]) / (until - firstAt)) * 1000;
   return { accepted: perSecond(answeredAt), delivered: perSecond(lastAt) };
 }

@@ -3,15 +3,36 @@ import { connect } from 'node:net';
 /** Posts one request at a time over a connection that stays; resolves to the whole answer. */
 export type Post = (candidateId: string, fields?: string) => Promise<string>;
 
+/** Where a request goes, and its body. */
+export interface Form {
+  readonly path: string;
+  readonly body: (candidateId: string, fields: string) => string;
+}
+
+export const forms = {
+  event: {
+    path: '/webhooks/candidates',
+    body: (candidateId, fields) =>
+      `{"candidateId":"${candidateId}",${fields}"testId":1234567,"status":"Completed"}`,
+  },
+  /** The same for Alertmanager. */
+  alert: {
+    path: '/api/v2/alerts',
+    body: (candidateId) =>
+      `[{"labels":{"alertname":"candidate","candidateId":"${candidateId}","testId":"1234567","status":"Completed"}}]`,
+  },
+} satisfies Record<string, Form>;
+
 /**
- * Connections to the receiver on this port, written for the bare socket, since an HTTP client costs as much as the plain server and
+ * Connections to the server on this port, written for the bare socket, since an HTTP client costs as much as the plain server and
  * would be what is measured. To be closed by `close`.
  */
 export async function connections(
   port: number,
   count: number,
+  form: Form = forms.event,
 ): Promise<{ readonly posts: readonly Post[]; readonly close: () => void }> {
-  const sockets = await Promise.all(Array.from({ length: count }, () => connected(port)));
+  const sockets = await Promise.all(Array.from({ length: count }, () => connected(port, form)));
   return {
     posts: sockets.map(({ post }) => post),
     close: () => {
@@ -20,7 +41,7 @@ export async function connections(
   };
 }
 
-function connected(port: number): Promise<{ post: Post; close: () => void }> {
+function connected(port: number, form: Form): Promise<{ post: Post; close: () => void }> {
   const socket = connect(port, '127.0.0.1').setEncoding('latin1').setNoDelay();
   let answered: (answer: string) => void = () => {};
   let failed: (error: Error) => void = () => {};
@@ -31,7 +52,7 @@ function connected(port: number): Promise<{ post: Post; close: () => void }> {
     new Promise((resolve, reject) => {
       answered = resolve;
       failed = reject;
-      socket.write(request(candidateId, fields), 'latin1');
+      socket.write(request(form, candidateId, fields), 'latin1');
     });
   return new Promise((resolve, reject) => {
     socket.on('error', (error) => {
@@ -42,15 +63,15 @@ function connected(port: number): Promise<{ post: Post; close: () => void }> {
   });
 }
 
-function request(candidateId: string, fields = ''): string {
-  const body = `{"candidateId":"${candidateId}",${fields}"testId":1234567,"status":"Completed"}`;
+function request({ path, body }: Form, candidateId: string, fields = ''): string {
+  const text = body(candidateId, fields);
   return [
-    'POST /webhooks/candidates HTTP/1.1',
+    `POST ${path} HTTP/1.1`,
     'Host: localhost',
     'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${body.length}`,
+    `Content-Length: ${text.length}`,
     `X-Service-CorrelationId: ${candidateId}`,
     '',
-    body,
+    text,
   ].join('\r\n');
 }

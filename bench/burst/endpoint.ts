@@ -1,9 +1,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** The endpoint that both deliver to. Tells its port, and when it has taken as many different calls as it was told to expect. */
+/**
+ * The endpoint that all deliver to. Takes how many different calls each burst has; tells its port, and when a burst's last call has
+ * come.
+ */
 
-const [expected = ''] = process.argv.slice(2);
+const bursts = process.argv.slice(2).map(Number);
+let expected = bursts.shift();
 const seen = new Set<string>();
 
 const server = createServer((request, response) => {
@@ -14,7 +18,10 @@ const server = createServer((request, response) => {
     const id = /[0-9a-f]{32}/.exec(body)?.[0];
     if (id === undefined || seen.has(id)) return;
     seen.add(id);
-    if (seen.size === Number(expected)) process.send?.({ lastAt: Date.now() });
+    if (seen.size !== expected) return;
+    process.send?.({ lastAt: Date.now() });
+    seen.clear();
+    expected = bursts.shift();
   });
 });
 server.keepAliveTimeout = 60_000;

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { connections } from '../connection.ts';
+import { connections, forms } from '../connection.ts';
 
 /**
- * Posts events over 64 connections as fast as they are answered, other ones each time. Takes port and how many; tells a
- * LoadResult.
+ * Posts events over 64 connections as fast as they are answered, other ones each time. Takes port, how many, and the name of their
+ * form; tells a LoadResult.
  */
 
 export interface LoadResult {
@@ -13,13 +13,13 @@ export interface LoadResult {
   readonly refused: number;
 }
 
-const [port = '', count = ''] = process.argv.slice(2);
+const [port = '', count = '', form = ''] = process.argv.slice(2);
 const run = randomBytes(4).toString('hex');
 let sent = 0;
 let firstAt = 0;
 let refused = 0;
 
-const { posts, close } = await connections(Number(port), 64);
+const { posts, close } = await connections(Number(port), 64, forms[form as keyof typeof forms]);
 await Promise.all(
   posts.map(async (post) => {
     while (sent < Number(count)) {
