@@ -24,8 +24,8 @@ export type Part = { readonly index: number; readonly length: number } & (
 
 const formsExpected = 'expected ${NAME}, ${NAME:-default} or ${file:/path}; $${ stands for ${ itself';
 
-/** Whether a credential is given as the path of its file. */
-export const looksLikePath = (text: string): boolean => /^\.{0,2}\/[\w./-]+$/.test(text);
+/** Whether a credential is given as the path of its file; a relative one is known by its ending. */
+export const looksLikePath = (text: string): boolean => /^(?:\.{0,2}\/[\w./-]+|[\w./ -]+\.json)$/.test(text);
 
 /** A string's literal text and references, in order. `$${` is the literal text `${`. */
 export function partsOf(text: string): Part[] {

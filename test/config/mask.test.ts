@@ -218,17 +218,18 @@ sinks:
     expect(config.mask('dana user host pager')).toBe('dana user host pager');
   });
 
-  test('a credential that is given as the path of its file', () => {
-    const given = load(
-      'sinks: { page: { connector: pager, token: /run/account.json } }',
-      {},
-      {
-        '/run/account.json': '{"private_key":"the-key-itself"}',
-      },
-    );
-    expect(given.mask('the-key-itself')).toBe('***');
-    expect(given.warnings).toEqual([]);
-  });
+  test.each(['/run/account.json', './account.json', 'keys/account.json', 'my keys/account.json'])(
+    'a credential that is given as the path of its file: %s',
+    (path) => {
+      const given = load(
+        `sinks: { page: { connector: pager, token: ${path} } }`,
+        {},
+        { [path]: '{"private_key":"the-key-itself"}' },
+      );
+      expect(given.mask('the-key-itself')).toBe('***');
+      expect(given.warnings).toEqual([]);
+    },
+  );
 });
 
 describe('a report of problems shows no credential', () => {
