@@ -1,4 +1,5 @@
-import { moveStore, withoutPassword } from '../store/open.ts';
+import { moveStore } from '../store/open.ts';
+import { withoutPassword } from '../support/store-url.ts';
 import { exit, type Io, nowAndThen } from './output.ts';
 
 interface MigrateStoreOptions {

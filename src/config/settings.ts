@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { secret } from '../connector.ts';
 import { parseRange, publishedAddresses } from '../http/addresses.ts';
-import { urlsOfHosts } from '../support/text.ts';
+import { isPostgres, optionsFault, parseHostUrl, urlsOfHosts } from '../support/store-url.ts';
 import type { Config } from './config.ts';
 import { duration, size } from './units.ts';
 
@@ -68,14 +68,21 @@ const path = z
 const header = z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, { error: 'expected auto, or the name of a header' });
 
 const storeUrl = z.string().superRefine((url, context) => {
-  if (/^postgres(ql)?:/.test(url)) {
-    if (!urlsOfHosts(url).every((one) => URL.canParse(one)))
-      context.addIssue('expected a URL such as postgres://user:${PG_PASSWORD}@host:5432/database');
-  } else if (!/^sqlite:.+/.test(url))
-    context.addIssue(
-      'expected sqlite: and a file, as in sqlite:./data/connector.db, or postgres://user@host/database',
-    );
+  const fault = isPostgres(url) ? postgresFault(url) : sqliteFault(url);
+  if (fault !== null) context.addIssue(fault);
 });
+
+function postgresFault(text: string): string | null {
+  const urls = urlsOfHosts(text).map((one) => parseHostUrl(one));
+  if (urls.includes(null)) return 'expected a URL such as postgres://user:${PG_PASSWORD}@host:5432/database';
+  return optionsFault(urls[0]!.searchParams);
+}
+
+function sqliteFault(url: string): string | null {
+  if (url === 'sqlite::memory:') return 'a store must outlive the process: name a file';
+  if (/^sqlite:.+/.test(url)) return null;
+  return 'expected sqlite: and a file, as in sqlite:./data/connector.db, or postgres://user@host/database';
+}
 
 const receiver = z
   .strictObject({

@@ -1,4 +1,4 @@
-import { urlsOfHosts } from '../support/text.ts';
+import { isPostgres, withoutPassword } from '../support/store-url.ts';
 import { type Moved, move, type MoveProgress, refuseUnfinished } from './move.ts';
 import { sqliteDriver } from './sqlite.ts';
 import { type Reads, ThreadReads } from './reads.ts';
@@ -87,17 +87,4 @@ export function fileOf(url: string): string {
   }
   if (path === ':memory:') throw new StoreUnavailable('A store must outlive the process. Name a file.');
   return path;
-}
-
-const isPostgres = (url: string): boolean => /^postgres(ql)?:/.test(url);
-
-/** For logs. */
-export function withoutPassword(url: string): string {
-  if (!isPostgres(url)) return url;
-  const [first, ...others] = urlsOfHosts(url).map((one) => URL.parse(one));
-  if (!first || others.includes(null)) return url;
-  if (first.password !== '') first.password = '***';
-  first.searchParams.delete('password');
-  const hosts = [first, ...others].map((one) => one!.host);
-  return first.href.replace(first.host, hosts.join());
 }

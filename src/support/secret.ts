@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { inspect } from 'node:util';
 import { isMap, type Json } from '../model.ts';
 import { mapLeaves, type Path } from './json.ts';
-import { urlsOfHosts } from './text.ts';
+import { urlsOfHosts } from './store-url.ts';
 
 /** A value that prints as `***` wherever it is printed, serialized or joined to a string. */
 export class Secret {

@@ -152,10 +152,3 @@ function csvField(text: string): string {
   const harmless = text.replaceAll(/(^|[;\t\r\n] *)(?=[=+\-@\t\r])/g, "$1'");
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }
-
-/** The URLs of a database, each with one of the hosts of `postgres://user@a:5432,b:5432/database`. */
-export function urlsOfHosts(text: string): string[] {
-  const [, before, hosts = '', after = ''] =
-    /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^@/?#]*)(.*)$/s.exec(text) ?? [];
-  return before === undefined ? [text] : hosts.split(',').map((host) => `${before}${host}${after}`);
-}

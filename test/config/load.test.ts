@@ -160,6 +160,19 @@ describe('what parts of a config say of each other', () => {
       '1:15 expected a URL such as postgres://user:${PG_PASSWORD}@host:5432/database, got "postgres://u@h:port/db"',
     ],
     [
+      'store: { url: "postgres://u:%zz@h/db" }',
+      '1:15 expected a URL such as postgres://user:${PG_PASSWORD}@host:5432/database, got "postgres://u:***@h/db"',
+    ],
+    [
+      'store: { url: "postgres://u@a,b/db?sslmode=prefer" }',
+      '1:15 sslmode=prefer is not supported. Expected disable, no-verify, require, verify-ca, verify-full.',
+    ],
+    [
+      'store: { url: "postgres://u@h/db?schema=Mine" }',
+      '1:15 schema=Mine is not a name that is taken here. Expected small letters, digits and _, as in schema=candidate_connector.',
+    ],
+    ['store: { url: "sqlite::memory:" }', '1:15 a store must outlive the process: name a file'],
+    [
       'store: { url: connector.db }',
       '1:15 expected sqlite: and a file, as in sqlite:./data/connector.db, or postgres://user@host/database, got "connector.db"',
     ],

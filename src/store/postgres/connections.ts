@@ -5,7 +5,7 @@ import { type ClientBase, DatabaseError, Pool, type PoolClient, type PoolConfig 
 import { migrations } from '../migrations.ts';
 import type { Statement } from '../operations/operation.ts';
 import { StoreUnavailable } from '../store.ts';
-import { urlsOfHosts } from '../../support/text.ts';
+import { optionsFault, parseHostUrl, urlsOfHosts } from '../../support/store-url.ts';
 import { explained, failureKind, type Place, readOnlyCode } from './failures.ts';
 import { send } from './pipeline.ts';
 
@@ -249,19 +249,6 @@ function settingsOf(schema: string | null, limits: ConnectionLimits): Statement 
   return { sql: `select ${settings.join(', ')}`, values: [], wants: 'row' };
 }
 
-const sslModes = ['disable', 'no-verify', 'require', 'verify-ca', 'verify-full'];
-const known = new Set([
-  'schema',
-  'application_name',
-  'channel_binding',
-  'host',
-  'target_session_attrs',
-  'sslmode',
-  'sslrootcert',
-  'sslcert',
-  'sslkey',
-]);
-
 /** Throws StoreUnavailable, never with the password. */
 function parseUrls(text: string): { place: Place; configs: readonly PoolConfig[] } {
   const parsed = urlsOfHosts(text).map(parseUrl);
@@ -272,19 +259,8 @@ function parseUrls(text: string): { place: Place; configs: readonly PoolConfig[]
 function parseUrl(text: string): { place: Place; config: PoolConfig } {
   const url = readUrl(text);
   const options = url.searchParams;
-  for (const name of options.keys()) {
-    if (!known.has(name)) {
-      throw new StoreUnavailable(
-        `store.url: ${name} is not an option of a postgres URL here. Expected ${[...known].join(', ')}.`,
-      );
-    }
-  }
-  const target = options.get('target_session_attrs') ?? 'read-write';
-  if (!['read-write', 'primary'].includes(target)) {
-    throw new StoreUnavailable(
-      `store.url: target_session_attrs=${target} is not supported: the store needs the server that can be written.`,
-    );
-  }
+  const fault = optionsFault(options);
+  if (fault !== null) throw new StoreUnavailable(`store.url: ${fault}`);
   // Without them, pg takes PGHOST and the others of the environment.
   const host = options.get('host') ?? url.hostname.replaceAll(/^\[|\]$/g, '');
   const port = url.port || process.env.PGPORT || '5432';
@@ -303,34 +279,22 @@ function parseUrl(text: string): { place: Place; config: PoolConfig } {
     server: `${host || process.env.PGHOST || 'localhost'}:${port}`,
     user,
     database: config.database ?? process.env.PGDATABASE ?? user,
-    schema: schemaOf(options),
+    schema: options.get('schema'),
   };
   return { place, config };
 }
 
 function readUrl(text: string): URL {
-  try {
-    const url = new URL(text);
-    decodeURIComponent(`${url.username}${url.password}${url.pathname}`);
-    return url;
-  } catch {
-    // Not with the cause: it has the password.
-    throw new StoreUnavailable(
-      'store.url is not a valid URL. Expected postgres://user:password@host:5432/database; in a password, write @ : / ? # % as %40 %3A %2F %3F %23 %25.',
-    );
-  }
+  const url = parseHostUrl(text);
+  if (url !== null) return url;
+  // Not with the cause: it has the password.
+  throw new StoreUnavailable(
+    'store.url is not a valid URL. Expected postgres://user:password@host:5432/database; in a password, write @ : / ? # % as %40 %3A %2F %3F %23 %25.',
+  );
 }
 
 function withoutBlanks(config: PoolConfig): PoolConfig {
   return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== ''));
-}
-
-function schemaOf(options: URLSearchParams): string | null {
-  const schema = options.get('schema');
-  if (schema === null || /^[a-z_][a-z0-9_]{0,62}$/.test(schema)) return schema;
-  throw new StoreUnavailable(
-    `store.url: schema=${schema} is not a name that is taken here. Expected small letters, digits and _, as in schema=candidate_connector.`,
-  );
 }
 
 /** As pg has it: every mode but `no-verify` checks the certificate and the host. */
@@ -338,11 +302,6 @@ function tlsOf(options: URLSearchParams): ConnectionOptions | boolean {
   const files = { ca: 'sslrootcert', cert: 'sslcert', key: 'sslkey' };
   const given = Object.entries(files).filter(([, name]) => options.has(name));
   const mode = options.get('sslmode') ?? (given.length > 0 ? 'verify-full' : 'disable');
-  if (!sslModes.includes(mode)) {
-    throw new StoreUnavailable(
-      `store.url: sslmode=${mode} is not supported. Expected ${sslModes.join(', ')}.`,
-    );
-  }
   if (mode === 'disable') return false;
   const read = given.map(([key, name]) => [key, readTlsFile(name, options.get(name)!)] as const);
   return { ...Object.fromEntries(read), rejectUnauthorized: mode !== 'no-verify' };

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { withoutPassword } from '../../../src/store/open.ts';
+import { withoutPassword } from '../../../src/support/store-url.ts';
 import { checkPostgres, openPostgres } from '../../../src/store/postgres.ts';
 import { secretsOfUrl } from '../../../src/support/secret.ts';
 import { base, endpoint, serving, workplace } from '../../commands/tools.ts';
