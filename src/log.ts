@@ -83,7 +83,9 @@ function isoTime(): () => string {
 /** Expected failures are logged without a stack; a stack is for bugs. */
 function serializeError(error: unknown): unknown {
   if (error instanceof ConfigError) {
-    const problems = error.problems.map(({ line, column, message }) => ({ line, column, message }));
+    // Warnings are not why.
+    const errors = error.problems.filter(({ severity }) => severity === 'error');
+    const problems = errors.map(({ line, column, message }) => ({ line, column, message }));
     return { type: error.name, file: error.file, problems };
   }
   if (error instanceof StoreUnavailable) return { type: error.name, message: error.message };

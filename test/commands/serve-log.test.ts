@@ -95,7 +95,10 @@ alerts: { dead: { then: [ { sink: ops } ] } }
     const http = await endpoint();
     const file = await write('config.yaml', config(folder, http.url));
     const { lines, connector } = await serve(file, env);
-    await writeFile(file, config(folder, http.url, "unmatched: [ { sink: atz, path: '${TOKEN}' } ]"));
+    // The second line is only a warning, so it is not why.
+    const more =
+      "unmatched: [ { sink: atz, path: '${TOKEN}' } ]\ncatalog: { 1: { owner: a }, 2: { ownr: b } }";
+    await writeFile(file, config(folder, http.url, more));
     await vi.waitFor(() => expect(lines().at(-1)?.msg).toContain('config not reloaded'), { timeout: 15_000 });
     const { level, err } = lines().at(-1)!;
     expect({ level, err }).toEqual({
