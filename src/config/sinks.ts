@@ -144,9 +144,9 @@ export function sinkSchema(connector: AnyConnector) {
     .strict();
 }
 
-export const sinkName = z
-  .string()
-  .regex(/^[A-Za-z0-9][\w.-]{0,63}$/, { error: 'expected a name of letters, digits, "-", "_" and "."' });
+export const sinkName = z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/, {
+  error: 'expected a name of at most 64 letters, digits, "-", "_" and "."',
+});
 
 /** Times of a sink that contradict each other. `raw` is the sink as written. */
 function checkRetry(
