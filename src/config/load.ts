@@ -144,7 +144,8 @@ export function checkText(text: string, file: string, options: LoadOptions): Che
   const { mask, isFileMissing } = checked.values;
   const place = (fault: Fault): Problem => problemOf(fault, tree, source);
   // Other faults of a line that is broken as YAML are consequences.
-  const brokenLines = new Set(broken.map(({ line }) => line));
+  const breaking = broken.filter((_one, index) => faults[index]?.standsAlone !== true);
+  const brokenLines = new Set(breaking.map(({ line }) => line));
   const problems = [...broken, ...checked.faults.map(place).filter(({ line }) => !brokenLines.has(line))];
   if (problems.some(({ severity }) => severity === 'error'))
     throw configError(file, problems, { mask, mayPass: isFileMissing });

@@ -6,6 +6,8 @@ export type Range = readonly [start: number, end: number];
 export interface TextFault {
   readonly range: Range;
   readonly message: string;
+  /** It has no consequences for what else is on its line. */
+  readonly standsAlone?: boolean;
 }
 
 /** The library's faults in our words, one a line: further ones are consequences. */

@@ -292,7 +292,8 @@ class NodeTree implements Tree {
   #isTwice(first: KeyedPair | undefined, name: string, range: Range): boolean {
     if (!first) return false;
     const { line } = this.#lines.linePos(rangeOf(first.key, range)[0]);
-    this.#fault(range, `the key "${name}" is here twice; the first is on line ${line}`);
+    const message = `the key "${name}" is here twice; the first is on line ${line}`;
+    this.faults.push({ range, message, standsAlone: true });
     return true;
   }
 
