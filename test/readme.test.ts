@@ -184,7 +184,7 @@ describe('the README names', () => {
     expect(own.filter((name) => scripts[name] === undefined)).toEqual([]);
   });
 
-  test('every command and only options that there are', async () => {
+  test('every command, every option, and only options that there are', async () => {
     const table = readme.slice(readme.indexOf('## Operating it'), readme.indexOf('**When a tool fails.**'));
     const named = [...table.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, cell = '']) =>
       [...cell.matchAll(/`([^`]+)`/g)].map(([, command = '']) => command.split(' ')),
@@ -196,6 +196,14 @@ describe('the README names', () => {
       const { out } = await run([command, '--help']);
       for (const option of rest.filter((word) => word.startsWith('--'))) expect(out).toContain(option);
     }
+    const missing = commands.map(async (command = '') => {
+      const { out } = await run([command, '--help']);
+      const options = [...out.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(([, option = '']) => option);
+      return options.filter(
+        (option) => option !== '--help' && !new RegExp(`${option}(?![\\w-])`).test(readme),
+      );
+    });
+    expect((await Promise.all(missing)).flat()).toEqual([]);
   });
 
   test('only files that there are', async () => {
