@@ -11,7 +11,8 @@ export class Pending {
   count = 0;
 }
 
-const never = new Promise<never>(() => undefined);
+/** A new one each time: what waits for a single one would stay in memory for good, and its whole world with it. */
+const never = () => new Promise<never>(() => undefined);
 
 /** One life of the connector's process. When it dies, nothing that it waits for ever comes back to it. */
 export class SimulatedProcess {
@@ -40,9 +41,9 @@ export class SimulatedProcess {
 
   /** Runs what the process does outside, in the world: a dead one does nothing any more, and hears nothing. */
   async outside<T>(run: () => Promise<T>): Promise<T> {
-    if (this.dead) return never;
+    if (this.dead) return never();
     const result = await run();
-    return this.dead ? never : result;
+    return this.dead ? never() : result;
   }
 
   /** Dies here and now, whatever it does. */
@@ -51,14 +52,14 @@ export class SimulatedProcess {
   }
 
   async #run(name: string, run: () => unknown): Promise<unknown> {
-    if (this.dead) return never;
+    if (this.dead) return never();
     const dies = this.#operations++ === this.#death?.operation;
     if (dies && !this.#death?.committed) return this.#die(`${name}, which was not done`);
     this.#pending.count += 1;
     try {
       const result = await run();
       if (dies) return this.#die(`${name}, which was done`);
-      return this.dead ? never : result;
+      return this.dead ? never() : result;
     } finally {
       this.#pending.count -= 1;
     }
@@ -67,6 +68,6 @@ export class SimulatedProcess {
   #die(operation: string): Promise<never> {
     this.dead = true;
     this.#died(operation);
-    return never;
+    return never();
   }
 }
