@@ -19,6 +19,8 @@ import { startTools } from './tools.ts';
 export async function launchBrowser(more: readonly string[] = []): Promise<Browser> {
   const named = process.env['CHROMIUM'];
   if (named !== undefined) return chromium.launch({ executablePath: named, args: [...more] });
+  // No page draws in three dimensions; a graphics card that is computed costs more than all pages.
+  binary.setGraphicsMode = false;
   // In one process the browser would end with its first page.
   const args = [...binary.args.filter((arg) => arg !== '--single-process'), ...more];
   if (process.platform === 'linux')
