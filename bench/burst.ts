@@ -2,7 +2,7 @@ import { type ChildProcess, spawnSync } from 'node:child_process';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LoadResult } from './burst/load.ts';
-import { end, messageOf, start } from './child.ts';
+import { cpuMs, end, messageOf, start } from './child.ts';
 import type { forms } from './connection.ts';
 import { dataFolder } from './data-folder.ts';
 import { median, type BenchResult } from './result.ts';
@@ -95,10 +95,12 @@ interface BurstOptions {
   readonly form?: keyof typeof forms;
 }
 
-/** Events a second, from the first that was answered on. */
 export interface Burst {
+  /** Events a second, from the first that was answered on. */
   readonly accepted: number;
   readonly delivered: number;
+  /** The server's CPU time for each event. */
+  readonly cpuUs: number;
 }
 
 export async function burst(
@@ -115,7 +117,7 @@ export async function burst(
   try {
     const { port } = await messageOf<{ port: number }>(child);
     const measured: Burst[] = [];
-    for (const count of bursts) measured.push(await one(endpoint, [port, count, form].map(String)));
+    for (const count of bursts) measured.push(await one(child, endpoint, [port, count, form].map(String)));
     return measured.at(-1)!;
   } finally {
     await Promise.all([end(child), end(endpoint)]);
@@ -123,14 +125,16 @@ export async function burst(
   }
 }
 
-async function one(endpoint: ChildProcess, args: readonly string[]): Promise<Burst> {
+async function one(server: ChildProcess, endpoint: ChildProcess, args: readonly string[]): Promise<Burst> {
+  const beforeMs = cpuMs(server);
   const done = messageOf<{ lastAt: number }>(endpoint);
   done.catch(() => {});
   const load = start(join(scripts, 'load.ts'), args, { core: 1 });
   const { firstAt, answeredAt, refused } = await messageOf<LoadResult>(load);
   if (refused > 0) throw new Error(`${refused} events were refused`);
   const { lastAt } = await done;
+  const cpuUs = ((cpuMs(server) - beforeMs) / Number(args[1])) * 1000;
   await end(load);
   const perSecond = (until: number) => (Number(args[1]) / (until - firstAt)) * 1000;
-  return { accepted: perSecond(answeredAt), delivered: perSecond(lastAt) };
+  return { accepted: perSecond(answeredAt), delivered: perSecond(lastAt), cpuUs };
 }

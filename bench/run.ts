@@ -4,26 +4,34 @@ import { benchBacklog } from './backlog.ts';
 import { benchBurst } from './burst.ts';
 import { benchCheck } from './check.ts';
 import { benchClaim } from './claim.ts';
-import { benchHistory } from './history.ts';
+import { benchHistory, historyStores } from './history.ts';
 import { benchPages } from './pages.ts';
 import type { BenchResult } from './result.ts';
 import { benchRules } from './rules.ts';
 import { benchStart } from './start.ts';
 
 /**
- * `npm run bench`, or some by name: `npm run bench -- rules start`. `--events 1000000`: the past events of `history` and `pages`. `--table`: also
- * the table of docs/performance.md. Exits 1 if a
- * target is missed.
+ * `npm run bench`, or some by name: `npm run bench -- rules start`. `--events 1000000`: the past events of `history` and `pages`. `--store postgres` or
+ * `--store sqlite`: `history` of that one alone. `--table`: also the table of docs/performance.md. Exits 1 if a target is missed.
  */
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { events: { type: 'string', default: '100000' }, table: { type: 'boolean', default: false } },
+  options: {
+    events: { type: 'string', default: '100000' },
+    store: { type: 'string' },
+    table: { type: 'boolean', default: false },
+  },
 });
 
 const events = Number(values.events);
 if (!(Number.isInteger(events) && events >= 1 && events <= 20_000_000)) {
   console.error(`--events ${values.events}: a whole number from 1 to 20000000 is needed.`);
+  process.exit(2);
+}
+const { store } = values;
+if (store !== undefined && !historyStores.some((name) => name === store)) {
+  console.error(`--store ${store}: ${historyStores.join(' or ')} is needed.`);
   process.exit(2);
 }
 
@@ -32,7 +40,7 @@ const benchmarks: { readonly [name: string]: () => Promise<BenchResult[]> } = {
   postgres: benchPostgres,
   burst: benchBurst,
   backlog: benchBacklog,
-  history: () => benchHistory({ events }),
+  history: () => benchHistory({ events, store }),
   pages: () => benchPages({ events }),
   claim: benchClaim,
   rules: benchRules,
