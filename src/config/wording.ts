@@ -71,6 +71,7 @@ const formats: Record<string, string> = {
   ipv6: 'an IPv6 address',
   uuid: 'a UUID',
   safeint: 'a whole number',
+  datetime: 'a time such as 2026-11-21T22:00:00Z',
 };
 
 const values = (list: readonly unknown[]): string => orList(list.map(String));

@@ -1,4 +1,5 @@
 import { Router, type Request, type RequestHandler, type Response } from 'express';
+import { wording } from '../config/wording.ts';
 import { answerProblem } from '../http/problem.ts';
 import { detailJson, storyJson } from '../json.ts';
 import { readStatus, statusJson } from '../status.ts';
@@ -41,11 +42,11 @@ function unreadable(error: unknown, res: Response): null {
 }
 
 async function search({ reads }: Parts, req: Request, res: Response): Promise<object | null> {
-  const asked = searchQuery.safeParse(req.query);
+  const asked = searchQuery.safeParse(req.query, { error: wording });
   if (!asked.success) {
     const faults = asked.error.issues.map(({ path, message }) => ({
       field: path.join('.') || 'query',
-      detail: message,
+      detail: `${message.replace(/^expected/, 'Expected')}.`,
     }));
     answerProblem(res, { status: 400, detail: 'The query cannot be understood.', faults });
     return null;

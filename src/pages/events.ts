@@ -34,7 +34,7 @@ const keys = ['candidate', 'test', 'status', 'rule', 'sink', 'state', 'from', 't
 /** What is asked for in the address. What cannot be understood there is left out. */
 export function searchOf(query: Asked['query'], times: Times): EventSearch {
   const { candidate, test, status, rule, sink, from, to } = query;
-  const testId = /^-?\d{1,15}$/.test(test ?? '') ? Number(test) : undefined;
+  const testId = /^-?\d{1,16}$/.test(test ?? '') ? Number(test) : undefined;
   const lastDay = dayOf(to, times);
   return {
     candidateId: candidate === undefined ? undefined : normalized(candidate),

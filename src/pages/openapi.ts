@@ -160,7 +160,8 @@ const route = z.object({
   twice: z.boolean(),
 });
 
-const testId = z.string().regex(/^-?\d{1,15}$/);
+/** Of up to 16 digits, as the largest that can be told from the next one. */
+const testId = z.string().regex(/^-?\d{1,16}$/, { error: 'expected the id of a test, a whole number' });
 const note = z.string().optional().describe('Why, for the audit.');
 
 /** What the query of a search may have. */

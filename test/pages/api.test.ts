@@ -111,7 +111,7 @@ test('every route of the server is in the document', () => {
 });
 
 test('events are found page by page, by what a program asks for', async () => {
-  const { json, good, bad } = await startApi();
+  const { app, json, good, bad } = await startApi();
   const first = await json('/events?limit=1');
   expect(first).toMatchObject({ events: [{ id: bad }], after: bad });
   expect(await json(`/events?limit=1&after=${first.after}`)).toMatchObject({
@@ -124,6 +124,24 @@ test('events are found page by page, by what a program asks for', async () => {
   expect(await idsFor('state=dead&sink=ats&rule=all')).toEqual([bad]);
   expect(await idsFor('since=2100-01-01T00:00:00Z')).toEqual([]);
   expect(await idsFor('until=2100-01-01T00:00:00%2B01:00&status=Canceled')).toEqual([bad]);
+
+  const of = { candidateId: 'of the largest', status: 'Completed', testId: Number.MAX_SAFE_INTEGER };
+  const { eventId: largest } = await post(app, of);
+  expect(await idsFor(`test=${Number.MAX_SAFE_INTEGER}`)).toEqual([largest]);
+  const page = await fetch(`${app.adminUrl}/events?test=${Number.MAX_SAFE_INTEGER}`, { headers: login });
+  const shown = await page.text();
+  expect([shown.includes(largest), shown.includes(good)]).toEqual([true, false]);
+});
+
+test('what cannot be understood in a search is told with what would be right', async () => {
+  const { json } = await startApi();
+  const { errors } = await json('/events?limit=0&test=x&status=Done&since=7d');
+  expect(errors.map(({ field, detail }: any) => `${field}: ${detail}`)).toEqual([
+    'test: Expected the id of a test, a whole number.',
+    'status: Expected Completed, DidNotTake or Canceled.',
+    'since: Expected a time such as 2026-11-21T22:00:00Z.',
+    'limit: Expected a number of at least 1.',
+  ]);
 });
 
 test('without the store, programs are told so, and nothing of where it is', async () => {
