@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 import type { Interface } from 'node:readline';
 
 const { run } = await import('./commands/program.ts');

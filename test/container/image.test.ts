@@ -1,10 +1,13 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, globSync } from 'node:fs';
+import { mkdtemp, rm, symlink } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join, resolve } from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { settingSchemas } from '../../src/config/settings.ts';
 import { imageEnv, instructions, last, read, root } from './dockerfile.ts';
 
@@ -13,7 +16,13 @@ const copied = instructions()
   .filter(({ name, rest }) => name === 'COPY' && !rest.startsWith('--from='))
   .flatMap(({ rest }) => rest.split(' ').slice(0, -1));
 
-const manifest = JSON.parse(read('package.json')) as { dependencies: Record<string, string> };
+interface Manifest {
+  readonly version: string;
+  readonly bin: { readonly [command: string]: string };
+  readonly dependencies: { readonly [name: string]: string };
+}
+
+const manifest = JSON.parse(read('package.json')) as Manifest;
 
 /** What the code imports when it runs, packages only. Types are gone by then. */
 function packagesImported(): { file: string; module: string }[] {
@@ -86,6 +95,22 @@ describe('the image', () => {
   test('runs as a user without rights, and Node gets its signals', () => {
     expect(last('USER')).toBe('node');
     expect(JSON.parse(last('ENTRYPOINT'))).toEqual(['node', '/app/src/main.ts']);
+  });
+
+  test('has the program as a command', async () => {
+    const [, target = '', command = ''] =
+      /ln -s \/app\/(\S+) \S+\/([\w-]+) /.exec(
+        instructions()
+          .map(({ rest }) => rest)
+          .join('\n'),
+      ) ?? [];
+    expect(manifest.bin).toEqual({ [command]: target });
+    const folder = await mkdtemp(join(tmpdir(), 'command-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    await symlink(join(root, target), join(folder, command));
+    const env = { PATH: dirname(process.execPath) };
+    const { stdout } = await promisify(execFile)(join(folder, command), ['--version'], { env });
+    expect(stdout).toBe(`${manifest.version}\n`);
   });
 });
 
