@@ -41,7 +41,7 @@ export async function loadToShow(
   file: string,
   options: LoadOptions,
 ): Promise<Pick<Config, 'plan' | 'sinks' | 'mask'>> {
-  return loadConfig(file, { ...options, lenientKeys: topKeys });
+  return loadConfig(file, { ...options, lenientKeys: topKeys, hidesLenient: true });
 }
 
 const noFile = (): string => {
@@ -65,7 +65,7 @@ export function parseToTry(
 
 /** For commands that plan deliveries or compare plans: they need every value of the rules, but no credentials. */
 export async function loadToPlan(file: string, options: LoadOptions): Promise<PlanningConfig> {
-  return loadConfig(file, { ...options, lenientKeys: ['sinks', 'receiver', 'admin'] });
+  return loadConfig(file, { ...options, lenientKeys: ['sinks', 'receiver', 'admin'], hidesLenient: true });
 }
 
 export type PlanningConfig = Pick<Config, 'store' | 'plan' | 'planSource' | 'mask'>;

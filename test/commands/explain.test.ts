@@ -140,6 +140,14 @@ describe('explain', () => {
     });
   });
 
+  test('names no value that is missing beside a mistake: it would hide the mistake', async () => {
+    const { code, err } = await explain(completed, rules.replace('test.channel', 'test.chanel'), {});
+    expect(code).toBe(1);
+    expect(err).toContain('did you mean `test.channel`?');
+    expect(err).toMatch(/\n1 error, 2 warnings\n$/);
+    expect(err).not.toContain('is not set');
+  });
+
   test('says where a message cannot be made without a value that is missing', async () => {
     const config = rules.replace('from: hiring@example.com', "from: '${FROM}'");
     const { code, out } = await explain(completed, config);
