@@ -105,7 +105,7 @@ function waitingLines({ sinks, oldestPendingAt }: Status, io: Io): string[] {
   const pending = sinks.reduce((total, sink) => total + sink.pending, 0);
   if (pending === 0 || oldestPendingAt === null) return ['nothing'];
   const deliveries = pending === 1 ? '1 delivery' : `${pending} deliveries`;
-  return [`${deliveries}, the oldest of what came at ${when(oldestPendingAt, io)}`];
+  return [`${deliveries}, the oldest for an event received at ${when(oldestPendingAt, io)}`];
 }
 
 const help = {

@@ -151,8 +151,10 @@ const shutdown = z
 
 const admin = z
   .strictObject({
-    host: hostName.default('127.0.0.1').describe('The address of /metrics and of its own health endpoints.'),
-    port: port.default(8081).describe('The port of /metrics and of its own health endpoints.'),
+    host: hostName
+      .default('127.0.0.1')
+      .describe('The address of the operations page, its API, /metrics and its own health endpoints.'),
+    port: port.default(8081).describe('The port of the same.'),
     password: secret().optional().describe('Needed where `host` can be reached from other machines.'),
   })
   .transform(({ password = null, ...rest }) => ({ ...rest, password }));
@@ -173,7 +175,7 @@ export const settingSchemas = {
   store: store.prefault({}).describe('Where everything is kept, and how long.'),
   idempotency: idempotency.prefault({}).describe('What counts as the same event.'),
   shutdown: shutdown.prefault({}).describe('How one of several copies stops.'),
-  admin: admin.prefault({}).describe('Where /metrics is, for those who operate the connector.'),
+  admin: admin.prefault({}).describe('Where the operations page, its API and /metrics are.'),
   log: log.prefault({}).describe('What is logged, to standard output.'),
 };
 

@@ -44,9 +44,7 @@ const dayMs = 24 * hourMs;
 
 function needs(status: Status, times: Times): Html {
   if (needsOf(status).length === 0)
-    return html`<p class="notice good">
-      <b>Nothing needs a person.</b> What comes is told as the rules say.
-    </p>`;
+    return html`<p class="notice good"><b>Nothing needs a person.</b> Events are delivered by the rules.</p>`;
   return html`<section class="notice bad">
     <h2>A person is needed</h2>
     <ul class="plain spaced">

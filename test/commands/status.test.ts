@@ -87,7 +87,7 @@ describe('status', () => {
     expect(out).toMatch(
       new RegExp(`ats \\(webhook\\)  paused since ${time}: .*401.*; next probe ${time}, 8 waiting`),
     );
-    expect(out).toMatch(new RegExp(`Waiting\n  8 deliveries, the oldest of what came at ${time}`));
+    expect(out).toMatch(new RegExp(`Waiting\n  8 deliveries, the oldest for an event received at ${time}`));
     const waits = new RegExp(
       `pending, waits: the sink is paused since ${time}, next probe ${time}  (dlv_\\w+)`,
     );
