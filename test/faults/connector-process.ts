@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -7,6 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const logsWithinMs = 60_000;
 const main = join(import.meta.dirname, '../../src/main.ts');
+const withUs = ['setpriv', '--pdeathsig', 'KILL'];
+/** Where the system can do it, a connector ends with whoever started it, also when that is killed itself. */
+const canEndWithUs = spawnSync(withUs[0]!, [...withUs.slice(1), 'true']).status === 0;
 
 /** The connector as a process of its own, to be killed. */
 export class ConnectorProcess {
@@ -30,7 +33,9 @@ export class ConnectorProcess {
   async start(): Promise<string> {
     const argv = [
       '-c',
-      `${this.#limit}exec "$0" "$@"`,
+      `${this.#limit}exec "$@"`,
+      'sh',
+      ...(canEndWithUs ? withUs : []),
       process.execPath,
       main,
       'serve',
