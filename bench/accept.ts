@@ -111,11 +111,12 @@ function figures(rounds: readonly Round[]) {
   };
 }
 
-async function portOf(server: ChildProcess): Promise<number> {
+export async function portOf(server: ChildProcess): Promise<number> {
   const { port } = await messageOf<{ port: number }>(server);
   return port;
 }
 
-async function load(port: number): Promise<LoadResult> {
-  return messageOf<LoadResult>(start(join(scripts, 'load.ts'), [String(port), String(secondsPerRound)]));
+/** Over connections that are spread over these ports. */
+export async function load(...ports: number[]): Promise<LoadResult> {
+  return messageOf<LoadResult>(start(join(scripts, 'load.ts'), [ports.join(), String(secondsPerRound)]));
 }

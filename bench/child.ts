@@ -32,11 +32,22 @@ export async function messageOf<Message>(child: ChildProcess): Promise<Message> 
 
 const tickMs = 10;
 
-/** Its CPU time so far, which other work on the machine hardly changes. Linux only, as `taskset` is. */
-export function cpuMs({ pid }: ChildProcess): number {
-  // Its name, which may have spaces, ends with the bracket.
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return tickMs * (Number(fields[11]) + Number(fields[12]));
+/**
+ * The CPU time so far of a process and of all that it started, which other work on the machine hardly changes. Linux only, as
+ * `taskset` is.
+ */
+export function cpuMs(pid: number): number {
+  let [stat, children] = ['', ''];
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  } catch {
+    // It has ended meanwhile.
+  }
+  // Its name, which may have spaces, ends with the bracket. Its own time and that of those that it saw end, of the user and the system.
+  const ticks = stat.split(') ')[1]?.split(' ').slice(11, 15).map(Number) ?? [];
+  const others = children.match(/\d+/g)?.map((child) => cpuMs(Number(child))) ?? [];
+  return [...ticks.map((n) => n * tickMs), ...others].reduce((sum, ms) => sum + ms, 0);
 }
 
 export async function end(child: ChildProcess): Promise<void> {

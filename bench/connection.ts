@@ -24,15 +24,17 @@ export const forms = {
 } satisfies Record<string, Form>;
 
 /**
- * Connections to the server on this port, written for the bare socket, since an HTTP client costs as much as the plain server and
+ * Connections, spread over the servers on these ports, written for the bare socket, since an HTTP client costs as much as the plain server and
  * would be what is measured. To be closed by `close`.
  */
 export async function connections(
-  port: number,
+  ports: readonly number[],
   count: number,
   form: Form = forms.event,
 ): Promise<{ readonly posts: readonly Post[]; readonly close: () => void }> {
-  const sockets = await Promise.all(Array.from({ length: count }, () => connected(port, form)));
+  const sockets = await Promise.all(
+    Array.from({ length: count }, (_, place) => connected(ports[place % ports.length]!, form)),
+  );
   return {
     posts: sockets.map(({ post }) => post),
     close: () => {

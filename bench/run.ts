@@ -4,6 +4,7 @@ import { benchBacklog } from './backlog.ts';
 import { benchBurst } from './burst.ts';
 import { benchCheck } from './check.ts';
 import { benchClaim } from './claim.ts';
+import { benchCopies } from './copies.ts';
 import { benchHistory, historyStores } from './history.ts';
 import { benchPages } from './pages.ts';
 import type { BenchResult } from './result.ts';
@@ -38,6 +39,7 @@ if (store !== undefined && !historyStores.some((name) => name === store)) {
 const benchmarks: { readonly [name: string]: () => Promise<BenchResult[]> } = {
   accept: benchAccept,
   postgres: benchPostgres,
+  copies: benchCopies,
   burst: benchBurst,
   backlog: benchBacklog,
   history: () => benchHistory({ events, store }),

@@ -3,7 +3,7 @@ import { connections } from '../connection.ts';
 import { percentile } from '../result.ts';
 
 /**
- * Plays the service over 64 connections, each event another one, as fast as it is answered. Takes port and seconds; tells a
+ * Plays the service over 64 connections, each event another one, as fast as it is answered. Takes ports and seconds; tells a
  * LoadResult.
  */
 
@@ -14,13 +14,13 @@ export interface LoadResult {
   readonly others: number;
 }
 
-const [port = '', seconds = ''] = process.argv.slice(2);
+const [ports = '', seconds = ''] = process.argv.slice(2);
 const run = randomBytes(4).toString('hex');
 const durationsMs: number[] = [];
 let sent = 0;
 let others = 0;
 
-const { posts, close } = await connections(Number(port), 64);
+const { posts, close } = await connections(ports.split(',').map(Number), 64);
 const startedMs = performance.now();
 const untilMs = startedMs + Number(seconds) * 1000;
 await Promise.all(

@@ -23,7 +23,7 @@ const durationsMs: number[] = [];
 let sent = 0;
 let others = 0;
 
-const { posts, close } = await connections(port, 64);
+const { posts, close } = await connections([port], 64);
 const startedMs = performance.now();
 await Promise.all(
   posts.map(async (post) => {

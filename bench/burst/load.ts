@@ -19,7 +19,7 @@ let sent = 0;
 let firstAt = 0;
 let refused = 0;
 
-const { posts, close } = await connections(Number(port), 64, forms[form as keyof typeof forms]);
+const { posts, close } = await connections([Number(port)], 64, forms[form as keyof typeof forms]);
 await Promise.all(
   posts.map(async (post) => {
     while (sent < Number(count)) {
