@@ -97,8 +97,9 @@ function stateOf(pause: SinkStatus['pause'], connector: string | null, isRunning
   if (!isRunning) return pause === null ? 'not served' : `not served; was paused at ${when(pause.since, io)}`;
   if (connector === null) return 'not in the config any more';
   if (pause === null) return paint(io, 'green', 'working');
-  const why = pause.because === null ? '' : `: ${printable(pause.because.detail)}`;
-  return `${paint(io, 'red', 'paused')} since ${when(pause.since, io)}${why}; next probe ${when(pause.probeAt, io)}`;
+  const why = pause.because === null ? '' : `: ${printable(pause.because.detail).replace(/\.$/, '')}`;
+  const probe = pause.probeAt > Date.now() ? when(pause.probeAt, io) : 'with the next delivery that is due';
+  return `${paint(io, 'red', 'paused')} since ${when(pause.since, io)}${why}; next probe ${probe}`;
 }
 
 function waitingLines({ sinks, oldestPendingAt }: Status, io: Io): string[] {

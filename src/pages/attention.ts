@@ -5,7 +5,7 @@ import type { Reads } from '../store/reads.ts';
 import type { Change, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { changeList, type Chosen, choiceForm, deliveriesOf } from './changes.ts';
-import { chip, seen } from './fragments.ts';
+import { chip, nextTry, seen } from './fragments.ts';
 import { html, type Html, pathWith } from './html.ts';
 import type { Asked, Page } from './page.ts';
 import type { Times } from './times.ts';
@@ -139,9 +139,7 @@ function pausedSink({ sink, connector, pause }: SinkStatus, times: Times): Html 
   return html`<li>
     <b>${seen(sink)} is paused</b> since
     ${times.short(pause.since)}${pause.because && `: ${seen(pause.because.detail)}`}
-    <div class="small muted">
-      It is tried again ${times.relative(pause.probeAt)}. Nothing is lost meanwhile.
-    </div>
+    <div class="small muted">It is tried again ${nextTry(pause, times)}. Nothing is lost meanwhile.</div>
   </li>`;
 }
 

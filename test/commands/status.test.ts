@@ -77,7 +77,7 @@ describe('status', () => {
   });
 
   test('names a paused sink with its reason and next probe, and what waits for it', async () => {
-    const { app, http, command, json } = await startServing();
+    const { app, folder, http, command, json } = await startServing();
     http.faults.decide = () => ({ kind: 'status', status: 401 });
     for (let n = 0; n < 8; n += 1) await post(app, { candidateId: `c${n}` });
     await vi.waitFor(async () => expect((await json()).sinks[0]).toMatchObject({ paused: true }), 20_000);
@@ -102,6 +102,13 @@ describe('status', () => {
       ],
       oldestPendingAt: isoTime,
     });
+    // So it stands where nothing was due at the time of the probe.
+    using store = new DatabaseSync(`${folder}/connector.db`);
+    store.exec('update pauses set probe_at = 1');
+    const late = 'with the next delivery that is due';
+    expect((await command('status')).out).toContain(`; next probe ${late}, 8 waiting`);
+    const page = await fetch(new URL('/attention', app.adminUrl));
+    expect(await page.text()).toContain(`It is tried again ${late}.`);
   });
 
   test('lists what is dead by its cause, with the command that helps', async () => {
