@@ -105,18 +105,18 @@ describe('migrate-store', () => {
   });
 
   test(
-    'takes 5,000 events with all that belongs to them to PostgreSQL and back',
+    'takes 1,500 events with all that belongs to them to PostgreSQL and back',
     { timeout: 120_000 },
     async () => {
       const { path, file, schema } = await places();
-      await fill(file('old'), 5000);
+      await fill(file('old'), 1500);
       const before = rowsOfFile(path('old'));
       for (const { name } of tables) expect([name, before[name]!.length]).not.toEqual([name, 0]);
 
       const there = await move(file('old'), schema);
       expect(there).toMatchObject({
         code: 0,
-        err: expect.stringMatching(/copied events: 500[12] of 500[12] rows\n/),
+        err: expect.stringMatching(/copied events: 150[12] of 150[12] rows\n/),
       });
       expect(there.out).toMatch(
         /^postgres:.* has every row of sqlite:.*old\.db, compared by counts and checksums:/,

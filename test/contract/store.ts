@@ -35,7 +35,7 @@ export interface Bench {
 export function storeContract(
   name: string,
   makeHome: () => Promise<StoreHome>,
-  lifecycleRuns: number = 100,
+  lifecycleRuns: number = 60,
 ): void {
   describe(`${name} store`, () => {
     let bench: Bench;

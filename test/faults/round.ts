@@ -36,12 +36,16 @@ const retentionMs = 1500;
 const tests = 4;
 
 /**
- * Kills the connector at random moments while 200 events a second come in and every tool now and then fails, hangs, or
+ * Kills the connector at random moments while 200 events a second come in, or as told, and every tool now and then fails, hangs, or
  * carries out a call and drops its answer, and somebody edits the sheet. Its WAL vanishes once, or `server` crashes, where
  * the store is in PostgreSQL. At its last start the clock may be far ahead, and whoever reads the log may go away. Then it
  * lets all end, and looks whether the promise was kept.
  */
-export async function runRound(seed: number, server: PostgresServer | null = null): Promise<RoundReport> {
+export async function runRound(
+  seed: number,
+  server: PostgresServer | null = null,
+  betweenMs?: number,
+): Promise<RoundReport> {
   const { random, folder, tools } = await prepared(seed);
   const storeUrl = server ? `${server.url()}?schema=round_${seed}` : `sqlite:${folder}/connector.db`;
   const jumps = seed % 2 === 0;
@@ -51,7 +55,7 @@ export async function runRound(seed: number, server: PostgresServer | null = nul
   const past = await keepPast(storeUrl);
   const connector = new ConnectorProcess(configFile, tools.env);
   let url = `${await connector.start()}/hook`;
-  const sender = new Sender(() => url);
+  const sender = new Sender(() => url, betweenMs);
   const sending = sender.run((n) => ({ candidateId: `candidate-${seed}-${n}`, testId: n % tests }));
   const kills = 1 + Math.floor(random() * 3);
   const vanishing = Math.floor(random() * kills);

@@ -82,7 +82,7 @@ describe('over changes of the clock', () => {
         expect(nextOpen(hours, start)).toBe(walk(hours, start));
       },
     );
-    fc.assert(property, { numRuns: 150 });
+    fc.assert(property, { numRuns: 75 });
   });
 
   function dayBefore(shown: WallTime): WallTime {

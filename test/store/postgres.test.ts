@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => Promise.all([observer.close(), cleaner.end()]));
 
 // Every step is a round trip, and SQLite takes the same operations through all runs.
-const lifecycleRuns = 30;
+const lifecycleRuns = 20;
 
 storeContract(
   'PostgreSQL',

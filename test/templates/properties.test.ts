@@ -141,9 +141,9 @@ it('no template that passes the check fails an event or lets a stranger past the
         expect(isWrong(render(hostileData(text, number)))).toBe(false);
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: 1000 },
   );
-  expect(passed).toBeGreaterThan(1000);
+  expect(passed).toBeGreaterThan(500);
 });
 
 it('any text at all is either faulty or renders', () => {
@@ -186,6 +186,6 @@ it('any text at all is either faulty or renders', () => {
       const rendered = fields?.render(hostileData('<', null)) ?? {};
       expect(rendered).not.toHaveProperty('fault');
     }),
-    { numRuns: 5000 },
+    { numRuns: 2500 },
   );
 });
