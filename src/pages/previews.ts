@@ -84,8 +84,11 @@ const emoji: { readonly [name: string]: string } = {
   tada: '🎉',
 };
 
-const emojis = (text: string): string =>
-  seenText(text).replaceAll(/:(\w+):/g, (code, name: string) => emoji[name] ?? code);
+/** Names of emojis as Slack shows them. */
+export const withEmojis = (text: string): string =>
+  text.replaceAll(/:(\w+):/g, (code, name: string) => emoji[name] ?? code);
+
+const emojis = (text: string): string => withEmojis(seenText(text));
 
 /** Lines stay lines. */
 const seenText = (text: string): string => text.split('\n').map(seen).join('\n');

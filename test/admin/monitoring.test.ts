@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { base, endpoint, post, serving, settled, workplace } from '../commands/tools.ts';
+import { scraped } from '../commands/tools.ts';
 
 const docs = (name: string) => readFileSync(join(import.meta.dirname, '../../docs', name), 'utf8');
 
@@ -31,24 +31,8 @@ const rules = (parse(docs('alerts.yaml')) as { groups: { rules: Rule[] }[] }).gr
 /** What each sample of a real scrape is called, and its labels. */
 let samples: { readonly name: string; readonly labels: Readonly<Record<string, string>> }[] = [];
 
-async function scrape(): Promise<typeof samples> {
-  const { folder, write } = await workplace();
-  const ats = await endpoint();
-  const file = await write(
-    'config.yaml',
-    `${base(folder)}
-sinks: { ats: { connector: webhook, url: '${ats.url}', allowPrivate: true } }
-rules: [ { name: told, when: {}, then: [ { sink: ats } ] } ]
-`,
-  );
-  const app = await serving(file);
-  await post(app, { candidateId: 'Dana' });
-  await settled(file);
-  return samplesIn(await (await fetch(`${app.adminUrl}/metrics`)).text());
-}
-
 test('a real scrape has every metric and label that dashboard, alerts and pages name, with what to do', async () => {
-  samples = await scrape();
+  samples = samplesIn(await scraped());
   expect(samples).not.toEqual([]);
   expectDashboardKnown();
   expectAlertsKnown();

@@ -138,3 +138,20 @@ export async function endpoint(): Promise<HttpSandbox> {
   onTestFinished(() => http.close());
   return http;
 }
+
+/** The metrics of a connector that has delivered. */
+export async function scraped(): Promise<string> {
+  const { folder, write } = await workplace();
+  const ats = await endpoint();
+  const file = await write(
+    'config.yaml',
+    `${base(folder)}
+sinks: { ats: { connector: webhook, url: '${ats.url}', allowPrivate: true } }
+rules: [ { name: told, when: {}, then: [ { sink: ats } ] } ]
+`,
+  );
+  const app = await serving(file);
+  await post(app, { candidateId: 'Dana' });
+  await settled(file);
+  return (await fetch(`${app.adminUrl}/metrics`)).text();
+}

@@ -6,7 +6,7 @@ import { text as textOf } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { base, endpoint, post, serving, settled, workplace } from '../commands/tools.ts';
+import { scraped } from '../commands/tools.ts';
 import { remove, unpackDebian } from './mail-servers.ts';
 
 /** Prometheus's own tool, on what we give to Prometheus. */
@@ -31,21 +31,9 @@ test('the alerts are in order', async () => {
 });
 
 test('promtool has nothing against the metrics of a connector that delivered', async () => {
-  const { folder, write } = await workplace();
-  const ats = await endpoint();
-  const file = await write(
-    'config.yaml',
-    `${base(folder)}
-sinks: { ats: { connector: webhook, url: '${ats.url}', allowPrivate: true } }
-rules: [ { name: told, when: {}, then: [ { sink: ats } ] } ]
-`,
-  );
-  const app = await serving(file);
-  await post(app, { candidateId: 'Dana' });
-  await settled(file);
-  const scraped = await (await fetch(`${app.adminUrl}/metrics`)).text();
+  const metrics = await scraped();
   const child = spawn(program(), ['check', 'metrics']);
-  child.stdin.end(scraped);
+  child.stdin.end(metrics);
   expect((await textOf(child.stdout)) + (await textOf(child.stderr))).toBe('');
 });
 

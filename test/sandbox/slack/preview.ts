@@ -1,3 +1,4 @@
+import { withEmojis } from '../../../src/pages/previews.ts';
 import type { PostedMessage } from './workspace.ts';
 
 /** Slack messages as people see them: as lines of text, and as HTML that looks as Slack shows them. */
@@ -26,25 +27,13 @@ type Message = Pick<PostedMessage, 'text' | 'blocks' | 'username'>;
 const blocksOf = ({ text, blocks }: Message): readonly Block[] =>
   (blocks as readonly Block[] | undefined) ?? [{ type: 'section', text: { type: 'mrkdwn', text } }];
 
-const emoji: { readonly [name: string]: string } = {
-  checkered_flag: '🏁',
-  white_check_mark: '✅',
-  heavy_minus_sign: '➖',
-  no_entry_sign: '🚫',
-  warning: '⚠️',
-  tada: '🎉',
-};
-
 const bold = /(?<!\w)\*([^*\n]+)\*(?!\w)/g;
 const italic = /(?<![\w/])_([^_\n]+)_(?!\w)/g;
-
-const withEmoji = (text: string): string =>
-  text.replaceAll(/:(\w+):/g, (code, name: string) => emoji[name] ?? code);
 
 const isButton = (element: TextObject | Button): element is Button => element.type === 'button';
 
 const plainOf = ({ text }: TextObject): string =>
-  withEmoji(text.trimEnd())
+  withEmojis(text.trimEnd())
     .replaceAll(/<https?:[^|>]*\|([^>]*)>/g, '$1')
     .replaceAll(bold, '$1')
     .replaceAll(italic, '$1')
@@ -65,7 +54,7 @@ export function linesOf(message: Message): string {
 
 /** Mrkdwn as HTML. Its entities are those of HTML; nothing else in it can be markup. */
 function htmlOf({ type, text }: TextObject): string {
-  const shown = withEmoji(text.trimEnd()).replaceAll('"', '&quot;');
+  const shown = withEmojis(text.trimEnd()).replaceAll('"', '&quot;');
   if (type === 'plain_text') return shown.replaceAll('<', '&lt;');
   return shown
     .replaceAll(/<(https?:[^|>]*)\|([^>]*)>/g, '<a href="$1">$2</a>')
