@@ -24,7 +24,8 @@ export async function launchBrowser(more: readonly string[] = []): Promise<Brows
   // In one process the browser would end with its first page.
   const args = [...binary.args.filter((arg) => arg !== '--single-process'), ...more];
   if (process.platform === 'linux')
-    return chromium.launch({ executablePath: await binary.executablePath(), args });
+    // SIGHUP is for the connector, which a test tells so to read its config; it would end the browser of later tests.
+    return chromium.launch({ executablePath: await binary.executablePath(), args, handleSIGHUP: false });
   return chromium
     .launch({ channel: 'chrome', args: [...more] })
     .catch(() => chromium.launch({ channel: 'msedge', args: [...more] }))
