@@ -40,6 +40,8 @@ export default defineConfig({
     sequence: { sequencer: SlowFirst },
     // Each file would load all modules anew, and run them before they are compiled well.
     isolate: false,
+    // Node loads them as it does at `npm start`: Vite would put a look-up in place of each use of an import.
+    experimental: { viteModuleRunner: false },
     restoreMocks: true,
     include: [isOfServers ? `${servers}/*.test.ts` : 'test/**/*.test.ts'],
     exclude: isOfServers ? [] : [servers],
