@@ -6,6 +6,7 @@ import { jsonLine, printable } from '../support/text.ts';
 import { changeFields, eventCsv, eventsCsvHeader, storyJson } from '../json.ts';
 import { changeLine, noticeHead, noticeStoryJson } from './event.ts';
 import {
+  idNotNumber,
   CommandError,
   deliveryLine,
   exit,
@@ -127,7 +128,7 @@ async function storyList(store: Store, options: EventsOptions): Promise<List<Eve
     json: storyJson,
     csv: { header: eventsCsvHeader, line: (story) => eventCsv(story, catalogName(story.event.testId)) },
     text: (story, io) => storyText(story, nameOf, pauses, io, reasons),
-    none: 'No events.',
+    none: `No events.${idNotNumber(candidate)}`,
     end: () => reasons.counted(),
   };
 }

@@ -3,7 +3,7 @@ import type { Delivery, Receipt } from '../model.ts';
 import { storiesOf } from '../store/pages.ts';
 import type { EventDetail, Forgotten, Store } from '../store/store.ts';
 import { printable } from '../support/text.ts';
-import { CommandError, exit, type Io, when } from './output.ts';
+import { CommandError, exit, idNotNumber, type Io, when } from './output.ts';
 import { byUser } from './replay.ts';
 import { type StoreOption, withStore } from './with-store.ts';
 
@@ -67,10 +67,11 @@ const deliveriesIn = (details: readonly EventDetail[]): Delivery[] =>
   details.flatMap(({ deliveries }) => deliveries);
 
 function tellWhatIsStored(candidate: string, details: readonly EventDetail[], io: Io): void {
-  if (details.length === 0) return io.out(`The store has no event of candidate ${printable(candidate)}.`);
+  if (details.length === 0)
+    return io.out(`The store has no event of candidate ${printable(candidate)}.${idNotNumber(candidate)}`);
   const deliveries = deliveriesIn(details);
   io.out(
-    `The store has ${plural(details.length, 'event')} of candidate ${printable(candidate)}, with ${deliveries.length} deliveries:`,
+    `The store has ${plural(details.length, 'event')} of candidate ${printable(candidate)}, with ${deliveries.length === 1 ? '1 delivery' : `${deliveries.length} deliveries`}:`,
   );
   for (const { event, duplicates } of details) {
     const repeated = duplicates.length === 0 ? '' : `, repeated ${duplicates.length}×`;
