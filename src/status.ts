@@ -170,6 +170,12 @@ export function needsOf({ copies, sinks }: Status): string[] {
   return needs.map(({ words }) => words);
 }
 
+/** How many of what is stuck are notices' deliveries: `dead` and `held` have only those of events. */
+export function stuckNotices(status: Status, state: 'dead' | 'held'): number {
+  const all = status.sinks.reduce((sum, sink) => sum + sink[state], 0);
+  return all - status[state].reduce((sum, stuck) => sum + stuck.count, 0);
+}
+
 const iso = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
 
 /** As `status --json` and `/api/status` have it. */

@@ -1,4 +1,4 @@
-import { needsOf, readStatus, type SinkStatus, type Status, statusJson } from '../status.ts';
+import { needsOf, readStatus, type SinkStatus, type Status, statusJson, stuckNotices } from '../status.ts';
 import type { CopyState, StuckCount } from '../store/store.ts';
 import { count, jsonLine, printable } from '../support/text.ts';
 import { noticeHead } from './event.ts';
@@ -116,8 +116,7 @@ const help = {
 };
 
 function stuckLines(found: Status, state: 'dead' | 'held', io: Io): string[] {
-  const total = found.sinks.reduce((sum, sink) => sum + sink[state], 0);
-  const ofNotices = total - found[state].reduce((sum, stuck) => sum + stuck.count, 0);
+  const ofNotices = stuckNotices(found, state);
   return [
     ...found[state].flatMap((stuck) => stuckText(stuck, state, io)),
     ...(ofNotices > 0 ? [`${ofNotices} of notices: candidate-connector events --notices`] : []),

@@ -1,5 +1,5 @@
 import { statuses } from '../model.ts';
-import { needsOf, readStatus, type Status } from '../status.ts';
+import { needsOf, readStatus, type Status, stuckNotices } from '../status.ts';
 import type { DayCount, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { troubleItems } from './attention.ts';
@@ -50,6 +50,7 @@ function needs(status: Status, times: Times): Html {
     <ul class="plain spaced">
       ${troubleItems(status, times)} ${stuck(status.dead, 'given up', times)}
       ${stuck(status.held, 'held, since it may have arrived', times)}
+      ${lostNotices(stuckNotices(status, 'dead') + stuckNotices(status, 'held'))}
     </ul>
   </section>`;
 }
@@ -70,6 +71,14 @@ function stuck(causes: readonly StuckCount[], what: string, times: Times): Html[
         </li>`,
     );
 }
+
+const lostNotices = (many: number): Html | false =>
+  many > 0 &&
+  html`<li>
+    <b>${count(many, 'message').replace('1 message', 'One message')} about the connector itself</b>
+    ${many === 1 ? 'was' : 'were'} not delivered
+    <div class="small"><a href="/attention">See what helps</a></div>
+  </li>`;
 
 function figures(status: Status, counts: readonly DayCount[], times: Times): Html {
   const today = counts.filter(({ day }) => day === days - 1);

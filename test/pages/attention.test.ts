@@ -79,6 +79,24 @@ describe('what needs a person', () => {
     expect(after).not.toContain('<img src=x');
   });
 
+  test('is also a notice that reached nobody, and Today says so', async () => {
+    const ats = await endpoint();
+    ats.faults.decide = () => ({ kind: 'status', status: 410 });
+    const { app, page, login } = await startPages(
+      rules(ats.url).replace(
+        'sinks: {',
+        `sinks: { ops: { connector: webhook, url: '${ats.url}', allowPrivate: true },`,
+      ) + 'alerts: { dead: { then: [ { sink: ops } ] } }\n',
+    );
+    await login();
+    await post(app, { candidateId: 'Dana' });
+    const told = async () =>
+      expect(await page('/')).toMatch(/One message about the connector itself<\/b>\s+was/);
+    await vi.waitFor(told, 20_000);
+    expect(await page('/')).toContain('One message to ats</b>');
+    expect(await page('/attention')).toMatch(/1 message about the connector itself was\s+not delivered/);
+  });
+
   test('of a bug that stops a change, the log says more than the page', async () => {
     const ats = await endpoint();
     ats.faults.decide = () => ({ kind: 'status', status: 410 });
