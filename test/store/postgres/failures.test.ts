@@ -114,7 +114,7 @@ describe('a clear sentence says', () => {
   });
 
   test('that a statement took too long', async () => {
-    const driver = await postgresDriver(url, { limits: { statementMs: 50 } });
+    const driver = await postgresDriver(url, { limits: { statementMs: 500 } });
     await expect(
       driver.read(function* reading() {
         yield { sql: 'select pg_sleep(600)', values: [], wants: 'rows' };
