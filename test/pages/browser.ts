@@ -40,8 +40,22 @@ interface Violation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
 }
 
+/** Expects that everybody can use the page as it is, in light and dark colours, and that it does not scroll sideways. */
+export async function expectUsable(page: Page): Promise<void> {
+  await page.emulateMedia({ colorScheme: 'dark' });
+  // Only colours are different.
+  const dark = await barriersOf(page, ['color-contrast']);
+  await page.emulateMedia({ colorScheme: 'light' });
+  const light = await barriersOf(page);
+  const [whole = 0, seen = 0]: number[] = await page.evaluate(
+    '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
+  );
+  const found = { url: page.url(), light, dark, scrollsSideways: whole > seen };
+  expect(found).toEqual({ url: page.url(), light: [], dark: [], scrollsSideways: false });
+}
+
 /** What keeps people with a disability from using the page as it is. The page's policy lets no script in from a page. */
-export async function barriersOf(page: Page, rules?: readonly string[]): Promise<string[]> {
+async function barriersOf(page: Page, rules?: readonly string[]): Promise<string[]> {
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe.source);
   const options = {
     iframes: false,
