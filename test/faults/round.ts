@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openStore } from '../../src/store/open.ts';
-import type { EventStory, Store } from '../../src/store/store.ts';
+import { StoreUnavailable, type EventStory, type Store } from '../../src/store/store.ts';
 import { arrival, configId } from '../contract/store-fixtures.ts';
 import type { Fault } from '../sandbox/faults.ts';
 import { startTools, type Tools } from '../sandbox/tools.ts';
@@ -268,7 +268,7 @@ async function keepPast(url: string): Promise<string> {
 
 /** Waits until nothing is left to deliver, and for so long after it; gives every stored event. */
 async function drained(url: string, forMs: number): Promise<EventStory[]> {
-  const store = await openStore(url, { serve: false });
+  const store = await opened(url);
   try {
     const until = Date.now() + drainForMs;
     while (Date.now() < until && !(await isDrained(store))) await sleep(50);
@@ -276,6 +276,19 @@ async function drained(url: string, forMs: number): Promise<EventStory[]> {
     return await store.events({ limit: 1_000_000 });
   } finally {
     await store.close();
+  }
+}
+
+/** A server that has just crashed may take a while to answer again on a busy machine. */
+async function opened(url: string): Promise<Store> {
+  const until = Date.now() + drainForMs;
+  for (;;) {
+    try {
+      return await openStore(url, { serve: false });
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable) || Date.now() > until) throw error;
+      await sleep(200);
+    }
   }
 }
 
