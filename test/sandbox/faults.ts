@@ -1,9 +1,10 @@
 /** What a sandbox tool can be told to do wrong with a call. */
 export type Fault =
-  /** Answers with this HTTP status or SMTP code and commits nothing. */
+  /** Answers with this HTTP status or SMTP code; `commit` says whether the call took effect all the same. */
   | {
       kind: 'status';
       status: number;
+      commit?: boolean;
       body?: unknown;
       headers?: Record<string, string>;
     }

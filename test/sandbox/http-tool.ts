@@ -88,6 +88,7 @@ export class HttpTool {
     if (fault === null) return this.#send(response, this.#api.answer(request));
     switch (fault.kind) {
       case 'status':
+        if (fault.commit) this.#api.answer(request);
         return this.#send(response, { ...fault, body: fault.body ?? `status ${fault.status}` });
       case 'rate-limit':
         return this.#send(response, this.#api.rateLimited(fault.retryAfterS));

@@ -186,6 +186,7 @@ export class SmtpSandbox {
       commit();
       done();
     } else if (fault.kind === 'status') {
+      if (fault.commit) commit();
       done(replyError(`${fault.status} ${typeof fault.body === 'string' ? fault.body : 'Told to refuse'}`));
     } else if (fault.kind === 'rate-limit') {
       done(replyError('450 Too many messages, slow down'));
