@@ -15,18 +15,15 @@ import type { Wanted } from './tabs.ts';
  * Writes many rows with two reads and one write, in order of arrival: all tabs are read at the same moment, written to,
  * and read back. What Google refused for one row goes apart from the others.
  */
-export async function deliverRows(sheet: Spreadsheet, given: readonly RowRequest[]): Promise<Outcome[]> {
-  const read = await withDates(sheet, given);
-  const requests = read.ok ? read.data : given;
-  const outcomes = new Map(read.ok ? [] : unreadRows(sheet, read.failure, given));
-  if (!read.ok) return requests.map((request) => outcomes.get(request)!);
+export async function deliverRows(sheet: Spreadsheet, requests: readonly RowRequest[]): Promise<Outcome[]> {
+  const outcomes = new Map<string, Outcome>();
   let failure: Retry | undefined;
   for (const group of Map.groupBy(requests, (request) => progressOf(request).group).values()) {
     const results = failure ? [] : await oneCall(sheet, group);
-    for (const [request, outcome] of results) outcomes.set(request, outcome);
+    for (const [{ deliveryId }, outcome] of results) outcomes.set(deliveryId, outcome);
     failure ??= results.map(([, outcome]) => outcome).find(isSinkWide);
   }
-  return requests.map((request) => outcomes.get(request) ?? unsent(failure!));
+  return requests.map(({ deliveryId }) => outcomes.get(deliveryId) ?? unsent(failure!));
 }
 
 function isSinkWide(outcome: Outcome): outcome is Retry {
@@ -38,8 +35,11 @@ function unsent({ progress: _, ...failure }: Retry): Retry {
   return failure;
 }
 
-async function oneCall(sheet: Spreadsheet, requests: readonly RowRequest[]): Promise<Result[]> {
-  const { signal } = requests[0]!;
+async function oneCall(sheet: Spreadsheet, given: readonly RowRequest[]): Promise<Result[]> {
+  const { signal } = given[0]!;
+  const withTimes = await withDates(sheet, given);
+  if (!withTimes.ok) return unreadRows(sheet, withTimes.failure, given);
+  const requests = withTimes.data;
   const begun = writtenEarlier(sheet, requests);
   const begunFailed = (failure: Failure) => begun.flatMap(({ rows }) => readBackLater(sheet, rows, failure));
   const fresh = requests.filter((request) => !progressOf(request).written);

@@ -145,7 +145,9 @@ function ofStatus(
 /** A person has to put the tab right. Until then its rows wait together, as one call. */
 const personDelayMs = 5 * 60_000;
 
-function ofInvalid(detail: string, { message }: ApiError, { account }: Subject): Retry | Rejected {
+function ofInvalid(detail: string, { status, message }: ApiError, { account }: Subject): Retry | Rejected {
+  // An Excel file that lies in Drive: tidyverse/googlesheets4#275, theoephraim/node-google-spreadsheet#651.
+  if (status === 'FAILED_PRECONDITION') return sinkWide('invalid', `${detail} ${noSheet}`);
   if (missingTab.test(message))
     return retry('not_found', `${detail} The tab was renamed or deleted meanwhile.`);
   if (movedAway.test(message)) return retry('not_found', `${detail} Somebody changed the sheet meanwhile.`);
@@ -157,6 +159,9 @@ function ofInvalid(detail: string, { message }: ApiError, { account }: Subject):
   }
   return rejected('invalid', detail, 'Check the tab and the row of the action, then replay.');
 }
+
+const noSheet =
+  'The file is probably an Excel file, which the API cannot write to: open it in Google Sheets, choose File > Save as Google Sheets, and put the id of the new file into spreadsheetId.';
 
 /** What a person does about a protection. */
 export const unlock = (account: string): string =>
@@ -175,9 +180,11 @@ const isProtected = (failure: Failure): boolean =>
 export const missingTab = /^Unable to parse range/;
 
 function accessAdvice({ reason }: ApiError, { account }: Subject): string {
-  return reason === 'SERVICE_DISABLED'
-    ? 'Enable the Google Sheets API in the Google Cloud project of the service account.'
-    : `Share the spreadsheet with ${account} as an editor.`;
+  if (reason === 'SERVICE_DISABLED')
+    return 'Enable the Google Sheets API in the Google Cloud project of the service account.';
+  if (reason === 'ACCESS_TOKEN_SCOPE_INSUFFICIENT')
+    return `The login of ${account} may not use Google Sheets: give it the scope https://www.googleapis.com/auth/spreadsheets, for a virtual machine in its settings, for \`gcloud auth application-default login\` by --scopes.`;
+  return `Share the spreadsheet with ${account} as an editor.`;
 }
 
 function saidBy({ message }: ApiError): string {

@@ -653,7 +653,47 @@ describe('a refusal by Google', () => {
     });
   });
 
+  test('of an Excel file holds the sink back after one call, and says what to do', async () => {
+    const { sandbox, sink } = await connected();
+    sandbox.document.isExcelFile = true;
+    const as = { Received: 'date' } as const;
+    const requests = [1, 2, 3].map((n) => requestFor({ row: { Received: `2026-11-2${n}` }, as }));
+    const outcomes = await sink.deliverMany!(requests);
+    expect(outcomes).toEqual(
+      requests.map(() => ({
+        outcome: 'retry',
+        reason: 'invalid',
+        sinkWide: true,
+        detail: expect.stringContaining('File > Save as Google Sheets'),
+      })),
+    );
+    expect(calls(sandbox)).toBe('token spreadsheets.get');
+  });
+
+  test('to read the time zone makes calls smaller, and ends', async () => {
+    const { sandbox, sink } = await connected();
+    refuse(sandbox, 'spreadsheets.get', 400, { message: 'Request contains an invalid argument.' });
+    const told = sandbox.faults.take({ name: 'spreadsheets.get' });
+    sandbox.faults.decide = () => told;
+    const row = { Received: '2026-11-23' };
+    let requests = [1, 2, 3].map(() => requestFor({ row, as: { Received: 'date' } }));
+    for (let attempt = 2; requests.length > 0 && attempt < 6; attempt += 1) {
+      const outcomes = await sink.deliverMany!(requests);
+      requests = requests.flatMap((request, index) => {
+        const outcome = outcomes[index]!;
+        return outcome.outcome === 'retry' ? [{ ...request, attempt, progress: outcome.progress! }] : [];
+      });
+    }
+    expect(requests).toEqual([]);
+  });
+
   test.for([
+    [
+      403,
+      { status: 'PERMISSION_DENIED', details: [{ reason: 'ACCESS_TOKEN_SCOPE_INSUFFICIENT' }] },
+      'auth',
+      'https://www.googleapis.com/auth/spreadsheets',
+    ],
     [
       403,
       { status: 'RESOURCE_EXHAUSTED', details: [{ reason: 'RATE_LIMIT_EXCEEDED' }] },

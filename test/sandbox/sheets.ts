@@ -155,6 +155,7 @@ function answer({ document, tokens, quota, person }: Parts, request: ToolRequest
       throw new SheetsRefusal(404, 'NOT_FOUND', 'Requested entity was not found.');
     }
     document.demandMayRead();
+    document.demandNative();
     if (route.writes) document.demandMayWrite();
     person.act(route.name, route.writes);
     return { status: 200, body: route.carryOut(document, request) };

@@ -40,6 +40,8 @@ export class Document {
   timeZone = 'Etc/GMT';
   readonly tabs: Grid[];
   role: Role;
+  /** An .xlsx that lies in Drive: people see it like any other, and the API does nothing with it. */
+  isExcelFile = false;
   /** What the account may read and not edit. */
   readonly protections: Protection[] = [];
 
@@ -47,6 +49,12 @@ export class Document {
     this.id = id;
     this.role = role;
     this.tabs = [new Grid(0, 'Sheet1')];
+  }
+
+  /** Its words are the API's, as tidyverse/googlesheets4#275 on GitHub quotes them. */
+  demandNative(): void {
+    if (!this.isExcelFile) return;
+    throw new SheetsRefusal(400, 'FAILED_PRECONDITION', 'This operation is not supported for this document');
   }
 
   demandMayRead(): void {
