@@ -5,7 +5,17 @@ import type { Change, EventDetail, NoticeDetail, NoticeStory, Store } from '../s
 import { cannotBeUsed } from '../config/stored-plans.ts';
 import { jsonLine, printable } from '../support/text.ts';
 import { changeFields, deliveryDetailFields, deliveryFields, detailJson } from '../json.ts';
-import { CommandError, deliveryText, exit, type Io, paint, type Pauses, pausesOf, when } from './output.ts';
+import {
+  candidateText,
+  CommandError,
+  deliveryText,
+  exit,
+  type Io,
+  paint,
+  type Pauses,
+  pausesOf,
+  when,
+} from './output.ts';
 import { byLocalClock, storedPlans, type StoreOption, testNames, withStore } from './with-store.ts';
 
 export async function event(id: string, options: StoreOption & { json?: boolean }, io: Io): Promise<number> {
@@ -72,7 +82,7 @@ function text(
   const { event: came, duplicates, deliveries } = story;
   const heading = (title: string) => paint(io, 'bold', title);
   return [
-    `${heading(came.id)}  ${came.status}  test ${came.testId}${nameOf(came.testId)}  candidate ${printable(came.candidateId)}`,
+    `${heading(came.id)}  ${came.status}  test ${came.testId}${nameOf(came.testId)}  ${candidateText(came)}`,
     `  received ${when(came.receivedAt, io)}, correlation id ${printable(came.correlationId ?? 'none')}`,
     `  payload ${printable(JSON.stringify(came.raw))}`,
     ...duplicates.map(

@@ -1,12 +1,22 @@
 import { setTimeout } from 'node:timers/promises';
-import type { Delivery, DeliveryState, Event, Status } from '../model.ts';
-import type { Change, EventFilter, EventStory, KeptRequest, NoticeStory, Store } from '../store/store.ts';
+import type { Delivery, DeliveryState, Status } from '../model.ts';
+import { isOf } from '../store/operations/searching.ts';
+import type {
+  Candidates,
+  Change,
+  EventFilter,
+  EventSearch,
+  EventStory,
+  KeptRequest,
+  NoticeStory,
+  Store,
+} from '../store/store.ts';
 import { deliveryPages, each, pageByPage, pageSize, storiesOf } from '../store/pages.ts';
 import { jsonLine, printable } from '../support/text.ts';
 import { changeFields, eventCsv, eventsCsvHeader, storyJson } from '../json.ts';
 import { changeLine, noticeHead, noticeStoryJson } from './event.ts';
 import {
-  idNotNumber,
+  candidateText,
   CommandError,
   deliveryLine,
   exit,
@@ -103,22 +113,22 @@ async function print<Entry>(list: List<Entry>, options: EventsOptions, io: Io): 
 const readLimit = (options: EventsOptions): number => limitOf(options) + 1;
 
 async function storyList(store: Store, options: EventsOptions): Promise<List<EventStory>> {
-  const { since, status, candidate, test, rule, state: states, sink } = options;
-  // Nothing in the store leads to these, so all others are read over.
-  const isSifted = test !== undefined || rule !== undefined;
-  const filter = {
-    ...(!isSifted && { limit: readLimit(options) }),
-    ...(since !== undefined && { since }),
-    ...(status !== undefined && { status }),
-    ...(candidate !== undefined && { candidateId: candidate }),
-  };
-  const stories =
+  const { since, status, candidate, test: testId, rule, state: states, sink } = options;
+  const candidates = await meant(candidate, store);
+  const entries =
     states === undefined
-      ? storiesOf(store, filter)
-      : storiesByState(store, { ...filter, states, ...(sink !== undefined && { sink }) });
-  const entries = isSifted
-    ? sifted(stories, (story) => isAskedFor(story, options), readLimit(options))
-    : stories;
+      ? found(store, { since, status, candidates, testId, rule }, readLimit(options))
+      : sifted(
+          storiesByState(store, {
+            states,
+            ...(since !== undefined && { since }),
+            ...(sink !== undefined && { sink }),
+            // Nothing in the store leads to these, so all others are read over.
+            ...(isSifted(options) ? {} : { limit: readLimit(options) }),
+          }),
+          (story) => isAskedFor(story, options, candidates),
+          readLimit(options),
+        );
   const nameOf = await testNames(store);
   const pauses = await pausesOf(store);
   const catalogName = await catalogNames(store);
@@ -128,10 +138,30 @@ async function storyList(store: Store, options: EventsOptions): Promise<List<Eve
     json: storyJson,
     csv: { header: eventsCsvHeader, line: (story) => eventCsv(story, catalogName(story.event.testId)) },
     text: (story, io) => storyText(story, nameOf, pauses, io, reasons),
-    none: `No events.${idNotNumber(candidate)}`,
+    none: candidate === undefined ? 'No events.' : noneOf(candidate),
     end: () => reasons.counted(),
   };
 }
+
+const isSifted = ({ status, candidate, test, rule }: EventsOptions): boolean =>
+  (status ?? candidate ?? test ?? rule) !== undefined;
+
+const meant = async (candidate: string | undefined, store: Store): Promise<Candidates | undefined> =>
+  candidate === undefined ? undefined : store.candidatesMeant(candidate);
+
+/** A page may have fewer than there are, or none; see Store.search. */
+async function* found(store: Store, asked: EventSearch, limit: number): AsyncGenerator<EventStory> {
+  let left = limit;
+  for (let after: string | null | undefined; left > 0 && after !== null;) {
+    const page = await store.search({ ...asked, limit: Math.min(left, pageSize), after });
+    yield* page.stories;
+    left -= page.stories.length;
+    after = page.after;
+  }
+}
+
+const noneOf = (candidate: string): string =>
+  `No events of candidate ${printable(candidate)}: no id or number is this, and no id begins so (6 characters or more).`;
 
 async function* sifted<Entry>(
   entries: AsyncIterable<Entry>,
@@ -158,12 +188,13 @@ async function follow(store: Store, options: EventsOptions, io: Io): Promise<voi
   const stop = () => end.abort();
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, stop);
   const nameOf = await testNames(store);
+  const candidates = await meant(options.candidate, store);
   try {
     for (let seen: Seen | null = null; !end.signal.aborted;) {
-      const found = await look(store, seen);
-      const wanted = found.changed.filter((story) => isAskedFor(story, options));
+      const looked = await look(store, seen);
+      const wanted = looked.changed.filter((story) => isAskedFor(story, options, candidates));
       const shown = seen === null ? wanted.slice(0, options.limit ?? shownAtFirst) : wanted;
-      seen = found.seen;
+      seen = looked.seen;
       const pauses = await pausesOf(store);
       for (const story of shown.toReversed())
         io.out(options.json ? jsonLine(storyJson(story)) : storyText(story, nameOf, pauses, io));
@@ -197,7 +228,8 @@ async function look(store: Store, before: Seen | null): Promise<{ changed: Event
 
 function isAskedFor(
   { event, deliveries }: EventStory,
-  { since = 0, status, candidate, test, rule, state, sink }: EventsOptions,
+  { since = 0, status, test, rule, state, sink }: EventsOptions,
+  candidates: Candidates | undefined,
 ): boolean {
   const isAsked = (one: Delivery) =>
     (rule === undefined || one.rule === rule) &&
@@ -206,7 +238,8 @@ function isAskedFor(
   return (
     event.receivedAt >= since &&
     (test === undefined || event.testId === test) &&
-    matches(event, { status, candidateId: candidate }) &&
+    (status === undefined || event.status === status) &&
+    (candidates === undefined || isOf(candidates, event.candidateId)) &&
     ((rule === undefined && state === undefined) || deliveries.some(isAsked))
   );
 }
@@ -219,7 +252,7 @@ function storyText(
   reasons?: Reasons,
 ): string {
   const repeated = duplicates === 0 ? '' : `  (repeated ${duplicates}×)`;
-  const head = `${when(event.receivedAt, io)}  ${paint(io, 'bold', event.status)}  test ${event.testId}${nameOf(event.testId)}  candidate ${printable(event.candidateId)}${repeated}`;
+  const head = `${when(event.receivedAt, io)}  ${paint(io, 'bold', event.status)}  test ${event.testId}${nameOf(event.testId)}  ${candidateText(event)}${repeated}`;
   const lines =
     deliveries.length === 0
       ? ['    no rule asked for anything']
@@ -276,7 +309,7 @@ function rejectedText(
   ].join('\n');
 }
 
-export interface StoriesByState extends Omit<EventFilter, 'after'> {
+export interface StoriesByState extends Pick<EventFilter, 'since' | 'limit'> {
   readonly states: readonly DeliveryState[];
   readonly sink?: string;
 }
@@ -284,7 +317,7 @@ export interface StoriesByState extends Omit<EventFilter, 'after'> {
 /** Events with a delivery in one of these states, newest first. Found by the deliveries, page by page, no more than are shown. */
 export async function* storiesByState(
   store: Pick<Store, 'deliveries' | 'event'>,
-  { states, sink, since, status, candidateId, limit = Infinity }: StoriesByState,
+  { states, sink, since, limit = Infinity }: StoriesByState,
 ): AsyncGenerator<EventStory> {
   const filter = {
     states,
@@ -300,19 +333,9 @@ export async function* storiesByState(
     if (eventId === null || eventId === last) continue;
     last = eventId;
     const detail = await store.event(eventId);
-    if (!detail || !matches(detail.event, { status, candidateId })) continue;
+    if (!detail) continue;
     yield { ...detail, duplicates: detail.duplicates.length };
     left -= 1;
     if (left === 0) return;
   }
-}
-
-function matches(
-  event: Event,
-  { status, candidateId }: { status: string | undefined; candidateId: string | undefined },
-): boolean {
-  return (
-    (status === undefined || event.status === status) &&
-    (candidateId === undefined || event.candidateId === candidateId)
-  );
 }

@@ -3,7 +3,14 @@ import type { Writable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { styleText } from 'node:util';
 import { stringify } from 'yaml';
-import { type Attempt, type Delivery, type DeliveryState, type Json, replayableStates } from '../model.ts';
+import {
+  type Attempt,
+  type CandidateEvent,
+  type Delivery,
+  type DeliveryState,
+  type Json,
+  replayableStates,
+} from '../model.ts';
 import { windowEnd } from '../rules/calendar.ts';
 import type { Action } from '../rules/plan.ts';
 import type { DeliveryStory, SinkPause, Store } from '../store/store.ts';
@@ -152,6 +159,10 @@ export class Reasons {
       .map(([reason, { count }]) => `${count} deliveries: ${printable(reason)}`);
   }
 }
+
+/** By the number, as messages have it, where there is one. */
+export const candidateText = ({ candidateId, candidateNumericalId: number }: CandidateEvent): string =>
+  `candidate ${number === null ? '' : `${number}  `}${printable(candidateId)}`;
 
 /** A delivery in a list, on one line. */
 export function deliveryLine(one: Delivery, pauses: Pauses, io: Io, reasons = new Reasons()): string {

@@ -218,7 +218,7 @@ function looking(add: Add, io: Io, done: Done): void {
   takesStore(
     add('events', 'list what came and what became of it, newest first', [
       'events --since 7d --status Completed',
-      'events --candidate 0123456789abcdef0123456789abcdef --json',
+      'events --candidate 20970 --json',
       'events --state dead,held   # what needs a person, and why',
       'events --since 30d --csv > events.csv   # for a table',
       'events --rejected   # requests that were refused for their content',
@@ -228,7 +228,10 @@ function looking(add: Add, io: Io, done: Done): void {
   )
     .option('--since <duration>', 'only what came within this time, such as 7d', ago)
     .addOption(statusOption())
-    .option('--candidate <id>', 'only this candidate', candidateId)
+    .option(
+      '--candidate <id>',
+      'only this candidate: the id or its beginning, or the number that messages show',
+    )
     .option('--test <id>', 'only of this test', integer)
     .option('--rule <name>', 'only what this rule asked for')
     .addOption(statesOption())

@@ -6,7 +6,6 @@ import { readStatus, statusJson } from '../status.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import { changesRouter } from './changes-api.ts';
 import { verdicts } from './event.ts';
-import { normalized } from './events.ts';
 import { openApi, searchQuery } from './openapi.ts';
 import type { Parts } from './page.ts';
 import { routesIn } from './routing.ts';
@@ -55,7 +54,7 @@ async function search({ reads }: Parts, req: Request, res: Response): Promise<ob
   const found = await reads.search({
     ...rest,
     testId,
-    candidateId: candidate === undefined ? undefined : normalized(candidate),
+    candidates: candidate === undefined ? undefined : await reads.candidatesMeant(candidate),
     since: since === undefined ? undefined : Date.parse(since),
     until: until === undefined ? undefined : Date.parse(until),
   });

@@ -215,8 +215,8 @@ function deliveryItem({ id, sink, rule, attempts }: Delivery, event: Event | nul
     <p class="break">
       ${
         event
-          ? html`<a href="/events/${event.id}">${seen(event.candidateId)}</a> ${event.status}, test
-              ${event.testId}, ${asked.times.short(event.receivedAt)}`
+          ? html`<a href="/events/${event.id}">${event.candidateNumericalId ?? seen(event.candidateId)}</a>
+              ${event.status}, test ${event.testId}, ${asked.times.short(event.receivedAt)}`
           : html`<span class="id">${id}</span>`
       }
       <br /><span class="muted small">rule ${seen(rule)}, ${count(attempts, 'attempt')}, </span

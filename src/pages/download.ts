@@ -13,7 +13,7 @@ const pageSize = 200;
 export const download =
   (parts: Parts, asked: Asked): RequestHandler =>
   async (_req, res) => {
-    const wanted = { ...searchOf(asked.query, asked.times), limit: pageSize };
+    const wanted = { ...(await searchOf(asked, parts)), limit: pageSize };
     // What fails here is answered as everywhere; later, the file is cut off, and browsers say so.
     const first = await parts.reads.search(wanted);
     res.set({

@@ -10,7 +10,7 @@ import type { Times } from './times.ts';
 export const eventsPage: Page = {
   path: '/events',
   async show(asked, parts) {
-    const wanted = searchOf(asked.query, asked.times);
+    const wanted = await searchOf(asked, parts);
     const { stories, after } = await parts.reads.search({ ...wanted, after: asked.query['after'] });
     const config = parts.config();
     const rows = stories.map((story) => eventRow(story, config, asked.times));
@@ -32,12 +32,12 @@ export const eventsPage: Page = {
 const keys = ['candidate', 'test', 'status', 'rule', 'sink', 'state', 'from', 'to'] as const;
 
 /** What is asked for in the address. What cannot be understood there is left out. */
-export function searchOf(query: Asked['query'], times: Times): EventSearch {
+export async function searchOf({ query, times }: Asked, { reads }: Parts): Promise<EventSearch> {
   const { candidate, test, status, rule, sink, from, to } = query;
   const testId = /^-?\d{1,16}$/.test(test ?? '') ? Number(test) : undefined;
   const lastDay = dayOf(to, times);
   return {
-    candidateId: candidate === undefined ? undefined : normalized(candidate),
+    candidates: candidate === undefined ? undefined : await reads.candidatesMeant(candidate),
     testId,
     status,
     rule,
@@ -46,13 +46,6 @@ export function searchOf(query: Asked['query'], times: Times): EventSearch {
     since: dayOf(from, times),
     until: lastDay === undefined ? undefined : times.dayAfter(lastDay),
   };
-}
-
-/** A GUID is stored as 32 hex digits, however it is written. */
-export function normalized(candidate: string): string {
-  const text = candidate.trim();
-  const digits = text.replaceAll(/[{}()-]/g, '');
-  return /^[0-9a-f]{32}$/i.test(digits) ? digits.toLowerCase() : text;
 }
 
 const dayOf = (day: string | undefined, times: Times): number | undefined =>

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts';
-import type { Delivery, DeliveryState } from '../model.ts';
+import type { Delivery, DeliveryState, Event } from '../model.ts';
 import type { EventStory, SinkPause } from '../store/store.ts';
 import { valueAt } from '../support/json.ts';
 import { printable } from '../support/text.ts';
@@ -57,6 +57,13 @@ export function testsOf({ planSource }: Config): (readonly [id: string, name: st
     .map(([id, name]) => [id, typeof name === 'string' ? seen(name) : id]);
 }
 
+/** By the number, as messages have it, where there is one. */
+const candidateName = ({ candidateId, candidateNumericalId: number }: Event): Html =>
+  number === null
+    ? html`${seen(candidateId)}`
+    : html`${number}
+        <div class="muted small">${seen(candidateId)}</div>`;
+
 /** An event in a list. */
 export function eventRow({ event, duplicates, deliveries }: EventStory, config: Config, times: Times): Html {
   return html`<tr id="${event.id}">
@@ -66,9 +73,7 @@ export function eventRow({ event, duplicates, deliveries }: EventStory, config: 
       <div class="muted small">${testName(config, event.testId)}</div>
     </td>
     <td class="id">
-      ${seen(event.candidateId)}${
-        duplicates > 0 && html`<div class="muted small">repeated ${duplicates}×</div>`
-      }
+      ${candidateName(event)}${duplicates > 0 && html`<div class="muted small">repeated ${duplicates}×</div>`}
     </td>
     <td>
       <div class="chips">

@@ -1,6 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { answerProblem } from '../http/problem.ts';
 import { type EventSearch, type EventStory, StoreUnavailable } from '../store/store.ts';
+import { isOf } from '../store/operations/searching.ts';
 import { searchOf } from './events.ts';
 import { eventRow } from './fragments.ts';
 import type { Asked, Parts } from './page.ts';
@@ -36,7 +37,8 @@ export class LiveEvents {
   }
 
   listen(asked: Asked): RequestHandler {
-    return (req, res) => {
+    return async (req, res) => {
+      const wanted = await searchOf(asked, this.#parts);
       if (this.#listeners.size >= mostListeners)
         return answerProblem(res, { status: 503, detail: 'Too many pages are live just now.' });
       res.set({
@@ -45,7 +47,6 @@ export class LiveEvents {
         'x-accel-buffering': 'no',
       });
       res.flushHeaders();
-      const wanted = searchOf(asked.query, asked.times);
       this.#add({ res, asked, wanted, told: new Map() }, req);
     };
   }
@@ -105,11 +106,11 @@ const markOf = ({ duplicates, deliveries }: EventStory): string =>
 
 /** As Store.search has it. */
 function isWanted(wanted: EventSearch, { event, deliveries }: EventStory): boolean {
-  const { candidateId, testId, status, since = -Infinity, until = Infinity, rule, sink, state } = wanted;
+  const { candidates, testId, status, since = -Infinity, until = Infinity, rule, sink, state } = wanted;
   const isSame = (asked: unknown, value: unknown) => asked === undefined || asked === value;
   const isOfDelivery = [rule, sink, state].some((asked) => asked !== undefined);
   return (
-    isSame(candidateId, event.candidateId) &&
+    (candidates === undefined || isOf(candidates, event.candidateId)) &&
     isSame(testId, event.testId) &&
     isSame(status, event.status) &&
     event.receivedAt >= since &&

@@ -166,7 +166,10 @@ const note = z.string().optional().describe('Why, for the audit.');
 
 /** What the query of a search may have. */
 export const searchQuery = z.strictObject({
-  candidate: z.string().optional(),
+  candidate: z
+    .string()
+    .optional()
+    .describe('An id; or else the number; or else the beginning of an id, of 6 characters or more.'),
   test: testId.transform(Number).optional(),
   status: z.enum(statuses).optional(),
   rule: z.string().optional(),

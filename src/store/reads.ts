@@ -5,6 +5,7 @@ import { StoreUnavailable, type Store } from './store.ts';
 export const readNames = [
   'events',
   'search',
+  'candidatesMeant',
   'event',
   'notices',
   'notice',

@@ -123,6 +123,11 @@ export interface Store {
    * are; `after` then says where to go on.
    */
   search(asked: EventSearch): Promise<FoundEvents>;
+  /**
+   * Whom a person means by a text: the candidate with this id; else those with this number; else those whose ids begin
+   * so, from 6 characters on.
+   */
+  candidatesMeant(text: string): Promise<Candidates>;
   event(id: string): Promise<EventDetail | null>;
   /** Newest first. */
   notices(filter: NoticeFilter): Promise<NoticeStory[]>;
@@ -430,9 +435,12 @@ export interface EventFilter {
   readonly limit?: number;
 }
 
+/** Those with one of these ids; or, where there are too many to name them, those whose ids begin so. */
+export type Candidates = { readonly ids: readonly string[] } | { readonly beginning: string };
+
 /** Events that have all of these; and with a delivery that has all that is asked of one. */
 export interface EventSearch {
-  readonly candidateId?: string | undefined;
+  readonly candidates?: Candidates | undefined;
   readonly testId?: number | undefined;
   readonly status?: string | undefined;
   /** Received at or after (ms). */

@@ -7,7 +7,7 @@ import * as housekeeping from './operations/housekeeping.ts';
 import { configsOfCopies, leaveLeases, releaseLease, renewLeases } from './operations/leases.ts';
 import * as reading from './operations/reading.ts';
 import type { Operation } from './operations/operation.ts';
-import { search } from './operations/searching.ts';
+import { candidatesMeant, search } from './operations/searching.ts';
 import * as status from './operations/status.ts';
 import { accept, keepRejected, loadCorrelations, raise } from './operations/receiving.ts';
 import type { RecentCorrelations } from './recent-correlations.ts';
@@ -117,6 +117,7 @@ export function storeOn(driver: Driver): Store {
 
     events: (filter) => read(() => reading.events(filter)),
     search: (asked) => read(() => search(asked)),
+    candidatesMeant: (text) => read(() => candidatesMeant(text)),
     event: (id) => read(() => reading.event(id)),
     notices: (filter) => read(() => reading.notices(filter)),
     notice: (id) => read(() => reading.notice(id)),

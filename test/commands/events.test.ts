@@ -52,6 +52,20 @@ function csvRows(text: string): string[][] {
 }
 
 describe('events', () => {
+  test('are found by the number that messages show and the beginning of an id', async () => {
+    const { app, command, settled: done } = await startServing();
+    const { eventId } = await post(app, { candidateId: 'dana-from-zagreb', candidateNumericalId: 20970 });
+    await post(app, { candidateId: 'robin-from-split', candidateNumericalId: 20971 });
+    await done();
+    for (const found of ['20970', 'dana-from-zagreb', 'dana-f'])
+      for (const more of [[], ['--state', 'delivered']]) {
+        const ran = await command('events', '--candidate', found, ...more);
+        expect(ran.out).toContain(`candidate 20970  dana-from-zagreb\n    ${eventId}`);
+        expect(ran.out).not.toContain('robin');
+      }
+    expect((await command('events', '--candidate', 'dana')).out).toContain('No events of candidate dana:');
+  });
+
   test('say of a mail whom it did not reach', async () => {
     const smtp = await new SmtpSandbox({ refuse: { 'gone@example.com': '550 5.1.1 no such user' } }).start();
     onTestFinished(() => smtp.stop());

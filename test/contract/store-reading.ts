@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { isOf } from '../../src/store/operations/searching.ts';
 import { type EventSearch, type EventStory, StoreUnavailable } from '../../src/store/store.ts';
 import type { Bench } from './store.ts';
 import {
@@ -116,8 +117,9 @@ export function reading(bench: () => Bench): void {
     const stories = await store.events({ limit: 1000 });
     const searches: EventSearch[] = [
       {},
-      { candidateId: 'candidate-1-found' },
-      { candidateId: 'nobody' },
+      { candidates: { ids: ['candidate-1-found', 'nobody'] } },
+      { candidates: { beginning: 'candidate-2' }, testId: 2 },
+      { candidates: { ids: ['nobody'] } },
       { testId: 2, status: 'Completed' },
       { since: t0 + minute, until: t0 + 5 * minute },
       { rule: 'other' },
@@ -130,9 +132,8 @@ export function reading(bench: () => Bench): void {
       { state: 'dead', since: t0 + 2 * minute, rule: 'completed' },
     ];
     const has = (asked: EventSearch, { event, deliveries }: EventStory): boolean =>
-      (['candidateId', 'testId', 'status'] as const).every(
-        (key) => (asked[key] ?? event[key]) === event[key],
-      ) &&
+      (asked.candidates === undefined || isOf(asked.candidates, event.candidateId)) &&
+      (['testId', 'status'] as const).every((key) => (asked[key] ?? event[key]) === event[key]) &&
       event.receivedAt >= (asked.since ?? 0) &&
       event.receivedAt < (asked.until ?? Infinity) &&
       deliveries.some((one) =>
@@ -148,6 +149,40 @@ export function reading(bench: () => Bench): void {
       }
       expect(found).toEqual(stories.filter((story) => has(asked, story)));
     }
+  });
+
+  test('knows whom a person means by an id, a number or the beginning of an id', async () => {
+    const { store } = bench();
+    const guid = '6f1c2d3e4a5b4c6d8e7f0a1b2c3d4e5f';
+    for (const [candidateId, candidateNumericalId, status] of [
+      [guid, 20970, 'Completed'],
+      [guid, null, 'Canceled'],
+      ['20970', null, 'Completed'],
+      ['twice-1', 20971, 'Completed'],
+      ['twice-2', 20971, 'Completed'],
+      ['twice-2!', 7, 'Completed'],
+    ] as const)
+      await store.accept(arrival({ candidateId, candidateNumericalId, status }));
+    const meant = async (text: string) => {
+      const found = await store.candidatesMeant(text);
+      return 'ids' in found ? found.ids.toSorted() : found;
+    };
+    expect(await meant(' 6F1C2D3E-4a5b-4c6d-8e7f-0a1b2c3d4e5f ')).toEqual([guid]);
+    expect(await meant('20970')).toEqual(['20970']);
+    expect(await meant('20971')).toEqual(['twice-1', 'twice-2']);
+    expect(await meant('7')).toEqual(['twice-2!']);
+    expect(await meant('twice-2')).toEqual(['twice-2']);
+    expect(await meant('twice-')).toEqual(['twice-1', 'twice-2', 'twice-2!']);
+    expect(await meant('6f1c2d3e…')).toEqual([guid]);
+    expect(await meant('6F1C2D3E-4A')).toEqual([guid]);
+    // Too short, and no pattern of the database.
+    for (const nobody of ['twice', 'twice_1', '20971.0', '']) expect(await meant(nobody)).toEqual([nobody]);
+    const ofNumber = await store.search({ candidates: await store.candidatesMeant('6f1c2d') });
+    expect(ofNumber.stories.map(({ event }) => event.status)).toEqual(['Canceled', 'Completed']);
+
+    const many = Array.from({ length: 101 }, (_, n) => arrival({ candidateId: `many of them ${n}` }));
+    await Promise.all(many.map((one) => store.accept(one)));
+    expect(await meant('many of')).toEqual({ beginning: 'many of' });
   });
 
   test('lists events newest first, with their deliveries', async () => {

@@ -128,9 +128,19 @@ test('events are found page by page, by what a program asks for', async () => {
   const of = { candidateId: 'of the largest', status: 'Completed', testId: Number.MAX_SAFE_INTEGER };
   const { eventId: largest } = await post(app, of);
   expect(await idsFor(`test=${Number.MAX_SAFE_INTEGER}`)).toEqual([largest]);
-  const page = await fetch(`${app.adminUrl}/events?test=${Number.MAX_SAFE_INTEGER}`, { headers: login });
-  const shown = await page.text();
-  expect([shown.includes(largest), shown.includes(good)]).toEqual([true, false]);
+  const { eventId: numbered } = await post(app, {
+    candidateId: 'with a number',
+    candidateNumericalId: 20970,
+  });
+  expect(await idsFor('candidate=20970')).toEqual([numbered]);
+  expect(await idsFor('candidate=of%20the')).toEqual([largest]);
+  const page = async (query: string) =>
+    (await fetch(`${app.adminUrl}/events?${query}`, { headers: login })).text();
+  const has = (shown: string) => [largest, numbered].map((id) => shown.includes(id));
+  expect(has(await page(`test=${Number.MAX_SAFE_INTEGER}`))).toEqual([true, false]);
+  const found = await page('candidate=20970');
+  expect(has(found)).toEqual([false, true]);
+  expect(found).toMatch(/20970\s*<div class="muted small">with a number</);
 });
 
 test('what cannot be understood in a search is told with what would be right', async () => {

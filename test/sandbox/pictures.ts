@@ -191,7 +191,7 @@ async function* takePages(browser: Browser): AsyncGenerator<{ name: string; pict
   const show = await startShowcase();
   try {
     const { stories } = await show.store.search({
-      candidateId: '6f1c2d3e4b5a69788796a5b4c3d2e1f0',
+      candidates: { ids: ['6f1c2d3e4b5a69788796a5b4c3d2e1f0'] },
       limit: 1,
     });
     const shots = [

@@ -1,5 +1,5 @@
 import type { DeliveryState } from '../../model.ts';
-import type { EventSearch, EventStory, FoundEvents } from '../store.ts';
+import type { Candidates, EventSearch, EventStory, FoundEvents } from '../store.ts';
 import { all, get, query, together, type Operation, type Value } from './operation.ts';
 import { sql as reading, toStoryInList } from './reading.ts';
 import { candidateKey, eventColumns, of, rareState, seqsPerEvent, type EventRow } from './rows.ts';
@@ -21,7 +21,8 @@ type Listed = EventRow & { readonly duplicates: number };
 export function* search(asked: EventSearch): Operation<FoundEvents> {
   const { limit = defaultLimit, state } = asked;
   if (state !== undefined && isRare(state)) return yield* byRareState(asked, state, limit);
-  const until = asked.candidateId === undefined ? yield* lookedUntil(asked) : null;
+  const hasIndex = asked.candidates !== undefined && 'ids' in asked.candidates;
+  const until = hasIndex ? null : yield* lookedUntil(asked);
   const conditions = [...ofEvents(asked), ...ofDeliveries(asked), ...(until ? [notBefore(until)] : [])];
   const rows = yield* list('events e', conditions, 'e.received_at desc, e.seq desc', limit + 1);
   const stories = yield* storiesOf(rows.slice(0, limit));
@@ -32,7 +33,7 @@ const isRare = (state: DeliveryState): boolean => state !== 'pending' && state !
 
 /** The event up to which this page looks; null where it looks at all that are left. */
 function* lookedUntil(asked: EventSearch): Operation<string | null> {
-  const [where, values] = joined(ofEvents({ ...asked, testId: undefined }));
+  const [where, values] = joined(ofEvents({ ...asked, testId: undefined, candidates: undefined }));
   const row = yield* get(
     query<{ readonly id: string }>(`
     select e.id from events e ${where} order by e.received_at desc, e.seq desc limit 1 offset ${mostLooked}`),
@@ -51,13 +52,11 @@ const notBefore = (id: string): Condition => ({
   values: [id],
 });
 
-function ofEvents({ candidateId, testId, status, since, until, after }: EventSearch): Condition[] {
+function ofEvents({ candidates, testId, status, since, until, after }: EventSearch): Condition[] {
   const given = (text: string, ...values: (Value | undefined)[]): Condition[] =>
     values.includes(undefined) ? [] : [{ text, values: values as Value[] }];
   return [
-    ...(candidateId === undefined
-      ? []
-      : given('e.candidate_key = ? and e.candidate_id = ?', candidateKey(candidateId), candidateId)),
+    ...(candidates === undefined ? [] : [ofCandidates(candidates)]),
     ...given('e.test_id = ?', testId),
     ...given('e.status = ?', status),
     ...given('e.received_at >= ?', since),
@@ -65,6 +64,66 @@ function ofEvents({ candidateId, testId, status, since, until, after }: EventSea
     ...given(`(e.received_at, e.seq) < ${place('').text}`, after),
   ];
 }
+
+function ofCandidates(candidates: Candidates): Condition {
+  if ('beginning' in candidates)
+    return {
+      text: `substr(e.candidate_id, 1, cast(? as integer)) = ?`,
+      values: begins(candidates.beginning),
+    };
+  const { ids } = candidates;
+  return {
+    text: `(${ids.map(() => 'e.candidate_key = ? and e.candidate_id = ?').join(' or ')})`,
+    values: ids.flatMap((id) => [candidateKey(id), id]),
+  };
+}
+
+const begins = (beginning: string): [length: number, beginning: string] => [
+  Array.from(beginning).length,
+  beginning,
+];
+
+/** With more candidates than these, a search goes through the events instead of looking up each. */
+const mostIds = 100;
+const shortestBeginning = 6;
+
+// They read all events: a million take some 80 ms on SQLite. An index would cost each event that is accepted.
+const numbered = query<{ readonly id: string }>(`
+  select distinct candidate_id as id from events where candidate_numerical_id = $1 limit ${mostIds}`);
+const begun = query<{ readonly id: string }>(`
+  select distinct candidate_id as id from events where substr(candidate_id, 1, cast($1 as integer)) = $2
+  limit ${mostIds + 1}`);
+const withId = query<{ readonly id: string }>(`
+  select candidate_id as id from events where candidate_key = $1 and candidate_id = $2 limit 1`);
+
+/** See Store.candidatesMeant. Where nobody is meant yet, it is the id. */
+export function* candidatesMeant(text: string): Operation<Candidates> {
+  const id = asStored(text);
+  const exact = { ids: [id] };
+  if (yield* get(withId, candidateKey(id), id)) return exact;
+  const number = /^-?\d{1,16}$/.test(id) ? Number(id) : Number.NaN;
+  const ofNumber = Number.isSafeInteger(number) ? yield* all(numbered, number) : [];
+  if (ofNumber.length > 0) return { ids: ofNumber.map((one) => one.id) };
+  const [length, beginning] = begins(id);
+  const found = length < shortestBeginning ? [] : yield* all(begun, length, beginning);
+  if (found.length > mostIds) return { beginning };
+  return found.length === 0 ? exact : { ids: found.map((one) => one.id) };
+}
+
+/** A GUID is stored as 32 hex digits, however it is written. Messages end the beginning of an id with "…". */
+function asStored(text: string): string {
+  const written = text.trim().replace(/…$/u, '');
+  const digits = written.replaceAll(/[{}()-]/g, '');
+  return /^[0-9a-f]{32}$/i.test(digits) || /^[0-9a-f]{8}-[0-9a-f-]{0,27}$/i.test(written)
+    ? digits.toLowerCase()
+    : written;
+}
+
+/** Whether an event is of one of them. */
+export const isOf = (candidates: Candidates, candidateId: string): boolean =>
+  'beginning' in candidates
+    ? candidateId.startsWith(candidates.beginning)
+    : candidates.ids.includes(candidateId);
 
 function ofDeliveries({ rule, sink, state }: EventSearch): Condition[] {
   const asked = Object.entries({ rule, sink, state }).flatMap(([column, value]) =>
