@@ -96,6 +96,12 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   await adopt(config());
 
   const seenAt = await lastSeenAt(store);
+  const distrusted = await store.settleIn(Math.max(Date.now(), seenAt));
+  if (distrusted !== null)
+    log.warn(
+      { deliveries: distrusted },
+      'the store was restored or moved: what waits may have been sent from where it was, so each tool is asked first',
+    );
   const copies = new Copies(store);
   // Before any event can come: one stored with a wrong clock would make that clock look right.
   const retention = startRetention({ store, config, log, leases: copies });

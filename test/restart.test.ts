@@ -1,11 +1,22 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { copyFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { takeHandedOver } from '../src/http/listen.ts';
 import { activated, answersOver, heldAt, post, rules } from './activated.ts';
-import { base, jsonLines, main, run, workplace } from './commands/tools.ts';
+import { startApp } from '../src/app.ts';
+import {
+  base,
+  endpoint,
+  jsonLines,
+  main,
+  post as postEvent,
+  run,
+  settled,
+  workplace,
+} from './commands/tools.ts';
 
 describe('a socket that is handed over', () => {
   test(
@@ -68,4 +79,36 @@ describe('a socket that is handed over', () => {
     const [err, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
     expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(message) });
   });
+});
+
+test('what waits in a store that was restored is asked for, or held, and not sent again', async () => {
+  const { folder, write } = await workplace();
+  const ats = await endpoint();
+  const sink = `{ connector: webhook, url: '${ats.url}', allowPrivate: true, onUnknown: hold, retry: { minDelay: 50ms, maxDelay: 50ms } }`;
+  const file = await write(
+    'config.yaml',
+    `${base(folder)}sinks: { ats: ${sink} }\nrules: [{ name: told, when: {}, then: [{ sink: ats }] }]\n`,
+  );
+  const served = async (use: (app: { receiverUrl: string }) => Promise<unknown>) => {
+    const app = await startApp(file, {});
+    await use(app).finally(() => app.stop());
+  };
+  let refused = 0;
+  ats.faults.decide = () => {
+    refused += 1;
+    return { kind: 'rate-limit', retryAfterS: 1 };
+  };
+  await served(async (app) => {
+    await postEvent(app, { candidateId: 'Dana' });
+    await expect.poll(() => refused).toBeGreaterThan(0);
+  });
+  copyFileSync(`${folder}/connector.db`, `${folder}/snapshot.db`);
+  ats.faults.clear();
+  // In its old place it goes on.
+  await served(() => settled(file, {}, /^delivered$/));
+  expect(ats.calls).toHaveLength(1);
+  renameSync(`${folder}/snapshot.db`, `${folder}/connector.db`);
+  await served(() => settled(file, {}, /^(delivered|held)$/));
+  expect((await run(['events', '--state', 'held', '--config', file])).out).toContain('Dana');
+  expect(ats.calls).toHaveLength(1);
 });

@@ -241,4 +241,11 @@ export const migrations: readonly string[] = [
   insert into hourly select received_at / 3600000, '', status, 0, count(*) from events
     where received_at > (select max(received_at) from events) - 8000000000 group by 1, 3;
   `,
+  `
+  -- Where the store was when it was last served. See Store.settleIn.
+  create table home (
+    id integer primary key check (id = 1),
+    place text not null
+  ) strict;
+  `,
 ];

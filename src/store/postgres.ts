@@ -46,6 +46,7 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
       return commit.queued;
     },
     shared: true,
+    place: async () => null,
     write: (work) => commit.write(work),
     read,
     // Only the server knows its files.

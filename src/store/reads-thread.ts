@@ -28,6 +28,7 @@ const store: Reads = storeOn({
     }
   },
   bytes: () => Promise.resolve(0),
+  place: () => Promise.resolve(null),
   traces: () => Promise.resolve(null),
   close: () => Promise.resolve(),
 });

@@ -5,7 +5,7 @@ import { query, type Operation } from './operations/operation.ts';
 import { Connection } from './sqlite/connection.ts';
 import { runOn, type Database } from './sqlite/database.ts';
 import { failureKind } from './sqlite/failures.ts';
-import { makeFolder, refuseHardLinks, resolveLinks } from './sqlite/files.ts';
+import { identityOf, makeFolder, refuseHardLinks, resolveLinks } from './sqlite/files.ts';
 import { defaultLimits, GroupCommit, type GroupCommitLimits } from './sqlite/group-commit.ts';
 import { migrate } from './sqlite/migrate.ts';
 import { countIn } from './sqlite/traces.ts';
@@ -61,6 +61,7 @@ function driverOn(connection: Connection, serve: boolean, limits: GroupCommitLim
       return commit.queued;
     },
     shared: false,
+    place: async () => identityOf(connection.path),
     write: (work) => commit.write(work),
     read: (work) => patiently(connection, limits.busyForMs, (db) => runOn(db, work())),
     traces: (texts, rewrite) => tracesIn(connection, texts, rewrite),

@@ -178,6 +178,12 @@ export interface Store {
    * `before` and has nothing left that it is about.
    */
   prune(query: Prune): Promise<Pruned>;
+  /**
+   * To be called before anything is delivered. Where the store is not where it was last served, it was restored or
+   * moved, and what was due by `now` may have been sent from where it was: it becomes uncertain. Resolves to how many
+   * deliveries did; null where the store is in its old place, or was never served.
+   */
+  settleIn(now: number): Promise<number | null>;
   /** Null if none was stored and there is no event. */
   signOfLife(): Promise<SignOfLife | null>;
   keepSignOfLife(sign: SignOfLife): Promise<void>;

@@ -29,6 +29,8 @@ export interface Driver {
   readonly write: <T>(work: (tallies: Tallies) => Operation<T>) => Promise<T>;
   /** Runs an operation that only reads. */
   readonly read: <T>(work: () => Operation<T>) => Promise<T>;
+  /** Of what a copy has another one of; null where nothing tells. */
+  place(): Promise<string | null>;
   /** What the store takes on its disk. */
   bytes(): Promise<number>;
   /** See Store.traces. */
@@ -147,6 +149,10 @@ export function storeOn(driver: Driver): Store {
       await write(() => housekeeping.pruneAudit(query.before));
       await write(() => housekeeping.pruneHours(query.before));
       return pruned;
+    },
+    settleIn: async (now) => {
+      const place = await driver.place();
+      return place === null ? null : write(() => housekeeping.settleIn(place, now));
     },
     signOfLife: () => read(housekeeping.signOfLife),
     async keepSignOfLife(sign) {

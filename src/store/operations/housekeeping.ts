@@ -2,7 +2,7 @@ import { openStates, type DeliveryState, type Json } from '../../model.ts';
 import type { Prune, Pruned, PruneMark, SavedConfig, SignOfLife } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
 import { all, get, lock, query, run, type Operation } from './operation.ts';
-import { of } from './rows.ts';
+import { of, rareState, waits } from './rows.ts';
 
 interface OldRow {
   readonly seq: number;
@@ -98,6 +98,14 @@ export const sql = {
   keepLife: `
   insert into life (id, seen_at, doubted_at, agreed_ms) values (1, $1, $2, $3)
   on conflict (id) do update set seen_at = $1, doubted_at = $2, agreed_ms = $3`,
+  home: query<{ readonly place: string }>(`select place from home where id = 1`),
+  keepHome: `insert into home (id, place) values (1, $1) on conflict (id) do update set place = $1`,
+  /** By the index of what waits, which begins with the lane; the others of a digest by their carrier. */
+  distrust: `
+  with waiting as (select d.seq from deliveries d where ${waits} and d.lane >= '' and d.due_at <= $1)
+  update deliveries set uncertain = 1 where uncertain = 0 and (seq in (select seq from waiting)
+    or carrier in (select seq from waiting)
+    or seq in (select d.seq from deliveries d where ${rareState} and d.state in ('dead', 'held')))`,
 };
 
 /** At the end of a transaction: what it changed in the counts. In one order, so that no two wait for each other. */
@@ -231,6 +239,22 @@ export function* signOfLife(): Operation<SignOfLife | null> {
 
 export function keepSignOfLife({ seenAt, doubt }: SignOfLife): Operation<number> {
   return run(sql.keepLife, seenAt, doubt?.seenAt ?? null, doubt?.agreedMs ?? 0);
+}
+
+/** See Store.settleIn. */
+export function* settleIn(place: string, now: number): Operation<number | null> {
+  const last = yield* get(sql.home);
+  if (last?.place === place) return null;
+  yield* run(sql.keepHome, place);
+  return last === undefined ? null : yield* distrust(now);
+}
+
+/**
+ * What was due by then and has not ended may have been sent although the store does not know it: each tool is asked
+ * before it is sent, as after a crash. What is dead or held may have been replayed. Returns how many there were.
+ */
+export function distrust(dueBy: number): Operation<number> {
+  return run(sql.distrust, dueBy);
 }
 
 /** Writes nothing that anybody reads. */

@@ -1,7 +1,10 @@
 import { closeSync, existsSync, fsyncSync, openSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
+import { distrust } from '../operations/housekeeping.ts';
+import { query } from '../operations/operation.ts';
 import { StoreUnavailable } from '../store.ts';
+import { Database, runOn } from './database.ts';
 import { unavailable } from './failures.ts';
 import { inodeOf, refuseEmptied, refuseHardLinks, resolveLinks } from './files.ts';
 
@@ -79,19 +82,17 @@ function refuseForLackOfRoom(bytes: number, to: string): void {
 }
 
 /**
- * One file, without a WAL, that is ready to take the store's place. What has not ended in it may have been sent by then:
- * so it is asked for before it is sent, as after a crash.
+ * One file, without a WAL, that is ready to take the store's place. It is marked here, since whoever copies it over the
+ * store's file makes no other file of that.
  */
 function finish(path: string): void {
-  const db = new DatabaseSync(path);
+  const db = new Database(path);
   try {
-    db.exec(`
-      pragma journal_mode = delete;
-      update deliveries set uncertain = 1 where state in ('pending', 'dead', 'held');
-    `);
-    const fault = db.prepare('pragma integrity_check(1)').get()?.['integrity_check'];
+    db.exec('pragma journal_mode = delete');
+    runOn(db, distrust(Number.MAX_SAFE_INTEGER));
+    const fault = db.get(integrity)?.integrity_check;
     if (fault !== 'ok')
-      throw new StoreUnavailable(`The copy is damaged, and so the store is, most likely: ${String(fault)}`);
+      throw new StoreUnavailable(`The copy is damaged, and so the store is, most likely: ${fault}`);
   } finally {
     db.close();
   }
@@ -107,6 +108,8 @@ export function sync(path: string): void {
     closeSync(fd);
   }
 }
+
+const integrity = query<{ readonly integrity_check: string }>('pragma integrity_check(1)');
 
 const numberOf = (db: DatabaseSync, pragma: 'page_count' | 'page_size'): number =>
   Number(db.prepare(`pragma ${pragma}`).get()?.[pragma]);

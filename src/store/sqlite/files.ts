@@ -8,6 +8,15 @@ export function inodeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 
+/**
+ * Another one for each file that was ever made: inodes are given anew, and the first ones are the same on all new disks.
+ * Without the device, which may have another number after each boot.
+ */
+export function identityOf(path: string): string {
+  const { ino, birthtimeNs } = statSync(path, { bigint: true });
+  return `${ino} ${birthtimeNs}`;
+}
+
 /** Beside an empty file SQLite removes the WAL, with the newest events in it. */
 export function refuseEmptied(path: string): void {
   const isEmpty = (name: string) => (statSync(name, { throwIfNoEntry: false })?.size ?? 0) === 0;

@@ -1,9 +1,11 @@
 import {
+  copyFileSync,
   existsSync,
   linkSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -19,8 +21,8 @@ import { Database } from '../../../src/store/sqlite/database.ts';
 import { migrations } from '../../../src/store/migrations.ts';
 import { ServingLock } from '../../../src/store/sqlite/serving-lock.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
-import { StoreUnavailable } from '../../../src/store/store.ts';
-import { arrival, configId, t0 } from '../../contract/store-fixtures.ts';
+import { type Store, StoreUnavailable } from '../../../src/store/store.ts';
+import { arrival, configId, planned, t0 } from '../../contract/store-fixtures.ts';
 
 let folder: string;
 let path: string;
@@ -65,6 +67,27 @@ test('what it makes may be read by its owner only', async () => {
   expect(inside.length).toBeGreaterThanOrEqual(4);
   expect(others).toEqual([]);
   await store.close();
+});
+
+test('notices that the file is a copy, and doubts what was due; what is due later was not sent', async () => {
+  const served = async <T>(use: (store: Store) => Promise<T>) => {
+    const store = await openStore(`sqlite:${path}`, { serve: true });
+    return use(store).finally(() => store.close());
+  };
+  await served(async (store) => {
+    expect(await store.settleIn(t0)).toBeNull();
+    await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+    await store.accept(arrival({}, { deliveries: [planned({ dueAt: t0 }), planned({ dueAt: t0 + 2 })] }));
+  });
+  expect(await served((store) => store.settleIn(t0 + 1))).toBeNull();
+  copyFileSync(path, `${path}.copy`);
+  renameSync(`${path}.copy`, path);
+  await served(async (store) => {
+    expect(await store.settleIn(t0 + 1)).toBe(1);
+    const [story] = await store.events({});
+    expect(story!.deliveries.map(({ uncertain }) => uncertain)).toEqual([true, false]);
+    expect(await store.settleIn(t0 + 3)).toBeNull();
+  });
 });
 
 test('says which folder it cannot make', async () => {
