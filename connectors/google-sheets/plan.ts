@@ -9,7 +9,7 @@ import type { KeyColumns, PlannedRow, RowRequest, SheetMessage, WrittenRow } fro
 import { notReadBack, notesOf, progressOf } from './outcomes.ts';
 import type { Result, Write } from './outcomes.ts';
 import { isMisplaced } from './repair.ts';
-import { insert, writeFix, writeRow } from './requests.ts';
+import { appendToTable, insert, writeFix, writeRow } from './requests.ts';
 import type { Spreadsheet, Tab } from './spreadsheet.ts';
 
 /** What was written in a tab. */
@@ -150,7 +150,17 @@ export function addition(
     requests: added.flatMap(({ requests }) => requests),
     isNew: true,
   };
-  return { rows, writes: [insertion, ...writesOf(tab, grid, rows)] };
+  const joins = tab.tables
+    .filter(({ bottom }) => bottom === at)
+    .map((table) => ({
+      ...insertion,
+      request: appendToTable(
+        table,
+        grid,
+        added.map(({ row }) => row),
+      ),
+    }));
+  return { rows, writes: [insertion, ...joins, ...writesOf(tab, grid, rows)] };
 }
 
 /** By the header of a key: the values of its column, each with the first row (from 0) that has it. */
@@ -163,7 +173,7 @@ function keyColumns(requests: readonly RowRequest[], grid: Grid): KeyColumns {
  * Where the table ends: below the last row with a delivery's id, what follows it without a gap, and cells that are merged
  * with those. Columns that are not written to do not count, nor do unticked boxes: people fill them down in advance.
  */
-function endOf({ tab: { merges }, grid }: View, added: readonly Pick<PlannedRow, 'row'>[]): number {
+function endOf({ tab: { merges, tables }, grid }: View, added: readonly Pick<PlannedRow, 'row'>[]): number {
   const names = new Set(added.flatMap(({ row }) => Object.keys(row)));
   const columns = [...names].map((name) => grid.column(name));
   const isFilled = (row: number) =>
@@ -171,5 +181,6 @@ function endOf({ tab: { merges }, grid }: View, added: readonly Pick<PlannedRow,
   const below = (row: number) => rowAfter(merges, row, grid.header.length);
   let end = below(Math.max(grid.headerRow, lastFilled(grid, grid.column(deliveryHeader))) + 1);
   while (isFilled(end)) end = below(end + 1);
-  return end;
+  // A table's last row may be its footer, which stays below.
+  return tables.some(({ bottom, hasFooter }) => hasFooter && bottom === end) ? end - 1 : end;
 }

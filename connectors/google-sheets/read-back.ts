@@ -201,6 +201,7 @@ export function writtenEarlier(sheet: Spreadsheet, requests: readonly RowRequest
       headerRow,
       rowCount: null,
       merges: [],
+      tables: [],
       width: null,
       deliveryColumn: -1,
       lastRow: null,

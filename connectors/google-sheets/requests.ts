@@ -4,7 +4,7 @@ import { Grid } from './grid.ts';
 import type { Fix } from './grid.ts';
 import { formatOf } from './message.ts';
 import type { Row, SheetMessage, WrittenRow } from './message.ts';
-import type { Request } from './spreadsheet.ts';
+import type { Request, Table } from './spreadsheet.ts';
 
 /** At the very end of a grid there is nothing behind to be like. */
 export function insert(
@@ -22,6 +22,19 @@ export function insert(
 export function writeCells(sheetId: number, row: number, column: number, values: Row): Request {
   const start = { sheetId, rowIndex: row, columnIndex: column };
   return { updateCells: { start, rows: [{ values: values.map(cellData) }], fields: 'userEnteredValue' } };
+}
+
+/** Rows below a table's edge do not belong to it, but for those that are appended to the table itself. */
+export function appendToTable(
+  { id, left, right }: Table,
+  { header }: Grid,
+  rows: readonly SheetMessage['row'][],
+): Request {
+  const names = header.slice(left, right);
+  const values = rows.map((row) => ({
+    values: names.map((name, index) => cellData(isNamed(row, header, left + index) ? row[name]! : '')),
+  }));
+  return { appendCells: { tableId: id, rows: values, fields: 'userEnteredValue' } };
 }
 
 function cellData(value: Cell): sheets_v4.Schema$CellData {

@@ -28,11 +28,22 @@ export interface Tab {
   readonly rowCount: number | null;
   readonly headerRow: number;
   readonly merges: readonly Merge[];
+  /** The tables (menu Format, "Convert to table") that have this header. */
+  readonly tables: readonly Table[];
   /** How many columns its header had. */
   width: number | null;
   /** The column of the deliveries' ids, and the last row that had one. */
   deliveryColumn: number;
   lastRow: number | null;
+}
+
+export interface Table {
+  readonly id: string;
+  readonly left: number;
+  /** The first column to the right of it, and the first row below it. */
+  readonly right: number;
+  readonly bottom: number;
+  readonly hasFooter: boolean;
 }
 
 export type Request = sheets_v4.Schema$Request;
@@ -106,7 +117,8 @@ export async function describe(sheet: Spreadsheet, signal: AbortSignal): Promise
   const { call, spreadsheetId, headerRow, tabs: remembered } = sheet;
   const ofTab = 'properties(sheetId,title,gridProperties.rowCount)';
   const ofRange = 'protectedRanges(range,requestingUserCanEdit,warningOnly)';
-  const fields = `properties(title,timeZone),sheets(${ofTab},${ofRange},merges)`;
+  const ofTable = 'tables(tableId,range,rowsProperties.footerColorStyle)';
+  const fields = `properties(title,timeZone),sheets(${ofTab},${ofRange},merges,${ofTable})`;
   const answer = await call<sheets_v4.Schema$Spreadsheet>(
     'read',
     (api, options) => api.get({ spreadsheetId, fields }, options),
@@ -146,8 +158,23 @@ function tabOf(one: sheets_v4.Schema$Sheet, before: ReadonlyMap<number, Tab>, he
   if (!title) return [];
   const read = before.get(sheetId!) ?? unread;
   const rowCount = gridProperties?.rowCount ?? null;
-  return [{ ...read, sheetId: sheetId!, title, headerRow, rowCount, merges: mergesOf(one, headerRow) }];
+  const [merges, tables] = [mergesOf(one, headerRow), tablesOf(one, headerRow)];
+  return [{ ...read, sheetId: sheetId!, title, headerRow, rowCount, merges, tables }];
 }
+
+const tablesOf = ({ tables }: sheets_v4.Schema$Sheet, headerRow: number): Table[] =>
+  (tables ?? []).flatMap(({ tableId, range, rowsProperties }) => {
+    const {
+      startRowIndex = 0,
+      startColumnIndex: left,
+      endColumnIndex: right,
+      endRowIndex: bottom,
+    } = range ?? {};
+    const hasFooter = rowsProperties?.footerColorStyle !== undefined;
+    return startRowIndex === headerRow && tableId && bottom && right
+      ? [{ id: tableId, left: left ?? 0, right, bottom, hasFooter }]
+      : [];
+  });
 
 const unread = { width: null, deliveryColumn: -1, lastRow: null };
 

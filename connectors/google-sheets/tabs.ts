@@ -67,9 +67,9 @@ async function findTabs(
   signal: AbortSignal,
 ): Promise<Answer<Tab[]> | null> {
   const tabs = () => wanted.flatMap(({ title }) => known(sheet, title) ?? []);
-  // Merged cells move with rows and columns, and where they are is not read with the values.
-  const isMerged = isFirst && tabs().some(({ merges }) => merges.length > 0);
-  if (tabs().length < wanted.length || missingHeaderRow(tabs()) || isMerged) {
+  // Merged cells and tables move with rows and columns, and where they are is not read with the values.
+  const mayHaveMoved = isFirst && tabs().some(({ merges, tables }) => merges.length + tables.length > 0);
+  if (tabs().length < wanted.length || missingHeaderRow(tabs()) || mayHaveMoved) {
     const described = await describe(sheet, signal);
     if (!described.ok) return described;
   }
@@ -160,7 +160,7 @@ function newTab(
   const addSheet = { properties: { sheetId, title, gridProperties } };
   const header = { width: names.length, deliveryColumn: names.indexOf(deliveryHeader), lastRow: headerRow };
   return {
-    tab: { sheetId, title, rowCount: defaultRows, headerRow, merges: [], ...header },
+    tab: { sheetId, title, rowCount: defaultRows, headerRow, merges: [], tables: [], ...header },
     requests: [{ addSheet }, writeCells(sheetId, headerRow, 0, names)],
   };
 }

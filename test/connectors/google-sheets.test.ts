@@ -304,6 +304,33 @@ test('a spreadsheet that is full holds its sink back, and loses nothing', async 
   expect(sandbox.rows('Results')).toHaveLength(1);
 });
 
+describe('a table that people made of the rows', () => {
+  const cells = [
+    ['Candidate', 'Status', 'Delivery', 'Notes'],
+    ['1', 'Completed', '', ''],
+  ];
+  const box = { top: 0, left: 0, right: 1 };
+
+  test('has the rows that are added, and what stands below it stays below', async () => {
+    const { sandbox, sink } = await connected();
+    const tab = given(sandbox, 'Results', [...cells, [], ['', '', '', 'below']]);
+    tab.tables = [{ id: 't1', box: { ...box, bottom: 1 }, hasFooter: false }];
+    for (const Candidate of ['2', '3']) await written(sink, requestFor({ row: { Candidate, Status: 'x' } }));
+    expect(tab.tables[0]!.box.bottom).toBe(3);
+    expect(tab.rows.map(([candidate = '']) => candidate)).toEqual(['Candidate', '1', '2', '3', '', '']);
+    expect(tab.at(5, 3)).toBe('below');
+  });
+
+  test('keeps its footer below them', async () => {
+    const { sandbox, sink } = await connected();
+    const tab = given(sandbox, 'Results', [...cells, ['Sum', '1']]);
+    tab.tables = [{ id: 't1', box: { ...box, bottom: 2 }, hasFooter: true }];
+    await written(sink, requestFor({ row: { Candidate: '2' } }));
+    expect(tab.rows.map(([candidate]) => candidate)).toEqual(['Candidate', '1', '2', 'Sum']);
+    expect(tab.tables[0]!.box.bottom).toBe(3);
+  });
+});
+
 describe('a header below a title', () => {
   const titled = () => connected({}, { headerRow: 3 });
   const people = [

@@ -42,7 +42,12 @@ interface Request {
     readonly rows: Rows;
     readonly fields?: string;
   };
-  readonly appendCells?: { readonly sheetId?: number; readonly rows: Rows; readonly fields?: string };
+  readonly appendCells?: {
+    readonly sheetId?: number;
+    readonly tableId?: string;
+    readonly rows: Rows;
+    readonly fields?: string;
+  };
   readonly appendDimension?: {
     readonly sheetId: number;
     readonly dimension: string;
@@ -95,10 +100,14 @@ function carryOut(document: Document, request: Request): Reply {
     return {};
   }
   if (request.appendCells) {
-    const { sheetId, rows, fields } = request.appendCells;
+    const { sheetId, tableId, rows, fields } = request.appendCells;
+    const values = entered(rows, fields);
+    if (tableId !== undefined) {
+      document.tabWithTable(tableId).appendToTable(tableId, values);
+      return {};
+    }
     const tab = document.tabById(sheetId);
     const top = tab.lastRowWithData() + 1;
-    const values = entered(rows, fields);
     document.demandUnprotected(tab, boxOf(top, 0, values));
     tab.rowCount = Math.max(tab.rowCount, top + rows.length);
     tab.update(top, 0, values);

@@ -101,6 +101,12 @@ export class Document {
     return tab;
   }
 
+  tabWithTable(tableId: string): Grid {
+    const tab = this.tabs.find(({ tables }) => tables.some(({ id }) => id === tableId));
+    if (!tab) throw invalid(`No table with id: ${tableId}`);
+    return tab;
+  }
+
   /** The cells that a range names. */
   locate(text: string): { readonly tab: Grid; readonly range: CellRange } {
     const range = parseRange(text);
@@ -134,8 +140,8 @@ export class Document {
   }
 }
 
-function sizeOf({ rowCount, columnCount, merges }: Grid) {
-  return { rowCount, columnCount, merges };
+function sizeOf({ rowCount, columnCount, merges, tables }: Grid) {
+  return { rowCount, columnCount, merges, tables };
 }
 
 function sameTitle(a: string, b: string): boolean {

@@ -15,6 +15,14 @@ export interface Box {
   readonly right: number;
 }
 
+/** What is written right below it does not belong to it: theoephraim/node-google-spreadsheet#709. */
+export interface Table {
+  readonly id: string;
+  /** With its header and its footer. */
+  readonly box: Box;
+  readonly hasFooter: boolean;
+}
+
 /** What values cover that are written from a cell on. */
 export const boxOf = (top: number, left: number, values: readonly (readonly unknown[])[]): Box => ({
   top,
@@ -43,6 +51,8 @@ export class Grid {
   isChart = false;
   /** No two of them share a cell. */
   merges: readonly Box[] = [];
+  /** Those that people made by "Convert to table". */
+  tables: readonly Table[] = [];
 
   constructor(sheetId: number, title: string, size: { rowCount?: number; columnCount?: number } = {}) {
     this.sheetId = sheetId;
@@ -146,6 +156,9 @@ export class Grid {
       this.rows.splice(before, 0, ...Array.from({ length: count }, (): Cell[] => []));
     }
     this.merges = this.merges.map((box) => stretch(box, 'top', 'bottom', before, count));
+    this.tables = this.tables.map((table) => {
+      return { ...table, box: stretch(table.box, 'top', 'bottom', before, count) };
+    });
     this.rowCount += count;
   }
 
@@ -208,6 +221,26 @@ export class Grid {
       return { ...box, top: row, bottom: row + box.bottom - box.top };
     });
     this.rows.splice(first, Infinity, ...sorted);
+  }
+
+  /** As `appendCells` with a table's id: below the last row of its body that is filled; the table grows where it is full. */
+  appendToTable(id: string, values: readonly (readonly Cell[])[]): void {
+    const table = this.tables.find((one) => one.id === id)!;
+    const { top, left, bottom, right } = table.box;
+    const body = table.hasFooter ? bottom - 1 : bottom;
+    const isFilled = (row: number) => this.rows[row]?.slice(left, right + 1).some((cell) => cell !== '');
+    const rows = Array.from({ length: body - top }, (_, index) => body - index);
+    const at = (rows.find(isFilled) ?? top) + 1;
+    const end = at + values.length - 1;
+    const grown = Array.from({ length: Math.max(0, end - body) }, (_, index) => body + 1 + index);
+    if (grown.length > 0 && (table.hasFooter || grown.some(isFilled)))
+      throw invalid('The sandbox does not know what a table does that has no room to grow.');
+    if (values.some((row) => row.length > right - left + 1))
+      throw invalid('The sandbox does not know what becomes of values beside a table.');
+    this.update(at, left, values);
+    this.tables = this.tables.map((one) =>
+      one === table ? { ...table, box: { ...table.box, bottom: Math.max(bottom, end) } } : one,
+    );
   }
 
   lastRowWithData(): number {

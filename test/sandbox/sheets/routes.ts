@@ -27,24 +27,35 @@ function describe({ id, title, timeZone, tabs, protections }: Document, { url }:
   const isWanted = (name: string) => fields === null || fields.includes(name);
   // https://developers.google.com/workspace/sheets/api/reference/rest/v4/spreadsheets/sheets#SheetProperties: the grid's
   // properties are left out for a sheet that is an object, such as a chart.
-  const sheets = tabs.map(({ sheetId, title: name, rowCount, columnCount, isChart, merges }, index) => ({
-    properties: {
-      sheetId,
-      title: name,
-      index,
-      sheetType: isChart ? 'OBJECT' : 'GRID',
-      ...(!isChart && { gridProperties: { rowCount, columnCount } }),
-    },
-    // https://developers.google.com/workspace/sheets/api/reference/rest/v4/spreadsheets/sheets#ProtectedRange: whoever may
-    // not edit the range does not see its editors, and what is false is left out.
-    ...(isWanted('protectedRanges') && {
-      protectedRanges: protections.flatMap(({ tab, range }, protectedRangeId) =>
-        tab === name ? [{ protectedRangeId, range: { sheetId, ...range } }] : [],
-      ),
+  const sheets = tabs.map(
+    ({ sheetId, title: name, rowCount, columnCount, isChart, merges, tables }, index) => ({
+      properties: {
+        sheetId,
+        title: name,
+        index,
+        sheetType: isChart ? 'OBJECT' : 'GRID',
+        ...(!isChart && { gridProperties: { rowCount, columnCount } }),
+      },
+      // https://developers.google.com/workspace/sheets/api/reference/rest/v4/spreadsheets/sheets#ProtectedRange: whoever may
+      // not edit the range does not see its editors, and what is false is left out.
+      ...(isWanted('protectedRanges') && {
+        protectedRanges: protections.flatMap(({ tab, range }, protectedRangeId) =>
+          tab === name ? [{ protectedRangeId, range: { sheetId, ...range } }] : [],
+        ),
+      }),
+      // Lists that are empty are left out, too.
+      ...(isWanted('tables') &&
+        tables.length > 0 && {
+          tables: tables.map(({ id, box, hasFooter }) => ({
+            tableId: id,
+            range: gridRange(sheetId, box),
+            rowsProperties: hasFooter ? { footerColorStyle: {} } : {},
+          })),
+        }),
+      ...(isWanted('merges') &&
+        merges.length > 0 && { merges: merges.map((box) => gridRange(sheetId, box)) }),
     }),
-    // Lists that are empty are left out, too.
-    ...(isWanted('merges') && merges.length > 0 && { merges: merges.map((box) => gridRange(sheetId, box)) }),
-  }));
+  );
   return { spreadsheetId: id, properties: { title, timeZone }, sheets };
 }
 
