@@ -152,7 +152,7 @@ export interface Delivered {
   readonly receipt: Receipt;
   /** What people should know about a flawed success: a refused recipient, a shortened text. */
   readonly note?: string;
-  /** Some of those whom it was for did not get it; the note says who. */
+  /** Somebody did not get it, or it stands elsewhere than meant: a person has to know, and the note says what. */
   readonly missed?: true;
 }
 

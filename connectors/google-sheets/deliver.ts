@@ -51,11 +51,26 @@ async function oneCall(sheet: Spreadsheet, given: readonly RowRequest[]): Promis
   const changes = writes.map(({ request }) => request);
   const answer = changes.length === 0 ? null : await batchUpdate(sheet, changes, signal);
   if (answer === null || answer.ok) {
-    return [...results, ...(await readBack(sheet, [...plans, ...begun], signal))];
+    for (const { tab, grid } of views.data) {
+      sheet.written.set(tab.title.toLowerCase(), { sheetId: tab.sheetId, header: grid.header });
+    }
+    return toldOf(sheet, [...results, ...(await readBack(sheet, [...plans, ...begun], signal))]);
   }
   if (isRefusal(answer.failure)) sheet.tabs.clear();
   const rows = plans.flatMap((plan) => plan.rows);
   return [...results, ...begunFailed(answer.failure), ...refusedRows(sheet, answer.failure, rows, writes)];
+}
+
+/** The first row of a tab that was made anew, or of a column, tells of it. */
+function toldOf({ madeAnew }: Spreadsheet, results: readonly Result[]): Result[] {
+  return results.map(([request, outcome]) => {
+    const tab = request.message.tab.toLowerCase();
+    const words = madeAnew.get(tab);
+    if (words === undefined || outcome.outcome !== 'delivered') return [request, outcome];
+    madeAnew.delete(tab);
+    const note = [words, ...(outcome.note === undefined ? [] : [outcome.note])].join(' ');
+    return [request, { ...outcome, note, missed: true }];
+  });
 }
 
 /** How deliveries end where nothing could be read before they were written. */

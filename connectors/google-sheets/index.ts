@@ -169,6 +169,8 @@ export const googleSheets = defineConnector({
       headerRow: headerRow - 1,
       call,
       tabs: new Map(),
+      written: new Map(),
+      madeAnew: new Map(),
     };
     return {
       deliver: async (request) => (await deliverRows(sheet, [request]))[0]!,

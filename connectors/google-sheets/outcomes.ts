@@ -36,9 +36,9 @@ export function notesOf({ fixes, isDeleted, isUnclear, lost, missing, gone }: Fo
     [fixes.length > 0 || isDeleted, putRight],
     [
       lost.length > 0,
-      `What stood in ${columns(lost)} of the row that it landed in is not known, and may be lost.`,
+      `What stood in ${columnsInWords(lost)} of the row that it landed in is not known, and may be lost.`,
     ],
-    [missing.length > 0, `Somebody renamed or removed ${columns(missing)} while the row was written.`],
+    [missing.length > 0, `Somebody renamed or removed ${columnsInWords(missing)} while the row was written.`],
     [
       gone.length > 0,
       `${gone.join(', ')}: gone since. Somebody deleted such a row, or this one was written over it.`,
@@ -57,14 +57,14 @@ export function notesOfAbsent(absent: readonly string[], merged: readonly string
     [emptied, 'is not there: somebody emptied the cell at that moment, or merged it.'],
   ];
   return said.flatMap(([names, words]) =>
-    names.length > 0 ? [`What belongs in ${columns(names)} ${words}`] : [],
+    names.length > 0 ? [`What belongs in ${columnsInWords(names)} ${words}`] : [],
   );
 }
 
 const putRight =
   'Somebody changed the sheet while the row was written: it landed wrongly, and was put where it belongs. What it had written over was put back as far as it was known, a formula as its value.';
 
-function columns(names: readonly string[]): string {
+export function columnsInWords(names: readonly string[]): string {
   const list = names.map((name) => (name === '' ? 'one without a header' : name)).join(', ');
   return names.length === 1 ? `the column ${list}` : `the columns ${list}`;
 }

@@ -145,21 +145,14 @@ export function addition(
   // Right below the header they would look like it. At the end of the grid nothing else is there to be like.
   const first = rowAfter(tab.merges, grid.headerRow + 1, grid.header.length);
   const inheritFromBefore = at > first || (tab.rowCount ?? 0) <= at;
-  const insertion = {
-    request: insert(tab.sheetId, 'ROWS', at, added.length, inheritFromBefore),
-    requests: added.flatMap(({ requests }) => requests),
-    isNew: true,
+  const whole = (request: Write['request']): Write => {
+    return { request, requests: added.flatMap(({ requests }) => requests), isNew: true };
   };
+  const insertion = whole(insert(tab.sheetId, 'ROWS', at, added.length, inheritFromBefore));
+  const values = added.map(({ row }) => row);
   const joins = tab.tables
     .filter(({ bottom }) => bottom === at)
-    .map((table) => ({
-      ...insertion,
-      request: appendToTable(
-        table,
-        grid,
-        added.map(({ row }) => row),
-      ),
-    }));
+    .map((table) => whole(appendToTable(table, grid, values)));
   return { rows, writes: [insertion, ...joins, ...writesOf(tab, grid, rows)] };
 }
 

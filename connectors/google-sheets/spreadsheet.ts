@@ -17,6 +17,10 @@ export interface Spreadsheet {
   readonly call: Call;
   /** What is remembered of its tabs, by title in lower case. Only where to look: what counts is what is read. */
   readonly tabs: Map<string, Tab>;
+  /** The tabs as rows were last written to them, by title in lower case: what is not there any more, somebody changed. */
+  readonly written: Map<string, { readonly sheetId: number; readonly header: readonly string[] }>;
+  /** What was made anew and has still to be told of, by the tab's title in lower case. */
+  readonly madeAnew: Map<string, string>;
   /** As it was when its tabs were last read. */
   timeZone?: string;
 }

@@ -6,6 +6,7 @@ import type { Part, View } from './grid.ts';
 import { lostHeader, mergedHeader, missingHeaderRow } from './header.ts';
 import { columnAfter } from './merges.ts';
 import { deliveryHeader } from './message.ts';
+import { columnsInWords } from './outcomes.ts';
 import { insert, writeCells } from './requests.ts';
 import { batchUpdate, describe, lookUntilDone, says, tabWith } from './spreadsheet.ts';
 import type { Request, Spreadsheet, Tab } from './spreadsheet.ts';
@@ -35,7 +36,7 @@ export async function readTabs(
     if (!read.ok) return read;
     const lost = await lostHeader(sheet, read.data, wanted, signal);
     if (lost) return { ok: false, failure: lost };
-    const columns = read.data.map((view, index) => newColumns(view, wanted[index]!));
+    const columns = read.data.map((view, index) => newColumns(sheet, view, wanted[index]!));
     const lacking = columns.findIndex((requests) => requests.length > 0);
     if (lacking !== -1 && additions === maxAdditions) {
       return { ok: false, failure: mergedHeader(tabs.data[lacking]!) };
@@ -77,6 +78,7 @@ async function findTabs(
   if (failure) return { ok: false, failure };
   const missing = wanted.filter(({ title }) => !known(sheet, title));
   if (missing.length === 0) return { ok: true, data: tabs() };
+  for (const { title } of missing) noteMissingTab(sheet, title);
   const made = missing.map((one) => newTab(one, sheet.headerRow));
   const requests = made.flatMap((one) => one.requests);
   const answer = await batchUpdate(sheet, requests, signal);
@@ -166,11 +168,32 @@ function newTab(
 }
 
 /** Columns of our own behind all others: whatever somebody types meanwhile is not written over. */
-function newColumns({ tab: { sheetId, headerRow, merges }, grid }: View, wanted: Wanted): Request[] {
+function newColumns(sheet: Spreadsheet, { tab, grid }: View, wanted: Wanted): Request[] {
+  const { sheetId, headerRow, merges } = tab;
   const names = wanted.names.filter((name) => grid.column(name) === -1);
+  noteMissingColumns(sheet, tab, names);
   const at = columnAfter(merges, grid.header.length, headerRow);
   if (names.length === 0) return [];
   return [insert(sheetId, 'COLUMNS', at, names.length, at > 0), writeCells(sheetId, headerRow, at, names)];
+}
+
+function noteMissingTab({ written, madeAnew, tabs }: Spreadsheet, title: string): void {
+  const before = written.get(title.toLowerCase());
+  if (!before) return;
+  const renamed = [...tabs.values()].find(({ sheetId }) => sheetId === before.sheetId);
+  const words = renamed
+    ? `Somebody renamed the tab ${title} to ${renamed.title}, and a new one was made. Rename it back and move the rows of the new one, or give the action its new name.`
+    : `Somebody deleted the tab ${title}, and a new one was made.`;
+  madeAnew.set(title.toLowerCase(), words);
+}
+
+function noteMissingColumns({ written, madeAnew }: Spreadsheet, tab: Tab, names: readonly string[]): void {
+  const title = tab.title.toLowerCase();
+  const before = written.get(title);
+  const gone = before?.sheetId === tab.sheetId ? names.filter((name) => before.header.includes(name)) : [];
+  if (gone.length === 0) return;
+  const words = `Somebody renamed or deleted ${columnsInWords(gone)} of the tab ${tab.title}, and it was added anew behind the others. Rename it back, or give the action its new name.`;
+  madeAnew.set(title, words);
 }
 
 /** Where columns were deleted before a write, some of it landed beside the header. */

@@ -122,13 +122,13 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
   ],
 };
 
-/** It was delivered, and somebody was left out. */
+/** It was delivered, and not as it was meant: see Delivered.missed. */
 export const isMissed = ({ cause }: StuckCount): boolean => cause.startsWith(`${missedCause} `);
 
 const missed = (stuck: StuckCount) => ({
-  detail: `${deliveriesOf(stuck)} did not reach everybody. ${stuck.reason}`,
+  detail: `${deliveriesOf(stuck)} went out, but not as meant. ${stuck.reason}`,
   advice:
-    'Correct the addresses in the config, and tell those who were left out yourself. Or send it again to all of them: candidate-connector resend takes the ids of the deliveries.',
+    'Put right what it says. Tell those who were left out yourself, or send it again to all of them: candidate-connector resend takes the ids of the deliveries.',
 });
 
 const givenUp = (stuck: StuckCount) => ({

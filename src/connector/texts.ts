@@ -139,7 +139,7 @@ export const noticeInShort = [
   '{% case notice.alert %}{% when "dead", "held" %}{{ notice.count }} ',
   '{% if notice.count == 1 %}delivery{% else %}deliveries{% endif %} ',
   '{% if notice.sink %}to {{ notice.sink }} {% if notice.alert == "held" %}held for a person to decide',
-  '{% elsif notice.missed %}did not reach everybody{% else %}given up{% endif %}',
+  '{% elsif notice.missed %}went out, but not as meant{% else %}given up{% endif %}',
   '{% else %}with an attempt that could not be recorded{% endif %}',
   '{% when "paused" %}messages to {{ notice.sink }} do not go out',
   '{% when "config" %}the changed config was refused',

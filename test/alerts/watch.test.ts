@@ -446,8 +446,8 @@ describe('a dead delivery', () => {
       {
         cause: 'dead tool: missed in completed 0',
         count: 1,
-        detail: 'A delivery to tool did not reach everybody. Left out: "robin".',
-        advice: expect.stringMatching(/tell those who were left out .* candidate-connector resend takes/),
+        detail: 'A delivery to tool went out, but not as meant. Left out: "robin".',
+        advice: expect.stringMatching(/Tell those who were left out .* candidate-connector resend takes/),
       },
     ]);
   });

@@ -398,7 +398,7 @@ describe('what a notice says where its action says nothing', () => {
     [
       'dead',
       { count: 1, cause: 'dead ats & co: missed in all 0' },
-      '1 delivery to ats & co did not reach everybody',
+      '1 delivery to ats & co went out, but not as meant',
     ],
     ['dead', { sink: null }, '2 deliveries with an attempt that could not be recorded'],
     ['held', { sink: null, count: 1 }, '1 delivery with an attempt that could not be recorded'],

@@ -408,12 +408,26 @@ describe('a header', () => {
     expect(sandbox.cells('Results')[2]).toMatchObject(['b', 'a', expect.any(String)]);
   });
 
-  test('is made anew when its tab was renamed between two rows', async () => {
+  test.for<[string, (document: SheetsSandbox['document']) => void, string]>([
+    ['deleted its tab', (document) => void document.tabs.pop(), 'deleted the tab Results'],
+    [
+      'renamed its tab',
+      (document) => void (document.tab('Results')!.title = 'Old'),
+      'renamed the tab Results to Old',
+    ],
+    [
+      'renamed a column',
+      (document) => document.tab('Results')!.write(0, 0, [['Person']]),
+      'renamed or deleted the column Candidate of the tab Results',
+    ],
+  ])('is made anew where somebody %s between two rows, which is told once', async ([, edit, words]) => {
     const { sandbox, sink } = await connected();
-    await written(sink, requestFor());
-    sandbox.document.tabs.pop();
-    await written(sink, requestFor());
-    expect(sandbox.rows('Results')).toHaveLength(1);
+    const deliver = () => sink.deliver(requestFor());
+    expect(await deliver()).not.toHaveProperty('missed');
+    edit(sandbox.document);
+    expect(await deliver()).toMatchObject({ missed: true, note: expect.stringContaining(words) });
+    expect(sandbox.rows('Results').at(-1)).toMatchObject({ Candidate: '42' });
+    expect(await deliver()).not.toHaveProperty('note');
   });
 
   test.for<[string, (sandbox: SheetsSandbox) => void]>([

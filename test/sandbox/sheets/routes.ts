@@ -46,8 +46,8 @@ function describe({ id, title, timeZone, tabs, protections }: Document, { url }:
       // Lists that are empty are left out, too.
       ...(isWanted('tables') &&
         tables.length > 0 && {
-          tables: tables.map(({ id, box, hasFooter }) => ({
-            tableId: id,
+          tables: tables.map(({ id: tableId, box, hasFooter }) => ({
+            tableId,
             range: gridRange(sheetId, box),
             rowsProperties: hasFooter ? { footerColorStyle: {} } : {},
           })),
