@@ -156,7 +156,7 @@ export interface Delivered {
   readonly missed?: true;
 }
 
-/** It certainly did not arrive, and trying again may help. */
+/** It did not arrive, or only perhaps where `perhapsDone` says so, and trying again may help. */
 export interface Retry {
   readonly outcome: 'retry';
   readonly reason: Reason;
@@ -168,6 +168,8 @@ export interface Retry {
    * one of the sink.
    */
   readonly sinkWide?: boolean | 'perhaps';
+  /** The tool, or what stands before it, may have answered so after the work was done. */
+  readonly perhapsDone?: true;
   /** What this attempt did in part, for the next one. */
   readonly progress?: Json;
 }
@@ -191,6 +193,10 @@ export interface Unknown {
 }
 
 export type Outcome = Delivered | Retry | Rejected | Unknown;
+
+/** Whether nobody knows if the message arrived. */
+export const mayHaveArrived = (outcome: Outcome): boolean =>
+  outcome.outcome === 'unknown' || (outcome.outcome === 'retry' && outcome.perhapsDone === true);
 
 /** What an attempt that failed says of why. */
 export type Failure = Pick<Retry, 'reason' | 'detail'>;

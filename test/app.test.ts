@@ -125,6 +125,49 @@ test('a keyed row is updated by what comes after a restart with the clock set ba
   expect(tools.sheets.rows('Board')).toMatchObject([{ Status: 'Completed' }]);
 });
 
+describe('an answer that may come after the work was done', () => {
+  const perhapsDone = [302, 303, 500, 503, 520, 524];
+  const notDone = { kind: 'status', status: 503, headers: { 'retry-after': '0' } } as const;
+
+  test.each([
+    ['holds a webhook with onUnknown: hold after one call', ', onUnknown: hold', 'held', 1],
+    ['is retried without it', '', 'delivered', 2],
+  ])('%s; a 503 with Retry-After is retried', async (_what, option, state, calls) => {
+    const { folder, write } = await workplace();
+    const http = await endpoint();
+    const file = await write(
+      'config.yaml',
+      `${base(folder)}
+sinks: { ats: { connector: webhook, url: '${http.url}', allowPrivate: true, ${often}${option} } }
+rules: [{ name: all, when: {}, then: [{ sink: ats }] }]
+`,
+    );
+    const app = await serving(file);
+    for (const status of perhapsDone) {
+      http.faults.once({ kind: 'status', status, commit: true, headers: { location: '/done' } });
+      await post(app, { candidateId: `candidate-${status}` });
+      await settled(file);
+    }
+    http.faults.once(notDone);
+    await post(app, { candidateId: 'candidate-not-done' });
+    await settled(file);
+    const stories = jsonLines<Story>(await run(['events', '--json', '--config', file]));
+    const states = stories.map(({ deliveries: [delivery] }) => [delivery?.state, delivery?.attempts]);
+    expect(states.toReversed()).toEqual([...perhapsDone.map(() => [state, calls]), ['delivered', 2]]);
+    expect(http.calls).toHaveLength(perhapsDone.length * calls + 1);
+  });
+
+  test('has Slack asked: the message is there once', async () => {
+    const { tools, file, env, done } = await prepared();
+    const app = await serving(file, env);
+    tools.slack.faults.only = ['chat.postMessage'];
+    for (const status of [408, 503]) tools.slack.faults.once({ kind: 'status', status, commit: true });
+    await Promise.all([post(app, { candidateId: 'first' }), post(app, { candidateId: 'second' })]);
+    await done();
+    expect(tools.received.slack()).toHaveLength(2);
+  });
+});
+
 describe('nothing is lost', () => {
   test('while all four tools are down: everything arrives once they are back, and the sender saw only 2xx', async () => {
     const { tools, file, env, done } = await prepared();

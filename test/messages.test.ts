@@ -88,7 +88,9 @@ const arrived: { readonly [title: string]: (tools: Tools) => void } = {
     );
   },
   'Only how many': (tools) => {
-    expect(slackTexts(tools)).toEqual(['hiring: :bar_chart: Today 1 of 3 candidates completed their tests.']);
+    expect(slackTexts(tools)).toEqual([
+      'hiring: :bar_chart: Since yesterday at 17:00, 1 of 3 tests were completed.',
+    ]);
   },
   'A row that follows the candidate': ({ sheets }) => {
     expect(sheets.rows('Backend Engineer, TypeScript')).toMatchObject([

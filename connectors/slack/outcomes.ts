@@ -23,9 +23,9 @@ function outcomeOfStatus({ status, retryAfterMs }: Failure & { kind: 'http' }): 
   if (status === 429)
     return retry('rate_limited', 'Slack takes no more messages for the moment.', retryAfterMs);
   const detail = `Slack answered with HTTP status ${status}.`;
-  if (status === 503) return sinkWide('server', detail, retryAfterMs);
-  if (status >= 500) return unknown('server', detail);
-  if (status === 408 || status === 425) return sinkWide('server', detail);
+  // A proxy says 503, or Envoy 408, also where Slack took the message and its answer was lost.
+  if (status >= 500 || status === 408) return unknown('server', detail);
+  if (status === 425) return sinkWide('server', detail);
   if (status === 413) return rejected('invalid', detail, 'Make the message shorter, then replay.');
   // Slack itself never answers with these: the address is wrong, or a proxy answers instead.
   return sinkWide(reasonOfStatus(status), `${detail} Check apiUrl and any proxy on the way.`);

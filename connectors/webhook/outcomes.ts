@@ -35,8 +35,13 @@ function outcomeOfAnswer(answer: Answer, terms: Terms, now: number, aborted: boo
   const isSuccess = success.status?.includes(status) ?? (status >= 200 && status < 300);
   if (isSuccess) return outcomeByBody(answer, success.body ?? {}, detail, aborted);
   if (dead.includes(status)) return rejected(status === 404 ? 'not_found' : 'invalid', detail, checkBody);
-  if (status < 300) return retry('invalid', `${detail} success.status of the sink does not name it.`);
-  if (status < 400) return perhapsSinkWide('not_found', redirected(status, firstOf(headers['location'])));
+  if (status < 300)
+    return perhaps(retry('invalid', `${detail} success.status of the sink does not name it.`));
+  if (status < 400) {
+    const elsewhere = perhapsSinkWide('not_found', redirected(status, firstOf(headers['location'])));
+    // So a form answers that was taken: the page to look at next is there (RFC 9110, 15.4.3 and 15.4.4).
+    return status === 302 || status === 303 ? perhaps(elsewhere) : elsewhere;
+  }
   if (status === 401 || status === 403 || status === 407) {
     const advice = "Check the sink's secret and headers, and what the receiver requires.";
     return sinkWide('auth', `${detail} ${advice}`);
@@ -45,8 +50,22 @@ function outcomeOfAnswer(answer: Answer, terms: Terms, now: number, aborted: boo
   if (status === 502) return unknown('server', detail);
   if (status === 504) return unknown('timeout', detail);
   if (status === 410) return rejected('not_found', detail, checkAddress);
-  return retryFor(status, detail, statedDelayMs(firstOf(headers['retry-after']), now));
+  const statedMs = statedDelayMs(firstOf(headers['retry-after']), now);
+  const again = retryFor(status, detail, statedMs);
+  return mayFollowTheWork(status, statedMs) ? perhaps(again) : again;
 }
+
+const perhaps = (outcome: Retry): Retry => ({ ...outcome, perhapsDone: true });
+
+/** From 500 on, the statuses by which nothing was done: not supported, no room, not reached (Cloudflare's 52x). */
+const nothingDone = new Set([501, 505, 506, 507, 508, 510, 511, 521, 523, 525, 526]);
+
+/**
+ * Whether a status may come after the work was done: from a receiver that failed behind it, or from a gateway that lost
+ * its answer. Envoy's 408 may be about the receiver. Who says with 503 when to come again has done nothing.
+ */
+const mayFollowTheWork = (status: number, statedMs: number | null): boolean =>
+  status === 408 || (status >= 500 && !nothingDone.has(status) && !(status === 503 && statedMs !== null));
 
 /** The status is one of success. */
 function outcomeByBody(answer: Answer, wanted: Wanted, detail: string, aborted: boolean): Outcome {
@@ -57,7 +76,10 @@ function outcomeByBody(answer: Answer, wanted: Wanted, detail: string, aborted: 
       aborted ? 'timeout' : 'network',
       `${detail} Its body did not come whole, so success is not known.`,
     );
-  if (fault !== null) return retry('invalid', `${detail} That is no success: ${fault}.`);
+  if (fault !== null) {
+    const again = retry('invalid', `${detail} That is no success: ${fault}.`);
+    return fault === notJson ? perhaps(again) : again;
+  }
   const requestId = firstOf(headers['x-request-id']) ?? firstOf(headers['request-id']);
   return delivered({ status, ...(requestId !== undefined && { requestId: requestId.slice(0, 200) }) });
 }
@@ -91,11 +113,14 @@ function retryFor(status: number, detail: string, retryAfterMs: number | null): 
 
 type Wanted = NonNullable<Success['body']>;
 
+/** A page of something else, perhaps. */
+const notJson = 'its body is not JSON';
+
 /** Why the body is not what a success has. */
 function bodyFault({ text }: Answer, wanted: Wanted): string | null {
   if (Object.keys(wanted).length === 0) return null;
   const body = jsonOf(text);
-  if (body === undefined) return 'its body is not JSON';
+  if (body === undefined) return notJson;
   return has(body, wanted) ? null : `its body has not ${JSON.stringify(wanted)}`;
 }
 

@@ -9,7 +9,14 @@ import {
   sinkWide,
   unknown,
 } from '../connector.ts';
-import { type Delivered, type Json, type Outcome, outcomeKinds, type Retry } from '../model.ts';
+import {
+  type Delivered,
+  type Json,
+  mayHaveArrived,
+  type Outcome,
+  outcomeKinds,
+  type Retry,
+} from '../model.ts';
 import type { Holding } from './leases.ts';
 import { type Attempted, messageOf, type Prepared, type Ready } from './prepare.ts';
 import type { Ending } from './settle.ts';
@@ -201,6 +208,7 @@ function sent(sink: Sink<Json>, { onUnknown }: Part, outcome: Outcome, answer: A
     const note = sentences(outcome.note, `This may be a repeat. ${answer.detail}`);
     return { outcome: delivered(receipt, note) };
   }
-  const hold = outcome.outcome === 'unknown' && !sink.find && onUnknown === 'hold';
-  return { outcome, confirmedAbsent: answer.kind === 'absent', hold };
+  const hold = mayHaveArrived(outcome) && !sink.find && onUnknown === 'hold';
+  const held = hold && outcome.outcome === 'retry' ? unknown(outcome.reason, outcome.detail) : outcome;
+  return { outcome: held, confirmedAbsent: answer.kind === 'absent', hold };
 }

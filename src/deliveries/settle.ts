@@ -1,4 +1,5 @@
 import type { RetryPolicy } from '../config/config.ts';
+import { mayHaveArrived } from '../model.ts';
 import type { Delivery, DeliveryState, Json, Outcome, Retry, Unknown } from '../model.ts';
 
 /** How an attempt ended. */
@@ -39,7 +40,7 @@ export function settle(
   { policy, now, quietAt, skippedMs, random }: Circumstances,
 ): Settlement {
   const { outcome } = ending;
-  const uncertain = outcome.outcome === 'unknown' || (delivery.uncertain && !ending.confirmedAbsent);
+  const uncertain = mayHaveArrived(outcome) || (delivery.uncertain && !ending.confirmedAbsent);
   const progress =
     'progress' in outcome && outcome.progress !== undefined ? outcome.progress : delivery.progress;
   const rest = { uncertain, progress, dueAt: null };

@@ -54,6 +54,7 @@ const attempt = z.object({
   receipt: z.record(z.string(), json).optional(),
   retryAfterMs: z.number().optional(),
   sinkWide: z.union([z.boolean(), z.literal('perhaps')]).optional(),
+  perhapsDone: z.literal(true).optional(),
   progress: json.optional(),
 });
 

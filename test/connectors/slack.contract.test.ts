@@ -24,7 +24,7 @@ connectorContract('slack', async () => {
       429: { outcome: 'retry', reason: 'rate_limited' },
       500: { outcome: 'unknown', reason: 'server' },
       502: { outcome: 'unknown', reason: 'server' },
-      503: { outcome: 'retry', reason: 'server' },
+      503: { outcome: 'unknown', reason: 'server' },
       504: { outcome: 'unknown', reason: 'server' },
     },
     statesDelay: true,

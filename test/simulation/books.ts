@@ -36,10 +36,13 @@ function missingEvents({ stories, accepted }: Books): string[] {
   ];
 }
 
-function unfinished({ stories }: Books): string[] {
+function unfinished({ stories, tools }: Books): string[] {
+  const holding = new Set(tools.filter(({ options }) => options.holds).map(({ options }) => options.name));
   return stories.flatMap(({ event, deliveries }) => {
     const wanted = event.candidateId.startsWith('unwanted') ? ['dead'] : ['delivered', 'dead'];
-    const astray = deliveries.filter(({ state }) => !wanted.includes(state));
+    const astray = deliveries.filter(
+      ({ sink, state }) => !wanted.includes(state) && !(state === 'held' && holding.has(sink)),
+    );
     const count =
       deliveries.length === 5 ? [] : [`${event.candidateId} has ${deliveries.length} deliveries of 5`];
     return [...count, ...astray.map(({ id, state }) => `${id} of ${event.candidateId} is ${state}`)];
@@ -58,9 +61,12 @@ function unbalanced({ counts, stories }: Books): string[] {
   });
 }
 
-/** A tool that can be asked has each message once; another one at most as often as nobody knew, and once more. */
+/**
+ * A tool that can be asked has each message once, and one whose sink holds what is unknown no more than that; another one
+ * at most as often as nobody knew, and once more.
+ */
 function wrongMessages({ stories, deaths }: Books, tool: ModelTool): string[] {
-  const { name, canBeAsked } = tool.options;
+  const { name, canBeAsked, holds } = tool.options;
   const mine = stories.flatMap((story) => story.deliveries).filter((delivery) => delivery.sink === name);
   const counts = Map.groupBy(tool.kept, ({ deliveryId }) => deliveryId);
   const carried = new Set(
@@ -68,8 +74,9 @@ function wrongMessages({ stories, deaths }: Books, tool: ModelTool): string[] {
   );
   const wrong = mine.filter(({ id, state }) => {
     const count = counts.get(id)?.length ?? 0;
+    if (state === 'held') return count > 1;
     if (carried.has(id) || state !== 'delivered') return count > 0;
-    const most = canBeAsked ? 1 : 1 + (tool.unclear.get(id) ?? 0) + deaths;
+    const most = canBeAsked || holds ? 1 : 1 + (tool.unclear.get(id) ?? 0) + deaths;
     return count < 1 || count > most;
   });
   const known = new Set(mine.map(({ id }) => id));

@@ -48,14 +48,14 @@ export async function simulate(
   }
 }
 
-const configText = `
+const configText = (holds: boolean) => `
 store: { retention: 365d }
 hours:
   early: { timezone: Etc/UTC, days: [mon, tue, wed, thu, fri, sat, sun], from: "00:00", to: "09:01" }
 sinks:
   chat: { connector: chat, retry: { minDelay: 1s, maxDelay: 20s, giveUpAfter: 20h }, timeout: 5s }
   sheet: { connector: sheet, retry: { minDelay: 1s, maxDelay: 20s, giveUpAfter: 20h }, timeout: 5s }
-  mail: { connector: mail, retry: { minDelay: 1s, maxDelay: 20s, giveUpAfter: 20h }, timeout: 5s }
+  mail: { connector: mail, retry: { minDelay: 1s, maxDelay: 20s, giveUpAfter: 20h }, timeout: 5s, onUnknown: ${holds ? 'hold' : 'resend'} }
 rules:
   - name: all
     when: {}
@@ -107,12 +107,20 @@ class World {
     this.random = seeded(seed);
     this.#sabotage = sabotage;
     const faults = [0.01, 0.1, 0.3][Math.floor(this.random() * 3)] ?? 0.1;
-    const shared = { faults };
+    const shared = { faults, holds: false };
     const asked = sabotage !== 'no find';
     this.tools = [
       { name: 'chat', canBeAsked: true, asked, batched: false, limit: { perMs: 1000, burst: 3 }, ...shared },
       { name: 'sheet', canBeAsked: true, asked, batched: true, limit: { perMs: 1000, burst: 1 }, ...shared },
-      { name: 'mail', canBeAsked: false, asked: false, batched: false, limit: null, ...shared },
+      {
+        name: 'mail',
+        canBeAsked: false,
+        asked: false,
+        batched: false,
+        limit: null,
+        ...shared,
+        holds: seed % 2 === 0,
+      },
     ].map(
       (options) =>
         new ModelTool(
@@ -219,7 +227,10 @@ class World {
 
   #config(outside: <T>(run: () => Promise<T>) => Promise<T>, life: number): Config {
     const connectors = new Map(this.tools.map((tool) => [tool.options.name, tool.connector(outside, life)]));
-    return parseConfig(configText, 'simulation.yaml', { env: {}, connectors });
+    return parseConfig(configText(this.#tool('mail').options.holds), 'simulation.yaml', {
+      env: {},
+      connectors,
+    });
   }
 
   #scheduleArrivals(): void {

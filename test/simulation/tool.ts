@@ -27,6 +27,8 @@ export interface ToolOptions {
   readonly canBeAsked: boolean;
   /** Whether the connector asks it. */
   readonly asked: boolean;
+  /** Its sink says `onUnknown: hold`. */
+  readonly holds: boolean;
   readonly batched: boolean;
   /** Calls beyond it are refused, as a tool does; for each place. */
   readonly limit: { readonly perMs: number; readonly burst: number } | null;
@@ -124,7 +126,7 @@ export class ModelTool {
     const fate = this.#fate(requests);
     const ids = requests.map(({ deliveryId }) => deliveryId).join(' ');
     this.#world.note(`${this.options.name} ${fate}: ${ids}`);
-    if (fate === 'done' || fate === 'done, answer lost') {
+    if (fate.startsWith('done')) {
       const at = this.#world.clock.now();
       for (const { deliveryId, message } of requests) this.kept.push({ deliveryId, at, ...message });
     }
@@ -146,7 +148,8 @@ export class ModelTool {
     if (requests.some(({ message }) => message.text.includes('unwanted'))) return 'rejected';
     if (this.options.flaky && this.#world.random() < 0.3) return 'flaky';
     const roll = this.#world.random() / this.options.faults;
-    if (roll < 0.4) return 'done, answer lost';
+    if (roll < 0.25) return 'done, answer lost';
+    if (roll < 0.4) return 'done, then refused';
     if (roll < 0.7) return 'answer lost';
     return roll < 1 ? 'failed' : 'done';
   }
@@ -172,6 +175,9 @@ export class ModelTool {
     if (fate === 'rejected')
       return { outcome: 'rejected', reason: 'invalid', detail: 'No.', advice: 'Do not.' };
     this.unclear.set(deliveryId, (this.unclear.get(deliveryId) ?? 0) + 1);
+    // As Slack's connector takes a 503, and the webhook's.
+    if (fate === 'done, then refused' && !this.options.canBeAsked)
+      return { outcome: 'retry', reason: 'server', detail: 'Failed, perhaps.', perhapsDone: true };
     return { outcome: 'unknown', reason: 'timeout', detail: 'No answer.' };
   }
 
@@ -203,6 +209,7 @@ export class ModelTool {
 type Fate =
   | 'done'
   | 'done, answer lost'
+  | 'done, then refused'
   | 'answer lost'
   | 'failed'
   | 'flaky'
