@@ -17,6 +17,8 @@ export interface RecordParts extends PrepareParts {
   readonly storeFailed: (error: unknown) => void;
   /** Called when a bug disturbed an attempt. Its outcome is still recorded if the store accepts it. */
   readonly callFailed: (error: unknown) => void;
+  /** Called when a bug keeps an outcome from being recorded. The delivery stays `sending`, and an alert says so. */
+  readonly unrecorded: (deliveryId: string) => void;
 }
 
 /** How long to wait after the store was unavailable. */
@@ -59,7 +61,8 @@ async function recordAlone(parts: RecordParts, one: Attempted, context: CallCont
   try {
     return await record(parts, [one], context).catch(() => record(parts, [withoutDetails(one)], context));
   } catch (error) {
-    // It stays `sending`, and an alert says so. Another attempt could send it again and again.
+    // Another attempt could send it again and again.
+    parts.unrecorded(one.claimed.delivery.id);
     parts.callFailed(error);
     return [];
   }

@@ -6,9 +6,10 @@ import { StoredPauses, type SinkChange } from './breaker.ts';
 import { type CallParts, makeCall } from './call.ts';
 import { leaseOfSink, soleCopy, type Holding, type Leases } from './leases.ts';
 import { storeRetryMs } from './record.ts';
+import { Strays } from './strays.ts';
 import { type Ticket, Traffic } from './traffic.ts';
 
-export interface WorkerParts extends Omit<CallParts, 'clockJumps' | 'holding'> {
+export interface WorkerParts extends Omit<CallParts, 'clockJumps' | 'holding' | 'unrecorded'> {
   /** A sink was paused or resumed. `because` is the outcome that did it; undefined for a pause from before the start. */
   readonly sinkChanged: (sink: string, change: SinkChange, because: Outcome | undefined) => void;
   /** The clock was set back by so much, and so many deliveries that it had put off came nearer. */
@@ -29,6 +30,7 @@ export interface PausedSink {
 
 /** Another process may replay a delivery, so the store is polled. */
 const defaultPollMs = 1000;
+const pollsBetweenStrays = 5;
 /** Covers the backoff of most retries. */
 const soonMs = 10 * 60_000;
 
@@ -48,6 +50,7 @@ export class Worker {
   readonly #roundRobin = new RoundRobin();
   /** Sinks of which a claim may have been stored without an answer. */
   readonly #unclear = new Set<string>();
+  readonly #strays = new Strays();
   #running: Promise<void> | null = null;
   /** The claims that are under way. */
   #claiming: Promise<void> = Promise.resolve();
@@ -143,9 +146,10 @@ export class Worker {
     await Promise.all([...this.#inFlight].filter(([, own]) => own === sink).map(([call]) => call));
   }
 
-  #rescue(sink: string, lease: Lease): Promise<number> {
+  #rescue(sink: string, lease?: Lease): Promise<number> {
     const { clock, config, store } = this.#parts;
-    return store.rescue(clock.now(), config().sinks.get(sink)?.timeoutMs ?? 0, { sink, lease });
+    const of = { sink, ...(lease && { lease }) };
+    return store.rescue(clock.now(), config().sinks.get(sink)?.timeoutMs ?? 0, of);
   }
 
   /** By default of the sinks that are this copy's: another one may have stored a newer pause of the others. */
@@ -203,6 +207,7 @@ export class Worker {
     try {
       await this.#savePauses();
       await this.#followClock(moment);
+      await this.#clearUpStrays(elapsed);
       const heads = await this.#parts.store.lanes();
       this.#sinksWithDeliveries = new Set(heads.map(({ sink }) => sink));
       this.#sinksWithWork = new Set(
@@ -230,6 +235,16 @@ export class Worker {
       if (deliveries > 0) pulledIn(aheadMs, deliveries);
     }
     this.#offsetMs = now - elapsed;
+  }
+
+  async #clearUpStrays(elapsed: number): Promise<void> {
+    const { store, pollMs = defaultPollMs } = this.#parts;
+    if (!this.#strays.areDue(elapsed, pollsBetweenStrays * pollMs)) return;
+    const sending = await store.deliveries({ states: ['sending'] });
+    for (const sink of this.#strays.sinksWith(sending)) {
+      const holding = this.#holding(sink);
+      if (holding !== null) void this.#clearUp(sink, holding.lease);
+    }
   }
 
   #moment(): Moment {
@@ -281,7 +296,7 @@ export class Worker {
    * A server that went away during a claim may have stored it: nobody would carry out those deliveries. Once no call of
    * the sink is in flight, whatever is `sending` is such a one. If another copy has taken it over, that one has seen to it.
    */
-  async #clearUp(sink: string, lease: Lease): Promise<void> {
+  async #clearUp(sink: string, lease: Lease | undefined): Promise<void> {
     if (this.#unclear.has(sink)) return;
     this.#unclear.add(sink);
     const { clock, storeFailed } = this.#parts;
@@ -300,8 +315,10 @@ export class Worker {
   }
 
   #startCall(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket, holding: Holding): void {
+    for (const { delivery } of call) this.#strays.begun(delivery.id);
     const done = this.#carryOut(call, sink, ticket, holding).finally(() => {
       this.#inFlight.delete(done);
+      for (const { delivery } of call) this.#strays.ended(delivery.id);
       this.wake();
     });
     this.#inFlight.set(done, ticket.key.sink);
@@ -318,7 +335,8 @@ export class Worker {
     holding: Holding,
   ): Promise<void> {
     const { clock, callFailed, sinkChanged } = this.#parts;
-    const parts = { ...this.#parts, clockJumps: this.#clockJumps, holding };
+    const unrecorded = (id: string) => this.#strays.unrecorded(id);
+    const parts = { ...this.#parts, clockJumps: this.#clockJumps, holding, unrecorded };
     const ended = await makeCall(parts, call, sink, this.#aborted.signal).catch((error: unknown) => {
       callFailed(error);
       return [];

@@ -61,9 +61,9 @@ export interface Store {
    * Deliveries that an ended process left in `sending` become pending and uncertain, with an unknown attempt recorded.
    * They are due `settlingMs` after that attempt began, because the tool may still be working on it. To be called when
    * the caller is the only process that serves this store; or for one sink, while none of its attempts is under way here.
-   * Then nothing is changed if another copy has taken over the lease. Returns how many there were.
+   * Returns how many there were.
    */
-  rescue(now: number, settlingMs: number, of?: { sink: string; lease: Lease }): Promise<number>;
+  rescue(now: number, settlingMs: number, of?: Rescued): Promise<number>;
   /**
    * Undoes claims of deliveries that were not attempted: they are pending again and due at `until`, and the attempt is
    * not counted. A digest that was never attempted is dissolved. The time until `until` does not count for giving up.
@@ -285,6 +285,12 @@ export interface ClaimQuery {
   /** Takes only deliveries that were never attempted, newest first: to try another one than what has failed before. */
   readonly untriedFirst?: boolean;
   /** Nothing is claimed if another copy has taken it over. */
+  readonly lease?: Lease;
+}
+
+/** What is rescued: a sink's. Nothing if another copy has taken over the lease. */
+export interface Rescued {
+  readonly sink: string;
   readonly lease?: Lease;
 }
 

@@ -280,6 +280,23 @@ test('after a crash the tool is asked about deliveries in flight before anything
   expect(tool.sent).toEqual([]);
 });
 
+test("what is sending and in nobody's hands is found while it runs, and asked for", async () => {
+  const tool = new ScriptedTool();
+  tool.find = () => ({ found: { place: 'there' } });
+  const on = await bench(configFor(tool), { pollMs: 20 });
+  const claim = on.store.claim.bind(on.store);
+  // It is stored, and its answer never comes.
+  on.store.claim = async (query) => {
+    const claimed = await claim(query);
+    if (claimed.length > 0) on.store.claim = claim;
+    return [];
+  };
+  const eventId = await on.accept();
+  await reaches(on, eventId, 'delivered');
+  expect(await on.delivery(eventId)).toMatchObject({ attempts: 2 });
+  expect(tool.sent).toEqual([]);
+});
+
 test('a sink that hangs does not hold up another event beyond its concurrency', async () => {
   const tool = new ScriptedTool();
   const deliver = tool.deliver;
@@ -902,6 +919,23 @@ describe('a bug around an attempt loses details, but no outcome', () => {
     await reaches(on, eventId, 'delivered');
     expect(tool.sent).toHaveLength(1);
     expect(on.failures).toHaveLength(failures);
+  });
+
+  test('if it cannot be recorded at all, it stays as it is: another attempt could send it again and again', async () => {
+    const tool = new ScriptedTool();
+    const on = await bench(configFor(tool), { pollMs: 5, callFailed: () => {} });
+    let looks = 0;
+    on.store.record = () => Promise.reject(new TypeError('a bug'));
+    const deliveries = on.store.deliveries.bind(on.store);
+    on.store.deliveries = (filter) => {
+      looks += 1;
+      return deliveries(filter);
+    };
+    const eventId = await on.accept();
+    await reaches(on, eventId, 'sending');
+    await vi.waitFor(() => expect(looks).toBeGreaterThan(4));
+    expect(await on.delivery(eventId)).toMatchObject({ state: 'sending', attempts: 1 });
+    expect(tool.sent).toHaveLength(1);
   });
 
   test('if reporting it fails', async () => {

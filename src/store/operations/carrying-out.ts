@@ -1,9 +1,9 @@
 import type { Outcome, Reason, Receipt } from '../../model.ts';
 import { storable } from '../../support/text.ts';
-import type { AttemptResult, Deferral, LaneHead, Lease, SinkPause } from '../store.ts';
+import type { AttemptResult, Deferral, LaneHead, Rescued, SinkPause } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
 import { apply, change, find, foundColumns, type FoundRow } from './deliveries.ts';
-import { isHeld } from './leases.ts';
+import { holdsAlone } from './leases.ts';
 import { all, get, query, run, together, type Operation } from './operation.ts';
 import { deliveries, jsonOrNull, leads, rareState, waits } from './rows.ts';
 
@@ -155,10 +155,10 @@ const interrupted = {
 /** Rescues at most `limit` messages, to keep the transaction small. Returns the number of their deliveries. */
 export function* rescue(
   tallies: Tallies,
-  { now, settlingMs, of }: { now: number; settlingMs: number; of: { sink: string; lease: Lease } | null },
+  { now, settlingMs, of }: { now: number; settlingMs: number; of: Rescued | null },
   limit: number,
 ): Operation<number> {
-  if (of && !(yield* isHeld(of.lease))) return 0;
+  if (of?.lease && !(yield* holdsAlone(of.lease))) return 0;
   const left = yield* all(sql.leftSending, of?.sink ?? null, limit);
   const counts = yield* together(left.map((row) => rescueOne(tallies, row, now, settlingMs)));
   return counts.reduce((sum, count) => sum + count, 0);

@@ -2,7 +2,7 @@ import type { Event, RaisedNotice } from '../../model.ts';
 import type { Claimed, ClaimQuery } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
 import { apply, change } from './deliveries.ts';
-import { isHeld } from './leases.ts';
+import { holds } from './leases.ts';
 import { all, get, lock, query, together, type Operation } from './operation.ts';
 import { sql as reading } from './reading.ts';
 import {
@@ -55,7 +55,7 @@ const mostDeliveries = 1000;
 /** See Store.claim. */
 export function* claim(tallies: Tallies, asked: ClaimQuery, most = mostDeliveries): Operation<Claimed[]> {
   const { limit, lease } = asked;
-  if (lease && !(yield* isHeld(lease))) return [];
+  if (lease && !(yield* holds(lease))) return [];
   // So that no two claims at once see the same deliveries, and what a person discards is not begun.
   yield* lock(`lane ${asked.lane}`);
   const rows = yield* dueRows(asked);

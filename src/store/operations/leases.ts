@@ -17,6 +17,10 @@ interface CopyRow {
   readonly names: string;
 }
 
+const isHeld = (strength: string) =>
+  query<{ readonly name: string }>(`
+    select name from leases where name = $1 and holder = $2 and epoch = $3 for ${strength}`);
+
 /** Only PostgreSQL has these tables: nobody else may serve a SQLite file meanwhile. */
 const sql = {
   keepCopy: `
@@ -35,8 +39,9 @@ const sql = {
   release: `update leases set holder = '', until = 0 where name = $1 and holder = $2 and epoch = $3`,
   releaseAll: `update leases set holder = '', until = 0 where holder = $1`,
   /** Whoever wants to take it waits for the end of this transaction. */
-  isHeld: query<{ readonly name: string }>(`
-    select name from leases where name = $1 and holder = $2 and epoch = $3 for share`),
+  isHeld: isHeld('share'),
+  /** Waits for the end of claims, too: the commit of one may go on long after its connection was lost. */
+  isUnused: isHeld('update'),
 };
 
 /** See LeaseStore.renew. One copy after the other decides, so that each sees what the others have. */
@@ -138,6 +143,11 @@ export function* liveCopies(): Operation<string[]> {
 }
 
 /** Whether nobody has taken over this lease; it stays so until the end of the transaction. */
-export function* isHeld({ name, copy, epoch }: Lease): Operation<boolean> {
+export function* holds({ name, copy, epoch }: Lease): Operation<boolean> {
   return (yield* get(sql.isHeld, name, copy, epoch)) !== undefined;
+}
+
+/** The same, and no claim with it is under way. */
+export function* holdsAlone({ name, copy, epoch }: Lease): Operation<boolean> {
+  return (yield* get(sql.isUnused, name, copy, epoch)) !== undefined;
 }

@@ -177,6 +177,27 @@ describe('what several do at the same time on PostgreSQL', () => {
     expect(await counted()).toEqual([{ state: 'delivered', n: 1 }]);
   });
 
+  test('a claim whose commit goes on after its connection was lost is rescued, too', async () => {
+    const { eventId } = await one.accept(arrival());
+    const asked = {
+      copy: 'a',
+      configId,
+      names: ['sink slack'],
+      extra: [],
+      orphans: [],
+      takes: true,
+      forMs: day,
+    };
+    const { held } = await one.leases!.renew(asked);
+    const lease = { name: 'sink slack', copy: 'a', epoch: held.get('sink slack')! };
+    const claim = `select 1 from leases for share;
+      update deliveries set state = 'sending', attempts = 1, started_at = ${t0}, first_attempt_at = ${t0}`;
+    const rescued = await atOnce(claim, () => one.rescue(t0, minute, { sink: 'slack', lease }));
+    expect(rescued).toEqual([1]);
+    const [delivery] = (await one.event(eventId))!.deliveries;
+    expect(delivery).toMatchObject({ state: 'pending', uncertain: true, dueAt: t0 + minute });
+  });
+
   test('an event is deleted and counted once', async () => {
     await carriedOut(one, [delivered, delivered]);
     const pruned = await atOnce(
