@@ -115,3 +115,21 @@ export const mrkdwnSlips = (text: string): Slip[] =>
   slips.flatMap(({ pattern, message }) =>
     Array.from(text.matchAll(pattern), ({ 0: found, index }) => ({ index, length: found.length, message })),
   );
+
+/** What Slack finds no place by. Ids and addresses stay as they are. */
+export function channelSlips(text: string): Slip[] {
+  const message = channelSlip(text.trim().replace(/^#/, ''));
+  return message === null ? [] : [{ index: 0, length: text.length, message }];
+}
+
+function channelSlip(name: string): string | null {
+  if (/[,;]|\s#/.test(name)) return 'one action posts to one place: write an action for each';
+  if (name.startsWith('@'))
+    return 'Slack finds nobody by such a name: write the id of the person (U…) or the email address';
+  if (!/[ \t]|\p{Lu}/u.test(name) || name.includes(slot) || name.includes('@') || isPlaceId(name))
+    return null;
+  const meant = name.toLowerCase().replaceAll(/[ \t]+/g, '-');
+  return `names of channels have no capitals and no spaces; did you mean "#${meant}"?`;
+}
+
+const isPlaceId = (name: string): boolean => /^[A-Z][A-Z0-9]{2,}$/.test(name);

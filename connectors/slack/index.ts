@@ -5,7 +5,7 @@ import { checkSlack } from './check.ts';
 import { Places, webApi } from './client.ts';
 import { defaultFields } from './defaults.ts';
 import { postMessage } from './deliver.ts';
-import { escapeValue, inBlocks, joinText, mrkdwnSlips } from './escape.ts';
+import { channelSlips, escapeValue, inBlocks, joinText, mrkdwnSlips } from './escape.ts';
 import { findMessage } from './find.ts';
 import { channelName, compose, threadOf } from './message.ts';
 import type { SlackMessage } from './message.ts';
@@ -70,7 +70,7 @@ export const slack = defineConnector({
   options,
   action,
   templates: {
-    channel: plain,
+    channel: { ...plain, slips: channelSlips },
     text: { escape: escapeValue, join: joinText, slips: mrkdwnSlips },
     blocks: inBlocks,
     threadBy: plain,

@@ -18,7 +18,7 @@ import {
   type RaisedNotice,
   statuses,
 } from '../model.ts';
-import { type Action, type Plan, unmatchedRule } from '../rules/plan.ts';
+import { type Action, allActions, type Plan, unmatchedRule } from '../rules/plan.ts';
 import { runScenarios, type Unreached } from '../scenarios/run.ts';
 import { strings, valueAt } from '../support/json.ts';
 import { checkStore } from '../store/open.ts';
@@ -134,8 +134,22 @@ function printText(
   if (strict) io.out(`${count(warnings.length, 'warning')}, and with --strict none may be left.`);
   if (errors.length + failed > 0 || strict) return;
   io.out(summary(config));
-  for (const one of left) io.out(one);
+  for (const one of [...overnight(config.plan), ...left]) io.out(one);
   if (unreached.length > 0) io.out(`No scenario reaches ${unreachedText(unreached, config)}.`);
+}
+
+/** Right for a night shift; elsewhere, the two times stand the wrong way round. */
+function overnight(plan: Plan): string[] {
+  const all = new Map(allActions(plan).map(({ hours }) => [hours?.name, hours]));
+  return [...all.values()].flatMap((hours) => {
+    if (!hours || hours.fromMinute < hours.toMinute) return [];
+    const [from, to] = [hours.fromMinute, hours.toMinute].map((minute) =>
+      Temporal.PlainTime.from('00:00').add({ minutes: minute }).toString({ smallestUnit: 'minute' }),
+    );
+    return [
+      `The hours ${printable(hours.name)} are open over midnight: from ${from} to ${to} on the next day.`,
+    ];
+  });
 }
 
 const mostUnreached = 10;

@@ -1,15 +1,15 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Delivery, DeliveryState, Status } from '../model.ts';
-import { isOf } from '../store/operations/searching.ts';
-import type {
-  Candidates,
-  Change,
-  EventFilter,
-  EventSearch,
-  EventStory,
-  KeptRequest,
-  NoticeStory,
-  Store,
+import {
+  type Candidates,
+  type Change,
+  type EventFilter,
+  type EventSearch,
+  type EventStory,
+  isOf,
+  type KeptRequest,
+  type NoticeStory,
+  type Store,
 } from '../store/store.ts';
 import { deliveryPages, each, pageByPage, pageSize, storiesOf } from '../store/pages.ts';
 import { jsonLine, printable } from '../support/text.ts';

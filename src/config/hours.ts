@@ -6,14 +6,27 @@ import type { Digest } from '../rules/plan.ts';
 import { type Path, strings } from '../support/json.ts';
 import { orList } from '../support/text.ts';
 import { error, type Fault, warning } from './problems.ts';
-import { duration } from './units.ts';
+import { duration, durationMeant, writeInstead } from './units.ts';
 import { type Reading, validate } from './validate.ts';
 
 const timeExpected = 'expected a time of day such as "08:00"';
 
-const timeOfDay = z
-  .string({ error: timeExpected })
-  .regex(/^([01]\d|2[0-3]):[0-5]\d$/, { error: timeExpected });
+const timeOfDay = z.string({ error: timeExpected }).regex(/^([01]\d|2[0-3]):[0-5]\d$/, {
+  error: ({ input }) => {
+    const meant = meantTime(String(input));
+    return timeExpected + writeInstead(meant && `"${meant}"`, input);
+  },
+});
+
+/** What somebody meant who wrote `9:00`, `9am` or `17h30`. */
+function meantTime(text: string): string | null {
+  const [, hour = '', minute = '00', half = ''] =
+    /^\s*(\d{1,2})(?:[:.h](\d{2}))?\s*(am|pm)?\s*$/i.exec(text) ?? [];
+  const hours = half === '' ? Number(hour) : (Number(hour) % 12) + (half.toLowerCase() === 'pm' ? 12 : 0);
+  return hour === '' || hours > 23 || Number(minute) > 59
+    ? null
+    : `${String(hours).padStart(2, '0')}:${minute}`;
+}
 
 /** `08:30` in minutes since midnight. */
 function minuteOfDay(time: string): number {
@@ -25,8 +38,14 @@ const zoneExpected = 'expected a time zone such as Europe/Zagreb';
 
 export const timeZoneName = z.string({ error: zoneExpected }).superRefine((name, context) => {
   if (isTimeZone(name) && !isOffset(name)) return;
-  const message = isOffset(name) ? `${zoneExpected}: an offset has no summer time` : zoneExpected;
-  const params = { candidates: Intl.supportedValuesOf('timeZone') };
+  const isShort = /^[A-Z]{2,5}$/.test(name);
+  const why = isOffset(name)
+    ? ': an offset has no summer time'
+    : isShort
+      ? ': a place, since such letters are not the same all year or everywhere'
+      : '';
+  const message = zoneExpected + why;
+  const params = { candidates: isShort ? [] : Intl.supportedValuesOf('timeZone') };
   context.addIssue({ code: 'custom', message, params });
 });
 
@@ -77,10 +96,8 @@ const weekPattern = new RegExp(`^(${dayNames.join('|')}) ([01]\\d|2[0-3]):[0-5]\
 
 /** What somebody meant who wrote `Monday, 9:00` or `monday 9am`. */
 export function meantWeek(text: string): string | null {
-  const [, day = '', hour = '', minute = '00', half = ''] =
-    /^\s*([a-z]{3})[a-z]*[\s,]+(?:at\s+)?(\d{1,2})(?:[:.h](\d{2}))?\s*(am|pm)?\s*$/i.exec(text) ?? [];
-  const hours = half === '' ? Number(hour) : (Number(hour) % 12) + (half.toLowerCase() === 'pm' ? 12 : 0);
-  const meant = `${day.slice(0, 1).toUpperCase()}${day.slice(1).toLowerCase()} ${String(hours).padStart(2, '0')}:${minute}`;
+  const [, day = '', time = ''] = /^\s*([a-z]{3})[a-z]*[\s,]+(?:at\s+)?(.*)$/i.exec(text) ?? [];
+  const meant = `${day.slice(0, 1).toUpperCase()}${day.slice(1).toLowerCase()} ${meantTime(time)}`;
   return weekPattern.test(meant) ? meant : null;
 }
 
@@ -189,9 +206,15 @@ const digestShape = {
     .describe('The most events of one message; more of them make further messages.'),
 };
 
+function mapExpected(input: unknown): string {
+  const every = typeof input === 'string' ? durationMeant(input) : null;
+  const daily = every === '24h' || every === '1d' ? ' or { at: "08:00" }' : '';
+  return `expected a map such as { every: ${every ?? '1h'} }${daily}`;
+}
+
 export const digestSchema = z
   .strictObject(digestShape, {
-    error: ({ code }) => (code === 'invalid_type' ? 'expected a map such as { every: 1h }' : undefined),
+    error: ({ code, input }) => (code === 'invalid_type' ? mapExpected(input) : undefined),
   })
   .refine(({ every, at }) => (every === undefined) !== (at === undefined), {
     error: ({ input }) =>

@@ -9,6 +9,7 @@ import { timeZoneName } from './hours.ts';
 import type { PlanSource } from './plan-source.ts';
 import { error, type Fault, warning } from './problems.ts';
 import { interpolateTemplate } from './references.ts';
+import { writeInstead } from './units.ts';
 import { type Reading, validate } from './validate.ts';
 
 const localeExpected = 'expected a language such as en, en-GB or hr';
@@ -16,9 +17,21 @@ const localeExpected = 'expected a language such as en, en-GB or hr';
 const locale = z.string({ error: localeExpected }).superRefine((name, context) => {
   if (isLocale(name)) return;
   const meant = name.replaceAll('_', '-');
+  const code = codeOfLanguage(name);
   const params = { candidates: isLocale(meant) ? [meant] : [] };
-  context.addIssue({ code: 'custom', message: localeExpected, params });
+  const message = localeExpected + writeInstead(code, name);
+  context.addIssue({ code: 'custom', message, params });
 });
+
+const letters = 'abcdefghijklmnopqrstuvwxyz';
+
+/** The code of a language by its name, in English or in itself. */
+function codeOfLanguage(name: string): string | null {
+  const codes = Array.from(letters, (first) => Array.from(letters, (second) => first + second)).flat();
+  const isNamed = (inLanguage: string, code: string) =>
+    new Intl.DisplayNames(inLanguage, { type: 'language' }).of(code)?.toLowerCase() === name.toLowerCase();
+  return codes.find((code) => isLocale(code) && (isNamed('en', code) || isNamed(code, code))) ?? null;
+}
 
 function isLocale(name: string): boolean {
   try {

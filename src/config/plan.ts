@@ -18,6 +18,7 @@ import {
   entries,
   type PlanSource,
   ruleSchema,
+  ruleShape,
   silentWord,
   testIdKey,
 } from './plan-source.ts';
@@ -166,7 +167,7 @@ interface ReadRules {
 }
 
 function* readRules(raw: Json | undefined, reading: ActionsReading): Steps<ReadRules> {
-  if (raw !== undefined && !Array.isArray(raw)) reading.report(error(['rules'], 'expected a list of rules'));
+  if (raw !== undefined && !Array.isArray(raw)) reading.report(error(['rules'], listOfRules(raw)));
   const names = new Set<string>();
   const rules: CompiledRule[] = [];
   const unusable: string[] = [];
@@ -195,6 +196,13 @@ function* readRules(raw: Json | undefined, reading: ActionsReading): Steps<ReadR
     yield;
   }
   return { rules, unusable };
+}
+
+function listOfRules(raw: Json): string {
+  const [key] = isMap(raw) ? Object.keys(raw) : [];
+  if (key === undefined) return 'expected a list of rules';
+  const isRule = Object.hasOwn(ruleShape, key) || key === 'then';
+  return `expected a list of rules: ${isRule ? 'put "- " before each' : `write "- name: ${key}" for "${key}:"`}, got a map`;
 }
 
 const heard = 'the rule has actions, so somebody is told: take these away, or leave "silent" out';

@@ -82,6 +82,12 @@ const keyOf = ({ line, column, message }: Problem): string => `${line}:${column}
 /** A fault with its place in the file. */
 export function problemOf(fault: Fault, tree: Tree, source: Source): Problem {
   const node = tree.placeOf(fault.path);
+  if (fault.at === 'key' && isNothing(node) && node.key && isBare(source.text, node.key[1]))
+    return source.problem(
+      fault.severity,
+      ...node.key,
+      fault.message.replace(/^(unknown key "[^]*?"); expected .*/s, `$1: ${commaHint}`),
+    );
   const hidden = hiddenLength(fault, node, source.text);
   if (hidden === 0) {
     const hint = isNothing(node) && node.key && isCommentedOut(source.text, node.key[1]) ? commentHint : '';
@@ -95,6 +101,12 @@ export function problemOf(fault: Fault, tree: Tree, source: Source): Problem {
 function hiddenLength({ path, at }: Fault, node: NodePlace, text: string): number {
   return path.length > 0 && at === 'value' && isNothing(node) ? hashWordLength(text, node.range[0]) : 0;
 }
+
+const commaHint =
+  'a comma ends the value before it; text with a comma has to be in quotes, and several values in [ ]';
+
+/** Whether no ":" follows a key, as within { } none has to. */
+const isBare = (text: string, end: number): boolean => /^["']?\s*[,}]/.test(text.slice(end, end + 100));
 
 const commentHint = '; what stands under it is commented out: remove the # before each line';
 

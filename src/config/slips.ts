@@ -6,6 +6,7 @@ import { closest, tagsIn } from '../support/text.ts';
 import type { SinkConfig } from './config.ts';
 import { actionsOf, type PlanSource, type WrittenAction } from './plan-source.ts';
 import { error, type Fault, warning } from './problems.ts';
+import { oddCharacter, oddName } from './yaml-faults.ts';
 
 /** What is well-formed and probably not meant. `config` is as written. */
 export function findSlips(
@@ -45,15 +46,12 @@ function oddSpaces({ text, path }: PlacedText): Fault[] {
   return namingKeys.has(String(key)) ? oddSpace(text, path) : [];
 }
 
-const oddCharacter = /[\u00A0\u2007\u202F\u200B\uFEFF]/u;
 const hasOddSpace = (text: string): boolean => oddCharacter.test(text);
 
 function oddSpace(text: string, path: Path, at: Fault['at'] = 'value'): Fault[] {
   const found = oddCharacter.exec(text);
   if (!found) return [];
-  const code = found[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
-  const what = code === '200B' || code === 'FEFF' ? 'an invisible character' : 'a non-breaking space';
-  const fault = warning(path, `${what} (U+${code}) is in this name; type a plain space, or nothing`, at);
+  const fault = warning(path, `${oddName(found[0])} is in this name; type a plain space, or nothing`, at);
   return [at === 'key' ? fault : { ...fault, inside: { index: found.index, length: 1 } }];
 }
 
@@ -102,7 +100,8 @@ const singleBraces = ({ text, path }: PlacedText): Fault[] =>
     inside: { index, length: found.length },
   }));
 
-const address = /(?<![\w.+-])[\w.+-]{1,64}@([\w-]{1,63}(?:\.[\w-]{1,63}){0,9})/g;
+/** Not with a comma for a dot: what follows it is an error, which says so. */
+const address = /(?<![\w.+-])[\w.+-]{1,64}@([\w-]{1,63}(?:\.[\w-]{1,63}){0,9})(?![\w.-]|,[\w-])/g;
 const addressKeys = new Set(['to', 'cc', 'bcc', 'replyTo', 'from', 'owner', 'channel']);
 const providers = [
   'gmail.com',

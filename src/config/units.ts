@@ -16,6 +16,21 @@ export function parseDuration(text: string): number | null {
   return amount === '' ? null : Number(amount) * (msPer[unit] ?? Number.NaN);
 }
 
+/** What somebody meant who wrote `daily` or `5 minutes`; a duration stays as it is. */
+export function durationMeant(input: unknown): string | null {
+  const text = String(input).trim().toLowerCase();
+  const often = { hourly: '1h', daily: '24h', weekly: '7d' }[text];
+  const [, amount = '', unit = ''] =
+    /^(\d{0,9})\s*(ms|s(?=$|ec)|m(?=$|in)|h(?=$|r|our)|d(?=$|ay)|w(?=$|eek))[a-z]*$/.exec(text) ?? [];
+  if (often !== undefined || unit === '') return often ?? null;
+  const count = Number(amount || 1);
+  return unit === 'w' ? `${count * 7}d` : `${count}${unit}`;
+}
+
+/** As the end of a sentence. */
+export const writeInstead = (meant: string | null, input: unknown): string =>
+  meant === null || meant === input ? '' : ` (write ${meant})`;
+
 /** Milliseconds as a config writes them, in the largest unit that gives a whole number. */
 export function durationText(ms: number): string {
   const [unit, unitMs] = Object.entries(msPer).findLast(([, one]) => ms % one === 0) ?? ['ms', 1];
@@ -30,7 +45,8 @@ export function duration(bounds: { readonly min?: string; readonly max?: string 
     const exampleMs = parseDuration(example) ?? Number.NaN;
     return exampleMs >= minMs && exampleMs <= maxMs;
   });
-  const error = `expected a duration such as ${orList(examples)}`;
+  const error = ({ input }: { readonly input?: unknown }) =>
+    `expected a duration such as ${orList(examples)}${writeInstead(durationMeant(input), input)}`;
   return z
     .string({ error })
     .regex(/^\d+(ms|s|m|h|d)$/, { error })

@@ -12,8 +12,62 @@ export interface TextFault {
 
 /** The library's faults in our words, one a line: further ones are consequences. */
 export function textFaults(errors: readonly YAMLParseError[], text: string, lines: LineCounter): TextFault[] {
-  return firstOfEachLine(errors, lines).map((error) => toFault(error, text));
+  const isTab = ({ code }: YAMLParseError) => code === 'TAB_AS_INDENT';
+  const odd = oddIndentation(errors, text);
+  if (odd) return [odd];
+  const told = errors.some(isTab) ? errors.filter(isTab) : withoutMoved(errors, text);
+  return firstOfEachLine(told, lines).map((error) => toFault(error, text));
 }
+
+/** Characters that look like a space, or like nothing. YAML takes them for text. */
+export const oddCharacter = /[\u00A0\u2007\u202F\u200B\uFEFF]/u;
+
+export function oddName(character: string): string {
+  const code = character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
+  return `${code === '200B' || code === 'FEFF' ? 'an invisible character' : 'a non-breaking space'} (U+${code})`;
+}
+
+/** For a key that begins with such a character, which was meant as its indentation. */
+export const oddBefore = (name: string): string | null =>
+  name.search(oddCharacter) === 0 ? `${oddName(name)} stands before this; type plain spaces` : null;
+
+/** Where the first fault is on a line that is indented so, or below one. */
+function oddIndentation(errors: readonly YAMLParseError[], text: string): TextFault | null {
+  const at = Math.min(...errors.map(({ pos }) => pos[0]));
+  const end = text.indexOf('\n', at);
+  const lines = text.slice(0, end < 0 ? undefined : end).split('\n');
+  let start = lines.slice(0, -2).join('\n').length + (lines.length > 2 ? 1 : 0);
+  for (const line of lines.slice(-2)) {
+    const [, spaces = '', odd = ''] = /^([ \t]*)([\u00A0\u2007\u202F\u200B\uFEFF]+)/u.exec(line) ?? [];
+    const from = start + spaces.length;
+    if (odd !== '') return { range: [from, from + odd.length], message: oddBefore(odd)! };
+    start += line.length + 1;
+  }
+  return null;
+}
+
+/** One line that is indented wrongly moves those below it. */
+function withoutMoved(errors: readonly YAMLParseError[], text: string): YAMLParseError[] {
+  const isDeeper = ({ code, pos }: YAMLParseError) =>
+    code === 'MULTILINE_IMPLICIT_KEY' && isValue(text, pos[0]) && text.slice(...pos).includes('\n');
+  const deeper = new Set(errors.filter(isDeeper).map(({ pos }) => pos[0]));
+  const isMoved = ({ code, pos }: YAMLParseError) => code === 'BAD_INDENT' || deeper.has(pos[0]);
+  const first = errors.find(isMoved);
+  return errors
+    .filter((error) => !isMoved(error) || error.pos[0] === first?.pos[0])
+    .filter(({ code, pos }) => code !== 'BLOCK_AS_IMPLICIT_KEY' || !deeper.has(pos[0]));
+}
+
+/** Whether what stands there follows a key on its line. */
+const isValue = (text: string, at: number): boolean => /:[ \t]+$/.test(lineBefore(text, at));
+const lineBefore = (text: string, at: number): string => text.slice(text.lastIndexOf('\n', at - 1) + 1, at);
+
+/** A fence of Markdown comes along when a whole block is copied. No value of a config begins there. */
+export const fences = (text: string): TextFault[] =>
+  Array.from(text.matchAll(/^(?:```|~~~).*$/gm), ({ 0: fence, index }) => ({
+    range: [index, index + fence.length],
+    message: 'this line is of Markdown, around a block of code; leave it out',
+  }));
 
 function firstOfEachLine(errors: readonly YAMLParseError[], lines: LineCounter): YAMLParseError[] {
   const seen = new Set<number>();
@@ -37,9 +91,30 @@ function toFault({ code, pos, message }: YAMLParseError, text: string): TextFaul
   const hint = /^Flow .* end with a/.test(message) && hasHashWordBefore(text, pos[0]) ? hashHint : '';
   if (code === 'MISSING_CHAR' && message.startsWith('Missing closing'))
     return { range: openingQuote(text, pos[0]) ?? pos, message: other };
+  if (code === 'MULTILINE_IMPLICIT_KEY' && isValue(text, pos[0])) return { range: pos, message: deeperBelow };
+  if (code === 'BAD_INDENT' && isDashMissing(text, pos[0]))
+    return { range: pos, message: 'every entry of this list begins with "- ", and here it is missing' };
+  if (code === 'UNEXPECTED_TOKEN' && text[pos[0] - 1] === "'" && /^\w/.test(text.slice(pos[0])))
+    return { range: [pos[0] - 1, pos[0]], message: endingQuote };
   if (code === 'MULTILINE_IMPLICIT_KEY' && /^[a-z][\w.-]*:[^\s/]/i.test(text.slice(pos[0])))
     return { range: pos, message: 'a space is missing after the ":"' };
   return { range: pos, message: braceHint(text, pos[0]) ?? (worded ?? other) + hint };
+}
+
+const deeperBelow =
+  'the line below is indented deeper, as if it belonged to this one: a "- " is missing before this key, or there are too many spaces below';
+
+const endingQuote =
+  "this ' ends the text; within '…' it is written twice, as in 'Don''t', or the text stands in double quotes";
+
+/** Whether a line stands beside the "- " of the entry above it. */
+function isDashMissing(text: string, at: number): boolean {
+  const line = /^( *)[^ \n]/.exec(text.slice(text.lastIndexOf('\n', at - 1) + 1));
+  const indent = line?.[1]?.length ?? 0;
+  const above =
+    lineBefore(text, at).length === 0 ? text.slice(0, at) : text.slice(0, text.lastIndexOf('\n', at - 1) + 1);
+  const outer = above.split('\n').findLast((one) => one.trim() !== '' && one.search(/\S/) <= indent);
+  return outer !== undefined && outer.search(/\S/) === indent && /^ *- /.test(outer);
 }
 
 /** The quote that opens a text without an end. The library says where it gave up. */
@@ -92,7 +167,7 @@ export const templateHint = 'a value that begins with {{ has to be in quotes';
 
 /** The most common mistake: `${NAME}` or `{{ … }}` without quotes, where a brace starts a map. */
 function braceHint(text: string, offset: number): string | null {
-  const line = text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset + 2);
+  const line = lineBefore(text, offset) + text.slice(offset, offset + 2);
   if (/\$\{?[^"']?$/.test(line) && line.includes('${')) return '${…} has to be in quotes inside of { }';
   return /(:|-|,|\[)\s+\{\{/.test(line) ? templateHint : null;
 }

@@ -20,7 +20,7 @@ import type { Json } from '../model.ts';
 import type { Path } from '../support/json.ts';
 import { memo } from '../support/text.ts';
 import { type Lines, type QuickYaml, readQuickly } from './quick-yaml.ts';
-import { type Range, templateHint, type TextFault, textFaults } from './yaml-faults.ts';
+import { fences, oddBefore, type Range, templateHint, type TextFault, textFaults } from './yaml-faults.ts';
 
 /** Where a value is in the text. */
 export interface NodePlace {
@@ -62,7 +62,8 @@ const usualLength = 250_000;
 /** Parses text to values with their places. */
 export function parseYaml({ text, lines, quickFrom = usualLength }: YamlText): Parsed {
   const control = unprintable(text);
-  if (control) return { tree: null, faults: [control] };
+  const unread = control ? [control] : fences(text);
+  if (unread.length > 0) return { tree: null, faults: unread };
   const quick = text.length < quickFrom ? null : readQuickly(text, { mostNodes, byLibrary });
   if (quick) return { tree: new SectionTree(quick, text, lines), faults: [] };
   const document = documentOf(text);
@@ -284,8 +285,11 @@ class NodeTree implements Tree {
     const scalar = isAlias(key) ? this.#anchors.get(key.source) : key;
     // A number keeps its spelling, so that 1.0 and 1 are two keys.
     const name = isScalar(scalar) && scalar.value !== null ? (scalar.source ?? '') : null;
-    const fault = isMap(scalar) ? templateHint : keyFault(name);
+    const odd = name === null ? null : oddBefore(name);
+    const fault = isMap(scalar) ? templateHint : (odd ?? keyFault(name));
     if (fault !== null) this.#fault(range, fault);
+    // What it belongs to is not what was meant.
+    if (odd !== null) this.isWhole = false;
     return fault === null ? name : null;
   }
 
@@ -323,7 +327,6 @@ function keyFault(name: string | null): string | null {
 
 /** Faults that do not change the structure of the rest, so the rest can be checked too. */
 const harmless = new Set<ErrorCode>([
-  'TAB_AS_INDENT',
   'BAD_DQ_ESCAPE',
   'BAD_SCALAR_START',
   'BLOCK_AS_IMPLICIT_KEY',

@@ -1,7 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { answerProblem } from '../http/problem.ts';
-import { type EventSearch, type EventStory, StoreUnavailable } from '../store/store.ts';
-import { isOf } from '../store/operations/searching.ts';
+import { type EventSearch, type EventStory, isOf, StoreUnavailable } from '../store/store.ts';
 import { searchOf } from './events.ts';
 import { eventRow } from './fragments.ts';
 import type { Asked, Parts } from './page.ts';

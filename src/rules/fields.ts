@@ -52,7 +52,16 @@ function statusesIn(text: string): string[] {
   return found.length === words.length ? found : [];
 }
 
-const wholeNumber = (what: string) => z.int({ error: `expected ${what}: a whole number` });
+const wholeNumber = (what: string) =>
+  z.int({ error: ({ input }) => `expected ${what}: a whole number${numberMeant(input, what)}` });
+
+function numberMeant(input: unknown, what: string): string {
+  if (typeof input !== 'string') return '';
+  if (/^\s*-?\d{1,16}\s*$/.test(input)) return ` (write ${input.trim()}, without quotes)`;
+  return what === testIdWords ? ' (for the name of the catalog, write test.name instead of testId)' : '';
+}
+
+const testIdWords = 'a test id';
 
 const candidateId = z
   .string({ error: 'expected a candidate id: text, so in quotes where it is a number' })
@@ -80,7 +89,7 @@ const eventFields: readonly Field[] = [
     of: 'status',
     read: ({ event }) => event.status,
   },
-  number('testId', 'test', 'a test id', false),
+  number('testId', 'test', testIdWords, false),
   {
     name: 'candidateId',
     label: 'candidate',

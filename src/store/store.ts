@@ -450,6 +450,12 @@ export interface EventFilter {
 /** Those with one of these ids; or, where there are too many to name them, those whose ids begin so. */
 export type Candidates = { readonly ids: readonly string[] } | { readonly beginning: string };
 
+/** Whether a candidate is of one of them. */
+export const isOf = (candidates: Candidates, candidateId: string): boolean =>
+  'beginning' in candidates
+    ? candidateId.startsWith(candidates.beginning)
+    : candidates.ids.includes(candidateId);
+
 /** Events that have all of these; and with a delivery that has all that is asked of one. */
 export interface EventSearch {
   readonly candidates?: Candidates | undefined;

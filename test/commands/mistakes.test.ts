@@ -32,6 +32,18 @@ const rule = (when: string, then = "{ sink: slack, channel: '#a', text: t }") =>
 const posting = (action: string) =>
   `rules:\n  - name: a\n    when: {}\n    then:\n      - sink: slack\n${action}`;
 
+const posts = (more: string) => rule('{}', `{ sink: slack, channel: '#a', ${more} }`);
+const mail = (to: string, subject = 's') =>
+  rule('{}', `{ sink: mail, to: ${to}, subject: '${subject}', text: t }`);
+
+const oddSpace = 'a non-breaking space (U+00A0) stands before this; type plain spaces';
+const deeper =
+  'the line below is indented deeper, as if it belonged to this one: a "- " is missing before this key, or there are too many spaces below';
+const comma =
+  'a comma ends the value before it; text with a comma has to be in quotes, and several values in [ ]';
+const quote =
+  "this ' ends the text; within '…' it is written twice, as in 'Don''t', or the text stands in double quotes";
+
 describe('check has words for', () => {
   test.each([
     [
@@ -116,17 +128,138 @@ describe('check has words for', () => {
       rule('{ status: Completed, not: { status: Completed } }'),
       '1:26: error: no event can match this: its conditions on status and testId exclude each other',
     ],
+    [
+      'an indentation of non-breaking spaces',
+      posting("\u00A0\u00A0\u00A0\u00A0    channel: '#a'\n        text: x\n"),
+      `6:1: error: ${oddSpace}`,
+    ],
+    [
+      'some of them in an indentation',
+      'rules:\n  - name: a\n  \u00A0 when: {}\n    then: []\n',
+      `3:3: error: ${oddSpace}`,
+    ],
+    [
+      'them before a key',
+      'rules:\n  - name: a\n    when:\n    \u00A0 status: Completed\n',
+      `4:5: error: ${oddSpace}`,
+    ],
+    [
+      'a dash that is missing before deeper lines',
+      'rules:\n  name: a\n    when: {}\n    then:\n      - sink: slack\n',
+      `2:9: error: ${deeper}`,
+    ],
+    [
+      'a dash that is missing before an action',
+      "rules:\n  - name: a\n    when: {}\n    then:\n      sink: slack\n        channel: '#a'\n",
+      `5:13: error: ${deeper}`,
+    ],
+    [
+      'a dash that is missing before a further entry',
+      `${posting("        channel: '#a'\n")}  name: b\n    when: {}\n    then: []\n`,
+      '7:1: error: every entry of this list begins with "- ", and here it is missing',
+    ],
+    [
+      'rules without their dashes',
+      "rules:\n  name: a\n  when: {}\n  then: [{ sink: slack, channel: '#a' }]\n",
+      '2:3: error: expected a list of rules: put "- " before each, got a map',
+    ],
+    [
+      'rules by their names',
+      "rules:\n  a:\n    when: {}\n    then: [{ sink: slack, channel: '#a' }]\n",
+      '2:3: error: expected a list of rules: write "- name: a" for "a:", got a map',
+    ],
+    [
+      'the id of a test in quotes',
+      rule("{ testId: { not: ['7'] } }"),
+      '1:44: error: expected a test id: a whole number (write 7, without quotes), got "7"',
+    ],
+    [
+      "a test's name as its id",
+      rule('{ testId: Design }'),
+      '1:36: error: expected a test id: a whole number (for the name of the catalog, write test.name instead of testId), got "Design"',
+    ],
+    ['several values without brackets', rule('{ testId: 7, 8 }'), `1:39: error: unknown key "8": ${comma}`],
+    [
+      'several addresses without quotes',
+      mail('dana@example.com, robin@example.com'),
+      `1:73: error: unknown key "robin@example.com": ${comma}`,
+    ],
+    [
+      'an apostrophe in single quotes',
+      posting("        channel: '#a'\n        text: 'Don't panic'\n"),
+      `7:19: error: ${quote}`,
+    ],
+    [
+      'an apostrophe in the name of a rule',
+      "rules:\n  - name: 'Don't'\n    when: {}\n",
+      `2:15: error: ${quote}`,
+    ],
+    [
+      'how often, as a word',
+      posts('digest: daily'),
+      '1:75: error: expected a map such as { every: 24h } or { at: "08:00" }, got "daily"',
+    ],
+    [
+      'how often, with a space',
+      posts('digest: { every: 2 hours }'),
+      '1:84: error: expected a duration such as 30s, 10m, 24h or 30d (write 2h), got "2 hours"',
+    ],
+    [
+      'a time of day as people say it',
+      posts('digest: { at: 9am }'),
+      '1:81: error: expected a time of day such as "08:00" (write "09:00"), got "9am"',
+    ],
+    [
+      'the letters of a time zone',
+      `timezone: CEST\n${posts('text: t')}`,
+      '1:11: error: expected a time zone such as Europe/Zagreb: a place, since such letters are not the same all year or everywhere, got "CEST"',
+    ],
+    [
+      'the name of a language',
+      `locale: german\n${posts('text: t')}`,
+      '1:9: error: expected a language such as en, en-GB or hr (write de), got "german"',
+    ],
+    [
+      'the same in the language itself',
+      `locale: Hrvatski\n${posts('text: t')}`,
+      '1:9: error: expected a language such as en, en-GB or hr (write hr), got "Hrvatski"',
+    ],
+    [
+      'a fence of Markdown',
+      `${posts('text: t')}\`\`\`\n`,
+      '2:1: error: this line is of Markdown, around a block of code; leave it out',
+    ],
+    [
+      'a tab, and of nothing that follows from it',
+      'rules:\n  - name: a\n\twhen: {}\n    then:\n      - sink: slack\n',
+      '3:1: error: a tab is used as indentation; YAML needs spaces',
+    ],
   ])('%s', async (_, text, expected) => {
     expect(await foundIn(text)).toEqual([expected]);
   });
 });
 
-const mail = (to: string, subject = 's') =>
-  rule('{}', `{ sink: mail, to: ${to}, subject: '${subject}', text: t }`);
 const says = (text: string) => rule('{}', `{ sink: slack, channel: '#a', text: '${text}' }`);
 
 describe('check finds what is well-formed and wrong', () => {
   test.each([
+    [
+      'capitals and spaces in the name of a channel',
+      posts('text: t').replace("'#a'", "'#Hiring Team'"),
+      ['1:62: warning: names of channels have no capitals and no spaces; did you mean "#hiring-team"?'],
+    ],
+    [
+      'a person by a name',
+      posts('text: t').replace("'#a'", "'@dana'"),
+      [
+        '1:62: warning: Slack finds nobody by such a name: write the id of the person (U…) or the email address',
+      ],
+    ],
+    [
+      'two channels',
+      posts('text: t').replace("'#a'", "'#hiring, {{ test.channel }}'"),
+      ['1:62: warning: one action posts to one place: write an action for each'],
+    ],
     [
       'a recipient without an address',
       mail("'dana@example.com, robin'"),
@@ -135,10 +268,7 @@ describe('check finds what is well-formed and wrong', () => {
     [
       'a comma in an address',
       mail("'robin@example,com'"),
-      [
-        '1:62: warning: "example" is no whole domain, as example.com is; did you mean "example.com"?',
-        '1:70: error: "com" is no email address',
-      ],
+      ['1:70: error: "com" is no email address; did you mean "robin@example.com"?'],
     ],
     [
       'a recipient of a list without an address',
@@ -188,10 +318,7 @@ describe('check finds what is well-formed and wrong', () => {
     [
       'a non-breaking space in a key',
       rule('{\u00A0status: Completed }'),
-      [
-        '1:27: error: unknown key "\u00A0status"; did you mean "status"?',
-        '1:27: warning: a non-breaking space (U+00A0) is in this name; type a plain space, or nothing',
-      ],
+      ['1:27: error: a non-breaking space (U+00A0) stands before this; type plain spaces'],
     ],
     [
       'a mailbox at gmial.com',
@@ -258,6 +385,19 @@ describe('check finds what is well-formed and wrong', () => {
     expect(await foundIn(text)).toEqual(expected);
   });
 
+  test('hours that may stand the wrong way round, which a night shift does not', async () => {
+    const { write } = await workplace();
+    const hours = (from: string, to: string) =>
+      `hours: { office: { timezone: UTC, from: '${from}', to: '${to}' } }\n`;
+    const text = above + posts('text: t, hours: office');
+    const said = async (more: string) =>
+      (await run(['check', await write('config.yaml', text + more)], env)).out;
+    expect(await said(hours('18:00', '09:00'))).toContain(
+      'The hours office are open over midnight: from 18:00 to 09:00 on the next day.',
+    );
+    expect(await said(hours('09:00', '24:00'))).not.toContain('midnight');
+  });
+
   test('a key of the catalog that looks misspelt', async () => {
     const catalog =
       '  7: { name: Backend, ownr: dana@example.com, tea: a }\n  8: { name: Design, team: b }\n  9: { nmae: X, team: c, level: 3 }\n';
@@ -295,6 +435,9 @@ describe('check takes no offence at', () => {
       'mrkdwn, mail addresses and code',
       says('*done* 2 ** 3 by a@here.example <!here> <https://a.example|it> [1] (x) {a: 1}'),
     ],
+    ...["'#{{ test.name }}'", "'#größe-1'", 'C0123ABCD', 'Dana@example.com', "'${TEAM}'"].map(
+      (channel): [string, string] => [`the channel ${channel}`, posts('text: t').replace("'#a'", channel)],
+    ),
     ['quotes within a text', says('“Design” is done, and ‘more’ too.')],
     ['quotes at both ends of a text', says('“Design” is done, and so is “Research”')],
     [

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { isOf } from '../../src/store/operations/searching.ts';
-import { type EventSearch, type EventStory, StoreUnavailable } from '../../src/store/store.ts';
+import { type EventSearch, type EventStory, isOf, StoreUnavailable } from '../../src/store/store.ts';
 import type { Bench } from './store.ts';
 import {
   arrival,

@@ -119,12 +119,6 @@ function asStored(text: string): string {
     : written;
 }
 
-/** Whether an event is of one of them. */
-export const isOf = (candidates: Candidates, candidateId: string): boolean =>
-  'beginning' in candidates
-    ? candidateId.startsWith(candidates.beginning)
-    : candidates.ids.includes(candidateId);
-
 function ofDeliveries({ rule, sink, state }: EventSearch): Condition[] {
   const asked = Object.entries({ rule, sink, state }).flatMap(([column, value]) =>
     value === undefined ? [] : [{ column, value }],
