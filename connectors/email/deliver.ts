@@ -12,6 +12,7 @@ import {
   isAboutTheSender,
   isLoginFault,
   isPermanent,
+  isRate,
   outcomeOf,
   replyText,
   retryFor,
@@ -24,7 +25,13 @@ export function connectMail(options: MailOptions): Sink<Mail> {
   const settings = smtpSettings(options, tokens);
   const client = new SmtpClient(settings);
   const mask = loginMasker(url, tokens);
-  const connection = { client, policyRefusals: new PolicyRefusals(), mask, tokens };
+  const connection = {
+    client,
+    policyRefusals: new PolicyRefusals(),
+    mailRefusals: new MailRefusals(),
+    mask,
+    tokens,
+  };
   return {
     deliver: async (request) => (await tokens?.fault(request.signal)) ?? deliver(connection, request),
     check: (messages, signal) => checkMailServer({ ...options, settings, mask, tokens }, messages, signal),
@@ -38,12 +45,13 @@ export function connectMail(options: MailOptions): Sink<Mail> {
 interface Connection {
   readonly client: SmtpClient;
   readonly policyRefusals: PolicyRefusals;
+  readonly mailRefusals: MailRefusals;
   readonly mask: (error: SmtpError) => SmtpError;
   readonly tokens: TokenLogin | null;
 }
 
 async function deliver(
-  { client, policyRefusals, mask, tokens }: Connection,
+  { client, policyRefusals, mailRefusals, mask, tokens }: Connection,
   { message, progress, now, signal }: AttemptRequest<Mail>,
 ): Promise<Outcome> {
   const earlier = progressOf(progress);
@@ -54,6 +62,7 @@ async function deliver(
     // nodemailer takes no read-only lists.
     const mail = () => structuredClone(message as Writable<Mail>);
     const sent = await client.send(() => ({ ...mail(), date: new Date(now), envelope, signal }));
+    mailRefusals.clear();
     return outcomeOfRecipients(message, earlier, sent, policyRefusals.areTheSinks(sent));
   } catch (thrown) {
     const error = mask(thrown as SmtpError);
@@ -65,7 +74,8 @@ async function deliver(
     }
     // The server asks for the mail's text only after it accepted a recipient.
     if (error.command === 'DATA') policyRefusals.clear();
-    return outcomeOf(error, client.wentOut(message), signal.aborted);
+    const isRepeated = (words: string) => mailRefusals.isRepeated(words, message);
+    return outcomeOf(error, client.wentOut(message), signal.aborted, isRepeated);
   } finally {
     client.forget(message);
   }
@@ -125,6 +135,24 @@ class PolicyRefusals {
   }
 }
 
+/**
+ * Tells an objection to one mail from one to the sender or the tenant, for which servers have codes and words without end:
+ * two mails refused in the same words, with none taken in between, are refused for what is the sink's.
+ */
+class MailRefusals {
+  #last = { words: '', messageId: '' };
+
+  isRepeated(words: string, { messageId }: Mail): boolean {
+    const isSame = words === this.#last.words;
+    if (!isSame) this.#last = { words, messageId };
+    return isSame && messageId !== this.#last.messageId;
+  }
+
+  clear(): void {
+    this.#last = { words: '', messageId: '' };
+  }
+}
+
 /** By policy, for want of a login, or without a word on the recipient: the fault may be the recipient's or the sink's. */
 const mayBeTheSinks = (error: SmtpError): boolean =>
   isAboutTheSender(error) || (isPermanent(error) && !isAboutTheRecipient(error));
@@ -163,6 +191,8 @@ function retryRecipients(waiting: readonly SmtpError[], isSinksFault: boolean) {
   const unclear = waiting.find(isCertainlyTheSinks) ?? waiting.find(mayBeTheSinks);
   const advice = unclear === undefined ? '' : ` ${explain(unclear).advice}`;
   const detail = `The mail server does not take the mail just now for ${who}${advice}`;
+  if (unclear === undefined && isRate(first))
+    return retryFor(first)('rate_limited', `${detail} ${explain(first).advice}`);
   if (unclear === undefined) return retryFor(first)(temporaryReason(first), detail);
   return (isSinksFault || isCertainlyTheSinks(unclear) ? sinkWide : retry)('auth', detail);
 }

@@ -5,9 +5,17 @@ import type { SmtpError } from './client.ts';
 
 type Failed = Exclude<Outcome, Delivered>;
 
-/** How an attempt ended that failed. `wentOut`: the whole mail was sent, so the server may have taken it. */
-export function outcomeOf(error: SmtpError, wentOut: boolean, aborted: boolean): Failed {
-  if (isReply(error)) return outcomeOfReply(error);
+/**
+ * How an attempt ended that failed. `wentOut`: the whole mail was sent, so the server may have taken it. `isRepeated`:
+ * see MailRefusals.
+ */
+export function outcomeOf(
+  error: SmtpError,
+  wentOut: boolean,
+  aborted: boolean,
+  isRepeated: (words: string) => boolean,
+): Failed {
+  if (isReply(error)) return outcomeOfReply(error, isRepeated);
   const reason = aborted || error.code === 'ETIMEDOUT' ? 'timeout' : 'network';
   if (wentOut) {
     const missing =
@@ -35,13 +43,15 @@ const buildErrors = new Set([
   'EURLACCESS',
 ]);
 
-function outcomeOfReply(error: SmtpError): Failed {
+function outcomeOfReply(error: SmtpError, isRepeated: (words: string) => boolean): Failed {
   if (isLoginFault(error)) return sinkWide('auth', detailWithAdvice(error));
-  const { detail } = explain(error);
+  const detail = isRate(error) ? detailWithAdvice(error) : explain(error).detail;
   if (isAboutTheMail(error) && !isAboutTheSender(error)) {
+    if (!isPermanent(error)) return retryFor(error)(temporaryReason(error), detail);
     if (isUnexplained(error)) return perhapsSinkWide('auth', `${detail} ${checkAccount}`);
-    if (isPermanent(error)) return refusal(error, detail);
-    return retryFor(error)(temporaryReason(error), detail);
+    return !isTooLarge(error) && isRepeated(comparable(error))
+      ? sinkWide('auth', `${detail} ${ofAllMails}`)
+      : refusal(error, detail);
   }
   // Every mail of this sink would get the same reply.
   if (isPermanent(error)) {
@@ -59,6 +69,10 @@ function detailWithAdvice(error: SmtpError): string {
 /** Whether the server replied with a refusal. */
 const isReply = (error: SmtpError): boolean => (error.responseCode ?? 0) >= 400;
 
+/** The codes of a reply and its words, without what differs from mail to mail: addresses, ids and times. */
+const comparable = (error: SmtpError): string =>
+  `${error.responseCode} ${enhancedCode(error)} ${wordsOf(error).replace(/\S*[\d@]\S*/g, '')}`;
+
 /** Whether no later attempt would get this recipient, or this mail, accepted. */
 export function isPermanent(error: SmtpError): boolean {
   const { responseCode = 0, response = '' } = error;
@@ -67,6 +81,7 @@ export function isPermanent(error: SmtpError): boolean {
     responseCode >= 500 &&
     responseCode !== 503 &&
     !isAboutTheSystem(error) &&
+    !isRate(error) &&
     !/^\d+[ -]5\.1\.90\b/.test(response)
   );
 }
@@ -84,18 +99,22 @@ export function retryFor(error: SmtpError): typeof retry {
 /** The replies by which a server asks for a login or refuses the one given (RFC 4954). */
 const loginReplies = new Set([454, 530, 534, 535, 538]);
 
-export const isLoginFault = ({ code, command, responseCode = 0, response = '' }: SmtpError): boolean =>
-  code === 'EAUTH' ||
+export const isLoginFault = (error: SmtpError): boolean => {
+  const { code, command, responseCode = 0, response = '' } = error;
+  // Amazon SES says 454 of too many mails, too, and Google of too many logins.
+  if (responseCode < 500 && isRate(error)) return false;
+  if (code === 'EAUTH') return true;
   // To STARTTLS, 454 says that there is no TLS just now (RFC 3207).
-  (command !== 'STARTTLS' && (loginReplies.has(responseCode) || /^550[ -]5\.7\.30\b/.test(response)));
+  return command !== 'STARTTLS' && (loginReplies.has(responseCode) || /^550[ -]5\.7\.30\b/.test(response));
+};
 
-/** SMTP has no code for an exceeded rate: servers say it in words. */
-export const temporaryReason = (error: SmtpError): Reason =>
-  /too (many|fast|quickly)|rate.?limit|throttl|slow down|sending (limit|quota)|\b[45]\.(1\.90|4\.5|7\.28)\b/i.test(
-    wordsOf(error),
-  )
-    ? 'rate_limited'
-    : 'server';
+/** SMTP has no code for an exceeded rate: servers say it in words. Microsoft's is 432. */
+const rateWords =
+  /too (many(?! recipients)|fast|quickly)|rate.?limit|throttl|slow down|\b(sending|sender|submission|daily|hourly|message) ?(rate|limit|quota)|\b[45]\.(1\.90|4\.5|7\.28)\b|^432[ -](?!4\.7)/i;
+
+export const isRate = (error: SmtpError): boolean => rateWords.test(wordsOf(error)) && !isBlocked(error);
+
+export const temporaryReason = (error: SmtpError): Reason => (isRate(error) ? 'rate_limited' : 'server');
 
 /** The subject and detail of an enhanced status code (RFC 3463): `7.1` of `550 5.7.1 Access denied`. 0 says nothing. */
 const enhancedCode = ({ response = '' }: SmtpError): string =>
@@ -114,12 +133,26 @@ function isPolicy(error: SmtpError): boolean {
 }
 
 /**
- * Whether a reply objects to the sink's own address, which servers may say only at a recipient: x.1.7 and x.1.8, or in the
- * words of Postfix (whose code may be 5.1.0), Exim and Exchange.
+ * Whether a reply objects to the sink's own address, which servers may say only at a recipient or after the text: x.1.7,
+ * x.1.8, Exchange's for sending as somebody else, or in the words of Postfix (whose code may be 5.1.0), Exim, Exchange and
+ * SendGrid.
  */
-export const isAboutTheSender = (error: SmtpError): boolean =>
-  /^1\.[78]$/.test(enhancedCode(error)) ||
-  /\bsender (address rejected|verify failed)|bad (outbound )?sender/i.test(wordsOf(error));
+const isAboutTheAddress = (error: SmtpError): boolean =>
+  /^(1\.[78]|2\.252|7\.60)$/.test(enhancedCode(error)) ||
+  /\bsender (address rejected|verify failed|identity)|bad (outbound )?sender|SendAsDenied/i.test(
+    wordsOf(error),
+  );
+
+/**
+ * Whether a reply objects to the sink's account, tenant, machine or domain: x.7.2x (RFC 7372), Microsoft's x.7.5x to
+ * x.7.7xx and x.7.23x. Where a recipient's mailbox is full, RCPT is refused; said of anything else, it is the sender's.
+ */
+const isBlocked = (error: SmtpError): boolean =>
+  /^7\.(2(?!8$)\d{1,2}|[5-7]\d{1,2})$/.test(enhancedCode(error)) ||
+  (enhancedCode(error) === '2.2' && error.command !== 'RCPT TO') ||
+  /OutboundSpam/i.test(wordsOf(error));
+
+export const isAboutTheSender = (error: SmtpError): boolean => isAboutTheAddress(error) || isBlocked(error);
 
 /** The codes by which a server refuses a mailbox (RFC 5321), its domain (RFC 7504) or the spelling of an address. */
 const recipientReplies = new Set([501, 550, 551, 552, 553, 556]);
@@ -138,7 +171,12 @@ export function isAboutTheRecipient(error: SmtpError): boolean {
 const namesTheRecipient = (error: SmtpError): boolean => /\brecipient address rejected/i.test(wordsOf(error));
 
 /** Whether the mail itself is too large, which a server may say before it has seen it. */
-const isTooLarge = ({ response = '' }: SmtpError): boolean => /^552|^\d+[ -]5\.(2\.3|3\.4)\b/.test(response);
+const isTooLarge = (error: SmtpError): boolean => {
+  const code = enhancedCode(error);
+  return code === '' ? error.responseCode === 552 && !isFull(error) : /^(2\.3|3\.4)$/.test(code);
+};
+
+const isFull = (error: SmtpError): boolean => /\b(quota|full|over ?limit)\b/i.test(wordsOf(error));
 
 /**
  * Whether a reply is about this one mail. Of the commands before its text, MAIL FROM names the sink's own `from`; what
@@ -159,11 +197,17 @@ const isUnexplained = (error: SmtpError): boolean =>
 const checkAccount =
   "It may object to the account, to the sink's `from` or to this mail; its administrator can tell why.";
 
+const ofAllMails =
+  'Another mail was refused in the same words, so it may object to all: to the account, to the sender, or to what the mails have in common. Its administrator can tell why.';
+
 /** For a permanent reply about the mail. */
 function refusal(error: SmtpError, detail: string): Rejected {
-  const advice = isTooLarge(error)
-    ? 'Shorten the message, or have the limit there raised.'
-    : 'The server objects to what the mail says or where it comes from; its administrator can tell why.';
+  if (isTooLarge(error))
+    return rejected('invalid', detail, 'Shorten the message, or have the limit there raised.');
+  const advice =
+    error.responseCode === 552 && isFull(error)
+      ? 'A mailbox is full there: have room made in it, then replay.'
+      : 'The server objects to what the mail says or where it comes from; its administrator can tell why.';
   return rejected('invalid', detail, advice);
 }
 
@@ -208,6 +252,11 @@ const plainPort = explanation(
   'Use smtp://, or port 465 with smtps://.',
 );
 const closed = explanation('The mail server closed the connection before the mail went out.', checkHost);
+
+const rateAdvice =
+  'The mail service takes fewer mails than that: set `rate` and `concurrency` of the sink to what it allows.';
+const blockedAdvice =
+  'The mail service blocks or limits this account, tenant or domain: its administrator can tell why, and lift it.';
 
 /** The fix to try, by the command that was refused. */
 const adviceFor: ReadonlyMap<string, string> = new Map([
@@ -265,7 +314,10 @@ export function explain(error: SmtpError): Explanation {
   // Postfix may refuse a client name that is not a full name, or the sender, only later: at a recipient.
   const later = isAboutTheSender(error) ? 'MAIL FROM' : error.command;
   const command = /\b(helo|ehlo)\b/i.test(wordsOf(error)) ? 'EHLO' : later;
-  const advice = isLoginFault(error) ? loginAdvice(error) : (adviceFor.get(command ?? '') ?? checkHost);
+  const byCommand = adviceFor.get(command ?? '') ?? checkHost;
+  const ofSender = isBlocked(error) && !isAboutTheAddress(error) ? blockedAdvice : byCommand;
+  const ofReply = isRate(error) ? rateAdvice : ofSender;
+  const advice = isLoginFault(error) ? loginAdvice(error) : ofReply;
   if (isReply(error)) return explanation(`The mail server answered: ${replyText(response)}`, advice);
   return explanation(`The mail server cannot be used: ${replyText(message)}`, advice);
 }

@@ -12,6 +12,8 @@ import type { Json } from '../../src/model.ts';
 import { selfSigned } from '../sandbox/certificate.ts';
 import { SmtpSandbox } from '../sandbox/smtp.ts';
 import type { SmtpSandboxOptions } from '../sandbox/smtp.ts';
+import type { Retry } from '../../src/model.ts';
+import { attemptAt } from '../fixtures/event.ts';
 import { compose, fields, from, mailOf, request } from './email-fixtures.ts';
 
 let sandbox: SmtpSandbox;
@@ -523,6 +525,95 @@ describe('what the server says', () => {
     });
   });
 
+  test.for([
+    [
+      'DATA',
+      554,
+      '5.2.252 SendAsDenied; a@example.com not allowed to send as b@example.com',
+      "Check the sink's `from`",
+    ],
+    [
+      'DATA',
+      554,
+      '5.2.0 STOREDRV.Submission.Exception:SendAsDeniedException.MapiExceptionSendAsDenied',
+      '`from`',
+    ],
+    ['DATA', 554, '5.2.0 STOREDRV.Submission.Exception:OutboundSpamException; Failed to process', 'lift'],
+    ['DATA', 554, '5.2.2 mailbox full; Failed to process message', 'lift'],
+    ['DATA', 550, '5.7.60 SMTP; Client does not have permissions to send as this sender', '`from`'],
+    ['DATA', 550, '5.7.501 Access denied, spam abuse detected', 'lift'],
+    ['DATA', 550, '5.7.708 Service unavailable. Access denied, traffic not accepted from this IP', 'lift'],
+    ['DATA', 550, '5.7.232 Your trial tenant has exceeded its daily limit', 'lift'],
+    ['DATA', 550, '5.7.26 Your email has been blocked because the sender is unauthenticated', 'lift'],
+    ['DATA', 550, 'The from address does not match a verified Sender Identity', '`from`'],
+    ['MAIL', 552, '5.2.2 Mailbox full', 'lift'],
+    ['RCPT', 550, '5.7.705 Access denied, tenant has exceeded threshold', 'lift'],
+  ] as const)(
+    'of the sender or the tenant concerns the sink: at %s, %d %s',
+    async ([call, code, said, advice]) => {
+      expect(await answering(call, code, said)).toMatchObject({
+        outcome: 'retry',
+        reason: 'auth',
+        sinkWide: true,
+        detail: expect.stringContaining(advice),
+      });
+    },
+  );
+
+  test.for([
+    ['DATA', 454, 'Throttling failure: Maximum sending rate exceeded.'],
+    ['AUTH', 454, '4.7.0 Too many login attempts, please try again later.'],
+    ['MAIL', 432, '4.3.2 Concurrent connections limit exceeded. Visit https://aka.ms/concurrent_sending.'],
+    ['DATA', 432, '4.3.2 STOREDRV.ClientSubmit; sender thread limit exceeded'],
+    ['DATA', 554, '5.2.0 STOREDRV.Submission.Exception:SubmissionQuotaExceededException; Failed to process'],
+    ['DATA', 552, 'Sender rate overlimit'],
+    ['RCPT', 454, 'Throttling failure: Daily message quota exceeded.'],
+  ] as const)(
+    'of too many mails is a rate and no fault of the login: at %s, %d %s',
+    async ([call, code, said]) => {
+      await start(call === 'AUTH' ? { login: { user: 'u', password: 'right' } } : {});
+      sandbox.faults.only = [call];
+      sandbox.faults.once({ kind: 'status', status: code, body: said });
+      expect(await (await connect()).deliver(request(fields))).toMatchObject({
+        outcome: 'retry',
+        reason: 'rate_limited',
+        detail: expect.stringContaining('`rate` and `concurrency`'),
+      });
+    },
+  );
+
+  test.for([
+    [552, '5.3.4 Message size exceeds fixed limit', 'Shorten'],
+    [552, 'Requested mail action aborted: mailbox is full', 'full'],
+    [552, '5.7.0 This message was blocked because its content presents a potential issue', 'objects to what'],
+  ] as const)('of one mail with %d %s has the advice that fits', async ([code, said, advice]) => {
+    expect(await answering('DATA', code, said)).toMatchObject({
+      outcome: 'rejected',
+      advice: expect.stringContaining(advice),
+    });
+  });
+
+  test('in the same words of two mails concerns the sink, until one is taken', async () => {
+    const sink = await start().then(() => connect());
+    sandbox.faults.only = ['DATA'];
+    const refused = async (id: string, said: string) => {
+      sandbox.faults.once({ kind: 'status', status: 550, body: said });
+      const { outcome, sinkWide } = (await sink.deliver(attemptAt(compose(fields, id)))) as Retry;
+      return [outcome, sinkWide];
+    };
+    const words = (n: number) => `5.7.1 <${n}@x> Not allowed by policy [AM0PR${n} 2026-11-23T00:00:${n}Z]`;
+    expect(await refused('d1', words(11))).toEqual(['rejected', undefined]);
+    expect(await refused('d1', words(12))).toEqual(['rejected', undefined]);
+    expect(await refused('d2', '5.7.1 Spam message rejected')).toEqual(['rejected', undefined]);
+    expect(await refused('d3', '5.3.4 Too big')).toEqual(['rejected', undefined]);
+    expect(await refused('d4', '5.3.4 Too big')).toEqual(['rejected', undefined]);
+    expect(await refused('d5', words(13))).toEqual(['rejected', undefined]);
+    expect(await refused('d6', words(14))).toEqual(['retry', true]);
+    expect(await refused('d7', words(15))).toEqual(['retry', true]);
+    await sink.deliver(request(fields));
+    expect(await refused('d6', words(16))).toEqual(['rejected', undefined]);
+  });
+
   const last = { 1: 10, 2: 4, 3: 5, 4: 7, 5: 6, 6: 7, 7: 13 } as const;
   const ofSubject = (subject: keyof typeof last) =>
     Array.from({ length: last[subject] + 1 }, (_, detail) => `${subject}.${detail}`);
@@ -540,6 +631,7 @@ describe('what the server says', () => {
     'RCPT 3.4': 'address', // the mail is too long for the way there
     'RCPT 5.3': 'policy', // too many recipients
     'DATA 1.7': 'sink',
+    'DATA 2.2': 'sink', // the mailbox that it is sent from
     'DATA 1.8': 'sink',
     'DATA 3.4': 'mail',
   };
