@@ -23,6 +23,7 @@ import { createReceiver } from './receiver/server.ts';
 import { keepRetention, lastSeenAt, type RunningRetention } from './retention.ts';
 import { Announcer } from './status.ts';
 import { openStore, readsBeside } from './store/open.ts';
+import { keptRefreshTokens } from './store/refresh-tokens.ts';
 import { withoutPassword } from './support/store-url.ts';
 import { wantsColor } from './support/text.ts';
 import { Trials } from './trials.ts';
@@ -106,7 +107,10 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   // Before any event can come: one stored with a wrong clock would make that clock look right.
   const retention = startRetention({ store, config, log, leases: copies });
   starting.defer(retention.stop);
-  const sinks = new ConnectedSinks();
+  const refreshTokens = keptRefreshTokens(store, config().store.secretKey, (message, error) =>
+    log.error({ err: error }, message),
+  );
+  const sinks = new ConnectedSinks(refreshTokens);
   const plan = (id: string) => plans.get(id);
   const { isClockDoubted: clockDoubted } = retention;
   const worker = createWorker({ store, sinks, config, plan, clockDoubted, log, metrics, leases: copies });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { RefreshTokens } from './connector/credentials.ts';
 import type { LiveCheck } from './connector/outcomes.ts';
 import type { Outline } from './connector/texts.ts';
 import type { Json, JsonMap, Outcome, Receipt, Rejected, Retry } from './model.ts';
@@ -15,7 +16,13 @@ export { askAgain, failedCheck, passed, unansweredOutcome, withoutEffect } from 
 export type { LiveCheck };
 export { fetchFailure, httpFailure, statedDelayMs, WatchedFetch } from './connector/calls.ts';
 export type { CallFailure, CallResult, HttpFailure } from './connector/calls.ts';
-export { AccessTokens, oauth2Options, secret } from './connector/credentials.ts';
+export {
+  AccessTokens,
+  mayRotate,
+  oauth2Options,
+  type RefreshTokens,
+  secret,
+} from './connector/credentials.ts';
 export type { OAuth2Options, PostForm } from './connector/credentials.ts';
 export { openProxy, proxyAgent, proxyFor, proxyOption } from './connector/proxy.ts';
 export type { Proxy } from './connector/proxy.ts';
@@ -235,8 +242,8 @@ export interface Connector<
   compose(fields: z.infer<Action>, context: DeliveryContext, options: z.infer<Options>): Composed<Message>;
   /** What is wrong with what an option says beyond its form, such as with a file that it names. Must not call the tool. */
   fault?(options: z.infer<Options>): Promise<OptionFault | null>;
-  /** Loads the client library. Must not call the tool. */
-  connect(options: z.infer<Options>): Promise<Sink<Message>>;
+  /** Loads the client library. Must not call the tool. `refreshTokens`: for AccessTokens; default: in memory. */
+  connect(options: z.infer<Options>, refreshTokens?: RefreshTokens): Promise<Sink<Message>>;
 }
 
 /** Infers a connector's types. */

@@ -15,6 +15,7 @@ const restartKeys = [
   },
   { keys: ['admin.host', 'admin.port'], dependents: ['admin.password'] },
   { keys: ['store.url'], dependents: ['store.retentionMs', 'idempotency.windowMs'] },
+  { keys: ['store.secretKey'], dependents: [] },
   { keys: ['log.format'], dependents: [] },
 ];
 

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { createTransport } from 'nodemailer';
 import type { NodemailerError, SendMailOptions, SMTPSentMessageInfo } from 'nodemailer';
 import { AccessTokens, masker, statedDelayMs, WatchedFetch } from '../../src/connector.ts';
-import type { OAuth2Options, PostForm, Proxy, Secret } from '../../src/connector.ts';
+import type { OAuth2Options, PostForm, Proxy, RefreshTokens, Secret } from '../../src/connector.ts';
 import type { Retry } from '../../src/model.ts';
 import type { Address } from './addresses.ts';
 
@@ -25,6 +25,7 @@ export interface MailOptions {
   readonly oauth2?: OAuth2Options | undefined;
   /** For access tokens; null where their server is called straight. */
   readonly proxy: Proxy | null;
+  readonly refreshTokens: RefreshTokens | undefined;
 }
 
 /**
@@ -179,9 +180,13 @@ export class TokenLogin {
   readonly #tokens: AccessTokens;
   #token = '';
 
-  constructor(user: string, options: OAuth2Options, proxy: Proxy | null) {
+  constructor(
+    user: string,
+    options: OAuth2Options,
+    { proxy, refreshTokens }: Pick<MailOptions, 'proxy' | 'refreshTokens'>,
+  ) {
     this.user = user;
-    this.#tokens = new AccessTokens(options, formPoster(proxy));
+    this.#tokens = new AccessTokens(options, formPoster(proxy), refreshTokens);
   }
 
   /** Why there is no token. */

@@ -20,8 +20,8 @@ import {
 } from './outcomes.ts';
 
 export function connectMail(options: MailOptions): Sink<Mail> {
-  const { url, oauth2, proxy } = options;
-  const tokens = oauth2 && url.login ? new TokenLogin(url.login.user, oauth2, proxy) : null;
+  const { url, oauth2 } = options;
+  const tokens = oauth2 && url.login ? new TokenLogin(url.login.user, oauth2, options) : null;
   const settings = smtpSettings(options, tokens);
   const client = new SmtpClient(settings);
   const mask = loginMasker(url, tokens);
@@ -37,7 +37,7 @@ export function connectMail(options: MailOptions): Sink<Mail> {
     check: (messages, signal) => checkMailServer({ ...options, settings, mask, tokens }, messages, signal),
     close: async () => {
       client.close();
-      await proxy?.dispatcher.destroy();
+      await options.proxy?.dispatcher.destroy();
     },
   };
 }

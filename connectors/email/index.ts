@@ -189,7 +189,7 @@ export const email = defineConnector({
     of: ({ to, cc = [], bcc = [] }) => audienceOf([to, cc, bcc].flat()),
   },
   compose: (fields, context, { from }) => compose(fields, context.deliveryId, from),
-  connect: async ({ url, from, name, auth: given, requireTls, proxy }) => {
+  connect: async ({ url, from, name, auth: given, requireTls, proxy }, refreshTokens) => {
     const { connectMail } = await import('./deliver.ts');
     const login = given?.user === undefined ? url.login : { user: given.user, password: null };
     return connectMail({
@@ -199,6 +199,7 @@ export const email = defineConnector({
       requireTls: requireTls ?? (login !== null && !isLoopback(url.host)),
       oauth2: given?.oauth2,
       proxy: given ? await openProxy(given.oauth2.tokenUrl, proxy) : null,
+      refreshTokens,
     });
   },
 });

@@ -9,7 +9,7 @@ import {
   passed,
   statedDelayMs,
 } from '../../src/connector.ts';
-import type { AttemptRequest, LiveCheck, PostForm, Sink } from '../../src/connector.ts';
+import type { AttemptRequest, LiveCheck, PostForm, RefreshTokens, Sink } from '../../src/connector.ts';
 import type { Json, Outcome } from '../../src/model.ts';
 import { checkReceiver } from './check.ts';
 import { exchange, Route, targetOf } from './client.ts';
@@ -19,14 +19,15 @@ import { outcomeOf } from './outcomes.ts';
 import { PrivateAddressError } from './public-addresses.ts';
 
 /** Opens no connection yet. */
-export function connectWebhook(options: WebhookOptions): Sink<Call> {
+export function connectWebhook(options: WebhookOptions, refreshTokens?: RefreshTokens): Sink<Call> {
   const { url, auth, success } = options;
   const route = new Route(url.origin, options);
   const fixed = fixedHeaders(options);
   const sign = signer(options);
   const maskOwn = secretMasker(options);
   const tokenRoute = auth?.oauth2 && new Route(new URL(auth.oauth2.tokenUrl).origin, options);
-  const tokens = auth?.oauth2 && tokenRoute && new AccessTokens(auth.oauth2, postForm(tokenRoute));
+  const tokens =
+    auth?.oauth2 && tokenRoute && new AccessTokens(auth.oauth2, postForm(tokenRoute), refreshTokens);
 
   const mask = (text: string): string => maskOwn(tokens ? tokens.mask(text) : text);
 

@@ -215,9 +215,9 @@ export const webhook = defineConnector({
     of: (fields) => ({ place: fields.path ?? '', members: [JSON.stringify(fields)] }),
   },
   compose: (fields, context) => compose(fields, context),
-  connect: async (given) => {
+  connect: async (given, refreshTokens) => {
     const { connectWebhook } = await import('./deliver.ts');
-    return connectWebhook(given);
+    return connectWebhook(given, refreshTokens);
   },
 });
 

@@ -7,7 +7,7 @@ import {
 } from '../config/config.ts';
 import { pathOf } from '../config/plan-source.ts';
 import { formatProblem, inOrder, reportText } from '../config/problems.ts';
-import type { LiveCheck } from '../connector.ts';
+import { type LiveCheck, mayRotate, type RefreshTokens } from '../connector.ts';
 import { prepare } from '../deliveries/prepare.ts';
 import {
   type Event,
@@ -21,7 +21,8 @@ import {
 import { type Action, allActions, type Plan, unmatchedRule } from '../rules/plan.ts';
 import { runScenarios, type Unreached } from '../scenarios/run.ts';
 import { strings, valueAt } from '../support/json.ts';
-import { checkStore } from '../store/open.ts';
+import { checkStore, openStore } from '../store/open.ts';
+import { keptRefreshTokens } from '../store/refresh-tokens.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import { sampleEvent } from '../templates/data.ts';
 import { templateKind } from '../templates/template.ts';
@@ -241,13 +242,24 @@ interface LiveOf {
 }
 
 async function checkLive(config: Config): Promise<LiveOf[]> {
-  return Promise.all([
+  await using ending = new AsyncDisposableStack();
+  const refreshTokens = await keptTokens(config, ending);
+  return await Promise.all([
     checkItsStore(config),
     ...Array.from(config.sinks.values(), async (sink) => ({
       of: `${sink.name} (${sink.connector.name})`,
-      checks: await checkSink(config, sink),
+      checks: await checkSink(config, sink, refreshTokens),
     })),
   ]);
+}
+
+/** Asking for an access token may use up the refresh token: the one that is given instead has to be kept, too. */
+async function keptTokens({ store: { url, secretKey }, sinks }: Config, ending: AsyncDisposableStack) {
+  if (secretKey === null || ![...sinks.values()].some(({ options }) => mayRotate(options))) return undefined;
+  const store = ending.adopt(await openStore(url, { serve: false }), (it) => it.close());
+  return keptRefreshTokens(store, secretKey, (message, cause) => {
+    throw new StoreUnavailable(message, { cause });
+  });
 }
 
 async function checkItsStore({ store }: Config): Promise<LiveOf> {
@@ -265,9 +277,10 @@ async function checkItsStore({ store }: Config): Promise<LiveOf> {
 async function checkSink(
   config: Config,
   { name, connector, options, timeoutMs }: SinkConfig,
+  refreshTokens: RefreshTokens | undefined,
 ): Promise<LiveCheck[]> {
   try {
-    const sink = await connector.connect(options);
+    const sink = await connector.connect(options, refreshTokens);
     const messages = sampleMessages(config, name, Date.now());
     return await sink.check(messages, AbortSignal.timeout(timeoutMs)).finally(() => sink.close());
   } catch (error) {

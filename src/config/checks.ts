@@ -1,3 +1,4 @@
+import { mayRotate } from '../connector.ts';
 import { isLoopback, sameHost } from '../http/addresses.ts';
 import { type AlertKind, isMap, type Json, type JsonMap } from '../model.ts';
 import { show } from '../rules/conditions.ts';
@@ -47,6 +48,7 @@ export function crossChecks(
     ...checkCatalogUse(source),
     ...checkAlertSinks(source, sinks),
     ...checkDigests(source, settings),
+    ...checkRefreshTokens(sinks, settings),
     ...checkSilence(plan, settings),
     ...checkLiteralSecrets(config, secrets),
     ...findSlips(config, source, sinks),
@@ -87,6 +89,17 @@ function checkDigests(source: PlanSource, { store }: Partial<Settings>): Fault[]
     if (!store || everyMs === null || everyMs <= store.retentionMs) return [];
     const message = 'this is longer than events are kept; collect for less, or raise store.retention';
     return [error([...path, 'digest', 'every'], message)];
+  });
+}
+
+/** Refresh tokens that are lost with a restart, if their server gives another one with each answer. */
+function checkRefreshTokens(sinks: ReadonlyMap<string, SinkConfig>, { store }: Partial<Settings>): Fault[] {
+  if (!store || store.secretKey !== null) return [];
+  return [...sinks.values()].flatMap(({ name, options }) => {
+    if (!mayRotate(options)) return [];
+    const message =
+      'if the server gives another refresh token with each answer, the newest is lost at a restart: set store.secretKey (32 bytes in base64), or use client credentials';
+    return [warning(['sinks', name, 'auth', 'oauth2', 'refreshToken'], message, 'key')];
   });
 }
 

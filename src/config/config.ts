@@ -9,7 +9,7 @@ export interface Config {
   /** As named on the command line. */
   readonly file: string;
   readonly receiver: ReceiverConfig;
-  readonly store: { readonly url: string; readonly retentionMs: number };
+  readonly store: { readonly url: string; readonly retentionMs: number; readonly secretKey: Secret | null };
   readonly idempotency: { readonly windowMs: number };
   readonly shutdown: { readonly delayMs: number };
   readonly admin: { readonly host: string; readonly port: number; readonly password: Secret | null };

@@ -126,8 +126,16 @@ const store = z
     retention: duration({ min: '1h' })
       .prefault('365d')
       .describe('How long an event is kept after all of its deliveries have ended.'),
+    secretKey: secret()
+      .refine((key) => Buffer.from(key.reveal(), 'base64').length === 32, {
+        error: 'expected 32 bytes in base64, as `openssl rand -base64 32` prints them',
+      })
+      .optional()
+      .describe(
+        'Encrypts what has to be kept secret in the store: OAuth refresh tokens that the server replaced. 32 bytes in base64.',
+      ),
   })
-  .transform(({ url, retention }) => ({ url, retentionMs: retention }));
+  .transform(({ url, retention, secretKey = null }) => ({ url, retentionMs: retention, secretKey }));
 
 const idempotency = z
   .strictObject({

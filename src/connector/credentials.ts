@@ -50,15 +50,36 @@ const secretsKept = 6;
 const assumedLifeS = 300;
 
 /**
- * The newest refresh token of each consent, by the one in the config: some servers give another with each answer, and
- * take the one before no more. A reload opens sinks again and must go on with it.
+ * The newest refresh token of each consent, which is the one in the config: some servers give another with each answer,
+ * and take the one before no more. A reload opens sinks again and must go on with it.
  */
+export interface RefreshTokens {
+  newest(consent: string): Promise<string | undefined>;
+  keep(consent: string, token: string): Promise<void>;
+}
+
 const renewed = new Map<string, string>();
+
+/** For this process only. */
+const inMemory: RefreshTokens = {
+  newest: async (consent) => renewed.get(consent),
+  keep: async (consent, token) => void renewed.set(consent, token),
+};
+
+/** Servers whose refresh tokens stay as they are, or go on working beside newer ones. */
+const keepingServers = new Set(['oauth2.googleapis.com', 'login.microsoftonline.com']);
+
+/** Whether a sink with these options has a refresh token that its server may take only once. */
+export function mayRotate(options: { readonly auth?: { readonly oauth2?: OAuth2Options } }): boolean {
+  const { refreshToken, tokenUrl } = options.auth?.oauth2 ?? {};
+  return refreshToken !== undefined && !keepingServers.has(URL.parse(tokenUrl ?? '')?.hostname ?? '');
+}
 
 /** Access tokens of one sink: one is used until it expires, and only one is fetched at a time. */
 export class AccessTokens {
   readonly #options: OAuth2Options;
   readonly #post: PostForm;
+  readonly #refreshTokens: RefreshTokens;
   /** `until` on the monotonic clock (ms). */
   #current: { readonly token: string; readonly until: number } | null = null;
   #coming: Promise<TokenResult> | null = null;
@@ -66,9 +87,10 @@ export class AccessTokens {
   #secrets: readonly string[] = [];
   #mask = masker([]);
 
-  constructor(options: OAuth2Options, post: PostForm) {
+  constructor(options: OAuth2Options, post: PostForm, refreshTokens: RefreshTokens = inMemory) {
     this.#options = options;
     this.#post = post;
+    this.#refreshTokens = refreshTokens;
   }
 
   /** Without the tokens in any spelling. The config's own secrets are masked elsewhere. */
@@ -89,27 +111,46 @@ export class AccessTokens {
   }
 
   async #fetch(signal: AbortSignal): Promise<TokenResult> {
-    const inBody = await this.#ask('body', signal);
-    // RFC 6749, 2.3.1: each server takes Basic, and some take nothing else.
-    const isClientRefused = inBody.ok && inBody.data.status === 401;
-    const answer = isClientRefused ? await this.#ask('header', signal) : inBody;
+    const used = await this.#refreshToken();
+    const first = await this.#request(used, signal);
+    // Another replica may have used it up meanwhile, and kept the one that it got.
+    const newer = saysInvalidGrant(first) ? await this.#refreshToken() : used;
+    const answer = newer === used ? first : await this.#request(newer, signal);
     if (!answer.ok) return { outcome: unanswered(answer.failure, this.#host) };
     const token = readToken(answer.data.text);
     if (answer.data.status !== 200 || token === null)
       return {
         outcome: refusedOutcome({ ...answer.data, text: this.#mask(answer.data.text) }, this.#host),
       };
-    if (token.refreshToken !== undefined) renewed.set(this.#consent, token.refreshToken);
     this.#remember(token.token, token.refreshToken);
+    if (token.refreshToken !== undefined && token.refreshToken !== newer)
+      await this.#refreshTokens.keep(this.#consent, token.refreshToken);
     this.#current = { token: token.token, until: performance.now() + token.lifeS * 1000 - marginMs };
     return { token: token.token };
   }
 
-  #ask(clientIn: 'body' | 'header', signal: AbortSignal): ReturnType<PostForm> {
+  async #refreshToken(): Promise<string | undefined> {
+    const given = this.#options.refreshToken?.reveal();
+    if (given === undefined) return undefined;
+    const kept = await this.#refreshTokens.newest(this.#consent);
+    this.#remember(kept);
+    return kept ?? given;
+  }
+
+  async #request(refreshToken: string | undefined, signal: AbortSignal): ReturnType<PostForm> {
+    const inBody = await this.#ask('body', refreshToken, signal);
+    // RFC 6749, 2.3.1: each server takes Basic, and some take nothing else.
+    return inBody.ok && inBody.data.status === 401 ? this.#ask('header', refreshToken, signal) : inBody;
+  }
+
+  #ask(
+    clientIn: 'body' | 'header',
+    refreshToken: string | undefined,
+    signal: AbortSignal,
+  ): ReturnType<PostForm> {
     const { tokenUrl, clientId, clientSecret, scope } = this.#options;
     const id = clientId;
     const password = clientSecret?.reveal() ?? '';
-    const refreshToken = renewed.get(this.#consent) ?? this.#options.refreshToken?.reveal();
     const grant =
       refreshToken === undefined
         ? { grant_type: 'client_credentials' }
@@ -144,6 +185,9 @@ export class AccessTokens {
     return new URL(this.#options.tokenUrl).host;
   }
 }
+
+const saysInvalidGrant = (answer: Awaited<ReturnType<PostForm>>): boolean =>
+  answer.ok && jsonMap(answer.data.text)['error'] === 'invalid_grant';
 
 interface Token {
   readonly token: string;
@@ -186,7 +230,7 @@ const advice: { readonly [error: string]: string } = {
   invalid_client: 'Check clientId and clientSecret; a secret may have expired.',
   unauthorized_client: 'Allow the application this kind of grant, or check clientId.',
   invalid_grant:
-    'The refresh token was revoked, was used up or has expired: get a new one. A server that gives another one with each answer needs the newest after a restart.',
+    'The refresh token was revoked, was used up or has expired: get a new one. Where the server gives another one with each answer, set store.secretKey, so that the newest is kept.',
   invalid_scope: 'Check scope.',
   unsupported_grant_type:
     'Check with the server which grants it has; without refreshToken it is client credentials.',

@@ -1,6 +1,6 @@
 import type { Clock } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
-import { type Sink, unknown, type Usage } from '../connector.ts';
+import { type RefreshTokens, type Sink, unknown, type Usage } from '../connector.ts';
 import type { Holding } from './leases.ts';
 import type { Ending } from './settle.ts';
 
@@ -21,8 +21,13 @@ interface Connection {
 export class ConnectedSinks {
   readonly #connections = new Map<string, Connection>();
   readonly #closing = new Set<Promise<void>>();
+  readonly #refreshTokens: RefreshTokens | undefined;
   /** What tools have counted since it was last taken, by the name of the sink. */
   readonly #usage = new Map<string, Usage>();
+
+  constructor(refreshTokens?: RefreshTokens) {
+    this.#refreshTokens = refreshTokens;
+  }
 
   /** Runs `use` with the connected sink. Rejects if connecting fails; the next call tries again. */
   async use<T>(config: SinkConfig, use: (sink: AnySink) => Promise<T>): Promise<T> {
@@ -60,7 +65,7 @@ export class ConnectedSinks {
     if (known) this.#retire(known);
     const connection: Connection = {
       config,
-      sink: config.connector.connect(config.options),
+      sink: config.connector.connect(config.options, this.#refreshTokens),
       users: 0,
       outdated: false,
     };

@@ -248,4 +248,12 @@ export const migrations: readonly string[] = [
     place text not null
   ) strict;
   `,
+  `
+  -- The newest refresh tokens, encrypted. See keptRefreshTokens.
+  create table tokens (
+    id text primary key,
+    sealed text not null,
+    kept_at integer not null
+  ) strict, without rowid;
+  `,
 ];

@@ -29,6 +29,7 @@ export const tables: readonly Table[] = [
   { name: 'delivery_counts', key: ['sink', 'state'] },
   { name: 'hourly', key: ['hour', 'sink', 'what', 'delay_ms'] },
   { name: 'pauses', key: ['sink'] },
+  { name: 'tokens', key: ['id'] },
   { name: 'life', key: ['id'] },
 ];
 

@@ -195,10 +195,21 @@ export interface Store {
   waiting(today: number): Promise<Waiting>;
   /** What monitoring asks for all the time. The cost depends on what is pending, not on how much is stored. */
   vitals(): Promise<Vitals>;
+  /** An encrypted refresh token; null where none is kept under this id. */
+  token(id: string): Promise<string | null>;
+  /** In place of the one before. */
+  keepToken(token: KeptToken): Promise<void>;
   /** Resolves if the store can write. Otherwise throws StoreUnavailable with the reason. */
   probe(): Promise<void>;
   /** Finishes the current writes. Idempotent. */
   close(): Promise<void>;
+}
+
+/** See keptRefreshTokens. */
+export interface KeptToken {
+  readonly id: string;
+  readonly sealed: string;
+  readonly keptAt: number;
 }
 
 /**

@@ -164,6 +164,10 @@ export function storeOn(driver: Driver): Store {
     copyStates: () => read(status.copyStates),
     waiting: (today) => read(() => status.waiting(today)),
     vitals: async () => ({ ...(await read(status.vitals)), bytes: await driver.bytes() }),
+    token: (id) => read(() => housekeeping.token(id)),
+    async keepToken(token) {
+      await write(() => housekeeping.keepToken(token));
+    },
     async probe() {
       await write(housekeeping.writeProbe);
     },

@@ -61,6 +61,7 @@ async function fill(url: string, events = 20): Promise<void> {
   const request = { receivedAt: t0, address: '127.0.0.1', correlationId: null, status: 422 };
   await store.keepRejected({ ...request, faults: [hostile], body: 'null \0 and half \uD800' }, 10);
   await store.keepPause({ sink: 'slack', since: t0, probeAt: t0 + 1, probes: 3, because: null });
+  await store.keepToken({ id: 'a', sealed: 'b', keptAt: t0 });
   await store.keepSignOfLife({ seenAt: t0, doubt: { seenAt: t0 + 9 * day, agreedMs: 5 } });
   await store.close();
 }
@@ -99,6 +100,7 @@ describe('migrate-store', () => {
     const names = new Set(tables.map(({ name }) => name));
     expect(allTables().filter((name) => !names.has(name))).toEqual([
       'copy_states',
+      'home',
       'probe',
       'unfinished_copy',
     ]);

@@ -23,7 +23,11 @@ describe('a config that says only what it must', () => {
       correlationHeader: 'auto',
       maxBodyBytes: 65_536,
     });
-    expect(config.store).toEqual({ url: 'sqlite:./data/connector.db', retentionMs: 365 * 86_400_000 });
+    expect(config.store).toEqual({
+      url: 'sqlite:./data/connector.db',
+      retentionMs: 365 * 86_400_000,
+      secretKey: null,
+    });
     expect(config.idempotency).toEqual({ windowMs: 86_400_000 });
     expect(config.admin).toEqual({ host: '127.0.0.1', port: 8081, password: null });
     expect(config.log).toEqual({ level: 'info', format: 'auto' });
@@ -250,6 +254,17 @@ rules: []
   const toOps = '{ then: [ { sink: ops, to: a@example.com } ] }';
   const toBoth = '{ then: [ { sink: mail, to: a@example.com }, { sink: ops, to: a@example.com } ] }';
   const found = (text: string) => parseConfig(text, 'config.yaml', { env, connectors }).warnings;
+
+  test.each([
+    ['https://ats.example/token', '', 1],
+    ['https://ats.example/token', `store: { secretKey: ${Buffer.alloc(32).toString('base64')} }`, 0],
+    ['https://oauth2.googleapis.com/token', '', 0],
+  ])('warns of a refresh token that a restart may lose: %s %s', (tokenUrl, more, count) => {
+    const auth = `oauth2: { tokenUrl: "${tokenUrl}", clientId: a, refreshToken: "\${PAGER_TOKEN}" }`;
+    const sinks = `sinks: { ats: { connector: webhook, url: "https://ats.example", auth: { ${auth} } } }`;
+    const all = found(`${sinks}\nrules: []\nunmatched: [ { sink: ats } ]\n${more}`);
+    expect(all.filter((one) => one.message.includes('set store.secretKey'))).toHaveLength(count);
+  });
 
   test.each([
     ['held', toOps, 1],

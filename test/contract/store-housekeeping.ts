@@ -185,6 +185,13 @@ export function housekeeping(bench: () => Bench): void {
     expect(await kept()).toEqual([configId]);
   });
 
+  test('keeps the newest token under an id, for every process', async () => {
+    const { store, home } = bench();
+    expect(await store.token('a')).toBeNull();
+    for (const sealed of ['first', 'second']) await store.keepToken({ id: 'a', sealed, keptAt: t0 });
+    expect(await (await home.open()).token('a')).toBe('second');
+  });
+
   test('keeps the last sign of life, for every process', async () => {
     const { store, home } = bench();
     expect(await store.signOfLife()).toBeNull();

@@ -1,5 +1,5 @@
 import { openStates, type DeliveryState, type Json } from '../../model.ts';
-import type { Prune, Pruned, PruneMark, SavedConfig, SignOfLife } from '../store.ts';
+import type { KeptToken, Prune, Pruned, PruneMark, SavedConfig, SignOfLife } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
 import { all, get, lock, query, run, type Operation } from './operation.ts';
 import { of, rareState, waits } from './rows.ts';
@@ -93,6 +93,10 @@ export const sql = {
   delete from audit where changed_at < $1
     and not exists (select 1 from audit_deliveries a where a.audit_seq = audit.seq)`,
   deleteNotice: `delete from notices where seq = $1`,
+  token: query<{ readonly sealed: string }>(`select sealed from tokens where id = $1`),
+  keepToken: `
+  insert into tokens (id, sealed, kept_at) values ($1, $2, $3)
+  on conflict (id) do update set sealed = $2, kept_at = $3`,
   writeProbe: `update probe set written = 1 - written`,
   life: query<LifeRow>(`select seen_at, doubted_at, agreed_ms from life where id = 1`),
   keepLife: `
@@ -255,6 +259,14 @@ export function* settleIn(place: string, now: number): Operation<number | null> 
  */
 export function distrust(dueBy: number): Operation<number> {
   return run(sql.distrust, dueBy);
+}
+
+export function* token(id: string): Operation<string | null> {
+  return (yield* get(sql.token, id))?.sealed ?? null;
+}
+
+export function keepToken({ id, sealed, keptAt }: KeptToken): Operation<number> {
+  return run(sql.keepToken, id, sealed, keptAt);
 }
 
 /** Writes nothing that anybody reads. */

@@ -1,0 +1,116 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { expect, onTestFinished, test } from 'vitest';
+import { webhook } from '../../connectors/webhook/index.ts';
+import type { RefreshTokens } from '../../src/connector.ts';
+import { keptRefreshTokens } from '../../src/store/refresh-tokens.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import { Secret } from '../../src/support/secret.ts';
+import { serve } from '../connectors/raw-server.ts';
+import { attemptAt } from '../fixtures/event.ts';
+import { HttpSandbox } from '../sandbox/http.ts';
+
+const secretKey = () => new Secret(randomBytes(32).toString('base64'));
+
+/** A server that takes each refresh token once, and a tool behind it. */
+async function rotating() {
+  let valid = 'given-refresh-token';
+  let count = 0;
+  const server = await serve(async (request, response) => {
+    const form = new URLSearchParams(await text(request));
+    if (form.get('refresh_token') !== valid) {
+      response.writeHead(400).end('{"error":"invalid_grant"}');
+      return;
+    }
+    valid = `rotated-refresh-token-${(count += 1)}`;
+    response.end(JSON.stringify({ access_token: `access-${count}`, refresh_token: valid, expires_in: 1 }));
+  });
+  const tool = new HttpSandbox();
+  await tool.start();
+  onTestFinished(() => tool.close());
+  const auth = { tokenUrl: server.url, clientId: 'app', refreshToken: 'given-refresh-token' };
+  return { rotate: (to: string) => (valid = to), url: tool.url, auth };
+}
+
+/** A file for the store, and what a process has of it that begins now. */
+async function beginning() {
+  const folder = await mkdtemp(join(tmpdir(), 'store-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const api = await rotating();
+  const failures: string[] = [];
+  const deliverWith = async (tokens: RefreshTokens) => {
+    const options = { url: api.url, allowPrivate: true, proxy: 'none', auth: { oauth2: api.auth } };
+    const sink = await webhook.connect(webhook.options.parse(options), tokens);
+    const message = { method: 'POST', path: '', headers: {}, body: {} } as const;
+    const { outcome } = await sink.deliver(attemptAt({ message }));
+    await sink.close();
+    return outcome;
+  };
+  const begin = async (key: Secret) => {
+    const store = await openSqlite(join(folder, 'connector.db'), { serve: false });
+    onTestFinished(() => store.close());
+    const tokens = keptRefreshTokens(store, key, (message) => failures.push(message))!;
+    return { tokens, store, deliver: () => deliverWith(tokens) };
+  };
+  const bytes = async () => {
+    const names = await readdir(folder);
+    return (await Promise.all(names.map((name) => readFile(join(folder, name), 'latin1')))).join();
+  };
+  return { begin, bytes, failures, api, deliverWith };
+}
+
+test('a refresh token that the server replaced is used after a restart, and is not to be read in the store', async () => {
+  const { begin, bytes, failures } = await beginning();
+  const key = secretKey();
+  for (let start = 0; start < 3; start += 1) expect(await (await begin(key)).deliver()).toBe('delivered');
+  expect(await bytes()).not.toMatch(/rotated-refresh|given-refresh/);
+  expect(failures).toEqual([]);
+});
+
+test('a refresh token that another replica used up meanwhile is replaced by the one that it kept', async () => {
+  const { begin, deliverWith } = await beginning();
+  const key = secretKey();
+  const { tokens } = await begin(key);
+  const other = await begin(key);
+  const outcomes: string[] = [];
+  const newest = async (consent: string) => {
+    const found = await tokens.newest(consent);
+    // Between this look and the request.
+    if (outcomes.length === 0) outcomes.push(await other.deliver());
+    return found;
+  };
+  outcomes.push(await deliverWith({ ...tokens, newest }));
+  expect(outcomes).toEqual(['delivered', 'delivered']);
+});
+
+test('with another key the token of the config is used, and the log says so', async () => {
+  const { begin, api, failures } = await beginning();
+  await (await begin(secretKey())).deliver();
+  api.rotate('given-refresh-token');
+  expect(await (await begin(secretKey())).deliver()).toBe('delivered');
+  expect(failures).toEqual([expect.stringContaining('not of this store.secretKey')]);
+});
+
+test('a token that could not be stored is used all the same, and stored with the next', async () => {
+  const { begin, failures } = await beginning();
+  const key = secretKey();
+  const { store } = await begin(key);
+  let isFull = true;
+  const failing = {
+    token: (id: string) => store.token(id),
+    keepToken: async (token: Parameters<typeof store.keepToken>[0]) => {
+      if (isFull) throw new Error('full');
+      return store.keepToken(token);
+    },
+  };
+  const tokens = keptRefreshTokens(failing, key, (message) => failures.push(message))!;
+  await tokens.keep('consent', 'newer');
+  expect(await tokens.newest('consent')).toBe('newer');
+  isFull = false;
+  expect(await tokens.newest('consent')).toBe('newer');
+  expect(await keptRefreshTokens(store, key, () => {})!.newest('consent')).toBe('newer');
+  expect(failures).toHaveLength(2);
+});
