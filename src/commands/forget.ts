@@ -174,6 +174,10 @@ async function tellTraces(
     io.out(
       'PostgreSQL writes over what was deleted only when it needs the room, after its autovacuum. `vacuum full events, deliveries, attempts, duplicates, correlations, rejected_requests` does it at once, and locks these tables meanwhile. Standbys and archives of the WAL keep it for as long as they keep anything.',
     );
+  } else if (count === 'being read') {
+    io.out(
+      "Another process is reading the store's file, such as a backup or a replicator: the -wal keeps the old pages until it has ended. The connector lets go of them then, within ten minutes. To see that nothing is left, run this again.",
+    );
   } else if (count === 0) io.out("Nothing is left of it in the store's files.");
   else if (rewrite)
     io.out(

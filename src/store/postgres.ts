@@ -51,6 +51,7 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
     read,
     // Only the server knows its files.
     traces: async () => null,
+    tidy: async () => {},
     bytes: async () => (await read(() => get(tableBytes)))?.bytes ?? 0,
     async close() {
       await commit.close(closed());

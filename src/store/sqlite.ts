@@ -65,6 +65,7 @@ function driverOn(connection: Connection, serve: boolean, limits: GroupCommitLim
     write: (work) => commit.write(work),
     read: (work) => patiently(connection, limits.busyForMs, (db) => runOn(db, work())),
     traces: (texts, rewrite) => tracesIn(connection, texts, rewrite),
+    tidy: async () => tidy(connection),
     bytes: async () => sizeOf(connection.path) + sizeOf(`${connection.path}-wal`),
     async close() {
       clearInterval(guard);
@@ -77,21 +78,33 @@ function driverOn(connection: Connection, serve: boolean, limits: GroupCommitLim
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 const retryMs = 20;
-/** Readers hold on to the WAL for as long as they read. */
 const patientForMs = 30_000;
+/** Most read for a moment. A replicator or a backup may read for hours. */
+const patientWithReadersMs = 2000;
 const emptyWal = query<{ readonly busy: number }>('pragma wal_checkpoint(truncate)');
 
-async function tracesIn(connection: Connection, texts: readonly string[], rewrite: boolean): Promise<number> {
+async function tracesIn(
+  connection: Connection,
+  texts: readonly string[],
+  rewrite: boolean,
+): Promise<number | 'being read'> {
   if (rewrite) await patiently(connection, patientForMs, (db) => db.exec('vacuum'));
-  const deadline = performance.now() + patientForMs;
+  const deadline = performance.now() + patientWithReadersMs;
   while ((await patiently(connection, patientForMs, (db) => db.get(emptyWal)))?.busy !== 0) {
-    if (performance.now() > deadline)
-      throw new StoreUnavailable(
-        `Another process has been reading ${connection.path} for so long that its WAL cannot be emptied.`,
-      );
+    if (performance.now() > deadline) return 'being read';
     await sleep(retryMs);
   }
   return countIn([connection.path, `${connection.path}-wal`], texts);
+}
+
+/** Nothing of what was deleted stays in the WAL, unless somebody reads it; then next time. */
+function tidy(connection: Connection): void {
+  try {
+    connection.openToWrite().get(emptyWal);
+    connection.confirm();
+  } catch (error) {
+    if (failureKind(error) !== 'busy') throw connection.failed(error);
+  }
 }
 
 /** Runs a query, and repeats it while another process has the file locked. */

@@ -110,9 +110,11 @@ export interface Store {
   forget(forgetting: Forgetting, now: number, by: By): Promise<Forgotten>;
   /**
    * Looks in the store's files for texts that were erased, once nothing is left of them in the WAL. Resolves to how often
-   * they are there, or null where the files cannot be looked at. `rewrite`: first writes the whole file anew; writes wait.
+   * they are there, or null where the files cannot be looked at. `being read`: another process reads, which keeps the old
+   * pages in the WAL; the next round of `prune` after that lets go of them. `rewrite`: first writes the whole file anew;
+   * writes wait.
    */
-  traces(texts: readonly string[], rewrite: boolean): Promise<number | null>;
+  traces(texts: readonly string[], rewrite: boolean): Promise<number | 'being read' | null>;
   /** What people changed by hand, newest first; written with the change itself. */
   audit(filter: AuditFilter): Promise<Change[]>;
 

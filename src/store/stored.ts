@@ -34,7 +34,9 @@ export interface Driver {
   /** What the store takes on its disk. */
   bytes(): Promise<number>;
   /** See Store.traces. */
-  traces(texts: readonly string[], rewrite: boolean): Promise<number | null>;
+  traces(texts: readonly string[], rewrite: boolean): ReturnType<Store['traces']>;
+  /** Lets go of what was deleted and is still in a file; now and then. */
+  tidy(): Promise<void>;
   /** Finishes the current writes. Idempotent. */
   close(): Promise<void>;
 }
@@ -148,6 +150,7 @@ export function storeOn(driver: Driver): Store {
       await write(() => pruneConfigs(query.before));
       await write(() => housekeeping.pruneAudit(query.before));
       await write(() => housekeeping.pruneHours(query.before));
+      await driver.tidy();
       return pruned;
     },
     settleIn: async (now) => {

@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, test, vi } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { arrival, claimDue, configId, planned, resultOf, t0 } from '../contract/store-fixtures.ts';
@@ -23,6 +24,7 @@ rules: [ { name: told, when: {}, then: [ { sink: ats }, { sink: crm } ] } ]
   const app = await serving(file);
   return {
     app,
+    folder,
     ats,
     crm,
     file,
@@ -89,6 +91,26 @@ test('waits for what is being sent, and says that it may have arrived', async ()
   expect(out).toContain(`  ats: may have got it, as dlv_${eventId.slice(4)}_1\n`);
   expect(out).toContain('run this again then');
   expect(await files()).not.toContain('Dana');
+});
+
+test('erases beside a reader, and lets go of the old pages when that has ended', async () => {
+  const { app, folder, command, files } = await startServing();
+  await post(app, { candidateId: 'Dana' });
+  const reader = new DatabaseSync(`${folder}/connector.db`, { readOnly: true });
+  reader.exec('begin; select count(*) from events');
+  const { code, out } = await command('forget', 'Dana', '--yes');
+  expect({ code, out }).toEqual({
+    code: 0,
+    out: expect.stringMatching(/Erased: 1 event[^]*keeps the old pages/),
+  });
+  expect(await files()).toContain('Dana');
+  reader.close();
+  const store = await openStore(`sqlite:${folder}/connector.db`, { serve: false });
+  await store.prune({ before: 0, limit: 1 });
+  await store.prune({ before: 0, limit: 1, after: { of: 'notices', at: 0, seq: 0 } });
+  await store.close();
+  expect(await files()).not.toContain('Dana');
+  expect((await command('forget', 'Dana', '--yes')).out).toContain('Nothing is left');
 });
 
 test('names the place of each tool, and what may have arrived', async () => {
