@@ -127,12 +127,17 @@ describe("the image's health check", () => {
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const { port } = server.address() as AddressInfo;
     if (status === null) await new Promise((done) => server.close(done));
-    const [, ...args] = JSON.parse(last('HEALTHCHECK').replace(/^.*CMD /, '')) as string[];
-    const env = { HEALTH_URL: `http://127.0.0.1:${port}/readyz` };
-    const child = execFile(process.execPath, args, { env });
+    const [program = '', ...args] = JSON.parse(last('HEALTHCHECK').replace(/^.*CMD /, '')) as string[];
+    const env = { HEALTH_URL: `http://127.0.0.1:${port}/readyz`, PATH: process.env['PATH'] };
+    const child = execFile(program, args, { env });
     const [code] = (await once(child, 'exit')) as [number | null];
     return code;
   }
+
+  test('takes no Node process, which is dear while nothing comes', () => {
+    expect(last('HEALTHCHECK')).not.toContain('node');
+    expect(read('compose.ha.yaml')).not.toContain('healthcheck: { interval');
+  });
 
   test('is well where the connector is ready', async () => {
     expect(await healthOf(200)).toBe(0);
