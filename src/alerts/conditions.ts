@@ -55,6 +55,11 @@ export function mayNotify(notifiedAt: number | undefined, now: number): boolean 
   return notifiedAt === undefined || now - notifiedAt >= quietMs;
 }
 
+/** When the last notice of a cause was raised. Version 0.1 had one for all causes of a sink. */
+export function lastNotice(notified: ReadonlyMap<string, number>, cause: string): number | undefined {
+  return notified.get(cause) ?? notified.get(cause.split(': ', 1)[0]!);
+}
+
 /** The notices of one kind of alert whose condition has lasted for `afterMs`. Pure. */
 export function noticesFor(kind: AlertKind, afterMs: number, situation: Situation): Notice[] {
   return describe[kind](situation).filter(({ since }) => since + afterMs <= situation.now);
@@ -238,9 +243,9 @@ export class StuckDeliveries {
     const fresh = await this.#stuckSince(Math.min(this.#lookedUntil, now) - recordedLateMs);
     for (const count of fresh) this.#open.add(this.#causeOf(count));
     this.#lookedUntil = now;
-    const due = [...this.#open].filter((cause) => mayNotify(notified.get(cause), now));
+    const due = [...this.#open].filter((cause) => mayNotify(lastNotice(notified, cause), now));
     const stuck: StuckCount[] = [];
-    for (const [notifiedAt, causes] of Map.groupBy(due, (cause) => notified.get(cause) ?? 0)) {
+    for (const [notifiedAt, causes] of Map.groupBy(due, (cause) => lastNotice(notified, cause) ?? 0)) {
       const found = Map.groupBy(await this.#stuckSince(notifiedAt), (count) => this.#causeOf(count));
       for (const cause of causes) {
         const counts = found.get(cause);

@@ -7,6 +7,7 @@ import { planNotice } from '../rules/decide.ts';
 import type { Store } from '../store/store.ts';
 import {
   endingAlerts,
+  lastNotice,
   mayNotify,
   noticesFor,
   quietMs,
@@ -122,7 +123,7 @@ class AlertWatch {
     };
     for (const { kind, afterMs, actions } of alerts) {
       for (const notice of noticesFor(kind, afterMs, situation)) {
-        if (!isNew(notice, notified.get(notice.cause), now)) continue;
+        if (!isNew(notice, lastNotice(notified, notice.cause), now)) continue;
         await this.#notify(notice, actions, now, notified).catch(this.#parts.failed);
       }
     }

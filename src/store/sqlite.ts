@@ -5,7 +5,7 @@ import { query, type Operation } from './operations/operation.ts';
 import { Connection } from './sqlite/connection.ts';
 import { runOn, type Database } from './sqlite/database.ts';
 import { failureKind } from './sqlite/failures.ts';
-import { identityOf, makeFolder, refuseHardLinks, resolveLinks } from './sqlite/files.ts';
+import { identityOf, keepFromOthers, makeFolder, refuseOthers, resolveLinks } from './sqlite/files.ts';
 import { defaultLimits, GroupCommit, type GroupCommitLimits } from './sqlite/group-commit.ts';
 import { migrate } from './sqlite/migrate.ts';
 import { countIn } from './sqlite/traces.ts';
@@ -33,13 +33,16 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
   }
   const file = resolveLinks(path);
   await makeFolder(dirname(file));
-  refuseHardLinks(file);
+  refuseOthers(file);
   const limits = { ...defaultLimits, ...options.limits };
   const connection = new Connection(file, options.warn);
   try {
     // Reads first, so that no lock file is left beside another program's file.
     await patiently(connection, limits.busyForMs, () => {});
-    if (options.serve) connection.serve(new ServingLock(file));
+    if (options.serve) {
+      connection.serve(new ServingLock(file));
+      keepFromOthers(file);
+    }
     await patiently(connection, limits.busyForMs, (db) => migrate(db, file));
   } catch (error) {
     connection.close(closed());

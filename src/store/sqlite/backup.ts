@@ -6,7 +6,7 @@ import { query } from '../operations/operation.ts';
 import { StoreUnavailable } from '../store.ts';
 import { Database, runOn } from './database.ts';
 import { unavailable } from './failures.ts';
-import { inodeOf, refuseEmptied, refuseHardLinks, resolveLinks } from './files.ts';
+import { inodeOf, refuseEmptied, refuseOthers, resolveLinks } from './files.ts';
 
 /** Called now and then, with bytes. */
 export type Progress = (copied: number, total: number) => void;
@@ -31,7 +31,7 @@ const spareBytes = 100_000_000;
 export async function copySqlite(path: string, to: string, progress: Progress): Promise<Copied> {
   const from = resolveLinks(path);
   if (!existsSync(from)) throw new StoreUnavailable(`There is no store at ${resolve(path)}.`);
-  refuseHardLinks(from);
+  refuseOthers(from);
   refuseEmptied(from);
   remove(to);
   // It holds candidates' data.

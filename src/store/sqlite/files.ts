@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { StoreUnavailable } from '../store.ts';
@@ -49,14 +49,40 @@ export function resolveLinks(path: string): string {
   return join(resolveLinks(folder), basename(path));
 }
 
-/** Under each of its names, a file gets its own WAL and lock, and two programs would destroy it. */
-export function refuseHardLinks(path: string): void {
-  const links = statSync(path, { throwIfNoEntry: false })?.nlink ?? 1;
+/**
+ * Only a file with one name. Under each of its names, a file gets its own WAL and lock, and two programs would destroy
+ * it.
+ */
+export function refuseOthers(path: string): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return;
+  if (found.isDirectory())
+    throw new StoreUnavailable(
+      `${path} is a folder, and a store is a file. Name one in it: sqlite:${join(path, 'connector.db')}`,
+    );
+  if (!found.isFile()) throw new StoreUnavailable(`${path} is no file, and a store is one.`);
+  const links = found.nlink;
   if (links <= 1) return;
   throw new StoreUnavailable(
     `${path} has ${links} names (hard links), and a store must have one: under another name it is written to ` +
       `without regard to this one. \`find -samefile ${path}\` shows them; remove the others, or make copies of them.`,
   );
+}
+
+/**
+ * What version 0.1 made may be read by everybody; a group that somebody lets read stays. Without opening any: closing it
+ * would drop the locks that this process has on it.
+ */
+export function keepFromOthers(path: string): void {
+  for (const name of ['', '-wal', '-shm', '.serving', '.serving-by'].map((suffix) => path + suffix)) {
+    const mode = statSync(name, { throwIfNoEntry: false })?.mode ?? 0;
+    if ((mode & 0o007) === 0) continue;
+    try {
+      chmodSync(name, 0o600);
+    } catch {
+      // It belongs to somebody else, who decides.
+    }
+  }
 }
 
 export async function makeFolder(path: string): Promise<void> {

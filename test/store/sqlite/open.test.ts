@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   copyFileSync,
   existsSync,
   linkSync,
@@ -67,6 +68,27 @@ test('what it makes may be read by its owner only', async () => {
   expect(inside.length).toBeGreaterThanOrEqual(4);
   expect(others).toEqual([]);
   await store.close();
+});
+
+test('takes a store that everybody may read from them, and leaves it to a group that was allowed to', async () => {
+  const modes = async (mode: number) => {
+    chmodSync(path, mode);
+    const store = await openStore(`sqlite:${path}`, { serve: true });
+    const names = readdirSync(folder).filter((name) => !name.includes('serving'));
+    const found = new Set(names.map((name) => (statSync(join(folder, name)).mode & 0o777).toString(8)));
+    await store.close();
+    return [...found];
+  };
+  writeFileSync(path, '');
+  expect(await modes(0o644)).toEqual(['600']);
+  expect(await modes(0o640)).toEqual(['640']);
+});
+
+test.each([
+  ['a folder', () => folder, 'is a folder, and a store is a file. Name one in it: sqlite:'],
+  ['a device', () => '/dev/null', '/dev/null is no file'],
+])('says that %s is no store', async (_what, where, message) => {
+  expect(await refusal(`sqlite:${where()}`)).toContain(message);
 });
 
 test('notices that the file is a copy, and doubts what was due; what is due later was not sent', async () => {
