@@ -65,6 +65,12 @@ export class Copies implements Leases {
       extra: () => Array.from(worker.sinksWithDeliveries, leaseOfSink),
       ...handing(parts),
       copies: (copies) => this.#are(copies, parts),
+      quietMs: (name) => config().sinks.get(sinkOf(name) ?? '')?.timeoutMs ?? 0,
+      moved: (deliveries) =>
+        log.warn(
+          { deliveries },
+          'PostgreSQL was promoted, restored or moved: what it was told last may be missing, so each tool is asked before what waits is sent',
+        ),
       failed: (error) => log.error({ err: error }, 'the leases could not be renewed; trying again'),
     });
     await this.#keeper.start();

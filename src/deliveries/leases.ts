@@ -39,6 +39,10 @@ export interface LeaseParts {
   /** Resolves when nothing is under way that needs the lease. No more is begun from then on. */
   readonly idle: (name: string) => Promise<void>;
   readonly copies: (copies: LeaseState['copies']) => void;
+  /** How long (ms) a tool may be at work on what was begun with a lease. */
+  readonly quietMs: (name: string) => number;
+  /** Called when the database is in another place: it was promoted or restored, and so many deliveries are in doubt. */
+  readonly moved: (distrusted: number) => void;
   readonly failed: (error: unknown) => void;
 }
 
@@ -124,7 +128,7 @@ export class LeaseKeeper implements Leases {
   }
 
   async #ask(): Promise<void> {
-    const { store, clock, copy, configId, names, extra, copies } = this.#parts;
+    const { store, clock, copy, configId, names, extra, copies, quietMs, moved } = this.#parts;
     // The database counts from later on, so it never thinks that a lease ended before this process does.
     const askedAt = clock.elapsed();
     const state = await store.renew({
@@ -135,6 +139,7 @@ export class LeaseKeeper implements Leases {
       orphans: [...this.#unknownSince.keys()].filter((name) => this.#isOrphaned(name, askedAt)),
       takes: askedAt >= this.#takesFrom,
       forMs: runsForMs,
+      quietMs,
     });
     if (this.#takesFrom === Infinity) this.#takesFrom = clock.elapsed() + graceMs;
     for (const [name, epoch] of state.held) this.#keep(name, epoch, askedAt + runsForMs - marginMs);
@@ -142,6 +147,7 @@ export class LeaseKeeper implements Leases {
     for (const name of state.surplus) void this.#giveBack(name);
     this.#noteUnknown(new Set(state.unknown), askedAt);
     copies(state.copies);
+    if (state.distrusted !== null) moved(state.distrusted);
   }
 
   #noteUnknown(unknown: ReadonlySet<string>, elapsed: number): void {

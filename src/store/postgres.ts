@@ -28,6 +28,7 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
   const connections = new Connections(url, options.limits);
   try {
     await migrate(connections, options.mustExist ?? false);
+    await connections.learnPlace();
   } catch (error) {
     await connections.close(closed());
     throw error;

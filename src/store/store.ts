@@ -246,6 +246,8 @@ export interface LeaseRequest {
   readonly takes: boolean;
   /** For how long the leases run (ms). Without a sign for so long, a copy is taken for ended. */
   readonly forMs: number;
+  /** How long (ms) a tool may be at work on what was begun with a lease. */
+  readonly quietMs?: (name: string) => number;
 }
 
 export interface LeaseState {
@@ -257,6 +259,8 @@ export interface LeaseState {
   readonly unknown: readonly string[];
   /** The copies that are alive, this one among them. */
   readonly copies: readonly { readonly id: string; readonly configId: string }[];
+  /** See Store.settleIn. Where the database is in another place, all leases have ended. */
+  readonly distrusted: number | null;
 }
 
 export interface SavedConfig {

@@ -70,6 +70,8 @@ class Copy {
       lost: (name) => this.lost.push(name),
       idle: async () => {},
       copies: () => {},
+      quietMs: () => 0,
+      moved: () => {},
       failed: (error) => this.failures.push(error),
       ...parts,
     });

@@ -104,12 +104,18 @@ export const sql = {
   on conflict (id) do update set seen_at = $1, doubted_at = $2, agreed_ms = $3`,
   home: query<{ readonly place: string }>(`select place from home where id = 1`),
   keepHome: `insert into home (id, place) values (1, $1) on conflict (id) do update set place = $1`,
-  /** By the index of what waits, which begins with the lane; the others of a digest by their carrier. */
+  /**
+   * By the index of what waits, which begins with the lane; the others of a digest by their carrier. Without `or`, for
+   * which PostgreSQL reads the whole table.
+   */
   distrust: `
-  with waiting as (select d.seq from deliveries d where ${waits} and d.lane >= '' and d.due_at <= $1)
-  update deliveries set uncertain = 1 where uncertain = 0 and (seq in (select seq from waiting)
-    or carrier in (select seq from waiting)
-    or seq in (select d.seq from deliveries d where ${rareState} and d.state in ('dead', 'held')))`,
+  with waiting as (select d.seq from deliveries d where ${waits} and d.lane >= '' and d.due_at <= $1),
+    doubtful as (
+      select seq from waiting
+      union all select d.seq from waiting w join deliveries d on d.carrier = w.seq
+      union all select d.seq from deliveries d where ${rareState} and d.state in ('dead', 'held'))
+  update deliveries set uncertain = 1 where seq in (
+    select d.seq from deliveries d where d.uncertain = 0 and d.seq in (select seq from doubtful) limit $2)`,
 };
 
 /** At the end of a transaction: what it changed in the counts. In one order, so that no two wait for each other. */
@@ -245,20 +251,25 @@ export function keepSignOfLife({ seenAt, doubt }: SignOfLife): Operation<number>
   return run(sql.keepLife, seenAt, doubt?.seenAt ?? null, doubt?.agreedMs ?? 0);
 }
 
-/** See Store.settleIn. */
-export function* settleIn(place: string, now: number): Operation<number | null> {
+/** See Store.settleIn. Where there are `most`, it has to be called again: the place is not kept before all are marked. */
+export function* settleIn(
+  place: string,
+  now: number,
+  most = Number.MAX_SAFE_INTEGER,
+): Operation<number | null> {
   const last = yield* get(sql.home);
   if (last?.place === place) return null;
-  yield* run(sql.keepHome, place);
-  return last === undefined ? null : yield* distrust(now);
+  const count = last === undefined ? null : yield* distrust(now, most);
+  if (count !== most) yield* run(sql.keepHome, place);
+  return count;
 }
 
 /**
  * What was due by then and has not ended may have been sent although the store does not know it: each tool is asked
  * before it is sent, as after a crash. What is dead or held may have been replayed. Returns how many there were.
  */
-export function distrust(dueBy: number): Operation<number> {
-  return run(sql.distrust, dueBy);
+export function distrust(dueBy: number, most = Number.MAX_SAFE_INTEGER): Operation<number> {
+  return run(sql.distrust, dueBy, most);
 }
 
 export function* token(id: string): Operation<string | null> {

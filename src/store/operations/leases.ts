@@ -1,4 +1,5 @@
 import type { Lease, LeaseRequest, LeaseState } from '../store.ts';
+import { settleIn } from './housekeeping.ts';
 import { all, get, lock, query, run, type Operation } from './operation.ts';
 
 /** Milliseconds by PostgreSQL's clock, which all copies share. */
@@ -17,9 +18,14 @@ interface CopyRow {
   readonly names: string;
 }
 
+/** Which server it is. See `placeOf`. */
+const ownPlace = `nullif(current_setting('candidate_connector.place', true), '')`;
+
+/** On another server than the one before, nobody holds anything until the next renewal. */
 const isHeld = (strength: string) =>
   query<{ readonly name: string }>(`
-    select name from leases where name = $1 and holder = $2 and epoch = $3 for ${strength}`);
+    select name from leases where name = $1 and holder = $2 and epoch = $3
+      and not exists (select 1 from home where place <> ${ownPlace}) for ${strength}`);
 
 /** Only PostgreSQL has these tables: nobody else may serve a SQLite file meanwhile. */
 const sql = {
@@ -37,6 +43,10 @@ const sql = {
     insert into leases (name, holder, epoch, until) values ($1, $2, 1, ${now} + $3)
     on conflict (name) do update set holder = $2, epoch = leases.epoch + 1, until = ${now} + $3 returning epoch`),
   release: `update leases set holder = '', until = 0 where name = $1 and holder = $2 and epoch = $3`,
+  place: query<{ readonly place: string | null; readonly at: number }>(
+    `select ${ownPlace} as place, ${now} as at`,
+  ),
+  end: `update leases set holder = '', epoch = epoch + 1, until = ${now} + $2 where name = $1`,
   releaseAll: `update leases set holder = '', until = 0 where holder = $1`,
   /** Whoever wants to take it waits for the end of this transaction. */
   isHeld: isHeld('share'),
@@ -48,6 +58,7 @@ const sql = {
 export function* renewLeases(asked: LeaseRequest): Operation<LeaseState> {
   const { copy, configId, names, extra, orphans, takes, forMs } = asked;
   yield* lock('leases');
+  const distrusted = yield* endIfMoved(asked);
   yield* run(sql.forgetEndedCopies);
   yield* run(sql.keepCopy, copy, configId, JSON.stringify(names), forMs);
   const copies = (yield* all(sql.copies)).map(({ id, config_id, names: known }) => ({
@@ -76,7 +87,25 @@ export function* renewLeases(asked: LeaseRequest): Operation<LeaseState> {
     surplus,
     unknown,
     copies: copies.map(({ id, configId: config }) => ({ id, configId: config })),
+    distrusted,
   };
+}
+
+/** A second of work. Meanwhile nobody claims, and the next renewals see to the rest. */
+const distrustedAtOnce = 10_000;
+
+/**
+ * A standby that was promoted, or a restored store, may lack the last commits. So every lease ends, and is taken anew once
+ * the tools are done with what was begun before. Returns how many deliveries may have been sent; null if nothing moved.
+ */
+function* endIfMoved({ forMs, quietMs }: LeaseRequest): Operation<number | null> {
+  const { place: found, at } = (yield* get(sql.place))!;
+  const distrusted = found === null ? null : yield* settleIn(found, at, distrustedAtOnce);
+  if (distrusted === null) return null;
+  for (const { name } of yield* all(sql.leases)) {
+    yield* run(sql.end, name, Math.max(forMs, quietMs?.(name) ?? 0));
+  }
+  return distrusted;
 }
 
 interface Knowing {

@@ -60,6 +60,8 @@ export class Connections {
   /** Failures that another server need not have. */
   readonly #ofServer = new WeakSet<object>();
   readonly #settings: Statement;
+  /** Of transactions. */
+  #ownSettings: Statement;
   #closed: StoreUnavailable | null = null;
 
   constructor(url: string, limits: Partial<ConnectionLimits> = {}) {
@@ -67,6 +69,7 @@ export class Connections {
     this.place = place;
     this.limits = { ...defaultLimits, ...limits };
     this.#settings = settingsOf(place.schema, this.limits);
+    this.#ownSettings = this.#settings;
     const { maxWriters, maxReaders, connectMs } = this.limits;
     const onConnect = (client: ClientBase) => refuseStandby(client, connectMs);
     const asked = configs.length > 1 ? { onConnect } : {};
@@ -74,6 +77,18 @@ export class Connections {
       writers: poolOf({ ...config, ...asked, max: maxWriters }, this.limits),
       readers: poolOf({ ...config, ...asked, max: maxReaders }, this.limits),
     }));
+  }
+
+  /** From now on each transaction knows which server it is on. Some that only look like PostgreSQL cannot tell. */
+  async learnPlace(): Promise<void> {
+    const settings = settingsOf(this.place.schema, this.limits, placeOf(this.place.schema));
+    try {
+      await this.outside([settings]);
+      this.#ownSettings = settings;
+    } catch (error) {
+      const { cause = error } = error as Error;
+      if (!(cause instanceof DatabaseError) || !/^(?:0A|42)/.test(cause.code ?? '')) throw error;
+    }
   }
 
   /** Statements in one round trip and one transaction of their own. */
@@ -88,7 +103,7 @@ export class Connections {
   /** One transaction. Throws PostgreSQL's errors, and repeats nothing. */
   transaction<T>(run: (transaction: Transaction) => Promise<T>, answerMs = this.limits.answerMs): Promise<T> {
     return this.#using('writers', (client) =>
-      run(new Transaction((statements) => send(client, statements, answerMs), this.#settings)),
+      run(new Transaction((statements) => send(client, statements, answerMs), this.#ownSettings)),
     );
   }
 
@@ -235,11 +250,20 @@ export class Transaction {
 }
 
 /**
+ * Another one after a promotion (the timeline), in a restored base backup (the same), and where the tables are restored
+ * from a dump (the cluster's identifier, the table's oid). The WAL's name has the timeline at once, the control file later.
+ */
+const placeOf = (schema: string | null): string => `
+  case when not pg_is_in_recovery() then concat_ws(' ', left(pg_walfile_name(pg_current_wal_lsn()), 8),
+    (select system_identifier from pg_control_system()), to_regclass('${schema === null ? '' : `"${schema}".`}deliveries')::oid) end`;
+
+/**
  * For one transaction: PgBouncer gives the next one another connection, and refuses most settings of a connection. What
  * was committed must be on disk, also where the server is set up to be careless.
  */
-function settingsOf(schema: string | null, limits: ConnectionLimits): Statement {
+function settingsOf(schema: string | null, limits: ConnectionLimits, place?: string): Statement {
   const settings = [
+    ...(place === undefined ? [] : [`set_config('candidate_connector.place', ${place}, true)`]),
     ...(schema === null ? [] : [`set_config('search_path', '"${schema}"', true)`]),
     `set_config('statement_timeout', '${limits.statementMs}', true)`,
     `set_config('lock_timeout', '${limits.lockMs}', true)`,

@@ -4,6 +4,7 @@ import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { discard, replay } from '../../../src/store/operations/by-hand.ts';
 import { rescue } from '../../../src/store/operations/carrying-out.ts';
+import { settleIn } from '../../../src/store/operations/housekeeping.ts';
 import type { Operation } from '../../../src/store/operations/operation.ts';
 import { inLockstep } from '../../../src/store/postgres/lockstep.ts';
 import { send } from '../../../src/store/postgres/pipeline.ts';
@@ -222,6 +223,17 @@ describe('what several do at the same time on PostgreSQL', () => {
       ['dead', true],
       ['pending', true],
     ]);
+  });
+
+  test('however many there are: some at a time, and the store is at home when none is left', async () => {
+    for (let n = 0; n < 3; n += 1) await one.accept(arrival());
+    await sql(url, `insert into home values (1, 'before')`);
+    const found: unknown[] = [];
+    for (let calls = 0; calls < 3; calls += 1) {
+      const operation = settleIn('here', t0, 2);
+      found.push(...(await inLockstep([operation], (statements) => send(between, statements, 10_000))));
+    }
+    expect(found).toEqual([2, 1, null]);
   });
 
   test('a config that is saved again is not deleted', async () => {

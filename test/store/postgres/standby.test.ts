@@ -4,6 +4,17 @@ import { checkPostgres, openPostgres } from '../../../src/store/postgres.ts';
 import { secretsOfUrl } from '../../../src/support/secret.ts';
 import { base, endpoint, serving, workplace } from '../../commands/tools.ts';
 import { Sender } from '../../faults/sender.ts';
+import {
+  arrival,
+  configId,
+  day,
+  delivered,
+  idsOf,
+  planned,
+  resultOf,
+  t0,
+} from '../../contract/store-fixtures.ts';
+import type { Lease, LeaseState } from '../../../src/store/store.ts';
 import { freshName, PostgresServer, sql } from '../../fixtures/postgres.ts';
 
 let primary: PostgresServer;
@@ -73,9 +84,60 @@ rules: [ { name: all, when: {}, then: [ { sink: hook } ] } ]
   const stored = rows.map((row) => String(row['candidate_id']));
   expect(sender.accepted.filter((id) => !stored.includes(id))).toEqual([]);
   expect(new Set(stored).size).toBe(stored.length);
-  const delivered = () => new Set(tool.calls.map(({ body }) => (JSON.parse(body) as Body).data.candidateId));
-  await vi.waitFor(() => expect(stored.filter((id) => !delivered().has(id))).toEqual([]), 80_000);
+  const arrived = () => new Set(tool.calls.map(({ body }) => (JSON.parse(body) as Body).data.candidateId));
+  await vi.waitFor(() => expect(stored.filter((id) => !arrived().has(id))).toEqual([]), 80_000);
 }, 180_000);
+
+test('after a failover that lost commits, what may have been sent by then is asked for first', async () => {
+  const first = await PostgresServer.start();
+  const second = await first.standby(false);
+  onTestFinished(async () => void (await Promise.all([first.remove(), second.remove()])));
+  const store = await openPostgres(first.url().replace(/127.*(?=\/)/, `$&,127.0.0.1:${second.port}`));
+  onTestFinished(() => store.close());
+  await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  const asked = {
+    copy: 'a',
+    configId,
+    names: ['sink slack'],
+    extra: [],
+    orphans: [],
+    takes: true,
+    forMs: day,
+  };
+  const renew = () => store.leases!.renew(asked);
+  const leaseOf = ({ held }: LeaseState) => ({
+    name: 'sink slack',
+    copy: 'a',
+    epoch: held.get('sink slack')!,
+  });
+  const lease = leaseOf(await renew());
+  const claim = (by: Lease, now = Date.now(), limit = 100) =>
+    store.claim({ lane: 'slack #hiring', now, limit, lease: by });
+  const later = Date.now() + day;
+  const [begun, lost, digest] = [planned(), planned(), planned({ group: 'g', groupMax: 9, dueAt: later })];
+  const accepted = await store.accept(arrival({}, { deliveries: [begun, lost, digest] }));
+  expect(await claim(lease, t0, 1)).toHaveLength(1);
+  await vi.waitFor(async () =>
+    expect(await sql(second.url(), "select 1 from deliveries where state = 'sending'")).toHaveLength(1),
+  );
+  await second.stop();
+  await store.record((await claim(lease)).map((claimed) => resultOf(claimed, delivered)));
+  await Promise.all([first.crash(), second.start()]);
+  await sql(second.url(), 'select pg_promote()');
+
+  expect(await claim(lease)).toEqual([]);
+  const state = await renew();
+  expect([state.distrusted, state.held.size]).toEqual([1, 0]);
+  expect(await claim(lease)).toEqual([]);
+  await sql(second.url(), 'update leases set until = 1');
+  const again = leaseOf(await renew());
+  expect(again.epoch).toBeGreaterThan(lease.epoch);
+  expect(await store.rescue(t0, 0, { sink: 'slack', lease: again })).toBe(1);
+  const claimed = await claim(again, later);
+  expect(claimed.map(({ delivery: { id, uncertain } }) => [id, uncertain])).toEqual(
+    idsOf(accepted, 3).map((id, place) => [id, place < 2]),
+  );
+}, 60_000);
 
 interface Body {
   readonly data: { readonly candidateId: string };
