@@ -20,6 +20,7 @@ import { createIntake } from './intake.ts';
 import { addressOf, type HandedOver, listen } from './http/listen.ts';
 import { createLogger } from './log.ts';
 import { createReceiver } from './receiver/server.ts';
+import { RefusedFigures } from './refused.ts';
 import { keepRetention, lastSeenAt, type RunningRetention } from './retention.ts';
 import { Announcer } from './status.ts';
 import { openStore, readsBeside } from './store/open.ts';
@@ -75,6 +76,8 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     await openStore(config().store.url, { serve: true, warn: (m) => log.warn(m) }),
     (it) => it.close(),
   );
+  const refused = new RefusedFigures(store, systemClock);
+  starting.defer(() => refused.stop());
   const metrics = createMetrics(store, () => output.dropped());
   const plans = new Plans(
     (id) => store.config(id),
@@ -116,7 +119,7 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   const worker = createWorker({ store, sinks, config, plan, clockDoubted, log, metrics, leases: copies });
   const [newest] = await store.events({ limit: 1 });
   const nextId = eventIds({ after: newest?.event.id });
-  const inbox = createIntake({ store, config, wake: () => worker.wake(), log, nextId });
+  const inbox = createIntake({ store, refused, config, wake: () => worker.wake(), log, nextId });
   const readiness = async () => [await storeReadiness(store), live.readiness(), ...copies.readiness()];
   const closing = new AbortController();
   const beside = readsBeside(config().store.url, store);
@@ -128,7 +131,7 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     const trials = new Trials(reads, trialThread, closing.signal);
     const configText = () => textInForce;
     const shown = { reads, config, configText, trials, plan, receiverUrl };
-    return createSite({ store, ...shown, wake, log, env, connectors });
+    return createSite({ store, refused, ...shown, wake, log, env, connectors });
   };
   const admin = createAdmin({ config: () => config().admin, metrics, site, log, readiness });
   starting.defer(() => admin.stop(0));

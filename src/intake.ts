@@ -1,8 +1,10 @@
 import type { Logger } from 'pino';
 import type { Config } from './config/config.ts';
+import { networkOf } from './http/addresses.ts';
 import { eventIds } from './support/ids.ts';
 import type { Event } from './model.ts';
 import type { Inbox } from './receiver/receive.ts';
+import type { RefusedFigures } from './refused.ts';
 import { decide } from './rules/decide.ts';
 import type { RejectedRequest, Store } from './store/store.ts';
 
@@ -12,6 +14,8 @@ const keptBodyLength = 2048;
 
 export interface IntakeParts {
   readonly store: Store;
+  /** Absent: nobody wants to know. */
+  readonly refused?: Pick<RefusedFigures, 'add'>;
   readonly config: () => Config;
   /** Called when there is something new to deliver. */
   readonly wake: () => void;
@@ -21,7 +25,7 @@ export interface IntakeParts {
 }
 
 /** Decides the deliveries of an event by today's rules, and stores it with them in one commit. */
-export function createIntake({ store, config, wake, log, nextId = eventIds() }: IntakeParts): Inbox {
+export function createIntake({ store, refused, config, wake, log, nextId = eventIds() }: IntakeParts): Inbox {
   return {
     async accept({ event: received, raw, correlationId: given, receivedAt }) {
       const { plan, idempotency } = config();
@@ -33,6 +37,10 @@ export function createIntake({ store, config, wake, log, nextId = eventIds() }: 
       const acceptance = await store.accept(arrival);
       if (!acceptance.duplicate && deliveries.length > 0) wake();
       return acceptance;
+    },
+    countRefused(reason, address, at) {
+      const from = config().mask(networkOf(address));
+      refused?.add({ reason, from, count: 1, first: at, last: at });
     },
     keepRejected(request) {
       store.keepRejected(masked(request, config()), keptRejected).catch((error: unknown) => {

@@ -43,6 +43,20 @@ export type StuckState = Extract<AlertKind, DeliveryState>;
 /** How the cause of what was delivered, but not to all whom it was for, begins; which action missed somebody follows. */
 export const missedCause = 'missed in';
 
+/** Why an event was not taken: the store could not write, its sender's address is not allowed, or its token was wrong. */
+export const refusalReasons = ['store', 'address', 'token'] as const;
+
+/** Events that were refused for one reason, from one source. */
+export interface RefusedEvents {
+  readonly reason: (typeof refusalReasons)[number];
+  /** The sender's address, or the network of an IPv6 one. */
+  readonly from: string;
+  readonly count: number;
+  /** When the first and the last of them came (ms). */
+  readonly first: number;
+  readonly last: number;
+}
+
 /** What an alert, or the weekly summary, says about the connector. */
 export interface Notice {
   readonly alert: AlertKind | 'summary';
@@ -90,7 +104,7 @@ export const deliveryStates = ['pending', 'sending', 'delivered', 'dead', 'held'
 export type DeliveryState = (typeof deliveryStates)[number];
 
 /** What a person can do that changes what is stored. */
-export const changeKinds = ['replay', 'discard', 'resend', 'apply', 'forget'] as const;
+export const changeKinds = ['replay', 'discard', 'resend', 'apply', 'forget', 'ignore'] as const;
 export type ChangeKind = (typeof changeKinds)[number];
 
 /** A person has to decide about these; they are kept until then. */

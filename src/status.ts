@@ -1,7 +1,8 @@
 import { isMissed } from './alerts/conditions.ts';
 import { needsOf as needsOfAll } from './needs.ts';
 import type { LiveConfig } from './live-config.ts';
-import type { RaisedNotice } from './model.ts';
+import type { RaisedNotice, RefusedEvents } from './model.ts';
+import { addRefused } from './store/operations/refusing.ts';
 import type { CopyState, SinkCount, SinkPause, Store, StuckCount } from './store/store.ts';
 import type { Clock } from './support/clock.ts';
 
@@ -132,6 +133,16 @@ export async function readStatus(store: StatusReads, now: number): Promise<Statu
   };
 }
 
+/** What was refused and not put away, with what this process could not write yet. */
+export async function refusedOf({ reads, refused }: RefusedParts): Promise<RefusedEvents[]> {
+  return addRefused(await reads.refused(), refused.unwritten);
+}
+
+interface RefusedParts {
+  readonly reads: Pick<Store, 'refused'>;
+  readonly refused: { readonly unwritten: readonly RefusedEvents[] };
+}
+
 /** Those that serve the store, of all that ever said something. */
 export function running(copies: readonly CopyState[], now: number): CopyState[] {
   return copies.filter((copy) => !copy.stopped && Math.abs(now - copy.saidAt) < aliveForMs);
@@ -226,3 +237,6 @@ function sinkJson({ pause, sink, connector, ...counts }: SinkStatus) {
 }
 
 const stuckJson = ({ firstAt, cause: _, ...stuck }: StuckCount) => ({ ...stuck, since: iso(firstAt) });
+
+export const refusedJson = (all: readonly RefusedEvents[]) =>
+  all.map(({ first, last, ...one }) => ({ ...one, first: iso(first), last: iso(last) }));

@@ -1,6 +1,7 @@
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
+import { placesOf } from '../http/connections.ts';
 import { health, type Readiness } from '../http/health.ts';
 import { answerProblem } from '../http/problem.ts';
 import {
@@ -59,7 +60,7 @@ export function createAdmin(options: AdminOptions): HttpServer {
   app.use((_req, res) => answerProblem(res, nothingHere));
   app.use(badBody);
   app.use(errorHandler(afterBug(log, { status: 500, detail: 'Internal error. See the log.' })));
-  return new HttpServer(options, { most, share: 1 / 4 }, app);
+  return new HttpServer(options, { most: placesOf(most, 1 / 4) }, app);
 }
 
 const expected: RequestHandler = (req, res, next) => {

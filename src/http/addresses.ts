@@ -1,4 +1,4 @@
-import { BlockList, isIP, isIPv4 } from 'node:net';
+import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 
 /**
  * Addresses and CIDRs to compare with. IPv4-mapped IPv6 equals its IPv4 address in both directions; BlockList sees to
@@ -32,6 +32,19 @@ export function listHas(list: BlockList, address: string): boolean {
 /** Whether a host is this machine. A name may begin with 127, too, and lead anywhere. */
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
+
+/** Where an address is counted: an IPv6 one by its network (/64), of which whoever has one has all. */
+export function networkOf(address: string): string {
+  if (!isIPv6(address) || isLoopback(address)) return address;
+  // Without zeros in front, and with hexadecimal groups only.
+  const [head = [], tail = []] = new URL(`http://[${address}]`).hostname
+    .slice(1, -1)
+    .split('::')
+    .map((part) => part.split(':').filter(Boolean));
+  const zeros = Array<string>(8 - head.length - tail.length).fill('0');
+  const network = [...head, ...zeros, ...tail].slice(0, 4).join(':');
+  return `${network.replace(/(:0)+$/, '')}::/64`;
+}
 
 function familyOf(address: string): 'ipv4' | 'ipv6' {
   return address.includes(':') ? 'ipv6' : 'ipv4';

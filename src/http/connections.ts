@@ -145,9 +145,13 @@ const filesForOthers = 48;
 const leastPlaces = 16;
 
 /** How many connections the system lets the process have, all its servers together. */
-export function possibleConnections(): number {
+function possibleConnections(): number {
   return Math.max(leastPlaces, openFilesLimit() - filesForOthers);
 }
+
+/** The places of a server that may have at most so many, and this share of what the system allows. */
+export const placesOf = (most: number, share: number): number =>
+  Math.min(most, Math.floor(share * possibleConnections()));
 
 /** Infinity where the system does not say: there Node has raised the limit as far as possible. */
 function openFilesLimit(): number {

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import type { ErrorRequestHandler } from 'express';
 import type { Logger } from 'pino';
-import { type Connection, Connections, type ConnectionsOptions, possibleConnections } from './connections.ts';
+import { type Connection, Connections, type ConnectionsOptions } from './connections.ts';
 import { answerProblem, hangUpSocket, http, type Refusal } from './problem.ts';
 
 export interface HttpServerOptions {
@@ -15,11 +15,6 @@ export interface HttpServerOptions {
   readonly stillMs?: number;
   /** How long an idle connection may stay open once the server retires. */
   readonly patienceMs?: number;
-}
-
-export interface Places extends ConnectionsOptions {
-  /** The part of all connections that the system lets the process have. */
-  readonly share: number;
 }
 
 /** Of one connection. A client that pipelines more does not mean to read the answers. */
@@ -49,7 +44,7 @@ export class HttpServer extends http.Server {
   #isUnix = false;
   #warnedAt = -Infinity;
 
-  constructor(options: HttpServerOptions, places: Places, listener: RequestListener) {
+  constructor(options: HttpServerOptions, places: ConnectionsOptions, listener: RequestListener) {
     const { timeoutMs = 10_000, stillMs = defaultStillMs, patienceMs = 1000 } = options;
     super({
       headersTimeout: timeoutMs,
@@ -64,8 +59,7 @@ export class HttpServer extends http.Server {
     this.#listener = listener;
     this.#log = options.log;
     this.#patienceMs = patienceMs;
-    const most = Math.min(places.most, Math.floor(places.share * possibleConnections()));
-    this.#connections = new Connections({ ...places, most });
+    this.#connections = new Connections(places);
     this.#addListeners();
   }
 

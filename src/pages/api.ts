@@ -2,7 +2,7 @@ import { Router, type Request, type RequestHandler, type Response } from 'expres
 import { wording } from '../config/wording.ts';
 import { answerProblem } from '../http/problem.ts';
 import { detailJson, storyJson } from '../json.ts';
-import { readStatus, statusJson } from '../status.ts';
+import { readStatus, refusedJson, refusedOf, statusJson } from '../status.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import { changesRouter } from './changes-api.ts';
 import { verdicts } from './event.ts';
@@ -17,6 +17,7 @@ export function apiRouter(parts: Parts): Router {
   const read = (path: string, answer: Answer) => router.get(path, answering(answer));
   router.use('/deliveries', changesRouter(parts));
   read('/status', async () => statusJson(await readStatus(reads, Date.now())));
+  read('/refused', async () => ({ totals: refusedJson(await refusedOf(parts)), items: [] }));
   read('/events', (req, res) => search(parts, req, res));
   read('/events/:id', (req) => detail(parts, String(req.params['id'])));
   read('/routes', async () => ({ routes: await routesIn(config()) }));

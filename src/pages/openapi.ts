@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { alertKinds, deliveryStates, outcomeKinds, reasons, statuses } from '../model.ts';
+import { alertKinds, deliveryStates, outcomeKinds, reasons, refusalReasons, statuses } from '../model.ts';
 
 /** The API as OpenAPI 3.1 has it. A test asks a real server, and compares what it answers with this. */
 
@@ -97,6 +97,16 @@ const config = z.object({
 });
 
 const stuck = z.object({ sink: z.string(), count, reason: z.string(), since: time });
+
+const refused = z.object({
+  reason: z
+    .enum(refusalReasons)
+    .describe('The store could not take them, the address is not allowed, or the token was wrong.'),
+  from: z.string().describe('An address; of IPv6 a network; `others` for all beyond 50 sources.'),
+  count,
+  first: time,
+  last: time,
+});
 
 const status = z.object({
   needsPerson: z.boolean(),
@@ -223,6 +233,12 @@ const apiRoutes: readonly ApiRoute[] = [
     answer: z.object({ events: z.array(story), after: z.string().nullable().describe('null: no more.') }),
   },
   { method: 'get', path: '/events/{id}', summary: "An event's whole story.", answer: detail },
+  {
+    method: 'get',
+    path: '/refused',
+    summary: 'How many events were refused, until somebody puts that away.',
+    answer: z.object({ totals: z.array(refused), items: z.array(json).describe('Empty as yet.') }),
+  },
   ...changes('replay', 'Sends again'),
   ...changes('discard', 'Gives up'),
   {

@@ -4,6 +4,7 @@ import type { LoadOptions } from '../config/load.ts';
 import type { PlanFault } from '../config/stored-plans.ts';
 import type { Person } from '../admin/access.ts';
 import type { Plan } from '../rules/plan.ts';
+import type { RefusedFigures } from '../refused.ts';
 import type { Reads } from '../store/reads.ts';
 import type { Store } from '../store/store.ts';
 import type { Trials } from '../trials.ts';
@@ -16,6 +17,8 @@ export interface Parts extends Pick<LoadOptions, 'env' | 'connectors'> {
   readonly store: Store;
   /** To look at something; it holds up nobody who sends events. */
   readonly reads: Reads;
+  /** What the store does not know yet. */
+  readonly refused: RefusedFigures;
   readonly config: () => Config;
   /** The plan that an event was decided by. */
   readonly plan: (configId: string) => Promise<Plan | PlanFault>;

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { ReceiverConfig } from '../config/config.ts';
 import { answerProblem, faultLines, hangUp, type Refusal } from '../http/problem.ts';
-import type { CandidateEvent, JsonMap } from '../model.ts';
+import type { CandidateEvent, JsonMap, RefusedEvents } from '../model.ts';
 import { type Acceptance, type RejectedRequest, StoreUnavailable } from '../store/store.ts';
 import { readBody, readContent } from './body.ts';
 import {
@@ -21,6 +21,8 @@ export interface Inbox {
   accept(received: Received): Promise<Acceptance>;
   /** Stores a request that was refused for its content, if possible. Must not throw. Nobody waits for it. */
   keepRejected(request: RejectedRequest): void;
+  /** Counts an event that was refused for its sender, or that could not be stored. Must not throw. */
+  countRefused(reason: RefusedEvents['reason'], address: string, at: number): void;
 }
 
 export interface Received {
@@ -39,6 +41,8 @@ export interface ReceiveParts {
   /** `Retry-After` when an event could not be stored. */
   readonly retryAfterS: number;
   readonly bodyTimeoutMs: number;
+  /** How many bodies of refused callers are read at the same time. */
+  readonly mostRefused: number;
 }
 
 export interface RequestMetrics {
@@ -49,17 +53,28 @@ export type Receive = (req: IncomingMessage, res: ServerResponse, config: Receiv
 
 /** Handles a request: checks caller, size and content, hands the event to the inbox, answers. */
 export function receiving(parts: ReceiveParts): Receive {
+  const { inbox } = parts;
+  const places = { left: parts.mostRefused };
   return async (req, res, config) => {
     const request = readHead(req, res, config, parts.now());
-    const answer = await answerTo(parts, request);
+    const answer = await answerTo(parts, places, request);
     if ('acceptance' in answer) sendAcceptance(request, answer);
     else sendRefusal(request, answer);
     const line = requestLine(request, answer);
     parts.metrics.requests(line.outcome, line.durationMs / 1_000);
     parts.accessLog.write(line);
-    if ('refusal' in answer) keepRejected(parts.inbox, request, answer);
+    if (!('refusal' in answer)) return;
+    keepRejected(inbox, request, answer);
+    const reason = answer.isEvent && refusalReasons[answer.refusal.status];
+    if (reason) inbox.countRefused(reason, request.address, request.receivedAt);
   };
 }
+
+const refusalReasons: Partial<Record<number, RefusedEvents['reason']>> = {
+  401: 'token',
+  403: 'address',
+  503: 'store',
+};
 
 /** A request to the receiver's path, with what is known from its head. */
 interface Request {
@@ -86,6 +101,8 @@ interface Refused {
   readonly refusal: Refusal;
   /** What was read of the body. Absent if it was not read. */
   readonly body?: Buffer;
+  /** It is an event, and refused for another reason than its content. */
+  readonly isEvent?: boolean;
   /** Why the event could not be stored. Logged, but not sent. */
   readonly error?: Error;
 }
@@ -105,16 +122,38 @@ function readHead(
   return { req, res, config, gate, caller, address, correlation, receivedAt, startedMs };
 }
 
-async function answerTo(parts: ReceiveParts, request: Request): Promise<Answer> {
-  const { req, res, config, gate, caller, correlation, receivedAt } = request;
-  const callerRefusal = refuseCaller(req, gate, caller);
-  if (callerRefusal) return { refusal: callerRefusal };
-  const limits = { maxBytes: config.maxBodyBytes, timeoutMs: parts.bodyTimeoutMs };
-  const body = await readBody(req, res, limits);
-  const content = readContent(req.headers, body, config.maxBodyBytes);
-  if ('refusal' in content) return { refusal: content.refusal, body: body.bytes };
+/** `places`: for the bodies of refused callers. */
+async function answerTo(parts: ReceiveParts, places: { left: number }, request: Request): Promise<Answer> {
+  const { req, gate, caller, correlation, receivedAt } = request;
+  const refusal = refuseCaller(req, gate, caller);
+  if (refusal) return refused(parts, places, request, refusal);
+  const content = await contentOf(request, parts.bodyTimeoutMs);
+  if ('refusal' in content) return content;
   const { event, raw } = content;
   return accept(parts, { event, raw, correlationId: correlation.id, receivedAt });
+}
+
+async function contentOf({ req, res, config }: Request, timeoutMs: number) {
+  const body = await readBody(req, res, { maxBytes: config.maxBodyBytes, timeoutMs });
+  const content = readContent(req.headers, body, config.maxBodyBytes);
+  return 'refusal' in content ? { ...content, body: body.bytes } : content;
+}
+
+const refusedBodyMs = 5000;
+
+/** Reads what a refused caller sent, as people have to know of events that were refused. Anybody may call, so within bounds. */
+async function refused(
+  parts: ReceiveParts,
+  places: { left: number },
+  request: Request,
+  refusal: Refusal,
+): Promise<Refused> {
+  if (refusalReasons[refusal.status] === undefined || places.left === 0) return { refusal };
+  places.left -= 1;
+  const content = await contentOf(request, Math.min(parts.bodyTimeoutMs, refusedBodyMs)).finally(
+    () => (places.left += 1),
+  );
+  return 'event' in content ? { refusal, isEvent: true } : { refusal, body: content.body };
 }
 
 async function accept({ inbox, retryAfterS }: ReceiveParts, received: Received): Promise<Answer> {
@@ -124,7 +163,7 @@ async function accept({ inbox, retryAfterS }: ReceiveParts, received: Received):
     // After any error, even a bug, the event is not stored and the sender has to try again.
     const detail = 'The event could not be stored. Send it again.';
     const refusal = { status: 503, detail, headers: { 'retry-after': String(retryAfterS) } };
-    return { refusal, error: error instanceof Error ? error : new Error(String(error)) };
+    return { refusal, isEvent: true, error: error instanceof Error ? error : new Error(String(error)) };
   }
 }
 

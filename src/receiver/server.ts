@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http';
 import express, { type RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { ReceiverConfig } from '../config/config.ts';
+import { placesOf } from '../http/connections.ts';
 import { health, type Readiness } from '../http/health.ts';
 import { afterBug, errorHandler, HttpServer, nothingHere, type HttpServerOptions } from '../http/server.ts';
 import { answerProblem } from '../http/problem.ts';
@@ -30,14 +31,20 @@ const defaultMostConnections = 512;
 export function createReceiver(options: ReceiverOptions): HttpServer {
   const { config, timeoutMs = 10_000, mostConnections: most = defaultMostConnections } = options;
   const isWelcome = (address: string) => gateOf(config()).knows(address);
-  return new HttpServer(options, { most, share: 3 / 4, isWelcome }, receiverListener(options, timeoutMs));
+  const places = placesOf(most, 3 / 4);
+  const listener = receiverListener(options, timeoutMs, Math.floor(places / 2));
+  return new HttpServer(options, { most: places, isWelcome }, listener);
 }
 
 /** Takes events before Express does, whose routing would be a tenth of what accepting one costs. */
-function receiverListener(options: ReceiverOptions, bodyTimeoutMs: number): RequestListener {
+function receiverListener(
+  options: ReceiverOptions,
+  bodyTimeoutMs: number,
+  mostRefused: number,
+): RequestListener {
   const { config, inbox, log, metrics, retryAfterS = 5, now = Date.now } = options;
   const accessLog = new AccessLog(log, now);
-  const receive = receiving({ inbox, accessLog, metrics, now, retryAfterS, bodyTimeoutMs });
+  const receive = receiving({ inbox, accessLog, metrics, now, retryAfterS, bodyTimeoutMs, mostRefused });
   const headers = { 'retry-after': String(retryAfterS) };
   // The event is not stored, so the sender has to try again.
   const failed = afterBug(log, { status: 503, detail: 'Internal error. Send the event again.', headers });

@@ -256,4 +256,17 @@ export const migrations: readonly string[] = [
     kept_at integer not null
   ) strict, without rowid;
   `,
+  `
+  -- Events that were refused, until a person has put them away. See RefusedEvents.
+  create table refused (
+    reason text not null,
+    origin text not null,
+    n integer not null,
+    first_at integer not null,
+    last_at integer not null,
+    primary key (reason, origin)
+  ) strict, without rowid;
+  -- Of a notice about refused events: where these came from.
+  alter table notices add column origin text;
+  `,
 ];

@@ -26,6 +26,7 @@ export const tables: readonly Table[] = [
   { name: 'audit', key: ['seq'] },
   { name: 'audit_deliveries', key: ['delivery_seq', 'audit_seq'] },
   { name: 'rejected_requests', key: ['seq'] },
+  { name: 'refused', key: ['reason', 'origin'] },
   { name: 'delivery_counts', key: ['sink', 'state'] },
   { name: 'hourly', key: ['hour', 'sink', 'what', 'delay_ms'] },
   { name: 'pauses', key: ['sink'] },

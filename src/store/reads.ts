@@ -13,6 +13,7 @@ export const readNames = [
   'delivery',
   'deliveries',
   'rejectedRequests',
+  'refused',
   'counts',
   'deadSince',
   'heldSince',

@@ -10,6 +10,7 @@ import type {
   PlannedDelivery,
   RaisedNotice,
   Receipt,
+  RefusedEvents,
   Status,
 } from '../model.ts';
 
@@ -40,6 +41,8 @@ export interface Store {
   raise(arrival: NoticeArrival): Promise<boolean>;
   /** Stores a request that was refused for its content. Only the newest `keep` stay. */
   keepRejected(request: RejectedRequest, keep: number): Promise<void>;
+  /** Adds to the figures of refused events. Those of more sources than are kept are summed. */
+  keepRefused(refused: readonly RefusedEvents[]): Promise<void>;
 
   /**
    * The lanes with pending deliveries, each with its earliest due time and sink. The cost does not depend on how many
@@ -117,6 +120,8 @@ export interface Store {
   traces(texts: readonly string[], rewrite: boolean): Promise<number | 'being read' | null>;
   /** What people changed by hand, newest first; written with the change itself. */
   audit(filter: AuditFilter): Promise<Change[]>;
+  /** Puts figures of refused events away, and resolves to them. */
+  ignoreRefused(which: RefusedFilter, now: number, by: By): Promise<RefusedEvents[]>;
 
   /** Newest first. */
   events(filter: EventFilter): Promise<EventStory[]>;
@@ -143,6 +148,8 @@ export interface Store {
   deliveries(filter: DeliveryFilter): Promise<Delivery[]>;
   /** Newest first. */
   rejectedRequests(filter: RejectedFilter): Promise<KeptRequest[]>;
+  /** How many events were refused, by reason and source, until a person puts that away. */
+  refused(): Promise<RefusedEvents[]>;
   /** How many stored deliveries each sink has, in each state and as planned. Cheap: every write updates the counts. */
   counts(): Promise<SinkCount[]>;
   /**
@@ -580,6 +587,14 @@ export interface RejectedFilter {
   readonly after?: number;
   /** Default: 100. */
   readonly limit?: number;
+}
+
+/** Of refused events: those that have all of these. */
+export interface RefusedFilter {
+  readonly reason?: RefusedEvents['reason'];
+  readonly from?: string;
+  /** The last of them came no later (ms). */
+  readonly until?: number;
 }
 
 export interface Prune {

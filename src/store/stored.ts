@@ -8,6 +8,7 @@ import { configsOfCopies, leaveLeases, releaseLease, renewLeases } from './opera
 import * as reading from './operations/reading.ts';
 import type { Operation } from './operations/operation.ts';
 import { candidatesMeant, search } from './operations/searching.ts';
+import * as refusing from './operations/refusing.ts';
 import * as status from './operations/status.ts';
 import { accept, keepRejected, loadCorrelations, raise } from './operations/receiving.ts';
 import type { RecentCorrelations } from './recent-correlations.ts';
@@ -76,6 +77,7 @@ export function storeOn(driver: Driver): Store {
       ),
     raise: (arrival) => write((tallies) => raise(tallies, arrival)),
     keepRejected: (request, keep) => write(() => keepRejected(request, keep)),
+    keepRefused: (refused) => write(() => refusing.keepRefused(refused)),
 
     lanes: () => read(carrying.lanes),
     claim: (query) => write((tallies) => claim(tallies, query)),
@@ -118,6 +120,7 @@ export function storeOn(driver: Driver): Store {
     forget: (forgetting, now, by) => write((tallies) => forget(tallies, forgetting, now, by)),
     traces: (texts, rewrite) => driver.traces(texts, rewrite),
     audit: (filter) => read(() => audit(filter)),
+    ignoreRefused: (which, now, by) => write(() => refusing.ignoreRefused(which, now, by)),
 
     events: (filter) => read(() => reading.events(filter)),
     search: (asked) => read(() => search(asked)),
@@ -130,6 +133,7 @@ export function storeOn(driver: Driver): Store {
     delivery: (id) => read(() => reading.delivery(id)),
     deliveries: (filter) => read(() => reading.deliveries(filter)),
     rejectedRequests: (filter) => read(() => reading.rejectedRequests(filter)),
+    refused: () => read(refusing.refused),
     counts: () => read(reading.counts),
     deadSince: (time, missedSince = time) => read(() => reading.deadSince(time, missedSince)),
     heldSince: (time) => read(() => reading.heldSince(time)),

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { deliveryId } from '../../src/support/ids.ts';
 import { candidateKey } from '../../src/store/operations/rows.ts';
+import type { RefusedEvents } from '../../src/model.ts';
 import type { Bench } from './store.ts';
-import { arrival, claimDue, configId, day, idsOf, planned, t0 } from './store-fixtures.ts';
+import { arrival, claimDue, configId, day, idsOf, person, planned, t0 } from './store-fixtures.ts';
 
 const untouched = {
   noticeId: null,
@@ -32,7 +33,45 @@ const rejectedRequest = (n: number) => ({
   body: `{"n": ${n}`,
 });
 
+const refusal = (from: string, changes: Partial<RefusedEvents> = {}): RefusedEvents => ({
+  reason: 'address',
+  from,
+  count: 1,
+  first: t0,
+  last: t0,
+  ...changes,
+});
+
 export function receiving(bench: () => Bench): void {
+  test('counts refused events by reason and source, until they are put away', async () => {
+    const { store, home } = bench();
+    await store.keepRefused([refusal('a', { first: t0 + 2, last: t0 + 3, count: 4 })]);
+    const other = await home.open();
+    const more = [refusal('a'), refusal('b'), refusal('a', { reason: 'store', last: t0 + 9 })];
+    await Promise.all(more.map((one, place) => (place % 2 ? other : store).keepRefused([one])));
+    const [a, b, ofStore] = [refusal('a', { count: 5, last: t0 + 3 }), refusal('b'), more[2]!];
+    expect(await store.refused()).toEqual([a, b, ofStore]);
+
+    expect(await other.ignoreRefused({ until: t0 }, t0, person)).toEqual([b]);
+    expect(await store.ignoreRefused({ from: 'a', reason: 'store' }, t0, person)).toEqual([ofStore]);
+    expect(await store.ignoreRefused({ reason: 'token' }, t0, person)).toEqual([]);
+    expect(await store.refused()).toEqual([a]);
+    expect(await store.ignoreRefused({}, t0, person)).toEqual([a]);
+    expect(await store.refused()).toEqual([]);
+    expect((await store.audit({})).map(({ action }) => action)).toEqual(['ignore', 'ignore', 'ignore']);
+  });
+
+  test('keeps 50 sources of refused events for each reason, and the sum of all others', async () => {
+    const { store } = bench();
+    const flood = Array.from({ length: 80 }, (_, n) => refusal(`198.51.100.${n}`));
+    await store.keepRefused(flood.slice(0, 30));
+    await store.keepRefused([...flood, refusal('a', { reason: 'token' })]);
+    const totals = await store.refused();
+    expect(totals).toHaveLength(52);
+    expect(totals.slice(0, 2)).toMatchObject([{ count: 30, from: 'others' }, { count: 2 }]);
+    expect(totals.at(-1)).toEqual(refusal('a', { reason: 'token' }));
+  });
+
   test('keeps an event with its deliveries, whole', async () => {
     const { store } = bench();
     const deliveries = [

@@ -70,6 +70,7 @@ test('every answer is what the document says, and every path is tried', async ()
     [`/events/${bad}`, '/events/{id}', 200],
     ['/events/evt_unknown', '/events/{id}', 404],
     ['/routes', '/routes', 200],
+    ['/refused', '/refused', 200],
     ['/openapi.json', '/openapi.json', 200],
     [`/deliveries/${delivery(bad)}/discard`, '/deliveries/{id}/discard', 200, { note: 'a test' }],
     [`/deliveries/${delivery(good)}/replay`, '/deliveries/{id}/replay', 409, {}],

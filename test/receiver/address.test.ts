@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { addressList, listHas, parseRange } from '../../src/http/addresses.ts';
+import { addressList, listHas, networkOf, parseRange } from '../../src/http/addresses.ts';
 import { findCaller, trustOf } from '../../src/receiver/caller.ts';
 
 const has = (ranges: string[], address: string) => listHas(addressList(ranges), address);
@@ -137,4 +137,16 @@ describe('the address that is judged', () => {
       untrusted: ['4.175.48.171'],
     });
   });
+});
+
+test.each([
+  ['192.0.2.1', '192.0.2.1'],
+  ['2001:0DB8:0:12:3:4:5:6', '2001:db8:0:12::/64'],
+  ['2001:db8::1', '2001:db8::/64'],
+  ['1:2:3:4:5:6:7::', '1:2:3:4::/64'],
+  ['::1', '::1'],
+  ['64:ff9b::192.0.2.1', '64:ff9b::/64'],
+])('%s is counted as %s, which a list of addresses takes', (address, network) => {
+  expect(networkOf(address)).toBe(network);
+  expect(has([network], address)).toBe(true);
 });

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { correlationOf } from '../../src/receiver/caller.ts';
 import { Secret } from '../../src/support/secret.ts';
-import { sample, startReceiver } from './receiver.ts';
+import { StoreUnavailable } from '../../src/store/store.ts';
+import { path, sample, startReceiver } from './receiver.ts';
+import { head, Wire } from './wire.ts';
 
 const json = JSON.stringify(sample);
 
@@ -184,6 +186,44 @@ describe('the token', () => {
     receiver.reload({ token: new Secret('new') });
     expect((await receiver.post(json, { authorization: 'Bearer old' })).status).toBe(401);
     expect((await receiver.post(json, { authorization: 'Bearer new' })).status).toBe(202);
+  });
+});
+
+describe('an event that is refused', () => {
+  test('is counted with why and where from, and nothing else of a refused caller is', async () => {
+    const receiver = await startReceiver({ allowFrom: ['192.0.2.1'], trustProxy: 1, token: new Secret('s') });
+    const post = (from: string, body = json, type = 'application/json') =>
+      receiver.post(body, { 'x-forwarded-for': from, 'content-type': type });
+    const answers = await Promise.all([
+      post('192.0.2.9'),
+      post('192.0.2.1'),
+      post('192.0.2.9', '{}'),
+      post('192.0.2.9', json, 'text/plain'),
+      post('192.0.2.9', `{"more": "${'x'.repeat(65_536)}"}`),
+      fetch(receiver.url),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([403, 401, 403, 403, 403, 405]);
+    receiver.inbox.answer = () => Promise.reject(new StoreUnavailable('full'));
+    expect((await receiver.post(json, good)).status).toBe(503);
+    const counted = receiver.inbox.refused.map(([reason, from]) => `${reason} ${from}`);
+    expect(new Set(counted)).toEqual(new Set(['address 192.0.2.9', 'token 192.0.2.1', 'store 192.0.2.1']));
+    expect(counted).toHaveLength(3);
+  });
+
+  const good = { 'x-forwarded-for': '192.0.2.1', authorization: 'Bearer s' };
+
+  test('keeps nobody else from sending: half of the places are for what refused callers send', async () => {
+    const receiver = await startReceiver({ token: new Secret('s') }, { mostConnections: 4 });
+    const request = head(path, { 'content-length': Buffer.byteLength(json) });
+    const slow = [await Wire.open(receiver.port), await Wire.open(receiver.port)];
+    for (const one of slow) await one.written(request);
+    const third = (await Wire.open(receiver.port)).send(request);
+    // Whoever is waited for in vain is hung up on.
+    expect(await third.answer()).toMatchObject({ status: 401, headers: { connection: 'keep-alive' } });
+    third.send(json);
+    expect((await receiver.post(json, good)).status).toBe(202);
+    for (const one of slow) expect(await one.send(json).answer()).toMatchObject({ status: 401 });
+    expect(receiver.inbox.refused).toHaveLength(2);
   });
 });
 

@@ -33,6 +33,7 @@ const defaults: ReceiverConfig = {
 class MemoryInbox implements Inbox {
   readonly received: Received[] = [];
   readonly rejected: RejectedRequest[] = [];
+  readonly refused: Parameters<Inbox['countRefused']>[] = [];
   answer: () => Acceptance | Promise<Acceptance> = () => ({
     eventId: `evt_${this.received.length}`,
     duplicate: false,
@@ -57,6 +58,10 @@ class MemoryInbox implements Inbox {
 
   keepRejected(request: RejectedRequest): void {
     this.rejected.push(request);
+  }
+
+  countRefused(...refused: Parameters<Inbox['countRefused']>): void {
+    this.refused.push(refused);
   }
 }
 
