@@ -150,7 +150,11 @@ function toDone(action: ActionName, result: ManualResult): Done {
     return { id, ok: true, says: `${done} as ${madeId}`, madeId };
   }
   if (result.state === null) return { id, ok: false, says: 'there is no such delivery; `events` lists them' };
-  if (madeId !== undefined) return { id, ok: false, says: `it is being sent again already, as ${madeId}` };
+  if (madeId !== undefined) {
+    const earlier =
+      result.state === 'delivered' ? 'was sent again less than a minute ago' : 'is being sent again already';
+    return { id, ok: false, says: `it ${earlier}, as ${madeId}` };
+  }
   const instead = action === 'resend' && replayableStates.includes(result.state) ? '; `replay` sends it' : '';
   return {
     id,

@@ -97,7 +97,7 @@ export interface Store {
   discard(deliveryIds: readonly string[], now: number, by: By): Promise<ManualResult[]>;
   /**
    * Sends delivered messages again: each as a new delivery of the same event or notice, newly planned and due at `now`,
-   * and never in a digest. Not while an earlier one of the same is still on its way.
+   * and never in a digest. Not while an earlier one of the same is still on its way, nor within a minute of one.
    */
   resend(items: readonly Replay[], now: number, by: By): Promise<ManualResult[]>;
   /**
@@ -455,9 +455,9 @@ export type ManualResult =
   | {
       readonly deliveryId: string;
       readonly done: false;
-      /** Null if the delivery does not exist. */
+      /** Null if the delivery does not exist; that of `madeId` where there is one. */
       readonly state: DeliveryState | null;
-      /** Of a resend: an earlier one that is still on its way. */
+      /** Of a resend: an earlier one that is still on its way, or has just arrived. */
       readonly madeId?: string;
     };
 

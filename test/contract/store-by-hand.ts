@@ -9,6 +9,7 @@ import {
   day,
   delivered,
   idsOf,
+  minute,
   notice,
   person,
   planned,
@@ -224,10 +225,23 @@ export function byHand(bench: () => Bench): void {
       const again = id!.replace(/1$/, '2');
       expect(await store.resend(items, t0, person)).toEqual([
         { deliveryId: id, done: true, madeId: again },
-        { deliveryId: id, done: false, state: 'delivered', madeId: again },
+        { deliveryId: id, done: false, state: 'pending', madeId: again },
         { deliveryId: dead, done: false, state: 'dead' },
         { deliveryId: 'dlv_unknown_1', done: false, state: null },
       ]);
+    });
+
+    test('is not within a minute of somebody else, though it has arrived by then', async () => {
+      const { store } = bench();
+      await saveToday();
+      const [id] = await carriedOut(store, [delivered]);
+      const [first] = await store.resend([replayItem(id!)], t0 + day, person);
+      const [again] = await claimDue(store, t0 + day);
+      await store.record([resultOf(again!, delivered)]);
+      const { madeId } = first!;
+      const resend = (after: number) => store.resend([replayItem(id!)], t0 + day + after, person);
+      expect(await resend(minute - 1)).toEqual([{ deliveryId: id, done: false, state: 'delivered', madeId }]);
+      expect(await resend(minute)).toMatchObject([{ done: true }]);
     });
 
     test('of a notice is one more of that', async () => {

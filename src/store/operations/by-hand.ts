@@ -25,8 +25,10 @@ export const sql = {
   ),
   ofRule: query<{ readonly seq: number }>(`
   select d.seq from deliveries d where d.seq ${of('$1')} and d.rule = $2 limit 1`),
-  openResend: query<{ readonly seq: number }>(`
-  select d.seq from deliveries d where d.seq ${of('$1')} and d.resend_of = $2 and d.state in ('pending', 'sending') limit 1`),
+  /** $3: from then on also one that has arrived. */
+  earlierResend: query<{ readonly seq: number; readonly state: DeliveryState }>(`
+  select d.seq, d.state from deliveries d where d.seq ${of('$1')} and d.resend_of = $2
+    and (d.state in ('pending', 'sending') or (d.state = 'delivered' and d.since > $3)) limit 1`),
   add: `
   insert into deliveries (seq, config_id, rule, action, sink, connector, lane, group_key, group_max, due_at, since,
     replayed, resend_of)
@@ -127,6 +129,9 @@ function* changeAll<Item extends { readonly deliveryId: string }>(
 /** Retention may be deleting the event, and of two who add to it both would take the same seq. */
 const addingLock = 'prune';
 
+/** Whoever sends a message again sooner than that has not seen that somebody else just did. */
+const resentAgainMs = 60_000;
+
 /** See Store.resend. */
 export function* resend(
   tallies: Tallies,
@@ -152,8 +157,8 @@ function* resendOne(
   if (!found) return { deliveryId, done: false, state: null };
   const subject = Math.floor(found.seq / seqsPerEvent);
   const idOf = (seq: number) => idAt(parseDeliveryId(deliveryId)!.eventId, seq);
-  const open = yield* get(sql.openResend, subject, found.seq);
-  if (open) return { deliveryId, done: false, state: found.state, madeId: idOf(open.seq) };
+  const earlier = yield* get(sql.earlierResend, subject, found.seq, now - resentAgainMs);
+  if (earlier) return { deliveryId, done: false, state: earlier.state, madeId: idOf(earlier.seq) };
   if (found.state !== 'delivered') return { deliveryId, done: false, state: found.state };
   const again = { ...planned, dueAt: now, group: null, groupMax: null };
   const [seq = 0] = yield* add(tallies, subject, { configId, deliveries: [again], resendOf: found.seq });
