@@ -37,13 +37,20 @@ export const sql = {
   where d.state = 'pending' and d.group_key is not null and d.carrier is null
     and d.lane = $1 and d.group_key = $2 and d.sink = $3 and d.due_at <= $4 order by d.due_at, d.seq limit 1`),
   claim: change(beginAttempt('$3')),
-  /** $1: the first due delivery of the group, which becomes the carrier. $6: the digest's maximum. */
+  /**
+   * $1: the first due delivery of the group, which becomes the carrier. It is named, since on PostgreSQL earlier ones may
+   * have come since it was read. $6: the digest's maximum.
+   */
   beginDigest: query<{ readonly seq: number }>(`
   update deliveries set carrier = $1, ${beginAttempt('$2')} where seq in (
-    select d.seq from deliveries d
-    where d.state = 'pending' and d.group_key is not null and d.carrier is null
-      and d.lane = $3 and d.group_key = $4 and d.sink = $5 and d.due_at <= $2
-    order by d.due_at, d.seq limit $6
+    select cast($1 as bigint)
+    union all
+    select * from (
+      select d.seq from deliveries d
+      where d.state = 'pending' and d.group_key is not null and d.carrier is null
+        and d.lane = $3 and d.group_key = $4 and d.sink = $5 and d.due_at <= $2 and d.seq <> $1
+      order by d.due_at, d.seq limit $6 - 1
+    ) as others
   ) returning seq`),
   eventsOfDigest: query<EventRow>(`
   select ${eventColumns} from ${deliveries} where d.carrier = $1 order by d.seq`),

@@ -4,13 +4,14 @@ import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { discard, replay } from '../../../src/store/operations/by-hand.ts';
 import { rescue } from '../../../src/store/operations/carrying-out.ts';
+import { claim, sql as claiming } from '../../../src/store/operations/claiming.ts';
 import { settleIn } from '../../../src/store/operations/housekeeping.ts';
 import type { Operation } from '../../../src/store/operations/operation.ts';
 import { inLockstep } from '../../../src/store/postgres/lockstep.ts';
 import { send } from '../../../src/store/postgres/pipeline.ts';
 import { Tallies } from '../../../src/store/tallies.ts';
 import { openPostgres } from '../../../src/store/postgres.ts';
-import type { EventStory, Store } from '../../../src/store/store.ts';
+import type { Claimed, EventStory, Store } from '../../../src/store/store.ts';
 import {
   arrival,
   carriedOut,
@@ -96,6 +97,22 @@ describe('what several do at the same time on PostgreSQL', () => {
     expect(begun + discarded.filter(({ done }) => done).length).toBe(20);
     expect(await counted()).toEqual(await there());
     expect((await there()).map(({ state }) => state)).not.toContain('sending');
+  });
+
+  test('a digest has its carrier, though as many as it may have came before it between its two statements', async () => {
+    const accept = (dueAt: number) =>
+      other.accept(arrival({}, { deliveries: [planned({ dueAt, group: 'digest', groupMax: 2 })] }));
+    const { eventId } = await accept(t0);
+    const due = { lane: 'slack #hiring', now: t0, limit: 1 };
+    const [claimed] = await inLockstep([claim(new Tallies(), due)], async (statements) => {
+      if (statements.some((one) => one.sql === claiming.beginDigest))
+        for (const earlier of [2, 1]) await accept(t0 - earlier);
+      return send(between, statements, 10_000);
+    });
+    const [digest] = claimed as Claimed[];
+    expect(digest?.delivery).toMatchObject({ eventId, carrier: digest?.delivery.id });
+    expect(digest?.events).toHaveLength(2);
+    expect(digest?.events.map(({ id }) => id)).toContain(eventId);
   });
 
   test('a duplicate of an event that another copy deletes at that moment is a new event', async () => {
