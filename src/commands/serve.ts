@@ -4,13 +4,12 @@ import { takeHandedOver } from '../http/listen.ts';
 import { exit, type Io } from './output.ts';
 import type { ConfigOption } from './with-store.ts';
 
-/** Receives and delivers until SIGTERM or SIGINT; resolves after a clean stop. */
-export async function serve(options: ConfigOption, io: Io): Promise<number> {
+/** Receives and delivers until SIGTERM or SIGINT; ends the process after a clean stop. */
+export async function serve(options: ConfigOption, io: Io): Promise<never> {
   const signalled = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
   const app = await startApp(options.config, io.env, takeHandedOver(process.env, process.pid));
   await signalled;
   await app.stop();
-  // What stdout does not take would keep the process from its end.
-  if (process.stdout.writableLength > 0) process.exit(exit.ok);
-  return exit.ok;
+  // What stdout does not take would keep the process from its end, and so would a connection whose other side is gone.
+  process.exit(exit.ok);
 }

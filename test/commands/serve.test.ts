@@ -25,6 +25,15 @@ async function heldPort(): Promise<number> {
 }
 
 describe('serve', () => {
+  test('ends once it has stopped, though a library left a connection open', async () => {
+    const { folder, write } = await workplace();
+    const connects = `import { connect } from 'node:net'; connect(${await heldPort()}, '127.0.0.1')`;
+    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(connects)}` };
+    const { connector, lines } = await serve(await write('config.yaml', loud(folder) + nothing), env);
+    expect(await connector.stop()).toBe(0);
+    expect(lines().at(-1)?.msg).toBe('stopped');
+  });
+
   test.each(['SIGTERM', 'SIGINT'] as const)('stops on %s with exit code 0', async (signal) => {
     const { folder, write } = await workplace();
     const { connector, lines } = await serve(await write('config.yaml', loud(folder) + nothing));

@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { discard, replay } from '../../../src/store/operations/by-hand.ts';
 import { rescue } from '../../../src/store/operations/carrying-out.ts';
-import { claim, sql as claiming } from '../../../src/store/operations/claiming.ts';
+import { claim as claimOf, sql as claiming } from '../../../src/store/operations/claiming.ts';
 import { settleIn } from '../../../src/store/operations/housekeeping.ts';
 import type { Operation } from '../../../src/store/operations/operation.ts';
 import { inLockstep } from '../../../src/store/postgres/lockstep.ts';
@@ -104,8 +104,8 @@ describe('what several do at the same time on PostgreSQL', () => {
       other.accept(arrival({}, { deliveries: [planned({ dueAt, group: 'digest', groupMax: 2 })] }));
     const { eventId } = await accept(t0);
     const due = { lane: 'slack #hiring', now: t0, limit: 1 };
-    const [claimed] = await inLockstep([claim(new Tallies(), due)], async (statements) => {
-      if (statements.some((one) => one.sql === claiming.beginDigest))
+    const [claimed] = await inLockstep([claimOf(new Tallies(), due)], async (statements) => {
+      if (statements.some((statement) => statement.sql === claiming.beginDigest))
         for (const earlier of [2, 1]) await accept(t0 - earlier);
       return send(between, statements, 10_000);
     });
