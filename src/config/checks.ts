@@ -5,7 +5,7 @@ import { show } from '../rules/conditions.ts';
 import { testKeys } from '../rules/fields.ts';
 import type { Plan } from '../rules/plan.ts';
 import { type Path, strings, valueAt } from '../support/json.ts';
-import type { FoundSecret } from '../support/secret.ts';
+import { type FoundSecret, namesSecret } from '../support/secret.ts';
 import { didYouMean, didYouMeanOneOf, memo } from '../support/text.ts';
 import type { SinkConfig } from './config.ts';
 import {
@@ -150,8 +150,10 @@ function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[]): Fau
   const found = secrets.filter(({ path }) => !isHarmlessHeader(path));
   return found.flatMap(({ path, inUrl }) => {
     const written = writtenText(config, path);
-    if (written === null || hasReference(written.text) || looksLikePath(written.text)) return [];
-    const what = inUrl || written.path.length < path.length ? 'the password in this URL' : 'this credential';
+    if (written === null || hasReference(written.text)) return [];
+    if (!inUrl && looksLikePath(written.text)) return [];
+    const what =
+      inUrl || written.path.length < path.length ? 'the credential in this URL' : 'this credential';
     return [
       warning(
         written.path,
@@ -163,7 +165,7 @@ function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[]): Fau
 
 /** Any header of a sink may hold a credential, so all are masked. Only those named like one deserve a warning. */
 const isHarmlessHeader = (path: Path): boolean =>
-  path.at(-2) === 'headers' && !/token|secret|key|auth|cookie/i.test(String(path.at(-1)));
+  path.at(-2) === 'headers' && !namesSecret(String(path.at(-1)));
 
 /** The text that a parsed value came from. A schema may have split it into parts. */
 function writtenText(config: Json, path: Path): { text: string; path: Path } | null {

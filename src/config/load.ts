@@ -6,6 +6,7 @@ import { runThrough, type Steps } from '../support/steps.ts';
 import { closest } from '../support/text.ts';
 import { checkNoConnector, checkUnused, crossChecks, type Parts } from './checks.ts';
 import type { CheckedConfig, Config, Problem, Scenario } from './config.ts';
+import { literalSecrets } from './literals.ts';
 import { actionsOf, entries, planKeys, type PlanSource, toPlanSource } from './plan-source.ts';
 import { readText, type ReadText } from './files.ts';
 import { buildPlan } from './plan.ts';
@@ -26,7 +27,6 @@ import { readScenarios } from './scenarios.ts';
 import { type Settings, settingSchemas } from './settings.ts';
 import { connectorOfSink, readSinks } from './sinks.ts';
 import { type Reading, unknownKey, validate } from './validate.ts';
-import { parseYaml } from './yaml.ts';
 
 /** Reads, checks and compiles a config file. Throws a ConfigError with everything that is wrong with it. */
 export async function loadConfig(file: string, options: LoadOptions): Promise<CheckedConfig> {
@@ -80,7 +80,7 @@ export async function loadSection<Key extends keyof Settings>(
   options: LoadOptions,
 ): Promise<Settings[Key]> {
   const read = await readText(file);
-  const parsed = 'text' in read ? parseYaml(new Source(read.text)) : null;
+  const parsed = 'text' in read ? new Source(read.text).parsed : null;
   if (!parsed?.tree || parsed.faults.length > 0) return (await loadConfig(file, options))[key];
   const { parts, faults } = checkValue(parsed.tree.value, options);
   const errors = faults.filter(({ severity }) => severity === 'error');
@@ -92,7 +92,7 @@ export async function loadSection<Key extends keyof Settings>(
 /** The names of a file's sinks and rules, even if the config has faults. None if the file cannot be read. */
 export async function namesIn(file: string): Promise<{ readonly sinks: string[]; readonly rules: string[] }> {
   const read = await readText(file);
-  const tree = 'text' in read ? parseYaml(new Source(read.text)).tree : null;
+  const tree = 'text' in read ? new Source(read.text).parsed.tree : null;
   const { sinks, rules } = isMap(tree?.value) ? tree.value : {};
   const named = entries(rules).map(([, rule]) => (isMap(rule) ? rule['name'] : undefined));
   return {
@@ -137,12 +137,18 @@ interface CheckedText {
 /** Throws a ConfigError with everything that is wrong with a text. */
 export function checkText(text: string, file: string, options: LoadOptions): CheckedText {
   const source = new Source(text);
-  const { tree, faults } = parseYaml(source);
-  const broken = faults.map(({ range, message }) => source.problem('error', ...range, message));
-  if (!tree) throw configError(file, broken);
+  const { tree, faults } = source.parsed;
+  const placed = (known: Mask) =>
+    faults.map(({ range, message }) => source.problem('error', range, message, known));
+  if (!tree)
+    throw configError(
+      file,
+      placed((unmasked) => unmasked),
+    );
   const checked = checkValue(tree.value, options);
   const { mask, isFileMissing } = checked.values;
-  const place = (fault: Fault): Problem => problemOf(fault, tree, source);
+  const broken = placed(mask);
+  const place = (fault: Fault): Problem => problemOf(fault, tree, source, mask);
   // Other faults of a line that is broken as YAML are consequences.
   const breaking = broken.filter((_one, index) => faults[index]?.standsAlone !== true);
   const brokenLines = new Set(breaking.map(({ line }) => line));
@@ -177,7 +183,7 @@ function checkValue(value: Json, options: LoadOptions): CheckedValue {
   const config = readTop(value, report);
   const reading = configReading(values, report, options);
   const parts = runThrough(readParts(config, reading));
-  const secrets = secretsOf(parts);
+  const secrets = secretsOf(config, parts);
   values.learnSecrets(value, secrets);
   const scenarios = readScenarios(config, reading);
   for (const fault of crossChecks(config, parts, secrets)) report(fault);
@@ -199,7 +205,7 @@ export function* compileConfig(
   yield;
   const parts = yield* readParts(config, configReading(values, report, options));
   yield;
-  values.learnSecrets(value, secretsOf(parts));
+  values.learnSecrets(value, secretsOf(config, parts));
   return toConfig(file, parts, warnings, values.mask);
 }
 
@@ -251,9 +257,10 @@ function* readParts(config: JsonMap, reading: ConfigReading): Steps<Parts> {
   return { settings, sinks, source, plan };
 }
 
-function secretsOf({ settings, sinks }: Parts): FoundSecret[] {
+function secretsOf(config: JsonMap, { settings, sinks, source }: Parts): FoundSecret[] {
   const options = [...sinks].map(([name, sink]) => [name, sink.options] as const);
-  return [...findSecrets({ ...settings, sinks: Object.fromEntries(options) })];
+  const known = findSecrets({ ...settings, sinks: Object.fromEntries(options) });
+  return [...known, ...literalSecrets(config, source)];
 }
 
 /** Collects faults. Other faults of a value whose reference is at fault are consequences. */

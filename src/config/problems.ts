@@ -1,10 +1,11 @@
 import { LineCounter } from 'yaml';
 import type { Path } from '../support/json.ts';
-import { secretsOfUrl } from '../support/secret.ts';
+import type { Mask } from '../support/secret.ts';
 import { count } from '../support/text.ts';
 import { ConfigError, type Problem } from './config.ts';
 import { hashHint, hashWordLength, type Range } from './yaml-faults.ts';
-import { type NodePlace, scalarOffset, type Tree } from './yaml.ts';
+import { hideInLines, hideScalars } from './hidden.ts';
+import { type NodePlace, type Parsed, parseYaml, scalarOffset, type Tree } from './yaml.ts';
 
 /** Something wrong at a path of the config. problemOf finds the place in the file. */
 export interface Fault {
@@ -80,21 +81,23 @@ const indent = (text: string): string => text.replaceAll(/^/gm, '  ');
 const keyOf = ({ line, column, message }: Problem): string => `${line}:${column}:${message}`;
 
 /** A fault with its place in the file. */
-export function problemOf(fault: Fault, tree: Tree, source: Source): Problem {
+export function problemOf(fault: Fault, tree: Tree, source: Source, mask: Mask): Problem {
   const node = tree.placeOf(fault.path);
   if (fault.at === 'key' && isNothing(node) && node.key && isBare(source.text, node.key[1]))
     return source.problem(
       fault.severity,
-      ...node.key,
+      node.key,
       fault.message.replace(/^(unknown key "[^]*?"); expected .*/s, `$1: ${commaHint}`),
+      mask,
     );
   const hidden = hiddenLength(fault, node, source.text);
   if (hidden === 0) {
     const hint = isNothing(node) && node.key && isCommentedOut(source.text, node.key[1]) ? commentHint : '';
-    return source.problem(fault.severity, ...rangeOf(fault, node, source.text), fault.message + hint);
+    const range = rangeOf(fault, node, source.text);
+    return source.problem(fault.severity, range, fault.message + hint, mask);
   }
   const [start] = node.range;
-  return source.problem(fault.severity, start, start + hidden, fault.message + hashHint);
+  return source.problem(fault.severity, [start, start + hidden], fault.message + hashHint, mask);
 }
 
 /** The length of a comment that is meant as the value. */
@@ -127,10 +130,15 @@ const isNothing = ({ range: [start, end] }: NodePlace): boolean => start === end
 
 const widestLine = 160;
 
-/** A config file's text. Turns offsets into places. */
+/** How many lines before a comment may say what it is. */
+const contextLines = 100;
+
+/** A config file's text. Turns offsets into places, and shows lines without the credentials that are written there. */
 export class Source {
   readonly text: string;
   readonly lines = new LineCounter();
+  #parsed: Parsed | null = null;
+  #last: { readonly line: number; readonly mask: Mask; readonly shown: string } | null = null;
 
   constructor(text: string) {
     this.text = text;
@@ -138,14 +146,32 @@ export class Source {
     for (const { index } of text.matchAll(/\n/g)) this.lines.addNewLine(index + 1);
   }
 
-  problem(severity: Problem['severity'], start: number, end: number, message: string): Problem {
+  get parsed(): Parsed {
+    return (this.#parsed ??= parseYaml(this));
+  }
+
+  problem(severity: Problem['severity'], [start, end]: Range, message: string, mask: Mask): Problem {
     const { line, col: column } = this.lines.linePos(start);
-    return { severity, line, column, message, excerpt: this.#excerpt(line, column, end - start) };
+    return { severity, line, column, message, excerpt: this.#excerpt(line, column, end - start, mask) };
+  }
+
+  /** Lines from `first` to `last`, counted from 1. They keep their lengths. */
+  shown(first: number, last: number, mask: Mask): string[] {
+    const { tree, faults, scalarsIn } = this.parsed;
+    const isRead = tree !== null && faults.every(({ standsAlone }) => standsAlone);
+    const range: Range = [this.#offset(first), this.#offset(last + 1)];
+    const hidden = hideScalars(this.text, range, scalarsIn(range), mask);
+    const before = this.text.slice(this.#offset(Math.max(1, first - contextLines)), range[0]).split('\n');
+    const lines = [...before.slice(0, -1), ...hidden.split('\n')].map((line) => line.replace(/\r$/, ''));
+    return hideInLines(lines, isRead).slice(before.length - 1, before.length + last - first);
   }
 
   /** The line, and a caret under the wrong part. A long line, as in JSON, is cut around it. */
-  #excerpt(line: number, column: number, length: number): string {
-    const whole = hideCredentials(this.#line(line));
+  #excerpt(line: number, column: number, length: number, mask: Mask): string {
+    // Many problems may be on one line, as in JSON.
+    if (this.#last?.line !== line || this.#last.mask !== mask)
+      this.#last = { line, mask, shown: this.shown(line, line, mask)[0] ?? '' };
+    const whole = this.#last.shown;
     const cut = Math.max(0, Math.min(column - widestLine / 2, whole.length - widestLine));
     const shown = whole.slice(cut, cut + widestLine);
     const before = column - 1 - cut;
@@ -154,47 +180,7 @@ export class Source {
     return `${number}${shown}\n${' '.repeat(number.length)}${shown.slice(0, before).replaceAll(/\S/g, ' ')}${carets}`;
   }
 
-  #line(line: number): string {
-    const start = this.lines.lineStarts[line - 1] ?? 0;
-    return this.text.slice(start, this.lines.lineStarts[line]).replace(/\r?\n$/, '');
+  #offset(line: number): number {
+    return this.lines.lineStarts[line - 1] ?? this.text.length;
   }
-}
-
-/** Hides credentials that are written in the file. The line keeps its length, so that the caret fits. */
-export function hideCredentials(line: string): string {
-  return line.replaceAll(underCredentialKey, hide).replaceAll(word, hideInUrls).replaceAll(word, hideRandom);
-}
-
-/** A text for a message, without passwords in URLs. */
-export const withoutPasswords = (text: string): string => text.replaceAll(word, hideInUrls);
-
-const word = /[^\s"']+/g;
-
-/** Bounded, because a line may be a whole file of JSON: nothing may scan to its end repeatedly. */
-const underCredentialKey =
-  /((?:token|secret|passw|credential|auth(?!or)|private_?key|api_?key)\w{0,99}["']?\s*:\s*)("[^"]*"?|'[^']*'?|\[[^\]]*\]?|[^\s,{}[\]"']+)/gi;
-
-/** A password is before an `@`. */
-function hideInUrls(text: string): string {
-  const parts = text.split('@');
-  const last = parts.pop() ?? '';
-  return [...parts.map((part) => part.replace(/(:\/\/[^:/]*:)(.+)$/s, hide)), last].join('@');
-}
-
-/** Whoever knows the address of a hook may call it. */
-function hideRandom(text: string): string {
-  if (!text.includes('://') || text.length > longestUrl) return text;
-  const parts = secretsOfUrl(text).filter(({ length }) => length >= shortestSecret);
-  return parts.reduce((shown, part) => shown.replaceAll(part, stars), text);
-}
-
-const longestUrl = 2000;
-const shortestSecret = 4;
-
-const hide = (_all: string, before: string, value: string): string => before + stars(value);
-
-/** A star for each character. References, punctuation and templates are not secret. */
-function stars(value: string): string {
-  if (value.includes('{{')) return value;
-  return value.replaceAll(/\$\{[^}]*\}?|[^\s,[\]{}"']/g, (part) => (part.startsWith('$') ? part : '*'));
 }

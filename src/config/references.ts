@@ -1,9 +1,10 @@
 import type { Json } from '../model.ts';
-import { type Path, strings } from '../support/json.ts';
+import { strings } from '../support/json.ts';
 import { masker } from '../support/masker.ts';
 import { type Mask, namesSecret, secretsOfUrl } from '../support/secret.ts';
 import { didYouMean } from '../support/text.ts';
 import { readSecretFile } from './files.ts';
+import { placeOf } from './hidden.ts';
 
 /** A `${…}` in a string of the config. */
 export interface Reference {
@@ -126,7 +127,7 @@ export class Values {
   /** A reference under a secret's key, such as `token`, gives a secret, whatever the variable's name is. */
   #keepNamed(config: Json): void {
     for (const { text, path } of strings(config, [], mentionsReference)) {
-      if (!isSecretPlace(path)) continue;
+      if (!placeOf(path).isSecret) continue;
       for (const part of partsOf(text)) {
         const resolved = part.kind === 'reference' ? this.resolve(part.reference) : part;
         if ('value' in resolved) this.#secrets.add(resolved.value);
@@ -174,12 +175,6 @@ export class Values {
       return { missing: `the file ${path} cannot be read: ${reasons[code] ?? message}` };
     }
   }
-}
-
-/** The keys of a `row` are names of columns, which say nothing about secrets. */
-function isSecretPlace(path: Path): boolean {
-  const keys = path.filter((step) => typeof step === 'string');
-  return !keys.includes('row') && (keys.at(-2) === 'headers' || namesSecret(keys.at(-1) ?? ''));
 }
 
 const reasons: Record<string, string> = {

@@ -18,7 +18,8 @@ import {
 } from 'yaml';
 import type { Json } from '../model.ts';
 import type { Path } from '../support/json.ts';
-import { memo } from '../support/text.ts';
+import { lazily, memo } from '../support/text.ts';
+import { scalarsOf, top, under, type WrittenScalar } from './hidden.ts';
 import { type Lines, type QuickYaml, readQuickly } from './quick-yaml.ts';
 import { fences, oddBefore, type Range, templateHint, type TextFault, textFaults } from './yaml-faults.ts';
 
@@ -47,6 +48,8 @@ export interface Parsed {
   /** Null where the text is too broken for its values to mean anything. */
   readonly tree: Tree | null;
   readonly faults: readonly TextFault[];
+  /** The scalars of a part of the text; of a text that is broken, as far as they were understood. */
+  readonly scalarsIn: (range: Range) => WrittenScalar[];
 }
 
 interface YamlText {
@@ -63,15 +66,23 @@ const usualLength = 250_000;
 export function parseYaml({ text, lines, quickFrom = usualLength }: YamlText): Parsed {
   const control = unprintable(text);
   const unread = control ? [control] : fences(text);
-  if (unread.length > 0) return { tree: null, faults: unread };
-  const quick = text.length < quickFrom ? null : readQuickly(text, { mostNodes, byLibrary });
-  if (quick) return { tree: new SectionTree(quick, text, lines), faults: [] };
+  const isLong = text.length >= quickFrom && unread.length === 0;
+  const quick = isLong ? readQuickly(text, { mostNodes, byLibrary }) : null;
+  if (quick) {
+    const tree = new SectionTree(quick, text, lines);
+    return { tree, faults: [], scalarsIn: (range) => tree.scalarsIn(range) };
+  }
   const document = documentOf(text);
-  if ('message' in document) return { tree: null, faults: [document] };
+  if ('message' in document)
+    return { tree: null, faults: unread.length > 0 ? unread : [document], scalarsIn: () => [] };
+  const scalars = lazily(() => scalarsOf(document, top));
+  const scalarsIn = ([from, to]: Range) =>
+    scalars().filter(({ range: [start, end] }) => start < to && end > from);
+  if (unread.length > 0) return { tree: null, faults: unread, scalarsIn };
   const faults = textFaults(document.errors, text, lines);
-  if (document.errors.some(({ code }) => !harmless.has(code))) return { tree: null, faults };
+  if (document.errors.some(({ code }) => !harmless.has(code))) return { tree: null, faults, scalarsIn };
   const tree = new NodeTree(document, lines);
-  return { tree: tree.isWhole ? tree : null, faults: [...faults, ...tree.faults] };
+  return { tree: tree.isWhole ? tree : null, faults: [...faults, ...tree.faults], scalarsIn };
 }
 
 /** Text that is nested too deeply exhausts the parser's stack. Usually the parser reports that itself. */
@@ -135,6 +146,24 @@ class SectionTree implements Tree {
     const [{ to } = section, another] = section.entries.values();
     const place = this.#placeIn({ from: section.from, to }, path);
     return another ? { ...place, range: [place.range[0], this.#offset(section.to)] } : place;
+  }
+
+  /** Of the entry that the range begins in: a line is never in two. */
+  scalarsIn([from]: Range): WrittenScalar[] {
+    const line = this.#lines.linePos(from).line - 1;
+    const isAround = (lines: Lines): boolean => lines.from <= line && line < lines.to;
+    const section = this.#sections.entries().find(([, lines]) => isAround(lines));
+    if (!section) return [];
+    const [key, { entries, ...whole }] = section;
+    const entry = entries.values().find(isAround);
+    const start = this.#offset((entry ?? whole).from);
+    const document = documentOf(this.#text.slice(start, this.#offset((entry ?? whole).to)));
+    if ('message' in document) return [];
+    return scalarsOf(document, entry ? under(top, key) : top).map(({ range, value, isSecret }) => ({
+      range: [range[0] + start, range[1] + start],
+      value,
+      isSecret,
+    }));
   }
 
   #whole(): NodePlace {

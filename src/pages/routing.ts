@@ -1,7 +1,6 @@
 import { setImmediate as otherWork, setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
-import { hideCredentials, Source } from '../config/problems.ts';
-import { parseYaml } from '../config/yaml.ts';
+import { Source } from '../config/problems.ts';
 import { routeFields } from '../json.ts';
 import { type Route, routesOf } from '../rules/routes.ts';
 import { maskTexts } from '../support/secret.ts';
@@ -46,7 +45,9 @@ const masked = (route: Route, mask: Config['mask']): RouteFields =>
 
 /** A config as people may read it. */
 export interface ReadableConfig {
-  readonly lines: readonly string[];
+  /** Null where they are not shown: there are too many. */
+  readonly lines: readonly string[] | null;
+  readonly lineCount: number;
   /** The line of each rule, from 1 on. */
   readonly rules: ReadonlyMap<string, number>;
 }
@@ -64,11 +65,16 @@ export function readable(text: string, config: Config): Promise<ReadableConfig> 
 
 async function read(text: string, { plan, mask }: Config): Promise<ReadableConfig> {
   const source = new Source(text);
-  const tree = text.length > mostParsed ? null : parseYaml(source).tree;
-  const rules = tree === null ? [] : plan.rules.names;
-  const lineOf = (index: number) => source.lines.linePos(tree!.placeOf(['rules', index]).range[0]).line;
+  const lineCount = source.lines.lineStarts.length;
+  const tree = text.length > mostParsed ? null : source.parsed.tree;
+  // What is not understood may have a credential anywhere.
+  if (tree === null) return { lines: null, lineCount, rules: new Map() };
+  const lineOf = (index: number) => source.lines.linePos(tree.placeOf(['rules', index]).range[0]).line;
+  const lines = source.shown(1, lineCount, mask);
+  if (lines.at(-1) === '') lines.pop();
   return {
-    lines: await inSlices(mask(text).trimEnd().split(/\r?\n/), hideCredentials),
-    rules: new Map(await inSlices(rules, (name, index) => [name, lineOf(index)] as const)),
+    lines: await inSlices(lines, mask),
+    lineCount,
+    rules: new Map(await inSlices(plan.rules.names, (name, index) => [name, lineOf(index)] as const)),
   };
 }

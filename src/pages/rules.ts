@@ -80,7 +80,7 @@ const notice = (text: string): Html => html`<p class="notice bad">${text}</p>`;
 /** Its name, with the way to where the config has it. */
 function ruleLink(rule: string, { rules: places, lines }: ReadableConfig): Html {
   const line = places.get(rule);
-  return line !== undefined && isShown(lines)
+  return line !== undefined && lines !== null
     ? html`<a href="${safeUrl(`/rules#L${line}`)}">${printable(rule)}</a>`
     : html`${printable(rule)}${line !== undefined && ` (line ${line})`}`;
 }
@@ -316,16 +316,10 @@ const problemOf = ({ severity, line, column, message, excerpt }: Problem): Html 
     ${excerpt !== '' && html`<pre tabindex="0">${seenLines(excerpt)}</pre>`}
   </li>`;
 
-/** A page stays small. */
-const mostShownChars = 60_000;
-
-const isShown = (lines: readonly string[]): boolean =>
-  lines.reduce((sum, line) => sum + line.length, 0) <= mostShownChars;
-
-function configLines({ lines }: ReadableConfig): Html {
-  if (!isShown(lines))
+function configLines({ lines, lineCount }: ReadableConfig): Html {
+  if (lines === null)
     return html`<p>
-      It has ${count(lines.length, 'line')}, which is too much for this page. Read it in the file.
+      It has ${count(lineCount, 'line')}, which is too much for this page. Read it in the file.
     </p>`;
   return html`<pre class="config" tabindex="0">
 ${lines.map((line, at) => html`<span id="L${at + 1}"><i>${at + 1}</i>${printable(line)} </span>`)}</pre>`;

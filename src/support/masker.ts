@@ -1,4 +1,5 @@
 import { type Mask, withParts } from './secret.ts';
+import { lazily } from './text.ts';
 
 /** Masking shorter values would hide ordinary words. */
 const shortestSecret = 4;
@@ -139,11 +140,6 @@ class Forms {
 /** Shifts by four bits a character: 32 bits cover the last eight, the lower 16 the last four. Ignores case. */
 const rolled = (window: number, code: number): number =>
   (window << 4) ^ (code >= 65 && code <= 90 ? code | 32 : code);
-
-function lazily<T>(make: () => T): () => T {
-  let made: T | undefined;
-  return () => (made ??= make());
-}
 
 function isAt(
   { text: form, anyCase, alone }: Form,

@@ -42,7 +42,8 @@ export function maskTexts(value: Json, mask: Mask): Json {
 }
 
 /** Words that mark a credential, anywhere in its name. */
-const secretWords = /token|secret|pass|pwd|key|cred|auth|cookie|session|signature|bearer|jwt/i;
+const secretWords =
+  /token|secret|pass|pwd|key|cred|auth(?!ors?(?![a-z]))|cookie|session|signature|bearer|jwt/i;
 /** Short ones count only as a separate part of the name. */
 const secretParts = /(?:^|[^a-z])(?:pw|pin|otp|sig|dsn|sas|salt|hmac)(?:[^a-z]|$)/i;
 
@@ -119,7 +120,7 @@ function decoded(text: string): string {
 const shortestPart = 8;
 
 /** Letters mixed with digits, mixed case, or very long: not a word of a language. */
-function looksRandom(part: string): boolean {
+export function looksRandom(part: string): boolean {
   if (part.length < shortestPart) return false;
   return part.split(/[^A-Za-z0-9]+/).some((word) => {
     const isMixed = word.length >= 6 && /\d/.test(word) && /[A-Za-z]/.test(word);

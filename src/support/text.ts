@@ -152,3 +152,8 @@ function csvField(text: string): string {
   const harmless = text.replaceAll(/(^|[;\t\r\n] *)(?=[=+\-@\t\r])/g, "$1'");
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }
+
+export function lazily<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make());
+}

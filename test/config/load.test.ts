@@ -201,7 +201,7 @@ describe('what parts of a config say of each other', () => {
     ],
     [
       'sinks: { page: { connector: pager, token: "${PAGER_TOKEN}", url: "https://u:pass1@h/" } }',
-      '1:66 the password in this URL is written in the file; take it from ${NAME} or ${file:/path} instead',
+      '1:66 the credential in this URL is written in the file; take it from ${NAME} or ${file:/path} instead',
     ],
     [
       'catalog: { 1234567: { name: A } }\nrules: [ { name: a, when: { testId: [1234567, 1234568] }, then: [ { sink: page, text: x } ] } ]',

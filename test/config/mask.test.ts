@@ -214,6 +214,35 @@ sinks:
     );
   });
 
+  test.each([
+    ['headers: { Authorization: "Bearer xyz-literal" }', 'xyz-literal'],
+    ['headers: { authorization: xyz-literal }', 'xyz-literal'],
+    ['headers: { X-Api-Key: xyz-literal }', 'xyz-literal'],
+    ['path: "/candidates?api_key=xyz-literal"', 'xyz-literal'],
+    ['path: /hooks/T024BE7LD1/in', 'T024BE7LD1'],
+    ['body: { token: xyz-literal }', 'xyz-literal'],
+    ['body: { routing_key: 0a1b2c3d4e5f6a7b }', '0a1b2c3d4e5f6a7b'],
+    ['', 'aBcDeFgHiJkL12'],
+  ])('and warns of what is written into an action or the address of a hook: %s', (action, value) => {
+    const [url, keys] =
+      action === '' ? [`https://h.example/hooks/${value}`, ''] : ['https://h.example', `, ${action}`];
+    const text = `sinks: { ats: { connector: webhook, url: "${url}" } }
+rules: [ { name: a, when: {}, then: [ { sink: ats${keys} } ] } ]`;
+    const given = parseConfig(text, 'config.yaml', { env: {}, connectors });
+    expect(given.mask(`x ${value} y`)).toBe('x *** y');
+    const literal = given.warnings.filter(({ message }) => message.includes('is written in the file'));
+    expect(literal).toHaveLength(1);
+    expect(literal[0]?.excerpt).not.toContain(value);
+  });
+
+  test('no word of an action that only looks like the name of a credential', () => {
+    const text = `sinks: { ats: { connector: webhook, url: "https://h.example/api/v2/T024BE7LD1" } }
+rules: [ { name: a, when: {}, then: [ { sink: ats, path: "?key={{ event.candidateId }}", body: { project: { key: HIRING }, author: Somebody2026, token: "{{ event.id }}" } } ] } ]`;
+    const given = parseConfig(text, 'config.yaml', { env: {}, connectors });
+    expect(given.mask('HIRING Somebody2026 T024BE7LD1')).toBe('HIRING Somebody2026 T024BE7LD1');
+    expect(given.warnings).toEqual([]);
+  });
+
   test('nothing else', () => {
     expect(config.mask('dana user host pager')).toBe('dana user host pager');
   });

@@ -14,12 +14,14 @@ catalog:
   1234567: { name: '${hostile.replaceAll("'", "''")}' }
   7654321: { name: Data, team: data }
 sinks:
-  ats: { connector: webhook, url: '${url}', allowPrivate: true, auth: { bearer: 'literal-secret-1' } }
+  ats: { connector: webhook, url: '${url}', allowPrivate: true, auth: { bearer: 'literal-secret-1' },
+    headers: { X-Custom: "first-line-\\
+      second-line" } }
   crm: { connector: webhook, url: '${url}', allowPrivate: true, auth: { bearer: '\${CRM_TOKEN}' } }
 rules:
   - name: told
     when: { status: Completed }
-    then: [ { sink: ats, body: { who: '{{ event.candidateId }}', test: '{{ test.name }}', key: '\${CRM_TOKEN}' } } ]
+    then: [ { sink: ats, headers: { X-Api-Key: literal-secret-2 }, body: { who: '{{ event.candidateId }}', test: '{{ test.name }}', key: '\${CRM_TOKEN}' } } ]
   - name: data
     when: { test.team: data, candidateId: { matches: 'x' } }
     then: [ { sink: crm } ]
@@ -54,7 +56,7 @@ describe('the page', () => {
     expect(shown).toContain(`<span id="L${line}"`);
     expect(shown).toContain('${CRM_TOKEN}');
     expect(shown).not.toContain(env.CRM_TOKEN);
-    expect(shown).not.toContain('literal-secret-1');
+    for (const secret of ['literal-secret', 'first-line', 'second-line']) expect(shown).not.toContain(secret);
     expect(shown).not.toContain(password);
     expect(shown).not.toContain('<img src=x');
     expect(shown.length).toBeLessThan(150_000);
@@ -95,7 +97,7 @@ describe('the page', () => {
     const broken = await tryConfig(text.replace('name: told', `nme: told${hostile}`));
     expect(broken.status).toBe(200);
     expect(broken.text).toContain('this config would be refused');
-    expect(broken.text).toMatch(/line 15, column\s+5: unknown key/);
+    expect(broken.text).toMatch(/line 17, column\s+5: unknown key/);
     expect(broken.text).not.toContain('<img src=x');
 
     const probing = text

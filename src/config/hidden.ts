@@ -1,0 +1,189 @@
+import { type Document, isAlias, isMap, isPair, isScalar, isSeq, type Node, visit } from 'yaml';
+import type { Path } from '../support/json.ts';
+import { looksRandom, type Mask, namesSecret, secretsOfUrl } from '../support/secret.ts';
+import type { Range } from './yaml-faults.ts';
+
+/** What of a config's text may be shown. Each line keeps its length, so that a caret fits. */
+
+/** A text or number of a config, as far as it was understood. */
+export interface WrittenScalar {
+  readonly range: Range;
+  readonly value: string;
+  /** By its place, such as under `token`. */
+  readonly isSecret: boolean;
+}
+
+/** What is known of a place from the keys above it. */
+interface Place {
+  /** The keys of a `row` are names of columns, which say nothing about secrets. */
+  readonly inRow: boolean;
+  readonly isHeaders: boolean;
+  readonly isSecret: boolean;
+}
+
+export const placeOf = (path: Path): Place =>
+  path.reduce<Place>((place, key) => (typeof key === 'string' ? under(place, key) : place), top);
+
+export const top: Place = { inRow: false, isHeaders: false, isSecret: false };
+
+/** The place of the value under a key. Entries of a list have the place of the list. */
+export function under({ inRow, isHeaders }: Place, key: string): Place {
+  const isRow = inRow || key === 'row';
+  return {
+    inRow: isRow,
+    isHeaders: key === 'headers',
+    isSecret: !isRow && (isHeaders || namesSecret(key)),
+  };
+}
+
+/** All scalars of a document, also of one with faults. What an alias names is a credential where the alias stands for one. */
+export function scalarsOf(document: Document, outermost: Place): WrittenScalar[] {
+  const found = new Map<Node, WrittenScalar>();
+  const anchored: Node[] = [];
+  visit(document, {
+    Node(_, node) {
+      if (!isAlias(node) && node.anchor !== undefined) anchored.push(node);
+    },
+  });
+  const seen = new Map<Node, Set<string>>();
+  const walk = (node: unknown, place: Place): void => {
+    if (isPair(node)) {
+      const key = isScalar(node.key) ? String(node.key.source ?? node.key.value) : '';
+      if (!isScalar(node.key)) walk(node.key, place);
+      return walk(node.value, under(place, key));
+    }
+    if (!isNode(node)) return;
+    const places = seen.getOrInsertComputed(node, () => new Set());
+    const mark = Object.values(place).join();
+    if (places.has(mark)) return;
+    places.add(mark);
+    if (isAlias(node))
+      return anchored.filter(({ anchor }) => anchor === node.source).forEach((one) => walk(one, place));
+    if (isMap(node) || isSeq(node)) return node.items.forEach((item) => walk(item, place));
+    const [start, end] = node.range ?? [0, 0];
+    const isSecret = place.isSecret || found.get(node)?.isSecret === true;
+    found.set(node, { range: [start, end], value: String(node.value), isSecret });
+  };
+  walk(document.contents, outermost);
+  return [...found.values()];
+}
+
+const isNode = (node: unknown): node is Node => isAlias(node) || isMap(node) || isSeq(node) || isScalar(node);
+
+/** A part of a text, in which scalars that are credentials, or hold one, are hidden. */
+export function hideScalars(text: string, [from, to]: Range, scalars: WrittenScalar[], mask: Mask): string {
+  const shown: string[] = [];
+  let end = from;
+  for (const scalar of scalars.toSorted((a, b) => a.range[0] - b.range[0])) {
+    const [start, after] = scalar.range;
+    const raw = text.slice(start, after);
+    if (after <= end || start >= to || !isToHide(scalar, raw, mask)) continue;
+    const begin = Math.max(start, end);
+    shown.push(text.slice(end, begin), starred(raw).slice(begin - start, to - start));
+    end = Math.min(after, to);
+  }
+  return shown.join('') + text.slice(end, to);
+}
+
+/** Of what stands in one piece on a line, the line's text is enough to find what is secret in it. */
+function isToHide({ value, isSecret }: WrittenScalar, raw: string, mask: Mask): boolean {
+  if (isSecret) return !plainValue.test(value);
+  const lines = value.split('\n');
+  const urls = value.split(/\s+/).filter((part) => part.includes('://') && secretsOfUrl(part).length > 0);
+  if (!urls.every((url) => raw.includes(url))) return true;
+  const masked = mask(value);
+  if (masked === value) return false;
+  return !lines.every((line) => raw.includes(line)) || masked !== lines.map(mask).join('\n');
+}
+
+/** No credential, whatever it is called: a switch, or a number as in `passMark: 60`. */
+const plainValue = /^(?:true|false|null|\d{0,3})$/;
+
+/** Without the head of a block, and quotes. */
+function starred(raw: string): string {
+  const [, head = '', value = '', tail = ''] = /^([|>][^\n]*\n|["']?)(.*?)(["']?)$/s.exec(raw)!;
+  return head + stars(value) + tail;
+}
+
+/** A star for each character. References and templates are not secret, but what `:-` gives is. */
+const stars = (value: string): string =>
+  value.replaceAll(/\$\{[^}]*\}?|\{\{.{0,2000}?\}\}|\{%.{0,2000}?%\}|\S/gs, (part) =>
+    part.length === 1 ? '*' : part.replace(fallback, (given) => '*'.repeat(given.length)),
+  );
+
+const fallback = /(?<=^\$\{\w+:-)[^}]+/;
+
+/**
+ * Hides what looks like a credential in lines. `isRead`: the scalars among them were understood, and hidden where they
+ * are secret. Otherwise, and in comments, what follows under a credential's key is hidden, too.
+ */
+export function hideInLines(lines: readonly string[], isRead: boolean): string[] {
+  let isInside = false;
+  return lines.map((line) => {
+    const isComment = /^\s*#/.test(line);
+    if (isRead && !isComment) isInside = false;
+    const key = Array.from(line.matchAll(/(?<![\w.-])([\w.-]{1,100})["']?\s{0,9}:(?=\s|$)/g)).at(-1)?.[1];
+    if (key !== undefined || line.includes('-----BEGIN'))
+      isInside =
+        (isComment || !isRead) && (key === undefined || /^keys?$/i.test(key) || isCredentialKey(key));
+    else if (isInside) return line.replace(/(?<=^[\s#]*)[^\s#].*/, stars);
+    const hidden = hideCredentials(line);
+    return isComment || !isRead ? hidden.replaceAll(word, hideLong) : hidden;
+  });
+}
+
+/** Hides credentials that are written in a line. */
+const hideCredentials = (line: string): string =>
+  (underCredentialKey.test(line) ? line.replace(/(?<=\s)#.*/, stars) : line)
+    .replaceAll(new RegExp(underCredentialKey, 'gi'), hide)
+    .replaceAll(/\$\{(\w{1,100}):-[^}]{1,2000}/g, (part, name: string) =>
+      namesSecret(name) ? stars(part) : part,
+    )
+    .replaceAll(word, hideInUrls)
+    .replaceAll(word, hideRandom);
+
+/** A text for a message, without passwords in URLs. */
+export const withoutPasswords = (text: string): string => text.replaceAll(word, hideInUrls);
+
+const word = /[^\s"']+/g;
+
+const credentialWords =
+  '(?:token|secret|passw|credential|auth(?!ors?(?![a-z]))|bearer|cookie|private[-_]?key|api[-_]?key)';
+const credentialKey = new RegExp(credentialWords, 'i');
+
+/** Unlike others that may be called so, such as `key`. */
+export const isCredentialKey = (name: string): boolean => credentialKey.test(name);
+
+/** Bounded, because a line may be a whole file of JSON: nothing may scan to its end repeatedly. */
+const underCredentialKey = new RegExp(
+  String.raw`(${credentialWords}\w{0,99}["']?\s*:\s*)("[^"]*"?|'[^']*'?|\[[^\]]*\]?|(?:\$\{[^}]*\}?|[^\s,{}[\]"'])+)`,
+  'i',
+);
+
+/** A password is before an `@`. */
+function hideInUrls(text: string): string {
+  const parts = text.split('@');
+  const last = parts.pop() ?? '';
+  return [...parts.map((part) => part.replace(/(:\/\/[^:/]*:)(.+)$/s, hide)), last].join('@');
+}
+
+/** Whoever knows the address of a hook may call it. */
+function hideRandom(text: string): string {
+  if (!text.includes('://') || text.length > longestUrl) return text;
+  const parts = secretsOfUrl(text).filter(({ length }) => length >= shortestSecret);
+  return parts.reduce((shown, part) => shown.replaceAll(part, starsAlone), text);
+}
+
+const longestUrl = 2000;
+const shortestSecret = 4;
+/** As in the lines of a key. */
+const longWord = 16;
+
+const hideLong = (text: string): string =>
+  text.length >= longWord && looksRandom(text) ? starsAlone(text) : text;
+
+const hide = (_all: string, before: string, value: string): string => before + starsAlone(value);
+
+/** Punctuation of YAML around a value stays. */
+const starsAlone = (value: string): string =>
+  value.includes('{{') ? value : value.replace(/(?<=^["'[]?)[^"'[].*?(?=["'\]]?$)/s, stars);

@@ -1,0 +1,100 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { Source } from '../../src/config/problems.ts';
+import { failure, load } from './tools.ts';
+
+/** A credential of two words, so that it can be written over two lines. */
+const credential = fc.tuple(
+  fc.stringMatching(/^[A-Z][a-z0-9+/]{7,19}$/),
+  fc.stringMatching(/^[A-Z][a-z0-9+/=]{7,19}$/),
+);
+
+/** Ways to write it under a key that is indented by four. */
+const styles: Record<string, (one: string, two: string) => string> = {
+  'a literal block': (one, two) => `|\n      ${one}\n      ${two}`,
+  'a literal block with an indentation of its own': (one, two) => `|2-\n        ${one}\n      ${two}`,
+  'a literal block with a comment': (one, two) => `|+ # why\n      ${one}\n\n      # ${two}\n`,
+  'a folded block': (one, two) => `>-\n      ${one}\n      ${two}`,
+  'a block with Windows line ends': (one, two) => `|\r\n      ${one}\r\n      ${two}\r`,
+  'double quotes over two lines': (one, two) => `"${one}\n      ${two}"`,
+  'double quotes with an escaped line break': (one, two) => `"${one}\\\n      ${two}"`,
+  'double quotes with an escape': (one, two) => `"${one}\\n${two}\\u0041"`,
+  'single quotes over two lines': (one, two) => `'${one}\n\n      ${two}'`,
+  'plain text over two lines': (one, two) => `${one}\n      ${two}`,
+  'a tag and an anchor': (one, two) => `&the !!str |\n      ${one}\n      ${two}`,
+  'a list of blocks': (one, two) => `\n      - |\n        ${one}\n      - >\n        ${two}`,
+  'a list in brackets over two lines': (one, two) => `[ ${one},\n      "${two}" ]`,
+  'what a variable has otherwise': (one, two) => `"\${NOT_SET:-${one}} ${two}"`,
+  'text around a template': (one, two) => `|\n      ${one} {{ event.id }}\n      ${two}`,
+};
+
+const shown = (text: string, mask = (one: string): string => one): string => {
+  const source = new Source(text);
+  return source.shown(1, source.lines.lineStarts.length, mask).join('\n');
+};
+
+describe('a credential is hidden in the lines of a config', () => {
+  test.each(Object.entries(styles))('%s', (_, write) => {
+    fc.assert(
+      fc.property(credential, ([one, two]) => {
+        const written = write(one, two);
+        for (const text of [
+          `sinks:\n  ats:\n    key: ${written}\n    loud: visible\n`,
+          `sinks:\n  ats:\n    headers:\n      X-Custom: ${written.replaceAll('\n', '\n  ')}\n    loud: visible\n`,
+          // It stands elsewhere, and is used as a credential.
+          `parts:\n  some:\n    other: &it ${written.replace('&the ', '')}\nsinks: { ats: { token: *it, loud: visible } }\n`,
+        ]) {
+          const lines = shown(text);
+          expect(lines).not.toContain(one);
+          expect(lines).not.toContain(two);
+          expect(lines).toContain('visible');
+          expect(lines.split('\n').map(({ length }) => length)).toEqual(
+            text.split('\n').map((line) => line.replace(/\r$/, '').length),
+          );
+        }
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test('in comments, and what is known as a secret from elsewhere', () => {
+    const text = [
+      '# token: |',
+      '#   first-line',
+      '#   second-line',
+      '# said: visible',
+      'catalog: { 1: { note: "known\\u002dsecret" } }',
+      'token: "${X}" # was the-old-one',
+      'url: "https://hooks.example.com/\\',
+      '  aBcDeFgHiJkL12"',
+    ].join('\n');
+    const lines = shown(text, (one) => one.replaceAll('known-secret', '***'));
+    expect(lines).not.toMatch(/first|second-|known|old|aBcD/);
+    expect(lines).toContain('said: visible');
+  });
+
+  test('where a text is broken, in the line that is shown of it', () => {
+    const key = ['-----BEGIN PRIVATE KEY-----', 'MIIEvQIBADANBgkqhkiG', 'w0BAQEF'];
+    for (const text of [
+      `sinks:\n  ats:\n    key: |\n${key.join('\n')}\nrules: []\n`,
+      `sinks:\n  ats:\n    key:\n    ${key.join('\n   ')}\n  x\n`,
+      `sinks: { ats: { token: "${key.join('\n')}\nrules: []\n`,
+      `sinks:\n  ats: { secret: '${key.join('\n  ')}' } }\n`,
+    ]) {
+      const { message } = failure(() => load(text));
+      for (const line of key.slice(1)) expect(message).not.toContain(line);
+      expect(shown(text)).not.toMatch(/MII|w0B/);
+    }
+  });
+});
+
+test('the rest stays readable', () => {
+  const config = {
+    catalog: { 1: { author: 'Dana', passMark: 60 } },
+    sinks: { keycloak: { url: 'https://ats.example.com/in', token: '${ATS_TOKEN}' } },
+    rules: [{ then: [{ row: { Key: 'the key' }, text: 'A note\non two lines, https://example.com/a?b=c' }] }],
+  };
+  const text = stringify(config);
+  expect(shown(text)).toBe(text);
+});
