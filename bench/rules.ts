@@ -56,6 +56,7 @@ function planOf(count: number, whenOf: (index: number) => When): Plan {
     summary: null,
     test: (testId) => catalog.get(testId) ?? { id: testId, channel: null },
     testIds: indexes,
+    timeZone: 'UTC',
     mask: (text) => text,
   };
 }

@@ -114,7 +114,8 @@ type StatusReads = Pick<
   'copyStates' | 'counts' | 'lastEventAt' | 'waiting' | 'pauses' | 'deadSince' | 'heldSince' | 'notices'
 >;
 
-export async function readStatus(store: StatusReads, now: number): Promise<Status> {
+/** `timeZone`: of the config, whose day is today. */
+export async function readStatus(store: StatusReads, now: number, timeZone: string): Promise<Status> {
   const all = await store.copyStates();
   const copies = running(all, now);
   const counts = await store.counts();
@@ -124,7 +125,7 @@ export async function readStatus(store: StatusReads, now: number): Promise<Statu
     copies: copies.toSorted((a, b) => Number(b.config.refused !== null) - Number(a.config.refused !== null)),
     lastCopy: copies.length > 0 ? null : (all[0] ?? null),
     lastEventAt: await store.lastEventAt(),
-    ...(await store.waiting(now - (now % dayMs))),
+    ...(await store.waiting(beginOfDay(now, timeZone))),
     sinks: sinkStatuses(copies, counts, await store.pauses()),
     dead: stuck.filter((one) => !isMissed(one)),
     held: counts.some(({ states }) => states.held > 0) ? await store.heldSince(-1) : [],
@@ -142,6 +143,9 @@ interface RefusedParts {
   readonly reads: Pick<Store, 'refused'>;
   readonly refused: { readonly unwritten: readonly RefusedEvents[] };
 }
+
+const beginOfDay = (now: number, timeZone: string): number =>
+  Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).startOfDay().epochMilliseconds;
 
 /** Those that serve the store, of all that ever said something. */
 export function running(copies: readonly CopyState[], now: number): CopyState[] {

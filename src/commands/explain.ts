@@ -1,11 +1,12 @@
 import { connectors } from '../../connectors/index.ts';
+import { timeExpected, timeMeant } from '../config/scenarios.ts';
 import { loadToShow } from '../config/load.ts';
 import { type Explained, type ExplainedDelivery, explained } from '../explained.ts';
 import { eventFields } from '../json.ts';
 import type { Status } from '../model.ts';
 import { jsonLine, printable } from '../support/text.ts';
 import { verdictText } from './event.ts';
-import { dueText, exit, type Io, messageLines, paint, when } from './output.ts';
+import { CommandError, dueText, exit, type Io, messageLines, paint, when } from './output.ts';
 import type { ConfigOption } from './with-store.ts';
 
 interface ExplainOptions extends ConfigOption {
@@ -13,13 +14,15 @@ interface ExplainOptions extends ConfigOption {
   readonly test: number;
   readonly candidate?: string;
   readonly numerical?: number;
-  readonly at?: number;
+  readonly at?: string;
   readonly json?: boolean;
 }
 
 export async function explain(options: ExplainOptions, io: Io): Promise<number> {
+  // Said before anything of the config is.
+  timeOf(options.at, 'UTC');
   const config = await loadToShow(options.config, { env: io.env, connectors });
-  const now = options.at ?? Date.now();
+  const now = timeOf(options.at, config.plan.timeZone);
   const { status, test: testId, candidate, numerical } = options;
   const fields = {
     status,
@@ -33,6 +36,12 @@ export async function explain(options: ExplainOptions, io: Io): Promise<number> 
     io.out(jsonLine({ event: eventFields(event), rules, deliveries: found.deliveries.map(deliveryFields) }));
   else io.out(text(found, io));
   return exit.ok;
+}
+
+function timeOf(written: string | undefined, timeZone: string): number {
+  const at = written === undefined ? Date.now() : timeMeant(written, timeZone, Date.now());
+  if (at !== null) return at;
+  throw new CommandError(`--at: ${timeExpected}, or 2026-11-21T22:00:00Z`, exit.usage);
 }
 
 function deliveryFields({ planned, action: _, ...said }: ExplainedDelivery) {

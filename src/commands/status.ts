@@ -3,17 +3,19 @@ import type { CopyState, StuckCount } from '../store/store.ts';
 import { count, jsonLine, printable } from '../support/text.ts';
 import { noticeHead } from './event.ts';
 import { exit, type Io, paint, when } from './output.ts';
-import { byLocalClock, type StoreOption, withStore } from './with-store.ts';
+import { byLocalClock, configTimeZone, type StoreOption, withStore } from './with-store.ts';
 
 export async function status(options: StoreOption & { json?: boolean }, io: Io): Promise<number> {
   return withStore(options, io, async (store) => {
-    const found = await readStatus(store, Date.now());
-    io.out(options.json ? jsonLine(statusJson(found)) : statusText(found, await byLocalClock(store, io)));
+    const timeZone = (await configTimeZone(store, io)) ?? 'UTC';
+    const found = await readStatus(store, Date.now(), timeZone);
+    const text = async () => statusText(found, timeZone, await byLocalClock(store, io));
+    io.out(options.json ? jsonLine(statusJson(found)) : await text());
     return needsOf(found).length > 0 ? exit.needsPerson : exit.ok;
   });
 }
 
-function statusText(found: Status, io: Io): string {
+function statusText(found: Status, timeZone: string, io: Io): string {
   const needs = needsOf(found);
   const { notices } = found;
   const isRunning = found.copies.length > 0;
@@ -22,7 +24,7 @@ function statusText(found: Status, io: Io): string {
       ? paint(io, 'green', 'Nothing needs a person.')
       : paint(io, 'red', printable(`A person is needed: ${needs.join(', ')}.`)),
     ...section('Config', configLines(found, io), io),
-    ...section('Receiver', receiverLines(found, io), io),
+    ...section('Receiver', receiverLines(found, timeZone, io), io),
     ...section(
       'Sinks',
       found.sinks.map((sink) => sinkText(sink, isRunning, io)),
@@ -82,9 +84,9 @@ function copyLines({ config: { file, since, refused, waiting } }: CopyState, io:
   return lines;
 }
 
-function receiverLines({ lastEventAt, eventsToday }: Status, io: Io): string[] {
+function receiverLines({ lastEventAt, eventsToday }: Status, timeZone: string, io: Io): string[] {
   if (lastEventAt === null) return ['no event yet; `candidate-connector send` sends one'];
-  return [`last event ${when(lastEventAt, io)}, ${count(eventsToday, 'event')} today (UTC)`];
+  return [`last event ${when(lastEventAt, io)}, ${count(eventsToday, 'event')} today (${timeZone})`];
 }
 
 function sinkText({ sink, connector, pause, pending }: SinkStatus, isRunning: boolean, io: Io): string {

@@ -135,15 +135,19 @@ export function storedPlans(store: Pick<Store, 'config'>, { env }: Io): Plans {
 
 /** With times by the newest config's `timezone`, or else by the one of the environment. */
 export async function byLocalClock(store: Pick<Store, 'latestConfig'>, io: Io): Promise<Io> {
+  const timeZone = (await configTimeZone(store, io)) ?? timeZoneOf(io.env['TZ'] ?? '');
+  return timeZone === null ? io : { ...io, timeZone };
+}
+
+/** The newest config's `timezone`, or null where it says none. */
+export async function configTimeZone(store: Pick<Store, 'latestConfig'>, io: Io): Promise<string | null> {
   const written = valueAt((await store.latestConfig())?.source ?? null, ['timezone']);
   const values = new Values({ env: io.env });
   const resolve = (reference: Reference) => {
     const resolved = values.resolve(reference);
     return 'value' in resolved ? resolved.value : '';
   };
-  const given = typeof written === 'string' ? interpolateText(written, resolve) : io.env['TZ'];
-  const timeZone = timeZoneOf(given ?? '');
-  return timeZone === null ? io : { ...io, timeZone };
+  return typeof written === 'string' ? timeZoneOf(interpolateText(written, resolve)) : null;
 }
 
 /** What the newest config's catalog calls a test: ` (Backend Engineer)`, or nothing. */

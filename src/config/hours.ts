@@ -11,12 +11,12 @@ import { type Reading, validate } from './validate.ts';
 
 const timeExpected = 'expected a time of day such as "08:00"';
 
-const timeOfDay = z.string({ error: timeExpected }).regex(/^([01]\d|2[0-3]):[0-5]\d$/, {
-  error: ({ input }) => {
-    const meant = meantTime(String(input));
-    return timeExpected + writeInstead(meant && `"${meant}"`, input);
-  },
-});
+const timeError = ({ input }: { readonly input?: unknown }): string => {
+  const meant = meantTime(String(input));
+  return timeExpected + writeInstead(meant && `"${meant}"`, input);
+};
+
+const timeOfDay = z.string({ error: timeError }).regex(/^([01]\d|2[0-3]):[0-5]\d$/, { error: timeError });
 
 /** What somebody meant who wrote `9:00`, `9am` or `17h30`. */
 function meantTime(text: string): string | null {
@@ -113,7 +113,9 @@ export const weekdayOf = (day: string): number =>
 
 export const hoursSchema = z
   .strictObject({
-    timezone: timeZoneName.describe('The IANA name of the time zone that the times are in.'),
+    timezone: timeZoneName
+      .optional()
+      .describe("The IANA name of the time zone that the times are in; without it, the config's `timezone`."),
     days: z
       .array(dayName, { error: ({ input }) => `expected a list of days${daysMeant(input)}` })
       .min(1, { error: 'expected at least one day: without any it would never open' })
@@ -134,12 +136,12 @@ export const hoursSchema = z
     error: 'it closes when it opens; for the whole day, write from "00:00" to "24:00"',
   });
 
-/** Compiles one entry of `hours`. If it has faults, reports them and returns null. */
-export function compileHours(name: string, raw: Json, reading: Reading): Hours | null {
+/** Compiles one entry of `hours`; `usual`: the config's time zone. If it has faults, reports them and returns null. */
+export function compileHours(name: string, raw: Json, usual: string, reading: Reading): Hours | null {
   const path = ['hours', name];
   const read = validate({ schema: hoursSchema, raw, path }, reading);
   if (!read) return null;
-  const hours = toHours(name, read);
+  const hours = toHours(name, { ...read, timezone: read.timezone ?? usual });
   const closing = firstDayOfNoOpening(hours);
   if (closing === null) return hours;
   const message = `it does not open for more than a year from ${closing} on; messages would wait for ever`;
@@ -147,7 +149,10 @@ export function compileHours(name: string, raw: Json, reading: Reading): Hours |
   return null;
 }
 
-function toHours(name: string, { timezone, days, from, to, closed }: z.output<typeof hoursSchema>): Hours {
+function toHours(
+  name: string,
+  { timezone, days, from, to, closed }: z.output<typeof hoursSchema> & { readonly timezone: string },
+): Hours {
   return {
     name,
     timeZone: timezone,

@@ -51,14 +51,15 @@ export function* buildPlan(source: PlanSource, planReading: PlanReading): Steps<
   const reading = partReading(planReading);
   const catalog = readCatalog(source.catalog, reading);
   const keys = new Set<string>([...testKeys, ...[...catalog.entries.values()].flatMap(Object.keys)]);
-  const hours = readHours(source.hours, reading);
   const settingReading = partReading(planReading);
+  const setting = readSetting(source, keys, settingReading);
+  const hours = readHours(source.hours, setting.timeZone, reading);
   const actionsReading: ActionsReading = {
     ...reading,
     testKeys: keys,
     hours: hours.compiled,
     unusableHours: hours.unusable,
-    setting: readSetting(source, keys, settingReading),
+    setting,
     unusableSetting: settingReading.fault(),
     compiledDefaults: new Map(),
     vocabularies: new Map(),
@@ -88,6 +89,7 @@ export function* buildPlan(source: PlanSource, planReading: PlanReading): Steps<
     summary,
     test: testLookup(catalog.entries, keys),
     testIds: [...catalog.entries.keys()].map(Number),
+    timeZone: setting.timeZone,
     mask: reading.mask,
     ...(why.length > 0 && { unusable: { deciding: [...new Set(why)].join('; '), tests: catalog.unusable } }),
   };
@@ -133,12 +135,12 @@ function testLookup(catalog: ReadonlyMap<string, JsonMap>, keys: ReadonlySet<str
   return (testId) => known.get(testId) ?? { ...empty, id: testId };
 }
 
-function readHours(raw: Json | undefined, reading: PlanReading) {
+function readHours(raw: Json | undefined, timeZone: string, reading: PlanReading) {
   const compiled = new Map<string, Hours | null>();
   const unusable = new Map<string, string>();
   for (const [name, hours] of maps(raw, ['hours'], 'a map from names to opening hours', reading)) {
     const part = partReading(reading);
-    compiled.set(name, compileHours(name, hours, part));
+    compiled.set(name, compileHours(name, hours, timeZone, part));
     const fault = part.fault();
     if (fault !== null) unusable.set(name, fault);
   }

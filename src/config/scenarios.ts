@@ -12,7 +12,7 @@ import { type Reading, validate } from './validate.ts';
 /** `10:20`, `Mon 10:20` or `2026-01-05 10:20`, each with seconds or without. */
 const timePattern =
   /^(?:(?<weekday>[Mm]on|[Tt]ue|[Ww]ed|[Tt]hu|[Ff]ri|[Ss]at|[Ss]un) |(?<date>\d{4}-\d\d-\d\d) )?(?<time>(?:[01]\d|2[0-3]):[0-5]\d(?<second>:[0-5]\d)?)$/;
-const timeExpected = 'expected a time such as "Mon 10:00", "10:20" or "2026-01-05 10:00"';
+export const timeExpected = 'expected a time such as "Mon 10:00", "10:20" or "2026-01-05 10:00"';
 
 const time = z
   .string({ error: timeExpected })
@@ -139,17 +139,34 @@ function toScenario(
   return [{ ...common, timeZone, events: timed, expect: inTime }];
 }
 
+/** When somebody says that something comes, in one of these forms or as ISO 8601 has it; null if it is none (ms). */
+export function timeMeant(text: string, timeZone: string, now: number): number | null {
+  try {
+    if (/(?:Z|[+-]\d\d:\d\d)$/i.test(text)) return Temporal.Instant.from(text).epochMilliseconds;
+    const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).toPlainDate();
+    const written = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text} 00:00` : text.replace(/(?<=\d)T/, ' ');
+    return time.safeParse(written).success ? new Calendar(timeZone, today).next(written).at : null;
+  } catch (fault) {
+    if (fault instanceof RangeError) return null;
+    throw fault;
+  }
+}
+
 /** Fixed, so that every run gives the same: in this week, no clocks change. It is a Monday. */
 const firstWeek = Temporal.PlainDate.from('2026-01-05');
 
 /** Reads the times of a scenario one after the other. */
 class Calendar {
   readonly #timeZone: string;
+  readonly #begin: Temporal.PlainDate;
   #first: Temporal.PlainDate | null = null;
-  #day = firstWeek;
+  #day: Temporal.PlainDate;
 
-  constructor(timeZone: string) {
+  /** `begin`: the day of a time that names none, and from which on a weekday is looked for. */
+  constructor(timeZone: string, begin = firstWeek) {
     this.#timeZone = timeZone;
+    this.#begin = begin;
+    this.#day = begin;
   }
 
   /** A time without a day is on the day of the one before. */
@@ -166,12 +183,12 @@ class Calendar {
 
   /** Begins again on the day of the first time. */
   restart(): void {
-    this.#day = this.#first ?? firstWeek;
+    this.#day = this.#first ?? this.#begin;
   }
 
   /** The first such day from the first time's day on. */
   #nextWeekday(weekday: number): Temporal.PlainDate {
-    const from = this.#first ?? firstWeek;
+    const from = this.#first ?? this.#begin;
     return from.add({ days: (weekday - from.dayOfWeek + 7) % 7 });
   }
 }

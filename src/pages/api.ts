@@ -16,7 +16,7 @@ export function apiRouter(parts: Parts): Router {
   const router = Router();
   const read = (path: string, answer: Answer) => router.get(path, answering(answer));
   router.use('/deliveries', changesRouter(parts));
-  read('/status', async () => statusJson(await readStatus(reads, Date.now())));
+  read('/status', async () => statusJson(await readStatus(reads, Date.now(), config().plan.timeZone)));
   read('/refused', async () => ({ totals: refusedJson(await refusedOf(parts)), items: [] }));
   read('/events', (req, res) => search(parts, req, res));
   read('/events/:id', (req) => detail(parts, String(req.params['id'])));

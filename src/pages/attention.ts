@@ -19,7 +19,7 @@ const shownChanges = 10;
 export const attentionPage: Page = {
   path: '/attention',
   async show(asked, { reads }) {
-    const status = await readStatus(reads, asked.now);
+    const status = await readStatus(reads, asked.now, asked.times.timeZone);
     const { sink, state } = asked.query;
     const groups = groupsOf(status).filter((one) => isAsked(one, asked));
     const total = groups.reduce((sum, group) => sum + group.count, 0);

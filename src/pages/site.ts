@@ -15,7 +15,7 @@ import { LiveEvents } from './live.ts';
 import { loginPage } from './login.ts';
 import type { Asked, Form, Page, Parts, Shown } from './page.ts';
 import { rulesPage, trialForm } from './rules.ts';
-import { Times, timeZoneOf } from './times.ts';
+import { Times } from './times.ts';
 import { todayPage } from './today.ts';
 
 const pages: readonly Page[] = [
@@ -108,7 +108,7 @@ function askedBy(req: Request, parts: Parts): Asked {
     query: queryOf(req),
     person: personOf(req),
     now,
-    times: new Times(now, timeZoneOf(parts.config())),
+    times: new Times(now, parts.config().plan.timeZone),
   };
 }
 

@@ -1,5 +1,3 @@
-import { isMap } from '../model.ts';
-import type { Config } from '../config/config.ts';
 import { html, type Html } from './html.ts';
 
 const secondMs = 1000;
@@ -104,10 +102,4 @@ export function duration(ms: number): string {
   if (ms < minuteMs) return `${(ms / secondMs).toFixed(ms < 10 * secondMs ? 1 : 0)} s`;
   if (ms < hourMs) return `${Math.round(ms / minuteMs)} min`;
   return ms < 2 * dayMs ? `${Math.round(ms / hourMs)} h` : `${Math.round(ms / dayMs)} d`;
-}
-
-/** That of the config's messages. */
-export function timeZoneOf({ planSource }: Config): string {
-  const zone = isMap(planSource) ? planSource['timezone'] : undefined;
-  return typeof zone === 'string' ? zone : 'UTC';
 }

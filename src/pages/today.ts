@@ -1,5 +1,6 @@
 import { statuses } from '../model.ts';
 import { needsOf, readStatus, type Status, stuckNotices } from '../status.ts';
+import type { Reads } from '../store/reads.ts';
 import type { DayCount, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { troubleItems } from './attention.ts';
@@ -17,14 +18,13 @@ const days = 14;
 export const todayPage: Page = {
   path: '/',
   async show({ now, times }, parts) {
-    const first = times.daysBefore(now, days - 1);
+    // The last is where tomorrow begins.
+    const starts = Array.from({ length: days + 1 }, (_, day) => times.daysBefore(now, days - 1 - day));
     const [status, counts] = await Promise.all([
-      readStatus(parts.reads, now),
-      parts.reads.daily(first, now + hourMs),
+      readStatus(parts.reads, now, times.timeZone),
+      countsOfDays(parts.reads, starts),
     ]);
-    const shownDays = Array.from({ length: days }, (_, day) =>
-      times.weekday(first + day * dayMs + dayMs / 2),
-    );
+    const shownDays = starts.slice(0, days).map((start) => times.weekday(start));
     const isNew = status.lastEventAt === null;
     return {
       title: 'Today',
@@ -39,8 +39,21 @@ export const todayPage: Page = {
   },
 };
 
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
+const dayMs = 86_400_000;
+
+/** Of the days that begin so. The store counts days of 24 hours, so a day on which the clocks change ends a call. */
+export async function countsOfDays(
+  reads: Pick<Reads, 'daily'>,
+  starts: readonly number[],
+): Promise<DayCount[]> {
+  const counts: DayCount[] = [];
+  for (let first = 0, next = 1; next < starts.length; first = next, next += 1) {
+    while (next + 1 < starts.length && dayMs === starts[next]! - starts[next - 1]!) next += 1;
+    for (const one of await reads.daily(starts[first]!, starts[next]!))
+      counts.push({ ...one, day: Math.min(first + one.day, next - 1) });
+  }
+  return counts;
+}
 
 function needs(status: Status, times: Times): Html {
   if (needsOf(status).length === 0)

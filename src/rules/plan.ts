@@ -120,6 +120,8 @@ export interface Plan {
   readonly test: (testId: number) => JsonMap;
   /** The tests of the catalog. */
   readonly testIds: readonly number[];
+  /** The config's, which its days and times are by where nothing else is said. */
+  readonly timeZone: string;
   /** Replaces the plan's secrets in a text with `***`. */
   mask(text: string): string;
   /** Only for a stored plan: which of its parts, besides actions, can no longer be used. */

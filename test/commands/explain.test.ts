@@ -94,6 +94,26 @@ describe('explain', () => {
     expect(out).toContain(`mail (email, rule completed) ${expected}\n`);
   });
 
+  test('takes times as scenarios do, and hours without a time zone, by the clock of the config', async () => {
+    const config = rules
+      .replace('text: "one\\ntwo" }', 'text: Hi, hours: office }')
+      .concat("timezone: '${ZONE}'\nhours: { office: { days: [tue], from: '08:00', to: '18:00' } }\n");
+    const at = async (text: string) =>
+      (await explain([...completed, '--at', text], config, { ...env, ZONE: 'Asia/Tokyo' })).out;
+    const due = (day: string) => `due Mon ${day} 23:00:00 UTC (Tue 08:00 Asia/Tokyo), when office opens\n`;
+    expect(await at('2026-11-21')).toContain(due('2026-11-23'));
+    expect(await at('2026-11-23 23:00')).toContain(due('2026-11-23'));
+    expect(await at('2026-11-23T23:00:00')).toContain(due('2026-11-23'));
+    expect(await at('2026-11-23T23:00:00Z')).toContain('(email, rule completed) at once\n');
+    expect(await at('2026-11-24 17:59:59')).toContain('(email, rule completed) at once\n');
+    expect(await at('Tue 10:00')).toContain('(email, rule completed) at once\n');
+    expect(await at('wed 10:00')).toMatch(/at \d{4}-\d\d-\d\d 01:00:00 UTC\n/);
+    expect(await explain([...completed, '--at', 'Tuesday'], config, { ...env, ZONE: 'UTC' })).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('expected a time such as "Mon 10:00"'),
+    });
+  });
+
   test('says where nothing would be sent', async () => {
     const config = 'sinks: {}\nrules: []\n';
     const { out } = await explain(completed, config);

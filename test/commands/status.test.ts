@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test, vi } from 'vitest';
+import { readStatus } from '../../src/status.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { CopyState } from '../../src/store/store.ts';
 import { arrival, claimDue, configId, delivered, resultOf, t0 } from '../contract/store-fixtures.ts';
@@ -29,6 +30,22 @@ rules: [{ name: told, when: {}, then: [{ sink: ats }] }]
 }
 
 describe('status', () => {
+  test("counts the events of today by the config's clock", async () => {
+    const { folder } = await workplace();
+    const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
+    await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+    const now = Date.parse('2026-11-21T16:00:00Z');
+    // In Tokyo, the next day began at 15:00.
+    for (const hour of ['14:59', '15:00', '15:59'])
+      await store.accept(arrival({ receivedAt: Date.parse(`2026-11-21T${hour}:00Z`) }));
+    expect((await readStatus(store, now, 'Asia/Tokyo')).eventsToday).toBe(2);
+    expect((await readStatus(store, now, 'UTC')).eventsToday).toBe(3);
+    await store.saveConfig({ id: 'tokyo', source: { timezone: 'Asia/Tokyo' }, savedAt: now });
+    await store.close();
+    const { out } = await run(['status', '--store', `sqlite:${folder}/connector.db`]);
+    expect(out).toContain('today (Asia/Tokyo)');
+  });
+
   test('says that nothing needs a person, and exits 0', async () => {
     const { app, file, command, json } = await startServing();
     expect((await command('status')).out).toContain('Receiver\n  no event yet');

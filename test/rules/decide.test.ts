@@ -42,6 +42,7 @@ function planOf(
     summary: null,
     test: (testId) => ({ id: testId, name: `Test ${testId}` }),
     testIds: [7],
+    timeZone: 'UTC',
     mask: (text) => text,
   };
 }
