@@ -2,7 +2,7 @@ import { connectors } from '../connectors/index.ts';
 import { watchAlerts } from './alerts/watch.ts';
 import { createMetrics, type Metrics } from './admin/metrics.ts';
 import { createAdmin } from './admin/server.ts';
-import { systemClock } from './support/clock.ts';
+import { type Clock, systemClock } from './support/clock.ts';
 import { alertsLease, Copies, retentionLease, type Shared } from './copies.ts';
 import type { Config } from './config/config.ts';
 import { LiveConfig } from './live-config.ts';
@@ -107,8 +107,9 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
       'the store was restored or moved: what waits may have been sent from where it was, so each tool is asked first',
     );
   const copies = new Copies(store);
+  const { clock } = copies;
   // Before any event can come: one stored with a wrong clock would make that clock look right.
-  const retention = startRetention({ store, config, log, leases: copies });
+  const retention = startRetention({ store, config, log, clock, leases: copies });
   starting.defer(retention.stop);
   const refreshTokens = keptRefreshTokens(store, config().store.secretKey, (message, error) =>
     log.error({ err: error }, message),
@@ -116,7 +117,17 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   const sinks = new ConnectedSinks(refreshTokens);
   const plan = (id: string) => plans.get(id);
   const { isClockDoubted: clockDoubted } = retention;
-  const worker = createWorker({ store, sinks, config, plan, clockDoubted, log, metrics, leases: copies });
+  const worker = createWorker({
+    store,
+    sinks,
+    config,
+    plan,
+    clock,
+    clockDoubted,
+    log,
+    metrics,
+    leases: copies,
+  });
   const [newest] = await store.events({ limit: 1 });
   const nextId = eventIds({ after: newest?.event.id });
   const inbox = createIntake({ store, refused, config, wake: () => worker.wake(), log, nextId });
@@ -135,7 +146,14 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   };
   const admin = createAdmin({ config: () => config().admin, metrics, site, log, readiness });
   starting.defer(() => admin.stop(0));
-  const receiver = createReceiver({ config: () => config().receiver, inbox, log, metrics, readiness });
+  const receiver = createReceiver({
+    config: () => config().receiver,
+    inbox,
+    log,
+    metrics,
+    readiness,
+    now: () => clock.now(),
+  });
   starting.defer(async () => {
     await receiver.retire();
     await receiver.stop(requestsGraceMs);
@@ -150,7 +168,7 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
 
   const announcer = new Announcer({
     store,
-    clock: systemClock,
+    clock,
     live,
     id: copies.id,
     failed: (error) => log.debug({ err: error }, 'the sign of life could not be stored; trying again'),
@@ -160,8 +178,9 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   starting.defer(async () => {
     await Promise.all([worker.stop(attemptsGraceMs), copies.leave(config().shutdown.delayMs)]);
   });
-  const rescued = await worker.start(seenAt);
+  // Before the worker looks at the clock.
   await copies.join({ store, config, worker, log, metrics });
+  const rescued = await worker.start(seenAt);
   await announcer.say();
 
   const watch = watchConfig(file, {
@@ -184,7 +203,7 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     },
   });
   starting.defer(() => watch.close());
-  starting.defer(await startAlerts({ store, config, worker, log, leases: copies, live }));
+  starting.defer(await startAlerts({ store, config, worker, log, clock, leases: copies, live }));
   // Connections begin to close while the attempts finish; the port stays open for further events.
   starting.defer(() => void receiver.retire());
   const addresses = { receiver: addressOf(receiver), admin: addressOf(admin) };
@@ -218,12 +237,11 @@ function summaryOf({ file, store, plan, sinks }: Config) {
 const mostNamedRules = 10;
 
 type WorkerNeeds = Shared &
-  Pick<WorkerParts, 'sinks' | 'plan' | 'clockDoubted' | 'leases'> & { readonly metrics: Metrics };
+  Pick<WorkerParts, 'sinks' | 'plan' | 'clock' | 'clockDoubted' | 'leases'> & { readonly metrics: Metrics };
 
 function createWorker({ log, metrics, ...parts }: WorkerNeeds): Worker {
   return new Worker({
     ...parts,
-    clock: systemClock,
     random: Math.random,
     observe: observeAttempts(log, metrics),
     sinkChanged(sink, change, because) {
@@ -244,14 +262,19 @@ function createWorker({ log, metrics, ...parts }: WorkerNeeds): Worker {
 
 /** Returns how to stop it. */
 async function startAlerts(
-  parts: Shared & { readonly worker: Worker; readonly leases: Leases; readonly live: LiveConfig },
+  parts: Shared & {
+    readonly worker: Worker;
+    readonly clock: Clock;
+    readonly leases: Leases;
+    readonly live: LiveConfig;
+  },
 ): Promise<() => void> {
-  const { store, config, worker, log, leases, live } = parts;
+  const { store, config, worker, log, clock, leases, live } = parts;
   const [newest] = await store.notices({ limit: 1 });
   return watchAlerts({
     nextId: noticeIds({ after: newest?.notice.id }),
     store,
-    clock: systemClock,
+    clock,
     config,
     mine: () => leases.holding(alertsLease) !== null,
     paused: () => worker.pauses(),
@@ -270,11 +293,12 @@ function startRetention({
   store,
   config,
   log,
+  clock,
   leases,
-}: Shared & { readonly leases: Leases }): RunningRetention {
+}: Shared & { readonly clock: Clock; readonly leases: Leases }): RunningRetention {
   return keepRetention({
     store,
-    clock: systemClock,
+    clock,
     mine: () => leases.holding(retentionLease) !== null,
     retentionMs: () => config().store.retentionMs,
     pruned: (events) => log.info({ events }, 'events older than the retention deleted'),

@@ -15,7 +15,7 @@ import {
 import type { Worker } from './deliveries/worker.ts';
 import type { ReadinessPart } from './http/health.ts';
 import type { LeaseState, LeaseStore, Store } from './store/store.ts';
-import { systemClock } from './support/clock.ts';
+import { type Clock, systemClock } from './support/clock.ts';
 
 export interface Shared {
   readonly store: Store;
@@ -38,6 +38,14 @@ export class Copies implements Leases {
   /** How many of them run another config than this one. */
   #others = 0;
   #isLeaving = false;
+  /**
+   * One for all copies: PostgreSQL's, where that of this machine is off. Otherwise the next copy would ask for an attempt
+   * while the tool is at work on it, or look for its message in the wrong hour.
+   */
+  readonly clock: Clock = {
+    ...systemClock,
+    now: () => systemClock.now() - (this.#keeper?.aheadMs ?? 0),
+  };
 
   constructor({ leases }: Pick<Store, 'leases'>) {
     this.#store = leases;
@@ -66,6 +74,11 @@ export class Copies implements Leases {
       ...handing(parts),
       copies: (copies) => this.#are(copies, parts),
       quietMs: (name) => config().sinks.get(sinkOf(name) ?? '')?.timeoutMs ?? 0,
+      clockAhead: (aheadMs) =>
+        log.warn(
+          { aheadSeconds: Math.round(aheadMs / 1000) },
+          "this machine's clock and PostgreSQL's differ: times are PostgreSQL's. Keep both in step (NTP)",
+        ),
       moved: (deliveries) =>
         log.warn(
           { deliveries },

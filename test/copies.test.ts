@@ -21,11 +21,17 @@ function twoWebhooks(tool: HttpSandbox, delay: string, timeout = '1s'): string {
 }
 
 /** Starts a copy that runs until the test ends. */
-async function started(url: string | null, config: string, env: Record<string, string> = {}) {
+async function started(
+  url: string | null,
+  config: string,
+  env: Record<string, string> = {},
+  clockAheadMs = 0,
+) {
   const { folder, write } = await workplace();
   const store = url === null ? base(folder) : base(folder).replace(/"sqlite:.*"/, `"${url}"`);
   const adopt = (text: string) => write('config.yaml', store.replace('fatal', 'info') + text);
   const copy = new ConnectorProcess(await adopt(config), env);
+  copy.clockAheadMs = clockAheadMs;
   onTestFinished(() => copy.kill());
   const address = await copy.start();
   const ready = copy.lines.find((line) => line.includes('"msg":"ready"'))!;
@@ -142,12 +148,13 @@ rules:
 alerts: { dead: { then: [{ sink: mail, to: ops@example.com }] } }
 `;
 
-test('a copy that is killed with everything under way is followed by another one, whatever the time-outs are', async () => {
+test('a copy that is killed with everything under way is followed by another one, whatever the time-outs and its clock are', async () => {
   const tools = await startTools();
   onTestFinished(() => tools.close().then(() => undefined));
   const url = await freshSchema();
-  const first = await started(url, fourSinks, tools.env);
+  const first = await started(url, fourSinks, tools.env, -600_000);
   await first.logs('"msg":"taken', 6);
+  const begunAt = Date.now();
   const sending = new Set(['chat.postMessage', 'spreadsheets.batchUpdate', 'DATA', 'POST']);
   const reached = new Set<string>();
   for (const faults of tools.faults) {
@@ -174,7 +181,7 @@ test('a copy that is killed with everything under way is followed by another one
     expect(await deliveries(`state = 'dead'`)).toHaveLength(1);
   }, longer);
   // What was under way waits until the attempt must be over, and is asked for then.
-  const under = `select d.sink, d.due_at - a.started_at as ms from deliveries d join attempts a on a.delivery_seq = d.seq
+  const under = `select d.sink, d.due_at - ${begunAt} as ms from deliveries d join attempts a on a.delivery_seq = d.seq
     where d.uncertain = 1 and a.number = 1`;
   const waits = await sql(url, under);
   expect(new Set(waits.map(({ sink }) => sink))).toEqual(new Set(Object.keys(timeoutsMs)));

@@ -43,6 +43,8 @@ export interface LeaseParts {
   readonly quietMs: (name: string) => number;
   /** Called when the database is in another place: it was promoted or restored, and so many deliveries are in doubt. */
   readonly moved: (distrusted: number) => void;
+  /** Called when this machine's clock was found to be ahead of the database's, or behind (negative), or right again. */
+  readonly clockAhead: (aheadMs: number) => void;
   readonly failed: (error: unknown) => void;
 }
 
@@ -55,6 +57,8 @@ const marginMs = 2000;
 const graceMs = 3000;
 /** A new config reaches the copies one after the other, and each tells of it with its next renewal. */
 const orphanedAfterMs = 60_000;
+/** Clocks are so far apart at times although they are kept in step. */
+const leastAheadMs = 1000;
 
 interface Held {
   readonly epoch: number;
@@ -75,6 +79,7 @@ export class LeaseKeeper implements Leases {
   #stopping = false;
   /** On the scale of Clock.elapsed; Infinity while it cannot renew. */
   #takesFrom = -Infinity;
+  #aheadMs = 0;
 
   constructor(parts: LeaseParts) {
     this.#parts = parts;
@@ -92,6 +97,11 @@ export class LeaseKeeper implements Leases {
         return held.until;
       },
     };
+  }
+
+  /** By how much this machine's clock is ahead of the database's. */
+  get aheadMs(): number {
+    return this.#aheadMs;
   }
 
   #leaseOf(name: string, { epoch }: Held): Lease {
@@ -141,6 +151,7 @@ export class LeaseKeeper implements Leases {
       forMs: runsForMs,
       quietMs,
     });
+    this.#compareClocks(state.now, askedAt);
     if (this.#takesFrom === Infinity) this.#takesFrom = clock.elapsed() + graceMs;
     for (const [name, epoch] of state.held) this.#keep(name, epoch, askedAt + runsForMs - marginMs);
     for (const name of this.#held.keys()) if (!state.held.has(name)) this.#lose(name);
@@ -148,6 +159,16 @@ export class LeaseKeeper implements Leases {
     this.#noteUnknown(new Set(state.unknown), askedAt);
     copies(state.copies);
     if (state.distrusted !== null) moved(state.distrusted);
+  }
+
+  /** The answer may be as old as it took. */
+  #compareClocks(now: number, askedAt: number): void {
+    const { clock, clockAhead } = this.#parts;
+    const tookMs = clock.elapsed() - askedAt;
+    const aheadMs = Math.round(clock.now() - tookMs / 2 - now);
+    if (Math.abs(aheadMs - this.#aheadMs) < leastAheadMs + tookMs) return;
+    this.#aheadMs = aheadMs;
+    clockAhead(aheadMs);
   }
 
   #noteUnknown(unknown: ReadonlySet<string>, elapsed: number): void {

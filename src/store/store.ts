@@ -266,6 +266,8 @@ export interface LeaseState {
   readonly unknown: readonly string[];
   /** The copies that are alive, this one among them. */
   readonly copies: readonly { readonly id: string; readonly configId: string }[];
+  /** What the database's clock says (ms). */
+  readonly now: number;
   /** See Store.settleIn. Where the database is in another place, all leases have ended. */
   readonly distrusted: number | null;
 }

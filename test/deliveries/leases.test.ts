@@ -72,6 +72,7 @@ class Copy {
       copies: () => {},
       quietMs: () => 0,
       moved: () => {},
+      clockAhead: () => {},
       failed: (error) => this.failures.push(error),
       ...parts,
     });

@@ -58,7 +58,9 @@ const sql = {
 export function* renewLeases(asked: LeaseRequest): Operation<LeaseState> {
   const { copy, configId, names, extra, orphans, takes, forMs } = asked;
   yield* lock('leases');
-  const distrusted = yield* endIfMoved(asked);
+  const { place, at } = (yield* get(sql.place))!;
+  const distrusted = place === null ? null : yield* settleIn(place, at, distrustedAtOnce);
+  if (distrusted !== null) yield* endAll(asked);
   yield* run(sql.forgetEndedCopies);
   yield* run(sql.keepCopy, copy, configId, JSON.stringify(names), forMs);
   const copies = (yield* all(sql.copies)).map(({ id, config_id, names: known }) => ({
@@ -87,6 +89,7 @@ export function* renewLeases(asked: LeaseRequest): Operation<LeaseState> {
     surplus,
     unknown,
     copies: copies.map(({ id, configId: config }) => ({ id, configId: config })),
+    now: at,
     distrusted,
   };
 }
@@ -96,16 +99,12 @@ const distrustedAtOnce = 10_000;
 
 /**
  * A standby that was promoted, or a restored store, may lack the last commits. So every lease ends, and is taken anew once
- * the tools are done with what was begun before. Returns how many deliveries may have been sent; null if nothing moved.
+ * the tools are done with what was begun before.
  */
-function* endIfMoved({ forMs, quietMs }: LeaseRequest): Operation<number | null> {
-  const { place: found, at } = (yield* get(sql.place))!;
-  const distrusted = found === null ? null : yield* settleIn(found, at, distrustedAtOnce);
-  if (distrusted === null) return null;
+function* endAll({ forMs, quietMs }: LeaseRequest): Operation<void> {
   for (const { name } of yield* all(sql.leases)) {
     yield* run(sql.end, name, Math.max(forMs, quietMs?.(name) ?? 0));
   }
-  return distrusted;
 }
 
 interface Knowing {
