@@ -1,5 +1,5 @@
 import type { Lease, LeaseState, LeaseStore } from '../store/store.ts';
-import type { Clock } from '../support/clock.ts';
+import { type Clock, suspendedSince } from '../support/clock.ts';
 
 /** Who of several copies does what: each sink's deliveries, and the work of the connector itself, are one copy's. */
 export interface Leases {
@@ -80,6 +80,8 @@ export class LeaseKeeper implements Leases {
   /** On the scale of Clock.elapsed; Infinity while it cannot renew. */
   #takesFrom = -Infinity;
   #aheadMs = 0;
+  /** Whether the machine was, after the last renewal: then another copy may have everything. */
+  #wasSuspended: () => boolean = () => false;
 
   constructor(parts: LeaseParts) {
     this.#parts = parts;
@@ -87,14 +89,16 @@ export class LeaseKeeper implements Leases {
 
   holding(name: string): Holding | null {
     const held = this.#held.get(name);
-    if (held?.phase !== 'held' || held.until <= this.#parts.clock.elapsed()) return null;
-    const orphaned = this.#isOrphaned(name, this.#parts.clock.elapsed());
+    const elapsed = this.#parts.clock.elapsed();
+    if (held?.phase !== 'held' || this.#untilOf(held) <= elapsed) return null;
+    const orphaned = this.#isOrphaned(name, elapsed);
     const lease = this.#leaseOf(name, held);
+    const until = () => this.#untilOf(held);
     return {
       lease,
       orphaned,
       get until() {
-        return held.until;
+        return until();
       },
     };
   }
@@ -102,6 +106,10 @@ export class LeaseKeeper implements Leases {
   /** By how much this machine's clock is ahead of the database's. */
   get aheadMs(): number {
     return this.#aheadMs;
+  }
+
+  #untilOf({ until }: Held): number {
+    return this.#wasSuspended() ? -Infinity : until;
   }
 
   #leaseOf(name: string, { epoch }: Held): Lease {
@@ -141,6 +149,7 @@ export class LeaseKeeper implements Leases {
     const { store, clock, copy, configId, names, extra, copies, quietMs, moved } = this.#parts;
     // The database counts from later on, so it never thinks that a lease ended before this process does.
     const askedAt = clock.elapsed();
+    const wasSuspended = suspendedSince(clock);
     const state = await store.renew({
       copy,
       configId: configId(),
@@ -152,6 +161,7 @@ export class LeaseKeeper implements Leases {
       quietMs,
     });
     this.#compareClocks(state.now, askedAt);
+    this.#wasSuspended = wasSuspended;
     if (this.#takesFrom === Infinity) this.#takesFrom = clock.elapsed() + graceMs;
     for (const [name, epoch] of state.held) this.#keep(name, epoch, askedAt + runsForMs - marginMs);
     for (const name of this.#held.keys()) if (!state.held.has(name)) this.#lose(name);

@@ -1,4 +1,4 @@
-import type { Clock } from '../support/clock.ts';
+import { type Clock, suspendedSince } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
 import { type RefreshTokens, type Sink, unknown, type Usage } from '../connector.ts';
 import type { Holding } from './leases.ts';
@@ -99,6 +99,8 @@ export class ConnectedSinks {
 const abortGraceMs = 5000;
 /** The same at shutdown, where the process will be killed soon. */
 const shutdownAbortGraceMs = 1000;
+/** Timers stand still with a suspended machine. */
+const lookEveryMs = 1000;
 
 export interface Deadline<T> {
   readonly clock: Clock;
@@ -111,8 +113,8 @@ export interface Deadline<T> {
 }
 
 /**
- * Runs an attempt with a signal that aborts at its time-out, at the end of the lease and at shutdown. An attempt that
- * ignores the signal is abandoned as unknown: otherwise it would hold its slot for ever.
+ * Runs an attempt with a signal that aborts at its time-out, at the end of the lease, after the machine was suspended, and
+ * at shutdown. An attempt that ignores the signal is abandoned as unknown: otherwise it would hold its slot for ever.
  */
 export async function withDeadline<T>(
   { clock, timeoutMs, holding, shutdown, abandoned }: Deadline<T>,
@@ -121,7 +123,8 @@ export async function withDeadline<T>(
   const stuck = Promise.withResolvers<T>();
   const cancels: (() => void)[] = [];
   const endsAt = clock.elapsed() + timeoutMs;
-  const leftMs = () => Math.min(endsAt, holding.until) - clock.elapsed();
+  const wasSuspended = suspendedSince(clock);
+  const leftMs = () => (wasSuspended() ? 0 : Math.min(endsAt, holding.until) - clock.elapsed());
   const abort = abortOnceOver(() => leftMs() <= 0);
   const abortAndSettle = (withinMs: number, detail: string) => {
     abort.abort();
@@ -131,7 +134,10 @@ export async function withDeadline<T>(
     );
   };
   const onTime = () => {
-    if (leftMs() > 0) cancels.push(clock.after(leftMs(), onTime));
+    const left = leftMs();
+    if (left > 0) cancels.push(clock.after(Math.min(left, lookEveryMs), onTime));
+    else if (wasSuspended())
+      abortAndSettle(abortGraceMs, 'No answer before the machine was suspended, or its clock set.');
     else if (clock.elapsed() < endsAt) abortAndSettle(abortGraceMs, 'No answer before the lease ran out.');
     else abortAndSettle(abortGraceMs, `No answer within ${timeoutMs / 1000} s.`);
   };

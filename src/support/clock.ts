@@ -8,6 +8,18 @@ export interface Clock {
   after(delayMs: number, run: () => void): () => void;
 }
 
+/** Beyond what keeps a clock right little by little. */
+const partedMs = 2000;
+
+/**
+ * Whether time may have passed from here on that Clock.elapsed does not know of: that of the system stands still while the
+ * machine is suspended. A clock that is set ahead looks the same.
+ */
+export function suspendedSince(clock: Pick<Clock, 'now' | 'elapsed'>): () => boolean {
+  const offsetMs = clock.now() - clock.elapsed();
+  return () => clock.now() - clock.elapsed() - offsetMs > partedMs;
+}
+
 /** A clock that is set by less delays nobody for long. */
 export const leastSetMs = 60_000;
 

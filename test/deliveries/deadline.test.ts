@@ -13,7 +13,10 @@ class HandClock implements Clock {
   #now = 0;
   readonly #alarms = new Map<() => void, number>();
 
-  now = () => this.#now;
+  /** It was set, or the machine was suspended. */
+  aheadMs = 0;
+
+  now = () => this.#now + this.aheadMs;
   elapsed = () => this.#now;
 
   after(delayMs: number, run: () => void): () => void {
@@ -89,26 +92,41 @@ test('the signal aborts when the lease runs out, as far as it was renewed meanwh
 });
 
 test.each([
-  ['time-out', Infinity],
-  ['lease', 500],
+  ['time-out has passed', { until: Infinity, now: 1000, elapsed: 1000 }],
+  ['lease has passed', { until: 500, now: 1000, elapsed: 1000 }],
+  ['machine was suspended', { until: Infinity, now: 600_000, elapsed: 10 }],
 ])(
-  'the signal says that the %s has passed before any timer had time to run, and stays aborted',
-  async (_, until) => {
-    let elapsed = 0;
+  'the signal says that the %s before any timer had time to run, and stays aborted',
+  async (_, { until, ...later }) => {
+    let [now, elapsed] = [0, 0];
     const holding = { until };
-    const clock = { now: () => 0, elapsed: () => elapsed, after: () => () => {} };
+    const clock = { now: () => now, elapsed: () => elapsed, after: () => () => {} };
     const run = withDeadline({ ...deadline(clock), holding }, async (signal) => {
       expect(signal.aborted).toBe(false);
-      elapsed = 1000;
+      ({ now, elapsed } = later);
       await expect(fetch('http://127.0.0.1:1/', { signal })).rejects.toThrow('aborted');
       holding.until = Infinity;
-      elapsed = 0;
+      [now, elapsed] = [0, 0];
       expect(signal.aborted).toBe(true);
       return done;
     });
     expect(await run).toBe(done);
   },
 );
+
+test('an attempt ends soon after the machine was suspended, but not for a correction of its clock', async () => {
+  const clock = new HandClock();
+  const aborted: number[] = [];
+  const run = withDeadline({ ...deadline(clock), timeoutMs: 30_000 }, (signal) =>
+    onceAborted(signal, () => aborted.push(clock.elapsed())),
+  );
+  clock.aheadMs = 2000;
+  clock.to(1000);
+  clock.aheadMs = 2001;
+  clock.to(2000);
+  await run;
+  expect(aborted).toEqual([2000]);
+});
 
 test('an attempt that ignores its signal is abandoned as unknown', async () => {
   const clock = new HandClock();
@@ -151,7 +169,7 @@ test('after a time-out and then a shutdown it is abandoned at the earlier of the
   expect(clock.alarms).toBe(0);
 });
 
-describe('a process that stands still in the middle of an attempt, until its time is up, sends nothing after it', () => {
+describe('a process that stands still in the middle of an attempt, until its time is up or as its machine is suspended, sends nothing after it', () => {
   const token = { access_token: 'token', token_type: 'Bearer', expires_in: 3600 };
 
   /** Each with what it asks for before it sends. */
@@ -182,27 +200,32 @@ describe('a process that stands still in the middle of an attempt, until its tim
     ],
   ];
 
-  test.each(sinks)('%s', async (sink, action, question, received) => {
-    const tools = await startTools({ slack: { people: [{ id: 'U0000DANA1', email: 'dana@example.com' }] } });
-    const tokens = await new HttpSandbox({ fails: () => token }).start();
-    onTestFinished(() => Promise.all([tools.close(), tokens.close()]).then(() => undefined));
-    let stoodMs = 0;
-    const stand = ({ name }: { name: string }) => {
-      if (name === question) stoodMs = 600_000;
-      return null;
-    };
-    const asked = sink.includes('oauth2') ? [tokens.faults] : tools.faults;
-    for (const faults of asked) faults.decide = stand;
-    const text = `
+  test.each(sinks.flatMap((sink) => [[...sink, 'elapsed'] as const, [...sink, 'now'] as const]))(
+    '%s',
+    async (sink, action, question, received, known) => {
+      const tools = await startTools({
+        slack: { people: [{ id: 'U0000DANA1', email: 'dana@example.com' }] },
+      });
+      const tokens = await new HttpSandbox({ fails: () => token }).start();
+      onTestFinished(() => Promise.all([tools.close(), tokens.close()]).then(() => undefined));
+      let stoodMs = 0;
+      const stand = ({ name }: { name: string }) => {
+        if (name === question) stoodMs = 600_000;
+        return null;
+      };
+      const asked = sink.includes('oauth2') ? [tokens.faults] : tools.faults;
+      for (const faults of asked) faults.decide = stand;
+      const text = `
 sinks: { tool: { ${sink}, retry: { minDelay: 10ms, maxDelay: 20ms }, timeout: 1s } }
 rules: [ { name: all, when: {}, then: [ { sink: tool, ${action} } ] } ]`;
-    const env = { ...tools.env, TOKEN_URL: tokens.url };
-    // Its timers have not run yet.
-    const clock = { ...systemClock, elapsed: () => systemClock.elapsed() + stoodMs };
-    const on = await bench(parseConfig(text, 'config.yaml', { env, connectors }), { clock });
-    await on.accept();
-    await vi.waitFor(() => expect(on.reports.at(-1)?.state).toBe('delivered'), 20_000);
-    expect(on.reports[0]!.state).toBe('pending');
-    expect(received(tools)).toHaveLength(1);
-  });
+      const env = { ...tools.env, TOKEN_URL: tokens.url };
+      // Its timers have not run yet.
+      const clock = { ...systemClock, [known]: () => systemClock[known]() + stoodMs };
+      const on = await bench(parseConfig(text, 'config.yaml', { env, connectors }), { clock });
+      await on.accept();
+      await vi.waitFor(() => expect(on.reports.at(-1)?.state).toBe('delivered'), 20_000);
+      expect(on.reports[0]!.state).toBe('pending');
+      expect(received(tools)).toHaveLength(1);
+    },
+  );
 });

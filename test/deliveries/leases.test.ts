@@ -44,6 +44,7 @@ class Copy {
   names: readonly string[];
   extra: readonly string[] = [];
   elapsed = 0;
+  now = t0;
   readonly failures: unknown[] = [];
   readonly taken: Lease[] = [];
   readonly lost: string[] = [];
@@ -55,7 +56,7 @@ class Copy {
     this.keeper = new LeaseKeeper({
       store: store.leases!,
       clock: {
-        now: Date.now,
+        now: () => this.now,
         elapsed: () => this.elapsed,
         after: (_, run) => {
           this.#alarm = run;
@@ -227,6 +228,18 @@ describe('a copy', () => {
     await a.renew();
     expect(a.held).toEqual([]);
     expect(a.lost).toEqual(['one']);
+  });
+
+  test('whose machine was suspended begins and ends nothing before it has renewed', async () => {
+    const { copy, runOut } = await cluster();
+    const a = await copy('a', ['taken', 'kept']);
+    const [taken, kept] = a.names.map((name) => a.keeper.holding(name)!);
+    a.now += minuteMs;
+    expect([a.held, taken!.until, kept!.until]).toEqual([[], -Infinity, -Infinity]);
+    await runOut('a');
+    await copy('b', ['taken']);
+    await a.renew();
+    expect([a.held, taken!.until, kept!.until]).toEqual([['kept'], -Infinity, 10_000]);
   });
 
   test('that cannot renew begins nothing after its time, and goes on with what nobody took', async () => {
