@@ -36,11 +36,19 @@ const slackTexts = ({ slack }: Tools): string[] =>
 /** What has to have arrived of these events. */
 const arrived: { readonly [title: string]: (tools: Tools) => void } = {
   'The right channel, without a word of your own': (tools) => {
+    const { slack } = tools;
     const [first, , unknown] = slackTexts(tools);
     expect(first).toMatch(
       /^hiring-backend: 🏁 Test: Backend Engineer, TypeScript\nCandidate 4711 completed the test\./,
     );
-    expect(first).toContain(`[Open candidate] https://tests.example.com/candidates/${id}`);
+    expect(slack.messages[0]?.blocks).toMatchObject([
+      {
+        text: {
+          text: expect.stringContaining(`<https://tests.example.com/candidates/${id}|Open candidate>`),
+        },
+      },
+      {},
+    ]);
     expect(first).toContain('Received Fri, 20 Nov 2026, 13:05 CET');
     expect(unknown).toMatch(/^hiring: ➖ Test 99\nCandidate <!channel>"& did not take the test\./);
   },

@@ -76,12 +76,27 @@ function eventBody(hasLink: boolean): JsonMap {
 
 const time = '{{ event.receivedAt | date: "short" }}';
 
+/** Gmail cuts HTML that has more than 102 KB; the layout and what comes after the list have the rest. */
+const mostOfList = 90_000;
+/** With the table below it. */
+const headingSize = 600;
+
+/** A part of the HTML, unless so much is there already. */
+const whileShort = (html: string, size: string): string =>
+  `{% assign used = used | plus: ${size} %}{% if used < ${mostOfList} %}${html}{% endif %}`;
+
+const moreThanListed = `{% assign more = events.size | minus: listed %}{% if more > 0 %}${note(
+  '… and {{ more | number }} more: the plain text of this mail has all',
+)}{% endif %}`;
+
 function digestBody(hasLink: boolean): JsonMap {
   const address = '{{ event.links.candidate }}';
   const who = candidateInList(hasLink);
   const linked = hasLink ? link(address, who) : who;
   const line = row(`Candidate ${linked} {{ event.status | words }}`, time);
-  const list = rows(`{% for event in group.items %}${line}{% endfor %}`);
+  const ofLink = hasLink ? ' | plus: event.links.candidate.size' : '';
+  const listed = whileShort(`${line}{% assign listed = listed | plus: 1 %}`, `${line.length}${ofLink}`);
+  const list = rows(`{% for event in group.items %}${listed}{% endfor %}`);
   const name = testTitle(ofEntry);
   return {
     html: layout({
@@ -89,7 +104,12 @@ function digestBody(hasLink: boolean): JsonMap {
       title: digestInShort,
       body:
         note(receivedBetween) +
-        forEachTest(headOfTest(heading(name, countsOfTest(subheading))), list) +
+        '{% assign used = 0 %}{% assign listed = 0 %}' +
+        forEachTest(
+          headOfTest(whileShort(heading(name, countsOfTest(subheading)), `${headingSize}`)),
+          whileShort(list, '0'),
+        ) +
+        moreThanListed +
         next(whatNextOfDigest),
     }),
     text: [

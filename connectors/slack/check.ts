@@ -2,7 +2,7 @@ import { failedCheck, passed } from '../../src/connector.ts';
 import type { LiveCheck } from '../../src/connector.ts';
 import { type Call, type Failure, isPerson, noChannelId, type Places } from './client.ts';
 import type { SlackMessage } from './message.ts';
-import { outcomeOf } from './outcomes.ts';
+import { outcomeOf, withoutRotation } from './outcomes.ts';
 
 interface AuthTest {
   readonly team?: string;
@@ -21,17 +21,29 @@ export async function checkSlack(
   places: Places,
   messages: readonly SlackMessage[],
   signal: AbortSignal,
+  rotates: boolean,
 ): Promise<LiveCheck[]> {
   const answer = await call<AuthTest>('auth.test', {}, signal);
   if (!answer.ok) return [failed('token valid', answer.failure, '')];
   const { team, user, response_metadata } = answer.data;
   const scopes = response_metadata?.scopes ?? [];
-  const lines = [passed('token valid', `${user} in ${team}`), ...checkScopes(scopes, messages)];
+  const lines = [
+    passed('token valid', `${user} in ${team}`),
+    ...(rotates ? [rotating] : []),
+    ...checkScopes(scopes, messages),
+  ];
   for (const channel of new Set(messages.map((message) => message.channel))) {
     lines.push(await checkPlace(call, places, channel, scopes, signal));
   }
   return lines;
 }
+
+const rotating: LiveCheck = {
+  ok: false,
+  what: 'token stays valid',
+  detail: 'The app has token rotation, so the token ends after 12 hours.',
+  advice: withoutRotation,
+};
 
 function checkScopes(scopes: readonly string[], messages: readonly SlackMessage[]): LiveCheck[] {
   const custom = messages.some(({ username, icon_emoji, icon_url }) => username ?? icon_emoji ?? icon_url);

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { rejected } from '../../src/connector.ts';
 import type { Composed, DeliveryContext, Subject } from '../../src/connector.ts';
-import type { Json } from '../../src/model.ts';
+import { isMap, type Json } from '../../src/model.ts';
 import { escapeText, escapeValue, isLiteral, isMarkdown, unescapeMarkdown } from './escape.ts';
 
 export const eventType = 'candidate_connector_delivery';
@@ -69,10 +69,11 @@ export function compose(fields: SlackFields, context: DeliveryContext): Composed
 }
 
 /** The blocks that Slack takes, none if nothing of them is left, and what is to be said of the others. */
-function fitted(written: readonly Block[] | undefined): {
+function fitted(given: readonly Block[] | undefined): {
   readonly blocks: readonly Block[] | undefined;
   readonly notes: readonly string[];
 } {
+  const written = given?.map(withFilledCells);
   const filled = written && (withoutEmpty(written) as readonly Block[] | undefined);
   const blocks = filled && fitBlocks(filled);
   const notes = [
@@ -158,12 +159,14 @@ const defaultMaxLength = 3000;
  */
 const maxTotalSize = 13_000;
 const maxBlockLength = 12_000;
+/** Of the cells of all tables together. */
+const maxCellsLength = 10_000;
 const sizeOf = (block: Block): number =>
   lengthOf(block) + (block['type'] === 'header' || block['type'] === 'divider' ? 135 : 75);
 
 /** Blocks that Slack takes: texts within their limits, and no more blocks than fit into a message. */
 function fitBlocks(blocks: readonly Block[]): readonly Block[] {
-  const short = blocks.map(shortenTexts);
+  const short = shortenCells(blocks.map(shortenTexts));
   let total = 0;
   const tooMuch = short.findIndex((block) => (total += sizeOf(block)) > maxTotalSize);
   const fit = Math.min(tooMuch === -1 ? short.length : tooMuch, maxBlocks);
@@ -173,12 +176,30 @@ function fitBlocks(blocks: readonly Block[]): readonly Block[] {
   return [...short.slice(0, kept), { type: 'context', elements: [{ type: 'plain_text', text }] }];
 }
 
-/** Where one block alone is too long, each of its texts gets an equal share. */
 function shortenTexts(block: Block): Block {
   const short = mapTexts(block, shorten) as Block;
-  if (lengthOf(short) <= maxBlockLength) return short;
-  const share = Math.max(1, Math.floor(maxBlockLength / textsOf(short).length));
-  return mapTexts(short, (text) => shorten(text, share)) as Block;
+  return shortenTo(short, longestOf([short], maxBlockLength));
+}
+
+function shortenCells(blocks: readonly Block[]): readonly Block[] {
+  const isTable = ({ type }: Block) => type === 'table';
+  const longest = longestOf(blocks.filter(isTable), maxCellsLength);
+  return blocks.map((block) => (isTable(block) ? shortenTo(block, longest) : block));
+}
+
+const shortenTo = (block: Block, maxLength: number): Block =>
+  mapTexts(block, (text) => shorten(text, maxLength)) as Block;
+
+/** How long each text may be, so that all have `room`: what is shorter than its share leaves the rest to others. */
+function longestOf(blocks: readonly Block[], room: number): number {
+  const lengths = blocks.flatMap((block) => textsOf(block).map((text) => text.length));
+  let left = room;
+  for (const [index, length] of lengths.toSorted((a, b) => a - b).entries()) {
+    const share = Math.floor(left / (lengths.length - index));
+    if (length > share) return Math.max(1, share);
+    left -= length;
+  }
+  return Infinity;
 }
 
 const isShorter = (fit: readonly Block[], blocks: readonly Block[]): boolean =>
@@ -195,8 +216,17 @@ function textsOf(tree: Json): string[] {
 
 const lengthOf = (tree: Json): number => textsOf(tree).reduce((total, text) => total + text.length, 0);
 
-/** A table keeps its cells, or the columns would shift. */
-const keptWhole = 'rows';
+/** A table keeps its cells, or the columns would shift. Slack takes no empty one. */
+const tableRows = 'rows';
+const emptyCell: Block = { type: 'raw_text', text: ' ' };
+
+function withFilledCells(block: Block): Block {
+  const rows = block[tableRows];
+  if (!Array.isArray(rows)) return block;
+  const filled = (cell: Json): Json =>
+    isMap(cell) && isBlank(cell['text']) ? emptyCell : (withoutEmpty(cell) ?? emptyCell);
+  return { ...block, [tableRows]: rows.map((row) => (Array.isArray(row) ? row.map(filled) : row)) };
+}
 const textTypes = new Set<Json | undefined>(['plain_text', 'mrkdwn', 'text', 'markdown']);
 /** Keys without which what they belong to is nothing. */
 const neededKeys = ['text', 'elements', 'options'];
@@ -216,7 +246,7 @@ function withoutEmpty(tree: Json): Json | undefined {
   if (textTypes.has(object['type']) && isBlank(object['text'])) return undefined;
   if (addressKeys.some((key) => isBlank(object[key]))) return undefined;
   const entries = Object.entries(tree).map(
-    ([key, value]) => [key, key === keptWhole ? value : withoutEmpty(value)] as const,
+    ([key, value]) => [key, key === tableRows ? value : withoutEmpty(value)] as const,
   );
   const kept = Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as Block;
   const lost = neededKeys.some((key) => key in tree && !(key in kept));

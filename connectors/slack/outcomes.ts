@@ -68,6 +68,9 @@ export interface Refusal {
 const appAdvice =
   "Look at the app's settings at api.slack.com/apps, or ask an administrator of the workspace. Messages wait until then.";
 const newToken = "Put the app's current bot token (xoxb-…) into the sink's token.";
+/** What to do about token rotation, which nobody can turn off again for an app that has it. */
+export const withoutRotation =
+  "Slack turns token rotation off for no app: make a new app without it, from README's manifest, and put its bot token (xoxb-…) into the sink's token.";
 const later = 'Nothing to do: it will be tried again.';
 const admin = 'Ask an administrator of the workspace to allow it, or choose another channel, then replay.';
 const bot = (what: string): Refusal => ({ means: 'sink', reason: 'auth', what, advice: newToken });
@@ -133,7 +136,10 @@ const byCode: { readonly [error: string]: Refusal } = {
   invalid_auth: bot('the token is not valid'),
   not_authed: bot('the token is missing'),
   token_revoked: bot('the token was revoked'),
-  token_expired: bot('the token has expired'),
+  token_expired: {
+    ...bot('the token has expired: the app has token rotation, by which a token ends after 12 hours'),
+    advice: withoutRotation,
+  },
   account_inactive: bot('the token belongs to a deleted or deactivated app or user'),
   not_allowed_token_type: bot('this kind of token may not post; a bot token (xoxb-…) is needed'),
   missing_scope: {

@@ -3,6 +3,7 @@ import { slack } from '../../connectors/slack/index.ts';
 import { shorten, type SlackFields, type SlackMessage } from '../../connectors/slack/message.ts';
 import type { DeliveryContext, NoticeData, Subject } from '../../src/connector.ts';
 import { eventDataWith } from '../fixtures/event.ts';
+import { checkBlocks } from '../sandbox/slack/blocks.ts';
 
 const event = eventDataWith({ candidateId: '<!here>' });
 const notice: NoticeData = {
@@ -158,10 +159,53 @@ describe('blocks with an empty text', () => {
   });
 
   test('stay in a table, whose columns would shift', () => {
-    const rows = [[{ type: 'raw_text', text: '' }]];
+    const section = { type: 'rich_text_section', elements: [{ type: 'text', text: '' }] };
+    const rows = [
+      [
+        { type: 'raw_text', text: '' },
+        { type: 'rich_text', elements: [section] },
+      ],
+    ];
+    const space = { type: 'raw_text', text: ' ' };
     expect(compose({ channel: '#a', text: 'b', blocks: [{ type: 'table', rows }] })).toEqual({
-      message: expect.objectContaining({ blocks: [{ type: 'table', rows }] }),
+      message: expect.objectContaining({ blocks: [{ type: 'table', rows: [[space, space]] }] }),
     });
+  });
+});
+
+describe('the cells of tables', () => {
+  const table = (...lengths: number[]) => ({
+    type: 'table',
+    rows: [
+      [{ type: 'raw_text', text: 'Name' }],
+      ...lengths.map((length) => [{ type: 'raw_text', text: 'x'.repeat(length) }]),
+    ],
+  });
+  const lengths = (blocks: unknown) =>
+    (blocks as ReturnType<typeof table>[]).map(({ rows }) => rows.map(([cell]) => cell?.text.length));
+
+  test('stay as they are up to 10,000 characters', () => {
+    const blocks = [table(2996, 3000), table(3000, 996)];
+    expect(compose({ channel: '#a', text: 'b', blocks })).toEqual({
+      message: expect.objectContaining({ blocks }),
+    });
+  });
+
+  test.for([
+    [[table(3000, 3000, 3000, 3000)], [[4, 2499, 2499, 2499, 2499]]],
+    [
+      [table(3000, 3000), table(3000, 10, 3000)],
+      [
+        [4, 2495, 2495],
+        [4, 2495, 10, 2495],
+      ],
+    ],
+  ] as const)('are shortened, the longest first, where all tables have more: %#', ([blocks, left]) => {
+    const composed = compose({ channel: '#a', text: 'b', blocks });
+    if (!('message' in composed)) throw new Error('rejected');
+    expect(lengths(composed.message.blocks)).toEqual(left);
+    expect(composed.note).toMatch(/too long/);
+    checkBlocks(composed.message.blocks!);
   });
 });
 

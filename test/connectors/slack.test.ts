@@ -711,6 +711,21 @@ describe('a live check', () => {
     expect(sandbox.calls).toEqual(['auth.test']);
   });
 
+  test('finds token rotation, by which the token ends after 12 hours; then its messages wait, and say so', async () => {
+    const token = 'xoxe.xoxb-1-rotating';
+    const { sandbox } = await connected({ token });
+    const sink = await connect(sandbox.url, token);
+    expect((await check(sink, {})).filter(({ ok }) => !ok)).toMatchObject([
+      { what: 'token stays valid', advice: expect.stringContaining('make a new app') },
+    ]);
+    refuseWith(sandbox, 'token_expired');
+    expect(await sink.deliver(requestFor({}))).toMatchObject({
+      outcome: 'retry',
+      sinkWide: true,
+      detail: expect.stringContaining('make a new app'),
+    });
+  });
+
   test('names each missing scope', async () => {
     const { sink } = await connected({ scopes: ['channels:read', 'groups:read'] });
     const lines = await check(sink, { username: 'Tests' });

@@ -13,6 +13,9 @@ const maxTotal = 13_297;
 const sizeOfBlock: { readonly [type: string]: number } = { divider: 125, header: 125 };
 const sizeOfOtherBlock = 74;
 const maxMarkdown = 12_000;
+/** Of all cells of a message together; a cell of `raw_text` may not be empty, a space will do (https://github.com/vercel/chat/pull/373). */
+const maxCells = 10_000;
+const maxRows = 100;
 const textObjects = new Set(['plain_text', 'mrkdwn', 'text', 'markdown']);
 
 /** Refuses blocks that Slack refuses: too many, of no type, or with a text that is missing, empty or too long. */
@@ -22,6 +25,8 @@ export function checkBlocks(blocks: readonly unknown[]): void {
     (sum, block, index) => sum + sizeOf(block as Block) + checkBlock(block as Block, `/blocks/${index}`),
     0,
   );
+  const cells = blocks.reduce<number>((sum, block) => sum + cellsOf((block as Block)['rows']), 0);
+  if (cells > maxCells) refuse(`no more than ${maxCells} characters in tables allowed`, '/blocks');
   if (total > maxTotal) throw new SlackRefusal('msg_blocks_too_long');
 }
 
@@ -31,13 +36,23 @@ const sizeOf = ({ type }: Block): number => sizeOfBlock[String(type)] ?? sizeOfO
 
 /** Returns the length of its texts. */
 function checkBlock(block: Block, pointer: string): number {
-  const { type, elements, fields } = block;
+  const { type, elements, fields, rows } = block;
   if (typeof type !== 'string') refuse('missing required field: type', pointer);
   for (const key of requiredOf(block, type))
     if (block[key] === undefined) refuse(`missing required field: ${key}`, pointer);
   checkList(elements, maxElements[type] ?? Infinity, `${pointer}/elements`);
   checkList(fields, maxFields, `${pointer}/fields`);
+  checkList(rows, maxRows, `${pointer}/rows`);
   return checkTexts(block, pointer, [type]);
+}
+
+/** How much the cells of a table have. */
+function cellsOf(tree: unknown): number {
+  if (typeof tree !== 'object' || tree === null) return 0;
+  const { type, text } = tree as Block;
+  if (type === 'raw_text' && text === '') refuse('must be more than 0 characters', '/rows');
+  const own = typeof text === 'string' ? text.length : 0;
+  return Object.values(tree).reduce<number>((sum, value) => sum + cellsOf(value), own);
 }
 
 function requiredOf({ fields }: Block, type: string): readonly string[] {
