@@ -134,7 +134,7 @@ function printText(
   if (failed > 0) io.out(`${count(failed, 'live check')} failed.`);
   if (strict) io.out(`${count(warnings.length, 'warning')}, and with --strict none may be left.`);
   if (errors.length + failed > 0 || strict) return;
-  io.out(summary(config));
+  io.out(summary(config, warnings.length));
   for (const one of [...overnight(config.plan), ...left]) io.out(one);
   if (unreached.length > 0) io.out(`No scenario reaches ${unreachedText(unreached, config)}.`);
 }
@@ -215,13 +215,15 @@ const githubText = (text: string): string =>
 const githubProperty = (text: string): string =>
   githubText(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
 
-export function summary(config: CheckedConfig): string {
+/** With warnings it may do less than was meant, so it is not called good. */
+export function summary(config: CheckedConfig, warnings: number): string {
   const parts = [
     count(config.plan.then.length, 'rule'),
     count(config.sinks.size, 'sink'),
     ...(config.scenarios.length > 0 ? [`${count(config.scenarios.length, 'scenario')} as expected`] : []),
   ];
-  return `${config.file} is good: ${parts.join(', ')}.`;
+  const judgement = warnings === 0 ? 'is good' : `can be used, with ${count(warnings, 'warning')}`;
+  return `${config.file} ${judgement}: ${parts.join(', ')}.`;
 }
 
 async function optionFaults({ sinks, at, mask }: CheckedConfig): Promise<Problem[]> {

@@ -38,7 +38,7 @@ export async function init(options: InitOptions, io: Io): Promise<number> {
   const file = options.out ?? options.config;
   const text = configText(await wishesOf(options, io));
   // Nothing is written that `check` would refuse, such as an address that is none.
-  const config = parseConfig(text, file, { env: {}, connectors });
+  const config = parseConfig(text, file, { env: standIns, connectors });
   const { problems } = await runScenarios(config);
   if (problems.length > 0) throw new Error(problems.map(({ message }) => message).join('\n'));
   await write(file, text);
@@ -141,22 +141,30 @@ const testList = (text: string): Test[] => testsOf(text.split(',').filter((part)
 /** A text as YAML and as a template: what looks like a reference stays as it is. */
 const quoted = (text: string): string => JSON.stringify(text.replaceAll('${', () => '$${'));
 
-/** What stands in where a value from outside is not set yet, so that the file can be tried at once. */
+/** For the values from outside that are not set yet. They are not in the file: there they would hide that one is missing. */
+const standIns = {
+  SLACK_BOT_TOKEN: 'xoxb-1',
+  SHEET_ID: '1',
+  SMTP_URL: 'smtp://localhost',
+  MAIL_FROM: 'hiring@example.com',
+  ATS_URL: 'https://ats.example.com/hooks',
+};
+
 const sinks: { readonly [tool in Tool]: string } = {
   slack: `  slack:
     connector: slack
-    token: \${SLACK_BOT_TOKEN:-xoxb-not-set-yet} # the bot token of your Slack app`,
+    token: \${SLACK_BOT_TOKEN} # the bot token of your Slack app, xoxb-…`,
   'google-sheets': `  sheet:
     connector: google-sheets
-    spreadsheetId: \${SHEET_ID:-not-set-yet} # from the sheet's address: docs.google.com/spreadsheets/d/…
+    spreadsheetId: \${SHEET_ID} # from the sheet's address: docs.google.com/spreadsheets/d/…
     credentials: \${GOOGLE_CREDENTIALS:-adc} # the service account's JSON or its file; adc: those of this machine`,
   email: `  mail:
     connector: email
-    url: \${SMTP_URL:-smtp://localhost:25} # smtp://user:password@host:587 or smtps://…:465
-    from: \${MAIL_FROM:-hiring@example.com}`,
+    url: \${SMTP_URL} # smtp://user:password@host:587 or smtps://…:465
+    from: \${MAIL_FROM} # as in hiring@example.com`,
   webhook: `  ats:
     connector: webhook
-    url: \${ATS_URL:-https://ats.example.com/hooks} # the system that gets every event
+    url: \${ATS_URL} # https://…, the system that gets every event
     # secret: \${ATS_SECRET} # signs every call, as standardwebhooks.com says`,
 };
 
@@ -264,7 +272,7 @@ function configText(wishes: Wishes): string {
   const rules = rulesOf(wishes);
   const testId = wishes.tests[0]?.id ?? anyTest;
   return `# A config of Candidate Connector. Change it, and try it with "candidate-connector check".
-# \${NAME} is taken from the environment; what follows :- stands in until it is set.
+# \${NAME} is taken from the environment.
 
 receiver:
   port: 8080
@@ -288,7 +296,7 @@ ${rules.map((rule) => scenarioText(rule, rules, testId)).join('\n')}
 }
 
 function nextSteps(file: string, text: string, io: Io): string {
-  const names = [...new Set([...text.matchAll(/^\s+\w+: \$\{(\w+):-/gm)].map(([, name]) => name))];
+  const names = [...new Set([...text.matchAll(/^\s+\w+: \$\{(\w+)\}/gm)].map(([, name]) => name))];
   const config = file === './config.yaml' ? '' : ` --config ${shellWord(file)}`;
   return [
     `${paint(io, 'bold', file)} is written. What next:`,

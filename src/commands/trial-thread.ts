@@ -24,7 +24,7 @@ async function tried(question: TrialQuestion): Promise<Trial> {
   const isGood = errors.length === 0;
   return {
     problems,
-    summary: isGood ? summary(config) : null,
+    summary: isGood ? summary(config, warnings.length) : null,
     left,
     backtest: isGood && question.events.length > 0 ? await backtested(question, config.planSource) : null,
   };

@@ -10,6 +10,13 @@ const all = ['slack', 'google-sheets', 'email', 'webhook'];
 const choices = Array.from({ length: 2 ** all.length - 1 }, (_, n) =>
   all.filter((__, place) => (n + 1) & (1 << place)).join(','),
 );
+const env = {
+  SLACK_BOT_TOKEN: 'xoxb-1',
+  SHEET_ID: 'x',
+  SMTP_URL: 'smtp://localhost',
+  MAIL_FROM: 'a@example.com',
+  ATS_URL: 'https://ats.example.org/x',
+};
 const flags = ['--channel', '#hiring', '--to', 'hiring@example.com'];
 
 test.each(choices)('what it writes is good, and has a scenario for each rule: %s', async (tools) => {
@@ -19,13 +26,18 @@ test.each(choices)('what it writes is good, and has a scenario for each rule: %s
   const { code, out } = await run(['init', '--out', file, '--tools', tools, ...flags, ...named]);
   expect(code).toBe(0);
   expect(out).toContain(`candidate-connector check --live --config ${file}`);
-  const { code: good, out: said, err } = await run(['check', '--strict', file]);
+  const { code: good, out: said, err } = await run(['check', '--strict', file], env);
   expect({ good, err }).toEqual({ good: 0, err: '' });
+  const [, names = ''] = /^ {2}set (.*) in the environment$/m.exec(out) ?? [];
+  const unset = await run(['check', '--strict', file]);
+  expect(unset).toMatchObject({ code: 1, out: expect.not.stringContaining('is good') });
+  for (const name of names.split(', '))
+    expect(unset.out).toContain(`the environment variable ${name} is not set`);
   const rules = (await readFile(file, 'utf8')).match(/^ {2}- name: /gm) ?? [];
   expect(said).toContain(`${rules.length} scenario`);
   const [routes] = jsonLines<{ routes: { nobody: boolean }[] }>(await run(['routes', '--json', file]));
   expect(routes?.routes.filter(({ nobody }) => nobody)).toEqual([]);
-  const { out: explained } = await run(['explain', '--status', 'Completed', '--test', '1234567', file]);
+  const { out: explained } = await run(['explain', '--status', 'Completed', '--test', '1234567', file], env);
   const isNamed = !/^(google-sheets,)?webhook$/.test(tools);
   expect(explained.includes('TypeScript')).toBe(isNamed || tools.includes('google-sheets'));
 });
@@ -94,7 +106,7 @@ test('on a terminal it asks for what no flag says, until it understands the answ
   const text = await readFile(file, 'utf8');
   expect(text).toContain('7: { name: "Designer" }\n  8: { name: "Writer" }');
   expect(text).toContain('channel: "#new"');
-  expect((await run(['check', '--strict', file])).code).toBe(0);
+  expect((await run(['check', '--strict', file], env)).code).toBe(0);
 });
 
 test.each([

@@ -104,7 +104,7 @@ describe('the page', () => {
       .replace("who: '{{ event.candidateId }}'", `who: '\${CRM_TOKEN} \${PATH} \${file:${files}/one}'`)
       .replace("bearer: 'literal-secret-1'", `bearer: '\${file:${files}/one}'`);
     const probed = await tryConfig(probing);
-    expect(probed.text).toContain('is good: 3 rules, 2 sinks');
+    expect(probed.text).toMatch(/can be used, with \d warnings?: 3 rules, 2 sinks/);
     expect(probed.text).toContain('1 event compared: 1 would be delivered differently');
     expect(probed.text).toContain(`\${CRM_TOKEN} \${PATH} \${file:${files}/one}`);
     for (const secret of [env.CRM_TOKEN, 'secret-in-a-file', String(process.env['PATH'])])
@@ -115,7 +115,7 @@ describe('the page', () => {
       .replace('Europe/Zagreb', `'\${PATH}'`)
       .replace('level: fatal', `level: '\${file:${files}/one}'`);
     const faulty = await tryConfig(places);
-    expect(faulty.text).toContain('is good: 3 rules');
+    expect(faulty.text).toMatch(/can be used, with \d warnings?: 3 rules/);
     for (const secret of ['secret-in-a-file', String(process.env['PATH'])])
       expect(faulty.text).not.toContain(secret);
 
