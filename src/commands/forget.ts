@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Delivery, Receipt } from '../model.ts';
 import { storiesOf } from '../store/pages.ts';
 import type { EventDetail, Forgotten, Store } from '../store/store.ts';
+import { type Mentions, mentionsOf } from '../support/mentions.ts';
 import { printable } from '../support/text.ts';
-import { CommandError, exit, idNotNumber, type Io, when } from './output.ts';
+import { CommandError, exit, type Io, when } from './output.ts';
 import { byUser } from './replay.ts';
 import { type StoreOption, withStore } from './with-store.ts';
 
@@ -14,43 +15,54 @@ interface ForgetOptions extends StoreOption {
   readonly note?: string;
 }
 
+/** A candidate that is meant, as far as the store knows. */
+interface Person {
+  readonly id: string;
+  readonly details: readonly EventDetail[];
+}
+
 export async function forget(candidate: string, options: ForgetOptions, io: Io): Promise<number> {
-  const spellings = spellingsOf(candidate);
-  if (spellings.some((one) => options.note?.toLowerCase().includes(one.toLowerCase())))
-    throw new CommandError('--note names the candidate, and is kept; say it without', exit.usage);
   return withStore(options, io, async (store) => {
-    const details = await detailsOf(store, candidate);
-    tellWhatIsStored(candidate, details, io);
+    const meant = await store.candidatesMeant(candidate, false);
+    const ids = 'ids' in meant ? meant.ids : [];
+    const people = await Promise.all(ids.map(async (id) => ({ id, details: await detailsOf(store, id) })));
+    const details = people.flatMap((person) => person.details);
+    refuseNote(people, options);
+    for (const person of people) tellWhatIsStored(person, io);
     if (options.dryRun) {
       tellWhatToolsHave(deliveriesIn(details), io);
       io.out('Nothing was erased (--dry-run).');
       return exit.ok;
     }
-    await confirm(candidate, details, options, io);
-    const { events, rejected, deliveries } = await erase(store, candidate, spellings, options, io);
-    io.out(`Erased: ${plural(events, 'event')}, and ${plural(rejected, 'refused request')}.`);
-    tellWhatToolsHave(deliveries, io);
-    await tellTraces(store, spellings, options, io);
+    await confirm(candidate, people, options, io);
+    const erased: Erased[] = [];
+    for (const { id } of people) erased.push(await erase(store, id, options, io));
+    const sum = (what: 'events' | 'rejected') => erased.reduce((total, one) => total + one[what], 0);
+    io.out(`Erased: ${plural(sum('events'), 'event')}, and ${plural(sum('rejected'), 'refused request')}.`);
+    tellWhatToolsHave(
+      erased.flatMap(({ deliveries }) => deliveries),
+      io,
+    );
+    await tellTraces(
+      store,
+      ids.flatMap((id) => mentionsOf(id).spellings),
+      options,
+      io,
+    );
     tellWhatIsElsewhere(details, io);
     return exit.ok;
   });
 }
 
-/** How a text may name the candidate: as it is, within JSON or an address, and a GUID in its usual form. */
-function spellingsOf(candidate: string): string[] {
-  const [, ...guid] =
-    /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/.exec(candidate) ?? [];
-  const dashed = guid.length === 0 ? [] : [[candidate.slice(0, 8), ...guid.slice(1)].join('-')];
-  return [
-    ...new Set([candidate, JSON.stringify(candidate).slice(1, -1), encodeURIComponent(candidate), ...dashed]),
-  ];
+function refuseNote(people: readonly Person[], { note = '' }: ForgetOptions): void {
+  if (people.some((person) => mentionsIn(person).without(note) !== note))
+    throw new CommandError('--note names the candidate, and is kept; say it without', exit.usage);
 }
 
-/** A refused request may have only the candidate's number. */
-const numbersOf = (details: readonly EventDetail[]): string[] =>
-  details.flatMap(({ event: { candidateNumericalId: number } }) =>
-    number === null ? [] : ['', ' '].map((space) => `"candidateNumericalId":${space}${number}`),
-  );
+function mentionsIn({ id, details }: Person): Mentions {
+  const numbers = details.flatMap(({ event }) => event.candidateNumericalId ?? []);
+  return mentionsOf(id, [...new Set(numbers)]);
+}
 
 async function detailsOf(store: Store, candidateId: string): Promise<EventDetail[]> {
   const details: EventDetail[] = [];
@@ -66,9 +78,8 @@ const plural = (count: number, one: string): string => `${count} ${one}${count =
 const deliveriesIn = (details: readonly EventDetail[]): Delivery[] =>
   details.flatMap(({ deliveries }) => deliveries);
 
-function tellWhatIsStored(candidate: string, details: readonly EventDetail[], io: Io): void {
-  if (details.length === 0)
-    return io.out(`The store has no event of candidate ${printable(candidate)}.${idNotNumber(candidate)}`);
+function tellWhatIsStored({ id: candidate, details }: Person, io: Io): void {
+  if (details.length === 0) return io.out(`The store has no event of candidate ${printable(candidate)}.`);
   const deliveries = deliveriesIn(details);
   io.out(
     `The store has ${plural(details.length, 'event')} of candidate ${printable(candidate)}, with ${deliveries.length === 1 ? '1 delivery' : `${deliveries.length} deliveries`}:`,
@@ -118,17 +129,25 @@ const slackLink = (channel: string, ts: string): string =>
 
 async function confirm(
   candidate: string,
-  details: readonly EventDetail[],
+  people: readonly Person[],
   { yes }: ForgetOptions,
   io: Io,
 ): Promise<void> {
+  if (people.length > 1 && (yes || !io.ask))
+    throw new CommandError(
+      `${people.length} candidates had the number ${candidate}. Name each by the candidateId; nothing was erased`,
+    );
   if (yes) return;
   if (io.ask) {
-    const answer = await io.ask(`Erase this for good? Type the candidate's id: `);
+    const whom = people.length > 1 ? `all ${people.length} of them ` : '';
+    const answer = await io.ask(`Erase ${whom || 'this '}for good? Type ${candidate}: `);
     if (answer.trim().toLowerCase() !== candidate.toLowerCase()) throw new CommandError('nothing was erased');
     return;
   }
-  if (deliveriesIn(details).some(({ state }) => state === 'pending'))
+  const pending = people
+    .flatMap(({ details }) => deliveriesIn(details))
+    .some(({ state }) => state === 'pending');
+  if (pending)
     throw new CommandError('deliveries are pending; with --yes they are given up. Nothing was erased');
 }
 
@@ -138,20 +157,14 @@ const lookEveryMs = 200;
 type Erased = Extract<Forgotten, { readonly done: true }>;
 
 /** Waits for what is being sent: a tool would get what nobody could tell of any more. */
-async function erase(
-  store: Store,
-  candidateId: string,
-  spellings: readonly string[],
-  options: ForgetOptions,
-  io: Io,
-): Promise<Erased> {
+async function erase(store: Store, candidateId: string, options: ForgetOptions, io: Io): Promise<Erased> {
   const deadline = performance.now() + patientForMs;
   for (;;) {
     // Again each time: an event may have come meanwhile.
     const details = await detailsOf(store, candidateId);
     const eventIds = details.map(({ event }) => event.id);
-    const named = [...new Set([...spellings, ...numbersOf(details)])];
-    const asked = { candidateId, eventIds, spellings: named };
+    const mentions = mentionsIn({ id: candidateId, details });
+    const asked = { candidateId, eventIds, mentions };
     const forgotten = await store.forget(asked, Date.now(), byUser(options, io));
     if (forgotten.done) return forgotten;
     if (performance.now() > deadline) {

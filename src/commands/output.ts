@@ -213,9 +213,3 @@ function shortened(leaf: unknown): Json {
   if (typeof leaf !== 'string' || leaf.length <= longestShown) return leaf as Json;
   return `${leaf.slice(0, 200).trimEnd()}\n… (${leaf.length} characters; --json shows them all)`;
 }
-
-/** Messages call a candidate by the number, where there is one; whoever takes it from there has to find the id. */
-export const idNotNumber = (candidate: string | undefined): string =>
-  /^\d{1,16}$/.test(candidate ?? '')
-    ? ' This looks up the candidateId, not the number that messages show. `event ID` of any event of the candidate has both.'
-    : '';

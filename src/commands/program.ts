@@ -370,7 +370,7 @@ function keeping(add: Add, io: Io, done: Done): void {
       'forget 0123456789abcdef0123456789abcdef --yes --note "request of 3 May"',
     ]),
   )
-    .argument('<candidate>', 'the candidate id', candidateId)
+    .argument('<candidate>', 'the candidate id, or the number that messages show', candidateId)
     .option('--dry-run', 'only show what would be erased, and what the tools have')
     .option('--yes', 'do not ask, and give up what is pending')
     .option('--rewrite', "also write SQLite's whole file anew, for what older versions left in unused parts")

@@ -13,6 +13,7 @@ import type {
   RefusedEvents,
   Status,
 } from '../model.ts';
+import type { Mentions } from '../support/mentions.ts';
 
 /**
  * What the connector needs of a database, in terms of a delivery's life, so that a second backend can follow. One test
@@ -106,9 +107,10 @@ export interface Store {
    */
   apply(items: readonly Late[], now: number, by: By): Promise<string[]>;
   /**
-   * Erases a candidate: events with their deliveries, attempts and repeats, refused requests that name them, and their part
-   * of digests, notices and notes. Pending deliveries are given up with that. Does nothing where a delivery is under way,
-   * or where there is an event that the caller does not know of. The audit gets a line that does not say who it was.
+   * Erases a candidate: events with their deliveries, attempts and repeats, refused requests that name them, and where
+   * others' deliveries, notices and notes name them. Pending deliveries are given up with that. Does nothing where a
+   * delivery is under way, or where there is an event that the caller does not know of. The audit gets a line that does
+   * not say who it was.
    */
   forget(forgetting: Forgetting, now: number, by: By): Promise<Forgotten>;
   /**
@@ -132,9 +134,9 @@ export interface Store {
   search(asked: EventSearch): Promise<FoundEvents>;
   /**
    * Whom a person means by a text: the candidate with this id; else those with this number; else those whose ids begin
-   * so, from 6 characters on.
+   * so, from 6 characters on, if `orBegins`.
    */
-  candidatesMeant(text: string): Promise<Candidates>;
+  candidatesMeant(text: string, orBegins?: boolean): Promise<Candidates>;
   event(id: string): Promise<EventDetail | null>;
   /** Newest first. */
   notices(filter: NoticeFilter): Promise<NoticeStory[]>;
@@ -427,8 +429,7 @@ export interface Forgetting {
   readonly candidateId: string;
   /** All events of the candidate that the caller knows of. */
   readonly eventIds: readonly string[];
-  /** How the candidate may be named in a text, the candidate's id first. */
-  readonly spellings: readonly string[];
+  readonly mentions: Mentions;
 }
 
 export type Forgotten =

@@ -2,7 +2,7 @@ import { audit } from './operations/audit.ts';
 import { apply, discard, replay, resend } from './operations/by-hand.ts';
 import * as carrying from './operations/carrying-out.ts';
 import { claim } from './operations/claiming.ts';
-import { forget } from './operations/forgetting.ts';
+import { eraseMentions, findMentions, forget } from './operations/forgetting.ts';
 import * as housekeeping from './operations/housekeeping.ts';
 import { configsOfCopies, leaveLeases, releaseLease, renewLeases } from './operations/leases.ts';
 import * as reading from './operations/reading.ts';
@@ -117,14 +117,23 @@ export function storeOn(driver: Driver): Store {
     discard: (deliveryIds, now, by) => write((tallies) => discard(tallies, deliveryIds, now, by)),
     resend: (items, now, by) => write((tallies) => resend(tallies, items, now, by)),
     apply: (items, now, by) => write((tallies) => apply(tallies, items, now, by)),
-    forget: (forgetting, now, by) => write((tallies) => forget(tallies, forgetting, now, by)),
+    async forget(forgetting, now, by) {
+      const forgotten = await write((tallies) => forget(tallies, forgetting, now, by));
+      if (!forgotten.done) return forgotten;
+      const { mentions } = forgetting;
+      // Reads all texts, which must not hold up those who write.
+      const found = await read(() => findMentions(mentions));
+      const noted = forgotten.events > 0;
+      const rejected = await write(() => eraseMentions(found, mentions, noted, now, by));
+      return { ...forgotten, rejected };
+    },
     traces: (texts, rewrite) => driver.traces(texts, rewrite),
     audit: (filter) => read(() => audit(filter)),
     ignoreRefused: (which, now, by) => write(() => refusing.ignoreRefused(which, now, by)),
 
     events: (filter) => read(() => reading.events(filter)),
     search: (asked) => read(() => search(asked)),
-    candidatesMeant: (text) => read(() => candidatesMeant(text)),
+    candidatesMeant: (text, orBegins) => read(() => candidatesMeant(text, orBegins)),
     event: (id) => read(() => reading.event(id)),
     notices: (filter) => read(() => reading.notices(filter)),
     notice: (id) => read(() => reading.notice(id)),

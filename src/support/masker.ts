@@ -7,18 +7,18 @@ const shortestSecret = 4;
 const switches = new Set(['true', 'false', 'null', 'none']);
 
 /**
- * A function that replaces each of these secrets, and the secret parts of each, by `***`, however it is written: plain,
+ * A function that replaces each of these secrets, and the secret parts of each, by a mark, however it is written: plain,
  * in base64 or hex, in upper case, with the escapes of JSON, URLs or HTML. It reads a text once, however many secrets
- * there are.
+ * there are. `whole`: one that begins or ends with a digit is another one where there is a further digit.
  */
-export function masker(secrets: Iterable<string>): Mask {
-  const forms = new Forms([...secrets].flatMap(withParts).flatMap(formsOf));
+export function masker(secrets: Iterable<string>, { mark = '***', whole = false } = {}): Mask {
+  const forms = new Forms([...secrets].flatMap(withParts).flatMap((secret) => formsOf(secret, whole)));
   if (forms.isEmpty) return (text) => text;
   return (text) => {
     const found = forms.findIn(text);
     for (const escaping of mayBeEscaped.test(text) ? escapings : [])
       if (escaping.hint.test(text)) found.push(...findEscaped(text, forms, escaping));
-    return found.length === 0 ? text : maskRanges(text, found);
+    return found.length === 0 ? text : maskRanges(text, found, mark);
   };
 }
 
@@ -36,7 +36,7 @@ interface Form {
   readonly around: Range;
 }
 
-function formsOf(secret: string): Form[] {
+function formsOf(secret: string, whole: boolean): Form[] {
   const text = secret.trim();
   if (text.length < shortestSecret || switches.has(text)) return [];
   const written = [
@@ -50,13 +50,13 @@ function formsOf(secret: string): Form[] {
     ...written.map((one) => decode(one, commonEscapes).text),
     text.replaceAll(' ', '+'),
   ];
-  const plain = spelled.filter(({ length }) => length >= shortestSecret).map(plainForm);
+  const plain = spelled.filter(({ length }) => length >= shortestSecret).map((one) => plainForm(one, whole));
   return [...plain, ...byteForms(text), ...[0, 1, 2].flatMap((shift) => base64Forms(text, shift))];
 }
 
-function plainForm(text: string): Form {
+function plainForm(text: string, whole: boolean): Form {
   // Short numbers occur inside ids and times, and short words inside other words.
-  const alone = /^\d+$/.test(text)
+  const alone = (whole ? /^\d|\d$/ : /^\d+$/).test(text)
     ? /\d/
     : text.length < 8 && /^[\p{L}\p{N}]+$/u.test(text)
       ? /[\p{L}\p{N}]/u
@@ -257,12 +257,12 @@ function findEscaped(text: string, forms: Forms, escaping: Escaping): Range[] {
   });
 }
 
-function maskRanges(text: string, found: readonly Range[]): string {
+function maskRanges(text: string, found: readonly Range[], mark: string): string {
   const shown: string[] = [];
   let end = 0;
   for (const [from, to] of found.toSorted(([a], [b]) => a - b)) {
     // Overlapping ranges become one, so that no secret stays half visible.
-    if (from >= end) shown.push(text.slice(end, from), '***');
+    if (from >= end) shown.push(text.slice(end, from), mark);
     end = Math.max(end, to);
   }
   return shown.join('') + text.slice(end);

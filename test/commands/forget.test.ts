@@ -74,9 +74,43 @@ test('erases a candidate beside a connector that serves, and names what the tool
   expect((await command('forget', 'nobody-here')).out).toMatch(
     /^The store has no event of candidate nobody-here\.\n/,
   );
-  // Else somebody who takes it from a message thinks that the candidate is not there.
-  const idNotNumber = 'This looks up the candidateId, not the number that messages show';
-  expect((await command('forget', '4711')).out).toContain(`of candidate 4711. ${idNotNumber}`);
+});
+
+test('takes the number that messages show, and asks where several candidates had it', async () => {
+  const { app, file, command } = await startServing();
+  const dana = { candidateId: 'Dana Example', candidateNumericalId: 4711 };
+  await post(app, dana);
+  await post(app, { candidateId: 'Dana Example', status: 'Canceled' });
+  await post(app, { candidateId: '4712', candidateNumericalId: 4713 });
+  await post(app, { candidateId: 'Robin Example', candidateNumericalId: 4712 });
+  await settled(file);
+  // An id goes before a number.
+  expect((await command('forget', '4712', '--dry-run')).out).toMatch(
+    /1 event of candidate 4712[^]*Nothing was/,
+  );
+  // The beginning of an id would be too little for this.
+  expect((await command('forget', 'Robin Exam', '--yes')).out).toContain('no event of candidate Robin Exam');
+  expect((await command('forget', '4711', '--yes')).out).toContain('Erased: 2 events');
+
+  await post(app, { candidateId: 'Robin Example', candidateNumericalId: 4714, status: 'Canceled' });
+  await post(app, { candidateId: 'Robin Second', candidateNumericalId: 4714 });
+  await settled(file);
+  const refused = await command('forget', '4714', '--yes');
+  expect(refused).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('2 candidates had the number 4714'),
+  });
+  const asked: string[] = [];
+  const ask = async (question: string) => {
+    asked.push(question);
+    return '4714';
+  };
+  const { out } = await run(['forget', '4714', '--config', file], {}, false, ask);
+  expect(asked).toEqual([expect.stringContaining('all 2 of them')]);
+  expect(out).toContain('Erased: 3 events');
+  expect(jsonLines(await command('events', '--json')).map(({ candidateId }) => candidateId)).toEqual([
+    '4712',
+  ]);
 });
 
 test('waits for what is being sent, and says that it may have arrived', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { PlannedDelivery } from '../../src/model.ts';
+import { mentionsOf } from '../../src/support/mentions.ts';
 import type { Bench } from './store.ts';
 import {
   arrival,
@@ -27,7 +28,7 @@ export function forgetting(bench: () => Bench): void {
     (await bench().store.events({ candidateId: gone })).map(({ event }) => event.id);
   const forget = async (eventIds?: string[]) =>
     bench().store.forget(
-      { candidateId: gone, eventIds: eventIds ?? (await eventIdsOf()), spellings },
+      { candidateId: gone, eventIds: eventIds ?? (await eventIdsOf()), mentions: mentionsOf(gone, [20970]) },
       t0 + day,
       { ...person, note: 'they asked for it' },
     );
@@ -103,13 +104,45 @@ export function forgetting(bench: () => Bench): void {
     expect((await store.pauses())[0]?.because?.detail).toBe('It refused (erased).');
   });
 
-  test('keeps a refused request with a longer number, which is another candidate', async () => {
+  const refuse = (body: string) =>
+    bench().store.keepRejected(
+      { receivedAt: t0, address: '192.0.2.1', correlationId: null, status: 422, faults: [], body },
+      20,
+    );
+
+  test('finds the candidate in refused requests however it is written, and keeps those of others', async () => {
+    const bodies = [
+      `{"candidateId":"${gone}"}`,
+      `<candidateId>gone&#45;0123456789</candidateId>`,
+      String.raw`{"candidateId":"\u0067\u006f\u006e\u0065\u002d0123456789"}`,
+      `{"candidateNumericalId" : 20970}`,
+      'candidateNumericalId=20970&status=x',
+      String.raw`"{\"candidateNumericalId\":\"20970\"}"`,
+      '&quot;candidateNumericalId&quot;:20970',
+    ];
+    const others = [
+      `{"candidateId":"${gone}0"}`,
+      '{"candidateNumericalId":209701}',
+      '{"candidateNumericalId":7,"testId":20970}',
+    ];
+    for (const body of [...bodies, ...others]) await refuse(body);
+    expect(await forget()).toMatchObject({ done: true, rejected: bodies.length });
+    expect((await bench().store.rejectedRequests({})).map(({ body }) => body).toReversed()).toEqual(others);
+  });
+
+  test("takes the candidate out of what tools answered to others' deliveries", async () => {
     const { store } = bench();
-    const about = { receivedAt: t0, address: '192.0.2.1', correlationId: null, status: 422, faults: [] };
-    const bodies = [`{"candidateId":"${gone}"}`, `{"candidateId":"${gone}0"}`];
-    for (const body of bodies) await store.keepRejected({ ...about, body }, 10);
-    expect(await forget()).toMatchObject({ done: true, rejected: 1 });
-    expect((await store.rejectedRequests({})).map(({ body }) => body)).toEqual(bodies.slice(1));
+    const other = await accept(kept, [planned()]);
+    const [claimed] = await claimDue(store);
+    const message = { candidateNumericalId: 20970, text: 'Candidate 20970' };
+    const detail = `It knows ${gone.toUpperCase()} (candidate 20970) and test 20970.`;
+    await store.record([resultOf(claimed!, { ...rejected, detail }, { lastError: detail, message })]);
+    expect(await forget()).toMatchObject({ done: true });
+    const said = 'It knows (erased) (candidate (erased)) and test 20970.';
+    const [delivery] = (await store.event(other.eventId))!.deliveries;
+    expect([delivery?.lastError, delivery?.history[0]?.outcome]).toMatchObject([said, { detail: said }]);
+    // Its own message is about another candidate, who may have the same number.
+    expect(delivery?.message).toEqual(message);
   });
 
   test('leaves nothing that a repeat of an erased event would be counted by', async () => {

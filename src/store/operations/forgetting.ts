@@ -1,9 +1,11 @@
-import type { Delivery, DeliveryState } from '../../model.ts';
+import type { Delivery, DeliveryState, Json } from '../../model.ts';
+import type { Mentions } from '../../support/mentions.ts';
+import { type Mask, maskTexts } from '../../support/secret.ts';
 import type { By, Forgetting, Forgotten } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
 import { sql as auditSql } from './audit.ts';
 import { eraseEvent } from './housekeeping.ts';
-import { all, lock, query, run, type Operation, type Value } from './operation.ts';
+import { all, get, lock, query, run, type Operation, type Value } from './operation.ts';
 import { sql as reading } from './reading.ts';
 import { candidateKey, firstNoticeSeq, idAt, of, seqsPerEvent, toDelivery } from './rows.ts';
 
@@ -24,41 +26,6 @@ interface FoundDelivery {
   readonly state: DeliveryState;
 }
 
-/** A row's key, and a text in it. */
-interface TextRow {
-  readonly key: number | string;
-  /** Of an attempt: its number. */
-  readonly number: number;
-  readonly text: string;
-}
-
-/** A column where people or tools may have written whom something was about. */
-interface Place {
-  readonly table: 'deliveries' | 'attempts' | 'notices' | 'audit' | 'pauses';
-  readonly column: string;
-  readonly key: 'seq' | 'delivery_seq' | 'sink';
-}
-
-const has = (column: string): string =>
-  `replace(lower(cast(${column} as text)), lower($1), '') <> lower(cast(${column} as text))`;
-
-const ofNotices = firstNoticeSeq * seqsPerEvent;
-
-/** Deliveries of events are looked at only in a digest: the others are about one candidate. */
-const textOf = ({ table, column, key }: Place, carrier: boolean) => {
-  const number = table === 'attempts' ? 'number' : '0 as number';
-  const narrowed = {
-    notices: '',
-    audit: '',
-    pauses: '',
-    deliveries: carrier ? 'and carrier = $2' : `and seq >= ${ofNotices}`,
-    attempts: carrier ? 'and delivery_seq = $2' : `and delivery_seq >= ${ofNotices}`,
-  };
-  return query<TextRow>(
-    `select ${key} as key, ${number}, cast(${column} as text) as text from ${table} where ${has(column)} ${narrowed[table]}`,
-  );
-};
-
 const sql = {
   eventsOf: query<FoundEvent>(`
   select seq, id, coalesce(content, seq) as content, config_id, test_id, status from events
@@ -70,31 +37,13 @@ const sql = {
   select d.seq from deliveries d where d.carrier = $1 and d.seq not ${of('$2')} limit 1`),
   forgetMessage: `update deliveries set message = null where carrier = $1`,
   deleteContent: `delete from correlations where content = $1`,
-  rejectedWith: query<TextRow>(`
-  select seq as key, 0 as number, body || ' ' || faults as text from rejected_requests
-  where ${has('body')} or ${has('faults')}`),
   deleteRejected: `delete from rejected_requests where seq = $1`,
 };
-
-const inDelivery = ['last_error', 'progress', 'receipt', 'thread'].map((column): Place => ({
-  table: 'deliveries',
-  column,
-  key: 'seq',
-}));
-const inAttempt: Place = { table: 'attempts', column: 'outcome', key: 'delivery_seq' };
-const inDigests: readonly Place[] = [...inDelivery, inAttempt];
-const elsewhere: readonly Place[] = [
-  ...['cause', 'detail', 'advice'].map((column): Place => ({ table: 'notices', column, key: 'seq' })),
-  { table: 'deliveries', column: 'message', key: 'seq' },
-  ...inDigests,
-  { table: 'audit', column: 'note', key: 'seq' },
-  { table: 'pauses', column: 'detail', key: 'sink' },
-];
 
 /** See Store.forget. Holds off whoever would count a repeat of these events, begin their deliveries or delete them. */
 export function* forget(
   tallies: Tallies,
-  { candidateId, eventIds, spellings }: Forgetting,
+  { candidateId, eventIds }: Forgetting,
   now: number,
   by: By,
 ): Operation<Forgotten> {
@@ -109,18 +58,13 @@ export function* forget(
   const deliveries: Delivery[] = [];
   for (const event of events) {
     deliveries.push(...(yield* all(reading.deliveriesOf, event.seq)).map(toDelivery));
-    yield* eraseOne(tallies, event, spellings);
+    yield* eraseOne(tallies, event);
   }
-  let rejected = 0;
-  for (const spelling of spellings) {
-    for (const place of elsewhere) yield* redact(place, spelling, null, spellings);
-    for (const { key, text } of yield* all(sql.rejectedWith, spelling))
-      if (isIn(text, spelling)) rejected += yield* run(sql.deleteRejected, key);
-  }
-  if (events.length + rejected > 0)
-    yield* run(auditSql.insertChange, now, by.who, by.from, 'forget', by.note);
-  return { done: true, events: events.length, rejected, deliveries };
+  if (events.length > 0) yield* note(now, by);
+  return { done: true, events: events.length, rejected: 0, deliveries };
 }
+
+const note = (now: number, by: By) => run(auditSql.insertChange, now, by.who, by.from, 'forget', by.note);
 
 /** Those that are being sent, or tried again under the id of a digest that has others in it. */
 function* findUnderWay(events: readonly FoundEvent[]): Operation<string[]> {
@@ -141,40 +85,127 @@ function* hasOthers(carrier: number, eventSeq: number): Operation<boolean> {
   return (yield* all(sql.othersIn, carrier, eventSeq)).length > 0;
 }
 
-function* eraseOne(tallies: Tallies, event: FoundEvent, spellings: readonly string[]): Operation<void> {
+function* eraseOne(tallies: Tallies, event: FoundEvent): Operation<void> {
   const carriers = new Set((yield* all(sql.deliveriesOf, event.seq)).flatMap(({ carrier }) => carrier ?? []));
-  for (const carrier of carriers) {
-    yield* run(sql.forgetMessage, carrier);
-    for (const spelling of spellings)
-      for (const place of inDigests) yield* redact(place, spelling, carrier, spellings);
-  }
+  for (const carrier of carriers) yield* run(sql.forgetMessage, carrier);
   yield* eraseEvent(tallies, event);
   yield* run(sql.deleteContent, event.content);
 }
 
-/** In the digest of a carrier, or where there is none in what is not about a candidate. */
-function* redact(
-  place: Place,
-  spelling: string,
-  carrier: number | null,
-  spellings: readonly string[],
-): Operation<void> {
-  const { table, column, key } = place;
-  const narrowed: Value[] = carrier !== null ? [carrier] : [];
-  const put = `update ${table} set ${column} = $1 where ${key} = $2`;
-  for (const row of yield* all(textOf(place, carrier !== null), spelling, ...narrowed)) {
-    const text = spellings.reduce(without, row.text);
-    if (table === 'attempts') yield* run(`${put} and number = $3`, text, row.key, row.number);
-    else yield* run(put, text, row.key);
-  }
+/** Where people or tools may have written whom something was about. */
+interface Place {
+  readonly table: 'deliveries' | 'attempts' | 'notices' | 'audit' | 'pauses' | 'rejected_requests';
+  readonly key: readonly string[];
+  readonly columns: readonly string[];
+  /** Only rows with a hint are read. */
+  readonly isLarge?: boolean;
+  /** Before the first key that is looked at. */
+  readonly from: Value;
 }
 
-/** Where another digit follows, it is the number of somebody else. */
-const isIn = (text: string, spelling: string): boolean =>
-  new RegExp(`${RegExp.escape(spelling)}${/\d$/.test(spelling) ? String.raw`(?!\d)` : ''}`, 'i').test(text);
+const places: readonly Place[] = [
+  { table: 'rejected_requests', key: ['seq'], columns: ['body', 'faults'], from: -1 },
+  { table: 'notices', key: ['seq'], columns: ['cause', 'detail', 'advice'], from: -1 },
+  { table: 'audit', key: ['seq'], columns: ['note'], from: -1 },
+  { table: 'pauses', key: ['sink'], columns: ['detail'], from: '' },
+  {
+    table: 'deliveries',
+    key: ['seq'],
+    columns: ['last_error', 'progress', 'receipt', 'thread'],
+    isLarge: true,
+    from: -1,
+  },
+  // Those of events say what their own event does.
+  { table: 'deliveries', key: ['seq'], columns: ['message'], from: firstNoticeSeq * seqsPerEvent },
+  { table: 'attempts', key: ['delivery_seq', 'number'], columns: ['outcome'], isLarge: true, from: -1 },
+];
+const inJson = new Set(['progress', 'receipt', 'message', 'outcome']);
 
-/** It stands within JSON, too. */
-const erased = '(erased)';
+function withoutIn(column: string, text: string, without: Mask): string {
+  return inJson.has(column) ? JSON.stringify(maskTexts(JSON.parse(text) as Json, without)) : without(text);
+}
 
-const without = (text: string, spelling: string): string =>
-  text.replaceAll(new RegExp(RegExp.escape(spelling), 'gi'), erased);
+type Row = Readonly<Record<string, Value>>;
+
+/** A row that names the candidate. */
+export interface Mention extends Pick<Place, 'table'> {
+  readonly key: Row;
+  readonly before: Row;
+}
+
+const rowsAtOnce = 20_000;
+
+/** What names a candidate in texts, apart from the candidate's own events. Reads all of them, a part at a time. */
+export function* findMentions({ without, hints }: Mentions): Operation<Mention[]> {
+  const found: Mention[] = [];
+  for (const place of places) {
+    const [first] = place.key;
+    const next = query<{ readonly at: Value }>(
+      `select ${first} as at from ${place.table} where ${first} > $1 order by ${first} limit 1 offset ${rowsAtOnce}`,
+    );
+    for (let from: Value = place.from; from !== null;) {
+      const to: Value = (yield* get(next, from))?.at ?? null;
+      for (const row of yield* rowsOf(place, from, to, hints)) {
+        const before = pick(row, place.columns);
+        if (Object.values(before).some((text) => text !== null && without(String(text)) !== text))
+          found.push({ table: place.table, key: pick(row, place.key), before });
+      }
+      from = to;
+    }
+  }
+  return found;
+}
+
+function rowsOf(
+  { table, key, columns, isLarge }: Place,
+  from: Value,
+  to: Value,
+  hints: readonly string[],
+): Operation<Row[]> {
+  const values = [from, ...(to === null ? [] : [to])];
+  const likes = isLarge ? hints.map((hint, place) => ({ hint, place: values.length + place + 1 })) : [];
+  const has = columns.flatMap((column) =>
+    likes.map(({ place }) => `lower(cast(${column} as text)) like $${place}`),
+  );
+  const texts = columns.map((column) => `cast(${column} as text) as ${column}`);
+  const conditions = [
+    `${key[0]} > $1`,
+    ...(to === null ? [] : [`${key[0]} <= $2`]),
+    ...(has.length === 0 ? [] : [`(${has.join(' or ')})`]),
+  ];
+  return all(
+    query<Row>(`select ${[...key, ...texts].join(', ')} from ${table} where ${conditions.join(' and ')}`),
+    ...values,
+    ...likes.map(({ hint }) => `%${hint}%`),
+  );
+}
+
+const pick = (row: Row, columns: readonly string[]): Row =>
+  Object.fromEntries(columns.map((column) => [column, row[column] ?? null]));
+
+/** Takes the candidate out of the texts that were found, unless they were changed since. Returns how many requests went. */
+export function* eraseMentions(
+  found: readonly Mention[],
+  { without }: Mentions,
+  noted: boolean,
+  now: number,
+  by: By,
+): Operation<number> {
+  let rejected = 0;
+  for (const { table, key, before } of found) {
+    if (table === 'rejected_requests') rejected += yield* run(sql.deleteRejected, key['seq']!);
+    else yield* redact(table, key, before, without);
+  }
+  if (rejected > 0 && !noted) yield* note(now, by);
+  return rejected;
+}
+
+function* redact(table: string, key: Row, before: Row, without: Mask): Operation<void> {
+  const at = Object.keys(key).map((column, place) => `${column} = $${place + 3}`);
+  for (const [column, text] of Object.entries(before)) {
+    if (typeof text !== 'string' || without(text) === text) continue;
+    const rest = withoutIn(column, text, without);
+    const update = `update ${table} set ${column} = $1 where cast(${column} as text) = $2 and ${at.join(' and ')}`;
+    yield* run(update, rest, text, ...Object.values(key));
+  }
+}

@@ -97,7 +97,7 @@ const withId = query<{ readonly id: string }>(`
   select candidate_id as id from events where candidate_key = $1 and candidate_id = $2 limit 1`);
 
 /** See Store.candidatesMeant. Where nobody is meant yet, it is the id. */
-export function* candidatesMeant(text: string): Operation<Candidates> {
+export function* candidatesMeant(text: string, orBegins = true): Operation<Candidates> {
   const id = asStored(text);
   const exact = { ids: [id] };
   if (yield* get(withId, candidateKey(id), id)) return exact;
@@ -105,7 +105,7 @@ export function* candidatesMeant(text: string): Operation<Candidates> {
   const ofNumber = Number.isSafeInteger(number) ? yield* all(numbered, number) : [];
   if (ofNumber.length > 0) return { ids: ofNumber.map((one) => one.id) };
   const [length, beginning] = begins(id);
-  const found = length < shortestBeginning ? [] : yield* all(begun, length, beginning);
+  const found = !orBegins || length < shortestBeginning ? [] : yield* all(begun, length, beginning);
   if (found.length > mostIds) return { beginning };
   return found.length === 0 ? exact : { ids: found.map((one) => one.id) };
 }

@@ -1,0 +1,59 @@
+import { masker } from './masker.ts';
+import type { Mask } from './secret.ts';
+
+/** How texts that people and tools wrote name a candidate. */
+export interface Mentions {
+  /** The same text without the candidate. */
+  readonly without: Mask;
+  /** In lower case: a text that names the candidate has one of these, unless it escapes letters and digits, too. */
+  readonly hints: readonly string[];
+  /** What to look for where only bytes can be compared. */
+  readonly spellings: readonly string[];
+}
+
+/** It stands within JSON, too. */
+const erased = '(erased)';
+
+/**
+ * An id is found however it is written. Numbers, and ids that could be anything, are found where the text says that they
+ * are a candidate's.
+ */
+export function mentionsOf(id: string, numbers: readonly number[] = []): Mentions {
+  const guid = /^([\da-f]{8})([\da-f]{4})([\da-f]{4})([\da-f]{4})([\da-f]{12})$/.exec(id)?.slice(1);
+  const ids = guid === undefined ? [id] : [id, guid.join('-')];
+  const mask = masker(ids, { mark: erased, whole: true });
+  const isDistinct = !/^\d{1,7}$/.test(id) && mask(id) !== id;
+  const named = [...numbers.map(String), ...(isDistinct ? [] : [id])];
+  const patterns = named.map(afterTheWord);
+  return {
+    without: (text) =>
+      patterns.reduce(
+        (rest, pattern) => rest.replaceAll(pattern, `$1${erased}`),
+        isDistinct ? mask(text) : text,
+      ),
+    hints: [guid?.at(-1) ?? longestWord(id), ...numbers.map(String)],
+    spellings: [
+      ...new Set([
+        ...ids,
+        JSON.stringify(id).slice(1, -1),
+        encodeURIComponent(id.toWellFormed()),
+        asHtml(id),
+      ]),
+    ],
+  };
+}
+
+/** Also where what is between the two is escaped. */
+const between = String.raw`(?:[^\p{L}\p{N}]|%[\da-f]{2}|\\u[\da-f]{4}|&#?\w{1,6};){1,16}`;
+
+const afterTheWord = (value: string): RegExp =>
+  new RegExp(
+    String.raw`(candidate(?:[\s_-]?numerical)?(?:[\s_-]?id)?${between})${RegExp.escape(value)}(?![\p{L}\p{N}])`,
+    'giu',
+  );
+
+const longestWord = (id: string): string =>
+  (id.toLowerCase().match(/[a-z\d]+/g) ?? []).reduce((a, b) => (b.length > a.length ? b : a), '');
+
+const asHtml = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
