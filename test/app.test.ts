@@ -157,14 +157,21 @@ rules: [{ name: all, when: {}, then: [{ sink: ats }] }]
     expect(http.calls).toHaveLength(perhapsDone.length * calls + 1);
   });
 
-  test('has Slack asked: the message is there once', async () => {
+  test('has Slack and the sheet asked: the message and the row are there once', async () => {
     const { tools, file, env, done } = await prepared();
     const app = await serving(file, env);
-    tools.slack.faults.only = ['chat.postMessage'];
-    for (const status of [408, 503]) tools.slack.faults.once({ kind: 'status', status, commit: true });
-    await Promise.all([post(app, { candidateId: 'first' }), post(app, { candidateId: 'second' })]);
+    const statuses = [302, 408, 503];
+    const calls = [
+      [tools.slack, 'chat.postMessage'],
+      [tools.sheets, 'spreadsheets.batchUpdate'],
+    ] as const;
+    for (const [{ faults }, call] of calls) {
+      faults.only = [call];
+      for (const status of statuses) faults.once({ kind: 'status', status, commit: true });
+    }
+    for (const status of statuses) await post(app, { candidateId: `candidate-${status}` });
     await done();
-    expect(tools.received.slack()).toHaveLength(2);
+    expect([tools.received.slack().length, tools.received.sheet().length]).toEqual([3, 3]);
   });
 });
 

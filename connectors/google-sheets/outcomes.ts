@@ -128,13 +128,14 @@ function ofStatus(
     return sinkWide('rate_limited', usedUp, retryAfterMs);
   }
   const detail = `Google Sheets answered with HTTP status ${status}.${said}`;
-  if (status >= 500) return unknown('server', detail);
+  // A proxy may say so after Google has carried the call out.
+  if (status >= 500 || status === 408) return unknown('server', detail);
+  if (status < 400) return unknown('not_found', `${detail} Check apiUrl and any proxy on the way.`);
   if (status === 400) return ofInvalid(detail, error, subject);
   if (status === 401 || status === 403) return sinkWide('auth', `${detail} ${accessAdvice(error, subject)}`);
   if (status === 404) return sinkWide('not_found', `${detail} Check spreadsheetId in the sink.`);
-  // Two that mean "not now"; a conflict is with somebody else's edit.
-  if (status === 408 || status === 409) return sinkWide('server', detail, retryAfterMs);
-  if (status < 400) return sinkWide('not_found', `${detail} Check apiUrl and any proxy on the way.`);
+  // A conflict is with somebody else's edit.
+  if (status === 409) return sinkWide('server', detail, retryAfterMs);
   return rejected(
     'invalid',
     detail,

@@ -27,8 +27,9 @@ function outcomeOfStatus({ status, retryAfterMs }: Failure & { kind: 'http' }): 
   if (status >= 500 || status === 408) return unknown('server', detail);
   if (status === 425) return sinkWide('server', detail);
   if (status === 413) return rejected('invalid', detail, 'Make the message shorter, then replay.');
-  // Slack itself never answers with these: the address is wrong, or a proxy answers instead.
-  return sinkWide(reasonOfStatus(status), `${detail} Check apiUrl and any proxy on the way.`);
+  // Slack itself never answers with these: the address is wrong, or a proxy answers instead, with 3xx perhaps afterwards.
+  const outcome = status < 400 ? unknown : sinkWide;
+  return outcome(reasonOfStatus(status), `${detail} Check apiUrl and any proxy on the way.`);
 }
 
 function reasonOfStatus(status: number): Reason {

@@ -293,7 +293,7 @@ describe('an answer that is not from Slack', () => {
     const { sandbox, sink } = await connected();
     const headers = { location: `${sandbox.url}auth.test` };
     sandbox.faults.once({ kind: 'status', status: 302, headers });
-    expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'retry', sinkWide: true });
+    expect(await sink.deliver(requestFor())).toMatchObject({ outcome: 'unknown', reason: 'not_found' });
     expect(sandbox.calls).toEqual(['chat.postMessage']);
   });
 

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openStore } from '../../src/store/open.ts';
 import { StoreUnavailable, type EventStory, type Store } from '../../src/store/store.ts';
 import { arrival, configId } from '../contract/store-fixtures.ts';
-import type { Fault } from '../sandbox/faults.ts';
+import type { Call, Fault } from '../sandbox/faults.ts';
 import { startTools, type Tools } from '../sandbox/tools.ts';
 import type { PostgresServer } from '../fixtures/postgres.ts';
 import { ConnectorProcess } from './connector-process.ts';
@@ -212,13 +212,13 @@ async function vanish(connector: ConnectorProcess, path: string, random: () => n
 }
 
 /** One hang for each tool at most: it costs a whole time-out, and a round has to end. */
-function randomFaults(random: () => number): () => Fault | null {
+function randomFaults(random: () => number): (call: Call) => Fault | null {
   let hangs = 0;
-  return () => {
+  return ({ name }) => {
     const roll = random();
     if (roll < 0.05) return { kind: 'drop', commit: true };
     if (roll < 0.08) return { kind: 'drop', commit: false };
-    if (roll < 0.11) return { kind: 'status', status: 503 };
+    if (roll < 0.11) return { kind: 'status', status: 503, commit: name !== 'DATA' && roll < 0.095 };
     if (roll > 0.115 || hangs === 1) return null;
     hangs += 1;
     return { kind: 'hang', commit: random() < 0.5 };
