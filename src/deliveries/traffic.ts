@@ -20,6 +20,8 @@ export interface Ticket {
   /** Whose rate limit it took from, and what; null if there is none. */
   readonly bucket: string;
   readonly spent: Spent | null;
+  /** When the rate lets it begin (ms). */
+  readonly startAt: number;
 }
 
 /** The outcome of one delivery of a call. */
@@ -27,6 +29,14 @@ export interface Ended {
   readonly deliveryId: string;
   readonly outcome: Outcome;
 }
+
+/**
+ * A claim takes as many as a rate lets begin within so long, and each waits for its turn: one claim for each call would
+ * make the store's round trip the rate.
+ */
+const aheadMs = 250;
+/** The tool may have asked for a long delay since the claim. What is claimed is sent, or it would be `sending` for as long. */
+const longestWaitMs = 1000;
 
 /**
  * Decides how many calls may start: within the concurrency of each sink and the rate of each lane, and only a probe
@@ -46,13 +56,13 @@ export class Traffic {
     this.#random = random;
   }
 
-  /** Takes slots for calls in a lane. */
+  /** Takes slots for calls in a lane that may start now, or in a moment (see Ticket). */
   permit(key: LaneKey, sink: SinkConfig | undefined, now: number): Permit {
     const breaker = this.#breaker(key.sink);
     const bucket = this.#bucketOf(key, sink);
     const emptyAt = this.#emptyAt.get(key.sink);
     if (emptyAt !== undefined && sink?.pace) this.#rates.wasEmpty(bucket, sink.pace, emptyAt);
-    const inRate = this.#rates.allowance(bucket, sink?.pace ?? null, now);
+    const inRate = this.#rates.allowance(bucket, sink?.pace ?? null, now, aheadMs);
     const wanted = Math.min(breaker.allowance(now), inRate);
     const calls = this.#slots.take(key, limitsOf(sink, breaker.concurrency), wanted);
     const probe = calls > 0 && breaker.take();
@@ -76,7 +86,8 @@ export class Traffic {
   started(key: LaneKey, sink: SinkConfig | undefined, now: number, probe: boolean): Ticket {
     const bucket = this.#bucketOf(key, sink);
     const spent = sink?.pace ? this.#rates.spend(bucket, sink.pace, now, 1) : null;
-    return { key, probe, bucket, spent };
+    const turn = spent && sink?.pace ? spent.before - burstMs(sink.pace) : now;
+    return { key, probe, bucket, spent, startAt: Math.min(Math.max(now, turn), now + longestWaitMs) };
   }
 
   /**
@@ -260,11 +271,13 @@ export class RateLimiter {
   /** Until when the tool wants no calls in a lane (ms). */
   readonly #heldUntil = new Map<string, number>();
 
-  /** How many calls may start now. */
-  allowance(lane: string, limit: PaceLimit | null, now: number): number {
+  /** How many calls may start within the next `withinMs`; 0 if none may now. */
+  allowance(lane: string, limit: PaceLimit | null, now: number, withinMs = 0): number {
     if (this.#heldMs(lane, now) > 0) return 0;
     if (!limit) return Infinity;
-    return Math.max(0, Math.floor(limit.burst - this.#owedMs(lane, limit, now) / intervalMs(limit)));
+    const owedMs = this.#owedMs(lane, limit, now);
+    if (owedMs > burstMs(limit)) return 0;
+    return Math.max(1, Math.floor(limit.burst - (owedMs - withinMs) / intervalMs(limit)));
   }
 
   /** When the next call may start (ms). */

@@ -335,6 +335,8 @@ export class Worker {
     holding: Holding,
   ): Promise<void> {
     const { clock, callFailed, sinkChanged } = this.#parts;
+    const waitMs = ticket.startAt - clock.elapsed();
+    if (waitMs > 0) await new Promise<void>((resolve) => void clock.after(waitMs, resolve));
     const unrecorded = (id: string) => this.#strays.unrecorded(id);
     const parts = { ...this.#parts, clockJumps: this.#clockJumps, holding, unrecorded };
     const ended = await makeCall(parts, call, sink, this.#aborted.signal).catch((error: unknown) => {

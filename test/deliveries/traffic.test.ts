@@ -136,6 +136,31 @@ test('with a rate, it asks again when the next call may start, and not before a 
   expect(traffic.askAgainAt(one, paced, 1000)).toBe(Infinity);
 });
 
+test('a claim may take what the rate lets begin within a moment, and each call waits for its turn', () => {
+  const paced = { ...sink, concurrency: 50, pace: { count: 20, perMs: 1000, burst: 2 } };
+  const traffic = new Traffic(() => 0.5);
+  expect(traffic.permit(one, paced, 0.5)).toMatchObject({ calls: 7 });
+  // The claim took so long.
+  const starts = Array.from({ length: 7 }, () => traffic.started(one, paced, 40.5, false).startAt);
+  expect(starts).toEqual([40.5, 40.5, 90.5, 140.5, 190.5, 240.5, 290.5]);
+  expect(traffic.permit(one, paced, 250).calls).toBe(0);
+  expect(traffic.permit(one, paced, 341).calls).toBe(6);
+});
+
+test('a call that was claimed before the tool asked for a long delay is not kept back for all of it', () => {
+  const paced = { ...sink, pace: { count: 20, perMs: 1000, burst: 1 } };
+  const traffic = new Traffic(() => 0.5);
+  const first = traffic.started(one, paced, 0, traffic.permit(one, paced, 0).probe);
+  const outcome = {
+    outcome: 'retry',
+    reason: 'rate_limited',
+    detail: 'Slow down.',
+    retryAfterMs: later,
+  } as const;
+  traffic.ended(first, [{ deliveryId: 'dlv_1', outcome }], paced, 10);
+  expect(traffic.started(one, paced, 20, false).startAt).toBe(1020);
+});
+
 test('a call that never reached the tool takes nothing from the rate', () => {
   const paced = { ...sink, pace: { count: 1, perMs: 60_000, burst: 1 } };
   const traffic = new Traffic(() => 0.5);

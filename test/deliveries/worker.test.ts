@@ -812,6 +812,19 @@ test('a rate is reached even if each call takes long', async () => {
   await vi.waitFor(() => expect(tool.sent).toHaveLength(8), { timeout: 30_000, interval: 5 });
 });
 
+test('a rate beyond what the store takes claims for is reached, with several deliveries a claim', async () => {
+  const tool = new ScriptedTool();
+  const on = await bench(configFor(tool, 'rate: 5000/s, concurrency: 20'));
+  const claim = on.store.claim.bind(on.store);
+  const claims = vi.spyOn(on.store, 'claim').mockImplementation(async (query) => {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    return claim(query);
+  });
+  for (let event = 0; event < 60; event += 1) await on.accept(`candidate-${event}`);
+  await vi.waitFor(() => expect(tool.sent).toHaveLength(60), { timeout: 10_000, interval: 5 });
+  expect(claims.mock.calls.length).toBeLessThan(30);
+});
+
 describe('sinks of one account', () => {
   const pace = { count: 60, perMs: 60_000, burst: 1 };
 
