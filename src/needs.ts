@@ -1,7 +1,13 @@
+import type { RefusedEvents } from './model.ts';
+import { count } from './support/text.ts';
+
 /** What may need a person. */
 export interface Troubles {
   /** Whether a connector serves the store. */
   readonly isServed: boolean;
+  /** Why the store cannot be written; null if it can. */
+  readonly unwritable: string | null;
+  readonly refused: readonly RefusedEvents[];
   /** The changed config was refused. */
   readonly isRefused: boolean;
   /** Changed keys wait for a restart. */
@@ -21,13 +27,27 @@ export interface Need {
 }
 
 /** What needs a person: the same for `status`, the pages and the weekly summary. Pure. */
-export function needsOf({ isServed, isRefused, isWaiting, down, stuck }: Troubles): Need[] {
+export function needsOf({
+  isServed,
+  unwritable,
+  refused,
+  isRefused,
+  isWaiting,
+  down,
+  stuck,
+}: Troubles): Need[] {
   const needs: (Need | false)[] = [
     !isServed && {
       words: 'no connector serves the store',
       sentence: 'No connector serves the store',
       command: 'status',
     },
+    unwritable !== null && {
+      words: 'the store cannot be written',
+      sentence: `The store cannot be written: ${unwritable.replace(/\.$/, '')}`,
+      command: 'status',
+    },
+    ...refusals(refused).map(({ words, what }) => ({ words, sentence: what, command: 'status' })),
     isRefused && {
       words: 'the changed config was refused',
       sentence: 'The changed config is refused',
@@ -55,4 +75,64 @@ function stuckNeed(state: 'dead' | 'held', title: string, all: Troubles['stuck']
   const list = stuck.map((one) => `${one[state]} to ${one.sink}`).join(', ');
   const command = `events --state ${state}`;
   return total > 0 && { words: `${total} ${state}`, sentence: `${title}: ${list}`, command };
+}
+
+/** The events that were refused for one reason, in words. */
+export interface Refusals extends RefusedEvents {
+  readonly words: string;
+  /** A sentence without its full stop. */
+  readonly what: string;
+  readonly advice: string;
+  /** The command that puts them away. */
+  readonly command: string;
+}
+
+const refusalWords = {
+  store: {
+    short: 'not stored',
+    long: 'the store could not be written',
+    advice:
+      'The service sends an event once more, and never again: look there for who finished meanwhile, and in the log for the cause.',
+  },
+  address: {
+    short: 'refused for the address',
+    long: 'receiver.allowFrom does not have that address',
+    advice:
+      'If that is the service, add its address to receiver.allowFrom; if it is a proxy of yours, set receiver.trustProxy. Then look in the service for who finished meanwhile: it sends nothing a third time.',
+  },
+  token: {
+    short: 'refused for the token',
+    long: 'the token was missing or wrong',
+    advice:
+      "Compare receiver.token with the Webhook URL in the service's account. Then look there for who finished meanwhile: it sends nothing a third time.",
+  },
+};
+
+const namedSources = 3;
+
+/** One for each reason. */
+export function refusals(all: readonly RefusedEvents[]): Refusals[] {
+  return Array.from(
+    Map.groupBy(all, ({ reason }) => reason),
+    ([reason, alike]) => {
+      const sources = alike.toSorted((a, b) => b.count - a.count).map(({ from }) => from);
+      const more = sources.length - namedSources;
+      const from = sources.slice(0, namedSources).join(', ') + (more > 0 ? ` and ${more} more` : '');
+      const total = alike.reduce((sum, one) => sum + one.count, 0);
+      const { short, long, advice } = refusalWords[reason];
+      const were = total === 1 ? 'was' : 'were';
+      const events = count(total, 'event');
+      return {
+        reason,
+        from,
+        count: total,
+        first: Math.min(...alike.map(({ first }) => first)),
+        last: Math.max(...alike.map(({ last }) => last)),
+        words: `${events} ${were} ${short}`,
+        what: `${events} from ${from} ${were} refused: ${long}`,
+        advice,
+        command: `candidate-connector ignore --reason ${reason}`,
+      };
+    },
+  );
 }

@@ -3,7 +3,14 @@ import { needsOf as needsOfAll } from './needs.ts';
 import type { LiveConfig } from './live-config.ts';
 import type { RaisedNotice, RefusedEvents } from './model.ts';
 import { addRefused } from './store/operations/refusing.ts';
-import type { CopyState, SinkCount, SinkPause, Store, StuckCount } from './store/store.ts';
+import {
+  type CopyState,
+  type SinkCount,
+  type SinkPause,
+  type Store,
+  type StuckCount,
+  StoreUnavailable,
+} from './store/store.ts';
 import type { Clock } from './support/clock.ts';
 
 const sayEveryMs = 10_000;
@@ -97,6 +104,10 @@ export interface Status {
   readonly copies: readonly CopyState[];
   /** Of what served it before; only where nothing does. */
   readonly lastCopy: CopyState | null;
+  /** Why the store cannot be written just now; null if it can. */
+  readonly unwritable: string | null;
+  /** Events that were refused, until a person puts that away. */
+  readonly refused: readonly RefusedEvents[];
   readonly lastEventAt: number | null;
   readonly eventsToday: number;
   readonly sinks: readonly SinkStatus[];
@@ -109,19 +120,41 @@ export interface Status {
   readonly notices: readonly RaisedNotice[];
 }
 
+/** What the status is read from: the store, and what the process that asks knows besides. */
+export interface StatusParts {
+  readonly reads: StatusReads;
+  readonly store: Pick<Store, 'probe'>;
+  /** Refused events that are not in the store yet. */
+  readonly refused: { readonly unwritten: readonly RefusedEvents[] };
+}
+
+/** Of a process that serves nothing. */
+export const onlyStore = (store: Store): StatusParts => ({ reads: store, store, refused: { unwritten: [] } });
+
 type StatusReads = Pick<
   Store,
-  'copyStates' | 'counts' | 'lastEventAt' | 'waiting' | 'pauses' | 'deadSince' | 'heldSince' | 'notices'
+  | 'refused'
+  | 'copyStates'
+  | 'counts'
+  | 'lastEventAt'
+  | 'waiting'
+  | 'pauses'
+  | 'deadSince'
+  | 'heldSince'
+  | 'notices'
 >;
 
 /** `timeZone`: of the config, whose day is today. */
-export async function readStatus(store: StatusReads, now: number, timeZone: string): Promise<Status> {
+export async function readStatus(parts: StatusParts, now: number, timeZone: string): Promise<Status> {
+  const { reads: store } = parts;
   const all = await store.copyStates();
   const copies = running(all, now);
   const counts = await store.counts();
   const stuck = await store.deadSince(-1, now - missedForMs);
   return {
     now,
+    unwritable: await problemOf(parts.store),
+    refused: await refusedOf(parts),
     copies: copies.toSorted((a, b) => Number(b.config.refused !== null) - Number(a.config.refused !== null)),
     lastCopy: copies.length > 0 ? null : (all[0] ?? null),
     lastEventAt: await store.lastEventAt(),
@@ -135,13 +168,22 @@ export async function readStatus(store: StatusReads, now: number, timeZone: stri
 }
 
 /** What was refused and not put away, with what this process could not write yet. */
-export async function refusedOf({ reads, refused }: RefusedParts): Promise<RefusedEvents[]> {
+export async function refusedOf({
+  reads,
+  refused,
+}: Pick<StatusParts, 'refused'> & { readonly reads: Pick<Store, 'refused'> }): Promise<RefusedEvents[]> {
   return addRefused(await reads.refused(), refused.unwritten);
 }
 
-interface RefusedParts {
-  readonly reads: Pick<Store, 'refused'>;
-  readonly refused: { readonly unwritten: readonly RefusedEvents[] };
+/** Why the store cannot be written; null if it can. */
+async function problemOf(store: Pick<Store, 'probe'>): Promise<string | null> {
+  try {
+    await store.probe();
+    return null;
+  } catch (error) {
+    if (error instanceof StoreUnavailable) return error.message;
+    throw error;
+  }
 }
 
 const beginOfDay = (now: number, timeZone: string): number =>
@@ -172,9 +214,12 @@ function sinkStatuses(
 }
 
 /** What needs a person, in a few words each; empty if nothing does. */
-export function needsOf({ copies, sinks }: Status): string[] {
+export function needsOf({ copies, sinks, unwritable, refused }: Status): string[] {
   const needs = needsOfAll({
-    isServed: copies.length > 0,
+    // No copy can say so where the store cannot be written.
+    isServed: copies.length > 0 || unwritable !== null,
+    unwritable,
+    refused,
     isRefused: copies.some(({ config }) => config.refused !== null),
     isWaiting: copies.some(({ config }) => config.waiting.length > 0),
     down: sinks
@@ -204,6 +249,8 @@ export function statusJson(status: Status) {
     config: configJson(copies[0]),
     copies: copies.map((copy) => ({ copy: copy.id, config: configJson(copy) })),
     receiver: { lastEventAt: iso(status.lastEventAt), eventsToday: status.eventsToday },
+    storeProblem: status.unwritable,
+    refused: refusedJson(status.refused),
     sinks: status.sinks.map((sink) => sinkJson(sink)),
     oldestPendingAt: iso(status.oldestPendingAt),
     dead: dead.map(stuckJson),

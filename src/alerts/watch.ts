@@ -162,6 +162,8 @@ class AlertWatch {
     const counts = await store.counts();
     const needs = needsOf({
       isServed: true,
+      unwritable: null,
+      refused: await store.refused(),
       isRefused: refused !== null,
       isWaiting: this.#parts.isWaiting(),
       down: [...down],

@@ -3,7 +3,7 @@ import about from '../../package.json' with { type: 'json' };
 import { ConfigError } from '../config/config.ts';
 import { parseDuration } from '../config/units.ts';
 import { CannotListen } from '../http/listen.ts';
-import { deliveryStates, statuses } from '../model.ts';
+import { deliveryStates, refusalReasons, statuses } from '../model.ts';
 import { parseCandidateEvent } from '../receiver/candidate-event.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import { CommandError, exit, type Io } from './output.ts';
@@ -331,6 +331,19 @@ function repairing(add: Add, io: Io, done: Done): void {
   )
     .argument('<delivery...>', 'delivery ids')
     .action(async (ids, options) => done(await (await import('./replay.ts')).resend(ids, options, io)));
+
+  takesStore(
+    add('ignore', 'put away what is said of events that were refused, once somebody has seen to it', [
+      'ignore --all',
+      'ignore --from 203.0.113.9 --note "a test of ours"',
+      'ignore --reason store',
+    ]),
+  )
+    .addOption(new Option('--all', 'whatever was refused until now').conflicts(['from', 'reason']))
+    .option('--from <address>', 'only what came from there, as `status` names it')
+    .addOption(new Option('--reason <reason>', 'only what was refused for this').choices(refusalReasons))
+    .option('--note <text>', 'why; kept with who did it and when', noteText)
+    .action(async (options) => done(await (await import('./ignore.ts')).ignore(options, io)));
 
   byHand(
     add('apply', 'apply a rule to events that came before it; shows first what it would send', [

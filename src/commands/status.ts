@@ -1,4 +1,13 @@
-import { needsOf, readStatus, type SinkStatus, type Status, statusJson, stuckNotices } from '../status.ts';
+import { type Refusals, refusals } from '../needs.ts';
+import {
+  needsOf,
+  onlyStore,
+  readStatus,
+  type SinkStatus,
+  type Status,
+  statusJson,
+  stuckNotices,
+} from '../status.ts';
 import type { CopyState, StuckCount } from '../store/store.ts';
 import { count, jsonLine, printable } from '../support/text.ts';
 import { noticeHead } from './event.ts';
@@ -8,7 +17,7 @@ import { byLocalClock, configTimeZone, type StoreOption, withStore } from './wit
 export async function status(options: StoreOption & { json?: boolean }, io: Io): Promise<number> {
   return withStore(options, io, async (store) => {
     const timeZone = (await configTimeZone(store, io)) ?? 'UTC';
-    const found = await readStatus(store, Date.now(), timeZone);
+    const found = await readStatus(onlyStore(store), Date.now(), timeZone);
     const text = async () => statusText(found, timeZone, await byLocalClock(store, io));
     io.out(options.json ? jsonLine(statusJson(found)) : await text());
     return needsOf(found).length > 0 ? exit.needsPerson : exit.ok;
@@ -24,7 +33,13 @@ function statusText(found: Status, timeZone: string, io: Io): string {
       ? paint(io, 'green', 'Nothing needs a person.')
       : paint(io, 'red', printable(`A person is needed: ${needs.join(', ')}.`)),
     ...section('Config', configLines(found, io), io),
+    ...section('Store', found.unwritable === null ? [] : [printable(found.unwritable)], io),
     ...section('Receiver', receiverLines(found, timeZone, io), io),
+    ...section(
+      'Refused',
+      refusals(found.refused).flatMap((one) => refusedText(one, io)),
+      io,
+    ),
     ...section(
       'Sinks',
       found.sinks.map((sink) => sinkText(sink, isRunning, io)),
@@ -88,6 +103,11 @@ function receiverLines({ lastEventAt, eventsToday }: Status, timeZone: string, i
   if (lastEventAt === null) return ['no event yet; `candidate-connector send` sends one'];
   return [`last event ${when(lastEventAt, io)}, ${count(eventsToday, 'event')} today (${timeZone})`];
 }
+
+const refusedText = ({ what, first, last, advice, command }: Refusals, io: Io): string[] => [
+  printable(`${what}; the first at ${when(first, io)}, the last at ${when(last, io)}`),
+  `  ${advice} When that is done: ${command}`,
+];
 
 function sinkText({ sink, connector, pause, pending }: SinkStatus, isRunning: boolean, io: Io): string {
   const waits = pending === 0 ? '' : `, ${pending} waiting`;

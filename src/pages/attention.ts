@@ -1,10 +1,11 @@
 import type { Delivery, Event } from '../model.ts';
+import { type Refusals, refusals } from '../needs.ts';
 import { needsOf, readStatus, type SinkStatus, type Status } from '../status.ts';
 import { inParts } from '../store/pages.ts';
 import type { Reads } from '../store/reads.ts';
 import type { Change, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
-import { changeList, type Chosen, choiceForm, deliveriesOf } from './changes.ts';
+import { changeList, type Chosen, choiceForm, deliveriesOf, seenButton } from './changes.ts';
 import { chip, nextTry, seen } from './fragments.ts';
 import { html, type Html, pathWith } from './html.ts';
 import type { Asked, Page } from './page.ts';
@@ -18,8 +19,9 @@ const shownChanges = 10;
 /** What needs a person: by sink and cause, with what helps. With a sink, a state and a cause, only that. */
 export const attentionPage: Page = {
   path: '/attention',
-  async show(asked, { reads }) {
-    const status = await readStatus(reads, asked.now, asked.times.timeZone);
+  async show(asked, all) {
+    const { reads } = all;
+    const status = await readStatus(all, asked.now, asked.times.timeZone);
     const { sink, state } = asked.query;
     const groups = groupsOf(status).filter((one) => isAsked(one, asked));
     const total = groups.reduce((sum, group) => sum + group.count, 0);
@@ -42,7 +44,7 @@ async function overview(status: Status, cards: readonly Html[], reads: Reads, as
   const { missed } = status;
   const changes = await reads.audit({ limit: shownChanges });
   const troubles = html`<ul class="plain stack troubles">
-    ${troubleItems(status, times)}
+    ${troubleItems(status, asked)}
   </ul>`;
   return [
     ...(needsOf(status).length + missed.length === 0 ? [emptyCard] : [troubles]),
@@ -115,10 +117,27 @@ async function listOf(reads: Reads, group: Group, asked: Asked): Promise<Html> {
 const queryOf = ({ sink, state, cause }: Group) => ({ sink, state, cause });
 
 /** What is wrong with the connector itself and with its sinks, as items of a list. */
-export const troubleItems = (status: Status, times: Times): (Html | null)[] => [
-  ...status.copies.map(({ config }) => configNeeds(config, times)),
-  ...status.sinks.map((sink) => pausedSink(sink, times)),
+export const troubleItems = (status: Status, asked: Asked): (Html | false | null)[] => [
+  status.unwritable !== null &&
+    html`<li>
+      <b>The store cannot be written</b>: ${seen(status.unwritable)}
+      <div class="small muted">Until it can, no event is taken: the service is told to send it again.</div>
+    </li>`,
+  status.unwritable === null &&
+    status.copies.length === 0 &&
+    html`<li><b>No connector has said for a while that it serves the store</b></li>`,
+  ...refusals(status.refused).map((one) => refusedItem(one, asked)),
+  ...status.copies.map(({ config }) => configNeeds(config, asked.times)),
+  ...status.sinks.map((sink) => pausedSink(sink, asked.times)),
 ];
+
+const refusedItem = ({ reason, what, advice, first, last, count: many }: Refusals, asked: Asked): Html =>
+  html`<li>
+    <b>${seen(what)}</b>, ${many > 1 && html`first ${asked.times.short(first)}, last`}
+    ${asked.times.short(last)}
+    <div class="small muted">${advice}</div>
+    ${seenButton(reason, asked)}
+  </li>`;
 
 function configNeeds({ file, refused, waiting }: Status['copies'][number]['config'], times: Times): Html {
   return html`${

@@ -1,5 +1,12 @@
 import { type ActionName, change, type Done, NotThere, selected } from '../by-hand.ts';
-import { type Delivery, type DeliveryState, openStates, replayableStates } from '../model.ts';
+import {
+  type Delivery,
+  type DeliveryState,
+  openStates,
+  type RefusedEvents,
+  refusalReasons,
+  replayableStates,
+} from '../model.ts';
 import { inParts } from '../store/pages.ts';
 import { type By, type Change, StoreUnavailable } from '../store/store.ts';
 import { chip, seen, tones } from './fragments.ts';
@@ -231,6 +238,27 @@ class Run {
     }
   }
 }
+
+/** Puts away what was said of refused events, as far as it was seen. */
+export const seenButton = (reason: RefusedEvents['reason'], asked: Asked): Html =>
+  html`<form class="actions" method="post" action="/attention/seen">
+    ${csrfField(asked)}
+    <input type="hidden" name="until" value="${asked.now}" />
+    <button class="quiet" name="reason" value="${reason}">Seen</button>
+  </form>`;
+
+export const seenForm: Form = {
+  path: '/attention/seen',
+  async carryOut({ form, now, by: { who, from } }, { store, refused }) {
+    const reason = refusalReasons.find((one) => one === form['reason']);
+    const until = Number(form['until']);
+    if (reason === undefined || !Number.isSafeInteger(until)) return notUnderstood;
+    // What this process has not written yet was shown, too.
+    await refused.write();
+    await store.ignoreRefused({ reason, until }, now, { who, from: `the page, ${from}`, note: null });
+    return '/attention';
+  },
+};
 
 /** More would keep others waiting for the store. */
 const lookedAt = 500;

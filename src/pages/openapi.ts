@@ -116,6 +116,8 @@ const status = z.object({
   config,
   copies: z.array(z.object({ copy: z.string(), config })),
   receiver: z.object({ lastEventAt: time.nullable(), eventsToday: count }),
+  storeProblem: z.string().nullable().describe('Why the store cannot be written.'),
+  refused: z.array(refused),
   sinks: z.array(
     z.object({
       sink: z.string(),

@@ -8,7 +8,7 @@ import { type Chart, chartFigure, delaysOf } from './charts.ts';
 import { noEvents } from './events.ts';
 import { chip, seen } from './fragments.ts';
 import { html, type Html } from './html.ts';
-import type { Page } from './page.ts';
+import type { Asked, Page } from './page.ts';
 import { duration, type Times } from './times.ts';
 
 /** What needs a person, first; then how it went in the last two weeks. */
@@ -17,11 +17,12 @@ const days = 14;
 
 export const todayPage: Page = {
   path: '/',
-  async show({ now, times }, parts) {
+  async show(asked, parts) {
+    const { now, times } = asked;
     // The last is where tomorrow begins.
     const starts = Array.from({ length: days + 1 }, (_, day) => times.daysBefore(now, days - 1 - day));
     const [status, counts] = await Promise.all([
-      readStatus(parts.reads, now, times.timeZone),
+      readStatus(parts, now, times.timeZone),
       countsOfDays(parts.reads, starts),
     ]);
     const shownDays = starts.slice(0, days).map((start) => times.weekday(start));
@@ -30,7 +31,7 @@ export const todayPage: Page = {
       title: 'Today',
       ...(!isNew && { charts: true as const }),
       body: html`<div class="stack">
-        ${needs(status, times)}
+        ${needs(status, asked)}
         ${isNew ? html`<section class="card">${noEvents(parts)}</section>` : figures(status, counts, times)}
         ${!isNew && charts(counts, shownDays)} ${sinksCard(status, counts, times)}
         ${noticesCard(status, times)}
@@ -55,13 +56,14 @@ export async function countsOfDays(
   return counts;
 }
 
-function needs(status: Status, times: Times): Html {
+function needs(status: Status, asked: Asked): Html {
+  const { times } = asked;
   if (needsOf(status).length === 0)
     return html`<p class="notice good"><b>Nothing needs a person.</b> Events are delivered by the rules.</p>`;
   return html`<section class="notice bad">
     <h2>A person is needed</h2>
     <ul class="plain spaced">
-      ${troubleItems(status, times)} ${stuck(status.dead, 'given up', times)}
+      ${troubleItems(status, asked)} ${stuck(status.dead, 'given up', times)}
       ${stuck(status.held, 'held, since it may have arrived', times)}
       ${lostNotices(stuckNotices(status, 'dead') + stuckNotices(status, 'held'))}
     </ul>

@@ -1,12 +1,25 @@
+import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test, vi } from 'vitest';
-import { readStatus } from '../../src/status.ts';
+import { onlyStore, readStatus } from '../../src/status.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { CopyState } from '../../src/store/store.ts';
 import { arrival, claimDue, configId, delivered, resultOf, t0 } from '../contract/store-fixtures.ts';
 import { freshSchema } from '../fixtures/postgres.ts';
-import { base, endpoint, loud, nothing, post, run, serve, serving, settled, workplace } from './tools.ts';
+import {
+  base,
+  endpoint,
+  loud,
+  main,
+  nothing,
+  post,
+  run,
+  serve,
+  serving,
+  settled,
+  workplace,
+} from './tools.ts';
 
 const time = '\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d UTC';
 const isoTime = expect.stringMatching(/^20\d\d-.*Z$/);
@@ -38,8 +51,8 @@ describe('status', () => {
     // In Tokyo, the next day began at 15:00.
     for (const hour of ['14:59', '15:00', '15:59'])
       await store.accept(arrival({ receivedAt: Date.parse(`2026-11-21T${hour}:00Z`) }));
-    expect((await readStatus(store, now, 'Asia/Tokyo')).eventsToday).toBe(2);
-    expect((await readStatus(store, now, 'UTC')).eventsToday).toBe(3);
+    expect((await readStatus(onlyStore(store), now, 'Asia/Tokyo')).eventsToday).toBe(2);
+    expect((await readStatus(onlyStore(store), now, 'UTC')).eventsToday).toBe(3);
     await store.saveConfig({ id: 'tokyo', source: { timezone: 'Asia/Tokyo' }, savedAt: now });
     await store.close();
     const { out } = await run(['status', '--store', `sqlite:${folder}/connector.db`]);
@@ -210,14 +223,41 @@ describe('status', () => {
     expect(await json()).toMatchObject({ dead: [], missed: [{ sink: 'slack', count: 1 }] });
   });
 
-  test('needs no write, and so waits for none', async () => {
-    const { folder, command } = await startServing();
-    const other = new DatabaseSync(`${folder}/connector.db`);
-    other.exec('begin immediate');
-    const { code } = await command('status');
-    other.exec('rollback');
-    other.close();
-    expect(code).toBe(0);
+  test('tries a write of its own, and says that the store cannot be written', async () => {
+    const { file } = await startServing();
+    // As on a full disk.
+    const limited = ['-c', 'ulimit -f 0 && exec "$@"', 'sh', process.execPath, main];
+    const { status: code, stdout: out } = spawnSync('sh', [...limited, 'status', '--config', file], {
+      encoding: 'utf8',
+    });
+    expect(code).toBe(4);
+    expect(out).toMatch(/^A person is needed: the store cannot be written\.\n/);
+    expect(out).toMatch(/Store\n  .*connector\.db/);
+  });
+
+  test('says which events were refused, why and from where, until somebody puts that away', async () => {
+    const { app, file, command, json } = await startServing();
+    await writeFile(file, (await readFile(file, 'utf8')).replace('allowFrom: any', 'allowFrom: [192.0.2.1]'));
+    await vi.waitFor(async () => expect((await post(app, { candidateId: 'a' })).status).toBe(403), 20_000);
+    await vi.waitFor(async () => expect((await json()).refused).toHaveLength(1), 20_000);
+    const [refused] = (await json()).refused;
+    expect(refused).toMatchObject({ reason: 'address', from: '127.0.0.1', first: isoTime, last: isoTime });
+    const { code, out } = await command('status');
+    expect(code).toBe(4);
+    expect(out).toMatch(/^A person is needed: 1 event was refused for the address\.\n/);
+    expect(out).toMatch(
+      new RegExp(`Refused\n  1 event from 127.0.0.1 was refused: .*; the first at ${time}`),
+    );
+    expect(out).toContain('When that is done: candidate-connector ignore --reason address\n');
+
+    expect((await command('ignore', '--from', '::ffff:1')).out).toContain('Nothing of this was refused');
+    expect(await command('ignore', '--from', '127.0.0.1', '--note', 'a test')).toEqual({
+      code: 0,
+      out: 'Put away: 1 event from 127.0.0.1 was refused: receiver.allowFrom does not have that address.\n',
+      err: '',
+    });
+    expect(await json()).toMatchObject({ needsPerson: false, refused: [] });
+    expect((await command('events', '--audit')).out).toMatch(/ignore, by .* from a command on .*: a test\n/);
   });
 
   test('of several copies names those that run another config, and says what one has refused', async () => {
