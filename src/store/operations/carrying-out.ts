@@ -1,4 +1,4 @@
-import type { Outcome, Reason, Receipt } from '../../model.ts';
+import { mayHaveArrived, type Outcome, type Reason, type Receipt } from '../../model.ts';
 import { storable } from '../../support/text.ts';
 import type { AttemptResult, Deferral, LaneHead, Rescued, SinkPause } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
@@ -49,7 +49,7 @@ export const sql = {
   /** The message and the thread of a digest are stored only with its carrier. */
   record: change(`
   state = $3, started_at = null, due_at = coalesce($4, due_at), uncertain = $5, progress = $6, last_error = $7,
-  receipt = $8, ended_at = $9, replayed = case when $12 = 'unknown' then 0 else replayed end,
+  receipt = $8, ended_at = $9, replayed = case when $12 = 1 then 0 else replayed end,
   message = case when seq = $1 then coalesce($10, message) end, thread = case when seq = $1 then coalesce($11, thread) end`),
   insertAttempt: `
   insert into attempts (delivery_seq, number, started_at, ended_at, outcome) values ($1, $2, $3, $4, $5)`,
@@ -117,7 +117,7 @@ function* recordOne(tallies: Tallies, result: AttemptResult): Operation<void> {
     state === 'delivered' || state === 'dead' ? result.settledAt : null,
     jsonOrNull(result.message),
     result.thread,
-    outcome.outcome,
+    mayHaveArrived(outcome) ? 1 : 0,
   );
   if (count === 0) return;
   tallies.moved(found.sink, 'sending', state, count);
