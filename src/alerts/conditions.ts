@@ -1,3 +1,4 @@
+import { program, shellWord } from '../support/program.ts';
 import { recoveryMs } from '../deliveries/breaker.ts';
 import {
   type AlertKind,
@@ -77,7 +78,7 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
     ...held.map((stuck) => ({
       ...about('held', stuck),
       detail: `${deliveriesOf(stuck)} may have arrived or not, and only a person can tell. ${stuck.reason}`,
-      advice: `Look there, then replay or discard those listed by: candidate-connector events --state held --sink ${stuck.sink}`,
+      advice: `Look there, then replay or discard those listed by: ${program} events --state held --sink ${stuck.sink}`,
     })),
     ...unrecordedNotices('held', unrecorded),
   ],
@@ -90,8 +91,7 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
       count: 0,
       since,
       detail: `No message to ${sink} has gone out for ${inWords(now - since)}${because ? `. ${asSentence(because.detail)}` : '.'} They wait, and none is lost.`,
-      advice:
-        'Put this right, or forward this to somebody who can. The messages then go out by themselves, but for those that have failed for longer than retry.giveUpAfter: these have to be replayed. To see whether it works, run: candidate-connector check --live',
+      advice: `Put this right, or forward this to somebody who can. The messages then go out by themselves, but for those that have failed for longer than retry.giveUpAfter: these have to be replayed. To see whether it works, run: ${program} check --live`,
       recovered: false,
     })),
   config: ({ refused, now }) => {
@@ -107,7 +107,7 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
         count: 0,
         since,
         detail: `The changed config was refused. ${asSentence(problem)}${more} What was loaded ${inWords(now - loadedAt)} ago stays in force.`,
-        advice: `Correct the file: it is loaded by itself when it changes. Do not restart before, for it would not start. All problems are shown by: candidate-connector check --config ${file}`,
+        advice: `Correct the file: it is loaded by itself when it changes. Do not restart before, for it would not start. All problems are shown by: ${program} check --config ${file}`,
         recovered: false,
       },
     ];
@@ -132,13 +132,12 @@ export const isMissed = ({ cause }: StuckCount): boolean => cause.startsWith(`${
 
 const missed = (stuck: StuckCount) => ({
   detail: `${deliveriesOf(stuck)} went out, but not as meant. ${stuck.reason}`,
-  advice:
-    'Put right what it says. Tell those who were left out yourself, or send it again to all of them: candidate-connector resend takes the ids of the deliveries.',
+  advice: `Put right what it says. Tell those who were left out yourself, or send it again to all of them: ${program} resend takes the ids of the deliveries.`,
 });
 
 const givenUp = (stuck: StuckCount) => ({
   detail: `${deliveriesOf(stuck)} had to be given up. ${stuck.reason}`,
-  advice: `Fix the cause, then replay them: candidate-connector replay --dead --sink ${stuck.sink}`,
+  advice: `Fix the cause, then replay them: ${program} replay --dead --sink ${shellWord(stuck.sink)} --cause ${shellWord(stuck.cause)}`,
 });
 
 function about(alert: StuckState, { sink, cause, count, firstAt }: StuckCount) {
@@ -155,8 +154,7 @@ function unrecordedNotices(kind: StuckState, { alert, stuck }: Situation['unreco
     count: one.count,
     since: one.firstAt,
     detail: `${deliveriesOf(one)} may have arrived or not: the attempt could not be recorded because of a bug in the connector.`,
-    advice:
-      'See the log. At its next start the connector resumes those listed by: candidate-connector events --state sending. It asks the tool first where it can.',
+    advice: `See the log. At its next start the connector resumes those listed by: ${program} events --state sending. It asks the tool first where it can.`,
     recovered: false,
   }));
 }
@@ -215,7 +213,7 @@ function recovery({ id, alert, sink, since }: RaisedNotice, lasted: string): Not
       ? { detail: `The changed config is in force now, after ${lasted}.`, advice: 'Nothing has to be done.' }
       : {
           detail: `${sink} works again, after ${lasted}. The deliveries that waited go on.`,
-          advice: `Nothing has to be done for them. Any that were given up meanwhile are listed by: candidate-connector events --state dead --sink ${sink}`,
+          advice: `Nothing has to be done for them. Any that were given up meanwhile are listed by: ${program} events --state dead --sink ${sink}`,
         };
   // Told once for each notice.
   return { alert, cause: `${alert} over: ${id}`, sink, count: 0, since, ...words, recovered: true };

@@ -1,3 +1,4 @@
+import { program } from '../support/program.ts';
 import { statusInCounts } from '../connector/texts.ts';
 import type { Notice } from '../model.ts';
 import { lastOf, type Week } from '../rules/calendar.ts';
@@ -57,7 +58,7 @@ export function summaryNotice(
     ),
     ...listed(sinks, mostSinks, 'sink', ([sink, ofSink]) => `Deliveries to ${sink}: ${byState(ofSink)}`),
   ];
-  const needed = needs.map(({ sentence, command }) => `${sentence}. See: candidate-connector ${command}.`);
+  const needed = needs.map(({ sentence, command }) => `${sentence}. See: ${program} ${command}.`);
   return {
     alert: 'summary',
     cause,

@@ -1,3 +1,4 @@
+import { program } from '../support/program.ts';
 import {
   type CheckedConfig,
   type Config,
@@ -101,7 +102,7 @@ export async function lookOver(
     left: [
       ...(routes.isAll
         ? []
-        : ['Not all routes were looked at: that takes too long. "candidate-connector routes" shows them.']),
+        : [`Not all routes were looked at: that takes too long. "${program} routes" shows them.`]),
       ...(tried === of ? [] : [`Of ${of} messages that the rules could send, ${tried} were tried.`]),
     ],
   };

@@ -1,9 +1,8 @@
-import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { basename, delimiter, join, relative } from 'node:path';
 import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../config/load.ts';
 import { runScenarios } from '../scenarios/run.ts';
+import { program, shellWord } from '../support/program.ts';
 import { printable } from '../support/text.ts';
 import { CommandError, exit, type Io, paint } from './output.ts';
 import type { ConfigOption } from './with-store.ts';
@@ -271,7 +270,7 @@ const timeZone = (): string => Temporal.Now.timeZoneId().replace('Etc/Unknown', 
 function configText(wishes: Wishes): string {
   const rules = rulesOf(wishes);
   const testId = wishes.tests[0]?.id ?? anyTest;
-  return `# A config of Candidate Connector. Change it, and try it with "candidate-connector check".
+  return `# A config of Candidate Connector. Change it, and try it with "${program} check".
 # \${NAME} is taken from the environment.
 
 receiver:
@@ -301,19 +300,7 @@ function nextSteps(file: string, text: string, io: Io): string {
   return [
     `${paint(io, 'bold', file)} is written. What next:`,
     `  set ${names.join(', ')} in the environment`,
-    `  ${programName(io)} check --live${config}`,
-    `  ${programName(io)} serve${config}`,
+    `  ${program} check --live${config}`,
+    `  ${program} serve${config}`,
   ].join('\n');
 }
-
-/** How people call this program: in a clone, nothing is installed under its name. */
-function programName({ env }: Io): string {
-  const called = process.argv[1] ?? '';
-  const folders = (env['PATH'] ?? '').split(delimiter);
-  const isInstalled = folders.some((folder) => existsSync(join(folder, 'candidate-connector')));
-  if (isInstalled || basename(called) !== 'main.ts') return 'candidate-connector';
-  return `npx node ${shellWord(relative(process.cwd(), called))}`;
-}
-
-const shellWord = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;

@@ -6,6 +6,7 @@ import { CannotListen } from '../http/listen.ts';
 import { deliveryStates, refusalReasons, statuses } from '../model.ts';
 import { parseCandidateEvent } from '../receiver/candidate-event.ts';
 import { StoreUnavailable } from '../store/store.ts';
+import { program as thisProgram } from '../support/program.ts';
 import { CommandError, exit, type Io } from './output.ts';
 
 /** Runs one command; resolves to the exit code. Rejects only where there is a bug. */
@@ -59,16 +60,13 @@ function commandLine(io: Io, done: (code: number) => void): Command {
       writeErr: (text) => io.err(text.trimEnd()),
     })
     .showHelpAfterError('(add --help for the options and examples)')
-    .addHelpText(
-      'after',
-      '\nEach command has --help with examples. Begin with:\n  $ candidate-connector init',
-    );
+    .addHelpText('after', `\nEach command has --help with examples. Begin with:\n  $ ${thisProgram} init`);
   const add: Add = (name, description, examples) =>
     program
       .command(name)
       .description(description)
       .addOption(configOption(io))
-      .addHelpText('after', ['\nExamples:', ...examples].join('\n  $ candidate-connector '));
+      .addHelpText('after', ['\nExamples:', ...examples].join(`\n  $ ${thisProgram} `));
   beginning(add, io, done);
   running(add, io, done);
   trying(add, io, done);
@@ -366,6 +364,7 @@ function takesStuck(command: Command): Command {
     .option('--event <id>', 'every dead or held delivery of this event')
     .option('--sink <name>', 'of these, only to this sink')
     .option('--rule <name>', 'of these, only what this rule asked for')
+    .option('--cause <text>', 'with --dead: only these, as `status` names the cause')
     .option('--since <duration>', 'of these, only of events that came within this time', ago);
 }
 

@@ -21,6 +21,7 @@ interface StuckOptions extends ByHandOptions {
   readonly event?: string;
   readonly sink?: string;
   readonly rule?: string;
+  readonly cause?: string;
   /** In milliseconds since the epoch. */
   readonly since?: number;
 }
@@ -55,7 +56,9 @@ export async function saveToday(store: Store, { plan, planSource }: Today): Prom
 }
 
 function refuseUnclear(action: ActionName, ids: readonly string[], options: StuckOptions): void {
-  const { dead, held, event, sink, rule, since } = options;
+  const { dead, held, event, sink, rule, cause, since } = options;
+  if (cause !== undefined && (dead !== true || held === true || event !== undefined))
+    throw new CommandError('--cause narrows --dead alone', exit.usage);
   const isAny = dead === true || held === true || event !== undefined;
   const isNamed = ids.length > 0;
   if (isNamed === isAny)
@@ -83,7 +86,7 @@ async function stuck(
   options: StuckOptions,
   at: Surroundings,
 ): Promise<number> {
-  const { event, sink, rule, since } = options;
+  const { event, sink, rule, cause, since } = options;
   if (sink !== undefined) await checkSink(sink, options, at.store);
   const states = statesOf(options);
   const pages = selected(at.store, {
@@ -91,6 +94,7 @@ async function stuck(
     states,
     ...(sink !== undefined && { sink }),
     ...(rule !== undefined && { rule }),
+    ...(cause !== undefined && { cause }),
     ...(since !== undefined && { since }),
   });
   const { found, ok } = await toAll(action, pages, options, at);

@@ -8,6 +8,7 @@ import {
   statusJson,
   stuckNotices,
 } from '../status.ts';
+import { program, shellWord } from '../support/program.ts';
 import type { CopyState, StuckCount } from '../store/store.ts';
 import { count, jsonLine, printable } from '../support/text.ts';
 import { noticeHead } from './event.ts';
@@ -92,7 +93,7 @@ function copyLines({ config: { file, since, refused, waiting } }: CopyState, io:
     const more = refused.others === 0 ? '' : ` (and ${count(refused.others, 'more problem')})`;
     lines.push(
       `the file as it is now was refused at ${when(refused.since, io)}: ${printable(refused.problem)}${more}`,
-      `correct it; candidate-connector check --config ${printable(file)} shows all that is wrong`,
+      `correct it; ${program} check --config ${printable(file)} shows all that is wrong`,
     );
   }
   if (waiting.length > 0) lines.push(`changed, and in force at the next start: ${waiting.join(', ')}`);
@@ -100,7 +101,7 @@ function copyLines({ config: { file, since, refused, waiting } }: CopyState, io:
 }
 
 function receiverLines({ lastEventAt, eventsToday }: Status, timeZone: string, io: Io): string[] {
-  if (lastEventAt === null) return ['no event yet; `candidate-connector send` sends one'];
+  if (lastEventAt === null) return [`no event yet; \`${program} send\` sends one`];
   return [`last event ${when(lastEventAt, io)}, ${count(eventsToday, 'event')} today (${timeZone})`];
 }
 
@@ -132,22 +133,23 @@ function waitingLines({ sinks, oldestPendingAt }: Status, io: Io): string[] {
 }
 
 const help = {
-  dead: (sink: string) => `fix the cause, then: candidate-connector replay --dead --sink ${sink}`,
-  held: (sink: string) =>
-    `look there, then replay or discard what this lists: candidate-connector events --state held --sink ${sink}`,
+  dead: ({ sink, cause }: StuckCount) =>
+    `fix the cause, then: ${program} replay --dead --sink ${shellWord(sink)} --cause ${shellWord(cause)}`,
+  held: ({ sink }: StuckCount) =>
+    `look there, then replay or discard what this lists: ${program} events --state held --sink ${shellWord(sink)}`,
 };
 
 function stuckLines(found: Status, state: 'dead' | 'held', io: Io): string[] {
   const ofNotices = stuckNotices(found, state);
   return [
     ...found[state].flatMap((stuck) => stuckText(stuck, state, io)),
-    ...(ofNotices > 0 ? [`${ofNotices} of notices: candidate-connector events --notices`] : []),
+    ...(ofNotices > 0 ? [`${ofNotices} of notices: ${program} events --notices`] : []),
   ];
 }
 
 const stuckText = (stuck: StuckCount, state: 'dead' | 'held', io: Io): string[] => [
   causeText(stuck, io),
-  `  ${help[state](printable(stuck.sink))}`,
+  `  ${printable(help[state](stuck))}`,
 ];
 
 function causeText({ sink, count: many, firstAt, reason }: StuckCount, io: Io): string {

@@ -1,3 +1,4 @@
+import { program } from '../support/program.ts';
 import type { Delivery, Event } from '../model.ts';
 import { type Refusals, refusals } from '../needs.ts';
 import { needsOf, readStatus, type SinkStatus, type Status } from '../status.ts';
@@ -146,8 +147,7 @@ function configNeeds({ file, refused, waiting }: Status['copies'][number]['confi
       <b>The changed config was refused</b> ${times.short(refused.since)}:
       ${seen(refused.problem)}${refused.others > 0 && ` (and ${count(refused.others, 'more problem')})`}
       <div class="small muted">
-        The one before stays in force. <code>candidate-connector check --config ${file}</code> shows all that
-        is wrong.
+        The one before stays in force. <code>${program} check --config ${file}</code> shows all that is wrong.
       </div>
     </li>`
   }${waiting.length > 0 && html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`}`;
@@ -196,7 +196,7 @@ function allPart(all: Chosen, ofNotices: number, asked: Asked): Html {
       ofNotices > 0 &&
       html`<p>
         ${count(ofNotices, 'message')} about the connector itself ${were} not delivered, either:
-        <code>candidate-connector events --notices</code> shows what people were to be told.
+        <code>${program} events --notices</code> shows what people were to be told.
       </p>`
     }
     ${choiceForm(all, `all ${all.count}`, asked)}
@@ -260,7 +260,7 @@ function missedCard(missed: readonly StuckCount[], times: Times): Html {
     <h2>Not to everybody <small>in the last 7 days</small></h2>
     <p>
       These were delivered, and somebody was left out. Tell them yourself, or send it again to everybody with
-      <code>candidate-connector resend</code> and the id of the delivery.
+      <code>${program} resend</code> and the id of the delivery.
     </p>
     <ul>
       ${missed.map(

@@ -36,7 +36,7 @@ async function changeOne(
 }
 
 async function changeMany(parts: Parts, action: Action, req: Request, res: Response): Promise<void> {
-  const { event, state, sink, rule } = fieldsOf(req);
+  const { event, state, sink, rule, cause } = fieldsOf(req);
   const unknown = unknownField(req);
   if (unknown !== undefined)
     return answerProblem(res, {
@@ -48,11 +48,14 @@ async function changeMany(parts: Parts, action: Action, req: Request, res: Respo
       status: 422,
       detail: 'Give `state` ("dead" or "held") or `event`, and narrow it by `sink` and `rule`.',
     });
+  if (cause !== undefined && (state !== 'dead' || event !== undefined))
+    return answerProblem(res, { status: 422, detail: '`cause` narrows the state "dead" alone.' });
   const meant = {
     ids: event === undefined ? [] : [event],
     states: replayableStates.filter((one) => state === undefined || one === state),
     ...(sink !== undefined && { sink }),
     ...(rule !== undefined && { rule }),
+    ...(cause !== undefined && { cause }),
   };
   const done = await doneTo(parts, action, meant, req, res);
   if (done === null) return;
@@ -62,7 +65,7 @@ async function changeMany(parts: Parts, action: Action, req: Request, res: Respo
   });
 }
 
-const keys = ['event', 'state', 'sink', 'rule', 'note', 'csrf'];
+const keys = ['event', 'state', 'sink', 'rule', 'cause', 'note', 'csrf'];
 
 /** Left out, as a misspelt or repeated `sink`, it would mean the deliveries of all of them. */
 function unknownField(req: Request): string | undefined {

@@ -1,3 +1,4 @@
+import { program } from '../support/program.ts';
 import { deliveryStates, statuses } from '../model.ts';
 import type { EventSearch } from '../store/store.ts';
 import { eventRow, testsOf } from './fragments.ts';
@@ -147,6 +148,6 @@ export function noEvents(parts: Parts): Html {
   return html`<div class="empty">
     <h2>No events yet</h2>
     <p>This sends one, as the testing service would:</p>
-    <pre tabindex="0">candidate-connector send --url ${parts.receiverUrl()}</pre>
+    <pre tabindex="0">${program} send --url ${parts.receiverUrl()}</pre>
   </div>`;
 }

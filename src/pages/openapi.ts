@@ -204,6 +204,7 @@ const meant = z.object({
   state: z.enum(['dead', 'held']).optional(),
   sink: z.string().optional(),
   rule: z.string().optional(),
+  cause: z.string().optional().describe('With the state `dead` alone, as the status names it.'),
   note,
 });
 

@@ -1,3 +1,4 @@
+import { program } from '../support/program.ts';
 import { stringify } from 'yaml';
 import type { Problem } from '../config/config.ts';
 import { type Explained, explained, type ExplainedDelivery } from '../explained.ts';
@@ -93,7 +94,7 @@ function matrix(routes: readonly RouteFields[] | null, text: ReadableConfig, fil
   if (routes === null)
     return html`<p class="muted">
       That takes long for so many rules and tests. Load this page again in a moment, or ask
-      <code>candidate-connector routes ${printable(file)}</code>
+      <code>${program} routes ${printable(file)}</code>
     </p>`;
   const byTest = [...Map.groupBy(routes, ({ testId }) => testId).values()];
   const alike = [
@@ -129,7 +130,7 @@ function matrix(routes: readonly RouteFields[] | null, text: ReadableConfig, fil
       alike.length > mostRows &&
       html`<p class="muted small">
         ${count(alike.length - mostRows, 'more kind')} of tests:
-        <code>candidate-connector routes ${printable(file)}</code>
+        <code>${program} routes ${printable(file)}</code>
       </p>`
     }`;
 }

@@ -1,3 +1,4 @@
+import { program } from '../support/program.ts';
 import { statuses } from '../model.ts';
 import { needsOf, readStatus, type Status, stuckNotices } from '../status.ts';
 import type { Reads } from '../store/reads.ts';
@@ -168,9 +169,7 @@ function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times)
   if (sinks.length === 0)
     return html`<section class="card empty">
       <h2>No sinks yet</h2>
-      <p>
-        The config names none, so nobody is told anything. <code>candidate-connector init</code> writes one.
-      </p>
+      <p>The config names none, so nobody is told anything. <code>${program} init</code> writes one.</p>
     </section>`;
   const rows = sinks.map(
     (one) =>

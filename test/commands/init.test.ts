@@ -64,6 +64,12 @@ test('in a clone it says how to call it there, with a path that a shell takes', 
     { cwd: root },
   );
   const line = stdout.split('\n').find((one) => one.includes('check --live'));
+  const help = await promisify(execFile)(process.execPath, [main, 'events', '--help'], { cwd: root });
+  expect(help.stdout).toContain('$ npx node src/main.ts events');
+  const elsewhere = await promisify(execFile)(process.execPath, [join(root, main), 'events', '--help'], {
+    cwd: folder,
+  });
+  expect(elsewhere.stdout).toContain(`$ node ${join(root, main)} events`);
   expect(line).toBe(`  npx node src/main.ts check --live --config '${folder}/Dana'\\''s config.yaml'`);
 });
 

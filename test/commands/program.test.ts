@@ -140,7 +140,7 @@ describe('the config', () => {
   test('is else what CONNECTOR_CONFIG names', async () => {
     const { folder, write } = await workplace();
     const file = await write('theirs.yaml', good(folder));
-    expect((await run(['check'], { CONNECTOR_CONFIG: file })).out).toContain(`${file} is good`);
+    expect((await run(['check'], { CONNECTOR_CONFIG: file })).out).toContain(`${file} can be used`);
     const other = join(folder, 'other.yaml');
     expect((await run(['check', '--config', other], { CONNECTOR_CONFIG: file })).out).toContain(other);
   });

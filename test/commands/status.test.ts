@@ -150,9 +150,49 @@ describe('status', () => {
     expect(code).toBe(4);
     expect(out).toMatch(/^A person is needed: 2 dead\.\n/);
     expect(out).toMatch(new RegExp(`Dead\n  2 to ats, the first at ${time}: .*410.*\n`));
-    expect(out).toContain('fix the cause, then: candidate-connector replay --dead --sink ats\n');
+    expect(out).toContain('fix the cause, then: candidate-connector replay --dead --sink ats --cause ');
     const [dead] = (await json()).dead;
     expect(dead).toMatchObject({ sink: 'ats', count: 2, reason: expect.stringContaining('410') });
+  });
+
+  test('offers to replay what one cause has stopped, and nothing else of its sink', async () => {
+    const { folder, write } = await workplace();
+    const http = await endpoint();
+    const file = await write(
+      'config.yaml',
+      `${base(folder)}
+sinks: { ats: { connector: webhook, url: '${http.url}', allowPrivate: true } }
+rules:
+  - { name: "Dana's rule", when: { testId: 1 }, then: [{ sink: ats }] }
+  - { name: other, when: { testId: 2 }, then: [{ sink: ats }] }
+`,
+    );
+    const app = await serving(file);
+    http.faults.decide = () => ({ kind: 'status', status: 410 });
+    for (const testId of [1, 2]) await post(app, { candidateId: 'a', testId });
+    await settled(file);
+    http.faults.clear();
+    const { out } = await run(['status', '--config', file]);
+    // Read as a shell does.
+    const offered = out.split('\n').find((line) => line.includes('rule 0')) ?? '';
+    const cause = /--cause '(.*)'$/.exec(offered)?.[1]?.replaceAll(String.raw`'\''`, "'") ?? '';
+    const argv = offered
+      .replace(/^.*candidate-connector /, '')
+      .replace(/ --cause .*/, '')
+      .split(' ');
+    const replayed = await run([...argv, '--cause', cause, '--config', file]);
+    expect(replayed.out).toMatch(/^dlv_\S+ goes out again\n$/);
+    await settled(file);
+    expect(http.calls.map(({ body }) => JSON.parse(body).data.testId)).toEqual([1]);
+    const api = (body: object) =>
+      fetch(`${app.adminUrl}/api/deliveries/discard`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    expect((await api({ state: 'held', cause })).status).toBe(422);
+    expect(await (await api({ state: 'dead', cause })).json()).toEqual({ changed: [], refused: [] });
+    expect(await run(['replay', '--held', '--cause', cause, '--config', file])).toMatchObject({ code: 2 });
   });
 
   test('says where a changed file was refused, until it is in order', async () => {
