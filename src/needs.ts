@@ -1,5 +1,34 @@
 import type { RefusedEvents } from './model.ts';
+import type { SinkFigures } from './store/store.ts';
 import { count } from './support/text.ts';
+
+/** How a sink is, in the words for people. */
+export const sinkStates = {
+  unused: 'not used yet',
+  working: 'working',
+  failing: 'failing',
+  paused: 'paused',
+} as const;
+export type SinkState = keyof typeof sinkStates;
+
+const failuresToFail = 5;
+const failingForMs = 60_000;
+
+/** Whatever the number of its messages: a pause takes more of them than a small team has in a day. */
+export function isFailing({ failures, firstFailedAt, lastFailedAt }: SinkFigures): boolean {
+  if (firstFailedAt === null || lastFailedAt === null) return false;
+  return failures >= failuresToFail && lastFailedAt - firstFailedAt >= failingForMs;
+}
+
+/** Without figures it was never called. */
+export function sinkState(figures: SinkFigures | null, isPaused: boolean): SinkState {
+  if (isPaused) return 'paused';
+  if (figures === null) return 'unused';
+  return isFailing(figures) ? 'failing' : 'working';
+}
+
+/** Nothing goes out, and it may be tried at once. */
+const needsRetry = (state: SinkState): boolean => state === 'paused' || state === 'failing';
 
 /** What may need a person. */
 export interface Troubles {
@@ -12,8 +41,8 @@ export interface Troubles {
   readonly isRefused: boolean;
   /** Changed keys wait for a restart. */
   readonly isWaiting: boolean;
-  /** The sinks that are paused. */
-  readonly down: readonly string[];
+  /** The sinks that are paused or failing; others are left out. */
+  readonly sinks: readonly { readonly sink: string; readonly state: SinkState }[];
   readonly stuck: readonly { readonly sink: string; readonly dead: number; readonly held: number }[];
 }
 
@@ -33,9 +62,10 @@ export function needsOf({
   refused,
   isRefused,
   isWaiting,
-  down,
+  sinks,
   stuck,
 }: Troubles): Need[] {
+  const down = sinks.filter(({ state }) => needsRetry(state));
   const needs: (Need | false)[] = [
     !isServed && {
       words: 'no connector serves the store',
@@ -59,8 +89,8 @@ export function needsOf({
       command: 'status',
     },
     down.length > 0 && {
-      words: down.map((sink) => `${sink} is paused`).join(', '),
-      sentence: `Down now: ${down.join(', ')}`,
+      words: down.map(({ sink, state }) => `${sink} is ${sinkStates[state]}`).join(', '),
+      sentence: `Down now: ${down.map(({ sink }) => sink).join(', ')}`,
       command: 'check --live',
     },
     stuckNeed('dead', 'Given up', stuck),

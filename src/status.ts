@@ -1,17 +1,19 @@
 import { isMissed } from './alerts/conditions.ts';
-import { needsOf as needsOfAll } from './needs.ts';
+import { needsOf as needsOfAll, type SinkState, sinkState } from './needs.ts';
 import type { LiveConfig } from './live-config.ts';
-import type { RaisedNotice, RefusedEvents } from './model.ts';
+import type { Failure, RaisedNotice, RefusedEvents } from './model.ts';
 import { addRefused } from './store/operations/refusing.ts';
 import {
   type CopyState,
   type SinkCount,
+  type SinkFigures,
   type SinkPause,
   type Store,
   type StuckCount,
   StoreUnavailable,
 } from './store/store.ts';
 import type { Clock } from './support/clock.ts';
+import { count } from './support/text.ts';
 
 const sayEveryMs = 10_000;
 /** Without a sign for so long, a copy is taken for ended. A few may be late. */
@@ -91,7 +93,10 @@ export interface SinkStatus {
   readonly sink: string;
   /** Null if no running copy has the sink in its config. */
   readonly connector: string | null;
+  readonly state: SinkState;
   readonly pause: SinkPause | null;
+  /** Null if it was never called. */
+  readonly figures: SinkFigures | null;
   readonly pending: number;
   readonly dead: number;
   readonly held: number;
@@ -139,6 +144,7 @@ type StatusReads = Pick<
   | 'lastEventAt'
   | 'waiting'
   | 'pauses'
+  | 'sinkFigures'
   | 'deadSince'
   | 'heldSince'
   | 'notices'
@@ -159,7 +165,7 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     lastCopy: copies.length > 0 ? null : (all[0] ?? null),
     lastEventAt: await store.lastEventAt(),
     ...(await store.waiting(beginOfDay(now, timeZone))),
-    sinks: sinkStatuses(copies, counts, await store.pauses()),
+    sinks: sinkStatuses(copies, counts, await store.pauses(), await store.sinkFigures(now)),
     dead: stuck.filter((one) => !isMissed(one)),
     held: counts.some(({ states }) => states.held > 0) ? await store.heldSince(-1) : [],
     missed: stuck.filter(isMissed),
@@ -199,6 +205,7 @@ function sinkStatuses(
   copies: readonly CopyState[],
   counts: readonly SinkCount[],
   pauses: readonly SinkPause[],
+  allFigures: readonly SinkFigures[],
 ): SinkStatus[] {
   const known = new Map(
     copies.flatMap(({ sinks }) => sinks.map(({ name, connector }) => [name, connector] as const)),
@@ -208,7 +215,9 @@ function sinkStatuses(
     .map((sink) => {
       const { pending = 0, dead = 0, held = 0 } = countOf.get(sink) ?? {};
       const pause = pauses.find((one) => one.sink === sink) ?? null;
-      return { sink, connector: known.get(sink) ?? null, pause, pending, dead, held };
+      const figures = allFigures.find((one) => one.sink === sink) ?? null;
+      const state = sinkState(figures, pause !== null);
+      return { sink, connector: known.get(sink) ?? null, state, pause, figures, pending, dead, held };
     })
     .filter(({ sink, pending, dead, held }) => known.has(sink) || pending + dead + held > 0);
 }
@@ -222,9 +231,7 @@ export function needsOf({ copies, sinks, unwritable, refused }: Status): string[
     refused,
     isRefused: copies.some(({ config }) => config.refused !== null),
     isWaiting: copies.some(({ config }) => config.waiting.length > 0),
-    down: sinks
-      .filter(({ connector, pause }) => connector !== null && pause !== null)
-      .map(({ sink }) => sink),
+    sinks: sinks.filter(({ connector }) => connector !== null),
     stuck: sinks,
   });
   return needs.map(({ words }) => words);
@@ -275,14 +282,36 @@ function configJson(copy: CopyState | undefined) {
   };
 }
 
-function sinkJson({ pause, sink, connector, ...counts }: SinkStatus) {
+/** Since when, and why, it is paused or failing. */
+export function troubleOf({
+  state,
+  pause,
+  figures,
+}: SinkStatus): { since: number; because: Failure | null } | null {
+  if (pause !== null) return pause;
+  return state === 'failing' ? { since: figures!.firstFailedAt!, because: figures!.because } : null;
+}
+
+/** How a sink did in the last hour, in words; empty where it did nothing. */
+export function inLastHour({ lately: { attempts, failures } }: SinkFigures): string[] {
+  if (attempts === 0) return [];
+  const tried = count(attempts, 'attempt');
+  return [failures === 0 ? `${tried} in the last hour` : `${failures} of ${tried} failed in the last hour`];
+}
+
+function sinkJson(one: SinkStatus) {
+  const { pause, figures, sink, connector, state, ...counts } = one;
+  const trouble = troubleOf(one);
   return {
     sink,
     connector,
+    state,
     paused: pause !== null,
-    since: iso(pause?.since ?? null),
-    reason: pause?.because?.detail ?? null,
+    since: iso(trouble?.since ?? null),
+    reason: trouble?.because?.detail ?? null,
     nextProbeAt: iso(pause?.probeAt ?? null),
+    lastSuccessAt: iso(figures?.lastSuccessAt ?? null),
+    ...(figures?.lately ?? { attempts: 0, failures: 0 }),
     ...counts,
   };
 }

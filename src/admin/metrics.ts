@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import about from '../../package.json' with { type: 'json' };
 import { deliveryStates } from '../model.ts';
+import { isFailing } from '../needs.ts';
 import { type RequestResult, requestResults } from '../receiver/receive.ts';
 import type { Store } from '../store/store.ts';
 
@@ -22,7 +23,7 @@ export interface Metrics {
   scrape(): Promise<{ text: string; contentType: string }>;
 }
 
-export type MeasuredStore = Pick<Store, 'counts' | 'vitals' | 'queued'>;
+export type MeasuredStore = Pick<Store, 'counts' | 'vitals' | 'queued' | 'sinkFigures'>;
 
 /** Sums over others of Node's, under names that Prometheus keeps for counters. */
 const misnamed = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`);
@@ -36,7 +37,7 @@ export function createMetrics(store: MeasuredStore, linesDropped: () => number =
   collectDefaultMetrics({ register: registry });
   for (const name of misnamed) registry.removeSingleMetric(name);
   const requests = requestMetrics(registry);
-  const sinks = sinkMetrics(registry);
+  const { readFailing, ...sinks } = sinkMetrics(registry, store);
   const config = configMetrics(registry);
   const readDeliveries = deliveryGauges(registry, store);
   const readVitals = storeGauges(registry, store);
@@ -47,7 +48,7 @@ export function createMetrics(store: MeasuredStore, linesDropped: () => number =
     ...sinks,
     ...config,
     async scrape() {
-      await Promise.all([readDeliveries(), readVitals()]);
+      await Promise.all([readDeliveries(), readVitals(), readFailing()]);
       return { text: await registry.metrics(), contentType: registry.contentType };
     },
   };
@@ -79,7 +80,10 @@ function requestMetrics(registry: Registry): Pick<Metrics, 'requests'> {
 
 function sinkMetrics(
   registry: Registry,
-): Pick<Metrics, 'attempts' | 'delivered' | 'sinkPaused' | 'sinksKnown'> {
+  store: Pick<Store, 'sinkFigures'>,
+): Pick<Metrics, 'attempts' | 'delivered' | 'sinkPaused' | 'sinksKnown'> & {
+  readonly readFailing: () => Promise<void>;
+} {
   const attempts = new Counter({
     name: 'candidate_connector_attempts_total',
     help: 'Attempts at deliveries, by outcome.',
@@ -99,6 +103,12 @@ function sinkMetrics(
     labelNames: ['sink'],
     registers: [registry],
   });
+  const failing = new Gauge({
+    name: 'candidate_connector_sink_failing',
+    help: '1 while a sink is tried and fails: five attempts or more since its last success, over a minute or more.',
+    labelNames: ['sink'],
+    registers: [registry],
+  });
   let known: ReadonlySet<string> = new Set();
   return {
     attempts: (sink, outcome) => attempts.inc({ sink, outcome }),
@@ -109,6 +119,12 @@ function sinkMetrics(
       for (const sink of known) if (!next.has(sink)) paused.remove({ sink });
       for (const sink of next) paused.inc({ sink }, 0);
       known = next;
+    },
+    async readFailing() {
+      failing.reset();
+      const figures = await store.sinkFigures(Date.now()).catch(() => null);
+      const down = new Set(figures?.filter(isFailing).map(({ sink }) => sink));
+      if (figures !== null) for (const sink of known) failing.set({ sink }, down.has(sink) ? 1 : 0);
     },
   };
 }

@@ -14,11 +14,15 @@ import type { StuckCount } from '../store/store.ts';
 /** What the conditions of alerts are evaluated on. */
 export interface Situation {
   readonly now: number;
-  /** The paused sinks that deliveries wait for. `because`: why the last attempt failed, if that is known. */
+  /**
+   * The paused or failing sinks that deliveries wait for. `because`: why the last attempt failed, if that is known.
+   * `failures`: of a failing one, since its last success.
+   */
   readonly paused: readonly {
     readonly sink: string;
     readonly since: number;
     readonly because: Failure | null;
+    readonly failures?: number;
   }[];
   /** Deliveries that went dead since the last notice with the same cause. */
   readonly dead: readonly StuckCount[];
@@ -83,14 +87,14 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
     ...unrecordedNotices('held', unrecorded),
   ],
   paused: ({ paused, now }) =>
-    paused.map(({ sink, since, because }) => ({
+    paused.map(({ sink, since, because, failures }) => ({
       alert: 'paused',
       // Each cause has its own fix.
       cause: causeOf('paused', sink, because?.reason),
       sink,
       count: 0,
       since,
-      detail: `No message to ${sink} has gone out for ${inWords(now - since)}${because ? `. ${asSentence(because.detail)}` : '.'} They wait, and none is lost.`,
+      detail: `${downFor(sink, inWords(now - since), failures)}${because ? `. ${asSentence(because.detail)}` : '.'} They wait, and none is lost.`,
       advice: `Put this right, or forward this to somebody who can. The messages then go out by themselves, but for those that have failed for longer than retry.giveUpAfter: these have to be replayed. To see whether it works, run: ${program} check --live`,
       recovered: false,
     })),
@@ -126,6 +130,12 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
     },
   ],
 };
+
+/** `failures`: of one that is tried as usual, where an attempt may have arrived although nobody knows. */
+const downFor = (sink: string, time: string, failures: number | undefined): string =>
+  failures === undefined
+    ? `No message to ${sink} has gone out for ${time}`
+    : `${failures} attempts at messages to ${sink} have failed in ${time}, and none has worked`;
 
 /** It was delivered, and not as it was meant: see Delivered.missed. */
 export const isMissed = ({ cause }: StuckCount): boolean => cause.startsWith(`${missedCause} `);

@@ -4,7 +4,7 @@ import { noticeIds } from '../support/ids.ts';
 import type { AlertKind, Failure, Notice, RaisedNotice } from '../model.ts';
 import type { Action, Summary } from '../rules/plan.ts';
 import { planNotice } from '../rules/decide.ts';
-import type { Store } from '../store/store.ts';
+import type { SinkFigures, Store } from '../store/store.ts';
 import {
   endingAlerts,
   lastNotice,
@@ -17,7 +17,7 @@ import {
   StuckDeliveries,
   UnrecordedAttempts,
 } from './conditions.ts';
-import { needsOf } from '../needs.ts';
+import { isFailing, needsOf, type Troubles } from '../needs.ts';
 import { summaryNotice, summaryWeek, tallyOf } from './summary.ts';
 
 export interface AlertParts {
@@ -109,9 +109,10 @@ class AlertWatch {
     }
     const isWanted = (wanted: AlertKind) => alerts.some(({ kind }) => kind === wanted);
     const allPaused = await paused();
+    const failing = await this.#failing(allPaused, now);
     const situation: Situation = {
       now,
-      paused: allPaused.filter(({ sink, hasWork }) => hasWork && config().sinks.has(sink)),
+      paused: [...allPaused, ...failing].filter(({ sink, hasWork }) => hasWork && config().sinks.has(sink)),
       dead: isWanted('dead') ? await this.#dead.look(now, notified) : [],
       held: isWanted('held') ? await this.#held.look(now, notified) : [],
       unrecorded: {
@@ -127,9 +128,12 @@ class AlertWatch {
         await this.#notify(notice, actions, now, notified).catch(this.#parts.failed);
       }
     }
-    const down = new Set(allPaused.map(({ sink }) => sink));
+    const down = [
+      ...allPaused.map(({ sink }) => ({ sink, state: 'paused' as const })),
+      ...failing.map(({ sink }) => ({ sink, state: 'failing' as const })),
+    ];
     const known = [...told.values()].filter(({ sink }) => sink === null || config().sinks.has(sink));
-    const state = { ...situation, elapsed: clock.elapsed(), down };
+    const state = { ...situation, elapsed: clock.elapsed(), down: new Set(down.map(({ sink }) => sink)) };
     for (const notice of this.#recoveries.look(known, state)) {
       const alert = alerts.find(({ kind }) => kind === notice.alert);
       if (alert) await this.#notify(notice, alert.actions, now, notified).catch(this.#parts.failed);
@@ -137,12 +141,28 @@ class AlertWatch {
     if (summary) await this.#summarize(summary, situation, down).catch(this.#parts.failed);
   }
 
+  /** Those that fail without being paused. Their retries may be hours away, so whatever waits counts. */
+  async #failing(
+    allPaused: readonly Paused[],
+    now: number,
+  ): Promise<(Paused & Pick<SinkFigures, 'failures'>)[]> {
+    const { store, config } = this.#parts;
+    const isPaused = (sink: string) => allPaused.some((one) => one.sink === sink);
+    const failing = (await store.sinkFigures(now)).filter(
+      (one) => isFailing(one) && config().sinks.has(one.sink) && !isPaused(one.sink),
+    );
+    const counts = failing.length === 0 ? [] : await store.counts();
+    return failing.map(({ sink, failures, firstFailedAt, because }) => ({
+      sink,
+      since: firstFailedAt!,
+      because,
+      failures,
+      hasWork: counts.some((one) => one.sink === sink && one.states.pending + one.states.sending > 0),
+    }));
+  }
+
   /** Once a week, also if it comes late because nothing ran at its time. */
-  async #summarize(
-    { week, actions }: Summary,
-    situation: Situation,
-    down: ReadonlySet<string>,
-  ): Promise<void> {
+  async #summarize({ week, actions }: Summary, situation: Situation, down: Troubles['sinks']): Promise<void> {
     const { store, config } = this.#parts;
     const { now, refused, lastEventAt } = situation;
     const notified = this.#notified!;
@@ -166,7 +186,7 @@ class AlertWatch {
       refused: await store.refused(),
       isRefused: refused !== null,
       isWaiting: this.#parts.isWaiting(),
-      down: [...down],
+      sinks: down,
       stuck: counts.map(({ sink, states: { dead, held } }) => ({ sink, dead, held })),
     });
     await this.#notify(summaryNotice(about, tally, needs, nameOf), actions, now, notified, now - about.from);

@@ -1,5 +1,6 @@
-import { type Refusals, refusals } from '../needs.ts';
+import { type Refusals, refusals, sinkStates } from '../needs.ts';
 import {
+  inLastHour,
   needsOf,
   onlyStore,
   readStatus,
@@ -7,6 +8,7 @@ import {
   type Status,
   statusJson,
   stuckNotices,
+  troubleOf,
 } from '../status.ts';
 import { program, shellWord } from '../support/program.ts';
 import type { CopyState, StuckCount } from '../store/store.ts';
@@ -110,19 +112,37 @@ const refusedText = ({ what, first, last, advice, command }: Refusals, io: Io): 
   `  ${advice} When that is done: ${command}`,
 ];
 
-function sinkText({ sink, connector, pause, pending }: SinkStatus, isRunning: boolean, io: Io): string {
-  const waits = pending === 0 ? '' : `, ${pending} waiting`;
+function sinkText(one: SinkStatus, isRunning: boolean, io: Io): string {
+  const { sink, connector, pending } = one;
   const name = printable(connector === null ? sink : `${sink} (${connector})`);
-  return `${name}  ${stateOf(pause, connector, isRunning, io)}${waits}`;
+  const waits = pending === 0 ? [] : [`${pending} waiting`];
+  const parts = [stateOf(one, isRunning, io), ...waits, ...rateOf(one, io)];
+  return `${name}  ${parts.join(', ')}`;
 }
 
-function stateOf(pause: SinkStatus['pause'], connector: string | null, isRunning: boolean, io: Io): string {
+function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
+  const { connector, state, pause } = one;
   if (!isRunning) return pause === null ? 'not served' : `not served; was paused at ${when(pause.since, io)}`;
   if (connector === null) return 'not in the config any more';
-  if (pause === null) return paint(io, 'green', 'working');
-  const why = pause.because === null ? '' : `: ${printable(pause.because.detail).replace(/\.$/, '')}`;
-  const probe = pause.probeAt > Date.now() ? when(pause.probeAt, io) : 'with the next delivery that is due';
-  return `${paint(io, 'red', 'paused')} since ${when(pause.since, io)}${why}; next probe ${probe}`;
+  const trouble = troubleOf(one);
+  const word = sinkStates[state];
+  if (trouble === null) return state === 'working' ? paint(io, 'green', word) : word;
+  const why = trouble.because === null ? '' : `: ${printable(trouble.because.detail).replace(/\.$/, '')}`;
+  const probe = pause && `; next probe ${nextProbe(pause.probeAt, io)}`;
+  return `${paint(io, 'red', word)} since ${when(trouble.since, io)}${why}${probe ?? ''}`;
+}
+
+const nextProbe = (probeAt: number, io: Io): string =>
+  probeAt > Date.now() ? when(probeAt, io) : 'with the next delivery that is due';
+
+/** When it worked last, and how it did in the last hour. */
+function rateOf({ figures }: SinkStatus, io: Io): string[] {
+  if (figures === null) return [];
+  const { lastSuccessAt } = figures;
+  return [
+    ...(lastSuccessAt === null ? [] : [`last success ${when(lastSuccessAt, io)}`]),
+    ...inLastHour(figures),
+  ];
 }
 
 function waitingLines({ sinks, oldestPendingAt }: Status, io: Io): string[] {

@@ -181,7 +181,7 @@ const alerts: { readonly [kind in AlertKind]: Alert } = {
       .describe('How long to wait for more such deliveries before the alert is sent.'),
   },
   paused: {
-    description: 'A sink is down.',
+    description: 'A sink is down: paused or failing.',
     after: duration({ min: '1s' }).prefault('15m').describe('How long a sink has to be down.'),
   },
   config: {

@@ -124,6 +124,7 @@ function resultOf(
     attempt: { number: delivery.attempts, startedAt, endedAt, outcome: ending.outcome },
     ...settlement,
     delayMs: Math.max(0, endedAt - delivery.createdAt),
+    ...(ending.unsent && { unsent: true }),
     message: prepared?.message ?? null,
     thread: prepared?.thread ?? null,
   };

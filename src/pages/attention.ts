@@ -1,7 +1,7 @@
 import { program } from '../support/program.ts';
 import type { Delivery, Event } from '../model.ts';
-import { type Refusals, refusals } from '../needs.ts';
-import { needsOf, readStatus, type SinkStatus, type Status } from '../status.ts';
+import { type Refusals, refusals, sinkStates } from '../needs.ts';
+import { inLastHour, needsOf, readStatus, type SinkStatus, type Status, troubleOf } from '../status.ts';
 import { inParts } from '../store/pages.ts';
 import type { Reads } from '../store/reads.ts';
 import type { Change, StuckCount } from '../store/store.ts';
@@ -129,7 +129,7 @@ export const troubleItems = (status: Status, asked: Asked): (Html | false | null
     html`<li><b>No connector has said for a while that it serves the store</b></li>`,
   ...refusals(status.refused).map((one) => refusedItem(one, asked)),
   ...status.copies.map(({ config }) => configNeeds(config, asked.times)),
-  ...status.sinks.map((sink) => pausedSink(sink, asked.times)),
+  ...status.sinks.map((sink) => sinkTrouble(sink, asked.times)),
 ];
 
 const refusedItem = ({ reason, what, advice, first, last, count: many }: Refusals, asked: Asked): Html =>
@@ -153,13 +153,27 @@ function configNeeds({ file, refused, waiting }: Status['copies'][number]['confi
   }${waiting.length > 0 && html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`}`;
 }
 
-function pausedSink({ sink, connector, pause }: SinkStatus, times: Times): Html | null {
-  if (pause === null || connector === null) return null;
+function sinkTrouble(one: SinkStatus, times: Times): Html | null {
+  const { sink, connector, state, pause } = one;
+  const trouble = troubleOf(one);
+  if (trouble === null || connector === null) return null;
+  const next = pause
+    ? html`It is tried again ${nextTry(pause, times)}. Nothing is lost meanwhile.`
+    : sinkRate(one, times);
   return html`<li>
-    <b>${seen(sink)} is paused</b> since
-    ${times.short(pause.since)}${pause.because && `: ${seen(pause.because.detail)}`}
-    <div class="small muted">It is tried again ${nextTry(pause, times)}. Nothing is lost meanwhile.</div>
+    <b>${seen(sink)} is ${sinkStates[state]}</b> since
+    ${times.short(trouble.since)}${trouble.because && `: ${seen(trouble.because.detail)}`}
+    <div class="small muted">${next}</div>
   </li>`;
+}
+
+/** When it worked last, and how it did in the last hour; null if it was never called. */
+export function sinkRate({ figures }: SinkStatus, times: Times): Html | null {
+  if (figures === null) return null;
+  const { lastSuccessAt } = figures;
+  const worked = lastSuccessAt !== null && html`last success ${times.relative(lastSuccessAt)}`;
+  const tried = inLastHour(figures).join('');
+  return html`${worked}${worked && tried && ', '}${tried}`;
 }
 
 function sinkCard(

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { alertKinds, deliveryStates, outcomeKinds, reasons, refusalReasons, statuses } from '../model.ts';
+import { type SinkState, sinkStates } from '../needs.ts';
 
 /** The API as OpenAPI 3.1 has it. A test asks a real server, and compares what it answers with this. */
 
@@ -122,10 +123,14 @@ const status = z.object({
     z.object({
       sink: z.string(),
       connector: z.string().nullable(),
+      state: z.enum(Object.keys(sinkStates) as SinkState[]),
       paused: z.boolean(),
       since: time.nullable(),
       reason: z.string().nullable(),
       nextProbeAt: time.nullable(),
+      lastSuccessAt: time.nullable(),
+      attempts: count.describe('Of the last hour.'),
+      failures: count.describe('Of these, those that ended `retry` or `unknown`.'),
       pending: count,
       dead: count,
       held: count,

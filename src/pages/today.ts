@@ -1,10 +1,11 @@
 import { program } from '../support/program.ts';
 import { statuses } from '../model.ts';
+import { sinkStates } from '../needs.ts';
 import { needsOf, readStatus, type Status, stuckNotices } from '../status.ts';
 import type { Reads } from '../store/reads.ts';
 import type { DayCount, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
-import { troubleItems } from './attention.ts';
+import { sinkRate, troubleItems } from './attention.ts';
 import { type Chart, chartFigure, delaysOf } from './charts.ts';
 import { noEvents } from './events.ts';
 import { chip, seen } from './fragments.ts';
@@ -165,6 +166,8 @@ function charts(counts: readonly DayCount[], labels: readonly string[]): Html {
   return html`<div class="grid">${all.map(chartFigure)}</div>`;
 }
 
+const stateTones = { unused: 'idle', working: 'good', failing: 'bad', paused: 'bad' } as const;
+
 function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times): Html {
   if (sinks.length === 0)
     return html`<section class="card empty">
@@ -178,7 +181,8 @@ function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times)
           ${seen(one.sink)} <span class="muted">${one.connector ?? 'not in the config any more'}</span>
         </th>
         <td>
-          ${one.pause ? html`${chip('bad', 'paused')} <span class="small muted">since ${times.short(one.pause.since)}</span>` : one.connector === null ? chip('idle', 'gone') : chip('good', 'working')}
+          ${one.connector === null ? chip('idle', 'gone') : chip(stateTones[one.state], sinkStates[one.state])}
+          <span class="small muted">${sinkRate(one, times)}</span>
         </td>
         <td class="number">${delivered(one.sink, counts)}</td>
         <td class="number"><a href="/events?sink=${one.sink}&state=pending">${one.pending}</a></td>

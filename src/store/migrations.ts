@@ -269,4 +269,31 @@ export const migrations: readonly string[] = [
   -- Of a notice about refused events: where these came from.
   alter table notices add column origin text;
   `,
+  `
+  -- How calls to each sink fare. A sink without a row was never called.
+  create table sink_figures (
+    sink text primary key,
+    succeeded_at integer,
+    -- Since then: attempts that ended retry or unknown, and why the last one did.
+    failures integer not null,
+    first_failed_at integer,
+    last_failed_at integer,
+    reason text,
+    detail text,
+    -- When a person asked to try it at once, until that is done.
+    retry_asked_at integer
+  ) strict, without rowid;
+  insert into sink_figures (sink, failures)
+    select distinct sink, 0 from delivery_counts where state in ('delivered', 'dead', 'held') and n > 0;
+  -- A sink's attempts of the last hour, five minutes a row.
+  create table sink_attempts (
+    sink text not null,
+    place integer not null,
+    -- Since the epoch. The place is its remainder, so that each row takes the place of an old one.
+    slot integer not null,
+    attempts integer not null,
+    failures integer not null,
+    primary key (sink, place)
+  ) strict, without rowid;
+  `,
 ];

@@ -31,6 +31,8 @@ export const tables: readonly Table[] = [
   { name: 'hourly', key: ['hour', 'sink', 'what', 'delay_ms'] },
   { name: 'pauses', key: ['sink'] },
   { name: 'tokens', key: ['id'] },
+  { name: 'sink_figures', key: ['sink'] },
+  { name: 'sink_attempts', key: ['sink', 'place'] },
   { name: 'life', key: ['id'] },
 ];
 

@@ -25,6 +25,7 @@ export const readNames = [
   'copyStates',
   'waiting',
   'pauses',
+  'sinkFigures',
 ] as const satisfies readonly (keyof Store)[];
 
 /** The reading half of a store. */

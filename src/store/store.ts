@@ -83,6 +83,19 @@ export interface Store {
   /** Deletes a sink's pause, if there is one. */
   endPause(sink: string): Promise<void>;
   pauses(): Promise<SinkPause[]>;
+  /** How the calls to each sink fare that was ever called. Cheap: every record updates it. */
+  sinkFigures(now: number): Promise<SinkFigures[]>;
+  /** The tool was asked, and works: its failures until now count no more. */
+  forgetFailures(sink: string): Promise<void>;
+  /** For whoever serves the store: a sink is to be tried at once. False if it was never called. */
+  askRetry(sink: string, now: number): Promise<boolean>;
+  /** The sinks for which that was asked and not done. */
+  retriesAsked(): Promise<string[]>;
+  /**
+   * Does it: what failed before and waits is due now. What may have arrived is due `settlingMs` after its last attempt, as
+   * the tool may still be working on it. The first 1000, if there are more.
+   */
+  takeRetry(sink: string, now: number, settlingMs: number): Promise<void>;
   /** The receipt of the earliest delivered message with this thread key on this sink. */
   threadOf(sink: string, thread: string): Promise<Receipt | null>;
   /** The receipt of the newest delivered message in this lane, if it is among the store's newest deliveries. */
@@ -346,6 +359,8 @@ export interface AttemptResult {
   readonly deliveryId: string;
   readonly attempt: Attempt;
   readonly state: Exclude<DeliveryState, 'sending' | 'discarded'>;
+  /** The tool was not called, so this says nothing about the sink. */
+  readonly unsent?: boolean;
   /** When this was recorded (ms). A final state counts from then. */
   readonly settledAt: number;
   /** How long after the event came it was delivered, if that is known. */
@@ -382,6 +397,21 @@ export interface SinkPause {
   readonly probes: number;
   /** Why its last attempt failed, with secrets masked; null if a version wrote it that did not keep that. */
   readonly because: Failure | null;
+}
+
+/** How the calls to a sink fare: the same for all replicas, and after a restart. */
+export interface SinkFigures {
+  readonly sink: string;
+  /** Null if there was none yet, or only by a version that did not keep it. */
+  readonly lastSuccessAt: number | null;
+  /** Attempts since the last success that ended `retry` or `unknown`; when the first and the last one ended (ms). */
+  readonly failures: number;
+  readonly firstFailedAt: number | null;
+  readonly lastFailedAt: number | null;
+  /** Why the last one did. */
+  readonly because: Failure | null;
+  /** Of the last hour, to five minutes. */
+  readonly lately: { readonly attempts: number; readonly failures: number };
 }
 
 export interface Replay {

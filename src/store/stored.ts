@@ -9,6 +9,7 @@ import * as reading from './operations/reading.ts';
 import type { Operation } from './operations/operation.ts';
 import { candidatesMeant, search } from './operations/searching.ts';
 import * as refusing from './operations/refusing.ts';
+import * as sinks from './operations/sinks.ts';
 import * as status from './operations/status.ts';
 import { accept, keepRejected, loadCorrelations, raise } from './operations/receiving.ts';
 import type { RecentCorrelations } from './recent-correlations.ts';
@@ -110,6 +111,13 @@ export function storeOn(driver: Driver): Store {
       await write(() => carrying.endPause(sink));
     },
     pauses: () => read(carrying.pauses),
+    sinkFigures: (now) => read(() => sinks.sinkFigures(now)),
+    async forgetFailures(sink) {
+      await write(() => sinks.forgetFailures(sink));
+    },
+    askRetry: (sink, now) => write(() => sinks.askRetry(sink, now)),
+    retriesAsked: () => read(sinks.retriesAsked),
+    takeRetry: (sink, now, settlingMs) => write(() => sinks.takeRetry(sink, now, settlingMs)),
     threadOf: (sink, thread) => read(() => carrying.threadOf(sink, thread)),
     newestReceipt: (lane) => read(() => carrying.newestReceipt(lane)),
 

@@ -1,9 +1,23 @@
-import type { DeliveryState } from '../model.ts';
+import type { DeliveryState, Failure, Outcome } from '../model.ts';
 
 /** `planned` counts a sink's deliveries independently of their states, so that the two can be compared. */
 export type Counted = DeliveryState | 'planned';
 
 type HourChange = [hour: number, sink: string, what: string, delayMs: number, change: number];
+
+/** A sink's attempts. */
+interface Tried {
+  /** When the last one ended (ms). */
+  at: number;
+  attempts: number;
+  failed: number;
+  succeededAt: number | null;
+  /** Since the success. */
+  failures: number;
+  firstFailedAt: number | null;
+  lastFailedAt: number | null;
+  because: Failure | null;
+}
 
 const hourMs = 3_600_000;
 
@@ -15,6 +29,7 @@ export class Tallies {
   readonly #counts = new Map<string, Map<Counted, number>>();
   readonly #uses = new Map<string, number>();
   readonly #hours = new Map<string, HourChange>();
+  readonly #tried = new Map<string, Tried>();
 
   planned(sink: string, state: DeliveryState, count = 1): void {
     this.#count(sink, 'planned', count);
@@ -37,6 +52,32 @@ export class Tallies {
     this.#inHour(at, sink, state, upTo, count);
   }
 
+  /** An attempt for which the sink was called. That a message was rejected says nothing of the sink. */
+  tried(sink: string, at: number, outcome: Outcome): void {
+    let tried = this.#tried.get(sink);
+    if (!tried) this.#tried.set(sink, (tried = { ...untried }));
+    tried.attempts += 1;
+    tried.at = Math.max(tried.at, at);
+    if (outcome.outcome === 'delivered') {
+      const succeededAt = Math.max(tried.succeededAt ?? at, at);
+      Object.assign(tried, {
+        ...untried,
+        at: tried.at,
+        attempts: tried.attempts,
+        failed: tried.failed,
+        succeededAt,
+      });
+    } else if (outcome.outcome !== 'rejected') {
+      tried.failed += 1;
+      // Of one call, a success says more than a failure.
+      if (at <= (tried.succeededAt ?? -Infinity)) return;
+      tried.failures += 1;
+      tried.firstFailedAt ??= at;
+      tried.lastFailedAt = at;
+      tried.because = { reason: outcome.reason, detail: outcome.detail };
+    }
+  }
+
   used(configId: string, count = 1): void {
     this.#uses.set(configId, (this.#uses.get(configId) ?? 0) + count);
   }
@@ -46,6 +87,7 @@ export class Tallies {
     readonly counts: readonly (readonly [sink: string, state: Counted, change: number])[];
     readonly uses: readonly (readonly [configId: string, change: number])[];
     readonly hours: readonly Readonly<HourChange>[];
+    readonly tried: readonly (readonly [sink: string, tried: Readonly<Tried>])[];
   } {
     const counts = [...this.#counts].flatMap(([sink, states]) =>
       Array.from(states, ([state, change]) => [sink, state, change] as const),
@@ -54,6 +96,7 @@ export class Tallies {
       counts: counts.filter(([, , change]) => change !== 0).toSorted(byNames),
       uses: [...this.#uses].filter(([, change]) => change !== 0).toSorted(byNames),
       hours: [...this.#hours].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, change]) => change),
+      tried: [...this.#tried].toSorted(([a], [b]) => (a < b ? -1 : 1)),
     };
     this.clear();
     return changed;
@@ -63,6 +106,7 @@ export class Tallies {
     this.#counts.clear();
     this.#uses.clear();
     this.#hours.clear();
+    this.#tried.clear();
   }
 
   #inHour(at: number, sink: string, what: string, delayMs: number, count: number): void {
@@ -80,6 +124,17 @@ export class Tallies {
     states.set(state, (states.get(state) ?? 0) + change);
   }
 }
+
+const untried: Tried = {
+  at: -Infinity,
+  attempts: 0,
+  failed: 0,
+  succeededAt: null,
+  failures: 0,
+  firstFailedAt: null,
+  lastFailedAt: null,
+  because: null,
+};
 
 function byNames(a: readonly (string | number)[], b: readonly (string | number)[]): number {
   const [left, right] = [`${a[0]} ${a[1]}`, `${b[0]} ${b[1]}`];

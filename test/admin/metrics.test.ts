@@ -81,6 +81,26 @@ test('attempts, delays and pauses are by sink', async () => {
   });
 });
 
+test('a sink of the config that fails is shown, as the store knows it', async () => {
+  const failed = { failures: 5, firstFailedAt: 0, lastFailedAt: 60_000, lastSuccessAt: null, because: null };
+  const lately = { attempts: 9, failures: 9 };
+  const figures = [
+    { sink: 'mail', ...failed, lately },
+    { sink: 'gone', ...failed, lately },
+  ];
+  const metrics = createMetrics(measuredStore({ sinkFigures: async () => figures }));
+  metrics.sinksKnown(['slack', 'mail']);
+  const {
+    'sink_failing{sink="mail"}': mail,
+    'sink_failing{sink="slack"}': slack,
+    ...samples
+  } = await samplesOf(metrics);
+  expect([mail, slack]).toEqual([1, 0]);
+  expect(samples).not.toHaveProperty(['sink_failing{sink="gone"}']);
+  figures[0]!.lastFailedAt -= 1;
+  expect(await samplesOf(metrics)).toMatchObject({ 'sink_failing{sink="mail"}': 0 });
+});
+
 test('a failed reload shows until a config is loaded', async () => {
   const metrics = createMetrics(nothing);
   metrics.configLoaded(1_763_713_000_500);

@@ -287,6 +287,26 @@ test('a sink that is down is reported with why, and a new cause at once', async 
   ]);
 });
 
+test('a sink that fails without being paused is reported likewise, while something waits, and that it works again', async () => {
+  const watch = await watching();
+  const outcome = { outcome: 'unknown', reason: 'server', detail: 'It answered 502.' } as const;
+  for (const at of [0, 1, 2, 3, 60_000]) await watch.event('tool', outcome, start + at);
+  await watch.look(2 * minute);
+  expect(await watch.causes()).not.toContain('paused tool: server');
+  const waits = [planned({ sink: 'tool', lane: 'later', dueAt: start + day })];
+  await watch.store.accept(arrival({}, { configId: watch.configId, deliveries: waits }));
+  await watch.look(minute);
+  const ofTool = async () => (await watch.notices()).filter(({ alert }) => alert === 'paused');
+  const detail =
+    '5 attempts at messages to tool have failed in 2 minutes, and none has worked. It answered 502.';
+  const told = { cause: 'paused tool: server', since: start + 5, detail: expect.stringContaining(detail) };
+  expect(await ofTool()).toMatchObject([told]);
+  await watch.event('tool', delivered);
+  await watch.look(minute);
+  await watch.look(minute);
+  expect(await ofTool()).toMatchObject([told, { sink: 'tool', recovered: true }]);
+});
+
 describe('that a sink works again', () => {
   const down = () => [{ sink: 'tool' } as Paused];
 

@@ -24,14 +24,14 @@ import {
 const time = '\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d UTC';
 const isoTime = expect.stringMatching(/^20\d\d-.*Z$/);
 
-async function startServing(admin = '{ port: 0 }') {
+async function startServing(admin = '{ port: 0 }', minDelay = '1m') {
   const { folder, write } = await workplace();
   const http = await endpoint();
   const file = await write(
     'config.yaml',
     `${base(folder).replace('{ port: 0 }', admin)}
 sinks:
-  ats: { connector: webhook, url: '${http.url}', allowPrivate: true, retry: { minDelay: 1m } }
+  ats: { connector: webhook, url: '${http.url}', allowPrivate: true, retry: { minDelay: ${minDelay} } }
   mail: { connector: email, url: 'smtp://\${NOBODY:-127.0.0.1}:1', from: a@example.com }
 rules: [{ name: told, when: {}, then: [{ sink: ats }] }]
 `,
@@ -70,7 +70,8 @@ describe('status', () => {
       new RegExp(
         `^Nothing needs a person\\.\nConfig\n  .*config\\.yaml, in force since ${time}\n` +
           `Receiver\n  last event ${time}, 1 event today \\(UTC\\)\n` +
-          'Sinks\n  ats \\(webhook\\)  working\n  mail \\(email\\)  working\nWaiting\n  nothing\n$',
+          `Sinks\n  ats \\(webhook\\)  working, last success ${time}, 1 attempt in the last hour\n` +
+          '  mail \\(email\\)  not used yet\nWaiting\n  nothing\n$',
       ),
     );
     const sink = {
@@ -81,6 +82,7 @@ describe('status', () => {
       pending: 0,
       dead: 0,
       held: 0,
+      failures: 0,
     };
     expect(await json()).toMatchObject({
       needsPerson: false,
@@ -88,8 +90,8 @@ describe('status', () => {
       config: { file, since: isoTime, refused: null },
       receiver: { lastEventAt: isoTime, eventsToday: 1 },
       sinks: [
-        { sink: 'ats', connector: 'webhook', ...sink },
-        { sink: 'mail', connector: 'email', ...sink },
+        { sink: 'ats', connector: 'webhook', ...sink, state: 'working', lastSuccessAt: isoTime, attempts: 1 },
+        { sink: 'mail', connector: 'email', ...sink, state: 'unused', lastSuccessAt: null, attempts: 0 },
       ],
       oldestPendingAt: null,
       notices: [],
@@ -139,6 +141,35 @@ describe('status', () => {
     expect((await command('status')).out).toContain(`; next probe ${late}, 8 waiting`);
     const page = await fetch(new URL('/attention', app.adminUrl));
     expect(await page.text()).toContain(`It is tried again ${late}.`);
+  });
+
+  test('says that a sink is failing after five attempts over a minute, however few its messages, until one works', async () => {
+    const { app, folder, http, file, command, json } = await startServing('{ port: 0 }', '10ms');
+    http.faults.decide = () => ({ kind: 'status', status: 422 });
+    await post(app, { candidateId: 'a' });
+    await vi.waitFor(async () => expect((await json()).sinks[0].failures).toBeGreaterThan(4), 20_000);
+    expect((await json()).sinks[0]).toMatchObject({ state: 'working', pending: 1 });
+    expect((await command('status')).code).toBe(0);
+    using store = new DatabaseSync(`${folder}/connector.db`);
+    store.exec('update sink_figures set first_failed_at = first_failed_at - 60000');
+    const { code, out } = await command('status');
+    expect(code).toBe(4);
+    expect(out).toMatch(/^A person is needed: ats is failing\.\n/);
+    expect(out).toMatch(
+      new RegExp(`ats \\(webhook\\)  failing since ${time}: .*422.*, \\d+ of \\d+ attempts failed`),
+    );
+    const failing = {
+      state: 'failing',
+      paused: false,
+      since: isoTime,
+      reason: expect.stringContaining('422'),
+    };
+    expect((await json()).sinks[0]).toMatchObject({ ...failing, lastSuccessAt: null });
+    for (const path of ['/', '/attention'])
+      expect(await (await fetch(new URL(path, app.adminUrl))).text()).toContain('ats is failing');
+    http.faults.clear();
+    await settled(file);
+    expect((await json()).sinks[0]).toMatchObject({ state: 'working', since: null, lastSuccessAt: isoTime });
   });
 
   test('lists what is dead by its cause, with the command that helps', async () => {

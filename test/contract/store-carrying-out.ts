@@ -411,4 +411,88 @@ export function carryingOut(bench: () => Bench): void {
     await store.endPause('sheet');
     expect(await store.pauses()).toEqual([mail]);
   });
+
+  describe('counts how the calls to a sink fare', () => {
+    const tried = async (outcome: Outcome, endedAt: number, changes = {}) => {
+      const { store } = bench();
+      await accept({});
+      const [claimed] = await claimDue(store);
+      const result = resultOf(claimed!, outcome, { state: 'dead', dueAt: null, ...changes });
+      await store.record([{ ...result, attempt: { ...result.attempt, endedAt } }]);
+    };
+    const figures = async (now = t0) => (await bench().store.sinkFigures(now))[0];
+
+    test('since its last success, the same for all who read it', async () => {
+      expect(await figures()).toBeUndefined();
+      await tried(retry, t0 + 1, { unsent: true });
+      expect(await figures()).toBeUndefined();
+      const none = {
+        lastSuccessAt: null,
+        failures: 0,
+        firstFailedAt: null,
+        lastFailedAt: null,
+        because: null,
+      };
+      await tried(rejected, t0 + 2);
+      expect(await figures()).toEqual({ sink: 'slack', ...none, lately: { attempts: 1, failures: 0 } });
+      await tried(retry, t0 + 3);
+      await tried(unknown, t0 + 4);
+      await tried(rejected, t0 + 5);
+      const because = { reason: 'timeout', detail: 'No answer within 10 s.' };
+      const failed = { failures: 2, firstFailedAt: t0 + 3, lastFailedAt: t0 + 4, because };
+      const other = await bench().home.open();
+      expect((await other.sinkFigures(t0))[0]).toMatchObject({ ...failed, lastSuccessAt: null });
+      await tried(delivered, t0 + 6, { state: 'delivered' });
+      await tried(retry, t0 + 7);
+      const again = { failures: 1, firstFailedAt: t0 + 7, lastFailedAt: t0 + 7, lastSuccessAt: t0 + 6 };
+      expect(await figures()).toMatchObject(again);
+      await bench().store.forgetFailures('slack');
+      expect(await figures()).toMatchObject({ ...none, lastSuccessAt: t0 + 6 });
+    });
+
+    test('where a success of a call says more than its failures, in whichever order', async () => {
+      const { store } = bench();
+      for (const outcomes of [
+        [delivered, retry],
+        [retry, delivered],
+      ]) {
+        await accept({}, {});
+        const claimed = await claimDue(store);
+        await store.record(claimed.map((one, place) => resultOf(one, outcomes[place]!, { dueAt: t0 + day })));
+        expect(await figures()).toMatchObject({ failures: 0, lastSuccessAt: t0 + 5 });
+      }
+      expect((await figures())?.lately).toEqual({ attempts: 4, failures: 2 });
+    });
+
+    test('and of the last hour, in rows that are used again', async () => {
+      const last = t0 + 60 * minute;
+      for (const at of [t0, t0 + minute, t0 + 30 * minute, last, last]) await tried(retry, at);
+      expect((await figures(last))?.lately).toEqual({ attempts: 3, failures: 3 });
+      expect((await figures(last + 2 * 60 * minute))?.lately).toEqual({ attempts: 0, failures: 0 });
+    });
+  });
+
+  test('tries at once what a person asked for: what may have arrived only when the tool is done with it', async () => {
+    const { store } = bench();
+    expect(await store.askRetry('slack', t0)).toBe(false);
+    const [failed, unclear, untried, elsewhere] = await accept(
+      {},
+      {},
+      { dueAt: t0 + day },
+      { sink: 'mail', lane: 'mail' },
+    );
+    const claimed = [...(await claimDue(store)), ...(await claimDue(store, t0, 'mail'))];
+    const outcomes = [retry, unknown, retry];
+    await store.record(
+      claimed.map((one, place) => resultOf(one, outcomes[place]!, { state: 'pending', dueAt: t0 + day })),
+    );
+    expect(await store.askRetry('slack', t0)).toBe(true);
+    expect(await store.retriesAsked()).toEqual(['slack']);
+    await store.takeRetry('slack', t0 + 9, minute);
+    expect(await store.retriesAsked()).toEqual([]);
+    const dueAt = async (id: string | undefined) => (await store.delivery(id!))?.dueAt;
+    expect(await dueAt(failed)).toBe(t0 + 9);
+    expect(await dueAt(unclear)).toBe(t0 + 5 + minute);
+    expect([await dueAt(untried), await dueAt(elsewhere)]).toEqual([t0 + day, t0 + day]);
+  });
 }

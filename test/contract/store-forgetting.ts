@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { PlannedDelivery } from '../../src/model.ts';
+import type { Outcome, PlannedDelivery } from '../../src/model.ts';
 import { mentionsOf } from '../../src/support/mentions.ts';
 import type { Bench } from './store.ts';
 import {
@@ -12,6 +12,7 @@ import {
   planned,
   rejected,
   resultOf,
+  retry,
   t0,
 } from './store-fixtures.ts';
 
@@ -33,7 +34,7 @@ export function forgetting(bench: () => Bench): void {
       { ...person, note: 'they asked for it' },
     );
   /** Carries out what is due in a lane, with everything that a tool may say about the candidate. */
-  const carryOut = async (lane: string, outcome = delivered as typeof delivered | typeof rejected) => {
+  const carryOut = async (lane: string, outcome: Outcome = delivered) => {
     const { store } = bench();
     const claimed = await claimDue(store, t0, lane);
     const said = { ...outcome, ...('detail' in outcome && { detail: `No ${gone}.` }) };
@@ -57,6 +58,8 @@ export function forgetting(bench: () => Bench): void {
     await carryOut('mail');
     await carryOut('dead', rejected);
     await accept(gone, [planned({ dueAt: t0 + 2 * day })], { status: 'Canceled' });
+    await accept(gone, [planned({ lane: 'tried' })], { status: 'DidNotTake' });
+    await carryOut('tried', retry);
     const raised = notice({ detail: `It refused ${gone}.`, advice: `Look at gone%2D0123456789.` });
     await store.raise({
       notice: raised,
@@ -82,7 +85,7 @@ export function forgetting(bench: () => Bench): void {
     await store.keepPause({ sink: 'slack', since: t0, probeAt: t0 + day, probes: 1, because });
     expect((await home.content()).toLowerCase()).toContain(gone);
 
-    expect(await forget()).toMatchObject({ done: true, events: 2, rejected: 1, deliveries: { length: 4 } });
+    expect(await forget()).toMatchObject({ done: true, events: 3, rejected: 1, deliveries: { length: 5 } });
     await store.traces(spellings, false);
     const content = (await home.content()).toLowerCase();
     for (const text of spellings) expect(content).not.toContain(text.toLowerCase());
@@ -102,6 +105,7 @@ export function forgetting(bench: () => Bench): void {
     });
     expect((await store.notice(raised.id))?.notice.detail).toBe('It refused (erased).');
     expect((await store.pauses())[0]?.because?.detail).toBe('It refused (erased).');
+    expect((await store.sinkFigures(t0))[0]?.because?.detail).toBe('No (erased).');
   });
 
   const refuse = (body: string) =>

@@ -93,6 +93,12 @@ const cases: readonly { series: Labels; quietAt: number; firesAt: number; firing
     firing: { alert: 'ConnectorSinkPaused', labels: { sink: 'mail' } },
   },
   {
+    series: { [c('sink_failing', 'sink="mail"')]: '0x5 1x30' },
+    quietAt: 19,
+    firesAt: 22,
+    firing: { alert: 'ConnectorSinkFailing', labels: { sink: 'mail' } },
+  },
+  {
     series: { [c('overdue_seconds')]: '0+60x60' },
     quietAt: 29,
     firesAt: 32,

@@ -121,6 +121,7 @@ function* recordOne(tallies: Tallies, result: AttemptResult): Operation<void> {
   );
   if (count === 0) return;
   tallies.moved(found.sink, 'sending', state, count);
+  if (!result.unsent) tallies.tried(found.sink, attempt.endedAt, outcome);
   const delayMs = state === 'delivered' ? (result.delayMs ?? null) : null;
   if (state !== 'pending') tallies.ended(found.sink, state, result.settledAt, delayMs, count);
   yield* insertAttempt(found, attempt.startedAt, attempt.endedAt, outcome);

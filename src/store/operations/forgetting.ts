@@ -94,7 +94,14 @@ function* eraseOne(tallies: Tallies, event: FoundEvent): Operation<void> {
 
 /** Where people or tools may have written whom something was about. */
 interface Place {
-  readonly table: 'deliveries' | 'attempts' | 'notices' | 'audit' | 'pauses' | 'rejected_requests';
+  readonly table:
+    | 'deliveries'
+    | 'attempts'
+    | 'notices'
+    | 'audit'
+    | 'pauses'
+    | 'sink_figures'
+    | 'rejected_requests';
   readonly key: readonly string[];
   readonly columns: readonly string[];
   /** Only rows with a hint are read. */
@@ -108,6 +115,7 @@ const places: readonly Place[] = [
   { table: 'notices', key: ['seq'], columns: ['cause', 'detail', 'advice'], from: -1 },
   { table: 'audit', key: ['seq'], columns: ['note'], from: -1 },
   { table: 'pauses', key: ['sink'], columns: ['detail'], from: '' },
+  { table: 'sink_figures', key: ['sink'], columns: ['detail'], from: '' },
   {
     table: 'deliveries',
     key: ['seq'],

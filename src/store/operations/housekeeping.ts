@@ -3,6 +3,7 @@ import type { KeptToken, Prune, Pruned, PruneMark, SavedConfig, SignOfLife } fro
 import type { Tallies } from '../tallies.ts';
 import { all, get, lock, query, run, type Operation } from './operation.ts';
 import { of, rareState, waits } from './rows.ts';
+import { triedStatements } from './sinks.ts';
 
 interface OldRow {
   readonly seq: number;
@@ -120,9 +121,10 @@ export const sql = {
 
 /** At the end of a transaction: what it changed in the counts. In one order, so that no two wait for each other. */
 export function* writeTallies(tallies: Tallies): Operation<void> {
-  const { counts, uses, hours } = tallies.drain();
+  const { counts, uses, hours, tried } = tallies.drain();
   for (const [sink, state, change] of counts) yield* run(sql.addToCount, sink, state, change);
   for (const values of hours) yield* run(sql.addToHour, ...values);
+  for (const { sql: statement, values } of triedStatements(tried)) yield* run(statement, ...values);
   for (const [configId, change] of uses) {
     if ((yield* run(sql.addToUses, configId, change)) === 0) {
       throw new Error(`Config ${configId} was never saved.`);

@@ -3,6 +3,7 @@ import type { Operation, Statement } from '../operations/operation.ts';
 import { StoreUnavailable } from '../store.ts';
 import { Tallies } from '../tallies.ts';
 import { sql } from '../operations/housekeeping.ts';
+import { triedStatements } from '../operations/sinks.ts';
 import type { Connections, Transaction } from './connections.ts';
 import { explained, failureKind } from './failures.ts';
 import { inLockstep } from './lockstep.ts';
@@ -161,10 +162,11 @@ const addToUses = `
   with used as (update configs set uses = uses + $2 where id = $1 returning 1) select 1 / count(*) from used`;
 
 function tallyStatements(tallies: Tallies): { statements: Statement[]; configIds: string[] } {
-  const { counts, uses, hours } = tallies.drain();
+  const { counts, uses, hours, tried } = tallies.drain();
   const statements: Statement[] = [
     ...counts.map((values) => ({ sql: sql.addToCount, values, wants: 'changes' as const })),
     ...hours.map((values) => ({ sql: sql.addToHour, values, wants: 'changes' as const })),
+    ...triedStatements(tried),
     ...uses.map((values) => ({ sql: addToUses, values, wants: 'rows' as const })),
   ];
   return { statements, configIds: uses.map(([id]) => id) };

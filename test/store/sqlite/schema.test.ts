@@ -12,6 +12,7 @@ import {
   newestIn,
   sql as reading,
 } from '../../../src/store/operations/reading.ts';
+import { sql as sinksSql } from '../../../src/store/operations/sinks.ts';
 import { sql as statusSql } from '../../../src/store/operations/status.ts';
 import { sql as receiving } from '../../../src/store/operations/receiving.ts';
 import { Database, runOn } from '../../../src/store/sqlite/database.ts';
@@ -64,7 +65,10 @@ describe('the cost of a statement does not grow with what is stored', () => {
   const { putOff: _____, ...carrying } = carryingOut;
   // As many as there are copies.
   const { copyStates: ______, forgetOthers: _______, ...looking } = statusSql;
+  // As many as there are sinks.
+  const { figures: _________, retriesAsked: __________, ...ofSinks } = sinksSql;
   const statements = {
+    ...ofSinks,
     ...looking,
     ...accepting,
     ...deliveries,

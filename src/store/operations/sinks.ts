@@ -1,0 +1,126 @@
+import type { Reason } from '../../model.ts';
+import { storable } from '../../support/text.ts';
+import type { SinkFigures } from '../store.ts';
+import type { Tallies } from '../tallies.ts';
+import { apply, change, type FoundRow, foundColumns } from './deliveries.ts';
+import { all, query, run, type Statement, together, type Operation, type Value } from './operation.ts';
+import { waits } from './rows.ts';
+
+/** How calls to sinks fare, counted as their outcomes are recorded: nobody has to read the attempts for it. */
+
+interface FiguresRow {
+  readonly sink: string;
+  readonly succeeded_at: number | null;
+  readonly failures: number;
+  readonly first_failed_at: number | null;
+  readonly last_failed_at: number | null;
+  readonly reason: Reason | null;
+  readonly detail: string | null;
+  readonly attempts_lately: number;
+  readonly failures_lately: number;
+}
+
+interface TriedRow extends FoundRow {
+  readonly uncertain: number;
+  readonly ended_at: number;
+}
+
+const fiveMinutes = 300_000;
+/** Each takes the place of the one an hour before. */
+const slots = 12;
+
+/** Since the last success: what failed before one of this transaction does not count. */
+const sinceSuccess = (column: string, ifNone: string) =>
+  `${column} = case when excluded.succeeded_at is null then ${ifNone} else excluded.${column} end`;
+
+export const sql = {
+  addFigures: `
+  insert into sink_figures (sink, succeeded_at, failures, first_failed_at, last_failed_at, reason, detail)
+  values ($1, $2, $3, $4, $5, $6, $7)
+  on conflict (sink) do update set
+    succeeded_at = coalesce(excluded.succeeded_at, sink_figures.succeeded_at),
+    ${sinceSuccess('failures', 'sink_figures.failures + excluded.failures')},
+    ${sinceSuccess('first_failed_at', 'case when excluded.first_failed_at < sink_figures.first_failed_at then excluded.first_failed_at else coalesce(sink_figures.first_failed_at, excluded.first_failed_at) end')},
+    ${sinceSuccess('last_failed_at', 'coalesce(excluded.last_failed_at, sink_figures.last_failed_at)')},
+    ${sinceSuccess('reason', 'coalesce(excluded.reason, sink_figures.reason)')},
+    ${sinceSuccess('detail', 'coalesce(excluded.detail, sink_figures.detail)')}`,
+  addLately: `
+  insert into sink_attempts (sink, place, slot, attempts, failures) values ($1, $2, $3, $4, $5)
+  on conflict (sink, place) do update set slot = $3,
+    attempts = case when sink_attempts.slot = $3 then sink_attempts.attempts else 0 end + $4,
+    failures = case when sink_attempts.slot = $3 then sink_attempts.failures else 0 end + $5`,
+  /** $1, $2: the slots of the last hour. */
+  figures: query<FiguresRow>(`
+  select f.sink, f.succeeded_at, f.failures, f.first_failed_at, f.last_failed_at, f.reason, f.detail,
+    cast(coalesce(sum(a.attempts), 0) as bigint) as attempts_lately,
+    cast(coalesce(sum(a.failures), 0) as bigint) as failures_lately
+  from sink_figures f left join sink_attempts a on a.sink = f.sink and a.slot > $1 and a.slot <= $2
+  group by f.sink order by f.sink`),
+  forgetFailures: `
+  update sink_figures set failures = 0, first_failed_at = null, last_failed_at = null, reason = null, detail = null
+  where sink = $1`,
+  askRetry: `update sink_figures set retry_asked_at = $2 where sink = $1`,
+  retriesAsked: query<{ readonly sink: string }>(`
+  select sink from sink_figures where retry_asked_at is not null order by sink`),
+  retryTaken: `update sink_figures set retry_asked_at = null where sink = $1`,
+  /** What was tried and waits, those first that are due next. */
+  triedBefore: query<TriedRow>(`
+  select ${foundColumns}, d.uncertain, a.ended_at from deliveries d
+    join attempts a on a.delivery_seq = coalesce(d.carrier, d.seq) and a.number = d.attempts
+  where ${waits} and d.sink = $1 and d.attempts > 0 and d.due_at > $2 order by d.due_at, d.seq limit $3`),
+  tryNow: change('due_at = case when due_at > $3 then $3 else due_at end'),
+};
+
+const slotOf = (at: number): number => Math.floor(at / fiveMinutes);
+
+/** What the attempts of one transaction add. */
+export function triedStatements(tried: ReturnType<Tallies['drain']>['tried']): Statement[] {
+  const add = (text: string, ...values: Value[]): Statement => ({ sql: text, values, wants: 'changes' });
+  return tried.flatMap(([sink, one]) => {
+    const { succeededAt, failures, firstFailedAt, lastFailedAt, because } = one;
+    const why = [because?.reason ?? null, because && storable(because.detail)];
+    const slot = slotOf(one.at);
+    return [
+      add(sql.addFigures, sink, succeededAt, failures, firstFailedAt, lastFailedAt, ...why),
+      add(sql.addLately, sink, slot % slots, slot, one.attempts, one.failed),
+    ];
+  });
+}
+
+export function* sinkFigures(now: number): Operation<SinkFigures[]> {
+  const rows = yield* all(sql.figures, slotOf(now) - slots, slotOf(now));
+  return rows.map((row) => ({
+    sink: row.sink,
+    lastSuccessAt: row.succeeded_at,
+    failures: row.failures,
+    firstFailedAt: row.first_failed_at,
+    lastFailedAt: row.last_failed_at,
+    because: row.reason === null ? null : { reason: row.reason, detail: row.detail ?? '' },
+    lately: { attempts: row.attempts_lately, failures: row.failures_lately },
+  }));
+}
+
+export function forgetFailures(sink: string): Operation<number> {
+  return run(sql.forgetFailures, sink);
+}
+
+export function* askRetry(sink: string, now: number): Operation<boolean> {
+  return (yield* run(sql.askRetry, sink, now)) > 0;
+}
+
+export function* retriesAsked(): Operation<string[]> {
+  return (yield* all(sql.retriesAsked)).map(({ sink }) => sink);
+}
+
+const mostRetried = 1000;
+
+/** See Store.takeRetry. */
+export function* takeRetry(sink: string, now: number, settlingMs: number): Operation<void> {
+  const rows = yield* all(sql.triedBefore, sink, now, mostRetried);
+  yield* together(
+    rows.map((row) =>
+      apply(sql.tryNow, row, row.uncertain === 1 ? Math.max(now, row.ended_at + settlingMs) : now),
+    ),
+  );
+  yield* run(sql.retryTaken, sink);
+}
