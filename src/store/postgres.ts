@@ -47,7 +47,8 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
       return commit.queued;
     },
     shared: true,
-    place: async () => null,
+    // Looked at with the leases.
+    home: null,
     write: (work) => commit.write(work),
     read,
     // Only the server knows its files.

@@ -28,7 +28,7 @@ const store: Reads = storeOn({
     }
   },
   bytes: () => Promise.resolve(0),
-  place: () => Promise.resolve(null),
+  home: null,
   tidy: () => Promise.resolve(),
   traces: () => Promise.resolve(null),
   close: () => Promise.resolve(),

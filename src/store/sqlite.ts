@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,7 +12,7 @@ import { migrate } from './sqlite/migrate.ts';
 import { countIn } from './sqlite/traces.ts';
 import { ServingLock } from './sqlite/serving-lock.ts';
 import { StoreUnavailable, type OpenOptions, type Store } from './store.ts';
-import { storeOn, type Driver } from './stored.ts';
+import { storeOn, type Driver, type Home } from './stored.ts';
 
 const betweenLooksMs = 1000;
 
@@ -36,11 +37,13 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
   refuseOthers(file);
   const limits = { ...defaultLimits, ...options.limits };
   const connection = new Connection(file, options.warn);
+  let lock: ServingLock | null = null;
   try {
     // Reads first, so that no lock file is left beside another program's file.
     await patiently(connection, limits.busyForMs, () => {});
     if (options.serve) {
-      connection.serve(new ServingLock(file));
+      lock = new ServingLock(file);
+      connection.serve(lock);
       keepFromOthers(file);
     }
     await patiently(connection, limits.busyForMs, (db) => migrate(db, file));
@@ -48,14 +51,12 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
     connection.close(closed());
     throw error;
   }
-  return driverOn(connection, options.serve, limits);
+  return driverOn(connection, lock, limits);
 }
 
-function driverOn(connection: Connection, serve: boolean, limits: GroupCommitLimits): Driver {
+function driverOn(connection: Connection, lock: ServingLock | null, limits: GroupCommitLimits): Driver {
   const commit = new GroupCommit(connection, limits);
-  const guard = serve
-    ? setInterval(() => keepInPlace(connection, commit), betweenLooksMs).unref()
-    : undefined;
+  const guard = lock ? setInterval(() => keepInPlace(connection, commit), betweenLooksMs).unref() : undefined;
   return {
     get commits() {
       return commit.commits;
@@ -64,7 +65,7 @@ function driverOn(connection: Connection, serve: boolean, limits: GroupCommitLim
       return commit.queued;
     },
     shared: false,
-    place: async () => identityOf(connection.path),
+    home: lock && homeOf(connection.path, lock),
     write: (work) => commit.write(work),
     read: (work) => patiently(connection, limits.busyForMs, (db) => runOn(db, work())),
     traces: (texts, rewrite) => tracesIn(connection, texts, rewrite),
@@ -75,6 +76,16 @@ function driverOn(connection: Connection, serve: boolean, limits: GroupCommitLim
       await commit.close(closed());
       connection.close(closed());
     },
+  };
+}
+
+/** A copy is another file than the store was. One that was written over it does not have what was remembered beside it. */
+function homeOf(path: string, lock: ServingLock): Home {
+  const next = randomUUID();
+  return {
+    isAt: (place) => place === `${identityOf(path)} ${lock.witness || place.split(' ').at(-1)}`,
+    next: () => `${identityOf(path)} ${next}`,
+    kept: () => lock.remember(next),
   };
 }
 

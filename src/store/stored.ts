@@ -16,6 +16,16 @@ import type { RecentCorrelations } from './recent-correlations.ts';
 import type { Acceptance, Arrival, LeaseStore, Store } from './store.ts';
 import type { Tallies } from './tallies.ts';
 
+/** Where a store is, of what a copy of it has another one. */
+export interface Home {
+  /** Whether it is where it was when this was kept. */
+  readonly isAt: (place: string) => boolean;
+  /** To be kept. */
+  readonly next: () => string;
+  /** Called when it is. */
+  readonly kept: () => void;
+}
+
 /** What runs the store's operations on a database. */
 export interface Driver {
   /** Transactions committed by this process. Fewer than writes, which share transactions. */
@@ -31,8 +41,8 @@ export interface Driver {
   readonly write: <T>(work: (tallies: Tallies) => Operation<T>) => Promise<T>;
   /** Runs an operation that only reads. */
   readonly read: <T>(work: () => Operation<T>) => Promise<T>;
-  /** Of what a copy has another one of; null where nothing tells. */
-  place(): Promise<string | null>;
+  /** Null where something else notices that the store was restored. */
+  readonly home: Home | null;
   /** What the store takes on its disk. */
   bytes(): Promise<number>;
   /** See Store.traces. */
@@ -174,9 +184,12 @@ export function storeOn(driver: Driver): Store {
       await driver.tidy();
       return pruned;
     },
-    settleIn: async (now) => {
-      const place = await driver.place();
-      return place === null ? null : write(() => housekeeping.settleIn(place, now));
+    async settleIn(now) {
+      const { home } = driver;
+      if (home === null) return null;
+      const count = await write(() => housekeeping.settleIn(home, now));
+      home.kept();
+      return count;
     },
     signOfLife: () => read(housekeeping.signOfLife),
     async keepSignOfLife(sign) {

@@ -111,7 +111,7 @@ interface Place {
 }
 
 const places: readonly Place[] = [
-  { table: 'rejected_requests', key: ['seq'], columns: ['body', 'faults'], from: -1 },
+  { table: 'rejected_requests', key: ['seq'], columns: ['body', 'faults', 'correlation_id'], from: -1 },
   { table: 'notices', key: ['seq'], columns: ['cause', 'detail', 'advice'], from: -1 },
   { table: 'audit', key: ['seq'], columns: ['note'], from: -1 },
   { table: 'pauses', key: ['sink'], columns: ['detail'], from: '' },

@@ -255,14 +255,14 @@ export function keepSignOfLife({ seenAt, doubt }: SignOfLife): Operation<number>
 
 /** See Store.settleIn. Where there are `most`, it has to be called again: the place is not kept before all are marked. */
 export function* settleIn(
-  place: string,
+  { isAt, next }: { isAt: (place: string) => boolean; next: () => string },
   now: number,
   most = Number.MAX_SAFE_INTEGER,
 ): Operation<number | null> {
   const last = yield* get(sql.home);
-  if (last?.place === place) return null;
-  const count = last === undefined ? null : yield* distrust(now, most);
-  if (count !== most) yield* run(sql.keepHome, place);
+  const isHome = last === undefined || isAt(last.place);
+  const count = isHome ? null : yield* distrust(now, most);
+  if (count !== most && last?.place !== next()) yield* run(sql.keepHome, next());
   return count;
 }
 

@@ -59,7 +59,10 @@ export function* renewLeases(asked: LeaseRequest): Operation<LeaseState> {
   const { copy, configId, names, extra, orphans, takes, forMs } = asked;
   yield* lock('leases');
   const { place, at } = (yield* get(sql.place))!;
-  const distrusted = place === null ? null : yield* settleIn(place, at, distrustedAtOnce);
+  const distrusted =
+    place === null
+      ? null
+      : yield* settleIn({ isAt: (kept) => kept === place, next: () => place }, at, distrustedAtOnce);
   if (distrusted !== null) yield* endAll(asked);
   yield* run(sql.forgetEndedCopies);
   yield* run(sql.keepCopy, copy, configId, JSON.stringify(names), forMs);

@@ -14,12 +14,26 @@ export class ServingLock {
   readonly #storePath: string;
   readonly #path: string;
   #held: { readonly db: Database; readonly inode: number | undefined };
+  readonly #since = new Date().toISOString().slice(0, 19).replace('T', ' ');
+  #witness: string;
 
   /** Throws StoreUnavailable if another process has it. */
   constructor(storePath: string) {
     this.#storePath = storePath;
     this.#path = `${storePath}.serving`;
+    this.#witness = this.#said()[1] ?? '';
     this.#held = this.#take();
+  }
+
+  /** What was last remembered here, by whichever process; empty where nothing was. */
+  get witness(): string {
+    return this.#witness;
+  }
+
+  /** A text that tells the store's file from an older one that was written over it, since this is another file. */
+  remember(witness: string): void {
+    this.#witness = witness;
+    this.#sayWho();
   }
 
   get inPlace(): boolean {
@@ -64,11 +78,9 @@ export class ServingLock {
    * lost.
    */
   #sayWho(): void {
-    const since = new Date().toISOString().slice(0, 19).replace('T', ' ');
+    const who = `process ${process.pid} on ${hostname()}, since ${this.#since} UTC`;
     try {
-      writeFileSync(this.#holderPath, `process ${process.pid} on ${hostname()}, since ${since} UTC`, {
-        mode: 0o600,
-      });
+      writeFileSync(this.#holderPath, `${who}\n${this.#witness}`, { mode: 0o600 });
     } catch {
       // It only helps people to find this process.
     }
@@ -82,10 +94,15 @@ export class ServingLock {
   }
 
   #holder(): string {
+    const [who] = this.#said();
+    return who === undefined ? '' : `: ${printable(who)}`;
+  }
+
+  #said(): string[] {
     try {
-      return `: ${printable(readFileSync(this.#holderPath, 'utf8'))}`;
+      return readFileSync(this.#holderPath, 'utf8').split('\n');
     } catch {
-      return '';
+      return [];
     }
   }
 

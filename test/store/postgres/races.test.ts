@@ -247,7 +247,7 @@ describe('what several do at the same time on PostgreSQL', () => {
     await sql(url, `insert into home values (1, 'before')`);
     const found: unknown[] = [];
     for (let calls = 0; calls < 3; calls += 1) {
-      const operation = settleIn('here', t0, 2);
+      const operation = settleIn({ isAt: (kept) => kept === 'here', next: () => 'here' }, t0, 2);
       found.push(...(await inLockstep([operation], (statements) => send(between, statements, 10_000))));
     }
     expect(found).toEqual([2, 1, null]);

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openStore } from '../../../src/store/open.ts';
+import { moveStore, openStore } from '../../../src/store/open.ts';
 import { query } from '../../../src/store/operations/operation.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
@@ -91,25 +91,49 @@ test.each([
   expect(await refusal(`sqlite:${where()}`)).toContain(message);
 });
 
-test('notices that the file is a copy, and doubts what was due; what is due later was not sent', async () => {
-  const served = async <T>(use: (store: Store) => Promise<T>) => {
-    const store = await openStore(`sqlite:${path}`, { serve: true });
-    return use(store).finally(() => store.close());
-  };
-  await served(async (store) => {
-    expect(await store.settleIn(t0)).toBeNull();
-    await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
-    await store.accept(arrival({}, { deliveries: [planned({ dueAt: t0 }), planned({ dueAt: t0 + 2 })] }));
-  });
-  expect(await served((store) => store.settleIn(t0 + 1))).toBeNull();
-  copyFileSync(path, `${path}.copy`);
-  renameSync(`${path}.copy`, path);
-  await served(async (store) => {
-    expect(await store.settleIn(t0 + 1)).toBe(1);
-    const [story] = await store.events({});
-    expect(story!.deliveries.map(({ uncertain }) => uncertain)).toEqual([true, false]);
-    expect(await store.settleIn(t0 + 3)).toBeNull();
-  });
+async function served<T>(use: (store: Store) => Promise<T>, at = path): Promise<T> {
+  const store = await openStore(`sqlite:${at}`, { serve: true });
+  return use(store).finally(() => store.close());
+}
+
+async function waiting(store: Store): Promise<void> {
+  expect(await store.settleIn(t0)).toBeNull();
+  await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  await store.accept(arrival({}, { deliveries: [planned({ dueAt: t0 }), planned({ dueAt: t0 + 2 })] }));
+}
+
+test.each([
+  ['is a copy', () => (copyFileSync(path, `${path}.copy`), renameSync(`${path}.copy`, path))],
+  ['was written over by an older copy', () => copyFileSync(`${path}.old`, path)],
+])(
+  'notices that the file %s, and doubts what was due; what is due later was not sent',
+  async (_what, restore) => {
+    await served(waiting);
+    copyFileSync(path, `${path}.old`);
+    // Opened to be moved, and not served.
+    await served(async () => {});
+    expect(await served((store) => store.settleIn(t0 + 1))).toBeNull();
+    restore();
+    await served(async (store) => {
+      expect(await store.settleIn(t0 + 1)).toBe(1);
+      const [story] = await store.events({});
+      expect(story!.deliveries.map(({ uncertain }) => uncertain)).toEqual([true, false]);
+      expect(await store.settleIn(t0 + 3)).toBeNull();
+    });
+    rmSync(`${path}.serving-by`);
+    expect(await served((store) => store.settleIn(t0 + 3))).toBeNull();
+  },
+);
+
+test('doubts what is moved from a copy, since the new store is where it belongs', async () => {
+  await served(waiting);
+  copyFileSync(path, `${path}.old`);
+  await moveStore(`sqlite:${path}.old`, `sqlite:${folder}/new.db`, () => {});
+  const uncertain = async (store: Store) =>
+    (await store.events({})).flatMap(({ deliveries }) => deliveries.map((one) => one.uncertain));
+  expect(await served(uncertain, `${folder}/new.db`)).toEqual([true, true]);
+  await moveStore(`sqlite:${path}`, `sqlite:${folder}/newer.db`, () => {});
+  expect(await served(uncertain, `${folder}/newer.db`)).toEqual([false, false]);
 });
 
 test('says which folder it cannot make', async () => {
