@@ -309,6 +309,16 @@ describe('answers', () => {
     },
   );
 
+  test('may come after the work was done, but for those that say that it was not', async () => {
+    const perhaps = [];
+    for (const status of [
+      301, 302, 303, 307, 308, 400, 401, 404, 408, 409, 425, 429, 500, 501, 503, 507, 520, 521, 524,
+    ])
+      if ('perhapsDone' in (await answering(status))) perhaps.push(status);
+    expect(perhaps).toEqual([302, 303, 408, 500, 503, 520, 524]);
+    expect(await answering(503, { 'retry-after': '7' })).not.toHaveProperty('perhapsDone');
+  });
+
   test('of 410 alone are the end', async () => {
     const ends = [];
     for (let status = 300; status < 600; status += 1) {
