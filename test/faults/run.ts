@@ -16,7 +16,17 @@ const firstSeed = Number(values.seed);
 const copies = Number(values.copies);
 const server = copies > 1 || values.store === 'postgres' ? await PostgresServer.start() : null;
 
-const totals = { kills: 0, edits: 0, sent: 0, accepted: 0, stored: 0, mail: 0, webhook: 0, broken: 0 };
+const totals = {
+  kills: 0,
+  edits: 0,
+  sent: 0,
+  accepted: 0,
+  stored: 0,
+  lost: 0,
+  mail: 0,
+  webhook: 0,
+  broken: 0,
+};
 for (let seed = firstSeed; seed < firstSeed + rounds; seed += 1) {
   const report = await (server && copies > 1
     ? runRoundOfCopies(seed, copies, server)
@@ -26,17 +36,18 @@ for (let seed = firstSeed; seed < firstSeed + rounds; seed += 1) {
   totals.sent += report.sent;
   totals.accepted += report.accepted;
   totals.stored += report.stored;
+  totals.lost += report.lost;
   totals.mail += report.repeats.mail;
   totals.webhook += report.repeats.webhook;
   const verdict = report.breaches.length === 0 ? 'kept' : 'BROKEN';
   console.log(
-    `seed ${seed}: ${verdict} · ${report.kills} kills · ${report.edits} edits · ${report.sent} sent · ${report.accepted} accepted · repeats: ${report.repeats.mail} mails, ${report.repeats.webhook} calls`,
+    `seed ${seed}: ${verdict} · ${report.kills} kills · ${report.edits} edits · ${report.sent} sent · ${report.accepted} accepted · ${report.lost} lost with a primary · repeats: ${report.repeats.mail} mails, ${report.repeats.webhook} calls`,
   );
   for (const breach of report.breaches.slice(0, 10)) console.log(`  ${breach}`);
   if (report.breaches.length > 0) totals.broken += 1;
 }
 console.log(
-  `${rounds} rounds, ${totals.kills} kills, ${totals.edits} edits of the sheet: ${totals.sent} events sent, ${totals.accepted} accepted, ${totals.stored} stored. ` +
+  `${rounds} rounds, ${totals.kills} kills, ${totals.edits} edits of the sheet: ${totals.sent} events sent, ${totals.accepted} accepted, ${totals.stored} stored, ${totals.lost} lost with a primary whose standby was behind. ` +
     `Slack and the sheet had each delivery exactly once in ${rounds - totals.broken} rounds; ${totals.mail} mails and ${totals.webhook} calls came again under the same id. ` +
     `${totals.broken} rounds broke the promise.`,
 );

@@ -87,7 +87,7 @@ export class Connections {
       this.#ownSettings = settings;
     } catch (error) {
       const { cause = error } = error as Error;
-      if (!(cause instanceof DatabaseError) || !/^(?:0A|42)/.test(cause.code ?? '')) throw error;
+      if (!(cause instanceof DatabaseError) || !/^(?:0A|42|XX)/.test(cause.code ?? '')) throw error;
     }
   }
 

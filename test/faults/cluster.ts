@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PostgresProxy, PostgresServer, sql } from '../fixtures/postgres.ts';
+
+/** The servers behind the URL of a round's store. */
+export interface Cluster {
+  readonly url: string;
+  /** Whether what was answered last may be missing after a failure. */
+  readonly losesCommits: boolean;
+  /** It crashes and comes back, or its standby takes its place. */
+  fail(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+/** How long the standby that loses commits lacks them. */
+const behindMs = 300;
+/** Of the connections that commit. */
+const shareCut = 0.1;
+
+/** In turn: a server, one with a synchronous standby that is far away, and one with an asynchronous standby. */
+export async function clusterOf(
+  seed: number,
+  server: PostgresServer,
+  random: () => number,
+): Promise<Cluster> {
+  if (seed % 3 === 0)
+    return { url: server.url(), losesCommits: false, fail: () => crash(server), remove: done };
+  return withStandby(seed % 3 === 1, random);
+}
+
+const done = async () => {};
+
+async function crash(server: PostgresServer): Promise<void> {
+  await server.crash();
+  await server.start();
+}
+
+/** Where it is synchronous, commits take 200 ms, and now and then the connection is cut while one does. */
+async function withStandby(synchronous: boolean, random: () => number): Promise<Cluster> {
+  const far = { synchronous_commit: 'remote_apply', recovery_min_apply_delay: '200ms' };
+  const primary = await PostgresServer.start(synchronous ? far : {});
+  const standby = await primary.standby(synchronous);
+  const proxies = await Promise.all([primary, standby].map((one) => PostgresProxy.start(one.url())));
+  for (const proxy of proxies) {
+    proxy.waitsForAnswer = false;
+    proxy.breakAfter = (data) => synchronous && data.includes('\0commit\0') && random() < shareCut;
+  }
+  const hosts = proxies.map(({ url }) => new URL(url).host).join();
+  let isPromoted = false;
+  return {
+    url: primary.url().replace(new URL(primary.url()).host, hosts),
+    losesCommits: !synchronous,
+    async fail() {
+      if (isPromoted) return crash(standby);
+      isPromoted = true;
+      if (!synchronous) await standby.crash();
+      await sleep(behindMs);
+      await primary.crash();
+      if (!synchronous) await standby.start();
+      await sql(standby.url(), 'select pg_promote()');
+    },
+    async remove() {
+      for (const proxy of proxies) proxy.close();
+      await Promise.all([primary.remove(), standby.remove()]);
+    },
+  };
+}
