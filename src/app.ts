@@ -9,6 +9,7 @@ import { LiveConfig } from './live-config.ts';
 import { markOf, reloadConfig, watchConfig } from './reload.ts';
 import { readText } from './config/files.ts';
 import { parseConfig, textOf } from './config/load.ts';
+import { tooShort } from './config/settings.ts';
 import { compilePlan, Plans } from './config/stored-plans.ts';
 import type { Leases } from './deliveries/leases.ts';
 import { ConnectedSinks } from './deliveries/sinks.ts';
@@ -91,6 +92,8 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     metrics.configLoaded(Date.now());
     metrics.sinksKnown(next.sinks.keys());
     for (const { line, column, message } of next.warnings) log.warn({ file, line, column }, message);
+    const closed = tooShort(live.config.admin);
+    if (closed !== null) log.error({ file }, `the admin port lets nobody in: ${closed}`);
     if (live.waiting.length > 0)
       log.warn(
         { file, keys: live.waiting },

@@ -41,6 +41,8 @@ export interface Troubles {
   readonly isRefused: boolean;
   /** Changed keys wait for a restart. */
   readonly isWaiting: boolean;
+  /** Nobody is let in on the admin port. */
+  readonly isClosed: boolean;
   /** The sinks that are paused or failing; others are left out. */
   readonly sinks: readonly { readonly sink: string; readonly state: SinkState }[];
   readonly stuck: readonly { readonly sink: string; readonly dead: number; readonly held: number }[];
@@ -62,6 +64,7 @@ export function needsOf({
   refused,
   isRefused,
   isWaiting,
+  isClosed,
   sinks,
   stuck,
 }: Troubles): Need[] {
@@ -86,6 +89,11 @@ export function needsOf({
     isWaiting && {
       words: 'changed keys wait for a restart',
       sentence: 'Changed keys wait for a restart',
+      command: 'status',
+    },
+    isClosed && {
+      words: 'the admin port lets nobody in',
+      sentence: 'The admin port lets nobody in, since its password is too short',
       command: 'status',
     },
     down.length > 0 && {

@@ -1,5 +1,6 @@
 import { isMissed } from './alerts/conditions.ts';
 import { needsOf as needsOfAll, type SinkState, sinkState } from './needs.ts';
+import { tooShort } from './config/settings.ts';
 import type { LiveConfig } from './live-config.ts';
 import type { Failure, RaisedNotice, RefusedEvents } from './model.ts';
 import { addRefused } from './store/operations/refusing.ts';
@@ -71,7 +72,7 @@ export class Announcer {
 
   #state(stopped: boolean): CopyState {
     const { clock, id, live } = this.#parts;
-    const { file, plan, sinks } = live.config;
+    const { file, plan, sinks, admin } = live.config;
     const { refused, waiting, loadedAt: since } = live;
     return {
       id,
@@ -83,6 +84,7 @@ export class Announcer {
         since,
         refused: refused && { since: refused.since, problem: refused.problem, others: refused.others },
         waiting,
+        closed: tooShort(admin),
       },
       sinks: Array.from(sinks.values(), ({ name, connector }) => ({ name, connector: connector.name })),
     };
@@ -231,6 +233,7 @@ export function needsOf({ copies, sinks, unwritable, refused }: Status): string[
     refused,
     isRefused: copies.some(({ config }) => config.refused !== null),
     isWaiting: copies.some(({ config }) => config.waiting.length > 0),
+    isClosed: copies.some(({ config }) => typeof config.closed === 'string'),
     sinks: sinks.filter(({ connector }) => connector !== null),
     stuck: sinks,
   });
@@ -273,12 +276,13 @@ export function statusJson(status: Status) {
 
 /** Null where no copy runs: nobody knows what the next one will have. */
 function configJson(copy: CopyState | undefined) {
-  const { file = null, since = null, refused = null, waiting = [] } = copy?.config ?? {};
+  const { file = null, since = null, refused = null, waiting = [], closed = null } = copy?.config ?? {};
   return {
     file,
     since: iso(since),
     refused: refused && { ...refused, since: iso(refused.since) },
     waitsForRestart: waiting,
+    adminClosed: closed,
   };
 }
 

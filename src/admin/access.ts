@@ -1,11 +1,12 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
+import { tooShort } from '../config/settings.ts';
 import { isLoopback } from '../http/addresses.ts';
 import { answerProblem, type Refusal } from '../http/problem.ts';
 import { sameText } from '../support/secret.ts';
-import { DelayedRefusals, FailureLog } from './guesses.ts';
-import { localPath, randomToken, type Session, sessionCookie, Sessions } from './sessions.ts';
+import { FailureLog, Guesses } from './guesses.ts';
+import { localPath, randomToken, sessionCookie, Sessions } from './sessions.ts';
 
 /** Who sent a request. */
 export interface Person {
@@ -16,6 +17,10 @@ export interface Person {
   readonly csrf: string | null;
   /** Whether it can log out. */
   readonly hasSession: boolean;
+  /** False: without a password, everybody on this machine is let in, and only to look. */
+  readonly mayChange: boolean;
+  /** False once it is logged out, or the password is another one. For answers that go on. */
+  readonly isStillIn: () => boolean;
 }
 
 interface AccessOptions {
@@ -30,25 +35,24 @@ const persons = new WeakMap<Request, Person>();
 /** Of a request that was let in. */
 export const personOf = (req: Request): Person => persons.get(req)!;
 
-/** True after a wrong password in the login's form. */
-export const wasWrong = (req: Request): boolean => wrong.has(req);
-const wrong = new WeakSet<Request>();
+/** What became of a password in the login's form; undefined without one. */
+export const refusedLogin = (req: Request): 'wrong' | 'busy' | undefined => refusedLogins.get(req);
+const refusedLogins = new WeakMap<Request, 'wrong' | 'busy'>();
 
 /**
  * Who may see and do what on the admin port. With a password: whoever has it, in a session or by HTTP Basic under any user
- * name. Without one the port is on loopback, and whoever is on this machine may.
+ * name. Without one the port is on loopback, and whoever is on this machine may look.
  */
 export class Access {
   readonly #options: AccessOptions;
   readonly #sessions = new Sessions();
-  readonly #refusals: DelayedRefusals;
+  readonly #guesses = new Guesses();
   readonly #failures: FailureLog;
   /** For forms where nobody has to log in. */
   readonly #openCsrf = randomToken();
 
   constructor(options: AccessOptions) {
     this.#options = options;
-    this.#refusals = new DelayedRefusals(options.wrongPasswordDelayMs ?? 1000);
     this.#failures = new FailureLog(options.log);
   }
 
@@ -57,6 +61,8 @@ export class Access {
    * names are answered. And what comes from another site may change nothing.
    */
   readonly refuseForeign: RequestHandler = (req, res, next) => {
+    const closed = tooShort(this.#options.config());
+    if (closed !== null) return answerProblem(res, { status: 403, detail: closed });
     if (this.#password === null && !isLoopback(hostname(req))) return answerProblem(res, misdirected);
     if (!isSafe(req) && isFromElsewhere(req)) return answerProblem(res, fromElsewhere);
     next();
@@ -65,28 +71,31 @@ export class Access {
   /** Lets in who may. Browsers are sent to the login, which leads back to where they wanted to go. */
   readonly require: RequestHandler = (req, res, next) => {
     const given = givenLogin(req.headers.authorization);
-    const person = this.#knownPerson(req, given);
-    if (person) {
+    const person = this.#personWithout(req) ?? (given && this.#personWith(given, req));
+    if (person === 'busy') return answerProblem(res, tooMany);
+    if (person === 'wrong') return this.#later(() => refuse(res));
+    if (person !== null) {
       persons.set(req, person);
       return next();
     }
-    if (given !== null) return this.#wrong(req, res, () => refuse(res));
     if (!wantsPage(req)) return refuse(res);
     // A browser keeps the session to itself when another site links here; not when this one sends it on.
     if (req.headers['sec-fetch-site'] === 'cross-site') return void res.set('refresh', '0').send('');
     res.redirect(303, loginPath(isSafe(req) ? req.originalUrl : refererOf(req)));
   };
 
-  /** The body of a form has been read. Goes on to the login's page if the password is wrong. */
+  /** The body of a form has been read. Goes on to the login's page if the password is not taken. */
   readonly login: RequestHandler = (req, res, next) => {
-    const { password, name, next: wanted } = fieldsOf(req);
+    const { password = '', name, next: wanted } = fieldsOf(req);
     const expected = this.#password;
-    if (expected !== null && !(password !== undefined && sameText(password, expected)))
-      return this.#wrong(req, res, () => {
-        wrong.add(req);
-        next();
-      });
     if (expected !== null) {
+      const judged = this.#judge(password, req);
+      if (judged !== 'right') {
+        refusedLogins.set(req, judged);
+        if (judged === 'wrong') return this.#later(next);
+        res.set(tooMany.headers);
+        return next();
+      }
       const who = (name ?? '').trim().slice(0, longestName) || 'somebody who logged in';
       const id = this.#sessions.start({ who, host: hostOf(req) }, expected, Date.now());
       res.set('set-cookie', sessionCookie(id, isHttps(req)));
@@ -101,10 +110,11 @@ export class Access {
 
   /** For what changes something, after its body has been read. */
   readonly requireToken: RequestHandler = (req, res, next) => {
-    const { csrf } = personOf(req);
-    const isApi = this.#password === null && req.path.startsWith('/api/');
+    const { csrf, mayChange } = personOf(req);
+    if (isSafe(req)) return next();
+    if (!mayChange && req.path !== changesNothing) return answerProblem(res, onlyReads);
     const given = fieldsOf(req)['csrf'] ?? req.get('x-csrf-token') ?? '';
-    if (isSafe(req) || csrf === null || isApi || sameText(given, csrf)) return next();
+    if (csrf === null || sameText(given, csrf)) return next();
     answerProblem(res, noToken);
   };
 
@@ -112,25 +122,51 @@ export class Access {
     return this.#options.config().password?.reveal() ?? null;
   }
 
-  #knownPerson(req: Request, given: Login | null): Person | null {
+  /** Who is let in without a password in this request. */
+  #personWithout(req: Request): Person | null {
     const expected = this.#password;
-    const from = req.socket.remoteAddress ?? '';
-    if (expected === null)
-      return { who: 'somebody on this machine', from, csrf: this.#openCsrf, hasSession: false };
-    if (given !== null && sameText(given.password, expected))
-      return { who: given.user || 'a program', from, csrf: null, hasSession: false };
+    const from = addressOf(req);
+    const isStillIn = () => this.#personWithout(req) !== null;
+    if (expected === null) {
+      const who = 'somebody on this machine';
+      return { who, from, csrf: this.#openCsrf, hasSession: false, mayChange: false, isStillIn };
+    }
     const session = this.#sessions.find(req.headers.cookie, hostOf(req), expected, Date.now());
-    return session && personIn(session, from);
+    if (session === null) return null;
+    const { who, csrf } = session;
+    return { who, from, csrf, hasSession: true, mayChange: true, isStillIn };
   }
 
-  /** Answers late, and later the more passwords were wrong just before. The right one is never delayed. */
-  #wrong(req: Request, res: Response, answer: () => void): void {
-    this.#failures.note(req.socket.remoteAddress ?? '');
-    this.#refusals.add(res, answer);
+  #personWith({ user, password }: Login, req: Request): Person | 'wrong' | 'busy' {
+    const judged = this.#judge(password, req);
+    if (judged !== 'right') return judged;
+    const who = user || 'a program';
+    const isStillIn = () => this.#isRight(password);
+    return { who, from: addressOf(req), csrf: null, hasSession: false, mayChange: true, isStillIn };
+  }
+
+  #judge(password: string, req: Request): 'right' | 'wrong' | 'busy' {
+    const from = addressOf(req);
+    const isRight = this.#guesses.judge(password, from, (given) => this.#isRight(given));
+    if (isRight === false) this.#failures.note(from);
+    return isRight === null ? 'busy' : isRight ? 'right' : 'wrong';
+  }
+
+  #isRight(given: string): boolean {
+    const expected = this.#password;
+    return expected !== null && sameText(given, expected);
+  }
+
+  /** Few wait at a time, as few are compared. */
+  #later(answer: () => void): void {
+    setTimeout(answer, this.#options.wrongPasswordDelayMs ?? 1000);
   }
 }
 
-const personIn = ({ who, csrf }: Session, from: string): Person => ({ who, from, csrf, hasSession: true });
+const addressOf = ({ socket }: Request): string => socket.remoteAddress ?? '';
+
+/** Where a config is tried. */
+const changesNothing = '/rules/try';
 
 const longestName = 60;
 
@@ -139,6 +175,16 @@ const misdirected: Refusal = {
   detail: 'Without a password, this port is only for this machine: call it localhost, or set admin.password.',
 };
 const fromElsewhere: Refusal = { status: 403, detail: 'This request comes from another site.' };
+const onlyReads: Refusal = {
+  status: 403,
+  detail:
+    'Without a password this port only reads. To change something here, set admin.password; or use the command.',
+};
+const tooMany = {
+  status: 429,
+  detail: 'There were too many wrong passwords just now. Try again in a moment.',
+  headers: { 'retry-after': '1' },
+};
 const noToken: Refusal = {
   status: 403,
   detail: 'This form is too old, or comes from another site. Load its page again.',

@@ -1,47 +1,44 @@
-import type { Response } from 'express';
+import { hash } from 'node:crypto';
 import type { Logger } from 'pino';
 
-const forgottenAfterMs = 60_000;
-/** So many may be slips of the keyboard. */
+const minuteMs = 60_000;
+const dayMs = 86_400_000;
+/** So many in a minute may be slips of the keyboard. */
 const slips = 10;
-const mostTimesLonger = 30;
+const comparedEveryMs = 500;
+/** More people and programs do not look at one connector. */
+const mostKnown = 500;
 
 /**
- * Delays the answers to wrong passwords, to make guessing slow; after ten in a minute, by more each time. Their number is
- * limited, and the oldest is dropped with its connection, so that guesses cannot fill the memory or use up all connections.
+ * Makes guessing slow. After ten wrong passwords in a minute, two a second are compared at most, right or wrong; the others
+ * tell nothing. One that was right from the same address within a day is not held up by what others guess.
  */
-export class DelayedRefusals {
-  readonly #waiting = new Map<Response, NodeJS.Timeout>();
-  readonly #delayMs: number;
-  readonly #most = 256;
-  #guesses = 0;
-  #guessedAt = -Infinity;
+export class Guesses {
+  #wrong: number[] = [];
+  #comparedAt = -Infinity;
+  readonly #known = new Map<string, number>();
 
-  constructor(delayMs: number) {
-    this.#delayMs = delayMs;
-  }
-
-  add(res: Response, answer: () => void): void {
-    this.#waiting.set(res, setTimeout(answer, this.#nextDelayMs()));
-    res.once('close', () => this.#remove(res));
-    const [oldest] = this.#waiting.keys();
-    if (oldest && this.#waiting.size > this.#most) {
-      this.#remove(oldest);
-      oldest.destroy();
-    }
-  }
-
-  #nextDelayMs(): number {
+  /** Null: it is not compared now. `isRight` does so. */
+  judge(password: string, from: string, isRight: (password: string) => boolean): boolean | null {
     const now = performance.now();
-    if (now > this.#guessedAt + forgottenAfterMs) this.#guesses = 0;
-    this.#guessedAt = now;
-    this.#guesses += 1;
-    return this.#delayMs * Math.min(Math.max(1, this.#guesses - slips + 1), mostTimesLonger);
+    const key = hash('sha256', JSON.stringify([from, password]));
+    const isKnown = now - (this.#known.get(key) ?? -Infinity) < dayMs;
+    this.#wrong = this.#wrong.filter((at) => now - at < minuteMs);
+    if (!isKnown && this.#wrong.length >= slips) {
+      if (now - this.#comparedAt < comparedEveryMs) return null;
+      this.#comparedAt = now;
+    }
+    const right = isRight(password);
+    if (right) this.#learn(key, now);
+    else this.#wrong = [...this.#wrong, now].slice(-slips);
+    return right;
   }
 
-  #remove(res: Response): void {
-    clearTimeout(this.#waiting.get(res));
-    this.#waiting.delete(res);
+  #learn(key: string, now: number): void {
+    this.#known.delete(key);
+    this.#known.set(key, now);
+    const [oldest = ''] = this.#known.keys();
+    if (this.#known.size > mostKnown) this.#known.delete(oldest);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../support/clock.ts';
 import type { Config } from '../config/config.ts';
+import { tooShort } from '../config/settings.ts';
 import { noticeIds } from '../support/ids.ts';
 import type { AlertKind, Failure, Notice, RaisedNotice } from '../model.ts';
 import type { Action, Summary } from '../rules/plan.ts';
@@ -186,6 +187,7 @@ class AlertWatch {
       refused: await store.refused(),
       isRefused: refused !== null,
       isWaiting: this.#parts.isWaiting(),
+      isClosed: tooShort(config().admin) !== null,
       sinks: down,
       stuck: counts.map(({ sink, states: { dead, held } }) => ({ sink, dead, held })),
     });

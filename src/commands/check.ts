@@ -8,6 +8,7 @@ import {
 } from '../config/config.ts';
 import { pathOf } from '../config/plan-source.ts';
 import { formatProblem, inOrder, reportText } from '../config/problems.ts';
+import { tooShort } from '../config/settings.ts';
 import { type LiveCheck, mayRotate, type RefreshTokens } from '../connector.ts';
 import { prepare } from '../deliveries/prepare.ts';
 import {
@@ -95,8 +96,15 @@ export async function lookOver(
   const routes = routeWarnings(config);
   const found = [...config.warnings, ...routes.warnings, ...warnings];
   const { problems, unreached } = await runScenarios(config);
+  const closed = tooShort(config.admin);
   return {
-    errors: problems,
+    // What serves goes on with it, so that an upgrade stops no event.
+    errors: [
+      ...(closed === null
+        ? []
+        : [{ ...config.at(['admin', 'password'], 'value'), ...asError, message: closed }]),
+      ...problems,
+    ],
     warnings: inOrder(found),
     unreached,
     left: [
@@ -107,6 +115,8 @@ export async function lookOver(
     ],
   };
 }
+
+const asError = { severity: 'error' } as const;
 
 function asProblems(error: unknown): ConfigError {
   if (error instanceof ConfigError) return error;

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../config/load.ts';
@@ -278,6 +279,9 @@ receiver:
   # The service's published addresses may call. For a first try on your own machine: any
   allowFrom: published
 
+admin:
+  password: \${ADMIN_PASSWORD:-} # without one, the operations page only shows
+
 timezone: ${timeZone()} # of times in messages
 
 ${wishes.tests.length > 0 ? catalogText(wishes.tests) : ''}# Where messages can go, each under a name of your own.
@@ -300,6 +304,7 @@ function nextSteps(file: string, text: string, io: Io): string {
   return [
     `${paint(io, 'bold', file)} is written. What next:`,
     `  set ${names.join(', ')} in the environment`,
+    `  export ADMIN_PASSWORD=${randomBytes(18).toString('base64url')} # the operations page asks for it`,
     `  ${program} check --live${config}`,
     `  ${program} serve${config}`,
   ].join('\n');

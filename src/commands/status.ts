@@ -89,7 +89,10 @@ function lastSign(copy: CopyState | null, io: Io): string {
     : `No connector serves this store. The last sign of life was at ${at}: it was killed, or stands still.`;
 }
 
-function copyLines({ config: { file, since, refused, waiting } }: CopyState, io: Io): string[] {
+function copyLines(
+  { config: { file, since, refused, waiting, closed = null } }: CopyState,
+  io: Io,
+): string[] {
   const lines = [`${printable(file)}, in force since ${when(since, io)}`];
   if (refused !== null) {
     const more = refused.others === 0 ? '' : ` (and ${count(refused.others, 'more problem')})`;
@@ -99,6 +102,7 @@ function copyLines({ config: { file, since, refused, waiting } }: CopyState, io:
     );
   }
   if (waiting.length > 0) lines.push(`changed, and in force at the next start: ${waiting.join(', ')}`);
+  if (closed !== null) lines.push(paint(io, 'red', `the admin port lets nobody in: ${closed}`));
   return lines;
 }
 

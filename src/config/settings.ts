@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { secret } from '../connector.ts';
-import { parseRange, publishedAddresses } from '../http/addresses.ts';
+import { isLoopback, parseRange, publishedAddresses } from '../http/addresses.ts';
 import { isPostgres, optionsFault, parseHostUrl, urlsOfHosts } from '../support/store-url.ts';
 import type { Config } from './config.ts';
 import { duration, size } from './units.ts';
@@ -163,9 +163,24 @@ const admin = z
       .default('127.0.0.1')
       .describe('The address of the operations page, its API, /metrics and its own health endpoints.'),
     port: port.default(8081).describe('The port of the same.'),
-    password: secret().optional().describe('Needed where `host` can be reached from other machines.'),
+    password: secret()
+      .optional()
+      .describe(
+        'Needed where `host` can be reached from other machines, with 12 characters or more. Without one, the port only reads.',
+      ),
   })
   .transform(({ password = null, ...rest }) => ({ ...rest, password }));
+
+const leastPassword = 12;
+
+/** Why nobody is let in on the admin port; null if somebody may be. */
+export function tooShort({
+  host,
+  password,
+}: Pick<z.output<typeof admin>, 'host' | 'password'>): string | null {
+  if (password === null || isLoopback(host) || password.reveal().length >= leastPassword) return null;
+  return `admin.password needs ${leastPassword} characters or more, because other machines can reach ${host}; make one with \`openssl rand -hex 24\``;
+}
 
 const log = z.strictObject({
   level: z

@@ -39,8 +39,9 @@ const buttons = { replay: 'Replay', discard: 'Discard' } as const;
 const inWords = ({ count: many, sink }: Pick<Chosen, 'count' | 'sink'>): string =>
   `${many === 1 ? 'this delivery' : `these ${many} deliveries`} to ${sink}`;
 
-/** Two buttons for the same deliveries; `many`: what the buttons say besides. */
+/** Two buttons for the same deliveries; `many`: what the buttons say besides. Nothing for who may only look. */
 export function choiceForm(chosen: Chosen, many: string, asked: Asked): Html {
+  if (!asked.person.mayChange) return html``;
   const button = (action: Action) =>
     html`<button
       ${(action === 'discard' || chosen.id !== undefined) && html`class="quiet"`}

@@ -37,7 +37,13 @@ export function wholePage(shown: Shown, asked: Asked, needs: number): Html {
         <h1>${shown.title}</h1>
         ${shown.body}
       </main>
-      <footer>Times are those of ${asked.times.timeZone}.</footer>`,
+      <footer>
+        Times are those of ${asked.times.timeZone}.
+        ${
+          !asked.person.mayChange &&
+          html`To change something here, set <code>admin.password</code>: without one, these pages only show.`
+        }
+      </footer>`,
   );
 }
 

@@ -11,7 +11,7 @@ const lookEveryMs = 1000;
 const newest = 50;
 /** A connection without anything on it would be closed. */
 const signEveryMs = 15_000;
-/** Then the browser asks again, and has to be logged in still. */
+/** Then the browser asks again. */
 const lastsMs = 600_000;
 
 interface Listener {
@@ -72,7 +72,10 @@ export class LiveEvents {
     }, lookEveryMs);
     try {
       const { stories } = await this.#parts.reads.search({ limit: newest });
-      for (const listener of this.#listeners) this.#tell(listener, stories);
+      for (const listener of this.#listeners)
+        // Whoever logged out meanwhile, or has an old password, hears nothing more.
+        if (listener.asked.person.isStillIn()) this.#tell(listener, stories);
+        else listener.res.end();
     } catch (error) {
       // Where the store cannot be read just now, the page says so when it is loaded again.
       if (!(error instanceof StoreUnavailable)) this.#failed(error);

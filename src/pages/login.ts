@@ -1,12 +1,17 @@
 import { html } from './html.ts';
 import type { Shown } from './page.ts';
 
+const refusals = {
+  wrong: 'This password is wrong.',
+  busy: 'There were too many wrong passwords just now. Try again in a moment.',
+};
+
 /** `next`: where to go after it. */
-export function loginPage(next: string, isWrong: boolean): Shown {
+export function loginPage(next: string, refused?: keyof typeof refusals): Shown {
   return {
     title: 'Log in',
     body: html`<form class="card stack" method="post" action="/login">
-      ${isWrong && html`<p class="notice bad" role="alert">This password is wrong.</p>`}
+      ${refused && html`<p class="notice bad" role="alert">${refusals[refused]}</p>`}
       <input type="hidden" name="next" value="${next}" />
       <label
         >Password

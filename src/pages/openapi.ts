@@ -95,6 +95,7 @@ const config = z.object({
   since: time.nullable(),
   refused: z.object({ since: time, problem: z.string(), others: count }).nullable(),
   waitsForRestart: z.array(z.string()),
+  adminClosed: z.string().nullable().describe('Why nobody is let in on the admin port.'),
 });
 
 const stuck = z.object({ sink: z.string(), count, reason: z.string(), since: time });

@@ -1,5 +1,5 @@
 import { Router, type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express';
-import { fieldsOf, personOf, wasWrong } from '../admin/access.ts';
+import { fieldsOf, personOf, refusedLogin } from '../admin/access.ts';
 import type { Site } from '../admin/server.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import { apiRouter } from './api.ts';
@@ -38,9 +38,10 @@ function openRouter(): Router {
   const router = Router();
   router.get('/assets/:file', secure, sendAsset);
   router.all('/login', secure, (req, res) => {
-    const isWrong = wasWrong(req);
-    const next = isWrong ? fieldsOf(req)['next'] : queryOf(req)['next'];
-    sendPage(res, isWrong ? 401 : 200, lonePage(loginPage(next ?? '/', isWrong)));
+    const refused = refusedLogin(req);
+    const next = refused ? fieldsOf(req)['next'] : queryOf(req)['next'];
+    const status = refused ? { wrong: 401, busy: 429 }[refused] : 200;
+    sendPage(res, status, lonePage(loginPage(next ?? '/', refused)));
   });
   return router;
 }

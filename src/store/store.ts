@@ -678,6 +678,8 @@ export interface CopyState {
     } | null;
     /** The changed keys that take effect at the next start. */
     readonly waiting: readonly string[];
+    /** Why nobody is let in on the admin port. */
+    readonly closed?: string | null;
   };
   readonly sinks: readonly { readonly name: string; readonly connector: string }[];
 }

@@ -108,6 +108,25 @@ describe('status', () => {
     expect(answer).toEqual({ ...(await json()), lastSignAt: answer.lastSignAt });
   });
 
+  test('says that a password too short closes the admin port: events go on, and `check` fails', async () => {
+    // Not known as loopback, and yet it is.
+    const { app, file, command, json } = await startServing('{ host: "127.1", port: 0, password: short }');
+    expect((await post(app, { candidateId: 'a' })).status).toBe(202);
+    await settled(file);
+    expect((await fetch(new URL('/api/status', app.adminUrl))).status).toBe(403);
+    const { code, out } = await command('status');
+    expect(code).toBe(4);
+    expect(out).toContain('the admin port lets nobody in: admin.password needs 12 characters or more');
+    const needs = ['the admin port lets nobody in'];
+    expect(await json()).toMatchObject({
+      needs,
+      config: { adminClosed: expect.stringContaining('12 char') },
+    });
+    const checked = await command('check');
+    expect(checked.code).toBe(1);
+    expect(checked.out + checked.err).toMatch(/:4:\d+: error: admin\.password needs 12 characters/);
+  });
+
   test('names a paused sink with its reason and next probe, and what waits for it', async () => {
     const { app, folder, http, command, json } = await startServing();
     http.faults.decide = () => ({ kind: 'status', status: 401 });

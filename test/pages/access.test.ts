@@ -124,6 +124,23 @@ describe('with a password', () => {
   });
 });
 
+test('a live page ends with the logout, and when the password is another one', async () => {
+  const { send, login, csrf, file, text } = await startPages();
+  const listen = async (headers?: Record<string, string>) => {
+    const { status, body } = await send('/events/live', { ...(headers && { headers }) });
+    expect(status).toBe(200);
+    return body!.pipeTo(new WritableStream());
+  };
+  await login();
+  const first = listen();
+  await send('/logout', { form: { csrf: await csrf() } });
+  await first;
+  await login();
+  const others = [listen(), listen(basic('grafana'))];
+  await writeFile(file, text.replace(password, 'another one altogether'));
+  await Promise.all(others);
+}, 30_000);
+
 describe('without a password', () => {
   test('only the names of this machine are answered: any other may lead here from anywhere', async () => {
     const { app } = await startPages('sinks: {}\nrules: []\n', {}, false);
@@ -137,6 +154,23 @@ describe('without a password', () => {
       '10.0.0.1',
     ])
       expect(await statusFor(app.adminUrl, host)).toBe(421);
+  });
+
+  test('everybody on this machine may look, and try a config, and nobody may change anything', async () => {
+    const { app, send, page } = await startPages('sinks: {}\nrules: []\n', {}, false);
+    expect((await send('/attention')).status).toBe(200);
+    expect(await page('/attention')).toContain('without one, these pages only show');
+    const csrf = /name="csrf" value="([^"]+)"/.exec(await page('/rules'))?.[1] ?? '';
+    expect((await send('/rules/try', { form: { csrf, config: 'x' } })).status).toBe(200);
+    const form = { csrf, action: 'discard', states: 'dead', sink: 'a', confirmed: 'yes' };
+    expect((await send('/attention/change', { form })).status).toBe(403);
+    const { paths } = (await (await send('/api/openapi.json')).json()) as { paths: Record<string, object> };
+    const changing = Object.entries(paths).filter(([, methods]) => 'post' in methods);
+    expect(changing.length).toBeGreaterThan(1);
+    for (const [path] of changing) {
+      const sent = { method: 'POST', headers: { 'x-csrf-token': csrf } };
+      expect((await fetch(app.adminUrl + path.replaceAll(/\{.*?\}/g, 'x'), sent)).status).toBe(403);
+    }
   });
 
   test('there is nothing to log in to or out of', async () => {

@@ -38,7 +38,7 @@ test('the demo stays up until Ctrl-C, shows what arrives, and names commands tha
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (out += chunk));
   await vi.waitFor(() => expect(out).toContain('Ctrl-C'), { timeout: 60_000 });
   const { groups: named } =
-    /(?<send>npx .* send .*)\n.*\n +(?<events>.* events .*)\nThe operations page:\n +(?<page>\S+)\nMetrics:\n +(?<metrics>\S+)/.exec(
+    /(?<send>npx .* send .*)\n.*\n +(?<events>.* events .*)\nThe operations page, with the password (?<password>\S+)\n +(?<page>\S+)\nMetrics:\n +(?<metrics>\S+)/.exec(
       out,
     ) ?? {};
   await runInShell(`${named?.['send']} --test 2345678`);
@@ -46,9 +46,10 @@ test('the demo stays up until Ctrl-C, shows what arrives, and names commands tha
     timeout: 60_000,
   });
   expect(await runInShell(named?.['events'] ?? '')).toContain('DidNotTake  test 2345678');
-  const page = await fetch(named?.['page'] ?? '', { headers: { accept: 'text/html' } });
+  const authorization = `Basic ${Buffer.from(`me:${named?.['password']}`).toString('base64')}`;
+  const page = await fetch(named?.['page'] ?? '', { headers: { accept: 'text/html', authorization } });
   expect(await page.text()).toContain('<h1>Today</h1>');
-  expect(await (await fetch(named?.['metrics'] ?? '')).text()).toContain(
+  expect(await (await fetch(named?.['metrics'] ?? '', { headers: { authorization } })).text()).toContain(
     'candidate_connector_requests_total{result="accepted"} 5',
   );
   child.kill('SIGINT');

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -113,13 +113,15 @@ async function demo({ once: ends, burst, outage }: Options): Promise<void> {
   });
   const storeUrl = `sqlite:${folder}/connector.db`;
   const digestEvery = burst > 0 ? '20s' : '2s';
-  const app = await startApp(exampleFile, { ...tools.env, ...surroundings(storeUrl, digestEvery) });
+  const password = randomBytes(12).toString('base64url');
+  const env = { ...tools.env, ...surroundings(storeUrl, digestEvery), ADMIN_PASSWORD: password };
+  const app = await startApp(exampleFile, env);
   try {
     console.log(`The connector listens at ${app.receiverUrl}, with the rules of config.example.yaml.`);
     console.log(`Digests go every ${digestEvery} here, and not every hour.\n`);
     await show(app, tools, storeUrl);
     if (burst > 0) await showBurst(app, tools, storeUrl, burst, outage);
-    if (!ends) await untilInterrupted(app, tools, storeUrl);
+    if (!ends) await untilInterrupted(app, tools, storeUrl, password);
   } finally {
     await app.stop();
     await tools.close();
@@ -161,13 +163,14 @@ async function untilInterrupted(
   { receiverUrl, adminUrl }: App,
   tools: Tools,
   storeUrl: string,
+  password: string,
 ): Promise<void> {
   console.log(`
 Post more, from another terminal in this folder:
   npx node src/main.ts send --url ${receiverUrl}
 See what became of it:
   STORE_URL=${storeUrl} npx node src/main.ts events --config config.example.yaml
-The operations page:
+The operations page, with the password ${password}
   ${adminUrl}/
 Metrics:
   ${adminUrl}/metrics
