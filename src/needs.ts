@@ -1,3 +1,4 @@
+import { program } from './support/program.ts';
 import type { RefusedEvents } from './model.ts';
 import type { SinkFigures } from './store/store.ts';
 import { count } from './support/text.ts';
@@ -169,7 +170,7 @@ export function refusals(all: readonly RefusedEvents[]): Refusals[] {
         words: `${events} ${were} ${short}`,
         what: `${events} from ${from} ${were} refused: ${long}`,
         advice,
-        command: `candidate-connector ignore --reason ${reason}`,
+        command: `${program} ignore --reason ${reason}`,
       };
     },
   );

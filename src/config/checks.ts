@@ -17,7 +17,7 @@ import {
   type WrittenAction,
 } from './plan-source.ts';
 import { error, type Fault, warning } from './problems.ts';
-import { hasReference, looksLikePath } from './references.ts';
+import { hasReference, partsOf, looksLikePath } from './references.ts';
 import { findSlips } from './slips.ts';
 import type { Settings } from './settings.ts';
 import { durationText, parseDuration } from './units.ts';
@@ -148,9 +148,11 @@ export function checkUnused(source: PlanSource, sinkNames: Iterable<string>): Fa
 /** Credentials in the file itself, which end up in backups and version control. */
 function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[]): Fault[] {
   const found = secrets.filter(({ path }) => !isHarmlessHeader(path));
-  return found.flatMap(({ path, inUrl }) => {
+  return found.flatMap(({ path, value, inUrl }) => {
     const written = writtenText(config, path);
-    if (written === null || hasReference(written.text)) return [];
+    if (written === null) return [];
+    if (hasReference(written.text))
+      return isFallback(written.text, value) ? [warning(written.path, standsIn)] : [];
     if (!inUrl && looksLikePath(written.text)) return [];
     const what =
       inUrl || written.path.length < path.length ? 'the credential in this URL' : 'this credential';
@@ -161,6 +163,15 @@ function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[]): Fau
       ),
     ];
   });
+}
+
+const standsIn =
+  'the variable is not set, and the default that is written here stands in for this credential';
+
+/** A path is no credential, and neither are short words, such as `adc`. */
+function isFallback(text: string, value: string): boolean {
+  const isIt = partsOf(text).some((part) => part.kind === 'reference' && part.reference.fallback === value);
+  return isIt && value.length >= 8 && !looksLikePath(value);
 }
 
 /** Any header of a sink may hold a credential, so all are masked. Only those named like one deserve a warning. */

@@ -200,6 +200,11 @@ describe('what parts of a config say of each other', () => {
       '1:43 this credential is written in the file; take it from ${NAME} or ${file:/path} instead',
     ],
     [
+      // The third has its value, and the others are no credentials.
+      'sinks: { page: { connector: pager, token: "${NONE:-xoxb-not-set}", keys: ["${NONE:-/run/key/file}", "${PAGER_TOKEN:-xoxb-not-set}", "${NONE:-adc}"] } }',
+      '1:43 the variable is not set, and the default that is written here stands in for this credential',
+    ],
+    [
       'sinks: { page: { connector: pager, token: "${PAGER_TOKEN}", url: "https://u:pass1@h/" } }',
       '1:66 the credential in this URL is written in the file; take it from ${NAME} or ${file:/path} instead',
     ],
