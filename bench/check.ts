@@ -8,7 +8,7 @@ import { median, type BenchResult } from './result.ts';
 
 const rules = 10_000;
 const rounds = 5;
-const highestRatio = 1.5;
+const highestRatio = 2;
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '..');

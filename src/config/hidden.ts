@@ -24,10 +24,10 @@ interface Place {
 export const placeOf = (path: Path): Place =>
   path.reduce<Place>((place, key) => (typeof key === 'string' ? under(place, key) : place), top);
 
-export const top: Place = { inRow: false, isHeaders: false, isSecret: false };
+const top: Place = { inRow: false, isHeaders: false, isSecret: false };
 
 /** The place of the value under a key. Entries of a list have the place of the list. */
-export function under({ inRow, isHeaders }: Place, key: string): Place {
+function under({ inRow, isHeaders }: Place, key: string): Place {
   const isRow = inRow || key === 'row';
   return {
     inRow: isRow,
@@ -37,7 +37,7 @@ export function under({ inRow, isHeaders }: Place, key: string): Place {
 }
 
 /** All scalars of a document, also of one with faults. What an alias names is a credential where the alias stands for one. */
-export function scalarsOf(document: Document, outermost: Place): WrittenScalar[] {
+export function scalarsOf(document: Document): WrittenScalar[] {
   const found = new Map<Node, WrittenScalar>();
   const anchored: Node[] = [];
   visit(document, {
@@ -64,7 +64,7 @@ export function scalarsOf(document: Document, outermost: Place): WrittenScalar[]
     const isSecret = place.isSecret || found.get(node)?.isSecret === true;
     found.set(node, { range: [start, end], value: String(node.value), isSecret });
   };
-  walk(document.contents, outermost);
+  walk(document.contents, top);
   return [...found.values()];
 }
 

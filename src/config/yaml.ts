@@ -3,7 +3,6 @@ import {
   type Document,
   type ErrorCode,
   isAlias,
-  isCollection,
   isMap,
   isPair,
   isScalar,
@@ -18,9 +17,8 @@ import {
 } from 'yaml';
 import type { Json } from '../model.ts';
 import type { Path } from '../support/json.ts';
-import { lazily, memo } from '../support/text.ts';
-import { scalarsOf, top, under, type WrittenScalar } from './hidden.ts';
-import { type Lines, type QuickYaml, readQuickly } from './quick-yaml.ts';
+import { lazily } from '../support/text.ts';
+import { scalarsOf, type WrittenScalar } from './hidden.ts';
 import { fences, oddBefore, type Range, templateHint, type TextFault, textFaults } from './yaml-faults.ts';
 
 /** Where a value is in the text. */
@@ -37,13 +35,6 @@ interface ScalarPlace {
   readonly range?: readonly [start: number, end: number, ...more: number[]] | null | undefined;
 }
 
-/** A config's values, and where each stands. */
-export interface Tree {
-  readonly value: Json;
-  /** Where the value at a path is, or the deepest existing one on the way to it. */
-  placeOf(path: Path): NodePlace;
-}
-
 export interface Parsed {
   /** Null where the text is too broken for its values to mean anything. */
   readonly tree: Tree | null;
@@ -55,33 +46,22 @@ export interface Parsed {
 interface YamlText {
   readonly text: string;
   readonly lines: LineCounter;
-  /** From how many characters on it is read quickly, if that can be. */
-  readonly quickFrom?: number;
 }
 
-/** Over a thousand rules, which the library reads in a fraction of a second. What people write themselves is shorter. */
-const usualLength = 250_000;
-
 /** Parses text to values with their places. */
-export function parseYaml({ text, lines, quickFrom = usualLength }: YamlText): Parsed {
+export function parseYaml({ text, lines }: YamlText): Parsed {
   const control = unprintable(text);
   const unread = control ? [control] : fences(text);
-  const isLong = text.length >= quickFrom && unread.length === 0;
-  const quick = isLong ? readQuickly(text, { mostNodes, byLibrary }) : null;
-  if (quick) {
-    const tree = new SectionTree(quick, text, lines);
-    return { tree, faults: [], scalarsIn: (range) => tree.scalarsIn(range) };
-  }
   const document = documentOf(text);
   if ('message' in document)
     return { tree: null, faults: unread.length > 0 ? unread : [document], scalarsIn: () => [] };
-  const scalars = lazily(() => scalarsOf(document, top));
+  const scalars = lazily(() => scalarsOf(document));
   const scalarsIn = ([from, to]: Range) =>
     scalars().filter(({ range: [start, end] }) => start < to && end > from);
   if (unread.length > 0) return { tree: null, faults: unread, scalarsIn };
   const faults = textFaults(document.errors, text, lines);
   if (document.errors.some(({ code }) => !harmless.has(code))) return { tree: null, faults, scalarsIn };
-  const tree = new NodeTree(document, lines);
+  const tree = new Tree(document, lines);
   return { tree: tree.isWhole ? tree : null, faults: [...faults, ...tree.faults], scalarsIn };
 }
 
@@ -111,99 +91,14 @@ function unprintable(text: string): TextFault | null {
   };
 }
 
-/** A value that stands alone; undefined if it has faults, or goes on where a value of a config cannot. */
-const byLibrary = memo(1000, (written): Json | undefined => {
-  if (/^(?:---|\.\.\.|%|\ufeff)/.test(written)) return undefined;
-  const document = documentOf(written);
-  if ('message' in document || document.errors.length > 0 || document.warnings.length > 0) return undefined;
-  const { contents } = document;
-  if (!isScalar(contents) && !(isCollection(contents) && contents.flow === true)) return undefined;
-  const { value, faults, isWhole } = new NodeTree(document, new LineCounter());
-  return faults.length === 0 && isWhole ? value : undefined;
-});
-
-/** What was read quickly. To say where something is, the library reads the part of the text around it. */
-class SectionTree implements Tree {
-  readonly value: Json;
-  readonly #sections: QuickYaml['sections'];
-  readonly #text: string;
-  readonly #lines: LineCounter;
-
-  constructor({ value, sections }: QuickYaml, text: string, lines: LineCounter) {
-    this.value = value;
-    this.#sections = sections;
-    this.#text = text;
-    this.#lines = lines;
-  }
-
-  placeOf(path: Path): NodePlace {
-    const [key, entry, ...rest] = path;
-    const section = this.#sections.get(String(key));
-    if (!section) return this.#whole();
-    const lines = section.entries.get(String(entry));
-    if (lines) return this.#placeIn(lines, [typeof entry === 'number' ? 0 : entry!, ...rest]);
-    // One entry is enough to see where the section and its value begin.
-    const [{ to } = section, another] = section.entries.values();
-    const place = this.#placeIn({ from: section.from, to }, path);
-    return another ? { ...place, range: [place.range[0], this.#offset(section.to)] } : place;
-  }
-
-  /** Of the entry that the range begins in: a line is never in two. */
-  scalarsIn([from]: Range): WrittenScalar[] {
-    const line = this.#lines.linePos(from).line - 1;
-    const isAround = (lines: Lines): boolean => lines.from <= line && line < lines.to;
-    const section = this.#sections.entries().find(([, lines]) => isAround(lines));
-    if (!section) return [];
-    const [key, { entries, ...whole }] = section;
-    const entry = entries.values().find(isAround);
-    const start = this.#offset((entry ?? whole).from);
-    const document = documentOf(this.#text.slice(start, this.#offset((entry ?? whole).to)));
-    if ('message' in document) return [];
-    return scalarsOf(document, entry ? under(top, key) : top).map(({ range, value, isSecret }) => ({
-      range: [range[0] + start, range[1] + start],
-      value,
-      isSecret,
-    }));
-  }
-
-  #whole(): NodePlace {
-    const [first] = this.#sections.values();
-    return { range: [this.#offset(first?.from ?? 0), this.#text.length], key: null, scalar: null };
-  }
-
-  #offset(line: number): number {
-    return this.#lines.lineStarts[line] ?? this.#text.length;
-  }
-
-  #placeIn({ from, to }: Lines, path: Path): NodePlace {
-    const start = this.#offset(from);
-    const document = documentOf(this.#text.slice(start, this.#offset(to)));
-    if ('message' in document) throw new Error('a part of a text that was read can be read');
-    const { range, key, scalar } = new NodeTree(document, new LineCounter()).placeOf(path);
-    const moved = ([first, end]: readonly [number, number, ...unknown[]]): Range => [
-      first + start,
-      end + start,
-    ];
-    return {
-      range: moved(range),
-      key: key && moved(key),
-      scalar: scalar && {
-        value: scalar.value,
-        type: scalar.type,
-        range: scalar.range && moved(scalar.range),
-      },
-    };
-  }
-}
-
 type KeyedPair = Pair<Node, Node | null>;
 
 const deepest = 100;
 /** Limits how much aliases can multiply a file. Ten thousand rules have about 200,000 nodes. */
 const mostNodes = 500_000;
 
-/** The values of a document and their places. Resolves aliases and reports duplicate keys. */
-class NodeTree implements Tree {
+/** A config's values, and where each stands. Resolves aliases and reports duplicate keys. */
+export class Tree {
   readonly value: Json;
   readonly faults: TextFault[] = [];
   /** False if something had to be left out. */
@@ -226,6 +121,7 @@ class NodeTree implements Tree {
     this.value = this.#read(document.contents, [0, 0], 0);
   }
 
+  /** Where the value at a path is, or the deepest existing one on the way to it. */
   placeOf(path: Path): NodePlace {
     let node = this.#target(this.#root);
     let place: NodePlace = { range: rangeOf(node, [0, 0]), key: null, scalar: null };
