@@ -7,7 +7,6 @@ import { readFrom, readText, type ReadText } from './config/files.ts';
 import { compileConfig, type LoadOptions, textOf } from './config/load.ts';
 import { wholeFileError } from './config/problems.ts';
 import type { ReloadAnswer, ReloadQuestion } from './reload-worker.ts';
-import { runInSlices } from './support/steps.ts';
 
 export interface WatchOptions {
   /** The mark of the text that the config in force was read from. The file may have changed since. */
@@ -165,8 +164,7 @@ export interface ReloadOptions extends Pick<LoadOptions, 'env' | 'connectors'> {
 const mostHeapMb = 256;
 
 /**
- * Checks a config's text in a thread of its own, which may take long. Then compiles it in this thread in slices, so
- * that requests are answered meanwhile. Throws a ConfigError.
+ * Checks a config's text in a thread of its own, which may take long, and compiles it in this one. Throws a ConfigError.
  */
 export async function reloadConfig(text: string, file: string, options: ReloadOptions): Promise<Config> {
   const question: ReloadQuestion = { text, file, env: { ...options.env } };
@@ -175,7 +173,7 @@ export async function reloadConfig(text: string, file: string, options: ReloadOp
   const { value, secretFiles, warnings } = answer;
   const { env, connectors } = options;
   const readFile = readFrom(secretFiles);
-  return runInSlices(compileConfig(JSON.parse(value), file, warnings, { env, connectors, readFile }));
+  return compileConfig(JSON.parse(value), file, warnings, { env, connectors, readFile });
 }
 
 interface AskOptions extends Pick<ReloadOptions, 'deadlineMs' | 'signal'> {

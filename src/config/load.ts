@@ -2,7 +2,6 @@ import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import { pathText, strings } from '../support/json.ts';
 import { findSecrets, type FoundSecret, type Mask } from '../support/secret.ts';
-import { runThrough, type Steps } from '../support/steps.ts';
 import { closest } from '../support/text.ts';
 import { checkNoConnector, checkUnused, crossChecks, type Parts } from './checks.ts';
 import type { CheckedConfig, Config, Problem, Scenario } from './config.ts';
@@ -182,7 +181,7 @@ function checkValue(value: Json, options: LoadOptions): CheckedValue {
   );
   const config = readTop(value, report);
   const reading = configReading(values, report, options);
-  const parts = runThrough(readParts(config, reading));
+  const parts = readParts(config, reading);
   const secrets = secretsOf(config, parts);
   values.learnSecrets(value, secrets);
   const scenarios = readScenarios(config, reading);
@@ -191,20 +190,18 @@ function checkValue(value: Json, options: LoadOptions): CheckedValue {
 }
 
 /** Compiles a value that checkText found to be without errors. */
-export function* compileConfig(
+export function compileConfig(
   value: Json,
   file: string,
   warnings: readonly Problem[],
   options: LoadOptions,
-): Steps<Config> {
+): Config {
   const values = new Values(options);
   const report: Report = ({ severity, path, message }) => {
     if (severity === 'error') throw new Error(`${pathText(path)}: ${message}`);
   };
   const config = readTop(value, report);
-  yield;
-  const parts = yield* readParts(config, configReading(values, report, options));
-  yield;
+  const parts = readParts(config, configReading(values, report, options));
   values.learnSecrets(value, secretsOf(config, parts));
   return toConfig(file, parts, warnings, values.mask);
 }
@@ -247,13 +244,11 @@ function configReading(
   };
 }
 
-function* readParts(config: JsonMap, reading: ConfigReading): Steps<Parts> {
+function readParts(config: JsonMap, reading: ConfigReading): Parts {
   const source = readSource(config, reading);
-  yield;
   const settings = readSettings(config, reading);
   const sinks = readSinks(config['sinks'], reading);
-  yield;
-  const plan = config['rules'] === undefined ? null : yield* buildPlan(source, reading);
+  const plan = config['rules'] === undefined ? null : buildPlan(source, reading);
   return { settings, sinks, source, plan };
 }
 

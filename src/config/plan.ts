@@ -6,7 +6,6 @@ import { compileRules } from '../rules/match.ts';
 import type { Action, Alert, Plan, Summary } from '../rules/plan.ts';
 import { alertRule, summaryRule, unmatchedRule } from '../rules/plan.ts';
 import type { Path } from '../support/json.ts';
-import type { Steps } from '../support/steps.ts';
 import { type ActionPlace, type ActionReading, compileAction } from './actions.ts';
 import { compileHours, toWeek } from './hours.ts';
 import { readSetting } from './messages.ts';
@@ -46,8 +45,8 @@ function partReadings<R extends PlanReading>(reading: R): () => R & PartReading 
   return () => same ?? partReading(reading);
 }
 
-/** Compiles a plan, with a step for each action. Not for use if an error was reported. */
-export function* buildPlan(source: PlanSource, planReading: PlanReading): Steps<Plan> {
+/** Compiles a plan. Not for use if an error was reported. */
+export function buildPlan(source: PlanSource, planReading: PlanReading): Plan {
   const reading = partReading(planReading);
   const catalog = readCatalog(source.catalog, reading);
   const keys = new Set<string>([...testKeys, ...[...catalog.entries.values()].flatMap(Object.keys)]);
@@ -65,10 +64,10 @@ export function* buildPlan(source: PlanSource, planReading: PlanReading): Steps<
     vocabularies: new Map(),
     dataId: dataId(source),
   };
-  const { rules, unusable } = yield* readRules(source.rules, actionsReading);
-  const unmatched = yield* readUnmatched(source.unmatched, actionsReading);
-  const alerts = yield* readAlerts(source.alerts, actionsReading);
-  const summary = yield* readSummary(source.summary, actionsReading);
+  const { rules, unusable } = readRules(source.rules, actionsReading);
+  const unmatched = readUnmatched(source.unmatched, actionsReading);
+  const alerts = readAlerts(source.alerts, actionsReading);
+  const summary = readSummary(source.summary, actionsReading);
   // Actions hold on to `reading`, and what it knew of their texts is not needed any more.
   actionsReading.vocabularies.clear();
   const why = [...catalog.unusable.values(), ...unusable, reading.fault()].filter((fault) => fault !== null);
@@ -168,7 +167,7 @@ interface ReadRules {
   readonly unusable: string[];
 }
 
-function* readRules(raw: Json | undefined, reading: ActionsReading): Steps<ReadRules> {
+function readRules(raw: Json | undefined, reading: ActionsReading): ReadRules {
   if (raw !== undefined && !Array.isArray(raw)) reading.report(error(['rules'], listOfRules(raw)));
   const names = new Set<string>();
   const rules: CompiledRule[] = [];
@@ -188,14 +187,13 @@ function* readRules(raw: Json | undefined, reading: ActionsReading): Steps<ReadR
     names.add(name);
     const written = isMap(rawRule) ? rawRule : {};
     const list = { rule: name, path: ['rules', index, 'then'], fixed: fixedBy(written['when']) };
-    const then = yield* readActions(written['then'], list, reading);
+    const then = readActions(written['then'], list, reading);
     if (rule?.silent && entries(written['then']).length > 0)
       part.report(error(['rules', index, 'silent'], heard));
     const fault = part.fault();
     if (fault !== null) unusable.push(fault);
     if (rule) rules.push({ ...rule, then });
     else if (fault !== null) rules.push({ name, when: {}, final: false, silent: false, then });
-    yield;
   }
   return { rules, unusable };
 }
@@ -227,12 +225,12 @@ function fixedBy(when: Json | undefined): string[] {
 
 type List = Omit<ActionPlace, 'index'>;
 
-function* readActions(
+function readActions(
   raw: Json | undefined,
   list: List,
   reading: ActionsReading,
   kind: 'rule' | 'alert' = 'rule',
-): Steps<Action[]> {
+): Action[] {
   const actions: Action[] = [];
   for (const [index, entry] of entries(raw)) {
     const place = { ...list, index, path: [...list.path, index] };
@@ -243,7 +241,6 @@ function* readActions(
     const fault = part.fault() ?? ofHours ?? reading.unusableSetting;
     const action = fault === null ? compiled : unusableAction(written, place, fault);
     if (action) actions.push(action);
-    yield;
   }
   return actions;
 }
@@ -270,14 +267,14 @@ function textAt(map: JsonMap, key: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-function readUnmatched(raw: Json | undefined, reading: ActionsReading): Steps<Action[]> {
+function readUnmatched(raw: Json | undefined, reading: ActionsReading): Action[] {
   const path = ['unmatched'];
   if (raw !== undefined && raw !== silentWord && !Array.isArray(raw))
     reading.report(error(path, `expected a list of actions, or ${silentWord} where nobody is meant to hear`));
   return readActions(raw, { rule: unmatchedRule, path }, reading);
 }
 
-function* readAlerts(raw: Json | undefined, reading: ActionsReading): Steps<Alert[]> {
+function readAlerts(raw: Json | undefined, reading: ActionsReading): Alert[] {
   const part = partReading(reading);
   const read = validate({ schema: uncheckedAlerts, raw: raw ?? {}, path: ['alerts'] }, part);
   const alerts: Alert[] = [];
@@ -285,7 +282,7 @@ function* readAlerts(raw: Json | undefined, reading: ActionsReading): Steps<Aler
     const written = isMap(raw) ? raw[kind] : undefined;
     const list = { rule: alertRule(kind), path: ['alerts', kind, 'then'] };
     const then = isMap(written) ? written['then'] : undefined;
-    const actions = yield* readActions(then, list, reading, 'alert');
+    const actions = readActions(then, list, reading, 'alert');
     const alert = read?.[kind];
     if (alert) alerts.push({ kind, afterMs: alert.after, actions });
     else if (part.fault() !== null) alerts.push({ kind, afterMs: 0, actions });
@@ -293,16 +290,11 @@ function* readAlerts(raw: Json | undefined, reading: ActionsReading): Steps<Aler
   return alerts;
 }
 
-function* readSummary(raw: Json | undefined, reading: ActionsReading): Steps<Summary | null> {
+function readSummary(raw: Json | undefined, reading: ActionsReading): Summary | null {
   if (raw === undefined) return null;
   const read = validate({ schema: uncheckedSummary, raw, path: ['summary'] }, partReading(reading));
   const then = isMap(raw) ? raw['then'] : undefined;
-  const actions = yield* readActions(
-    then,
-    { rule: summaryRule, path: ['summary', 'then'] },
-    reading,
-    'alert',
-  );
+  const actions = readActions(then, { rule: summaryRule, path: ['summary', 'then'] }, reading, 'alert');
   const week = toWeek(read?.at ?? 'mon 09:00', reading.setting.timeZone);
   // Actions of a stored plan may be usable though its time no longer is.
   return { week, actions };

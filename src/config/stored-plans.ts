@@ -1,7 +1,6 @@
 import type { Json } from '../model.ts';
 import type { Plan } from '../rules/plan.ts';
 import { pathText } from '../support/json.ts';
-import { runInSlices } from '../support/steps.ts';
 import type { LoadOptions } from './load.ts';
 import type { PlanSource } from './plan-source.ts';
 import { buildPlan, type PartReading } from './plan.ts';
@@ -91,7 +90,7 @@ export async function compilePlan(
   const values = new Values(options);
   const forPart = () => partReading(values);
   const reading = { ...forPart(), forPart, mask: values.mask, connectors: options.connectors };
-  const plan = await runInSlices(buildPlan(source as PlanSource, reading));
+  const plan = buildPlan(source as PlanSource, reading);
   values.learnSecrets(source);
   return plan;
 }

@@ -1,20 +1,15 @@
-import { CaptureTag, Context, Drop, Liquid, TablerowTag, toValue } from 'liquidjs';
+import { CaptureTag, Context, Drop, filters as builtInFilters, Liquid, toValue } from 'liquidjs';
 import { slot } from '../connector.ts';
 import type { Medium, Outline } from '../connector.ts';
 import type { JsonMap } from '../model.ts';
 import type { AnyTemplateData, Setting, TemplateData } from './data.ts';
 import { dateFilters } from './dates.ts';
-import {
-  builtIn,
-  costOfBlock,
-  costOfRead,
-  type Filter,
-  MemoryLimit,
-  meteredFilter,
-  meteredOperators,
-  StepLimit,
-} from './limits.ts';
+import { UseLimit, StepLimit } from './limits.ts';
 import { peopleFilters } from './people.ts';
+
+type Filter = Extract<Parameters<Liquid['registerFilter']>[1], (...args: never[]) => unknown>;
+
+const builtIn = (name: string): Filter => (builtInFilters as Record<string, Filter>)[name] as Filter;
 
 /** Where a template prints to. */
 export interface Place {
@@ -41,7 +36,7 @@ export class Rendering extends Context {
 
   constructor(data: AnyTemplateData, place: Place, isStrict: IsStrict) {
     // LiquidJS's limiters are a class with private fields; these two have the same methods.
-    const limits = { renderLimit: new StepLimit() as never, memoryLimit: new MemoryLimit() as never };
+    const limits = { renderLimit: new StepLimit() as never, memoryLimit: new UseLimit() as never };
     super(
       withOwnKeys(data, place.setting),
       printing.options,
@@ -58,22 +53,13 @@ export class Rendering extends Context {
 
   /** LiquidJS reads variables with this. Its own strictness is for a whole template. */
   override *_get(path: Parameters<Context['_get']>[0]): Generator<unknown, unknown, unknown> {
-    this.memoryLimit.use(path.length);
     this.strictVariables = this.#isStrict(path);
     try {
       // oxlint-disable-next-line no-underscore-dangle -- the name is LiquidJS's
-      const value: unknown = yield* super._get(path);
-      this.memoryLimit.use(costOfRead(value, path.length === 1 && path[0] === 'events'));
-      return value;
+      return yield* super._get(path);
     } finally {
       this.strictVariables = false;
     }
-  }
-
-  /** LiquidJS counts a map's keys to get its size. */
-  override readProperty(from: unknown, key: unknown): unknown {
-    if (key === 'size' && !Array.isArray(from)) this.memoryLimit.use(costOfRead(from));
-    return super.readProperty(from as never, key as never);
   }
 
   print(value: unknown): string {
@@ -181,18 +167,6 @@ class MarkupCapture extends CaptureTag {
   }
 }
 
-/** LiquidJS parses a number of columns that is text or a list again for each cell. */
-class NumberedTablerow extends TablerowTag {
-  constructor(...args: ConstructorParameters<typeof TablerowTag>) {
-    super(...args);
-    const render = this.args.render.bind(this.args);
-    this.args.render = function* (context) {
-      const { cols, ...more } = yield* render(context);
-      return cols === undefined ? more : { ...more, cols: Number(toValue(cols)) };
-    };
-  }
-}
-
 /** For a built-in filter that throws on lone surrogates: such text in an event must not make a message fail. */
 const onWellFormed = (name: string): Filter =>
   function (value) {
@@ -216,10 +190,7 @@ const keepingMarkup = (name: string): Filter =>
     return new Markup(textOf(builtIn(name).call(this, value.marked, ...args)));
   };
 
-/**
- * LiquidJS counts the requested length as used, however short the text is. If the begin is text, it is parsed again for
- * each character.
- */
+/** LiquidJS counts the requested length as used, however short the text is. */
 const slice: Filter = function (value, begin, length = 1) {
   const plain: unknown = toValue(value);
   const maxLength = Array.isArray(plain) ? plain.length : textOf(plain).length;
@@ -229,11 +200,6 @@ const slice: Filter = function (value, begin, length = 1) {
     Number(toValue(begin)),
     Math.min(Number(toValue(length)), maxLength),
   );
-};
-
-/** LiquidJS parses a length that is text again for each character. */
-const truncate: Filter = function (value, length = 50, ...ellipsis) {
-  return builtIn('truncate').call(this, value, Number(toValue(length)), ...ellipsis);
 };
 
 /** Escapes the lines here, because the `<br />` between them must not be escaped. */
@@ -258,7 +224,6 @@ const ownFilters: { readonly [name: string]: Filter } = {
   squish: keepingMarkup('squish'),
   strip_newlines: keepingMarkup('strip_newlines'),
   slice,
-  truncate,
   newline_to_br: newlineToBr,
 };
 
@@ -280,27 +245,33 @@ export const disabledTags: ReadonlyMap<string, string> = new Map([
   ...sameReason(['increment', 'decrement'], 'count with `forloop.index` or `assign`'),
 ]);
 
+/** A filter that counts what it is given, and the text that it makes. */
+const counted = (filter: Filter): Filter =>
+  function (...given) {
+    const { memoryLimit } = this.context;
+    memoryLimit.use(1 + given.reduce((sum: number, value) => sum + lengthOf(value), 0));
+    const made: unknown = filter.call(this, ...(given as [unknown]));
+    memoryLimit.use(lengthOf(made));
+    return made;
+  };
+
+function lengthOf(value: unknown): number {
+  const plain: unknown = toValue(value);
+  return typeof plain === 'string' || Array.isArray(plain) ? plain.length : 0;
+}
+
 function createEngine(options: { outputEscape?: typeof print }): Liquid {
   // With `templates`, tags that name files do not read the disk. These tags are disabled, too.
-  const basics = { templates: {}, ownPropertyOnly: true, lenientIf: true, operators: meteredOperators };
+  const basics = { templates: {}, ownPropertyOnly: true, lenientIf: true };
   const liquid = new Liquid({ ...basics, ...options });
   liquid.registerTag('capture', MarkupCapture);
-  liquid.registerTag('tablerow', NumberedTablerow);
   for (const name of disabledTags.keys()) delete liquid.tags[name];
   for (const [name, filter] of Object.entries(ownFilters)) liquid.registerFilter(name, filter);
   for (const name of disabledFilters.keys()) liquid.unregisterFilter(name);
+  // `raw` is no function.
   for (const [name, filter] of Object.entries(liquid.filters))
-    if (typeof filter === 'function') liquid.registerFilter(name, meteredFilter(name, filter));
-  meterBlocks(liquid);
+    if (typeof filter === 'function') liquid.registerFilter(name, counted(filter));
   return liquid;
-}
-
-function meterBlocks({ renderer }: Liquid): void {
-  const render = renderer.renderTemplates.bind(renderer);
-  renderer.renderTemplates = (templates, context, emitter) => {
-    context.memoryLimit.use(costOfBlock(templates));
-    return render(templates, context, emitter);
-  };
 }
 
 function print(this: { context: Context }, value: unknown): string {

@@ -7,7 +7,6 @@ import { ConfigError } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { LiveConfig } from '../../src/live-config.ts';
 import { reloadConfig, type ReloadOptions } from '../../src/reload.ts';
-import { longestStepMs, runInSlices, runThrough, type Steps } from '../../src/support/steps.ts';
 import { workplace } from '../commands/tools.ts';
 import { load } from './tools.ts';
 
@@ -96,33 +95,6 @@ describe('a reload', () => {
     const refused = refusal(withToken('x'), { signal: stopping.signal });
     stopping.abort();
     expect(await refused).toMatchObject({ message: 'the reload was ended' });
-  });
-});
-
-describe('work in steps', () => {
-  function* until(isDone: () => boolean): Steps<string> {
-    while (!isDone()) yield;
-    return 'done';
-  }
-
-  test('leaves turns to others', async () => {
-    let others = 0;
-    const count = (): void => void setImmediate(() => ((others += 1) < 3 ? count() : undefined));
-    count();
-    expect(await runInSlices(until(() => others === 3))).toBe('done');
-  });
-
-  test('can be done at once, and the longest step is found', () => {
-    let steps = 0;
-    expect(runThrough(until(() => (steps += 1) > 5))).toBe('done');
-    const spin = function* (): Steps<null> {
-      for (let index = 0, sum = 0; index < 3; index += 1) {
-        if (index === 1) while (sum < 3e7) sum += 1;
-        yield;
-      }
-      return null;
-    };
-    expect(longestStepMs(spin())).toBeGreaterThan(0);
   });
 });
 
