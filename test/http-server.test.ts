@@ -87,6 +87,14 @@ describe.each(servers)('the server of the %s', (_name, start) => {
     ]);
   });
 
+  test('takes nothing after an Upgrade for a request, and ends the connection', async () => {
+    const wire = await Wire.open((await start()).port);
+    const upgrade = question.replace('\r\n\r\n', '\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n');
+    wire.send(upgrade + question);
+    expect(await wire.answer()).toMatchObject({ status: 200, headers: { connection: 'close' } });
+    expect(await wire.answer()).toBeNull();
+  });
+
   test('lets the connection go that was idle longest where there is no place for another', async () => {
     const started = await start(4);
     const wires = await open(started, 3);

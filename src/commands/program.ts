@@ -4,6 +4,7 @@ import { ConfigError } from '../config/config.ts';
 import { parseDuration } from '../config/units.ts';
 import { CannotListen } from '../http/listen.ts';
 import { deliveryStates, refusalReasons, statuses } from '../model.ts';
+import { lowerAscii } from '../support/text.ts';
 import { parseCandidateEvent } from '../receiver/candidate-event.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import { program as thisProgram } from '../support/program.ts';
@@ -433,7 +434,7 @@ function completing(program: Command, add: Add, io: Io, done: Done): void {
 
 function statusOption(): Option {
   return new Option('--status <status>', 'the final status').choices(statuses).argParser((text: string) => {
-    const status = statuses.find((one) => one.toLowerCase() === text.toLowerCase());
+    const status = statuses.find((one) => lowerAscii(one) === lowerAscii(text));
     if (status === undefined) throw new InvalidArgumentError(`Allowed choices are ${statuses.join(', ')}.`);
     return status;
   });

@@ -147,22 +147,21 @@ export class HttpServer extends http.Server {
     if (!connection || connection.ending) return;
     this.#connections.began(req.socket, connection, res);
     if (this.#retiring) res.setHeader('connection', 'close');
-    if (connection.unfinished === maxUnfinished && !this.#makeLast(res, connection)) return;
+    // What follows is meant for another protocol, which nobody here speaks (RFC 9110, 7.8).
+    if (req.headers.upgrade !== undefined || connection.unfinished === maxUnfinished)
+      this.#makeLast(res, connection);
+    if (connection.unfinished === maxUnfinished && req.socket.writableLength > 0)
+      return void req.socket.destroy();
     const fault = hostFault(req);
     if (fault) return answerProblem(res, { status: 400, detail: fault, headers: { connection: 'close' } });
     req.url = originForm(req.url ?? '/');
     this.#listener(req, res);
   }
 
-  /** Makes the answer the connection's last. Returns false if earlier answers are not being read: then it is closed. */
-  #makeLast(res: ServerResponse, connection: Connection): boolean {
-    const { socket } = res.req;
+  #makeLast(res: ServerResponse, connection: Connection): void {
     connection.ending = true;
     res.setHeader('connection', 'close');
-    parseNoFurther(socket);
-    if (socket.writableLength === 0) return true;
-    socket.destroy();
-    return false;
+    parseNoFurther(res.req.socket);
   }
 
   /**

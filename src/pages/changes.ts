@@ -242,11 +242,14 @@ class Run {
 
 /** Puts away what was said of refused events, as far as it was seen. */
 export const seenButton = (reason: RefusedEvents['reason'], asked: Asked): Html =>
-  html`<form class="actions" method="post" action="/attention/seen">
-    ${csrfField(asked)}
-    <input type="hidden" name="until" value="${asked.now}" />
-    <button class="quiet" name="reason" value="${reason}">Seen</button>
-  </form>`;
+  html`${
+    asked.person.mayChange &&
+    html`<form class="actions" method="post" action="/attention/seen">
+      ${csrfField(asked)}
+      <input type="hidden" name="until" value="${asked.now}" />
+      <button class="quiet" name="reason" value="${reason}">Seen</button>
+    </form>`
+  }`;
 
 export const seenForm: Form = {
   path: '/attention/seen',

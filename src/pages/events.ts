@@ -49,8 +49,14 @@ export async function searchOf({ query, times }: Asked, { reads }: Parts): Promi
   };
 }
 
-const dayOf = (day: string | undefined, times: Times): number | undefined =>
-  /^2\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/.test(day ?? '') ? times.dayStart(day!) : undefined;
+/** Whoever writes an address may name a day that is none. */
+function dayOf(day: string | undefined, times: Times): number | undefined {
+  try {
+    return /^2\d{3}-\d\d-\d\d$/.test(day ?? '') ? times.dayStart(day!) : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 function searchForm({ query }: Asked, parts: Parts): Html {
   const { plan, sinks } = parts.config();

@@ -2,7 +2,7 @@ import { readCandidateId } from '../support/ids.ts';
 import { nestsDeeper } from '../support/json.ts';
 import { isMap, statuses, type CandidateEvent, type Json, type JsonMap, type Status } from '../model.ts';
 import type { Fault } from '../http/problem.ts';
-import { visibleJson } from '../support/text.ts';
+import { lowerAscii, visibleJson } from '../support/text.ts';
 
 export type ParsedEvent =
   | { readonly event: CandidateEvent; readonly raw: JsonMap }
@@ -66,10 +66,10 @@ function readOptionalInteger(value: Json | undefined): Field<number | null> {
   return value === undefined || value === null ? { value: null } : readInteger(value);
 }
 
-const statusByLowerCase = new Map(statuses.map((status) => [status.toLowerCase(), status]));
+const statusByLowerCase = new Map(statuses.map((status) => [lowerAscii(status), status]));
 
 function readStatus(value: Json | undefined): Field<Status> {
-  const status = typeof value === 'string' ? statusByLowerCase.get(value.toLowerCase()) : undefined;
+  const status = typeof value === 'string' ? statusByLowerCase.get(lowerAscii(value)) : undefined;
   return status === undefined ? expected(`one of ${statuses.join(', ')}`, value) : { value: status };
 }
 

@@ -1,5 +1,5 @@
 import { type Mask, withParts } from './secret.ts';
-import { lazily } from './text.ts';
+import { lazily, lowerAscii } from './text.ts';
 
 /** Masking shorter values would hide ordinary words. */
 const shortestSecret = 4;
@@ -45,11 +45,9 @@ function formsOf(secret: string, whole: boolean): Form[] {
     JSON.stringify(secret).slice(1, -1),
     encodeURIComponent(secret.toWellFormed()),
   ];
-  const spelled = [
-    ...written,
-    ...written.map((one) => decode(one, commonEscapes).text),
-    text.replaceAll(' ', '+'),
-  ];
+  const decoded = [...written, ...written.map((one) => decode(one, commonEscapes).text)];
+  // In forms, a plus is a space.
+  const spelled = decoded.flatMap((one) => [one, one.replaceAll('+', ' '), one.replaceAll(' ', '+')]);
   const plain = spelled.filter(({ length }) => length >= shortestSecret).map((one) => plainForm(one, whole));
   return [...plain, ...byteForms(text), ...[0, 1, 2].flatMap((shift) => base64Forms(text, shift))];
 }
@@ -62,7 +60,7 @@ function plainForm(text: string, whole: boolean): Form {
       ? /[\p{L}\p{N}]/u
       : null;
   const anyCase = text.length >= 16 || (text.length >= 8 && /[^a-z]/i.test(text));
-  return { text: anyCase ? toLowerAscii(text) : text, anyCase, alone, around: [0, 0] };
+  return { text: anyCase ? lowerAscii(text) : text, anyCase, alone, around: [0, 0] };
 }
 
 /** In hex, and as a list of numbers, as JSON has of a Buffer. */
@@ -85,9 +83,6 @@ function base64Forms(secret: string, shift: number): Form[] {
     return text.length < 6 ? [] : [{ text, anyCase: false, alone: null, around: [before, after] as const }];
   });
 }
-
-/** Only ASCII, so that the text keeps its length. */
-const toLowerAscii = (text: string): string => text.replaceAll(/[A-Z]+/g, (upper) => upper.toLowerCase());
 
 /** Longer forms are indexed by their first eight characters, the others by four. */
 const longWindow = 8;
@@ -120,7 +115,7 @@ class Forms {
 
   findIn(text: string): Range[] {
     const found: Range[] = [];
-    const lower = lazily(() => toLowerAscii(text));
+    const lower = lazily(() => lowerAscii(text));
     const look = (forms: readonly Form[] | undefined, start: number) => {
       for (const form of forms ?? [])
         if (isAt(form, start, text, lower)) found.push(rangeOf(form, start, text));

@@ -142,16 +142,21 @@ export function storable(text: string): string {
 
 /**
  * A line of CSV (RFC 4180), without its end. Programs for tables take what begins like this for a formula, which may send
- * data away, so it gets an apostrophe in front, as people would type it. Some begin a field after `;`, tab or a new line.
+ * data away, so it gets an apostrophe in front, as people would type it. Some begin a field after `;`, tab or a new line, drop
+ * quotes and spaces before it, and read full-width signs.
  */
 export function csvLine(values: readonly (string | number | null)[]): string {
   return values.map((value) => csvField(String(value ?? ''))).join(',');
 }
 
 function csvField(text: string): string {
-  const harmless = text.replaceAll(/(^|[;\t\r\n] *)(?=[=+\-@\t\r])/g, "$1'");
+  const harmless = text.replaceAll(/(?<=(?:^|[;\t\r\n])[\s"]*)[=+\-@＝＋－＠]|^[\t\r]/g, "'$&");
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }
+
+/** Of ASCII only: it keeps the length, and takes no sign for a letter that only looks like it, such as U+212A for K. */
+export const lowerAscii = (text: string): string =>
+  text.replaceAll(/[A-Z]+/g, (upper) => upper.toLowerCase());
 
 export function lazily<T>(make: () => T): () => T {
   let made: T | undefined;

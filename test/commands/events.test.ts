@@ -250,17 +250,21 @@ rules: [ { name: all, when: {}, then: [ ${actions.join(', ')} ] } ]
   test('--csv prints a line for each event, quoted where needed, and nothing that a table takes for a formula', async () => {
     const { app, command, file } = await startServing();
     expect((await command('events', '--csv')).out).toBe(`${csvHeader}\r\n`);
-    const hostile = [
-      '=1+1',
-      '+1',
-      '-1',
-      '@SUM(A1)',
-      'a "quoted", one',
-      "=cmd|' /C calc'!A0",
-      'Zoë ; 1',
-      'x;=1+1',
-    ];
-    for (const candidateId of hostile) await post(app, { candidateId, testId: -99 }, 'c-1');
+    const shown = {
+      '=1+1': "'=1+1",
+      '+1': "'+1",
+      '-1': "'-1",
+      '@SUM(A1)': "'@SUM(A1)",
+      'a "quoted", one': 'a "quoted", one',
+      "=cmd|' /C calc'!A0": "'=cmd|' /C calc'!A0",
+      'Zoë ; 1': 'Zoë ; 1',
+      'x;=1+1': "x;'=1+1",
+      'x; ""=1+1': `x; ""'=1+1`,
+      '"=1+1"': `"'=1+1"`,
+      '＝1+1': "'＝1+1",
+      'x;＠A1': "x;'＠A1",
+    };
+    for (const candidateId of Object.keys(shown)) await post(app, { candidateId, testId: -99 }, 'c-1');
     await post(app, { candidateId: 'Dana', candidateNumericalId: 42 }, '=c-2');
     await settled(file);
     const { out } = await command('events', '--csv');
@@ -277,7 +281,9 @@ rules: [ { name: all, when: {}, then: [ ${actions.join(', ')} ] } ]
       'ats: delivered',
     ]);
     expect(rest.map((row) => row.slice(2, 5))).toEqual(
-      hostile.toReversed().map((id) => [id.replace(/(?<=^|;)[=+@-]/, "'$&"), '', "'-99"]),
+      Object.values(shown)
+        .toReversed()
+        .map((id) => [id, '', "'-99"]),
     );
     expect(csvRows((await command('events', '--csv', '--candidate', 'Dana', '--limit', '1')).out)).toEqual([
       header,

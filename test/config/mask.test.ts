@@ -28,7 +28,7 @@ const quotedPrintable = (text: string): string =>
     .join('');
 
 describe('a secret is masked', () => {
-  const secret = `p@ss "word"/é&'1`;
+  const secret = `p@ss+x "word"/é&'1`;
   const mask = masker([secret]);
   const json = JSON.stringify(secret).slice(1, -1);
 
@@ -37,6 +37,7 @@ describe('a secret is masked', () => {
     ['in a URL', encodeURIComponent(secret)],
     ['in a URL, in small letters', encodeURIComponent(secret).toLowerCase()],
     ['in a form', encodeURIComponent(secret).replaceAll('%20', '+')],
+    ['in a form that was read', secret.replaceAll('+', ' ')],
     ['in a URL in a URL', encodeURIComponent(encodeURIComponent(secret))],
     ['in JSON', json],
     ['in JSON in JSON', JSON.stringify(json).slice(1, -1)],
@@ -44,7 +45,7 @@ describe('a secret is masked', () => {
     ['in JSON in ASCII', asUnicode(secret)],
     ['in HTML', html(secret)],
     ['in HTML in HTML', html(html(secret))],
-    ['in capitals', 'P@SS "WORD"/é&\'1'],
+    ['in capitals', 'P@SS+X "WORD"/é&\'1'],
     ['in hex', Buffer.from(secret).toString('hex')],
     ['in base64', base64(secret)],
     ['in base64url', Buffer.from(secret).toString('base64url')],

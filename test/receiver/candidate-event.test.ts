@@ -156,14 +156,21 @@ describe('status', () => {
     expect(withField('status', 'CANCELED')).toMatchObject({ status: 'Canceled' });
   });
 
-  test.each<Json>(['Cancelled', 'Complete', ' Completed', '', 'constructor', null, 1, ['Completed']])(
-    '%j is refused, and the three are named',
-    (status) => {
-      expect(faultOf('status', status)).toEqual([
-        `status: Expected one of Completed, DidNotTake, Canceled, got ${JSON.stringify(status)}.`,
-      ]);
-    },
-  );
+  test.each<Json>([
+    'Cancelled',
+    'Complete',
+    ' Completed',
+    'DidNotTa\u212Ae',
+    '',
+    'constructor',
+    null,
+    1,
+    ['Completed'],
+  ])('%j is refused, and the three are named', (status) => {
+    expect(faultOf('status', status)).toEqual([
+      `status: Expected one of Completed, DidNotTake, Canceled, got ${JSON.stringify(status)}.`,
+    ]);
+  });
 });
 
 describe('faults', () => {

@@ -12,6 +12,10 @@ import type { Store } from '../../src/store/store.ts';
 import { eventIds } from '../../src/support/ids.ts';
 import { startTools } from './tools.ts';
 
+/** In one process the browser would end with its first page. The others take away what keeps sites apart. */
+const notForTests =
+  /^--(?:single-process|allow-running-insecure-content|disable-(?:web-security|site-isolation-trials|features=.*IsolateOrigins.*))$/;
+
 /**
  * The browser for tests and pictures. On Linux it comes from npm; elsewhere an installed Chrome or Edge is taken. `CHROMIUM`
  * names another one.
@@ -21,8 +25,7 @@ export async function launchBrowser(more: readonly string[] = []): Promise<Brows
   if (named !== undefined) return chromium.launch({ executablePath: named, args: [...more] });
   // No page draws in three dimensions; a graphics card that is computed costs more than all pages.
   binary.setGraphicsMode = false;
-  // In one process the browser would end with its first page.
-  const args = [...binary.args.filter((arg) => arg !== '--single-process'), ...more];
+  const args = [...binary.args.filter((arg) => !notForTests.test(arg)), ...more];
   if (process.platform === 'linux')
     // SIGHUP is for the connector, which a test tells so to read its config; it would end the browser of later tests.
     return chromium.launch({ executablePath: await binary.executablePath(), args, handleSIGHUP: false });
