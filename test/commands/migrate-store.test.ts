@@ -62,6 +62,7 @@ async function fill(url: string, events = 20): Promise<void> {
   await store.keepRejected({ ...request, faults: [hostile], body: 'null \0 and half \uD800' }, 10);
   await store.keepPause({ sink: 'slack', since: t0, probeAt: t0 + 1, probes: 3, because: null });
   await store.keepToken({ id: 'a', sealed: 'b', keptAt: t0 });
+  await store.keepRefused([{ reason: 'address', from: hostile, count: 2, first: t0, last: t0 + 1 }]);
   await store.keepSignOfLife({ seenAt: t0, doubt: { seenAt: t0 + 9 * day, agreedMs: 5 } });
   await store.close();
 }
