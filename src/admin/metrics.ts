@@ -199,10 +199,14 @@ function storeGauges(registry: Registry, store: Pick<Store, 'vitals' | 'queued'>
     'How long the pending delivery that was due first has been due; 0 if none is due.',
   );
   const bytes = gauge('store_bytes', 'What the store takes on its disk.');
+  const oldestTransaction = gauge(
+    'store_oldest_transaction_seconds',
+    "How long the oldest transaction in PostgreSQL's database has been open, whosever it is.",
+  );
   const queued = gauge('store_queued_writes', 'Writes of this copy that wait for their commit.');
   return async () => {
     queued.set(store.queued);
-    for (const one of [lastEvent, oldest, overdue, bytes]) one.remove();
+    for (const one of [lastEvent, oldest, overdue, bytes, oldestTransaction]) one.remove();
     const vitals = await store.vitals().catch(() => null);
     if (vitals === null) return;
     const sinceS = (at: number | null) => (at === null ? 0 : Math.max(0, Date.now() - at) / 1_000);
@@ -210,6 +214,7 @@ function storeGauges(registry: Registry, store: Pick<Store, 'vitals' | 'queued'>
     oldest.set(sinceS(vitals.oldestPendingAt));
     overdue.set(sinceS(vitals.firstDueAt));
     bytes.set(vitals.bytes);
+    if (vitals.oldestTransactionMs !== null) oldestTransaction.set(vitals.oldestTransactionMs / 1_000);
   };
 }
 

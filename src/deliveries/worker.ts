@@ -4,6 +4,7 @@ import { ClockJumps, leastSetMs } from '../support/clock.ts';
 import type { Claimed, LaneHead, Lease } from '../store/store.ts';
 import { StoredPauses, type SinkChange } from './breaker.ts';
 import { type CallParts, makeCall } from './call.ts';
+import { DueLanes } from './due-lanes.ts';
 import { leaseOfSink, soleCopy, type Holding, type Leases } from './leases.ts';
 import { storeRetryMs } from './record.ts';
 import { Strays } from './strays.ts';
@@ -51,6 +52,7 @@ export class Worker {
   /** Sinks of which a claim may have been stored without an answer. */
   readonly #unclear = new Set<string>();
   readonly #strays = new Strays();
+  readonly #dueLanes: DueLanes;
   #running: Promise<void> | null = null;
   /** The claims that are under way. */
   #claiming: Promise<void> = Promise.resolve();
@@ -70,6 +72,7 @@ export class Worker {
     this.#clockJumps = new ClockJumps(parts.clock);
     this.#leases = parts.leases ?? soleCopy;
     this.#traffic = new Traffic(parts.random);
+    this.#dueLanes = new DueLanes(parts.store, parts.clock);
     this.#storedPauses = new StoredPauses(parts);
   }
 
@@ -208,7 +211,7 @@ export class Worker {
       await this.#savePauses();
       await this.#followClock(moment);
       await this.#clearUpStrays(elapsed);
-      const heads = await this.#parts.store.lanes();
+      const heads = await this.#dueLanes.look();
       this.#sinksWithDeliveries = new Set(heads.map(({ sink }) => sink));
       this.#sinksWithWork = new Set(
         heads.filter(({ dueAt }) => dueAt <= now + soonMs).map(({ sink }) => sink),
@@ -232,6 +235,7 @@ export class Worker {
     const aheadMs = Math.round(this.#offsetMs - (now - elapsed));
     if (aheadMs >= leastSetMs) {
       const deliveries = await store.pullIn(now, aheadMs);
+      this.#dueLanes.forget();
       if (deliveries > 0) pulledIn(aheadMs, deliveries);
     }
     this.#offsetMs = now - elapsed;
@@ -270,6 +274,7 @@ export class Worker {
         lane: head.lane,
         now,
         limit,
+        from: head,
         untriedFirst,
         ...(holding.lease && { lease: holding.lease }),
       });

@@ -24,6 +24,17 @@ const tableBytes = query<{ readonly bytes: number }>(`
   select coalesce(sum(pg_total_relation_size(oid)), 0)::bigint as bytes from pg_class
   where relnamespace = current_schema()::regnamespace and relkind = 'r'`);
 
+/**
+ * What ended since the oldest transaction began cannot be cleaned away, whosever it is. Of other users' it is known only to
+ * a member of pg_read_all_stats; prepared ones are seen by all.
+ */
+const oldestTransaction = query<{ readonly ms: number | null }>(`
+  select (extract(epoch from clock_timestamp() - min(since)) * 1000)::bigint as ms from (
+    select xact_start as since from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+    union all
+    select prepared as since from pg_prepared_xacts where database = current_database()
+  ) as open`);
+
 export async function postgresDriver(url: string, options: PostgresOptions = {}): Promise<Driver> {
   const connections = new Connections(url, options.limits);
   try {
@@ -51,6 +62,7 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
     home: null,
     write: (work) => commit.write(work),
     read,
+    oldestTransactionMs: async () => Math.max(0, (await read(() => get(oldestTransaction)))?.ms ?? 0),
     // Only the server knows its files.
     traces: async () => null,
     tidy: async () => {},

@@ -28,6 +28,7 @@ const store: Reads = storeOn({
     }
   },
   bytes: () => Promise.resolve(0),
+  oldestTransactionMs: () => Promise.resolve(null),
   home: null,
   tidy: () => Promise.resolve(),
   traces: () => Promise.resolve(null),

@@ -70,6 +70,7 @@ function driverOn(connection: Connection, lock: ServingLock | null, limits: Grou
     read: (work) => patiently(connection, limits.busyForMs, (db) => runOn(db, work())),
     traces: (texts, rewrite) => tracesIn(connection, texts, rewrite),
     tidy: async () => tidy(connection),
+    oldestTransactionMs: async () => null,
     bytes: async () => sizeOf(connection.path) + sizeOf(`${connection.path}-wal`),
     async close() {
       clearInterval(guard);

@@ -47,9 +47,10 @@ export interface Store {
 
   /**
    * The lanes with pending deliveries, each with its earliest due time and sink. The cost does not depend on how many
-   * deliveries are stored. A claimed digest counts as its carrier.
+   * deliveries are stored. A claimed digest counts as its carrier. `from`: looks at these lanes alone, and only at what
+   * comes as late as the given one.
    */
-  lanes(): Promise<LaneHead[]>;
+  lanes(from?: readonly LaneHead[]): Promise<LaneHead[]>;
   /**
    * Moves up to `limit` due pending deliveries of a lane to `sending`, earliest due first, then in order of acceptance.
    * The intent to send is on disk when this resolves. Adds one to `attempts`, and sets `firstAttemptAt` once.
@@ -325,6 +326,8 @@ export interface ClaimQuery {
   readonly limit: number;
   /** Takes only deliveries that were never attempted, newest first: to try another one than what has failed before. */
   readonly untriedFirst?: boolean;
+  /** Takes only what comes as late as this one. */
+  readonly from?: Pick<LaneHead, 'dueAt' | 'seq'>;
   /** Nothing is claimed if another copy has taken it over. */
   readonly lease?: Lease;
 }
@@ -339,6 +342,8 @@ export interface LaneHead {
   readonly lane: string;
   readonly sink: string;
   readonly dueAt: number;
+  /** Of those that are due at the same time, the first one's. */
+  readonly seq: number;
 }
 
 export interface Claimed {
@@ -699,6 +704,8 @@ export interface Vitals {
   readonly firstDueAt: number | null;
   /** What the store takes on its disk. */
   readonly bytes: number;
+  /** For how long the oldest transaction in its database has been open (ms); null where it has no such thing. */
+  readonly oldestTransactionMs: number | null;
 }
 
 export interface SinkCount {

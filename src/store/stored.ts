@@ -45,6 +45,8 @@ export interface Driver {
   readonly home: Home | null;
   /** What the store takes on its disk. */
   bytes(): Promise<number>;
+  /** See Vitals. */
+  oldestTransactionMs(): Promise<number | null>;
   /** See Store.traces. */
   traces(texts: readonly string[], rewrite: boolean): ReturnType<Store['traces']>;
   /** Lets go of what was deleted and is still in a file; now and then. */
@@ -90,7 +92,7 @@ export function storeOn(driver: Driver): Store {
     keepRejected: (request, keep) => write(() => keepRejected(request, keep)),
     keepRefused: (refused) => write(() => refusing.keepRefused(refused)),
 
-    lanes: () => read(carrying.lanes),
+    lanes: (from) => read(() => (from ? carrying.lanesFrom(from) : carrying.lanes())),
     claim: (query) => write((tallies) => claim(tallies, query)),
     record: (results) => write((tallies) => carrying.record(tallies, results)),
     async rescue(now, settlingMs, of) {
@@ -200,7 +202,11 @@ export function storeOn(driver: Driver): Store {
     },
     copyStates: () => read(status.copyStates),
     waiting: (today) => read(() => status.waiting(today)),
-    vitals: async () => ({ ...(await read(status.vitals)), bytes: await driver.bytes() }),
+    vitals: async () => ({
+      ...(await read(status.vitals)),
+      bytes: await driver.bytes(),
+      oldestTransactionMs: await driver.oldestTransactionMs(),
+    }),
     token: (id) => read(() => housekeeping.token(id)),
     async keepToken(token) {
       await write(() => housekeeping.keepToken(token));

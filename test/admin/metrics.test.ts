@@ -154,17 +154,31 @@ test("Node's own metrics are there, and two sets do not get in each other's way"
 });
 
 test('what the store tells of itself is there, and nothing where it has nothing to tell', async () => {
-  const pending = { lastEventAt: 1_763_713_000_500, oldestPendingAt: 1, firstDueAt: 1, bytes: 9 };
+  const pending = {
+    lastEventAt: 1_763_713_000_500,
+    oldestPendingAt: 1,
+    firstDueAt: 1,
+    bytes: 9,
+    oldestTransactionMs: 90_500,
+  };
   const told = await samplesOf(createMetrics(measuredStore({ queued: 3, vitals: async () => pending })));
   expect(told).toMatchObject({
     last_event_timestamp_seconds: 1_763_713_000.5,
     store_bytes: 9,
     store_queued_writes: 3,
+    store_oldest_transaction_seconds: 90.5,
   });
   for (const name of ['oldest_pending_age_seconds', 'overdue_seconds'])
     expect(told[name]).toBeGreaterThan(1_700_000_000);
-  const idle = { lastEventAt: null, oldestPendingAt: null, firstDueAt: Date.now() + 60_000, bytes: 9 };
+  const idle = {
+    lastEventAt: null,
+    oldestPendingAt: null,
+    firstDueAt: Date.now() + 60_000,
+    bytes: 9,
+    oldestTransactionMs: null,
+  };
   const samples = await samplesOf(createMetrics(measuredStore({ vitals: async () => idle })));
   expect(samples).toMatchObject({ oldest_pending_age_seconds: 0, overdue_seconds: 0 });
-  expect(samples).not.toHaveProperty('last_event_timestamp_seconds');
+  for (const name of ['last_event_timestamp_seconds', 'store_oldest_transaction_seconds'])
+    expect(samples).not.toHaveProperty(name);
 });

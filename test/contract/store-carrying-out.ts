@@ -32,10 +32,27 @@ export function carryingOut(bench: () => Bench): void {
     await accept({ lane: 'a/1', sink: 'a', dueAt: t0 + 5 }, { lane: 'b', sink: 'b', dueAt: t0 + 1 });
     await accept({ lane: 'a/1', sink: 'a', dueAt: t0 + 3 }, { lane: 'a/2', sink: 'a', dueAt: t0 });
     await claimDue(store, t0, 'a/2');
-    expect(await store.lanes()).toEqual([
+    expect(await store.lanes()).toMatchObject([
       { lane: 'a/1', sink: 'a', dueAt: t0 + 3 },
       { lane: 'b', sink: 'b', dueAt: t0 + 1 },
     ]);
+  });
+
+  test('looks and claims from a delivery on, in the order of claims', async () => {
+    const { store } = bench();
+    const ids = await accept({ dueAt: t0 + 2 }, { dueAt: t0 + 1 }, { dueAt: t0 + 1 }, { dueAt: t0 });
+    await accept({ lane: 'other' });
+    const [first] = await store.lanes();
+    expect(first).toMatchObject({ lane: 'other', dueAt: t0 });
+    const lane = 'slack #hiring';
+    const [head] = await store.lanes([{ lane, sink: 'slack', dueAt: t0, seq: first!.seq }]);
+    expect(head).toMatchObject({ lane, dueAt: t0 + 1 });
+    const [next] = await store.lanes([{ ...head!, seq: head!.seq + 1 }]);
+    expect(next).toEqual({ ...head, seq: head!.seq + 1 });
+    const claimed = await store.claim({ lane, now: t0 + 9, limit: 9, from: next! });
+    expect(claimed.map(({ delivery }) => delivery.id)).toEqual([ids[2], ids[0]]);
+    expect(await store.lanes([{ ...next!, dueAt: t0 + 2 }])).toEqual([]);
+    expect(await claimIds(t0 + 9)).toEqual([ids[3], ids[1]]);
   });
 
   test('claims the newest that was never attempted, when asked to, and without any the oldest', async () => {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Attempt, PlannedDelivery } from '../../src/model.ts';
-import type { Claimed, LaneHead, Store } from '../../src/store/store.ts';
+import type { Claimed, Store } from '../../src/store/store.ts';
 import type { Bench } from './store.ts';
 import {
   arrival,
@@ -87,7 +87,7 @@ export function lifecycle(bench: () => Bench, numRuns: number): void {
   });
 }
 
-const byLane = (a: LaneHead, b: LaneHead) => (a.lane < b.lane ? -1 : 1);
+const byLane = (a: { lane: string }, b: { lane: string }) => (a.lane < b.lane ? -1 : 1);
 
 /** The store and the model, taken through the same steps. */
 class Both {
@@ -125,7 +125,8 @@ class Both {
       default:
         await this.#change(one);
     }
-    return [(await this.#store.lanes()).toSorted(byLane), this.#model.lanes().toSorted(byLane)];
+    const lanes = (await this.#store.lanes()).map(({ seq: _, ...head }) => head);
+    return [lanes.toSorted(byLane), this.#model.lanes().toSorted(byLane)];
   }
 
   /** Every event and notice with all that belongs to it. */

@@ -75,7 +75,7 @@ export class StoreModel {
     return true;
   }
 
-  lanes(): LaneHead[] {
+  lanes(): Omit<LaneHead, 'seq'>[] {
     const lanes = [...new Set(this.#in('pending').map(({ lane }) => lane))].toSorted();
     return lanes.flatMap((lane) =>
       this.#waiting(lane)

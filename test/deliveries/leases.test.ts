@@ -384,10 +384,10 @@ async function working(
   let isBusy = false;
   const store: Store = {
     ...real,
-    lanes: () => {
+    lanes: (from) => {
       looks += 1;
       if (isBusy) on.worker.wake();
-      return real.lanes();
+      return real.lanes(from);
     },
     ...wrap(real),
   };

@@ -11,6 +11,7 @@ interface LaneRow {
   readonly lane: string;
   readonly sink: string;
   readonly due_at: number;
+  readonly seq: number;
 }
 
 interface PutOffRow extends Pick<FoundRow, 'seq' | 'carrier' | 'state' | 'attempts'> {
@@ -43,9 +44,12 @@ export const sql = {
     select (select d.lane from deliveries d where ${waits} and d.lane > heads.lane order by d.lane limit 1)
     from heads where heads.lane is not null
   )
-  select head.lane, head.sink, head.due_at from heads join deliveries head on head.seq = (
+  select head.lane, head.sink, head.due_at, head.seq from heads join deliveries head on head.seq = (
     select d.seq from deliveries d where ${waits} and d.lane = heads.lane order by d.due_at, d.seq limit 1
   )`),
+  laneHead: query<LaneRow>(`
+  select d.lane, d.sink, d.due_at, d.seq from deliveries d
+  where ${waits} and d.lane = $1 and (d.due_at, d.seq) >= ($2, $3) order by d.due_at, d.seq limit 1`),
   /** The message and the thread of a digest are stored only with its carrier. */
   record: change(`
   state = $3, started_at = null, due_at = coalesce($4, due_at), uncertain = $5, progress = $6, last_error = $7,
@@ -92,8 +96,15 @@ export const sql = {
 };
 
 export function* lanes(): Operation<LaneHead[]> {
-  return (yield* all(sql.laneHeads)).map(({ lane, sink, due_at }) => ({ lane, sink, dueAt: due_at }));
+  return (yield* all(sql.laneHeads)).map(toLaneHead);
 }
+
+export function* lanesFrom(from: readonly LaneHead[]): Operation<LaneHead[]> {
+  const asked = from.map(({ lane, dueAt, seq }) => get(sql.laneHead, lane, dueAt, seq));
+  return (yield* together(asked)).flatMap((row) => (row ? toLaneHead(row) : []));
+}
+
+const toLaneHead = ({ lane, sink, due_at: dueAt, seq }: LaneRow): LaneHead => ({ lane, sink, dueAt, seq });
 
 export function* record(tallies: Tallies, results: readonly AttemptResult[]): Operation<void> {
   yield* together(results.map((result) => recordOne(tallies, result)));

@@ -23,7 +23,7 @@ type DueRow = DeliveryRow & EventRow;
 const dueInLane = (rest: string) =>
   query<DueRow>(`
   select ${deliveryColumns}, ${eventColumns} from ${deliveries}
-  where ${waits} and d.lane = $1 and d.due_at <= $2 ${rest} limit $3`);
+  where ${waits} and d.lane = $1 and d.due_at <= $2 and (d.due_at, d.seq) >= ($4, $5) ${rest} limit $3`);
 
 const beginAttempt = (now: string) => `
   state = 'sending', attempts = attempts + 1, started_at = ${now}, first_attempt_at = coalesce(first_attempt_at, ${now})`;
@@ -74,9 +74,10 @@ export function* claim(tallies: Tallies, asked: ClaimQuery, most = mostDeliverie
   return [...claimed, ...(yield* claim(tallies, { ...asked, limit: left }, mostLeft))];
 }
 
-function* dueRows({ lane, now, limit, untriedFirst = false }: ClaimQuery): Operation<DueRow[]> {
-  const untried = untriedFirst ? yield* all(sql.untriedLast, lane, now, limit) : [];
-  return untried.length > 0 ? untried : yield* all(sql.dueFirst, lane, now, limit);
+function* dueRows({ lane, now, limit, untriedFirst = false, from }: ClaimQuery): Operation<DueRow[]> {
+  const asked = [lane, now, limit, from?.dueAt ?? 0, from?.seq ?? 0] as const;
+  const untried = untriedFirst ? yield* all(sql.untriedLast, ...asked) : [];
+  return untried.length > 0 ? untried : yield* all(sql.dueFirst, ...asked);
 }
 
 function* claimRows(

@@ -45,7 +45,7 @@ export function* waiting(today: number): Operation<Waiting> {
   };
 }
 
-export function* vitals(): Operation<Omit<Vitals, 'bytes'>> {
+export function* vitals(): Operation<Omit<Vitals, 'bytes' | 'oldestTransactionMs'>> {
   const due = (yield* lanes()).map(({ dueAt }) => dueAt);
   return {
     lastEventAt: yield* lastEventAt(),

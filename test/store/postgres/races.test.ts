@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { discard, replay } from '../../../src/store/operations/by-hand.ts';
-import { rescue } from '../../../src/store/operations/carrying-out.ts';
+import { rescue, sql as carrying } from '../../../src/store/operations/carrying-out.ts';
 import { claim as claimOf, sql as claiming } from '../../../src/store/operations/claiming.ts';
 import { settleIn } from '../../../src/store/operations/housekeeping.ts';
 import type { Operation } from '../../../src/store/operations/operation.ts';
@@ -113,6 +113,34 @@ describe('what several do at the same time on PostgreSQL', () => {
     expect(digest?.delivery).toMatchObject({ eventId, carrier: digest?.delivery.id });
     expect(digest?.events).toHaveLength(2);
     expect(digest?.events.map(({ id }) => id)).toContain(eventId);
+  });
+
+  test('what is due is found and claimed without what was delivered before, which a long transaction keeps', async () => {
+    const accept = (dueAt: number) => one.accept(arrival({}, { deliveries: [planned({ dueAt })] }));
+    await accept(t0);
+    await between.query(`insert into deliveries (seq, rule, action, sink, connector, lane, due_at, since)
+      select 100 + n, rule, action, sink, connector, lane, due_at, since from deliveries, generate_series(1, 5000) n`);
+    const old = new Client({ connectionString: url.replace(/\?.*/, '') });
+    await old.connect();
+    await old.query('begin isolation level repeatable read; select 1');
+    await between.query(`update deliveries set state = 'delivered', ended_at = 1, receipt = '{}'`);
+    await accept(t0);
+    const [head] = await one.lanes();
+    const pages = async (statement: string, ...values: unknown[]): Promise<number> => {
+      const { rows } = await between.query(`explain (analyze, buffers, format json) ${statement}`, values);
+      return rows[0]['QUERY PLAN'][0].Plan['Shared Hit Blocks'];
+    };
+    const { lane, dueAt, seq } = head!;
+    const figures = [
+      await pages(carrying.laneHeads),
+      await pages(carrying.laneHead, lane, dueAt, seq),
+      await pages(claiming.dueFirst, lane, t0, 10, dueAt, seq),
+    ];
+    expect((await one.vitals()).oldestTransactionMs).toBeGreaterThan(0);
+    await old.end();
+    const [whole, look, claimed] = figures as [number, number, number];
+    expect(whole).toBeGreaterThan(100);
+    expect(look + claimed).toBeLessThan(60);
   });
 
   test('a duplicate of an event that another copy deletes at that moment is a new event', async () => {
