@@ -11,6 +11,8 @@ export interface WrittenScalar {
   readonly value: string;
   /** By its place, such as under `token`. */
   readonly isSecret: boolean;
+  /** What it has in braces is part of a template. */
+  readonly isTemplate: boolean;
 }
 
 /** What is known of a place from the keys above it. */
@@ -19,30 +21,37 @@ interface Place {
   readonly inRow: boolean;
   readonly isHeaders: boolean;
   readonly isSecret: boolean;
+  /** Null at the top. */
+  readonly isTemplate: boolean | null;
 }
 
 export const placeOf = (path: Path): Place =>
   path.reduce<Place>((place, key) => (typeof key === 'string' ? under(place, key) : place), top);
 
-const top: Place = { inRow: false, isHeaders: false, isSecret: false };
+const top: Place = { inRow: false, isHeaders: false, isSecret: false, isTemplate: null };
+
+/** Elsewhere, such as in a sink's options, braces mean nothing. */
+const haveTemplates: ReadonlySet<string> = new Set(['rules', 'unmatched', 'alerts', 'summary', 'links']);
 
 /** The place of the value under a key. Entries of a list have the place of the list. */
-function under({ inRow, isHeaders }: Place, key: string): Place {
+function under({ inRow, isHeaders, isTemplate }: Place, key: string): Place {
   const isRow = inRow || key === 'row';
   return {
     inRow: isRow,
     isHeaders: key === 'headers',
     isSecret: !isRow && (isHeaders || namesSecret(key)),
+    isTemplate: isTemplate ?? haveTemplates.has(key),
   };
 }
 
-/** All scalars of a document, also of one with faults. What an alias names is a credential where the alias stands for one. */
+/** All scalars of a document in their order, also of one with faults. What an alias names is a credential where the alias stands for one. */
 export function scalarsOf(document: Document): WrittenScalar[] {
   const found = new Map<Node, WrittenScalar>();
-  const anchored: Node[] = [];
+  const anchored = new Map<string, Node[]>();
   visit(document, {
     Node(_, node) {
-      if (!isAlias(node) && node.anchor !== undefined) anchored.push(node);
+      if (!isAlias(node) && node.anchor !== undefined)
+        anchored.getOrInsertComputed(node.anchor, () => []).push(node);
     },
   });
   const seen = new Map<Node, Set<string>>();
@@ -57,15 +66,15 @@ export function scalarsOf(document: Document): WrittenScalar[] {
     const mark = Object.values(place).join();
     if (places.has(mark)) return;
     places.add(mark);
-    if (isAlias(node))
-      return anchored.filter(({ anchor }) => anchor === node.source).forEach((one) => walk(one, place));
+    if (isAlias(node)) return anchored.get(node.source)?.forEach((one) => walk(one, place));
     if (isMap(node) || isSeq(node)) return node.items.forEach((item) => walk(item, place));
     const [start, end] = node.range ?? [0, 0];
     const isSecret = place.isSecret || found.get(node)?.isSecret === true;
-    found.set(node, { range: [start, end], value: String(node.value), isSecret });
+    const isTemplate = place.isTemplate === true && found.get(node)?.isTemplate !== false;
+    found.set(node, { range: [start, end], value: String(node.value), isSecret, isTemplate });
   };
   walk(document.contents, top);
-  return [...found.values()];
+  return [...found.values()].toSorted((a, b) => a.range[0] - b.range[0]);
 }
 
 const isNode = (node: unknown): node is Node => isAlias(node) || isMap(node) || isSeq(node) || isScalar(node);
@@ -74,12 +83,12 @@ const isNode = (node: unknown): node is Node => isAlias(node) || isMap(node) || 
 export function hideScalars(text: string, [from, to]: Range, scalars: WrittenScalar[], mask: Mask): string {
   const shown: string[] = [];
   let end = from;
-  for (const scalar of scalars.toSorted((a, b) => a.range[0] - b.range[0])) {
+  for (const scalar of scalars) {
     const [start, after] = scalar.range;
     const raw = text.slice(start, after);
     if (after <= end || start >= to || !isToHide(scalar, raw, mask)) continue;
     const begin = Math.max(start, end);
-    shown.push(text.slice(end, begin), starred(raw).slice(begin - start, to - start));
+    shown.push(text.slice(end, begin), starred(raw, scalar).slice(begin - start, to - start));
     end = Math.min(after, to);
   }
   return shown.join('') + text.slice(end, to);
@@ -100,16 +109,19 @@ function isToHide({ value, isSecret }: WrittenScalar, raw: string, mask: Mask): 
 const plainValue = /^(?:true|false|null|\d{0,3})$/;
 
 /** Without the head of a block, and quotes. */
-function starred(raw: string): string {
+function starred(raw: string, { isTemplate }: WrittenScalar): string {
   const [, head = '', value = '', tail = ''] = /^([|>][^\n]*\n|["']?)(.*?)(["']?)$/s.exec(raw)!;
-  return head + stars(value) + tail;
+  return head + (isTemplate ? stars(value) : value.replaceAll(reference, starsAside)) + tail;
 }
 
 /** A star for each character. References and templates are not secret, but what `:-` gives is. */
 const stars = (value: string): string =>
-  value.replaceAll(/\$\{[^}]*\}?|\{\{.{0,2000}?\}\}|\{%.{0,2000}?%\}|\S/gs, (part) =>
-    part.length === 1 ? '*' : part.replace(fallback, (given) => '*'.repeat(given.length)),
-  );
+  value.replaceAll(/\$\{[^}]*\}?|\{\{.{0,2000}?\}\}|\{%.{0,2000}?%\}|\S/gs, starsAside);
+
+const reference = /\$\{[^}]*\}?|\S/g;
+
+const starsAside = (part: string): string =>
+  part.length === 1 ? '*' : part.replace(fallback, (given) => '*'.repeat(given.length));
 
 const fallback = /(?<=^\$\{\w+:-)[^}]+/;
 

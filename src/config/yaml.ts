@@ -56,8 +56,18 @@ export function parseYaml({ text, lines }: YamlText): Parsed {
   if ('message' in document)
     return { tree: null, faults: unread.length > 0 ? unread : [document], scalarsIn: () => [] };
   const scalars = lazily(() => scalarsOf(document));
-  const scalarsIn = ([from, to]: Range) =>
-    scalars().filter(({ range: [start, end] }) => start < to && end > from);
+  const scalarsIn = ([from, to]: Range) => {
+    // They stand one behind the other, and there may be many.
+    let [low, high] = [0, scalars().length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (scalars()[middle]!.range[1] <= from) low = middle + 1;
+      else high = middle;
+    }
+    let end = low;
+    while ((scalars()[end]?.range[0] ?? to) < to) end += 1;
+    return scalars().slice(low, end);
+  };
   if (unread.length > 0) return { tree: null, faults: unread, scalarsIn };
   const faults = textFaults(document.errors, text, lines);
   if (document.errors.some(({ code }) => !harmless.has(code))) return { tree: null, faults, scalarsIn };

@@ -26,6 +26,7 @@ const styles: Record<string, (one: string, two: string) => string> = {
   'a list of blocks': (one, two) => `\n      - |\n        ${one}\n      - >\n        ${two}`,
   'a list in brackets over two lines': (one, two) => `[ ${one},\n      "${two}" ]`,
   'what a variable has otherwise': (one, two) => `"\${NOT_SET:-${one}} ${two}"`,
+  'braces that are no template': (one, two) => `"{{ ${one} ${two} }}"`,
   'text around a template': (one, two) => `|\n      ${one} {{ event.id }}\n      ${two}`,
 };
 

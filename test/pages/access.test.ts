@@ -56,6 +56,20 @@ describe('with a password', () => {
     expect(refused.headers.getSetCookie()).toEqual([]);
   });
 
+  test('after many wrong ones, who is logged in or was right before is let in, and the form says what is the matter', async () => {
+    const { send, login } = await startPages();
+    await login();
+    const wrong = Array.from({ length: 12 }, (_, n) => send('/login', { form: { password: `wrong ${n}` } }));
+    const statuses = (await Promise.all(wrong)).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([401, 429]));
+    expect((await send('/')).status).toBe(200);
+    expect((await login()).status).toBe(303);
+    const busy = await Promise.all([login('one'), login('two')]);
+    const late = busy.find(({ status }) => status === 429);
+    expect(late?.headers.get('retry-after')).toBe('1');
+    expect(await late?.text()).toContain('There were too many wrong passwords just now.');
+  });
+
   test.each(['//evil.example', '/\\evil.example', 'https://evil.example/', '/login', ''])(
     'the login does not lead to %j',
     async (next) => {
