@@ -6,6 +6,7 @@ import {
   type PlannedDelivery,
   replayableStates,
 } from './model.ts';
+import { needsRetry, type SinkState, sinkState } from './needs.ts';
 import { decide } from './rules/decide.ts';
 import { type Action, allActions, type Plan, whyUnusable } from './rules/plan.ts';
 import { deliveryPages, inParts } from './store/pages.ts';
@@ -245,4 +246,20 @@ export function planLate(
   return unusable === undefined
     ? { eventId: event.id, configId: plan.id, deliveries: asked }
     : cannotUse(unusable);
+}
+
+/** Has whoever serves the store try a sink at once, if it is paused or failing. Returns how it was. */
+export async function retrySink(
+  reads: Pick<Store, 'pauses' | 'sinkFigures'>,
+  store: Pick<Store, 'askRetry'>,
+  sink: string,
+): Promise<SinkState> {
+  const now = Date.now();
+  const figures = (await reads.sinkFigures(now)).find((one) => one.sink === sink) ?? null;
+  const state = sinkState(
+    figures,
+    (await reads.pauses()).some((one) => one.sink === sink),
+  );
+  if (needsRetry(state)) await store.askRetry(sink, now);
+  return state;
 }

@@ -29,7 +29,7 @@ export function sinkState(figures: SinkFigures | null, isPaused: boolean): SinkS
 }
 
 /** Nothing goes out, and it may be tried at once. */
-const needsRetry = (state: SinkState): boolean => state === 'paused' || state === 'failing';
+export const needsRetry = (state: SinkState): boolean => state === 'paused' || state === 'failing';
 
 /** What may need a person. */
 export interface Troubles {

@@ -169,6 +169,7 @@ const recipients: Medium = { escape: oneLine, join: joinList, addresses: true, s
  */
 export const email = defineConnector({
   name: 'email',
+  checkProves: true,
   options,
   action,
   templates: {

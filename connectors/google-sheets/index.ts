@@ -132,6 +132,7 @@ const noticeRow = {
 /** Writes rows to one spreadsheet. Values are never interpreted: what begins with = stays text. */
 export const googleSheets = defineConnector({
   name: 'google-sheets',
+  checkProves: true,
   options,
   action,
   templates: { tab: plain, row: { ...plain, data: true } },

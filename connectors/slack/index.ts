@@ -67,6 +67,7 @@ const action = z
 /** Posts to Slack with `chat.postMessage`, one call an attempt. */
 export const slack = defineConnector({
   name: 'slack',
+  checkProves: true,
   options,
   action,
   templates: {

@@ -95,7 +95,7 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
       count: 0,
       since,
       detail: `${downFor(sink, inWords(now - since), failures)}${because ? `. ${asSentence(because.detail)}` : '.'} They wait, and none is lost.`,
-      advice: `Put this right, or forward this to somebody who can. The messages then go out by themselves, but for those that have failed for longer than retry.giveUpAfter: these have to be replayed. To see whether it works, run: ${program} check --live`,
+      advice: `Put this right, or forward this to somebody who can. The messages then go out by themselves, but for those that have failed for longer than retry.giveUpAfter: these have to be replayed. To see whether it works, run: ${program} check --live. To try it at once, run: ${program} retry ${sink}`,
       recovered: false,
     })),
   config: ({ refused, now }) => {

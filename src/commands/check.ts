@@ -1,3 +1,6 @@
+import { needsRetry, sinkState, sinkStates } from '../needs.ts';
+import { inLastHour } from '../status.ts';
+import type { Reads } from '../store/reads.ts';
 import { program } from '../support/program.ts';
 import {
   type CheckedConfig,
@@ -23,7 +26,7 @@ import {
 import { type Action, allActions, type Plan, unmatchedRule } from '../rules/plan.ts';
 import { runScenarios, type Unreached } from '../scenarios/run.ts';
 import { strings, valueAt } from '../support/json.ts';
-import { checkStore, openStore } from '../store/open.ts';
+import { checkStore, glanceAt, openStore } from '../store/open.ts';
 import { keptRefreshTokens } from '../store/refresh-tokens.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import { sampleEvent } from '../templates/data.ts';
@@ -257,13 +260,33 @@ interface LiveOf {
 async function checkLive(config: Config): Promise<LiveOf[]> {
   await using ending = new AsyncDisposableStack();
   const refreshTokens = await keptTokens(config, ending);
+  const known = await glanceAt(config.store.url, readSinks);
   return await Promise.all([
     checkItsStore(config),
     ...Array.from(config.sinks.values(), async (sink) => ({
       of: `${sink.name} (${sink.connector.name})`,
-      checks: await checkSink(config, sink, refreshTokens),
+      checks: [...(await checkSink(config, sink, refreshTokens)), ...fares(sink.name, known)],
     })),
   ]);
+}
+
+const readSinks = async (reads: Pick<Reads, 'sinkFigures' | 'pauses'>) => ({
+  pauses: await reads.pauses(),
+  figures: await reads.sinkFigures(Date.now()),
+});
+
+/** A tool may answer every question and take no message: the store knows whether it takes them. */
+function fares(name: string, known: Awaited<ReturnType<typeof readSinks>> | null): LiveCheck[] {
+  const figures = known?.figures.find(({ sink }) => sink === name) ?? null;
+  const pause = known?.pauses.find(({ sink }) => sink === name) ?? null;
+  const state = sinkState(figures, pause !== null);
+  if (!needsRetry(state)) return [];
+  const because = (pause?.because ?? figures?.because)?.detail.replace(/\.?$/, '');
+  const lately = figures ? inLastHour(figures) : [];
+  const words = [`the sink is ${sinkStates[state]}`, ...lately].join(', ');
+  const detail = `${words}${because === undefined ? '' : `: ${because}`}.`;
+  const advice = `When that is put right, ${program} retry ${name} tries it.`;
+  return [{ ok: false, what: 'messages go out', detail, advice }];
 }
 
 /** Asking for an access token may use up the refresh token: the one that is given instead has to be kept, too. */

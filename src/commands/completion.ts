@@ -66,7 +66,10 @@ async function offersFor(
   if (last?.required) return valuesOf(last, current, configOf(command, given));
   if (current.startsWith('-'))
     return command.options.flatMap(({ long }) => (long && !given.includes(long) ? [long] : []));
-  return command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices);
+  const named = command.registeredArguments.map(
+    async (one) => one.argChoices ?? namesOf(one.name(), configOf(command, given)),
+  );
+  return (await Promise.all(named)).flat();
 }
 
 /** Several of some go into one word, with commas. */

@@ -344,6 +344,15 @@ function repairing(add: Add, io: Io, done: Done): void {
     .option('--note <text>', 'why; kept with who did it and when', noteText)
     .action(async (options) => done(await (await import('./ignore.ts')).ignore(options, io)));
 
+  takesStore(
+    add('retry', 'try a paused or failing sink now, as after its cause was put right', [
+      'retry slack',
+      'retry slack --store sqlite:./data/connector.db',
+    ]),
+  )
+    .argument('<sink>', 'the name of the sink, as `status` has it')
+    .action(async (sink, options) => done(await (await import('./retry.ts')).retry(sink, options, io)));
+
   byHand(
     add('apply', 'apply a rule to events that came before it; shows first what it would send', [
       'apply --rule told --since 7d --dry-run',

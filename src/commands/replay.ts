@@ -176,7 +176,7 @@ function nameOfUser(): string {
   }
 }
 
-const isServed = async (store: Store): Promise<boolean> =>
+export const isServed = async (store: Store): Promise<boolean> =>
   running(await store.copyStates(), Date.now()).length > 0;
 
 /** To be called before anything is changed. */

@@ -104,6 +104,11 @@ export class Breaker {
     return this.#probing;
   }
 
+  /** Lets a probe start at once, unless one is under way. */
+  probeNow(now: number): void {
+    if (this.#pause) this.#pause = { ...this.#pause, probeAt: Math.min(now, this.#pause.probeAt) };
+  }
+
   /** There was nothing to probe with. */
   giveBackProbe(): void {
     this.#probing = false;

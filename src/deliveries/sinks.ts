@@ -1,6 +1,7 @@
 import { type Clock, suspendedSince } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
-import { type RefreshTokens, type Sink, unknown, type Usage } from '../connector.ts';
+import { type LiveCheck, type RefreshTokens, type Sink, unknown, type Usage } from '../connector.ts';
+import type { Mask } from '../support/secret.ts';
 import type { Holding } from './leases.ts';
 import type { Ending } from './settle.ts';
 
@@ -169,4 +170,26 @@ function abortOnceOver(isOver: () => boolean): AbortController {
     },
   });
   return abort;
+}
+
+interface CheckParts extends Omit<Deadline<never>, 'abandoned' | 'timeoutMs'> {
+  readonly sinks: ConnectedSinks;
+  readonly mask: Mask;
+}
+
+/** Asks a tool whether it works, and sends nothing. Returns what is wrong; null if nothing is. Never throws. */
+export async function faultOf(
+  { sinks, mask, ...parts }: CheckParts,
+  sink: SinkConfig,
+): Promise<string | null> {
+  const abandoned = (): LiveCheck[] => [{ ok: false, what: 'check', detail: 'There was no answer in time.' }];
+  try {
+    const checks = await withDeadline({ ...parts, timeoutMs: sink.timeoutMs, abandoned }, (signal) =>
+      sinks.use(sink, (connected) => connected.check([], signal)),
+    );
+    const failed = checks.find(({ ok }) => !ok);
+    return failed ? mask(`${failed.what}: ${failed.detail} ${failed.advice ?? ''}`.trim()) : null;
+  } catch (error) {
+    return mask(`The sink could not be connected: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }

@@ -119,6 +119,32 @@ export class Traffic {
     });
   }
 
+  /** Lets a paused sink be probed at once. */
+  probeNow(sink: string, now: number): void {
+    this.#breakers.get(sink)?.probeNow(now);
+  }
+
+  /** Whether a sink is paused, and no probe is under way or waited for. */
+  mayProbe(sink: string, now: number): boolean {
+    const breaker = this.#breakers.get(sink);
+    return breaker !== undefined && breaker.pause !== null && breaker.allowsAt(now) <= now;
+  }
+
+  /** Probes by a question that sends nothing. To be ended by `checked`. False if the sink is not paused. */
+  beginCheck(sink: string): boolean {
+    return this.#breaker(sink).take();
+  }
+
+  /** `fault`: what the tool said; null if it works. */
+  checked({ name, retry }: SinkConfig, fault: string | null, now: number): SinkChange | null {
+    const breaker = this.#breaker(name);
+    // The cause of the pause is still the same one, as far as anybody knows.
+    const failure =
+      fault === null ? null : { reason: breaker.pause?.because?.reason ?? 'unexpected', detail: fault };
+    const ended = { deliveryId: '', probe: true, now, failure, policy: retry, random: this.#random };
+    return breaker.ended(fault === null ? 'works' : 'fails', ended);
+  }
+
   /** Paused sinks. */
   pauses(): Map<string, Pause> {
     return new Map([...this.#breakers].flatMap(([sink, { pause }]) => (pause ? [[sink, pause]] : [])));

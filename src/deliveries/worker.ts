@@ -5,6 +5,7 @@ import type { Claimed, LaneHead, Lease } from '../store/store.ts';
 import { StoredPauses, type SinkChange } from './breaker.ts';
 import { type CallParts, makeCall } from './call.ts';
 import { DueLanes } from './due-lanes.ts';
+import { faultOf } from './sinks.ts';
 import { leaseOfSink, soleCopy, type Holding, type Leases } from './leases.ts';
 import { storeRetryMs } from './record.ts';
 import { Strays } from './strays.ts';
@@ -61,6 +62,9 @@ export class Worker {
   #sinksWithDeliveries: ReadonlySet<string> = new Set();
   /** Those with deliveries due now or soon. */
   #sinksWithWork: ReadonlySet<string> = new Set();
+  /** Sinks that a person wants to be tried. */
+  readonly #askedFor = new Set<string>();
+  #lookForRetriesAt = -Infinity;
   #started = false;
   #stopping = false;
   #cancelAlarm: () => void = () => {};
@@ -211,11 +215,13 @@ export class Worker {
       await this.#savePauses();
       await this.#followClock(moment);
       await this.#clearUpStrays(elapsed);
+      await this.#takeRetries(moment);
       const heads = await this.#dueLanes.look();
       this.#sinksWithDeliveries = new Set(heads.map(({ sink }) => sink));
       this.#sinksWithWork = new Set(
         heads.filter(({ dueAt }) => dueAt <= now + soonMs).map(({ sink }) => sink),
       );
+      this.#checkIdle(heads, moment);
       const due = heads.filter(({ sink, dueAt }) => dueAt <= now && this.#holding(sink) !== null);
       const claims = this.#roundRobin.order(due).map((head) => this.#claimLane(head, moment));
       this.#claiming = Promise.allSettled([this.#claiming, ...claims]).then(() => undefined);
@@ -249,6 +255,49 @@ export class Worker {
       const holding = this.#holding(sink);
       if (holding !== null) void this.#clearUp(sink, holding.lease);
     }
+  }
+
+  /** What people asked for by `retry`: what failed before is due now, and a paused sink is probed. */
+  async #takeRetries({ now, elapsed }: Moment): Promise<void> {
+    const { store, config, pollMs = defaultPollMs } = this.#parts;
+    if (elapsed < this.#lookForRetriesAt) return;
+    this.#lookForRetriesAt = elapsed + pollMs;
+    for (const sink of await store.retriesAsked()) {
+      if (this.#holding(sink) === null) continue;
+      await store.takeRetry(sink, now, config().sinks.get(sink)?.timeoutMs ?? 0);
+      this.#dueLanes.forget();
+      this.#traffic.probeNow(sink, elapsed);
+      this.#askedFor.add(sink);
+    }
+  }
+
+  /**
+   * Nothing would try a sink that is paused, with nothing waiting for it, until the next event: it is asked whether it works,
+   * where that sends nothing and proves it. Where a person wants to know, and nothing is due, any tool is asked.
+   */
+  #checkIdle(heads: readonly LaneHead[], { now, elapsed }: Moment): void {
+    const paused = this.#traffic.pauses();
+    for (const name of new Set([...paused.keys(), ...this.#askedFor])) {
+      const isAskedFor = this.#askedFor.delete(name);
+      const sink = this.#parts.config().sinks.get(name);
+      const holding = this.#holding(name);
+      const isTried = heads.some((head) => head.sink === name && (!isAskedFor || head.dueAt <= now));
+      if (!sink || !holding || isTried) continue;
+      const mayAsk = isAskedFor || sink.connector.checkProves === true;
+      if (!mayAsk || (paused.has(name) && !this.#traffic.mayProbe(name, elapsed))) continue;
+      this.#start(name, this.#check(sink, holding));
+    }
+  }
+
+  async #check(sink: SinkConfig, holding: Holding): Promise<void> {
+    const { store, clock, sinks, config, sinkChanged, storeFailed } = this.#parts;
+    const isProbe = this.#traffic.beginCheck(sink.name);
+    const shutdown = this.#aborted.signal;
+    const fault = await faultOf({ clock, sinks, holding, shutdown, mask: config().mask }, sink);
+    if (shutdown.aborted) return;
+    if (fault === null) await store.forgetFailures(sink.name).catch(storeFailed);
+    const change = isProbe ? this.#traffic.checked(sink, fault, clock.elapsed()) : null;
+    if (change) sinkChanged(sink.name, change, undefined);
   }
 
   #moment(): Moment {
@@ -321,12 +370,18 @@ export class Worker {
 
   #startCall(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket, holding: Holding): void {
     for (const { delivery } of call) this.#strays.begun(delivery.id);
-    const done = this.#carryOut(call, sink, ticket, holding).finally(() => {
-      this.#inFlight.delete(done);
+    const carriedOut = this.#carryOut(call, sink, ticket, holding).finally(() => {
       for (const { delivery } of call) this.#strays.ended(delivery.id);
+    });
+    this.#start(ticket.key.sink, carriedOut);
+  }
+
+  #start(sink: string, work: Promise<void>): void {
+    const done = work.finally(() => {
+      this.#inFlight.delete(done);
       this.wake();
     });
-    this.#inFlight.set(done, ticket.key.sink);
+    this.#inFlight.set(done, sink);
   }
 
   /**

@@ -4,7 +4,7 @@ import { answerProblem } from '../http/problem.ts';
 import { detailJson, storyJson } from '../json.ts';
 import { readStatus, refusedJson, refusedOf, statusJson } from '../status.ts';
 import { StoreUnavailable } from '../store/store.ts';
-import { changesRouter } from './changes-api.ts';
+import { changesRouter, retryNow } from './changes-api.ts';
 import { verdicts } from './event.ts';
 import { openApi, searchQuery } from './openapi.ts';
 import type { Parts } from './page.ts';
@@ -16,6 +16,7 @@ export function apiRouter(parts: Parts): Router {
   const router = Router();
   const read = (path: string, answer: Answer) => router.get(path, answering(answer));
   router.use('/deliveries', changesRouter(parts));
+  router.post('/sinks/:sink/retry', (req, res) => retryNow(parts, req.params.sink, res));
   read('/status', async () => statusJson(await readStatus(parts, Date.now(), config().plan.timeZone)));
   read('/refused', async () => ({ totals: refusedJson(await refusedOf(parts)), items: [] }));
   read('/events', (req, res) => search(parts, req, res));

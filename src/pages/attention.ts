@@ -6,7 +6,7 @@ import { inParts } from '../store/pages.ts';
 import type { Reads } from '../store/reads.ts';
 import type { Change, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
-import { changeList, type Chosen, choiceForm, deliveriesOf, seenButton } from './changes.ts';
+import { changeList, type Chosen, choiceForm, deliveriesOf, retryButton, seenButton } from './changes.ts';
 import { chip, nextTry, seen } from './fragments.ts';
 import { html, type Html, pathWith } from './html.ts';
 import type { Asked, Page } from './page.ts';
@@ -129,7 +129,7 @@ export const troubleItems = (status: Status, asked: Asked): (Html | false | null
     html`<li><b>No connector has said for a while that it serves the store</b></li>`,
   ...refusals(status.refused).map((one) => refusedItem(one, asked)),
   ...status.copies.map(({ config }) => configNeeds(config, asked.times)),
-  ...status.sinks.map((sink) => sinkTrouble(sink, asked.times)),
+  ...status.sinks.map((sink) => sinkTrouble(sink, asked)),
 ];
 
 const refusedItem = ({ reason, what, advice, first, last, count: many }: Refusals, asked: Asked): Html =>
@@ -153,7 +153,8 @@ function configNeeds({ file, refused, waiting }: Status['copies'][number]['confi
   }${waiting.length > 0 && html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`}`;
 }
 
-function sinkTrouble(one: SinkStatus, times: Times): Html | null {
+function sinkTrouble(one: SinkStatus, asked: Asked): Html | null {
+  const { times } = asked;
   const { sink, connector, state, pause } = one;
   const trouble = troubleOf(one);
   if (trouble === null || connector === null) return null;
@@ -164,6 +165,7 @@ function sinkTrouble(one: SinkStatus, times: Times): Html | null {
     <b>${seen(sink)} is ${sinkStates[state]}</b> since
     ${times.short(trouble.since)}${trouble.because && `: ${seen(trouble.because.detail)}`}
     <div class="small muted">${next}</div>
+    ${retryButton(sink, asked)}
   </li>`;
 }
 

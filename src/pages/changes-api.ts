@@ -3,9 +3,10 @@ import { fieldsOf, personOf } from '../admin/access.ts';
 import { type Done, NotThere, selected, type Selection } from '../by-hand.ts';
 import { answerProblem } from '../http/problem.ts';
 import { replayableStates } from '../model.ts';
+import { needsRetry, sinkStates } from '../needs.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import { printable } from '../support/text.ts';
-import { carryOut } from './changes.ts';
+import { carryOut, tryNow } from './changes.ts';
 import type { Parts } from './page.ts';
 
 const actions = ['replay', 'discard'] as const;
@@ -19,6 +20,20 @@ export function changesRouter(parts: Parts): Router {
     router.post(`/:id/${action}`, (req, res) => changeOne(parts, action, req.params.id, req, res));
   }
   return router;
+}
+
+/** Tries a sink at once. */
+export async function retryNow(parts: Parts, sink: string, res: Response): Promise<void> {
+  if (!parts.config().sinks.has(sink))
+    return answerProblem(res, { status: 404, detail: 'The config has no such sink.' });
+  try {
+    const state = await tryNow(parts, sink);
+    if (needsRetry(state)) return void res.json({ sink, state });
+    answerProblem(res, { status: 409, detail: `It is ${sinkStates[state]}: there is nothing to try.` });
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    answerProblem(res, { status: 503, detail: unreadable });
+  }
 }
 
 async function changeOne(

@@ -1,4 +1,5 @@
-import { type ActionName, change, type Done, NotThere, selected } from '../by-hand.ts';
+import { type ActionName, change, type Done, NotThere, retrySink, selected } from '../by-hand.ts';
+import type { SinkState } from '../needs.ts';
 import {
   type Delivery,
   type DeliveryState,
@@ -250,6 +251,29 @@ export const seenButton = (reason: RefusedEvents['reason'], asked: Asked): Html 
       <button class="quiet" name="reason" value="${reason}">Seen</button>
     </form>`
   }`;
+
+/** For a paused or failing sink. */
+export const retryButton = (sink: string, asked: Asked): Html =>
+  html`<form class="actions" method="post" action="/attention/retry">
+    ${csrfField(asked)}
+    <button class="quiet" name="sink" value="${sink}" aria-label="Try ${sink} now">Try now</button>
+  </form>`;
+
+export const retryForm: Form = {
+  path: '/attention/retry',
+  async carryOut({ form: { sink = '' } }, parts) {
+    if (!parts.config().sinks.has(sink)) return notUnderstood;
+    await tryNow(parts, sink);
+    await new Promise((resolve) => setTimeout(resolve, patienceMs));
+    return '/attention';
+  },
+};
+
+export async function tryNow(parts: Parts, sink: string): Promise<SinkState> {
+  const state = await retrySink(parts.reads, parts.store, sink);
+  parts.wake();
+  return state;
+}
 
 export const seenForm: Form = {
   path: '/attention/seen',

@@ -251,6 +251,16 @@ const apiRoutes: readonly ApiRoute[] = [
   ...changes('replay', 'Sends again'),
   ...changes('discard', 'Gives up'),
   {
+    method: 'post',
+    path: '/sinks/{sink}/retry',
+    summary: 'Tries a paused or failing sink now; 409 where it is neither.',
+    body: z.object({}),
+    answer: z.object({
+      sink: z.string(),
+      state: z.enum(Object.keys(sinkStates) as SinkState[]).describe('Before.'),
+    }),
+  },
+  {
     method: 'get',
     path: '/routes',
     summary: 'Who hears of which test and status.',

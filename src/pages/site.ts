@@ -5,7 +5,7 @@ import { StoreUnavailable } from '../store/store.ts';
 import { apiRouter } from './api.ts';
 import { sendAsset } from './assets.ts';
 import { attentionPage } from './attention.ts';
-import { changeForm, changePage, seenForm } from './changes.ts';
+import { changeForm, changePage, retryForm, seenForm } from './changes.ts';
 import { download } from './download.ts';
 import { eventPage, mailPage } from './event.ts';
 import { eventsPage } from './events.ts';
@@ -27,7 +27,7 @@ const pages: readonly Page[] = [
   changePage,
   rulesPage,
 ];
-const forms: readonly Form[] = [changeForm, seenForm, trialForm];
+const forms: readonly Form[] = [changeForm, retryForm, seenForm, trialForm];
 
 /** The operations page: every page has its module, and what they share is here. */
 export function createSite(parts: Parts): Site {

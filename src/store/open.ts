@@ -40,6 +40,21 @@ export function readsBeside(url: string, store: Store): { readonly reads: Reads;
     : new ThreadReads(resolveLinks(fileOf(url)));
 }
 
+/** Looks into a store without changing anything. Null where that cannot be done, as where there is none yet. */
+export async function glanceAt<T>(url: string, look: (reads: Reads) => Promise<T>): Promise<T | null> {
+  await using opened = new AsyncDisposableStack();
+  try {
+    if (!isPostgres(url)) {
+      const thread = opened.adopt(new ThreadReads(resolveLinks(fileOf(url))), (it) => it.close());
+      return await look(thread.reads);
+    }
+    const options = { serve: false, mustExist: true, asItIs: true };
+    return await look(opened.adopt(await openStore(url, options), (it) => it.close()));
+  } catch {
+    return null;
+  }
+}
+
 /** To count the rows of a large table. */
 const countingMs = 600_000;
 

@@ -38,7 +38,7 @@ const oldestTransaction = query<{ readonly ms: number | null }>(`
 export async function postgresDriver(url: string, options: PostgresOptions = {}): Promise<Driver> {
   const connections = new Connections(url, options.limits);
   try {
-    await migrate(connections, options.mustExist ?? false);
+    await migrate(connections, options);
     await connections.learnPlace();
   } catch (error) {
     await connections.close(closed());

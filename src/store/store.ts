@@ -88,8 +88,8 @@ export interface Store {
   sinkFigures(now: number): Promise<SinkFigures[]>;
   /** The tool was asked, and works: its failures until now count no more. */
   forgetFailures(sink: string): Promise<void>;
-  /** For whoever serves the store: a sink is to be tried at once. False if it was never called. */
-  askRetry(sink: string, now: number): Promise<boolean>;
+  /** For whoever serves the store: a sink is to be tried at once. */
+  askRetry(sink: string, now: number): Promise<void>;
   /** The sinks for which that was asked and not done. */
   retriesAsked(): Promise<string[]>;
   /**
@@ -758,6 +758,8 @@ export interface OpenOptions {
   readonly serve: boolean;
   /** Do not create a missing store. */
   readonly mustExist?: boolean;
+  /** Do not bring one of an older version up to date, either: others may serve it. */
+  readonly asItIs?: boolean;
   /** Called when somebody damaged the store's files while it was open and the store repaired them. */
   readonly warn?: (message: string) => void;
 }

@@ -127,7 +127,9 @@ export function storeOn(driver: Driver): Store {
     async forgetFailures(sink) {
       await write(() => sinks.forgetFailures(sink));
     },
-    askRetry: (sink, now) => write(() => sinks.askRetry(sink, now)),
+    async askRetry(sink, now) {
+      await write(() => sinks.askRetry(sink, now));
+    },
     retriesAsked: () => read(sinks.retriesAsked),
     takeRetry: (sink, now, settlingMs) => write(() => sinks.takeRetry(sink, now, settlingMs)),
     threadOf: (sink, thread) => read(() => carrying.threadOf(sink, thread)),

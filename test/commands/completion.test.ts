@@ -45,6 +45,7 @@ test('commands, options and their values are offered, as far as they are typed',
 test('names of sinks and rules are those of the config, even with faults', async () => {
   const { file } = await withConfig();
   expect(await offers('replay', '-c', file, '--sink', '')).toEqual(['slack', 'sheet']);
+  expect(await offers('retry', '-c', file, '')).toEqual(['slack', 'sheet']);
   expect(await offers('events', '--config', file, '--rule', 'told')).toEqual(['told by mail', 'told']);
   expect((await run(['complete', '--', 'events', '--rule', ''], { CONNECTOR_CONFIG: file })).out).toContain(
     'told\n',

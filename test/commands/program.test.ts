@@ -20,6 +20,7 @@ const commands = [
   'discard',
   'resend',
   'ignore',
+  'retry',
   'apply',
   'forget',
   'backup',

@@ -128,7 +128,7 @@ describe('status', () => {
   });
 
   test('names a paused sink with its reason and next probe, and what waits for it', async () => {
-    const { app, folder, http, command, json } = await startServing();
+    const { app, file, http, command, json } = await startServing();
     http.faults.decide = () => ({ kind: 'status', status: 401 });
     for (let n = 0; n < 8; n += 1) await post(app, { candidateId: `c${n}` });
     await vi.waitFor(async () => expect((await json()).sinks[0]).toMatchObject({ paused: true }), 20_000);
@@ -153,7 +153,25 @@ describe('status', () => {
       ],
       oldestPendingAt: isoTime,
     });
-    // So it stands where nothing was due at the time of the probe.
+    http.faults.clear();
+    expect(await command('retry', 'mail')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('not used yet'),
+    });
+    expect((await command('retry', 'atz')).code).toBe(2);
+    expect(await command('retry', 'ats')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('is tried now'),
+    });
+    await settled(file);
+    expect((await json()).sinks[0]).toMatchObject({ state: 'working', pending: 0 });
+  });
+
+  test('says that a paused sink waits for the next delivery where nothing was due at the time of its probe', async () => {
+    const { folder, app, http, command, json } = await startServing();
+    http.faults.decide = () => ({ kind: 'status', status: 401 });
+    for (let n = 0; n < 8; n += 1) await post(app, { candidateId: `c${n}` });
+    await vi.waitFor(async () => expect((await json()).sinks[0]).toMatchObject({ paused: true }), 20_000);
     using store = new DatabaseSync(`${folder}/connector.db`);
     store.exec('update pauses set probe_at = 1');
     const late = 'with the next delivery that is due';
@@ -186,6 +204,11 @@ describe('status', () => {
     expect((await json()).sinks[0]).toMatchObject({ ...failing, lastSuccessAt: null });
     for (const path of ['/', '/attention'])
       expect(await (await fetch(new URL(path, app.adminUrl))).text()).toContain('ats is failing');
+    const live = await command('check', '--live');
+    expect(live).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(/✓ url answers.*\n.*✗ messages go out: the sink is failing, .*422/),
+    });
     http.faults.clear();
     await settled(file);
     expect((await json()).sinks[0]).toMatchObject({ state: 'working', since: null, lastSuccessAt: isoTime });

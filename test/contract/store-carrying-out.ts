@@ -491,7 +491,6 @@ export function carryingOut(bench: () => Bench): void {
 
   test('tries at once what a person asked for: what may have arrived only when the tool is done with it', async () => {
     const { store } = bench();
-    expect(await store.askRetry('slack', t0)).toBe(false);
     const [failed, unclear, untried, elsewhere] = await accept(
       {},
       {},
@@ -503,7 +502,7 @@ export function carryingOut(bench: () => Bench): void {
     await store.record(
       claimed.map((one, place) => resultOf(one, outcomes[place]!, { state: 'pending', dueAt: t0 + day })),
     );
-    expect(await store.askRetry('slack', t0)).toBe(true);
+    await store.askRetry('slack', t0);
     expect(await store.retriesAsked()).toEqual(['slack']);
     await store.takeRetry('slack', t0 + 9, minute);
     expect(await store.retriesAsked()).toEqual([]);

@@ -13,6 +13,7 @@ import {
   type AnyConnector,
   type AttemptRequest,
   type Finding,
+  type LiveCheck,
   type PaceLimit,
 } from '../../src/connector.ts';
 import { ConnectedSinks } from '../../src/deliveries/sinks.ts';
@@ -42,6 +43,9 @@ export class ScriptedTool {
   });
   find: ((request: Request) => Finding) | null = null;
   connect: () => void | Promise<void> = () => {};
+  /** What it says when it is asked without sending; `proves`: see Connector.checkProves. */
+  check: () => LiveCheck[] = () => [];
+  proves = false;
   /** Whether each place is its own lane. */
   lanes = false;
   /** The most messages of one call, if it takes several. `batches` has the size of each call. */
@@ -53,6 +57,7 @@ export class ScriptedTool {
   get connector(): AnyConnector {
     return defineConnector({
       name: 'scripted',
+      ...(this.proves && { checkProves: true }),
       options: z.strictObject({}),
       action: z.strictObject({
         text: z.string(),
@@ -103,7 +108,7 @@ export class ScriptedTool {
               return this.find?.(request) ?? { found: null };
             },
           }),
-          check: async () => [],
+          check: async () => this.check(),
           close: async () => {
             this.closed += 1;
           },

@@ -388,6 +388,54 @@ describe('a sink is paused', () => {
     );
   });
 
+  describe('with nothing waiting', () => {
+    /** Five are held, and the tool is called no more. */
+    async function idle(tool: ScriptedTool) {
+      const on = await bench(configFor(tool, 'onUnknown: hold'), { pollMs: 10 });
+      for (const candidate of ['ann', 'bob', 'cid', 'dan', 'eve'])
+        await reaches(on, await on.accept(candidate), 'held');
+      await paused(on);
+      return on;
+    }
+    const fiveTimesUnclear = () => answering(unclear, unclear, unclear, unclear, unclear);
+    const failures = async (on: Bench) => (await on.store.sinkFigures(Date.now()))[0]?.failures;
+
+    test('and then probed by the check of a tool that is proven by it, until that passes', async () => {
+      const tool = fiveTimesUnclear();
+      tool.proves = true;
+      let asked = 0;
+      tool.check = () => {
+        asked += 1;
+        return asked < 3 ? [{ ok: false, what: 'token', detail: 'revoked', advice: 'Make one.' }] : [];
+      };
+      const on = await idle(tool);
+      const because = { reason: 'timeout', detail: 'token: revoked Make one.' };
+      await vi.waitFor(async () => expect(await on.store.pauses()).toMatchObject([{ because }]), {
+        interval: 1,
+      });
+      await vi.waitFor(() => expect(on.changes).toEqual(['tool paused', 'tool resumed']));
+      await vi.waitFor(async () => expect(await on.store.pauses()).toEqual([]));
+      expect([asked, tool.sent.length, await failures(on)]).toEqual([3, 5, 0]);
+    });
+
+    test('and another one is only asked when a person wants it', async () => {
+      const tool = fiveTimesUnclear();
+      let asked = 0;
+      tool.check = () => {
+        asked += 1;
+        return [];
+      };
+      const on = await idle(tool);
+      await vi.waitFor(async () => expect((await on.store.pauses())[0]?.probeAt).toBeLessThan(Date.now()));
+      on.worker.wake();
+      await on.worker.idle('tool');
+      expect(asked).toBe(0);
+      await on.store.askRetry('tool', Date.now());
+      await vi.waitFor(() => expect(on.changes).toEqual(['tool paused', 'tool resumed']));
+      expect([asked, await failures(on)]).toEqual([1, 0]);
+    });
+  });
+
   test('when connecting never ends', async () => {
     const tool = new ScriptedTool();
     tool.connect = () => new Promise(() => {});
@@ -566,6 +614,16 @@ describe('a sink is paused', () => {
       expect(await on.store.pauses()).toEqual([]);
     });
   });
+});
+
+test('what a failing sink holds back goes at once when a person asks for it', async () => {
+  const tool = answering({ ...failed, retryAfterMs: 3_600_000 });
+  const on = await bench(configFor(tool), { pollMs: 10 });
+  const eventId = await on.accept();
+  await vi.waitFor(() => expect(on.reports).toHaveLength(1));
+  await on.store.askRetry('tool', Date.now());
+  await reaches(on, eventId, 'delivered');
+  expect(await on.store.retriesAsked()).toEqual([]);
 });
 
 describe('a clock that is ahead', () => {

@@ -1,3 +1,4 @@
+import { DatabaseSync } from 'node:sqlite';
 import Ajv from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { Router } from 'express';
@@ -57,7 +58,7 @@ function checker({ paths }: Document) {
 }
 
 test('every answer is what the document says, and every path is tried', async () => {
-  const { send, json, good, bad } = await startApi();
+  const { send, json, good, bad, folder } = await startApi();
   const document = (await json('/openapi.json')) as Document;
   const faultsOf = checker(document);
   const delivery = (id: string) => `dlv_${id.slice(4)}_1`;
@@ -78,7 +79,12 @@ test('every answer is what the document says, and every path is tried', async ()
     ['/deliveries/replay', '/deliveries/replay', 200, { state: 'dead' }],
     ['/deliveries/discard', '/deliveries/discard', 422, {}],
     ['/deliveries/discard', '/deliveries/discard', 200, { state: 'held' }],
+    ['/sinks/ats/retry', '/sinks/{sink}/retry', 200, {}],
+    ['/sinks/nobody/retry', '/sinks/{sink}/retry', 404, {}],
   ];
+  expect((await send('/sinks/ats/retry', {})).status).toBe(409);
+  using store = new DatabaseSync(`${folder}/connector.db`);
+  store.exec('update sink_figures set failures = 5, first_failed_at = 1, last_failed_at = 60001');
   for (const [path, of, status, body] of asked) {
     const answer = await send(path, body);
     const faults = faultsOf(`/api${of}`, body ? 'post' : 'get', answer.status, await answer.json());

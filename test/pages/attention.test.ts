@@ -148,7 +148,7 @@ describe('what needs a person', () => {
     crm.faults.decide = () => ({ kind: 'drop', commit: false });
     down.faults.decide = () => ({ kind: 'status', status: 401 });
     const sink = (url: string) =>
-      `{ connector: webhook, url: '${url}', allowPrivate: true, onUnknown: hold }`;
+      `{ connector: webhook, url: '${url}', allowPrivate: true, onUnknown: hold, retry: { minDelay: 10m } }`;
     const pages = await startPages(`
 sinks: { ats: ${sink(ats.url)}, crm: ${sink(crm.url)}, down: ${sink(down.url)} }
 rules: [ { name: told, when: {}, then: [ { sink: ats }, { sink: ats, path: /x }, { sink: crm }, { sink: down } ] } ]
@@ -185,6 +185,13 @@ rules: [ { name: told, when: {}, then: [ { sink: ats }, { sink: ats, path: /x },
     const held = { action: 'discard', states: 'held', sink: 'crm', confirmed: 'yes', csrf: await csrf() };
     await send('/attention/change', { form: held });
     expect(await page('/attention')).not.toContain('5 held');
+    down.faults.clear();
+    expect((await send('/attention/retry', { form: { sink: 'nobody', csrf: await csrf() } })).status).toBe(
+      400,
+    );
+    await send('/attention/retry', { form: { sink: 'down', csrf: await csrf() } });
+    await vi.waitFor(async () => expect(await page('/attention')).not.toContain('down is paused'), 10_000);
+    await settled(file, {}, /^(delivered|dead|discarded)$/);
   });
 
   test('may be hundreds, with many causes', async () => {

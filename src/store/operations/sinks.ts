@@ -59,7 +59,9 @@ export const sql = {
   forgetFailures: `
   update sink_figures set failures = 0, first_failed_at = null, last_failed_at = null, reason = null, detail = null
   where sink = $1`,
-  askRetry: `update sink_figures set retry_asked_at = $2 where sink = $1`,
+  askRetry: `
+  insert into sink_figures (sink, failures, retry_asked_at) values ($1, 0, $2)
+  on conflict (sink) do update set retry_asked_at = $2`,
   retriesAsked: query<{ readonly sink: string }>(`
   select sink from sink_figures where retry_asked_at is not null order by sink`),
   retryTaken: `update sink_figures set retry_asked_at = null where sink = $1`,
@@ -104,8 +106,8 @@ export function forgetFailures(sink: string): Operation<number> {
   return run(sql.forgetFailures, sink);
 }
 
-export function* askRetry(sink: string, now: number): Operation<boolean> {
-  return (yield* run(sql.askRetry, sink, now)) > 0;
+export function askRetry(sink: string, now: number): Operation<number> {
+  return run(sql.askRetry, sink, now);
 }
 
 export function* retriesAsked(): Operation<string[]> {

@@ -1,7 +1,7 @@
 import { all, get, query, run, type Operation } from '../operations/operation.ts';
 import { firstNoticeSeq } from '../operations/rows.ts';
 import { migrations } from '../migrations.ts';
-import { StoreUnavailable } from '../store.ts';
+import { type OpenOptions, StoreUnavailable } from '../store.ts';
 import type { Connections, Transaction } from './connections.ts';
 import type { Place } from './failures.ts';
 import { inLockstep } from './lockstep.ts';
@@ -31,12 +31,16 @@ const migratingMs = 600_000;
 const tableMs = 2000;
 
 /** Brings the schema up to date in one transaction, one process at a time. Throws StoreUnavailable. */
-export async function migrate(connections: Connections, mustExist: boolean): Promise<void> {
+export async function migrate(
+  connections: Connections,
+  { mustExist = false, asItIs = false }: Pick<OpenOptions, 'mustExist' | 'asItIs'>,
+): Promise<void> {
   const { place } = connections;
   const found = await connections.patiently(() =>
     connections.transaction((transaction) => perform(transaction, look(place))),
   );
   if (found === migrations.length) return;
+  if (asItIs) throw new StoreUnavailable(`There is no up-to-date store in ${nameOf(place)}.`);
   if (found === null && mustExist) {
     throw new StoreUnavailable(`There is no store in ${nameOf(place)}. \`serve\` creates it.`);
   }

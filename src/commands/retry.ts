@@ -1,0 +1,20 @@
+import { retrySink } from '../by-hand.ts';
+import { needsRetry, sinkStates } from '../needs.ts';
+import { program } from '../support/program.ts';
+import { printable } from '../support/text.ts';
+import { CommandError, exit, type Io } from './output.ts';
+import { isServed } from './replay.ts';
+import { checkSink, type StoreOption, withStore } from './with-store.ts';
+
+/** Has a paused or failing sink tried now, by the connector that serves the store. */
+export function retry(sink: string, options: StoreOption, io: Io): Promise<number> {
+  return withStore(options, io, async (store) => {
+    await checkSink(sink, options, store);
+    const state = await retrySink(store, store, sink);
+    const was = `${printable(sink)} is ${sinkStates[state]}`;
+    if (!needsRetry(state)) throw new CommandError(`${was}: there is nothing to try`);
+    const when = (await isServed(store)) ? 'now' : 'when a connector serves this store';
+    io.out(`${was}, and is tried ${when}. \`${program} status\` says how that went.`);
+    return exit.ok;
+  });
+}
