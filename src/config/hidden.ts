@@ -134,15 +134,19 @@ export function hideInLines(lines: readonly string[], isRead: boolean): string[]
   return lines.map((line) => {
     const isComment = /^\s*#/.test(line);
     if (isRead && !isComment) isInside = false;
-    const key = Array.from(line.matchAll(/(?<![\w.-])([\w.-]{1,100})["']?\s{0,9}:(?=\s|$)/g)).at(-1)?.[1];
-    if (key !== undefined || line.includes('-----BEGIN'))
+    const keys = Array.from(line.matchAll(keysOfLine), ([, key = '']) => key);
+    const begins = line.includes('-----BEGIN');
+    if (keys.length > 0 || begins)
       isInside =
-        (isComment || !isRead) && (key === undefined || /^keys?$/i.test(key) || isCredentialKey(key));
+        (isComment || !isRead) &&
+        (begins || keys.some((key) => /^keys?$/i.test(key) || isCredentialKey(key)));
     else if (isInside) return line.replace(/(?<=^[\s#]*)[^\s#].*/, stars);
     const hidden = hideCredentials(line);
     return isComment || !isRead ? hidden.replaceAll(word, hideLong) : hidden;
   });
 }
+
+const keysOfLine = /(?<![\w.-])([\w.-]{1,100})["']?\s{0,9}:(?=\s|$)/g;
 
 /** Hides credentials that are written in a line. */
 const hideCredentials = (line: string): string =>

@@ -80,6 +80,7 @@ describe('a credential is hidden in the lines of a config', () => {
     for (const text of [
       `sinks:\n  ats:\n    key: |\n${key.join('\n')}\nrules: []\n`,
       `sinks:\n  ats:\n    key:\n    ${key.join('\n   ')}\n  x\n`,
+      `sinks:\n  ats:\n    key: |-: :\n      ${key.join('\n      ')}\n`,
       `sinks: { ats: { token: "${key.join('\n')}\nrules: []\n`,
       `sinks:\n  ats: { secret: '${key.join('\n  ')}' } }\n`,
     ]) {
