@@ -40,6 +40,8 @@ test('promtool has nothing against the metrics of a connector that delivered', a
 const job = 'job="candidate-connector", instance="a"';
 const c = (name: string, labels = '') => `candidate_connector_${name}{${labels}${labels && ', '}${job}}`;
 
+const ofOther = (series: string) => series.replace('"a"', '"b"');
+
 type Labels = Readonly<Record<string, string>>;
 
 interface Firing {
@@ -52,7 +54,7 @@ interface Firing {
 const ofCopy = { job: 'candidate-connector', instance: 'a' };
 
 /** What Prometheus sees, a minute apart; until when it is quiet, and which one alert it raises by when. */
-const cases: readonly { series: Labels; quietAt: number; firesAt: number; firing: Firing }[] = [
+const cases: readonly { series: Labels; quietAt: number; firesAt: number; firing: Firing | null }[] = [
   {
     series: { [`up{${job}}`]: '1x5 0x10' },
     quietAt: 7,
@@ -71,7 +73,8 @@ const cases: readonly { series: Labels; quietAt: number; firesAt: number; firing
       [c('deliveries', 'sink="slack", state="pending"')]: '2x5 0x20',
       [c('deliveries_planned', 'sink="slack"')]: '2x25',
       // A second copy says the same of the same store.
-      [c('deliveries', 'sink="slack", state="dead"').replace('"a"', '"b"')]: '0x5 2x20',
+      [ofOther(c('deliveries', 'sink="slack", state="dead"'))]: '0x5 2x20',
+      [ofOther(c('deliveries_planned', 'sink="slack"'))]: '0x5 2x20',
     },
     quietAt: 9,
     firesAt: 12,
@@ -84,7 +87,43 @@ const cases: readonly { series: Labels; quietAt: number; firesAt: number; firing
     },
     quietAt: 19,
     firesAt: 22,
-    firing: { alert: 'ConnectorLostDelivery', labels: { sink: 'slack' } },
+    firing: { alert: 'ConnectorLostDelivery', labels: { ...ofCopy, sink: 'slack' } },
+  },
+  {
+    // Another copy was scraped earlier, while a backlog drained; or it has a store of its own.
+    series: {
+      [c('deliveries', 'sink="slack", state="pending"')]: '2x60',
+      [c('deliveries', 'sink="slack", state="delivered"')]: '9x60',
+      [c('deliveries_planned', 'sink="slack"')]: '11x60',
+      [ofOther(c('deliveries', 'sink="slack", state="pending"'))]: '7x60',
+      [ofOther(c('deliveries', 'sink="slack", state="delivered"'))]: '3x60',
+      [ofOther(c('deliveries_planned', 'sink="slack"'))]: '10x60',
+    },
+    quietAt: 20,
+    firesAt: 60,
+    firing: null,
+  },
+  {
+    series: { [`up{${job}}`]: '1x5' },
+    quietAt: 19,
+    firesAt: 23,
+    firing: { alert: 'ConnectorVanished', labels: { job: ofCopy.job } },
+  },
+  {
+    series: { [ofOther(`up{${job}}`)]: '1x65' },
+    quietAt: 79,
+    firesAt: 83,
+    firing: { alert: 'ConnectorVanished', labels: { job: ofCopy.job } },
+  },
+  {
+    series: { [c('store_oldest_transaction_seconds')]: '3000+60x40' },
+    quietAt: 20,
+    firesAt: 22,
+    firing: {
+      alert: 'ConnectorStoreIsHeldBack',
+      labels: { job: ofCopy.job },
+      value: '1h 12m 0s',
+    },
   },
   {
     series: { [c('sink_paused', 'sink="mail"')]: '0x5 1x30' },
@@ -149,7 +188,10 @@ test('the alerts fire when they should, not before, and no other with them', asy
     }));
   const tests = cases.map(({ series, quietAt, firesAt, firing }) => ({
     interval: '1m',
-    input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
+    input_series: Object.entries({ [`up{${job}}`]: '1x11000', ...series }).map(([name, values]) => ({
+      series: name,
+      values,
+    })),
     alert_rule_test: [...at(quietAt, null), ...at(firesAt, firing)],
   }));
   const file = join(folder, 'test.yaml');
