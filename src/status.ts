@@ -165,7 +165,7 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     refused: await refusedOf(parts),
     copies: copies.toSorted((a, b) => Number(b.config.refused !== null) - Number(a.config.refused !== null)),
     lastCopy: copies.length > 0 ? null : (all[0] ?? null),
-    lastEventAt: await store.lastEventAt(),
+    lastEventAt: (await store.lastEventAt(now)) ?? (await store.lastEventAt()),
     ...(await store.waiting(beginOfDay(now, timeZone))),
     sinks: sinkStatuses(copies, counts, await store.pauses(), await store.sinkFigures(now)),
     dead: stuck.filter((one) => !isMissed(one)),

@@ -207,7 +207,7 @@ function storeGauges(registry: Registry, store: Pick<Store, 'vitals' | 'queued'>
   return async () => {
     queued.set(store.queued);
     for (const one of [lastEvent, oldest, overdue, bytes, oldestTransaction]) one.remove();
-    const vitals = await store.vitals().catch(() => null);
+    const vitals = await store.vitals(Date.now()).catch(() => null);
     if (vitals === null) return;
     const sinceS = (at: number | null) => (at === null ? 0 : Math.max(0, Date.now() - at) / 1_000);
     if (vitals.lastEventAt !== null) lastEvent.set(vitals.lastEventAt / 1_000);

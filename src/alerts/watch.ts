@@ -121,7 +121,7 @@ class AlertWatch {
         stuck: this.#unrecorded.look(await store.deliveries({ states: ['sending'] }), now, clock.elapsed()),
       },
       refused: this.#parts.refused(),
-      lastEventAt: (await store.lastEventAt()) ?? this.#startedAt,
+      lastEventAt: (await store.lastEventAt(now)) ?? this.#startedAt,
     };
     for (const { kind, afterMs, actions } of alerts) {
       for (const notice of noticesFor(kind, afterMs, situation)) {

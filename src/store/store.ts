@@ -183,8 +183,8 @@ export interface Store {
    * time of day. Cheap: every write updates the counts.
    */
   daily(from: number, to: number): Promise<DayCount[]>;
-  /** When the newest event arrived (ms), or null. */
-  lastEventAt(): Promise<number | null>;
+  /** When the newest event arrived (ms), or null. `until`: of those before, where a clock may have been ahead. */
+  lastEventAt(until?: number): Promise<number | null>;
 
   /**
    * Stores the part of a config that deliveries need. Storing it again only renews `savedAt`. To be called before the
@@ -219,7 +219,7 @@ export interface Store {
   /** `today`: when the day began (ms). */
   waiting(today: number): Promise<Waiting>;
   /** What monitoring asks for all the time. The cost depends on what is pending, not on how much is stored. */
-  vitals(): Promise<Vitals>;
+  vitals(now: number): Promise<Vitals>;
   /** An encrypted refresh token; null where none is kept under this id. */
   token(id: string): Promise<string | null>;
   /** In place of the one before. */
@@ -696,7 +696,7 @@ export interface Waiting {
 }
 
 export interface Vitals {
-  /** As `lastEventAt`. */
+  /** As `lastEventAt` until now. */
   readonly lastEventAt: number | null;
   /** As in `Waiting`. */
   readonly oldestPendingAt: number | null;

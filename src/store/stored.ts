@@ -170,7 +170,7 @@ export function storeOn(driver: Driver): Store {
     heldSince: (time) => read(() => reading.heldSince(time)),
     tally: (from, to) => read(() => reading.tally(from, to)),
     daily: (from, to) => read(() => reading.daily(from, to)),
-    lastEventAt: () => read(reading.lastEventAt),
+    lastEventAt: (until) => read(() => reading.lastEventAt(until)),
 
     async saveConfig(config) {
       await write(() => housekeeping.saveConfig(config));
@@ -204,8 +204,8 @@ export function storeOn(driver: Driver): Store {
     },
     copyStates: () => read(status.copyStates),
     waiting: (today) => read(() => status.waiting(today)),
-    vitals: async () => ({
-      ...(await read(status.vitals)),
+    vitals: async (now) => ({
+      ...(await read(() => status.vitals(now))),
       bytes: await driver.bytes(),
       oldestTransactionMs: await driver.oldestTransactionMs(),
     }),

@@ -23,7 +23,7 @@ import {
 export function reading(bench: () => Bench): void {
   test('tells how long what is pending has waited, the newest event, its size, and what waits to be written', async () => {
     const { store } = bench();
-    const { oldestTransactionMs, ...empty } = await store.vitals();
+    const { oldestTransactionMs, ...empty } = await store.vitals(t0 + 9 * day);
     expect(oldestTransactionMs === null).toBe(store.leases === null);
     expect(empty).toEqual({
       lastEventAt: null,
@@ -40,7 +40,7 @@ export function reading(bench: () => Bench): void {
     );
     expect(store.queued).toBe(1);
     await last;
-    const { bytes, oldestTransactionMs: _, ...times } = await store.vitals();
+    const { bytes, oldestTransactionMs: _, ...times } = await store.vitals(t0 + 9 * day);
     expect(times).toEqual({ lastEventAt: t0 + day, oldestPendingAt: t0, firstDueAt: t0 + 2 * day });
     expect(bytes).toBeGreaterThan(empty.bytes);
     expect(store.queued).toBe(0);
@@ -299,6 +299,10 @@ export function reading(bench: () => Bench): void {
     await store.accept(arrival({ receivedAt: t0 + 5 }));
     await store.accept(arrival({ receivedAt: t0 + 3 }));
     expect(await store.lastEventAt()).toBe(t0 + 5);
+    // The clock was ahead.
+    expect(await store.lastEventAt(t0 + 4)).toBe(t0 + 3);
+    expect((await store.vitals(t0 + 4)).lastEventAt).toBe(t0 + 3);
+    expect((await store.vitals(t0)).lastEventAt).toBeNull();
   });
 
   test('sees at once what another process wrote', async () => {

@@ -202,7 +202,7 @@ export const sql = {
     select (hour - cast($1 as bigint)) / 24 as day, sink, what, delay_ms, cast(sum(n) as bigint) as n from hourly
     where hour >= $1 and hour < $2 group by 1, sink, what, delay_ms order by 1, sink, what, delay_ms`),
   newestReceipt: query<{ readonly received_at: number | null }>(
-    `select max(received_at) as received_at from events`,
+    `select max(received_at) as received_at from events where received_at <= $1`,
   ),
 };
 
@@ -364,6 +364,6 @@ export function* daily(from: number, to: number): Operation<DayCount[]> {
   }));
 }
 
-export function* lastEventAt(): Operation<number | null> {
-  return (yield* get(sql.newestReceipt))?.received_at ?? null;
+export function* lastEventAt(until = Number.MAX_SAFE_INTEGER): Operation<number | null> {
+  return (yield* get(sql.newestReceipt, until))?.received_at ?? null;
 }

@@ -45,10 +45,10 @@ export function* waiting(today: number): Operation<Waiting> {
   };
 }
 
-export function* vitals(): Operation<Omit<Vitals, 'bytes' | 'oldestTransactionMs'>> {
+export function* vitals(now: number): Operation<Omit<Vitals, 'bytes' | 'oldestTransactionMs'>> {
   const due = (yield* lanes()).map(({ dueAt }) => dueAt);
   return {
-    lastEventAt: yield* lastEventAt(),
+    lastEventAt: yield* lastEventAt(now),
     oldestPendingAt: (yield* get(sql.oldestPending))?.at ?? null,
     firstDueAt: due.length === 0 ? null : due.reduce((first, at) => Math.min(first, at)),
   };
