@@ -233,7 +233,7 @@ describe('status', () => {
     const http = await endpoint();
     const file = await write(
       'config.yaml',
-      `${base(folder)}
+      `${base(folder).replace('admin: { port: 0 }', 'admin: { port: 0, password: secret }')}
 sinks: { ats: { connector: webhook, url: '${http.url}', allowPrivate: true } }
 rules:
   - { name: "Dana's rule", when: { testId: 1 }, then: [{ sink: ats }] }
@@ -260,7 +260,7 @@ rules:
     const api = (body: object) =>
       fetch(`${app.adminUrl}/api/deliveries/discard`, {
         method: 'POST',
-        headers: { 'content-type': 'application/json' },
+        headers: { 'content-type': 'application/json', authorization: `Basic ${btoa('ops:secret')}` },
         body: JSON.stringify(body),
       });
     expect((await api({ state: 'held', cause })).status).toBe(422);
