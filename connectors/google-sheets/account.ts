@@ -1,12 +1,12 @@
-import { createPrivateKey, sign } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import { createPrivateKey } from 'node:crypto';
 import { constants, existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { oneLine, Secret, secret } from '../../src/connector.ts';
-import { askForToken, type Fetch, keeping, Refusal, type Signer, Unusable } from './tokens.ts';
+import { askForToken, Refusal, tokenIn, Unusable } from './tokens.ts';
+import type { Fetch, Token } from './tokens.ts';
 
 export type Library = typeof import('googleapis/build/src/apis/sheets/index.js');
 
@@ -14,8 +14,8 @@ export type Library = typeof import('googleapis/build/src/apis/sheets/index.js')
 export interface Account {
   /** The address that a spreadsheet is shared with, as far as it is known. */
   readonly name: string;
-  /** Fetches tokens through `fetch`. */
-  readonly signer: (library: Library, fetch: Fetch) => Signer;
+  /** Asks for a new token through `fetch`. */
+  readonly ask: (library: Library, fetch: Fetch) => Promise<Token>;
 }
 
 const inline = z.looseObject({
@@ -107,22 +107,14 @@ function serviceAccount(
   scopes: readonly string[],
 ): Account {
   const key = usableKey(private_key);
-  const ask = (fetch: Fetch) => {
-    const grant_type = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
-    const assertion = assertionOf(email, key, scopes);
-    return askForToken(fetch, { url, body: new URLSearchParams({ grant_type, assertion }) });
+  const ask: Account['ask'] = async ({ auth }, fetch) => {
+    // The library has Google's address built in; files name it.
+    const transporterOptions = transporter((_, init) => fetch(url, init));
+    const client = new auth.JWT({ email, key, scopes: [...scopes], transporterOptions });
+    const { access_token, expiry_date } = await client.authorize();
+    return tokenIn({ access_token, expires_in: (Number(expiry_date) - Date.now()) / 1000 });
   };
-  return { name: email, signer: (_library, fetch) => keeping(() => ask(fetch)) };
-}
-
-/** https://developers.google.com/identity/protocols/oauth2/service-account#authorizingrequests */
-function assertionOf(email: string, key: KeyObject, scopes: readonly string[]): string {
-  const iat = Math.floor(Date.now() / 1000);
-  const claims = { iss: email, scope: scopes.join(' '), aud: googleTokenUrl, iat, exp: iat + 3600 };
-  const signed = [{ alg: 'RS256', typ: 'JWT' }, claims]
-    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
-    .join('.');
-  return `${signed}.${sign('RSA-SHA256', Buffer.from(signed), key).toString('base64url')}`;
+  return { name: email, ask };
 }
 
 /** Retries of its own would add to ours. */
@@ -149,12 +141,9 @@ function federated(file: z.infer<typeof federation>, scopes: readonly string[]):
     );
   return {
     name: 'a federated identity',
-    signer: (library, fetch) => {
-      const subjectToken = subjectTokens(library, file, fetch);
-      return keeping(async () => {
-        const subject = await subjectToken();
-        return askForToken(fetch, { url: file.token_url, ...exchangeOf(file, scopes, subject) });
-      });
+    ask: async (library, fetch) => {
+      const subject = await subjectToken(library, file, fetch);
+      return askForToken(fetch, { url: file.token_url, ...exchangeOf(file, scopes, subject) });
     },
   };
 }
@@ -176,23 +165,24 @@ function exchangeOf(file: z.infer<typeof federation>, scopes: readonly string[],
   return { body, headers };
 }
 
-function subjectTokens(library: Library, file: z.infer<typeof federation>, fetch: Fetch) {
-  const { AwsClient, IdentityPoolClient } = library.auth;
+async function subjectToken(
+  { auth: { AwsClient, IdentityPoolClient } }: Library,
+  file: z.infer<typeof federation>,
+  fetch: Fetch,
+): Promise<string> {
   const options = { ...file, transporterOptions: transporter(fetch) } as never;
-  return async (): Promise<string> => {
-    try {
-      const isAws = file.credential_source['environment_id'] !== undefined;
-      const client = isAws ? new AwsClient(options) : new IdentityPoolClient(options);
-      return await client.retrieveSubjectToken();
-    } catch (error) {
-      // Its calls fail like all others.
-      if (error instanceof Error && 'config' in error) throw error;
-      throw new Unusable(
-        `the token to exchange cannot be had: ${localWords(error)}`,
-        'check credential_source',
-      );
-    }
-  };
+  const isAws = file.credential_source['environment_id'] !== undefined;
+  try {
+    const client = isAws ? new AwsClient(options) : new IdentityPoolClient(options);
+    return await client.retrieveSubjectToken();
+  } catch (error) {
+    // Its calls fail like all others.
+    if (error instanceof Error && 'config' in error) throw error;
+    throw new Unusable(
+      `the token to exchange cannot be had: ${localWords(error)}`,
+      'check credential_source',
+    );
+  }
 }
 
 /** A parser's message quotes what it read. */
@@ -204,31 +194,29 @@ const localWords = (error: unknown): string =>
 function person(file: z.infer<typeof user>): Account {
   const { client_id, client_secret, refresh_token } = file;
   const form = { grant_type: 'refresh_token', client_id, client_secret, refresh_token };
-  const signer: Account['signer'] = (_library, fetch) =>
-    keeping(() => askForToken(fetch, { url: googleTokenUrl, body: new URLSearchParams(form) }));
-  return { name: 'the person who signed in with gcloud', signer };
+  return {
+    name: 'the person who signed in with gcloud',
+    ask: (_library, fetch) => askForToken(fetch, { url: googleTokenUrl, body: new URLSearchParams(form) }),
+  };
 }
 
 /** The account of the machine at Google that this runs on. */
 const machineAccount: Account = {
   name: 'the account of this machine',
-  signer: (_library, fetch) => {
+  ask: async (_library, fetch) => {
     const url = new URL(
       `http://${metadataHost()}/computeMetadata/v1/instance/service-accounts/default/token`,
     );
     url.searchParams.set('scopes', sheets.join(','));
-    const request = { url: url.href, headers: { 'metadata-flavor': 'Google' } };
-    return keeping(async () => {
-      try {
-        return await askForToken(fetch, request);
-      } catch (error) {
-        if (error instanceof Refusal) throw error;
-        throw new Unusable(
-          'there are no application default credentials',
-          'set GOOGLE_APPLICATION_CREDENTIALS to the path of a file, or run where Google provides an account',
-        );
-      }
-    });
+    try {
+      return await askForToken(fetch, { url: url.href, headers: { 'metadata-flavor': 'Google' } });
+    } catch (error) {
+      if (error instanceof Refusal) throw error;
+      throw new Unusable(
+        'there are no application default credentials',
+        'set GOOGLE_APPLICATION_CREDENTIALS to the path of a file, or run where Google provides an account',
+      );
+    }
   },
 };
 
@@ -243,7 +231,7 @@ export function isOfTheMachine(url: string): boolean {
   );
 }
 
-/** The library has Google's address for this built in; files name it. */
+/** The library's class for this warns on the console, has Google's address built in, and is not handed on by googleapis. */
 function impersonation(
   file: z.infer<typeof impersonated>,
   scopes: readonly string[],
@@ -252,15 +240,12 @@ function impersonation(
   const { service_account_impersonation_url: url, source_credentials, delegates = [] } = file;
   const source = accountOf(source_credentials, platform);
   const body = JSON.stringify({ delegates, scope: scopes, lifetime: `${lifetimeS}s` });
-  const signer: Account['signer'] = (library, fetch) => {
-    const sourceSigner = source.signer(library, fetch);
-    return keeping(async () => {
-      const { token } = await sourceSigner.getAccessToken();
-      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-      return askForToken(fetch, { url, headers, body });
-    });
+  const ask: Account['ask'] = async (library, fetch) => {
+    const { token } = await source.ask(library, fetch);
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    return askForToken(fetch, { url, headers, body });
   };
-  return { name: /([^/]+):generateAccessToken$/.exec(url)?.[1] ?? '', signer };
+  return { name: /([^/]+):generateAccessToken$/.exec(url)?.[1] ?? '', ask };
 }
 
 async function jsonText(jsonOrPath: string): Promise<string> {
@@ -295,12 +280,11 @@ function valid<Schema extends z.ZodType>(schema: Schema, file: unknown): z.infer
   throw unusable(wrong === '' ? 'it is no JSON object' : `its ${wrong} is not as expected`);
 }
 
-function usableKey(key: Secret): KeyObject {
+function usableKey(key: Secret): string {
   // Line breaks often arrive as the two characters \n when a key went through an environment variable.
   const pem = key.reveal().replaceAll(String.raw`\n`, '\n');
   try {
-    const read = createPrivateKey(pem);
-    if (read.asymmetricKeyType === 'rsa') return read;
+    if (createPrivateKey(pem).asymmetricKeyType === 'rsa') return pem;
   } catch {
     // As for a key of another kind.
   }

@@ -4,7 +4,7 @@ import type { CallFailure, CallResult, HttpFailure, Proxy } from '../../src/conn
 import { isOfTheMachine } from './account.ts';
 import type { Account, Library } from './account.ts';
 import { Refusal, Unusable } from './tokens.ts';
-import type { Signer } from './tokens.ts';
+import type { Token } from './tokens.ts';
 
 /** Why a call of the Sheets API gave no result. */
 export type Failure =
@@ -126,7 +126,8 @@ class Tokens {
   readonly #account: Account;
   readonly #proxy: Proxy | null;
   readonly #closed: AbortSignal;
-  #signer: Signer | null = null;
+  #kept: Token | null = null;
+  #coming: Promise<string | Failure> | null = null;
   #asked: Asked | null = null;
 
   constructor(library: Library, account: Account, proxy: Proxy | null, closed: AbortSignal) {
@@ -143,7 +144,7 @@ class Tokens {
       stopped.resolve(this.#asked ? unanswered(this.#asked) : { kind: 'stopped', sent: false });
     signal.addEventListener('abort', stop, { once: true });
     try {
-      return await Promise.race([this.#fetchToken(), stopped.promise]);
+      return await Promise.race([this.#token(), stopped.promise]);
     } finally {
       signal.removeEventListener('abort', stop);
     }
@@ -151,13 +152,19 @@ class Tokens {
 
   /** For a token that the API refused before its time. */
   forget(): void {
-    this.#signer = null;
+    this.#kept = null;
   }
 
-  async #fetchToken(): Promise<string | Failure> {
-    this.#signer ??= this.#account.signer(this.#library, this.#fetch);
+  async #token(): Promise<string | Failure> {
+    if (this.#kept && performance.now() < this.#kept.untilMs) return this.#kept.token;
+    this.#coming ??= this.#ask().finally(() => (this.#coming = null));
+    return this.#coming;
+  }
+
+  async #ask(): Promise<string | Failure> {
     try {
-      return (await this.#signer.getAccessToken()).token;
+      this.#kept = await this.#account.ask(this.#library, this.#fetch);
+      return this.#kept.token;
     } catch (error) {
       return tokenFailure(error, this.#asked);
     }
@@ -185,9 +192,9 @@ function tokenFailure(error: unknown, asked: Asked | null): Failure {
   if (error instanceof Unusable) return { kind: 'unusable', words: error.message };
   if (asked === null) throw error;
   const { host, watched, mask } = asked;
-  const refusal = error instanceof Refusal ? error : libraryRefusal(error, watched);
-  if (refusal)
-    return { ...httpFailure(refusal.answer), kind: 'token', host, words: mask(oauthWords(refusal.data)) };
+  const refusal = error instanceof Refusal ? error : (error as { response?: { data?: unknown } }).response;
+  if (refusal && watched.answered)
+    return { ...httpFailure(watched.answered), kind: 'token', host, words: mask(oauthWords(refusal.data)) };
   const failure = watched.failureOf(error);
   if (failure.kind === 'foreign') return { kind: 'token', status: 200, host, words: '', retryAfterMs: null };
   if (failure.kind === 'stopped') return unanswered(asked);
@@ -201,12 +208,6 @@ const unanswered = ({ host }: Asked): Failure => ({
   words: `${host} had not answered when the time was up`,
   retryAfterMs: null,
 });
-
-/** The library itself asks only for tokens of the other side, to be exchanged. */
-function libraryRefusal(error: unknown, { answered }: WatchedFetch) {
-  const { response } = Object(error) as { response?: { data?: unknown } };
-  return response && answered && { answer: answered, data: response.data };
-}
 
 const secretFields = ['assertion', 'subject_token', 'refresh_token', 'client_secret'];
 

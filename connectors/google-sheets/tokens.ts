@@ -1,10 +1,5 @@
 export type Fetch = typeof globalThis.fetch;
 
-/** Gives access tokens, and keeps them until shortly before they expire. */
-export interface Signer {
-  getAccessToken(): Promise<{ readonly token: string }>;
-}
-
 /** Credentials that need a person. Its message shows nothing of them. */
 export class Unusable extends Error {
   readonly what: string;
@@ -17,15 +12,12 @@ export class Unusable extends Error {
   }
 }
 
-/** An answer that has no token. */
+/** An answer that has no token. `data`: its body, if that is JSON. */
 export class Refusal extends Error {
-  readonly answer: Response;
-  /** Its body, if that is JSON. */
   readonly data: unknown;
 
-  constructor(answer: Response, data: unknown) {
+  constructor(data: unknown) {
     super('no token');
-    this.answer = answer;
     this.data = data;
   }
 }
@@ -37,7 +29,7 @@ interface TokenRequest {
   readonly headers?: { [name: string]: string };
 }
 
-interface Kept {
+export interface Token {
   readonly token: string;
   /** On the monotonic clock (ms). */
   readonly untilMs: number;
@@ -48,34 +40,20 @@ const marginMs = 60_000;
 /** RFC 6749 lets a server leave out how long it lives. */
 const assumedLifeS = 300;
 
-export async function askForToken(fetch: Fetch, { url, body, headers = {} }: TokenRequest): Promise<Kept> {
+export async function askForToken(fetch: Fetch, { url, body, headers = {} }: TokenRequest): Promise<Token> {
   const answer = await fetch(url, { ...(body && { method: 'POST', body }), headers });
   const data = jsonMap(await answer.text());
-  // The second name is that of Google's service for impersonation.
-  const token = data['access_token'] ?? data['accessToken'];
-  if (!answer.ok || typeof token !== 'string' || !/^[\x21-\x7E]{1,16384}$/.test(token))
-    throw new Refusal(answer, data);
-  return { token, untilMs: performance.now() + lifeS(data) * 1000 - marginMs };
+  if (!answer.ok) throw new Refusal(data);
+  return tokenIn(data);
 }
 
-function lifeS({ expires_in: life, expireTime }: { readonly [key: string]: unknown }): number {
-  const seconds =
-    typeof expireTime === 'string' ? (Date.parse(expireTime) - Date.now()) / 1000 : Number(life);
-  return seconds > 0 ? seconds : assumedLifeS;
-}
-
-/** Keeps a token until shortly before it expires. Only one is asked for at a time. */
-export function keeping(ask: () => Promise<Kept>): Signer {
-  let kept: Kept | null = null;
-  let coming: Promise<Kept> | null = null;
-  return {
-    getAccessToken: async () => {
-      if (kept && performance.now() < kept.untilMs) return kept;
-      coming ??= ask().finally(() => (coming = null));
-      kept = await coming;
-      return kept;
-    },
-  };
+/** The token of an answer. Google's service for impersonation has names of its own in it. */
+export function tokenIn(data: { readonly [key: string]: unknown }): Token {
+  const { access_token, accessToken: token = access_token, expires_in, expireTime } = data;
+  if (typeof token !== 'string' || !/^[\x21-\x7E]{1,16384}$/.test(token)) throw new Refusal(data);
+  const lifeS =
+    typeof expireTime === 'string' ? (Date.parse(expireTime) - Date.now()) / 1000 : Number(expires_in);
+  return { token, untilMs: performance.now() + (lifeS > 0 ? lifeS : assumedLifeS) * 1000 - marginMs };
 }
 
 function jsonMap(text: string): { readonly [key: string]: unknown } {
