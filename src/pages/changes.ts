@@ -253,7 +253,8 @@ export const seenButton = (reason: RefusedEvents['reason'], asked: Asked): Html 
   }`;
 
 /** For a paused or failing sink. */
-export const retryButton = (sink: string, asked: Asked): Html =>
+export const retryButton = (sink: string, asked: Asked): Html | false =>
+  asked.person.mayChange &&
   html`<form class="actions" method="post" action="/attention/retry">
     ${csrfField(asked)}
     <button class="quiet" name="sink" value="${sink}" aria-label="Try ${sink} now">Try now</button>
