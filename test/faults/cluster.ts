@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PostgresProxy, PostgresServer, sql } from '../fixtures/postgres.ts';
 
@@ -13,8 +14,8 @@ export interface Cluster {
 
 /** How long the standby that loses commits lacks them. */
 const behindMs = 300;
-/** Of the connections that commit. */
-const shareCut = 0.1;
+/** Of the connections that commit a claim. */
+const shareCut = 0.3;
 
 /** In turn: a server, one with a synchronous standby that is far away, and one with an asynchronous standby. */
 export async function clusterOf(
@@ -42,7 +43,7 @@ async function withStandby(synchronous: boolean, random: () => number): Promise<
   const proxies = await Promise.all([primary, standby].map((one) => PostgresProxy.start(one.url())));
   for (const proxy of proxies) {
     proxy.waitsForAnswer = false;
-    proxy.breakAfter = (data) => synchronous && data.includes('\0commit\0') && random() < shareCut;
+    if (synchronous) proxy.breakAfter = atClaims(random);
   }
   const hosts = proxies.map(({ url }) => new URL(url).host).join();
   let isPromoted = false;
@@ -62,5 +63,14 @@ async function withStandby(synchronous: boolean, random: () => number): Promise<
       for (const proxy of proxies) proxy.close();
       await Promise.all([primary.remove(), standby.remove()]);
     },
+  };
+}
+
+/** Breaks a connection that commits a claim. At other commits whoever asked asks again. */
+function atClaims(random: () => number): PostgresProxy['breakAfter'] {
+  const claiming = new WeakSet<Socket>();
+  return (data, socket) => {
+    if (data.includes("state = 'sending', attempts = attempts + 1")) claiming.add(socket);
+    return data.includes('\0commit\0') && claiming.delete(socket) && random() < shareCut;
   };
 }

@@ -126,7 +126,9 @@ const behindMs = 600_000;
 const stillMs = 14_000;
 const betweenCopiesMs = 400;
 /** A copy stands still for long, and all has to be delivered afterwards. */
-const betweenEventsMs = 100;
+const betweenEventsMs = 200;
+/** After the last fault, while connections still break. */
+const calmMs = 3000;
 
 /**
  * The same with several copies on one PostgreSQL. Copies are killed, or stand still for longer than their leases run, and
@@ -164,7 +166,7 @@ export async function runRoundOfCopies(
         urls[victim] = `${await copies[victim]!.start()}/hook`;
       }
     }
-    await sleep(500);
+    await sleep(calmMs);
     sender.stop();
     await sending;
     const stories = await drained(storeUrl, 0);
