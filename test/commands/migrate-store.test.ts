@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { Client } from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { migrations } from '../../src/store/migrations.ts';
+import { sqliteSteps } from '../../src/store/schema.ts';
 import { tables } from '../../src/store/move.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -333,7 +333,7 @@ describe('migrate-store', () => {
 
 function allTables(): string[] {
   const db = new DatabaseSync(':memory:');
-  for (const migration of migrations) db.exec(migration);
+  for (const step of sqliteSteps) db.exec(step);
   const names = db.prepare("select name from sqlite_schema where type = 'table' order by 1").all();
   return names.map(({ name }) => String(name));
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionOptions } from 'node:tls';
 import { type ClientBase, DatabaseError, Pool, type PoolClient, type PoolConfig } from 'pg';
-import { migrations } from '../migrations.ts';
+import { postgresSteps } from '../schema.ts';
 import type { Statement } from '../operations/operation.ts';
 import { StoreUnavailable } from '../store.ts';
 import { optionsFault, parseHostUrl, urlsOfHosts } from '../../support/store-url.ts';
@@ -188,7 +188,7 @@ export class Connections {
 
 const newer: Statement = {
   sql: 'select 1 from schema_version where candidate_connector > $1',
-  values: [migrations.length],
+  values: [postgresSteps.length],
   wants: 'row',
 };
 const outdated =

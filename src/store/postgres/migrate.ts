@@ -1,6 +1,5 @@
 import { all, get, query, run, type Operation } from '../operations/operation.ts';
-import { firstNoticeSeq } from '../operations/rows.ts';
-import { migrations } from '../migrations.ts';
+import { postgresSteps } from '../schema.ts';
 import { type OpenOptions, StoreUnavailable } from '../store.ts';
 import type { Connections, Transaction } from './connections.ts';
 import type { Place } from './failures.ts';
@@ -39,7 +38,7 @@ export async function migrate(
   const found = await connections.patiently(() =>
     connections.transaction((transaction) => perform(transaction, look(place))),
   );
-  if (found === migrations.length) return;
+  if (found === postgresSteps.length) return;
   if (asItIs) throw new StoreUnavailable(`There is no up-to-date store in ${nameOf(place)}.`);
   if (found === null && mustExist) {
     throw new StoreUnavailable(`There is no store in ${nameOf(place)}. \`serve\` creates it.`);
@@ -63,7 +62,7 @@ const rights = query<{ readonly schema: string | null; readonly may_create: stri
 
 function* lookWithRights(place: Place): Operation<string> {
   const found = yield* look(place);
-  if (found === migrations.length) return `the store is in ${nameOf(place)}`;
+  if (found === postgresSteps.length) return `the store is in ${nameOf(place)}`;
   const { schema, may_create: mayCreate } = (yield* get(rights))!;
   if (mayCreate !== 'true') {
     const right = schema === null ? `database ${place.database}` : `schema ${schema}`;
@@ -96,9 +95,9 @@ function* look(place: Place): Operation<number | null> {
     );
   }
   const found = (yield* get(version))?.version ?? 0;
-  if (found <= migrations.length) return found;
+  if (found <= postgresSteps.length) return found;
   throw new StoreUnavailable(
-    `A newer version of the connector wrote ${nameOf(place)} (schema ${found}, this one knows ${migrations.length}). ` +
+    `A newer version of the connector wrote ${nameOf(place)} (schema ${found}, this one knows ${postgresSteps.length}). ` +
       'Run that version, or restore a backup from before the update.',
   );
 }
@@ -118,68 +117,18 @@ function* bringUpToDate(place: Place): Operation<void> {
     yield* run('create table schema_version (candidate_connector bigint not null)');
     yield* run('insert into schema_version values (0)');
   }
-  for (let step = found ?? 0; step < migrations.length; step += 1) {
+  for (const step of postgresSteps.slice(found ?? 0)) {
     for (const statement of statementsOf(step)) yield* run(statement);
   }
-  yield* run('update schema_version set candidate_connector = $1', migrations.length);
+  yield* run('update schema_version set candidate_connector = $1', postgresSteps.length);
 }
 
-/** What only PostgreSQL needs, after the step of this index: who of several copies does what. */
-const own: ReadonlyMap<number, string> = new Map([
-  [
-    3,
-    `
-    create table leases (
-      name text primary key,
-      holder text not null,
-      -- How often it was taken.
-      epoch integer not null,
-      until integer not null
-    );
-    create table copies (
-      id text primary key,
-      config_id text not null,
-      -- The leases that it can hold by its config, as JSON.
-      names text not null,
-      until integer not null
-    );
-    `,
-  ],
-]);
-
-export function statementsOf(step: number): string[] {
-  return translated(`${migrations[step]} ${own.get(step) ?? ''}`);
-}
+const statementsOf = (step: string): string[] =>
+  step
+    .replaceAll(/--.*$/gm, '')
+    .split(';')
+    .filter((statement) => statement.trim() !== '');
 
 function nameOf({ database, schema }: Place): string {
   return schema === null ? `the database ${database}` : `the schema ${schema} of the database ${database}`;
-}
-
-const check = /,?\s*\bcheck \((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)/g;
-
-/**
- * PostgreSQL's statements for a step of SQLite's. What SQLite calls integer has eight bytes. Texts are compared by their
- * bytes, as there. JSON that statements look into has a type of its own. An index that claims go by ends with seq, as SQLite's do by
- * themselves: many deliveries may be due at the same time, and all of them would be read and sorted for each claim. Without
- * the checks: PostgreSQL prepares all of a table's for each statement, which took three quarters of storing a delivery, and
- * the same operations pass them on SQLite.
- */
-export function translated(migration: string): string[] {
-  return migration
-    .replaceAll(/--.*$/gm, '')
-    .replaceAll(/\)( strict)?(, without rowid)?;/g, ');')
-    .replaceAll(/\bseq integer primary key check \(seq >= \d+\)/g, identity(`start with ${firstNoticeSeq}`))
-    .replaceAll(check, '')
-    .replaceAll(/\bseq integer primary key\b/g, identity('start with 1'))
-    .replaceAll(/\bdue_at\)$/gm, 'due_at, seq)')
-    .replaceAll(/\binteger\b/g, 'bigint')
-    .replaceAll(/\boutcome text\b/g, 'outcome json')
-    .replaceAll(/\b(\w+) text\b/g, '$1 text collate "C"')
-    .split(';')
-    .map((statement) => statement.trim())
-    .filter((statement) => statement !== '');
-}
-
-function identity(start: string): string {
-  return `seq bigint generated by default as identity (${start}) primary key`;
 }

@@ -1,7 +1,7 @@
 import { StoreUnavailable } from '../store.ts';
 import { query } from '../operations/operation.ts';
 import type { Database } from './database.ts';
-import { migrations } from '../migrations.ts';
+import { sqliteSteps } from '../schema.ts';
 
 /** Marks the file as a store of this connector: "cand" as a number. */
 const applicationId = 0x63616e64;
@@ -12,14 +12,14 @@ const countTables = query<{ readonly n: number }>('select count(*) as n from sql
 
 /** Brings the schema up to date in one exclusive transaction. Throws SQLite's errors. */
 export function migrate(db: Database, path: string): void {
-  if (schemaVersion(db) === migrations.length) return;
+  if (schemaVersion(db) === sqliteSteps.length) return;
   db.exec('begin immediate');
   try {
     // Another process may have done this while this one waited for the lock.
     refuseForeign(db, path);
     const version = schemaVersion(db);
-    for (const migration of migrations.slice(version)) db.exec(migration);
-    db.exec(`pragma application_id = ${applicationId}; pragma user_version = ${migrations.length}; commit`);
+    for (const step of sqliteSteps.slice(version)) db.exec(step);
+    db.exec(`pragma application_id = ${applicationId}; pragma user_version = ${sqliteSteps.length}; commit`);
   } catch (error) {
     db.rollback();
     throw error;
@@ -29,9 +29,9 @@ export function migrate(db: Database, path: string): void {
 /** Throws StoreUnavailable if the file belongs to another program or a newer version. Only reads. */
 export function refuseForeign(db: Database, path: string): void {
   const version = schemaVersion(db);
-  if (version > migrations.length) {
+  if (version > sqliteSteps.length) {
     throw new StoreUnavailable(
-      `${path} was written by a newer version of the connector (schema ${version}, this one knows ${migrations.length}). ` +
+      `${path} was written by a newer version of the connector (schema ${version}, this one knows ${sqliteSteps.length}). ` +
         'Run that version, or restore a backup from before the update.',
     );
   }

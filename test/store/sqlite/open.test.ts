@@ -19,7 +19,7 @@ import { moveStore, openStore } from '../../../src/store/open.ts';
 import { query } from '../../../src/store/operations/operation.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
-import { migrations } from '../../../src/store/migrations.ts';
+import { sqliteSteps } from '../../../src/store/schema.ts';
 import { ServingLock } from '../../../src/store/sqlite/serving-lock.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { type Store, StoreUnavailable } from '../../../src/store/store.ts';
@@ -205,7 +205,7 @@ test('refuses a store that a newer version wrote', async () => {
 });
 
 test('brings a store of an older version up to date, with all that is in it', async () => {
-  const [first = ''] = migrations;
+  const [first = ''] = sqliteSteps;
   write(`${first}
     insert into configs (id, source, saved_at, uses) values ('${configId}', '{}', ${t0}, 1);
     insert into events values

@@ -16,13 +16,13 @@ import { sql as sinksSql } from '../../../src/store/operations/sinks.ts';
 import { sql as statusSql } from '../../../src/store/operations/status.ts';
 import { sql as receiving } from '../../../src/store/operations/receiving.ts';
 import { Database, runOn } from '../../../src/store/sqlite/database.ts';
-import { migrations } from '../../../src/store/migrations.ts';
+import { sqliteSteps } from '../../../src/store/schema.ts';
 
 let db: Database;
 
 beforeAll(() => {
   db = new Database(':memory:');
-  for (const migration of migrations) db.exec(migration);
+  for (const step of sqliteSteps) db.exec(step);
 });
 
 afterAll(() => {
@@ -114,7 +114,7 @@ describe('the cost of a statement does not grow with what is stored', () => {
   test('claims and lanes read what is pending in the order of their index', () => {
     const plans = [claiming.dueFirst, claiming.untriedLast, carryingOut.laneHeads].flatMap(planOf);
     expect(plans.filter((step) => step.includes('TEMP B-TREE'))).toEqual([]);
-    expect(plans.join('\n')).toContain('deliveries_pending (lane=? AND due_at<?)');
+    expect(plans.join('\n')).toContain('deliveries_pending (lane=? AND due_at>? AND due_at<?)');
   });
 
   test('the newest in a state are read in order, and no further back than asked for', () => {
