@@ -12,7 +12,16 @@ import { inParts } from '../store/pages.ts';
 import { type By, type Change, StoreUnavailable } from '../store/store.ts';
 import { chip, seen, tones } from './fragments.ts';
 import { html, type Html } from './html.ts';
-import { type Asked, csrfField, type Form, type Page, type Parts, type Sent, type Shown } from './page.ts';
+import {
+  actionsForm,
+  type Asked,
+  csrfField,
+  type Form,
+  type Page,
+  type Parts,
+  type Sent,
+  type Shown,
+} from './page.ts';
 import type { Times } from './times.ts';
 
 /** What people do to deliveries on the pages: forms that ask first, and pages that show how far it is. */
@@ -40,9 +49,8 @@ const buttons = { replay: 'Replay', discard: 'Discard' } as const;
 const inWords = ({ count: many, sink }: Pick<Chosen, 'count' | 'sink'>): string =>
   `${many === 1 ? 'this delivery' : `these ${many} deliveries`} to ${sink}`;
 
-/** Two buttons for the same deliveries; `many`: what the buttons say besides. Nothing for who may only look. */
+/** Two buttons for the same deliveries; `many`: what the buttons say besides. */
 export function choiceForm(chosen: Chosen, many: string, asked: Asked): Html {
-  if (!asked.person.mayChange) return html``;
   const button = (action: Action) =>
     html`<button
       ${(action === 'discard' || chosen.id !== undefined) && html`class="quiet"`}
@@ -53,16 +61,15 @@ export function choiceForm(chosen: Chosen, many: string, asked: Asked): Html {
     >
       ${buttons[action]} ${many}
     </button>`;
-  return html`<form class="actions" method="post" action="/attention/change">
-    ${csrfField(asked)} ${choiceFields(chosen)}
-    ${
-      chosen.id === undefined &&
-      html`<label class="note"
-        ><span class="hidden">Why</span><input name="note" maxlength="500" placeholder="Why (others see it)"
-      /></label>`
-    }
-    ${button('replay')} ${button('discard')}
-  </form>`;
+  const inside = html`${choiceFields(chosen)}
+  ${
+    chosen.id === undefined &&
+    html`<label class="note"
+      ><span class="hidden">Why</span><input name="note" maxlength="500" placeholder="Why (others see it)"
+    /></label>`
+  }
+  ${button('replay')} ${button('discard')}`;
+  return actionsForm('/attention/change', inside, asked);
 }
 
 const choiceFields = ({ id, states, sink, cause, count: many }: Chosen): Html =>
@@ -243,22 +250,20 @@ class Run {
 
 /** Puts away what was said of refused events, as far as it was seen. */
 export const seenButton = (reason: RefusedEvents['reason'], asked: Asked): Html =>
-  html`${
-    asked.person.mayChange &&
-    html`<form class="actions" method="post" action="/attention/seen">
-      ${csrfField(asked)}
-      <input type="hidden" name="until" value="${asked.now}" />
-      <button class="quiet" name="reason" value="${reason}">Seen</button>
-    </form>`
-  }`;
+  actionsForm(
+    '/attention/seen',
+    html`<input type="hidden" name="until" value="${asked.now}" />
+      <button class="quiet" name="reason" value="${reason}">Seen</button>`,
+    asked,
+  );
 
 /** For a paused or failing sink. */
-export const retryButton = (sink: string, asked: Asked): Html | false =>
-  asked.person.mayChange &&
-  html`<form class="actions" method="post" action="/attention/retry">
-    ${csrfField(asked)}
-    <button class="quiet" name="sink" value="${sink}" aria-label="Try ${sink} now">Try now</button>
-  </form>`;
+export const retryButton = (sink: string, asked: Asked): Html =>
+  actionsForm(
+    '/attention/retry',
+    html`<button class="quiet" name="sink" value="${sink}" aria-label="Try ${sink} now">Try now</button>`,
+    asked,
+  );
 
 export const retryForm: Form = {
   path: '/attention/retry',

@@ -8,7 +8,7 @@ import type { RefusedFigures } from '../refused.ts';
 import type { Reads } from '../store/reads.ts';
 import type { Store } from '../store/store.ts';
 import type { Trials } from '../trials.ts';
-import { html, type Html } from './html.ts';
+import { html, type Html, safeUrl } from './html.ts';
 import type { Times } from './times.ts';
 
 /** What the pages and the API need of the connector. */
@@ -85,3 +85,10 @@ export interface Form {
 /** A form that changes something has this in it: without it, it is refused. */
 export const csrfField = ({ person: { csrf } }: Asked): Html =>
   html`<input type="hidden" name="csrf" value="${csrf ?? ''}" />`;
+
+/** Buttons that change something; nothing for who may only look. */
+export const actionsForm = (path: string, inside: Html, asked: Asked): Html =>
+  html`${
+    asked.person.mayChange &&
+    html`<form class="actions" method="post" action="${safeUrl(path)}">${csrfField(asked)} ${inside}</form>`
+  }`;

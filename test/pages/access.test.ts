@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { writeFile } from 'node:fs/promises';
 import { describe, expect, test, vi } from 'vitest';
+import { endpoint, post, settled } from '../commands/tools.ts';
 import { password, startPages } from './tools.ts';
 
 const basic = (user: string, given = password) => ({
@@ -171,9 +172,18 @@ describe('without a password', () => {
   });
 
   test('everybody on this machine may look, and try a config, and nobody may change anything', async () => {
-    const { app, send, page } = await startPages('sinks: {}\nrules: []\n', {}, false);
-    expect((await send('/attention')).status).toBe(200);
-    expect(await page('/attention')).toContain('without one, these pages only show');
+    const http = await endpoint();
+    http.faults.decide = () => ({ kind: 'status', status: 410 });
+    const told = `sinks: { ats: { connector: webhook, url: '${http.url}', allowPrivate: true } }
+rules: [{ name: told, when: {}, then: [{ sink: ats }] }]
+`;
+    const { app, file, send, page } = await startPages(told, {}, false);
+    await post(app, { candidateId: 'Dana' });
+    await settled(file);
+    const shown = await page('/attention');
+    expect(shown).toContain('410');
+    expect(shown).not.toContain('<form');
+    expect(shown).toContain('without one, these pages only show');
     const csrf = /name="csrf" value="([^"]+)"/.exec(await page('/rules'))?.[1] ?? '';
     expect((await send('/rules/try', { form: { csrf, config: 'x' } })).status).toBe(200);
     const form = { csrf, action: 'discard', states: 'dead', sink: 'a', confirmed: 'yes' };
