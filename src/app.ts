@@ -5,9 +5,9 @@ import { createAdmin } from './admin/server.ts';
 import { type Clock, systemClock } from './support/clock.ts';
 import { alertsLease, Copies, retentionLease, type Shared } from './copies.ts';
 import type { Config } from './config/config.ts';
-import { LiveConfig } from './live-config.ts';
-import { markOf, reloadConfig, watchConfig } from './reload.ts';
-import { readText } from './config/files.ts';
+import { LiveConfig } from './config/live/live-config.ts';
+import { markOf, reloadConfig, watchConfig } from './config/live/reload.ts';
+import { readText } from './config/text/files.ts';
 import { parseConfig, textOf } from './config/load.ts';
 import { tooShort } from './config/settings.ts';
 import { compilePlan, Plans } from './config/stored-plans.ts';
@@ -28,7 +28,7 @@ import { openStore, readsBeside } from './store/open.ts';
 import { keptRefreshTokens } from './store/refresh-tokens.ts';
 import { withoutPassword } from './support/store-url.ts';
 import { wantsColor } from './support/text.ts';
-import { Trials } from './trials.ts';
+import { Trials } from './config/live/trials.ts';
 import type { Store } from './store/store.ts';
 
 /** A running connector. The addresses are the ones really bound: the config may say port 0. */
@@ -50,7 +50,7 @@ const attemptsGraceMs = 5000;
 /** The reader of stdout may have stopped reading. */
 const logGraceMs = 500;
 
-const reloadThread = new URL('./reload-worker.ts', import.meta.url);
+const reloadThread = new URL('./config/live/reload-worker.ts', import.meta.url);
 const trialThread = new URL('./commands/trial-thread.ts', import.meta.url);
 
 /**

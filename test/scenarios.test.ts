@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { formatProblem } from '../src/config/problems.ts';
+import { formatProblem } from '../src/config/text/problems.ts';
 import { runScenarios } from '../src/scenarios/run.ts';
 import { load, problems } from './config/tools.ts';
 

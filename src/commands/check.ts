@@ -10,7 +10,7 @@ import {
   type SinkConfig,
 } from '../config/config.ts';
 import { pathOf } from '../config/plan-source.ts';
-import { formatProblem, inOrder, reportText } from '../config/problems.ts';
+import { formatProblem, inOrder, reportText } from '../config/text/problems.ts';
 import { tooShort } from '../config/settings.ts';
 import { type LiveCheck, mayRotate, type RefreshTokens } from '../connector.ts';
 import { prepare } from '../deliveries/prepare.ts';

@@ -1,7 +1,7 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import about from '../../package.json' with { type: 'json' };
 import { ConfigError } from '../config/config.ts';
-import { parseDuration } from '../config/units.ts';
+import { parseDuration } from '../config/text/units.ts';
 import { CannotListen } from '../http/listen.ts';
 import { deliveryStates, refusalReasons, statuses } from '../model.ts';
 import { lowerAscii } from '../support/text.ts';

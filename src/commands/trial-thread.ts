@@ -2,11 +2,11 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { connectors } from '../../connectors/index.ts';
 import { type CheckedConfig, ConfigError } from '../config/config.ts';
 import { parseToTry } from '../config/load.ts';
-import { inOrder } from '../config/problems.ts';
+import { inOrder } from '../config/text/problems.ts';
 import { compilePlan, Plans } from '../config/stored-plans.ts';
 import type { Json } from '../model.ts';
 import { count } from '../support/text.ts';
-import type { Trial, TrialQuestion } from '../trials.ts';
+import type { Trial, TrialQuestion } from '../config/live/trials.ts';
 import { BacktestSummary, compare, plannedFor, wholly } from './backtest.ts';
 import { lookOver, summary } from './check.ts';
 

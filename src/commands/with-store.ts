@@ -4,7 +4,7 @@ import { loadConfig, loadSection, loadToPlan, namesIn, type PlanningConfig } fro
 import type { Settings } from '../config/settings.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
-import { interpolateText, type Reference, Values } from '../config/references.ts';
+import { interpolateText, type Reference, Values } from '../config/text/references.ts';
 import { timeZoneOf } from '../templates/dates.ts';
 import { compilePlan, Plans } from '../config/stored-plans.ts';
 import { valueAt } from '../support/json.ts';

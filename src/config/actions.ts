@@ -10,9 +10,9 @@ import type { Setting } from '../templates/data.ts';
 import type { Vocabulary } from '../templates/vocabulary.ts';
 import { checkDigestTimes, digestSchema, listOf, type ReadDigest, toDigest } from './hours.ts';
 import { contentId } from './plan-source.ts';
-import { error, type Fault, warning } from './problems.ts';
-import { bareReference, interpolateTemplate, interpolateText } from './references.ts';
-import { type Reading, validate, withoutOwnKeys } from './validate.ts';
+import { error, type Fault, warning } from './text/problems.ts';
+import { bareReference, interpolateTemplate, interpolateText } from './text/references.ts';
+import { type Reading, validate, withoutOwnKeys } from './text/validate.ts';
 
 export interface ActionReading extends Reading {
   readonly connectors: ReadonlyMap<string, AnyConnector>;

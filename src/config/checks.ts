@@ -16,12 +16,12 @@ import {
   ruleActions,
   type WrittenAction,
 } from './plan-source.ts';
-import { error, type Fault, warning } from './problems.ts';
-import { hasReference, partsOf, looksLikePath } from './references.ts';
+import { error, type Fault, warning } from './text/problems.ts';
+import { hasReference, partsOf, looksLikePath } from './text/references.ts';
 import { findSlips } from './slips.ts';
 import type { Settings } from './settings.ts';
-import { durationText, parseDuration } from './units.ts';
-import { unknownKey } from './validate.ts';
+import { durationText, parseDuration } from './text/units.ts';
+import { unknownKey } from './text/validate.ts';
 
 /** The parts of a config, as far as they could be read. */
 export interface Parts {

@@ -5,9 +5,9 @@ import { eventFieldNames, fieldOf, testKeyPattern } from '../rules/fields.ts';
 import type { Digest } from '../rules/plan.ts';
 import { type Path, strings } from '../support/json.ts';
 import { orList } from '../support/text.ts';
-import { error, type Fault, warning } from './problems.ts';
-import { duration, durationMeant, writeInstead } from './units.ts';
-import { type Reading, validate } from './validate.ts';
+import { error, type Fault, warning } from './text/problems.ts';
+import { duration, durationMeant, writeInstead } from './text/units.ts';
+import { type Reading, validate } from './text/validate.ts';
 
 const timeExpected = 'expected a time of day such as "08:00"';
 

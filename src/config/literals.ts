@@ -1,9 +1,9 @@
 import type { JsonMap } from '../model.ts';
 import { type Path, strings } from '../support/json.ts';
 import { type FoundSecret, looksRandom, namesSecret, secretsOfUrl } from '../support/secret.ts';
-import { isCredentialKey, placeOf } from './hidden.ts';
+import { isCredentialKey, placeOf } from './text/hidden.ts';
 import { actionsOf, type PlanSource } from './plan-source.ts';
-import { hasReference } from './references.ts';
+import { hasReference } from './text/references.ts';
 
 /** Credentials that are written into actions and into the addresses of sinks, where no schema says that they are some. */
 export function literalSecrets({ sinks }: JsonMap, source: PlanSource): FoundSecret[] {

@@ -7,7 +7,7 @@ import { checkNoConnector, checkUnused, crossChecks, type Parts } from './checks
 import type { CheckedConfig, Config, Problem, Scenario } from './config.ts';
 import { literalSecrets } from './literals.ts';
 import { actionsOf, entries, planKeys, type PlanSource, toPlanSource } from './plan-source.ts';
-import { readText, type ReadText } from './files.ts';
+import { readText, type ReadText } from './text/files.ts';
 import { buildPlan } from './plan.ts';
 import {
   configError,
@@ -20,12 +20,12 @@ import {
   Source,
   warning,
   wholeFileError,
-} from './problems.ts';
-import { mentionsReference, partsOf, type Surroundings, Values } from './references.ts';
+} from './text/problems.ts';
+import { mentionsReference, partsOf, type Surroundings, Values } from './text/references.ts';
 import { readScenarios } from './scenarios.ts';
 import { type Settings, settingSchemas } from './settings.ts';
 import { connectorOfSink, readSinks } from './sinks.ts';
-import { type Reading, unknownKey, validate } from './validate.ts';
+import { type Reading, unknownKey, validate } from './text/validate.ts';
 
 /** Reads, checks and compiles a config file. Throws a ConfigError with everything that is wrong with it. */
 export async function loadConfig(file: string, options: LoadOptions): Promise<CheckedConfig> {

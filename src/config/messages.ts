@@ -7,10 +7,10 @@ import { type CompiledFields, compileFields } from '../templates/template.ts';
 import { bareReferences, templateFaults } from './actions.ts';
 import { timeZoneName } from './hours.ts';
 import type { PlanSource } from './plan-source.ts';
-import { error, type Fault, warning } from './problems.ts';
-import { interpolateTemplate } from './references.ts';
-import { writeInstead } from './units.ts';
-import { type Reading, validate } from './validate.ts';
+import { error, type Fault, warning } from './text/problems.ts';
+import { interpolateTemplate } from './text/references.ts';
+import { writeInstead } from './text/units.ts';
+import { type Reading, validate } from './text/validate.ts';
 
 const localeExpected = 'expected a language such as en, en-GB or hr';
 

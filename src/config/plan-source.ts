@@ -6,7 +6,7 @@ import { unmatchedRule } from '../rules/plan.ts';
 import { whenSchema } from '../rules/when.ts';
 import type { Path } from '../support/json.ts';
 import { timeOfWeek } from './hours.ts';
-import { duration } from './units.ts';
+import { duration } from './text/units.ts';
 
 /**
  * The part of a config that a plan is compiled from, with unresolved references. Plain JSON, so that a store can keep

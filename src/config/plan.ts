@@ -21,8 +21,8 @@ import {
   silentWord,
   testIdKey,
 } from './plan-source.ts';
-import { error } from './problems.ts';
-import { type Reading, validate } from './validate.ts';
+import { error } from './text/problems.ts';
+import { type Reading, validate } from './text/validate.ts';
 
 /** Reads one part of a plan. */
 export interface PartReading extends Reading {

@@ -6,8 +6,8 @@ import type { Scenario, ScenarioTime } from './config.ts';
 import { meantWeek, weekdayOf } from './hours.ts';
 import { messageSchemas } from './messages.ts';
 import { entries } from './plan-source.ts';
-import { error } from './problems.ts';
-import { type Reading, validate } from './validate.ts';
+import { error } from './text/problems.ts';
+import { type Reading, validate } from './text/validate.ts';
 
 /** `10:20`, `Mon 10:20` or `2026-01-05 10:20`, each with seconds or without. */
 const timePattern =

@@ -3,7 +3,7 @@ import { secret } from '../connector.ts';
 import { isLoopback, parseRange, publishedAddresses } from '../http/addresses.ts';
 import { isPostgres, optionsFault, parseHostUrl, urlsOfHosts } from '../support/store-url.ts';
 import type { Config } from './config.ts';
-import { duration, size } from './units.ts';
+import { duration, size } from './text/units.ts';
 
 const addressExpected = 'an address such as 203.0.113.7, or a CIDR such as 10.0.0.0/8';
 

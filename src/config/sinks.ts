@@ -4,10 +4,10 @@ import { isMap, type Json } from '../model.ts';
 import { type Path, valueAt } from '../support/json.ts';
 import { didYouMeanOneOf, orList } from '../support/text.ts';
 import type { RetryPolicy, SinkConfig } from './config.ts';
-import { error, type Fault } from './problems.ts';
-import { interpolate, interpolateText } from './references.ts';
-import { duration, durationText, rate } from './units.ts';
-import { type Reading, validate, withoutOwnKeys } from './validate.ts';
+import { error, type Fault } from './text/problems.ts';
+import { interpolate, interpolateText } from './text/references.ts';
+import { duration, durationText, rate } from './text/units.ts';
+import { type Reading, validate, withoutOwnKeys } from './text/validate.ts';
 
 interface SinkReading extends Reading {
   readonly connectors: ReadonlyMap<string, AnyConnector>;

@@ -5,8 +5,8 @@ import { type Path, type PlacedText, strings } from '../support/json.ts';
 import { closest, tagsIn } from '../support/text.ts';
 import type { SinkConfig } from './config.ts';
 import { actionsOf, type PlanSource, type WrittenAction } from './plan-source.ts';
-import { error, type Fault, warning } from './problems.ts';
-import { oddCharacter, oddName } from './yaml-faults.ts';
+import { error, type Fault, warning } from './text/problems.ts';
+import { oddCharacter, oddName } from './text/yaml-faults.ts';
 
 /** What is well-formed and probably not meant. `config` is as written. */
 export function findSlips(

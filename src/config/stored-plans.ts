@@ -4,7 +4,7 @@ import { pathText } from '../support/json.ts';
 import type { LoadOptions } from './load.ts';
 import type { PlanSource } from './plan-source.ts';
 import { buildPlan, type PartReading } from './plan.ts';
-import { Values } from './references.ts';
+import { Values } from './text/references.ts';
 
 /** Why a stored plan cannot be used, as a sentence for people. */
 export interface PlanFault {

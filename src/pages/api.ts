@@ -1,5 +1,5 @@
 import { Router, type Request, type RequestHandler, type Response } from 'express';
-import { wording } from '../config/wording.ts';
+import { wording } from '../config/text/wording.ts';
 import { answerProblem } from '../http/problem.ts';
 import { detailJson, storyJson } from '../json.ts';
 import { readStatus, refusedJson, refusedOf, statusJson } from '../status.ts';

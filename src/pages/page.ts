@@ -7,7 +7,7 @@ import type { Plan } from '../rules/plan.ts';
 import type { RefusedFigures } from '../refused.ts';
 import type { Reads } from '../store/reads.ts';
 import type { Store } from '../store/store.ts';
-import type { Trials } from '../trials.ts';
+import type { Trials } from '../config/live/trials.ts';
 import { html, type Html, safeUrl } from './html.ts';
 import type { Times } from './times.ts';
 

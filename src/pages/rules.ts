@@ -5,7 +5,7 @@ import { type Explained, explained, type ExplainedDelivery } from '../explained.
 import { type Json, type Status, statuses } from '../model.ts';
 import { valueAt } from '../support/json.ts';
 import { count, printable } from '../support/text.ts';
-import type { Trial } from '../trials.ts';
+import type { Trial } from '../config/live/trials.ts';
 import { html, type Html, safeUrl } from './html.ts';
 import { type Asked, csrfField, type Form, type Page, type Parts, type Shown } from './page.ts';
 import { preview } from './previews.ts';

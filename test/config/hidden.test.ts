@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { Source } from '../../src/config/problems.ts';
+import { Source } from '../../src/config/text/problems.ts';
 import { failure, load } from './tools.ts';
 
 /** A credential of two words, so that it can be written over two lines. */

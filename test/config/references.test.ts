@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { interpolate, interpolateText, partsOf, Values } from '../../src/config/references.ts';
+import { interpolate, interpolateText, partsOf, Values } from '../../src/config/text/references.ts';
 import type { Json } from '../../src/model.ts';
 import { load, problems } from './tools.ts';
 

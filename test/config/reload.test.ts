@@ -5,12 +5,12 @@ import { describe, expect, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import { ConfigError } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import { LiveConfig } from '../../src/live-config.ts';
-import { reloadConfig, type ReloadOptions } from '../../src/reload.ts';
+import { LiveConfig } from '../../src/config/live/live-config.ts';
+import { reloadConfig, type ReloadOptions } from '../../src/config/live/reload.ts';
 import { workplace } from '../commands/tools.ts';
 import { load } from './tools.ts';
 
-const thread = new URL('../../src/reload-worker.ts', import.meta.url);
+const thread = new URL('../../src/config/live/reload-worker.ts', import.meta.url);
 const env = { TOKEN: 'xoxb-the-token' };
 
 const reload = (text: string, options: Partial<ReloadOptions> = {}) =>

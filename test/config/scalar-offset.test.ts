@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { isMap, isScalar, parseDocument } from 'yaml';
-import { scalarOffset } from '../../src/config/yaml.ts';
+import { scalarOffset } from '../../src/config/text/yaml.ts';
 
 /** The text from the place of `marker` in the value on, as found in the file. */
 function found(text: string, marker: string): string {

@@ -1,6 +1,6 @@
 import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { bareReference, interpolateTemplate } from '../../src/config/references.ts';
+import { bareReference, interpolateTemplate } from '../../src/config/text/references.ts';
 import { plain } from '../../src/connector.ts';
 import { compileFields } from '../../src/templates/template.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { duration, durationText, rate, size } from '../../src/config/units.ts';
+import { duration, durationText, rate, size } from '../../src/config/text/units.ts';
 
 const message = (result: { error?: { issues: { message: string }[] } | undefined }) =>
   result.error?.issues[0]?.message;

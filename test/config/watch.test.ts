@@ -4,9 +4,9 @@ import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { readText } from '../../src/config/files.ts';
+import { readText } from '../../src/config/text/files.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import { markOf, watchConfig, type WatchOptions } from '../../src/reload.ts';
+import { markOf, watchConfig, type WatchOptions } from '../../src/config/live/reload.ts';
 import { around, env, pagers } from './tools.ts';
 
 let folder: string;

@@ -1,9 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { connectors } from '../connectors/index.ts';
-import { ConfigError, type Problem } from './config/config.ts';
-import { checkText, compileConfig, type LoadOptions } from './config/load.ts';
-import { wholeFileError } from './config/problems.ts';
-import { readFrom, readSecretFile } from './config/files.ts';
+import { connectors } from '../../../connectors/index.ts';
+import { ConfigError, type Problem } from '../config.ts';
+import { checkText, compileConfig, type LoadOptions } from '../load.ts';
+import { wholeFileError } from '../text/problems.ts';
+import { readFrom, readSecretFile } from '../text/files.ts';
 
 /** The thread that checks a changed config: it may take long, and a fault in it stops no request. */
 

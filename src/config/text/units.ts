@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { orList } from '../support/text.ts';
-import type { Rate } from './config.ts';
+import { orList } from '../../support/text.ts';
+import type { Rate } from '../config.ts';
 
 const msPer: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const ratePeriodMs: Record<string, number> = { s: 1000, min: 60_000, h: 3_600_000 };

@@ -15,9 +15,9 @@ import {
   type YAMLMap,
   type YAMLSeq,
 } from 'yaml';
-import type { Json } from '../model.ts';
-import type { Path } from '../support/json.ts';
-import { lazily } from '../support/text.ts';
+import type { Json } from '../../model.ts';
+import type { Path } from '../../support/json.ts';
+import { lazily } from '../../support/text.ts';
 import { scalarsOf, type WrittenScalar } from './hidden.ts';
 import { fences, oddBefore, type Range, templateHint, type TextFault, textFaults } from './yaml-faults.ts';
 

@@ -1,6 +1,6 @@
 import { type Document, isAlias, isMap, isPair, isScalar, isSeq, type Node, visit } from 'yaml';
-import type { Path } from '../support/json.ts';
-import { looksRandom, type Mask, namesSecret, secretsOfUrl } from '../support/secret.ts';
+import type { Path } from '../../support/json.ts';
+import { looksRandom, type Mask, namesSecret, secretsOfUrl } from '../../support/secret.ts';
 import type { Range } from './yaml-faults.ts';
 
 /** What of a config's text may be shown. Each line keeps its length, so that a caret fits. */

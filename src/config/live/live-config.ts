@@ -1,8 +1,8 @@
-import type { Refusal } from './alerts/conditions.ts';
-import { type Config, ConfigError, type Problem } from './config/config.ts';
-import type { ReadinessPart } from './http/health.ts';
-import { masker } from './support/masker.ts';
-import { findSecrets, type Mask, Secret } from './support/secret.ts';
+import type { Refusal } from '../../alerts/conditions.ts';
+import { type Config, ConfigError, type Problem } from '../config.ts';
+import type { ReadinessPart } from '../../http/health.ts';
+import { masker } from '../../support/masker.ts';
+import { findSecrets, type Mask, Secret } from '../../support/secret.ts';
 
 /**
  * Keys that wait for a restart, and the keys that wait with them: while a port stays open, so does what protects it,

@@ -1,8 +1,8 @@
-import type { Json } from '../model.ts';
-import { strings } from '../support/json.ts';
-import { masker } from '../support/masker.ts';
-import { type Mask, namesSecret, secretsOfUrl } from '../support/secret.ts';
-import { didYouMean } from '../support/text.ts';
+import type { Json } from '../../model.ts';
+import { strings } from '../../support/json.ts';
+import { masker } from '../../support/masker.ts';
+import { type Mask, namesSecret, secretsOfUrl } from '../../support/secret.ts';
+import { didYouMean } from '../../support/text.ts';
 import { readSecretFile } from './files.ts';
 import { placeOf } from './hidden.ts';
 

@@ -1,8 +1,8 @@
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
-import { isMap, type Json } from '../model.ts';
-import { type Path, replaceAt, valueAt } from '../support/json.ts';
-import { closest, didYouMean, didYouMeanOneOf } from '../support/text.ts';
+import { isMap, type Json } from '../../model.ts';
+import { type Path, replaceAt, valueAt } from '../../support/json.ts';
+import { closest, didYouMean, didYouMeanOneOf } from '../../support/text.ts';
 import { withoutPasswords } from './hidden.ts';
 import { error, type Fault, type Report } from './problems.ts';
 import { hasReference, interpolate, interpolateText, mentionsReference, type Resolve } from './references.ts';

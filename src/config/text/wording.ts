@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { orList } from '../support/text.ts';
+import { orList } from '../../support/text.ts';
 
 type RawIssue = z.core.$ZodRawIssue;
 

@@ -2,10 +2,10 @@ import { hash } from 'node:crypto';
 import { type FSWatcher, unwatchFile, watch, watchFile } from 'node:fs';
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { type Config, ConfigError } from './config/config.ts';
-import { readFrom, readText, type ReadText } from './config/files.ts';
-import { compileConfig, type LoadOptions, textOf } from './config/load.ts';
-import { wholeFileError } from './config/problems.ts';
+import { type Config, ConfigError } from '../config.ts';
+import { readFrom, readText, type ReadText } from '../text/files.ts';
+import { compileConfig, type LoadOptions, textOf } from '../load.ts';
+import { wholeFileError } from '../text/problems.ts';
 import type { ReloadAnswer, ReloadQuestion } from './reload-worker.ts';
 
 export interface WatchOptions {

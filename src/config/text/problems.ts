@@ -1,8 +1,8 @@
 import { LineCounter } from 'yaml';
-import type { Path } from '../support/json.ts';
-import type { Mask } from '../support/secret.ts';
-import { count } from '../support/text.ts';
-import { ConfigError, type Problem } from './config.ts';
+import type { Path } from '../../support/json.ts';
+import type { Mask } from '../../support/secret.ts';
+import { count } from '../../support/text.ts';
+import { ConfigError, type Problem } from '../config.ts';
 import { hashHint, hashWordLength, type Range } from './yaml-faults.ts';
 import { hideInLines, hideScalars } from './hidden.ts';
 import { type NodePlace, type Parsed, parseYaml, scalarOffset, type Tree } from './yaml.ts';
