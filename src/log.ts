@@ -242,11 +242,9 @@ const filePrinter: Printer = {
   },
 };
 
-/** For pipes, sockets and terminals. By default, Node blocks on a terminal that is stopped with Ctrl-S. */
+/** For pipes, sockets and terminals. */
 function streamPrinter(): Printer {
   const { stdout } = process;
-  const { _handle: handle } = stdout as { _handle?: { setBlocking?(blocking: boolean): void } };
-  handle?.setBlocking?.(false);
   // Each write gets its own error. An unhandled 'error' event would end the process.
   if (stdout.listenerCount('error') === 0) stdout.on('error', () => {});
   return {

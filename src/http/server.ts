@@ -161,7 +161,8 @@ export class HttpServer extends http.Server {
   #makeLast(res: ServerResponse, connection: Connection): void {
     connection.ending = true;
     res.setHeader('connection', 'close');
-    parseNoFurther(res.req.socket);
+    // What was read already may be many more requests, and none of them is answered.
+    res.req.socket.pause();
   }
 
   /**
@@ -190,19 +191,6 @@ export class HttpServer extends http.Server {
 function makeNoMore(server: HttpServer): void {
   const handle = Reflect.get(server, '_handle') as { listen?: (backlog: number) => number } | null;
   handle?.listen?.(0);
-}
-
-/**
- * Node reads 64 KB at a time and parses all requests in it, perhaps thousands, before the first can be handled. The
- * only way to stop it midway is not documented; a test checks that it works.
- */
-function parseNoFurther(socket: Socket & { readonly parser?: { onIncoming?: () => number } | null }): void {
-  const skipAll = 2;
-  if (!socket.parser) return;
-  socket.parser.onIncoming = () => {
-    socket.pause();
-    return skipAll;
-  };
 }
 
 export const nothingHere: Refusal = { status: 404, detail: 'There is nothing here.' };

@@ -7,9 +7,9 @@ const shortestSecret = 4;
 const switches = new Set(['true', 'false', 'null', 'none']);
 
 /**
- * A function that replaces each of these secrets, and the secret parts of each, by a mark, however it is written: plain,
- * in base64 or hex, in upper case, with the escapes of JSON, URLs or HTML. It reads a text once, however many secrets
- * there are. `whole`: one that begins or ends with a digit is another one where there is a further digit.
+ * A function that replaces each of these secrets, and the secret parts of each, by a mark: plain, in upper or lower case,
+ * with the escapes of JSON, URLs or HTML, in base64, and split over the lines of a mail. It reads a text once, however many
+ * secrets there are. `whole`: one that begins or ends with a digit is another one where there is a further digit.
  */
 export function masker(secrets: Iterable<string>, { mark = '***', whole = false } = {}): Mask {
   const forms = new Forms([...secrets].flatMap(withParts).flatMap((secret) => formsOf(secret, whole)));
@@ -32,8 +32,6 @@ interface Form {
   readonly anyCase: boolean;
   /** Matches only where no character of this kind is next to it. */
   readonly alone: RegExp | null;
-  /** In base64: how many characters before and after it also hold bits of the secret. */
-  readonly around: Range;
 }
 
 function formsOf(secret: string, whole: boolean): Form[] {
@@ -49,7 +47,7 @@ function formsOf(secret: string, whole: boolean): Form[] {
   // In forms, a plus is a space.
   const spelled = decoded.flatMap((one) => [one, one.replaceAll('+', ' '), one.replaceAll(' ', '+')]);
   const plain = spelled.filter(({ length }) => length >= shortestSecret).map((one) => plainForm(one, whole));
-  return [...plain, ...byteForms(text), ...[0, 1, 2].flatMap((shift) => base64Forms(text, shift))];
+  return [...plain, ...base64Forms(text)];
 }
 
 function plainForm(text: string, whole: boolean): Form {
@@ -60,29 +58,14 @@ function plainForm(text: string, whole: boolean): Form {
       ? /[\p{L}\p{N}]/u
       : null;
   const anyCase = text.length >= 16 || (text.length >= 8 && /[^a-z]/i.test(text));
-  return { text: anyCase ? lowerAscii(text) : text, anyCase, alone, around: [0, 0] };
+  return { text: anyCase ? lowerAscii(text) : text, anyCase, alone };
 }
 
-/** In hex, and as a list of numbers, as JSON has of a Buffer. */
-function byteForms(secret: string): Form[] {
-  const bytes = Buffer.from(secret);
-  if (bytes.length < 8) return [];
-  const form = (text: string, alone: RegExp | null): Form => ({ text, anyCase: true, alone, around: [0, 0] });
-  const lists = [',', ', '].map((separator) => form([...bytes].join(separator), /\d/));
-  return [form(bytes.toString('hex'), null), ...lists];
-}
-
-/** The part of a longer text's base64 that the secret alone decides. `shift`: its offset in a group of 3 bytes. */
-function base64Forms(secret: string, shift: number): Form[] {
-  const bytes = Buffer.concat([Buffer.alloc(shift), Buffer.from(secret)]);
-  const whole = Math.floor((bytes.length * 8) / 6);
-  const before = shift === 0 ? 0 : shift + 1;
-  const after = (bytes.length * 8) % 6 === 0 ? 0 : 1;
-  return (['base64', 'base64url'] as const).flatMap((alphabet) => {
-    const text = bytes.toString(alphabet).slice(before, whole);
-    return text.length < 6 ? [] : [{ text, anyCase: false, alone: null, around: [before, after] as const }];
-  });
-}
+/** With or without padding. */
+const base64Forms = (secret: string): Form[] =>
+  [Buffer.from(secret).toString('base64'), Buffer.from(secret).toString('base64url')].flatMap((text) =>
+    [text, text.replace(/=+$/, '')].map((one) => ({ text: one, anyCase: false, alone: null })),
+  );
 
 /** Longer forms are indexed by their first eight characters, the others by four. */
 const longWindow = 8;
@@ -96,9 +79,7 @@ class Forms {
   readonly #mayBegin = new Uint8Array(0x10000);
 
   constructor(forms: readonly Form[]) {
-    const unique = new Map(
-      forms.map((form) => [JSON.stringify([form.text, form.anyCase, form.around]), form]),
-    );
+    const unique = new Map(forms.map((form) => [JSON.stringify([form.text, form.anyCase]), form]));
     for (const form of unique.values()) {
       const [index, size] =
         form.text.length >= longWindow ? [this.#long, longWindow] : [this.#short, shortWindow];
@@ -118,7 +99,7 @@ class Forms {
     const lower = lazily(() => lowerAscii(text));
     const look = (forms: readonly Form[] | undefined, start: number) => {
       for (const form of forms ?? [])
-        if (isAt(form, start, text, lower)) found.push(rangeOf(form, start, text));
+        if (isAt(form, start, text, lower)) found.push([start, start + form.text.length]);
     };
     const mayBegin = this.#mayBegin;
     let window = 0;
@@ -148,14 +129,6 @@ function isAt(
   );
 }
 
-function rangeOf({ text: { length }, around: [before, after] }: Form, start: number, text: string): Range {
-  const rest =
-    after === 0
-      ? 0
-      : after + /^=*/.exec(text.slice(start + length + after, start + length + after + 2))![0].length;
-  return [Math.max(0, start - before), Math.min(start + length + rest, text.length)];
-}
-
 /** A way in which a tool may escape a text. */
 interface Escaping {
   /** Cheap, and true of every text that has such escapes. */
@@ -165,13 +138,13 @@ interface Escaping {
 }
 
 /**
- * Those of JSON, JavaScript, C, URLs and HTML. A run of backslashes (JSON in JSON) counts as one. So does a percent sign or
- * ampersand that is itself escaped.
+ * Those of JSON, URLs and HTML. A run of backslashes (JSON in JSON) counts as one. So does a percent sign or ampersand that
+ * is itself escaped.
  */
 const commonEscapes: Escaping = {
   hint: /[\\%&]/,
   pattern:
-    /((?:\\+[0-3][0-7]{2})+)|\\+(?:u([\da-f]{4})|u\{([\da-f]{1,6})\}|x([\da-f]{2})|([^]))?|((?:%(?:25)*[89a-f][\da-f])+)|%(?:25)*(?:u([\da-f]{4})|([0-7][\da-f]))|&(?:amp;)*(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z]{2,6}));/gi,
+    /\\+(?:u([\da-f]{4})|([^]))?|((?:%(?:25)*[89a-f][\da-f])+)|%(?:25)*([0-7][\da-f])|&(?:amp;)*(?:#(\d{1,7})|#x([\da-f]{1,6})|(amp|lt|gt|quot|apos));/gi,
   meaningOf: meaningOfCommon,
 };
 
@@ -198,12 +171,7 @@ const mayBeEscaped = /[\\%&=\n]/;
 const escapings = [commonEscapes, quotedPrintable, wrapped];
 
 const controls: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' };
-/** Of ASCII. Whatever is not named here stays as it is. */
-const named: ReadonlyMap<string, string> = new Map(
-  'amp& lt< gt> quot" apos\' sol/ bsol\\ plus+ equals= commat@ dollar$ num# percnt% ast* excl! quest? colon: semi; comma, period. lowbar_ grave` lpar( rpar) lsqb[ lbrack[ rsqb] rbrack] lcub{ lbrace{ rcub} rbrace} vert| verbar| hat^'
-    .split(' ')
-    .map((entry) => [entry.slice(0, -1), entry.slice(-1)]),
-);
+const named: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
 interface Unescaped {
   readonly text: string;
@@ -228,13 +196,11 @@ function decode(text: string, { pattern, meaningOf }: Escaping): Unescaped {
 }
 
 function meaningOfCommon(match: RegExpMatchArray): string {
-  const [whole, octal, u4, braced, byte, escaped, bytes, percentU, percent, decimal, hex, name] = match;
-  const code = u4 ?? braced ?? byte ?? percentU ?? percent ?? hex;
+  const [whole, u4, escaped, bytes, percent, decimal, hex, name] = match;
+  const code = u4 ?? percent ?? hex;
   if (code !== undefined || decimal !== undefined)
     return character(code === undefined ? Number(decimal) : parseInt(code, 16));
-  if (name !== undefined) return named.get(name.toLowerCase()) ?? whole;
-  if (octal !== undefined)
-    return Buffer.from(octal.match(/[0-7]{3}/g)!.map((digits) => parseInt(digits, 8))).toString();
+  if (name !== undefined) return named[name.toLowerCase()] ?? whole;
   if (bytes !== undefined) return Buffer.from(bytes.replaceAll(/%(?:25)*/g, ''), 'hex').toString();
   return escaped === undefined ? '' : (controls[escaped] ?? escaped);
 }
