@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connectors } from '../connectors/index.ts';
 import { watchAlerts } from './alerts/watch.ts';
 import { createMetrics, type Metrics } from './admin/metrics.ts';
@@ -29,7 +30,7 @@ import { keptRefreshTokens } from './store/refresh-tokens.ts';
 import { withoutPassword } from './support/store-url.ts';
 import { wantsColor } from './support/text.ts';
 import { Trials } from './config/live/trials.ts';
-import type { Store } from './store/store.ts';
+import { type Store, StoreUnavailable } from './store/store.ts';
 
 /** A running connector. The addresses are the ones really bound: the config may say port 0. */
 export interface App {
@@ -317,9 +318,15 @@ function startRetention({
 
 async function storeReadiness(store: Store): Promise<ReadinessPart> {
   try {
-    await store.probe();
+    await Promise.race([store.probe(), late()]);
     return { part: 'store', ok: true };
   } catch {
     return { part: 'store', ok: false, detail: 'It cannot be written just now; the log says why.' };
   }
+}
+
+/** Whoever asks does not wait for long. */
+async function late(): Promise<never> {
+  await sleep(3000, undefined, { ref: false });
+  throw new StoreUnavailable('It takes too long.');
 }

@@ -99,6 +99,7 @@ export interface EventData {
 export interface NoticeData {
   readonly alert: string;
   readonly sink: string | null;
+  readonly from: string | null;
   readonly count: number;
   /** ISO 8601 in UTC. */
   readonly since: string;

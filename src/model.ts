@@ -34,8 +34,8 @@ export interface RaisedNotice extends Notice {
   readonly raisedAt: number;
 }
 
-/** What alerts tell of: deliveries given up, or held for a person; a sink that is paused; a config refused; no event for long. */
-export const alertKinds = ['dead', 'held', 'paused', 'config', 'silence'] as const;
+/** What alerts tell of: deliveries given up, or held for a person; a sink that is paused; a config or events refused; no event for long. */
+export const alertKinds = ['dead', 'held', 'paused', 'config', 'refused', 'silence'] as const;
 export type AlertKind = (typeof alertKinds)[number];
 /** The alerts of deliveries in the state of the same name. */
 export type StuckState = Extract<AlertKind, DeliveryState>;
@@ -64,7 +64,9 @@ export interface Notice {
   readonly cause: string;
   /** The sink in trouble, if it is about one. */
   readonly sink: string | null;
-  /** How many deliveries it is about; of a summary, how many events. */
+  /** Of refused events: which senders they came from. */
+  readonly from?: string;
+  /** How many deliveries it is about; of refused ones and of a summary, how many events. */
   readonly count: number;
   /** When it began (ms). */
   readonly since: number;

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import about from '../../package.json' with { type: 'json' };
 import { deliveryStates } from '../model.ts';
+import type { ReadinessPart } from '../http/health.ts';
 import { isFailing } from '../needs.ts';
 import { type RequestResult, requestResults } from '../receiver/receive.ts';
 import type { Store } from '../store/store.ts';
@@ -19,11 +20,13 @@ export interface Metrics {
   configReloadFailed(): void;
   /** How many copies serve the store: those with this one's config, itself among them, and the others. */
   copies(same: number, others: number): void;
-  /** In Prometheus's text format. */
-  scrape(): Promise<{ text: string; contentType: string }>;
+  /** In Prometheus's text format. `parts`: whether each can be used, as `/readyz` says. */
+  scrape(parts?: readonly ReadinessPart[]): Promise<{ text: string; contentType: string }>;
 }
 
 export type MeasuredStore = Pick<Store, 'counts' | 'vitals' | 'queued' | 'sinkFigures'>;
+
+const readyParts = new Set(['store', 'config']);
 
 /** Sums over others of Node's, under names that Prometheus keeps for counters. */
 const misnamed = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`);
@@ -41,13 +44,20 @@ export function createMetrics(store: MeasuredStore, linesDropped: () => number =
   const config = configMetrics(registry);
   const readDeliveries = deliveryGauges(registry, store);
   const readVitals = storeGauges(registry, store);
+  const ready = new Gauge({
+    name: 'candidate_connector_ready',
+    help: '1 if the store can be written, and if a config is in force; else 0.',
+    labelNames: ['part'],
+    registers: [registry],
+  });
   logMetrics(registry, linesDropped);
   buildInfo(registry);
   return {
     ...requests,
     ...sinks,
     ...config,
-    async scrape() {
+    async scrape(parts = []) {
+      for (const { part, ok } of parts) if (readyParts.has(part)) ready.set({ part }, Number(ok));
       await Promise.all([readDeliveries(), readVitals(), readFailing()]);
       return { text: await registry.metrics(), contentType: registry.contentType };
     },

@@ -51,7 +51,7 @@ export function createAdmin(options: AdminOptions): HttpServer {
   app.post('/login', expected, ...bodies('8kb'), access.login, site('open'));
   app.use(access.require, expected);
   app.get('/metrics', async (_req, res) => {
-    const { text, contentType } = await metrics.scrape();
+    const { text, contentType } = await metrics.scrape(await readiness());
     res.set('content-type', contentType).send(text);
   });
   app.use(...bodies(largestForm), access.requireToken);

@@ -7,8 +7,10 @@ import {
   missedCause,
   type Notice,
   type RaisedNotice,
+  type RefusedEvents,
   type StuckState,
 } from '../model.ts';
+import { refusals } from '../needs.ts';
 import type { StuckCount } from '../store/store.ts';
 
 /** What the conditions of alerts are evaluated on. */
@@ -32,6 +34,8 @@ export interface Situation {
   readonly unrecorded: { readonly alert: StuckState; readonly stuck: readonly StuckCount[] };
   /** Null if the config's file is in force as it is. */
   readonly refused: Refusal | null;
+  /** Events that were refused and not put away; see `newlyRefused`. */
+  readonly refusedEvents: readonly RefusedEvents[];
   /** When the newest event came; without any, when the connector started (ms). */
   readonly lastEventAt: number;
 }
@@ -116,6 +120,18 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
       },
     ];
   },
+  refused: ({ refusedEvents }) =>
+    refusals(refusedEvents).map(({ reason, what, advice, command, from, count, first }) => ({
+      alert: 'refused',
+      cause: refusedCause(reason),
+      sink: null,
+      from,
+      count,
+      since: first,
+      detail: `${what}.`,
+      advice: `${advice} When that is done: ${command}`,
+      recovered: false,
+    })),
   silence: ({ lastEventAt, now }) => [
     {
       alert: 'silence',
@@ -136,6 +152,18 @@ const downFor = (sink: string, time: string, failures: number | undefined): stri
   failures === undefined
     ? `No message to ${sink} has gone out for ${time}`
     : `${failures} attempts at messages to ${sink} have failed in ${time}, and none has worked`;
+
+const refusedCause = (reason: RefusedEvents['reason']): string => `refused ${reason}`;
+
+/** Of the reasons for which some were refused since the last notice, all that were. */
+export function newlyRefused(
+  all: readonly RefusedEvents[],
+  notified: ReadonlyMap<string, number>,
+): RefusedEvents[] {
+  const isNew = ({ reason, last }: RefusedEvents) => last > (notified.get(refusedCause(reason)) ?? -Infinity);
+  const reasons = new Set(all.filter(isNew).map(({ reason }) => reason));
+  return all.filter(({ reason }) => reasons.has(reason));
+}
 
 /** It was delivered, and not as it was meant: see Delivered.missed. */
 export const isMissed = ({ cause }: StuckCount): boolean => cause.startsWith(`${missedCause} `);

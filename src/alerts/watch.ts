@@ -10,6 +10,7 @@ import {
   endingAlerts,
   lastNotice,
   mayNotify,
+  newlyRefused,
   noticesFor,
   quietMs,
   type Refusal,
@@ -121,6 +122,7 @@ class AlertWatch {
         stuck: this.#unrecorded.look(await store.deliveries({ states: ['sending'] }), now, clock.elapsed()),
       },
       refused: this.#parts.refused(),
+      refusedEvents: isWanted('refused') ? newlyRefused(await store.refused(), notified) : [],
       lastEventAt: (await store.lastEventAt(now)) ?? this.#startedAt,
     };
     for (const { kind, afterMs, actions } of alerts) {
@@ -226,9 +228,10 @@ class AlertWatch {
   }
 }
 
-/** One notice each time that a condition begins, and none within the quiet time. */
-function isNew({ since }: Notice, notifiedAt: number | undefined, now: number): boolean {
-  return mayNotify(notifiedAt, now) && (notifiedAt === undefined || since > notifiedAt);
+/** One notice each time that a condition begins, and none within the quiet time. Refused events are all new. */
+function isNew({ alert, since }: Notice, notifiedAt: number | undefined, now: number): boolean {
+  const begins = notifiedAt === undefined || alert === 'refused' || since > notifiedAt;
+  return mayNotify(notifiedAt, now) && begins;
 }
 
 const troubleOf = ({ alert, sink }: Notice): string => `${alert} ${sink}`;

@@ -260,6 +260,7 @@ alerts:
   dead: { then: ${both} } # deliveries were given up
   paused: { then: ${both} } # a sink is down
   config: { then: ${both} } # a change of this file was refused
+  refused: { then: ${both} } # events were refused
   silence: { after: 7d, then: ${both} } # no event came for so long
 
 `;

@@ -357,6 +357,7 @@ function checkAlertSinks(source: PlanSource, sinks: ReadonlyMap<string, AlertSin
     held: holding,
     paused: used,
     config: new Set(),
+    refused: new Set(),
     silence: new Set(),
   };
   return Object.entries(inTrouble).flatMap(([kind, mayFail]) => {

@@ -188,6 +188,10 @@ const alerts: { readonly [kind in AlertKind]: Alert } = {
     description: 'A changed config was refused; the one before it stays in force.',
     after: duration().prefault('0s').describe('How long it has to stay refused.'),
   },
+  refused: {
+    description: 'Events were refused: the store could not take them, or for the address or the token.',
+    after: duration().prefault('0s').describe('How long to wait for more such events.'),
+  },
   silence: {
     description: 'No event came for so long.',
     after: duration({ min: '1m' }).prefault('7d').describe('How long no event has come.'),

@@ -143,6 +143,7 @@ export const noticeInShort = [
   '{% else %}with an attempt that could not be recorded{% endif %}',
   '{% when "paused" %}messages to {{ notice.sink }} do not go out',
   '{% when "config" %}the changed config was refused',
+  '{% when "refused" %}{{ notice.count }} {% if notice.count == 1 %}event{% else %}events{% endif %} refused, from {{ notice.from }}',
   '{% when "summary" %}the week: {{ notice.count }} {% if notice.count == 1 %}event{% else %}events{% endif %}',
   '{% when "silence" %}no event since {{ notice.since | date }}{% else %}{{ notice.detail }}{% endcase %}{% endif %}',
 ].join('');

@@ -147,6 +147,7 @@ const status = z.object({
       alert: z.enum([...alertKinds, 'summary']),
       cause: z.string(),
       sink: z.string().nullable(),
+      from: z.string().optional().describe('Of refused events.'),
       count,
       since: time,
       detail: z.string(),

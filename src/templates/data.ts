@@ -116,9 +116,19 @@ export function digestData(
 }
 
 export function noticeFields(notice: Notice): NoticeData {
-  const { alert, cause, sink, count, since, detail, advice, recovered } = notice;
+  const { alert, cause, sink, from = null, count, since, detail, advice, recovered } = notice;
   const missed = cause.startsWith(`${alert} ${sink}: ${missedCause} `);
-  return { alert, sink, count, since: new Date(since).toISOString(), detail, advice, recovered, missed };
+  return {
+    alert,
+    sink,
+    from,
+    count,
+    since: new Date(since).toISOString(),
+    detail,
+    advice,
+    recovered,
+    missed,
+  };
 }
 
 export function noticeData(notice: Notice, rule: string, now: number): NoticeTemplateData {

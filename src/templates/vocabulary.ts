@@ -57,6 +57,7 @@ const eventKeys: { readonly [key in keyof EventData]: Shape } = {
 const noticeKeys: { readonly [key in keyof NoticeData]: Shape } = {
   alert: text,
   sink: text,
+  from: text,
   count: number,
   since: text,
   detail: text,
@@ -70,6 +71,7 @@ const sampleData = eventData(sampleEvent({}, Date.UTC(2026, 0, 1)));
 const sampleNotice: NoticeData = {
   alert: 'silence',
   sink: null,
+  from: null,
   count: 0,
   since: sampleData.receivedAt,
   detail: 'No event has come for 7 days.',

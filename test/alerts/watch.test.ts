@@ -33,6 +33,7 @@ alerts:
   held: { then: [ { sink: tool, text: "{{ notice.detail }}" }, { sink: other, text: "{{ notice.detail }}" } ] }
   config: { then: [ { sink: other, text: "{{ notice.detail }}" } ] }
   paused: { after: 1m, then: [ { sink: other, text: "{{ notice.detail }}" } ] }
+  refused: { then: [ { sink: other, text: "{{ notice.from }}" } ] }
   silence: { after: 7d, then: [ { sink: other, text: "{{ notice.detail }}" } ] }`,
     'config.yaml',
     { env: {}, connectors: new Map([['scripted', new ScriptedTool().connector]]) },
@@ -619,6 +620,27 @@ test('held deliveries are reported with what to look at, apart from dead ones', 
   ]);
   const [story] = await watch.store.notices({ limit: 1 });
   expect(story?.deliveries.map(({ sink }) => sink)).toEqual(['other']);
+});
+
+test('refused events are told with how many, from where and since when: hourly while there are more', async () => {
+  const watch = await watching();
+  const refuse = (at: number, from = 'a', reason: 'store' | 'address' = 'address') =>
+    watch.store.keepRefused([{ reason, from, count: 2, first: start + at, last: start + at }]);
+  await refuse(0);
+  await refuse(1, 'b', 'store');
+  await watch.look(minute);
+  // A flood from many senders is one cause.
+  for (const from of ['b', 'c', 'd', 'e']) await refuse(2 * minute, from);
+  await watch.look(2 * minute);
+  expect(await watch.notices()).toMatchObject([
+    { cause: 'refused address', from: 'a', count: 2, since: start, sink: null },
+    { cause: 'refused store', from: 'b', count: 2, since: start + 1 },
+  ]);
+  await watch.look(hour);
+  await watch.look(2 * hour);
+  expect((await watch.notices()).slice(2)).toMatchObject([
+    { cause: 'refused address', from: 'a, b, c and 2 more', count: 10, since: start },
+  ]);
 });
 
 describe('silence', () => {

@@ -26,6 +26,7 @@ const ends = new Set([
   'alerts.dead.then',
   'alerts.held.then',
   'alerts.paused.then',
+  'alerts.refused.then',
   'alerts.silence.then',
   'summary.then',
 ]);

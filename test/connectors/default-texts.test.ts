@@ -485,6 +485,7 @@ describe('what a notice says where its action says nothing', () => {
       data: {
         alert: 'dead',
         sink: 'ats & co',
+        from: null,
         count: 2,
         since: '2026-11-20T12:00:00.000Z',
         detail: 'Something is wrong.',

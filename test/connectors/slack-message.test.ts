@@ -15,6 +15,7 @@ const notice: NoticeData = {
   advice: 'Fix it.',
   recovered: false,
   missed: false,
+  from: null,
 };
 const context: DeliveryContext = { deliveryId: 'd-1', subject: { kind: 'event', event } };
 const options = slack.options.parse({ token: 'xoxb-1' });

@@ -116,6 +116,7 @@ function noticeMail(): string {
     held: [],
     unrecorded: { alert: 'dead', stuck: [] },
     refused: null,
+    refusedEvents: [],
     lastEventAt: receivedAt,
   });
   const [action] = config.plan.alerts.find(({ kind }) => kind === 'paused')!.actions;

@@ -49,8 +49,9 @@ export const sql = {
   noticeWithin: query<{ readonly seq: number }>(`
   select seq from notices where cause = $1 and raised_at <= $2 and raised_at > $3 limit 1`),
   insertNotice: `
-  insert into notices (seq, id, alert, cause, sink, count, since, detail, advice, recovered, raised_at, config_id)
-  select coalesce(max(seq) + 1, ${firstNoticeSeq}), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11 from notices`,
+  insert into notices (seq, id, alert, cause, sink, count, since, detail, advice, recovered, raised_at, config_id,
+    origin)
+  select coalesce(max(seq) + 1, ${firstNoticeSeq}), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 from notices`,
   insertRejectedRequest: `
   insert into rejected_requests (received_at, address, correlation_id, status, faults, body)
   values ($1, $2, $3, $4, $5, $6)`,
@@ -143,7 +144,7 @@ export function* raise(
   tallies: Tallies,
   { notice, configId, deliveries, quietMs }: NoticeArrival,
 ): Operation<boolean> {
-  const { id, alert, cause, sink, count, since, detail, advice, recovered, raisedAt } = notice;
+  const { id, alert, cause, sink, count, since, detail, advice, recovered, from, raisedAt } = notice;
   yield* lock('notices');
   if (yield* get(sql.noticeWithin, cause, raisedAt, raisedAt - quietMs)) return false;
   const seq = yield* insert(
@@ -159,6 +160,7 @@ export function* raise(
     Number(recovered),
     raisedAt,
     configId,
+    from ?? null,
   );
   tallies.used(configId);
   const alone = deliveries.map((planned) => ({ ...planned, group: null, groupMax: null }));

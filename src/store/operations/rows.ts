@@ -122,12 +122,13 @@ export interface NoticeRow {
   readonly detail: string;
   readonly advice: string;
   readonly recovered: number | null;
+  readonly origin: string | null;
   readonly raised_at: number;
   readonly config_id: string;
 }
 
 export const noticeColumns = `
-  n.seq as notice_seq, n.id, n.alert, n.cause, n.sink, n.count, n.since, n.detail, n.advice, n.recovered, n.raised_at,
+  n.seq as notice_seq, n.id, n.alert, n.cause, n.sink, n.count, n.since, n.detail, n.advice, n.recovered, n.origin, n.raised_at,
   n.config_id`;
 
 export interface DuplicateRow {
@@ -192,7 +193,7 @@ export function idAt(plannedFor: string, seq: number): string {
 }
 
 export function toNotice(row: NoticeRow): RaisedNotice {
-  const { id, alert, cause, sink, count, since, detail, advice, recovered, raised_at } = row;
+  const { id, alert, cause, sink, count, since, detail, advice, recovered, origin, raised_at } = row;
   return {
     id,
     alert,
@@ -203,6 +204,7 @@ export function toNotice(row: NoticeRow): RaisedNotice {
     detail,
     advice,
     recovered: recovered === 1,
+    ...(origin !== null && { from: origin }),
     raisedAt: raised_at,
   };
 }

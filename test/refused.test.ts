@@ -1,0 +1,56 @@
+import { execFileSync } from 'node:child_process';
+import { expect, test, vi } from 'vitest';
+import { password } from './pages/tools.ts';
+import { endpoint, loud, post, run, serve, workplace } from './commands/tools.ts';
+
+test('a disk that takes nothing is told of while it lasts, and how many events that cost until it is seen to', async () => {
+  const ops = await endpoint();
+  const { folder, write } = await workplace();
+  const file = await write(
+    'config.yaml',
+    `${loud(folder).replace('{ port: 0 }', `{ port: 0, password: ${password} }`)}
+sinks: { ops: { connector: webhook, url: '${ops.url}', allowPrivate: true } }
+rules: []
+alerts: { refused: { then: [ { sink: ops } ] } }
+`,
+  );
+  const { app, connector, lines } = await serve(file);
+  const admin = lines().find(({ msg }) => msg === 'ready')!['admin'] as string;
+  const headers = { authorization: `Basic ${Buffer.from(`ops:${password}`).toString('base64')}` };
+  const page = async (path: string) => (await fetch(`${admin}${path}`, { headers })).text();
+  const json = async (path: string) => JSON.parse(await page(path));
+  const status = async () => (await run(['status', '--config', file])).code;
+  /** As on a full disk; Linux also lets it be undone. */
+  const limit = (bytes: string) =>
+    execFileSync('prlimit', ['--pid', `${connector.pid}`, `--fsize=${bytes}:`]);
+  expect((await post(app, { candidateId: 'Dana' })).status).toBe(202);
+  expect(await status()).toBe(0);
+  expect(await page('/')).not.toContain('A person is needed');
+
+  limit('65536');
+  const answers: number[] = [];
+  while (answers.filter((one) => one === 503).length < 3)
+    answers.push((await post(app, { candidateId: `Robin ${answers.length}` })).status);
+  const [total] = (await json('/api/refused')).totals;
+  expect(total).toMatchObject({ reason: 'store', from: '127.0.0.1', count: 3 });
+  expect(await json('/api/status')).toMatchObject({ needsPerson: true, storeProblem: expect.any(String) });
+  expect(await page('/')).toMatch(/The store cannot be written.*3 events from 127\.0\.0\.1 were refused/s);
+  expect(await page('/metrics')).toContain('candidate_connector_ready{part="store"} 0');
+
+  limit('unlimited');
+  await vi.waitFor(async () => expect(await status()).toBe(4), 20_000);
+  await vi.waitFor(() => expect(ops.calls).toHaveLength(1), 30_000);
+  expect(JSON.parse(ops.calls[0]!.body)).toMatchObject({
+    type: 'connector.alert',
+    data: { alert: 'refused', from: '127.0.0.1', count: 3, since: total.first },
+  });
+  expect(await page('/metrics')).toContain('candidate_connector_ready{part="store"} 1');
+  const [, until = ''] = /name="until" value="(\d+)"/.exec(await page('/attention')) ?? [];
+  expect(await status()).toBe(4);
+  await fetch(`${admin}/attention/seen`, {
+    method: 'POST',
+    headers,
+    body: new URLSearchParams({ reason: 'store', until }),
+  });
+  expect(await status()).toBe(0);
+});
