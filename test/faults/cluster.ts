@@ -57,7 +57,7 @@ async function withStandby(synchronous: boolean, random: () => number): Promise<
       await sleep(behindMs);
       await primary.crash();
       if (!synchronous) await standby.start();
-      await sql(standby.url(), 'select pg_promote()');
+      await sql(standby.url(), 'select pg_promote(wait => false)');
     },
     async remove() {
       for (const proxy of proxies) proxy.close();

@@ -127,6 +127,8 @@ const stillMs = 14_000;
 const betweenCopiesMs = 400;
 /** A copy stands still for long, and all has to be delivered afterwards. */
 const betweenEventsMs = 200;
+/** So that something is always under way when commits are lost. */
+const betweenMoreMs = 100;
 /** After the last fault, while connections still break. */
 const calmMs = 3000;
 
@@ -149,7 +151,8 @@ export async function runRoundOfCopies(
   if (random() < 0.5) copies[0]!.clockAheadMs = -behindMs;
   const urls = (await Promise.all(copies.map((copy) => copy.start()))).map((url) => `${url}/hook`);
   let turn = 0;
-  const sender = new Sender(() => urls[(turn += 1) % urls.length]!, betweenEventsMs);
+  const between = cluster.losesCommits ? betweenMoreMs : betweenEventsMs;
+  const sender = new Sender(() => urls[(turn += 1) % urls.length]!, between);
   const sending = sender.run((n) => ({ candidateId: `candidate-${seed}-${n}`, testId: n % tests }));
   const kills = 1 + Math.floor(random() * 3);
   const faults = Array.from({ length: kills }, () => Math.floor(random() * 4));
