@@ -19,6 +19,10 @@ alerts: { refused: { then: [ { sink: ops } ] } }
   const headers = { authorization: `Basic ${Buffer.from(`ops:${password}`).toString('base64')}` };
   const page = async (path: string) => (await fetch(`${admin}${path}`, { headers })).text();
   const json = async (path: string) => JSON.parse(await page(path));
+  const seen = (until: string) => {
+    const body = new URLSearchParams({ reason: 'store', until });
+    return fetch(`${admin}/attention/seen`, { method: 'POST', headers, body });
+  };
   const status = async () => (await run(['status', '--config', file])).code;
   /** As on a full disk; Linux also lets it be undone. */
   const limit = (bytes: string) =>
@@ -31,6 +35,8 @@ alerts: { refused: { then: [ { sink: ops } ] } }
   const answers: number[] = [];
   while (answers.filter((one) => one === 503).length < 3)
     answers.push((await post(app, { candidateId: `Robin ${answers.length}` })).status);
+  // Nothing is lost where they cannot be written.
+  expect((await seen('0')).status).toBe(503);
   const [total] = (await json('/api/refused')).totals;
   expect(total).toMatchObject({ reason: 'store', from: '127.0.0.1', count: 3 });
   expect(await json('/api/status')).toMatchObject({ needsPerson: true, storeProblem: expect.any(String) });
@@ -47,10 +53,6 @@ alerts: { refused: { then: [ { sink: ops } ] } }
   expect(await page('/metrics')).toContain('candidate_connector_ready{part="store"} 1');
   const [, until = ''] = /name="until" value="(\d+)"/.exec(await page('/attention')) ?? [];
   expect(await status()).toBe(4);
-  await fetch(`${admin}/attention/seen`, {
-    method: 'POST',
-    headers,
-    body: new URLSearchParams({ reason: 'store', until }),
-  });
+  await seen(until);
   expect(await status()).toBe(0);
 });
