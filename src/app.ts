@@ -36,6 +36,8 @@ import { type Store, StoreUnavailable } from './store/store.ts';
 export interface App {
   readonly receiverUrl: string;
   readonly adminUrl: string;
+  /** Resolves when the store's files were removed or damaged: nothing can be stored any more, and the app is to be stopped. */
+  readonly damaged: Promise<void>;
   /**
    * Goes on accepting events while attempts under way finish, and while callers learn that other copies go on. Then closes
    * the port, and the store last.
@@ -74,9 +76,16 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   });
   const { log } = output;
   starting.defer(() => output.end(logGraceMs));
-  const store = starting.adopt(
-    await openStore(config().store.url, { serve: true, warn: (m) => log.warn(m) }),
-    (it) => it.close(),
+  const storeLost = Promise.withResolvers<void>();
+  const damaged = (err: Error, over: boolean) => {
+    log.fatal(
+      { err },
+      over ? 'the store was damaged: stopping' : 'the store was damaged: nothing is accepted',
+    );
+    if (over) storeLost.resolve();
+  };
+  const store = starting.adopt(await openStore(config().store.url, { serve: true, damaged }), (it) =>
+    it.close(),
   );
   const refused = new RefusedFigures(store, systemClock);
   starting.defer(() => refused.stop());
@@ -217,6 +226,7 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   return {
     receiverUrl: `${addressOf(receiver)}${config().receiver.path}`,
     adminUrl: addressOf(admin),
+    damaged: storeLost.promise,
     async stop() {
       log.info('stopping');
       await started.disposeAsync();

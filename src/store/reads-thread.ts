@@ -9,10 +9,7 @@ import { storeOn } from './stored.ts';
 
 const file = workerData as string;
 
-/**
- * A connection for each read: one that stays open would keep the process that serves the store from bringing its WAL in
- * order when somebody removed it.
- */
+/** A connection for each read: none is left when the store's files are. */
 const store: Reads = storeOn({
   commits: 0,
   queued: 0,

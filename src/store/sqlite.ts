@@ -1,14 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { query, type Operation } from './operations/operation.ts';
+import { query } from './operations/operation.ts';
 import { Connection } from './sqlite/connection.ts';
 import { runOn, type Database } from './sqlite/database.ts';
 import { failureKind } from './sqlite/failures.ts';
-import { identityOf, keepFromOthers, makeFolder, refuseOthers, resolveLinks } from './sqlite/files.ts';
+import {
+  bytesOf,
+  identityOf,
+  keepFromOthers,
+  makeFolder,
+  refuseOthers,
+  resolveLinks,
+} from './sqlite/files.ts';
 import { defaultLimits, GroupCommit, type GroupCommitLimits } from './sqlite/group-commit.ts';
 import { migrate } from './sqlite/migrate.ts';
+import { refuseBesideRescued } from './sqlite/rescue.ts';
 import { countIn } from './sqlite/traces.ts';
 import { ServingLock } from './sqlite/serving-lock.ts';
 import { StoreUnavailable, type OpenOptions, type Store } from './store.ts';
@@ -35,8 +43,9 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
   const file = resolveLinks(path);
   await makeFolder(dirname(file));
   refuseOthers(file);
+  refuseBesideRescued(file);
   const limits = { ...defaultLimits, ...options.limits };
-  const connection = new Connection(file, options.warn);
+  const connection = new Connection(file, options.damaged);
   let lock: ServingLock | null = null;
   try {
     // Reads first, so that no lock file is left beside another program's file.
@@ -56,7 +65,7 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
 
 function driverOn(connection: Connection, lock: ServingLock | null, limits: GroupCommitLimits): Driver {
   const commit = new GroupCommit(connection, limits);
-  const guard = lock ? setInterval(() => keepInPlace(connection, commit), betweenLooksMs).unref() : undefined;
+  const guard = lock ? setInterval(() => look(connection), betweenLooksMs).unref() : undefined;
   return {
     get commits() {
       return commit.commits;
@@ -71,7 +80,7 @@ function driverOn(connection: Connection, lock: ServingLock | null, limits: Grou
     traces: (texts, rewrite) => tracesIn(connection, texts, rewrite),
     tidy: async () => tidy(connection),
     oldestTransactionMs: async () => null,
-    bytes: async () => sizeOf(connection.path) + sizeOf(`${connection.path}-wal`),
+    bytes: async () => bytesOf(connection.path) + bytesOf(`${connection.path}-wal`),
     async close() {
       clearInterval(guard);
       await commit.close(closed());
@@ -89,8 +98,6 @@ function homeOf(path: string, lock: ServingLock): Home {
     kept: () => lock.remember(next),
   };
 }
-
-const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 const retryMs = 20;
 const patientForMs = 30_000;
@@ -115,8 +122,7 @@ async function tracesIn(
 /** Nothing of what was deleted stays in the WAL, unless somebody reads it; then next time. */
 function tidy(connection: Connection): void {
   try {
-    connection.openToWrite().get(emptyWal);
-    connection.confirm();
+    connection.open().get(emptyWal);
   } catch (error) {
     if (failureKind(error) !== 'busy') throw connection.failed(error);
   }
@@ -137,15 +143,13 @@ async function patiently<T>(connection: Connection, busyForMs: number, ask: (db:
   }
 }
 
-/**
- * What was answered for and not checkpointed is lost if the process ends without its WAL; so nobody waits for the next
- * event. Writing nothing does what a write does about it, and where that fails, each write says so.
- */
-function keepInPlace(connection: Connection, commit: GroupCommit): void {
-  if (!connection.inPlace) void commit.write(nothing).catch(() => {});
+function look(connection: Connection): void {
+  try {
+    connection.look();
+  } catch {
+    // Who opened the store was told, and every use of it is.
+  }
 }
-
-function* nothing(): Operation<void> {}
 
 function closed(): StoreUnavailable {
   return new StoreUnavailable('The store is closed.');

@@ -760,8 +760,11 @@ export interface OpenOptions {
   readonly mustExist?: boolean;
   /** Do not bring one of an older version up to date, either: others may serve it. */
   readonly asItIs?: boolean;
-  /** Called when somebody damaged the store's files while it was open and the store repaired them. */
-  readonly warn?: (message: string) => void;
+  /**
+   * Called when somebody removed, replaced or cut short one of the store's files while it was open. From then on nothing is
+   * stored. `over`: all was saved that could be, and the process has to end; otherwise that is tried each second.
+   */
+  readonly damaged?: (error: StoreUnavailable, over: boolean) => void;
 }
 
 /** The store cannot be read or written at the moment. `message` says why in plain words. */

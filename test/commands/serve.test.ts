@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
@@ -107,6 +108,39 @@ describe('serve', () => {
     expect(err).not.toMatch(stack);
     expect(await post(app, { candidateId: 'Dana' })).toMatchObject({ status: 202 });
   });
+});
+
+test.each([
+  ['-wal', 'Nothing is lost: all is in'],
+  ['', 'All that the store had is in'],
+])('ends with exit code 1 and loses nothing where its connector.db%s is removed', async (suffix, message) => {
+  const { folder, write } = await workplace();
+  const file = await write('config.yaml', loud(folder) + nothing);
+  const path = join(folder, 'connector.db');
+  const { app, connector, lines } = await serve(file);
+  const answers: number[] = [];
+  const send = async () => void answers.push((await post(app, { candidateId: 'Dana' })).status);
+  await send();
+  await rm(path + suffix);
+  // Until nobody listens any more.
+  for (let isUp = true; isUp;)
+    isUp = await send()
+      .then(() => true)
+      .catch(() => false);
+  expect(await connector.ended()).toBe(1);
+  expect(lines()).toContainEqual(
+    expect.objectContaining({
+      level: 'fatal',
+      err: expect.objectContaining({ message: expect.stringContaining(message) }),
+    }),
+  );
+  const rescued = (await readdir(folder)).find((name) => name.includes('rescued-'));
+  if (rescued !== undefined) await rename(join(folder, rescued), path);
+  await connector.start();
+  const accepted = answers.filter((status) => status === 202);
+  expect(jsonLines(await run(['events', '--json', '--config', file]))).toHaveLength(accepted.length);
+  // Once it is seen, nothing is accepted.
+  expect(answers.slice(accepted.length).every((status) => status === 503)).toBe(true);
 });
 
 test('with few open files, connections that do nothing keep nobody out', async () => {

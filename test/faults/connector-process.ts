@@ -72,6 +72,13 @@ export class ConnectorProcess {
     throw new Error(`It never logged "${text}".`);
   }
 
+  /** Resolves to the exit code once it has ended by itself. */
+  async ended(): Promise<number | null> {
+    const child = this.#child!;
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    return child.exitCode;
+  }
+
   get pid(): number | undefined {
     return this.#child?.pid;
   }
@@ -101,12 +108,8 @@ export class ConnectorProcess {
   }
 
   async #end(signal: NodeJS.Signals): Promise<number | null> {
-    const child = this.#child;
-    if (child === null || child.exitCode !== null || child.signalCode !== null)
-      return child?.exitCode ?? null;
-    child.kill(signal);
-    await once(child, 'exit');
-    return child.exitCode;
+    this.#child?.kill(signal);
+    return this.#child && this.ended();
   }
 }
 

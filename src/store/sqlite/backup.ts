@@ -43,7 +43,7 @@ export async function copySqlite(path: string, to: string, progress: Progress): 
     return { takenAt, bytes: statSync(to).size, inode };
   } catch (error) {
     remove(to);
-    throw error instanceof StoreUnavailable ? error : unavailable(error, to);
+    throw unavailable(error, to);
   }
 }
 

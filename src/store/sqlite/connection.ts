@@ -1,277 +1,215 @@
-import { statSync } from 'node:fs';
 import { query } from '../operations/operation.ts';
-import { StoreUnavailable } from '../store.ts';
+import { type OpenOptions, StoreUnavailable } from '../store.ts';
 import { Database } from './database.ts';
 import { failureKind, unavailable } from './failures.ts';
-import { emptied, inodeOf, refuseEmptied } from './files.ts';
+import { bytesOf, inodeOf, refuseEmptied } from './files.ts';
 import { refuseForeign } from './migrate.ts';
+import { rescue } from './rescue.ts';
 import type { ServingLock } from './serving-lock.ts';
-import { type PutBack, WalCopy, type WalExtent } from './wal-copy.ts';
 
-/** What stands beside the file under the two names that SQLite gives them; numbers of inodes. */
-interface Beside {
-  readonly wal: number | undefined;
-  readonly shm: number | undefined;
+type Change = 'removed' | 'replaced' | 'cut short';
+
+interface WalExtent {
+  readonly log: number;
+  readonly checkpointed: number;
 }
 
-const checkpoint = query<WalExtent>('pragma wal_checkpoint(passive)');
 const extentOfWal = query<WalExtent>('pragma wal_checkpoint(noop)');
+const checkpoint = query<WalExtent>('pragma wal_checkpoint(passive)');
+const emptyWal = query('pragma wal_checkpoint(truncate)');
+const pageCount = query<{ readonly page_count: number }>('pragma page_count');
+const pageSize = query<{ readonly page_size: number }>('pragma page_size');
 /** They come seldom (16 MB), since pages that were written several times in between are then copied once. */
 const checkpointFromPages = 4000;
+// https://www.sqlite.org/fileformat2.html#walformat
+const walHeaderBytes = 32;
+const frameHeaderBytes = 24;
+
+/** Here nothing closes them: that would write into the store's file what is left of a WAL. */
+const neverClosed: Database[] = [];
 
 /**
  * The connection to the store's file. After a failure of the disk it is given up and opened again at the next use,
  * so that a store recovers by itself when the cause is gone.
  *
- * SQLite goes on writing to a WAL that somebody removed, and all that is in it is gone with the process. So whoever
- * writes asks before and after whether the files are in their place, and has in them what SQLite wrote. The process that
- * serves the store brings it in order; all others give way to it.
+ * SQLite goes on with files that somebody removed, and what is in them alone is gone with the process. So each use looks
+ * first whether the files are still those that are open. Where one is not, the process that serves the store saves what
+ * SQLite has, and every later use is refused: the next start would not find what was written.
  */
 export class Connection {
   readonly path: string;
-  readonly #warn: (message: string) => void;
+  readonly #damaged: NonNullable<OpenOptions['damaged']>;
   #lock: ServingLock | null = null;
   #db: Database | null = null;
-  #inode: number | undefined;
-  #beside: Beside = { wal: undefined, shm: undefined };
-  /** Only where it serves. */
-  #walCopy: WalCopy | null = null;
-  /** The WAL was put back, and another process still goes by what it was. */
-  #waits = false;
+  /** The inodes of the files that are open, the store's own first. */
+  readonly #inodes = new Map<string, number | undefined>();
+  #bytes = 0;
+  #pageBytes = 0;
+  /** Set while something could not be saved yet. */
+  #unsaved: StoreUnavailable | null = null;
   #closed: StoreUnavailable | null = null;
 
-  constructor(path: string, warn: (message: string) => void = () => {}) {
+  constructor(path: string, damaged: OpenOptions['damaged'] = () => {}) {
     this.path = path;
-    this.#warn = warn;
+    this.#damaged = damaged;
+    this.#inodes.set(path, inodeOf(path));
   }
 
   /** With the right to serve, which it holds from now on and gives back when closed. */
   serve(lock: ServingLock): void {
     this.#lock = lock;
+    this.#inodes.set(lock.path, inodeOf(lock.path));
   }
 
-  /** Throws what SQLite throws. */
+  /** Throws what SQLite throws, and StoreUnavailable. */
   open(): Database {
-    if (this.#closed) throw this.#closed;
-    if (this.#db === null) {
-      refuseEmptied(this.path);
-      this.#db = openDatabase(this.path);
-      this.#beside = this.#besideNow();
-    }
-    this.#inode ??= inodeOf(this.path);
-    if (this.#lock === null && !this.#walInPlace()) throw this.#giveWay();
-    return this.#db;
+    const refusal = this.#closed ?? this.#unsaved;
+    if (refusal) throw refusal;
+    const db = (this.#db ??= this.#connect());
+    this.look();
+    return db;
   }
 
-  /**
-   * As `open`, but never for a file that is not in its place any more: nobody would find there what was written. Nor
-   * for one that another process serves in this one's stead.
-   */
-  openToWrite(): Database {
-    const db = this.open();
-    this.#refuseMoved();
-    this.#lock?.hold();
-    return this.#walInPlace() ? this.#keepWal(db) : this.#putInOrder(db);
-  }
-
-  /** To be called after a commit, before anybody hears of it. Throws where it is in no file that stays. */
-  confirm(): void {
-    this.#refuseMoved();
+  /** Each second as well: nobody should wait for the next event. Throws StoreUnavailable once a file was changed. */
+  look(): void {
     const db = this.#db;
-    if (db === null) return;
-    if (this.#walInPlace()) {
-      if (this.#keepWal(db) !== db)
-        throw new StoreUnavailable(`${this.#walWrittenOver} That took this write.`);
-      // Not within the commit, since it would bring whatever stands in the WAL by now into the file.
-      const pages = this.#walCopy?.frames ?? db.get(extentOfWal)?.log ?? 0;
-      if (pages >= checkpointFromPages) intoTheFileIfItCan(db);
-      return;
+    if (db === null || this.#closed) return;
+    for (const [file, inode] of this.#inodes) {
+      const now = inodeOf(file);
+      if (now !== inode) throw this.#end(db, file, now === undefined ? 'removed' : 'replaced');
     }
-    if (this.#lock === null) throw this.#giveWay();
-    // The next write goes on from there.
-    if (!intoTheFile(db)) throw this.#walRemoved();
-  }
-
-  /** Whether a write would find all as it was left. */
-  get inPlace(): boolean {
-    if (this.#db === null) return true;
-    try {
-      return this.#walInPlace() && (this.#lock?.inPlace ?? true) && this.#follow(this.#db) === null;
-    } catch {
-      return false;
-    }
+    const pages = db.get(extentOfWal)?.log ?? 0;
+    const cut = this.#lock && this.#cutShort(db, pages);
+    if (cut) throw this.#end(db, cut, 'cut short');
+    this.#unsaved = null;
+    if (pages >= checkpointFromPages) tryTo(() => db.get(checkpoint));
   }
 
   /** Gives up the connection, unless only another process keeps it waiting. Returns the failure in plain words. */
   failed(error: unknown): StoreUnavailable {
     if (error instanceof StoreUnavailable) return error;
-    // A WAL that was removed can be read through this connection only.
-    if (!this.#walInPlace()) return this.#walRemoved(error);
-    try {
-      if (this.#db !== null) this.#keepWal(this.#db);
-    } catch (damage) {
-      return damage instanceof StoreUnavailable ? damage : unavailable(damage, this.path);
+    if (failureKind(error) === 'unavailable') {
+      try {
+        // A WAL that was removed can be read through this connection only.
+        this.look();
+      } catch (damage) {
+        if (damage instanceof StoreUnavailable) return damage;
+      }
+      this.#disconnect();
     }
-    if (failureKind(error) === 'unavailable') this.#disconnect();
     return unavailable(error, this.path);
   }
 
   /** Every later use fails with this error. */
   close(error: StoreUnavailable): void {
+    tryTo(() => this.look());
     this.#closed ??= error;
-    if (this.#db !== null) this.#keepBeforeClose(this.#db);
     this.#disconnect();
-    this.#walCopy?.close();
-    this.#walCopy = null;
     this.#lock?.release();
   }
 
-  #besideNow(): Beside {
-    return { wal: inodeOf(`${this.path}-wal`), shm: inodeOf(`${this.path}-shm`) };
-  }
-
-  #walInPlace(): boolean {
-    const { wal, shm } = this.#besideNow();
-    return this.#db === null || (wal === this.#beside.wal && shm === this.#beside.shm);
-  }
-
-  #refuseMoved(): void {
-    const file = statSync(this.path, { throwIfNoEntry: false });
-    if (file?.size === 0) throw emptied(this.path);
-    if (file?.ino === this.#inode) return;
-    throw new StoreUnavailable(
-      `${this.path} was removed or replaced while in use. Put it back, or start the connector again.`,
-    );
-  }
-
-  /**
-   * Leaves WAL mode and enters it again. SQLite lets go of a WAL only when it is all in the file and no other process
-   * has the file open, which may have made a WAL of its own by now; until then it throws that it is busy.
-   */
-  #putInOrder(db: Database): Database {
-    intoTheFile(db);
-    db.exec('pragma journal_mode = delete');
-    this.#disconnect();
-    this.#warn(
-      `${this.path}-wal or -shm was removed or replaced while in use. Nothing was lost, and they are made anew.`,
-    );
-    return this.open();
-  }
-
-  /**
-   * Puts back what somebody took out of the WAL. Gives another connection where this one takes more to be in it than
-   * could be put back. Throws where nobody can rely on it.
-   */
-  #keepWal(db: Database): Database {
-    const damaged = this.#follow(db);
-    const waited = this.#waits;
-    this.#waits = false;
-    if (damaged === null) return db;
-    const putBack = this.#putBack(damaged);
-    if (!waited) this.#warn(`${this.#walWrittenOver} Nothing that was answered for is lost: it is put back.`);
-    if (putBack === 'whole') return db;
-    this.#disconnect();
-    const reopened = this.open();
-    this.#waits = this.#follow(reopened) !== null;
-    if (!this.#waits) return reopened;
-    throw new StoreUnavailable(
-      `${this.#walWrittenOver} It was put back, and nothing is accepted while another process has ${this.path} open. End that one.`,
-    );
-  }
-
-  /** Null where all that SQLite takes to be in the WAL is there, else what it takes to be there. */
-  #follow(db: Database): WalExtent | null {
-    if (this.#lock === null) return null;
-    const copy = this.#copyOfWal();
-    let extent = db.get(extentOfWal)!;
-    while (!copy.follow(extent)) {
-      // Another process may have written in between.
-      const before = extent;
-      extent = db.get(extentOfWal)!;
-      if (extent.log === before.log) return extent;
-    }
-    return null;
-  }
-
-  #copyOfWal(): WalCopy {
-    if (this.#walCopy !== null && this.#walCopy.inode === this.#beside.wal) return this.#walCopy;
-    this.#walCopy?.close();
-    this.#walCopy = null;
-    try {
-      this.#walCopy = new WalCopy(`${this.path}-wal`);
-    } catch (cause) {
-      throw new StoreUnavailable(`${this.path}-wal cannot be opened.`, { cause });
-    }
-    return this.#walCopy;
-  }
-
-  #putBack(extent: WalExtent): PutBack {
-    let putBack: PutBack;
-    try {
-      putBack = this.#walCopy!.putBack(extent);
-    } catch (cause) {
-      throw new StoreUnavailable(`${this.#walWrittenOver} It cannot be put back just now.`, { cause });
-    }
-    if (putBack === 'lost') {
-      throw new StoreUnavailable(
-        `${this.#walWrittenOver} It was too large to be put back, so what was not yet in ${this.path} is lost, ` +
-          'events that were answered for among it. Start the connector again to go on without that.',
+  #connect(): Database {
+    const before = this.#inodes.get(this.path);
+    if (before !== undefined && before !== inodeOf(this.path)) {
+      throw this.#over(
+        `${this.path} was removed or replaced when the disk had failed. See what was done, and start again.`,
       );
     }
-    return putBack;
+    refuseEmptied(this.path);
+    const db = openDatabase(this.path);
+    for (const suffix of ['', '-wal', '-shm'])
+      this.#inodes.set(this.path + suffix, inodeOf(this.path + suffix));
+    this.#bytes = 0;
+    this.#pageBytes = db.get(pageSize)!.page_size;
+    return db;
   }
 
-  get #walWrittenOver(): string {
-    return `${this.path}-wal was emptied or written over while in use.`;
+  /** The file that has less than SQLite takes to be in it. */
+  #cutShort(db: Database, walPages: number): string | null {
+    const bytes = bytesOf(this.path);
+    // A `vacuum` makes it smaller, too.
+    const isSmaller = bytes < this.#bytes;
+    if (isSmaller && (bytes === 0 || bytes < db.get(pageCount)!.page_count * this.#pageBytes))
+      return this.path;
+    this.#bytes = bytes;
+    const wal = `${this.path}-wal`;
+    const isCut = (pages: number) =>
+      pages > 0 && bytesOf(wal) < walHeaderBytes + pages * (frameHeaderBytes + this.#pageBytes);
+    // Another process may have emptied it in between.
+    return isCut(walPages) && isCut(db.get(extentOfWal)?.log ?? 0) ? wal : null;
   }
 
-  /** Closing brings what is in the WAL into the file. */
-  #keepBeforeClose(db: Database): void {
-    if (!this.#walInPlace()) return intoTheFileIfItCan(db);
+  /** Saves what SQLite has. Returns what every later use is told. */
+  #end(db: Database, file: string, change: Change): StoreUnavailable {
+    const what = `${file} was ${change} while in use`;
+    if (this.#lock === null) return this.#over(`${what}. See what was done, and run the command again.`);
     try {
-      this.#keepWal(db);
-    } catch (error) {
-      if (error instanceof StoreUnavailable) this.#warn(error.message);
+      return this.#over(
+        `${what}. ${change === 'cut short' ? this.#saveRest(db, file) : this.#save(db, file)}`,
+      );
+    } catch (cause) {
+      const why = failureKind(cause) === 'fault' ? String(cause) : unavailable(cause, this.path).message;
+      const error = new StoreUnavailable(
+        `${what}, and what only this process has could not be saved yet: ${why} It tries again each second. Do not end it before.`,
+        { cause },
+      );
+      if (this.#unsaved === null) this.#damaged(error, false);
+      return (this.#unsaved = error);
     }
   }
 
-  #giveWay(): StoreUnavailable {
-    const error = new StoreUnavailable(
-      `${this.path}-wal or -shm was removed or replaced while in use. See what was done, and run the command again.`,
-    );
-    this.close(error);
-    return error;
+  /** Returns what to do then. Throws where it may succeed later. */
+  #save(db: Database, file: string): string {
+    if (file !== this.path) {
+      const { log, checkpointed } = db.get(checkpoint)!;
+      if (log === checkpointed) return `Nothing is lost: all is in ${this.path}. Start the connector again.`;
+      throw new StoreUnavailable(`Another process has ${this.path} open. End that one.`);
+    }
+    const saved = this.#rescue(db);
+    // Or the next start would take it for a part of the file that is there now.
+    tryTo(() => db.get(emptyWal));
+    return saved;
   }
 
-  #walRemoved(cause?: unknown): StoreUnavailable {
-    return new StoreUnavailable(
-      `${this.path}-wal or -shm was removed or replaced while in use, and another process has ${this.path} open. End that one.`,
-      { cause },
-    );
+  /** As far as it can be read. */
+  #saveRest(db: Database, file: string): string {
+    neverClosed.push(db);
+    this.#db = null;
+    try {
+      return this.#rescue(db);
+    } catch {
+      return file === this.path
+        ? `It cannot be read any more. Copy ${this.path}-wal to another folder, since only that has the newest events. Then restore a backup.`
+        : 'What only that had is lost. Start the connector again to go on without it.';
+    }
+  }
+
+  #rescue(db: Database): string {
+    const rescued = rescue(db, this.path);
+    return `All that the store had is in ${rescued}. To go on with that, stop the connector, remove ${this.path}-wal and ${this.path}-shm, rename it to ${this.path} and start.`;
+  }
+
+  #over(message: string): StoreUnavailable {
+    const error = new StoreUnavailable(message);
+    this.#closed = error;
+    this.#disconnect();
+    this.#damaged(error, true);
+    return error;
   }
 
   #disconnect(): void {
     const db = this.#db;
     this.#db = null;
-    try {
-      db?.close();
-    } catch {
-      // The connection is of no use any more, and what it last wrote was answered for already.
-    }
+    // The connection is of no use any more, and what it last wrote was answered for already.
+    tryTo(() => db?.close());
   }
 }
 
-/** Brings what is in the WAL into the file, as far as readers let it. Returns whether that was all. */
-function intoTheFile(db: Database): boolean {
-  const done = db.get(checkpoint);
-  return done !== undefined && done.log === done.checkpointed;
-}
-
-function intoTheFileIfItCan(db: Database): void {
+function tryTo(work: () => void): void {
   try {
-    intoTheFile(db);
+    work();
   } catch {
-    // The last process that has the file open does it when it closes it.
+    // It can be done without.
   }
 }
 

@@ -32,6 +32,7 @@ export function failureKind(error: unknown): FailureKind {
 
 /** The failure in plain words. Only if failureKind says busy or unavailable. */
 export function unavailable(error: unknown, path: string): StoreUnavailable {
+  if (error instanceof StoreUnavailable) return error;
   const explain = explanations.get(primaryCode(error)) ?? (() => `Another process keeps ${path} locked.`);
   return new StoreUnavailable(explain(path), { cause: error });
 }

@@ -17,16 +17,14 @@ export function identityOf(path: string): string {
   return `${ino} ${birthtimeNs}`;
 }
 
+/** 0 where there is no file. */
+export const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+
 /** Beside an empty file SQLite removes the WAL, with the newest events in it. */
 export function refuseEmptied(path: string): void {
-  const isEmpty = (name: string) => (statSync(name, { throwIfNoEntry: false })?.size ?? 0) === 0;
-  if (existsSync(path) && isEmpty(path) && !isEmpty(`${path}-wal`)) throw emptied(path);
-}
-
-export function emptied(path: string): StoreUnavailable {
-  return new StoreUnavailable(
-    `${path} was emptied, and nothing is accepted without it. Copy ${path}-wal to another folder, since only that has ` +
-      'the newest events. Then stop the connector and restore a backup.',
+  if (!existsSync(path) || bytesOf(path) > 0 || bytesOf(`${path}-wal`) === 0) return;
+  throw new StoreUnavailable(
+    `${path} was emptied. Copy ${path}-wal to another folder, since only that has the newest events. Then restore a backup.`,
   );
 }
 

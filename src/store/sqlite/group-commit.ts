@@ -118,7 +118,7 @@ export class GroupCommit {
   }
 
   #commit(batch: readonly Queued[], run: (db: Database, tallies: Tallies, write: Queued) => void): void {
-    const db = this.#connection.openToWrite();
+    const db = this.#connection.open();
     try {
       const tallies = new Tallies();
       db.exec('begin immediate');
@@ -128,7 +128,6 @@ export class GroupCommit {
     } catch (error) {
       rollback(db, error);
     }
-    this.#connection.confirm();
     this.#commits += 1;
   }
 

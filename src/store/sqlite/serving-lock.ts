@@ -4,25 +4,37 @@ import { printable } from '../../support/text.ts';
 import { StoreUnavailable } from '../store.ts';
 import { Database } from './database.ts';
 import { failureKind, unavailable } from './failures.ts';
-import { inodeOf } from './files.ts';
 
 /**
  * The exclusive right to serve a store: a lock on a file beside it. The system releases it however the process ends, so
  * a crash leaves nothing to clean up.
  */
 export class ServingLock {
-  readonly #storePath: string;
-  readonly #path: string;
-  #held: { readonly db: Database; readonly inode: number | undefined };
+  readonly path: string;
+  readonly #db: Database;
   readonly #since = new Date().toISOString().slice(0, 19).replace('T', ' ');
   #witness: string;
 
   /** Throws StoreUnavailable if another process has it. */
   constructor(storePath: string) {
-    this.#storePath = storePath;
-    this.#path = `${storePath}.serving`;
-    this.#witness = this.#said()[1] ?? '';
-    this.#held = this.#take();
+    this.path = `${storePath}.serving`;
+    const [holder, witness = ''] = this.#said();
+    this.#witness = witness;
+    let db: Database | null = null;
+    try {
+      db = new Database(this.path);
+      db.exec('begin exclusive');
+    } catch (error) {
+      db?.close();
+      if (failureKind(error) !== 'busy') throw unavailable(error, this.path);
+      const who = holder === undefined ? '' : `: ${printable(holder)}`;
+      throw new StoreUnavailable(
+        `Another connector serves this store (${storePath})${who}. Stop it first, or give this one another store.url.`,
+        { cause: error },
+      );
+    }
+    this.#db = db;
+    this.#sayWho();
   }
 
   /** What was last remembered here, by whichever process; empty where nothing was. */
@@ -36,41 +48,9 @@ export class ServingLock {
     this.#sayWho();
   }
 
-  get inPlace(): boolean {
-    return inodeOf(this.#path) === this.#held.inode;
-  }
-
-  /**
-   * To be called before each write: if the file is deleted, another process could take the same right. Takes the lock
-   * again if no other process has. Throws StoreUnavailable if one has.
-   */
-  hold(): void {
-    if (this.inPlace) return;
-    const before = this.#held;
-    this.#held = this.#take();
-    before.db.close();
-  }
-
   /** Idempotent. */
   release(): void {
-    this.#held.db.close();
-  }
-
-  #take(): { readonly db: Database; readonly inode: number | undefined } {
-    let db: Database;
-    try {
-      db = new Database(this.#path);
-    } catch (error) {
-      throw unavailable(error, this.#path);
-    }
-    try {
-      db.exec('begin exclusive');
-      this.#sayWho();
-      return { db, inode: inodeOf(this.#path) };
-    } catch (error) {
-      db.close();
-      throw failureKind(error) === 'busy' ? this.#alreadyServed(error) : unavailable(error, this.#path);
-    }
+    this.#db.close();
   }
 
   /**
@@ -80,33 +60,17 @@ export class ServingLock {
   #sayWho(): void {
     const who = `process ${process.pid} on ${hostname()}, since ${this.#since} UTC`;
     try {
-      writeFileSync(this.#holderPath, `${who}\n${this.#witness}`, { mode: 0o600 });
+      writeFileSync(`${this.path}-by`, `${who}\n${this.#witness}`, { mode: 0o600 });
     } catch {
       // It only helps people to find this process.
     }
   }
 
-  #alreadyServed(cause: unknown): StoreUnavailable {
-    return new StoreUnavailable(
-      `Another connector serves this store (${this.#storePath})${this.#holder()}. Stop it first, or give this one another store.url.`,
-      { cause },
-    );
-  }
-
-  #holder(): string {
-    const [who] = this.#said();
-    return who === undefined ? '' : `: ${printable(who)}`;
-  }
-
   #said(): string[] {
     try {
-      return readFileSync(this.#holderPath, 'utf8').split('\n');
+      return readFileSync(`${this.path}-by`, 'utf8').split('\n');
     } catch {
       return [];
     }
-  }
-
-  get #holderPath(): string {
-    return `${this.#path}-by`;
   }
 }

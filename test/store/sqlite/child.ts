@@ -24,15 +24,6 @@ const plays: { readonly [play: string]: (path: string) => Promise<void> } = {
     await acceptWithoutEnd(await openStore(`sqlite:${path}`, { serve: true }));
   },
 
-  /** Tells what it accepted and then does nothing. */
-  async 'serve and rest'(path) {
-    const store = await openStore(`sqlite:${path}`, { serve: true });
-    await store.saveConfig({ id: configId, source: {}, savedAt: 0 });
-    const accepted = await Promise.all([1, 2, 3].map((n) => store.accept(arrival({ id: `evt_rest_${n}` }))));
-    tell(accepted.map(({ eventId }) => eventId));
-    setInterval(() => undefined, 1000);
-  },
-
   /** Keeps the store locked until it hears from its parent. */
   async lock(path) {
     const db = new Database(path);

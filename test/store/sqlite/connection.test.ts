@@ -1,4 +1,15 @@
-import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -11,149 +22,191 @@ import { StoreUnavailable } from '../../../src/store/store.ts';
 let folder: string;
 let path: string;
 let connection: Connection;
-let warnings: string[];
+/** What the owner of the connection was told. */
+let told: { message: string; over: boolean }[];
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'connection-'));
   path = join(folder, 'notes.db');
-  warnings = [];
-  connection = serving();
-  write((db) => db.exec('create table notes (text text); pragma application_id = 1667329636'));
+  told = [];
+  connection = new Connection(path, ({ message }, over) => void told.push({ message, over }));
+  connection.serve(new ServingLock(path));
+  connection.open().exec('create table notes (text text); pragma application_id = 1667329636');
 });
 
 afterEach(() => {
-  connection.close(new StoreUnavailable('done'));
+  close();
   rmSync(folder, { recursive: true });
 });
 
-function serving(): Connection {
-  const made = new Connection(path, (message) => void warnings.push(message));
-  made.serve(new ServingLock(path));
-  return made;
-}
-
-/** As a group commit does it; `beforeEnd` and `afterwards` are what somebody else does meanwhile. */
-function write(work: (db: Database) => void, beforeEnd = () => {}, afterwards = () => {}): void {
-  const db = connection.openToWrite();
-  db.exec('begin immediate');
-  work(db);
-  beforeEnd();
-  db.exec('commit');
-  afterwards();
-  connection.confirm();
-}
-
-const note = (text: string) => (db: Database) =>
-  void runOn(db, run('insert into notes (text) values ($1)', text));
+const close = () => connection.close(new StoreUnavailable('done'));
+const note = (text: string) =>
+  void runOn(connection.open(), run('insert into notes (text) values ($1)', text));
 const allNotes = query<{ text: string }>('select text from notes order by rowid');
-const notes = () =>
-  connection
-    .open()
-    .all(allNotes)
-    .map(({ text }) => text);
-const empty = () => truncateSync(`${path}-wal`);
-const checkpoint = (db: Database) => db.get(query('pragma wal_checkpoint(passive)'));
-
-function isWhole(): void {
-  connection.close(new StoreUnavailable('done'));
-  connection = serving();
-  expect(connection.open().get(query('pragma integrity_check'))).toEqual({ integrity_check: 'ok' });
+/** As somebody else finds them. */
+function notesIn(file: string): string[] {
+  const db = new Database(file);
+  expect(db.get(query('pragma integrity_check'))).toEqual({ integrity_check: 'ok' });
+  const notes = db.all(allNotes).map(({ text }) => text);
+  db.close();
+  return notes;
+}
+const rescued = () => readdirSync(folder).filter((name) => name.includes('.rescued-'));
+const remove = (...suffixes: string[]) => suffixes.forEach((suffix) => rmSync(path + suffix));
+function replace(suffix: string): void {
+  writeFileSync(`${path}.new`, 'another file');
+  renameSync(`${path}.new`, path + suffix);
 }
 
-test('a WAL that is emptied during a transaction is put back, with what that adds', () => {
-  write(note('before'));
-  write(note('during'), empty);
-  expect(warnings).toEqual([expect.stringMatching(/notes\.db-wal was emptied or written over while in use/)]);
-  isWhole();
-  expect(notes()).toEqual(['before', 'during']);
+test.each([
+  ['-wal was removed', () => remove('-wal')],
+  ['-shm was removed', () => remove('-shm')],
+  ['-wal was removed', () => remove('-wal', '-shm')],
+  ['-wal was replaced', () => replace('-wal')],
+  ['.serving was removed', () => remove('.serving')],
+])('once its %s it is refused, and all is in the file', (what, change) => {
+  note('first');
+  note('second');
+  change();
+  expect(() => note('late')).toThrow(`${path}${what} while in use. Nothing is lost`);
+  expect(() => connection.open()).toThrow('Start the connector again');
+  expect(told).toEqual([{ message: expect.stringContaining(what), over: true }]);
+  close();
+  expect(notesIn(path)).toEqual(['first', 'second']);
+});
+
+test('nothing is lost where a file is removed right before it is closed', () => {
+  note('first');
+  remove('-wal');
+  close();
+  expect(notesIn(path)).toEqual(['first']);
+});
+
+test('as long as a reader is in the way it is refused, and saved when that has ended', () => {
+  note('first');
+  const reader = new Database(path);
+  reader.exec('begin; select * from notes');
+  note('second');
+  remove('-wal');
+  const inTheWay =
+    /-wal was removed while in use.* could not be saved yet: Another process has .*notes\.db open/;
+  for (let n = 0; n < 2; n += 1) expect(() => connection.look()).toThrow(inTheWay);
+  expect(() => note('late')).toThrow(inTheWay);
+  expect(told).toEqual([{ message: expect.stringMatching(inTheWay), over: false }]);
+  reader.close();
+  expect(() => connection.look()).toThrow('Nothing is lost');
+  expect(told.map(({ over }) => over)).toEqual([false, true]);
+  expect(notesIn(path)).toEqual(['first', 'second']);
 });
 
 test.each([
-  ['a new WAL', () => {}],
-  ['an old WAL', () => write(note('before'))],
-  ['a WAL that begins anew', () => void checkpoint(connection.open())],
-])(
-  'what was emptied out of %s with the last commit is not answered for, and all else stays',
-  (_, prepare) => {
-    write(note('first'));
-    prepare();
-    const before = notes();
-    expect(() => write(note('spoilt'), undefined, empty)).toThrow(
-      /emptied or written over .* took this write/,
-    );
-    expect(notes()).toEqual(before);
-    write(note('after'));
-    isWhole();
-    expect(notes()).toEqual([...before, 'after']);
+  ['removed', () => remove(''), 'backup.db'],
+  ['removed', () => remove('', '-wal', '-shm'), 'backup.db'],
+  ['removed', () => renameSync(path, join(folder, 'elsewhere.db')), 'backup.db'],
+  ['replaced', () => renameSync(join(folder, 'backup.db'), path), 'notes.db'],
+])('where the file was %s, all that it had is in another one, for its owner alone', (what, change, now) => {
+  const backup = new Database(join(folder, 'backup.db'));
+  backup.exec("create table notes (text text); insert into notes values ('old')");
+  backup.close();
+  note('first');
+  note('second');
+  change();
+  expect(() => note('late')).toThrow(
+    `${path} was ${what} while in use. All that the store had is in ${path}.rescued-`,
+  );
+  const [name = '', ...others] = rescued();
+  expect(others).toEqual([]);
+  expect(told).toEqual([{ message: expect.stringContaining(name), over: true }]);
+  expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
+  expect(notesIn(join(folder, name))).toEqual(['first', 'second']);
+  close();
+  // Nothing of the old one gets into what is there now.
+  expect(notesIn(join(folder, now))).toEqual(['old']);
+});
+
+test('where that cannot be written it is tried again, and it goes on where the file is put back', () => {
+  const away = `${folder}.away`;
+  note('first');
+  renameSync(folder, away);
+  expect(() => note('late')).toThrow(/notes\.db was removed while in use.* not be saved yet: .*ENOENT/);
+  renameSync(away, folder);
+  connection.look();
+  note('second');
+  renameSync(folder, away);
+  expect(() => note('late')).toThrow('could not be saved yet');
+  mkdirSync(folder);
+  expect(() => connection.look()).toThrow('All that the store had is in');
+  expect(notesIn(join(folder, rescued()[0]!))).toEqual(['first', 'second']);
+  rmSync(away, { recursive: true });
+});
+
+test.each([0, 4096])(
+  'of a file that was cut short to %i bytes, what can be read is in another one',
+  (bytes) => {
+    note('first');
+    connection.open().get(query('pragma wal_checkpoint(truncate)'));
+    note('second');
+    truncateSync(path, bytes);
+    expect(() => note('late')).toThrow(/notes\.db was cut short while in use\. All that the store had is in/);
+    expect(notesIn(join(folder, rescued()[0]!))).toEqual(['first', 'second']);
   },
 );
 
-test('a reader keeps what is lost, and writes are refused until it ends', () => {
-  write(note('first'));
-  const reader = new Database(path);
-  reader.exec('begin; select * from notes');
-  expect(() => write(note('spoilt'), undefined, empty)).toThrow(StoreUnavailable);
-  for (let n = 0; n < 3; n += 1) {
-    expect(() => write(note('spoilt'))).toThrow(
-      /emptied or written over .* put back, .* another process has .*notes\.db open/,
-    );
-  }
-  const putBack = expect.stringMatching(/Nothing that was answered for is lost: it is put back/);
-  expect(warnings).toEqual([putBack]);
-  reader.close();
-  write(note('after'));
-  empty();
-  write(note('later'));
-  expect(warnings).toEqual([putBack, putBack]);
-  isWhole();
-  expect(notes()).toEqual(['first', 'after', 'later']);
-});
-
-test('nothing is written beside a file that was emptied, nor is its WAL given up', () => {
-  write(note('first'));
+test('where nothing can be read of it, its WAL stays as it was, and is not given up by the next start', () => {
+  const other = new Database(path);
+  for (let n = 0; n < 20; n += 1) other.exec(`insert into notes values ('${'x'.repeat(10_000)}')`);
+  other.get(query('pragma wal_checkpoint(truncate)'));
+  other.exec("insert into notes values ('newest')");
+  other.close();
   const wal = readFileSync(`${path}-wal`);
-  expect(() => write(note('during'), () => truncateSync(path))).toThrow(/notes\.db was emptied/);
-  expect(() => write(note('after'))).toThrow(
-    /notes\.db was emptied.* Copy .*notes\.db-wal to another folder/,
+  connection.look();
+  truncateSync(path);
+  expect(() => note('late')).toThrow(/cannot be read any more\. Copy .*notes\.db-wal to another folder/);
+  close();
+  expect(rescued()).toEqual([]);
+  expect(readFileSync(`${path}-wal`)).toEqual(wal);
+  expect(() => new Connection(path).open()).toThrow(/notes\.db was emptied\. Copy .*notes\.db-wal/);
+});
+
+test('a WAL that is cut short is seen, and does not damage the file', () => {
+  note('first');
+  connection.open().get(query('pragma wal_checkpoint(truncate)'));
+  const other = new Database(path);
+  for (let n = 0; n < 20; n += 1) other.exec(`insert into notes values ('${'x'.repeat(10_000)}')`);
+  other.close();
+  truncateSync(`${path}-wal`, 10_000);
+  expect(() => note('late')).toThrow(/-wal was cut short while in use\. What only that had is lost/);
+  close();
+  // What the next process finds.
+  for (const suffix of ['', '-wal']) copyFileSync(path + suffix, join(folder, `left.db${suffix}`));
+  expect(notesIn(join(folder, 'left.db'))[0]).toBe('first');
+});
+
+test('what makes the files smaller by right is no damage', () => {
+  for (let n = 0; n < 20; n += 1) note('x'.repeat(10_000));
+  const other = new Database(path);
+  other.exec('pragma wal_checkpoint(truncate); delete from notes');
+  connection.look();
+  other.exec('vacuum; pragma wal_checkpoint(truncate)');
+  other.close();
+  note('after');
+  expect(told).toEqual([]);
+});
+
+test.each([['-wal', '-shm'], ['']])('whoever does not serve the store gives way (%s)', (...suffixes) => {
+  note('first');
+  const other = new Connection(path);
+  other.open();
+  remove(...suffixes);
+  expect(() => other.open()).toThrow(
+    /was removed while in use\. See what was done, and run the command again/,
   );
-  for (const [name, bytes] of [
-    ['left.db', Buffer.alloc(0)],
-    ['left.db-wal', wal],
-  ] as const)
-    writeFileSync(join(folder, name), bytes);
-  expect(() => new Connection(join(folder, 'left.db')).open()).toThrow(/left\.db was emptied/);
-  expect(readFileSync(join(folder, 'left.db-wal'))).toEqual(wal);
-});
-
-test('a WAL that was begun anew many times is followed', () => {
-  for (let n = 0; n < 20; n += 1) {
-    write(note(`${n}`));
-    checkpoint(connection.open());
-    if (n % 3 === 0) connection.open().get(query('pragma wal_checkpoint(truncate)'));
-  }
-  expect(warnings).toEqual([]);
-  expect(notes()).toHaveLength(20);
-});
-
-test('a WAL that is too large to be put back is said to be lost, and nothing more is written', () => {
-  write(note('first'));
-  checkpoint(connection.open());
-  const reader = new Database(path);
-  reader.exec('begin');
-  reader.get(allNotes);
-  write(note('x'.repeat(70 * 2 ** 20)));
-  write(note('small'));
-  empty();
-  for (const text of ['second', 'third']) {
-    expect(() => write(note(text))).toThrow(/too large .* answered for among it\. Start the connector again/);
-  }
-  reader.close();
-  isWhole();
-  expect(notes()).toEqual(['first']);
+  expect(rescued()).toEqual([]);
+  expect(() => note('late')).toThrow(/Nothing is lost|All that the store had is in/);
 });
 
 test('checkpoints come after every 16 MB, so that the WAL does not grow', () => {
-  for (let n = 0; n < 5; n += 1) write(note('x'.repeat(10 * 2 ** 20)));
+  for (let n = 0; n < 5; n += 1) note('x'.repeat(10 * 2 ** 20));
   const { log = 0 } = connection.open().get(query<{ log: number }>('pragma wal_checkpoint(noop)')) ?? {};
   expect(log).toBeLessThan(8000);
 });

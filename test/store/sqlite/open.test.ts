@@ -20,7 +20,6 @@ import { query } from '../../../src/store/operations/operation.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
 import { sqliteSteps } from '../../../src/store/schema.ts';
-import { ServingLock } from '../../../src/store/sqlite/serving-lock.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { type Store, StoreUnavailable } from '../../../src/store/store.ts';
 import { arrival, configId, planned, t0 } from '../../contract/store-fixtures.ts';
@@ -177,21 +176,6 @@ test('refuses a store that has a second name, and one that got it later goes on'
   expect(await refusal(`sqlite:${folder}/other.db`)).toMatch(/other\.db has 2 names \(hard links\)/);
   await store.close();
   expect(await refusal(`sqlite:${path}`)).toMatch(/connector\.db has 2 names/);
-});
-
-test('takes its right to serve again when its lock was removed, and writes nothing while another has it', async () => {
-  const store = await openStore(`sqlite:${path}`, { serve: true });
-  await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
-  rmSync(`${path}.serving`);
-  await store.accept(arrival());
-  expect(await refusal(`sqlite:${path}`)).toContain('Another connector serves this store');
-  rmSync(`${path}.serving`);
-  const other = new ServingLock(path);
-  await expect(store.accept(arrival())).rejects.toThrow(/Another connector serves this store/);
-  expect(await store.events({})).toHaveLength(1);
-  other.release();
-  await store.accept(arrival());
-  await store.close();
 });
 
 test('refuses a store that a newer version wrote', async () => {

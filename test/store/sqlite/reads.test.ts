@@ -81,15 +81,6 @@ test('no more wait than can be answered', async () => {
   ]);
 });
 
-test('it holds no connection that would keep the serving process from bringing its files in order', async () => {
-  const { file, store, reads } = await startReads();
-  await store.accept(arrival());
-  await reads.events({});
-  await rm(`${file}-wal`);
-  const { eventId } = await store.accept(arrival()).catch(() => store.accept(arrival()));
-  expect(await reads.event(eventId)).not.toBeNull();
-});
-
 test('what is wrong with the file is said as the store says it', async () => {
   const { store, file } = await startReads();
   await store.close();
