@@ -1,6 +1,7 @@
 import { Router, type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express';
 import { fieldsOf, personOf, refusedLogin } from '../admin/access.ts';
 import type { Site } from '../admin/server.ts';
+import { answerProblem } from '../http/problem.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import { apiRouter } from './api.ts';
 import { sendAsset } from './assets.ts';
@@ -127,7 +128,7 @@ const missing: Shown = {
 
 const unreadable: Shown = {
   status: 503,
-  title: 'The store cannot be read just now',
+  title: 'The store cannot be used just now',
   body: html`<p>The log says why. What the service sends is answered separately from this page.</p>
     <p><a href="">Try again</a></p>`,
 };
@@ -146,7 +147,8 @@ const notFound =
 const failed =
   (parts: Parts): ErrorRequestHandler =>
   async (error, req, res, next) => {
-    if (!(error instanceof StoreUnavailable) || !wantsPage(req)) return next(error);
+    if (!(error instanceof StoreUnavailable)) return next(error);
+    if (!wantsPage(req)) return answerProblem(res, { status: 503, detail: `${unreadable.title}.` });
     await send(res, unreadable, askedBy(req, parts), parts);
   };
 
