@@ -3,6 +3,7 @@ import type { RefreshTokens } from './connector/credentials.ts';
 import type { LiveCheck } from './connector/outcomes.ts';
 import type { Outline } from './connector/texts.ts';
 import type { Json, JsonMap, Outcome, Receipt, Rejected, Retry } from './model.ts';
+import type { Html } from './support/html.ts';
 import { Secret } from './support/secret.ts';
 
 /**
@@ -47,9 +48,11 @@ export { noticeBegan, noticeInShort, perNotice } from './connector/texts.ts';
 export { ofEntry, ofMessage, testName, testTitle, whatNextOfDigest, wholeIds } from './connector/texts.ts';
 export type { Outline };
 export { isLoopback } from './http/addresses.ts';
+export { html, type Html, safeUrl } from './support/html.ts';
+export { listAt, textAt } from './support/json.ts';
 export { masker } from './support/masker.ts';
 export { maskTexts, partsOfUrl } from './support/secret.ts';
-export { visible } from './support/text.ts';
+export { printable, printableLines, visible } from './support/text.ts';
 
 /**
  * Escapes a value that a template prints. `path` leads to the string within the action's key; it is empty if the key's
@@ -206,12 +209,65 @@ export interface Audience {
   readonly members: readonly string[];
 }
 
+/** A message as people see it in the tool. */
+export interface Preview {
+  /** The channel, the tab and so on. */
+  readonly where: string;
+  readonly title?: string;
+  /** The message itself, in the page's styles for a `.preview`. */
+  readonly body: Html;
+  /** The message as a whole HTML document, for a frame in which it can do nothing; in place of `body` where there is one. */
+  readonly document?: string;
+}
+
+/** What `init` writes of a connector into a first config. */
+export interface Starter {
+  /** The sink's name there. */
+  readonly sink: string;
+  /** What else people may call the tool. */
+  readonly aliases?: readonly string[];
+  /** The sink's keys besides `connector`, one a line. */
+  readonly options: readonly string[];
+  /** What `options` refer to in the environment, with a value for each that lets the config be read. */
+  readonly env: { readonly [name: string]: string };
+  /** Who hears through it: people, of what they may act on; a list, of all results; a program, of every event. */
+  readonly tells: 'people' | 'list' | 'program';
+  /** What an action says besides `sink`. */
+  readonly action?: string;
+  /** The key of the action that only a person can say. */
+  readonly asks?: {
+    readonly key: string;
+    /** As in `--channel <name>`. */
+    readonly flag: string;
+    readonly meaning: string;
+    readonly question: string;
+    readonly example: string;
+  };
+}
+
+/**
+ * How a connector presents itself to people. All of it is pure. Messages and receipts come as they were stored, perhaps by
+ * an older version.
+ */
+export interface Description<Options> {
+  readonly starter: Starter;
+  preview(message: JsonMap): Preview;
+  /** Where the tool shows a delivered message. */
+  link?(receipt: Receipt): { readonly name: string; readonly url: string } | null;
+  /** Where the tool keeps a delivered message, for whoever erases it there. */
+  trace(receipt: Receipt, deliveryId: string): string;
+  /** What several sinks may share, such as a mail server: if it is in trouble, so are all of them. */
+  server?(options: Partial<Options>): string | undefined;
+}
+
 export interface Connector<
   Options extends z.ZodObject = z.ZodObject,
   Action extends z.ZodObject = z.ZodObject,
   Message = Json,
 > {
   readonly name: string;
+  /** Absent in tests only. */
+  readonly describe?: Description<z.infer<Options>>;
   /** The sink's keys in the YAML, besides those that every sink has. */
   readonly options: Options;
   /** The action's keys in the YAML, besides `sink`, `hours` and `digest`. Templates are strings here. */

@@ -15,6 +15,7 @@ import { addressSlips, audienceOf, domainOf, joinList, parseAddresses } from './
 import type { Address } from './addresses.ts';
 import type { MailServer } from './client.ts';
 import { defaultFields } from './defaults.ts';
+import { describe } from './describe.ts';
 import { compose } from './message.ts';
 
 /** The `url` option: text in the YAML, a MailServer with a masked password in the code. */
@@ -169,6 +170,7 @@ const recipients: Medium = { escape: oneLine, join: joinList, addresses: true, s
  */
 export const email = defineConnector({
   name: 'email',
+  describe,
   checkProves: true,
   options,
   action,

@@ -20,6 +20,7 @@ import { checkSheet } from './check.ts';
 import { credentials, readAccount } from './account.ts';
 import { sheetsApi } from './client.ts';
 import { deliverRows } from './deliver.ts';
+import { describe } from './describe.ts';
 import { findRows } from './find.ts';
 import { kind } from './format.ts';
 import { compose, deliveryHeader } from './message.ts';
@@ -132,6 +133,7 @@ const noticeRow = {
 /** Writes rows to one spreadsheet. Values are never interpreted: what begins with = stays text. */
 export const googleSheets = defineConnector({
   name: 'google-sheets',
+  describe,
   checkProves: true,
   options,
   action,

@@ -3,6 +3,7 @@ import { defineConnector, openProxy, proxyOption, plain, secret } from '../../sr
 import type { Sink } from '../../src/connector.ts';
 import { checkSlack } from './check.ts';
 import { Places, webApi } from './client.ts';
+import { describe } from './describe.ts';
 import { defaultFields } from './defaults.ts';
 import { postMessage } from './deliver.ts';
 import { channelSlips, escapeValue, inBlocks, joinText, mrkdwnSlips } from './escape.ts';
@@ -67,6 +68,7 @@ const action = z
 /** Posts to Slack with `chat.postMessage`, one call an attempt. */
 export const slack = defineConnector({
   name: 'slack',
+  describe,
   checkProves: true,
   options,
   action,

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { defineConnector, oauth2Options, oneLine, proxyOption, Secret, secret } from '../../src/connector.ts';
 import type { Escape } from '../../src/connector.ts';
 import { isMap } from '../../src/model.ts';
+import { describe } from './describe.ts';
 import type { Endpoint } from './client.ts';
 import { canCarry, compose, contentTypeOf, escapeFor, isJson, isUtf8 } from './message.ts';
 import { isPrivateLiteral } from './public-addresses.ts';
@@ -200,6 +201,7 @@ const escapeBody: Escape = (value, path, { headers }) =>
  */
 export const webhook = defineConnector({
   name: 'webhook',
+  describe,
   options,
   action,
   templates: {

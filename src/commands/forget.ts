@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Delivery, Receipt } from '../model.ts';
+import { connectors } from '../../connectors/index.ts';
+import type { Delivery } from '../model.ts';
 import { storiesOf } from '../store/pages.ts';
 import type { EventDetail, Forgotten, Store } from '../store/store.ts';
 import { type Mentions, mentionsOf } from '../support/mentions.ts';
@@ -98,34 +99,12 @@ function tellWhatToolsHave(deliveries: readonly Delivery[], io: Io): void {
   if (arrived.length === 0) return;
   io.out('The tools keep what they were told. Erase it there:');
   for (const { sink, connector, id, receipt } of arrived) {
-    const place = receipt === null ? `may have got it, as ${id}` : placeOf(connector, id, receipt);
-    io.out(`  ${sink}: ${printable(place)}`);
+    const trace =
+      receipt &&
+      (connectors.get(connector)?.describe?.trace(receipt, id) ?? `${id}: ${JSON.stringify(receipt)}`);
+    io.out(`  ${sink}: ${printable(trace ?? `may have got it, as ${id}`)}`);
   }
 }
-
-/** Where a tool keeps what it was told, in words. */
-function placeOf(connector: string, deliveryId: string, receipt: Receipt): string {
-  const text = (key: string): string => {
-    const value = receipt[key];
-    return Array.isArray(value) ? value.join(', ') : typeof value === 'string' ? value : '';
-  };
-  switch (connector) {
-    case 'slack':
-      return `the message ${text('ts')} in ${text('channel')}: ${slackLink(text('channel'), text('ts'))}`;
-    case 'google-sheets':
-      return `${text('range')} in https://docs.google.com/spreadsheets/d/${text('spreadsheetId')}`;
-    case 'email':
-      return `the mail ${text('messageId')} to ${text('accepted')}`;
-    case 'webhook':
-      return `the call with the webhook-id ${deliveryId}`;
-    default:
-      return `${deliveryId}: ${JSON.stringify(receipt)}`;
-  }
-}
-
-/** Slack leads on to the workspace where one is logged in. */
-const slackLink = (channel: string, ts: string): string =>
-  `https://slack.com/archives/${channel}/p${ts.replace('.', '')}`;
 
 async function confirm(
   candidate: string,

@@ -348,7 +348,7 @@ function* conditionsOf(when: Json, path: Path): Generator<Condition> {
   }
 }
 
-/** Alerts about a sink that are sent only through that same sink, or through the same mail server. */
+/** Alerts about a sink that are sent only through that same sink, or through what both need, such as one mail server. */
 function checkAlertSinks(source: PlanSource, sinks: ReadonlyMap<string, AlertSink>): Fault[] {
   const used = new Set(ruleActions(source).flatMap(sinkOf));
   const holding = new Set([...used].filter((sink) => sinks.get(sink)?.onUnknown === 'hold'));
@@ -377,22 +377,21 @@ function faultOfWays(
   if (only !== undefined && others.length === 0 && mayFail.has(only))
     return (path) => sentThroughItself(path, only, mayFail.size === 1);
   const server = commonServer(ways, mayFail, sinks);
-  const message = `when the mail server ${server} is in trouble, nobody is notified; ${elsewhere}`;
+  const message = `when ${server} is in trouble, nobody is notified; ${elsewhere}`;
   return server === null ? null : (path) => warning(path, message);
 }
 
-type AlertSink = Pick<SinkConfig, 'onUnknown' | 'options'>;
+type AlertSink = Pick<SinkConfig, 'connector' | 'onUnknown' | 'options'>;
 
-/** The mail server that all these sinks share with one that may fail, or null. */
+/** What all these sinks need, and one that may fail as well; null if there is none. */
 function commonServer(
   names: readonly string[],
   mayFail: ReadonlySet<string>,
   sinks: ReadonlyMap<string, AlertSink>,
 ): string | null {
   const serverOf = (name: string): string | null => {
-    const url = sinks.get(name)?.options['url'];
-    const host = isMap(url as Json) ? (url as JsonMap)['host'] : null;
-    return typeof host === 'string' ? host.toLowerCase() : null;
+    const { connector, options } = sinks.get(name) ?? {};
+    return (options && connector?.describe?.server?.(options)) ?? null;
   };
   const [server = null, ...others] = new Set(names.map(serverOf));
   const isShared = others.length === 0 && [...mayFail].some((name) => serverOf(name) === server);

@@ -8,7 +8,7 @@ import type { Change, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { changeList, type Chosen, choiceForm, deliveriesOf, retryButton, seenButton } from './changes.ts';
 import { chip, nextTry, seen } from './fragments.ts';
-import { html, type Html, pathWith } from './html.ts';
+import { html, type Html, pathWith } from '../support/html.ts';
 import type { Asked, Page } from './page.ts';
 import type { Times } from './times.ts';
 

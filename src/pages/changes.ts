@@ -11,7 +11,7 @@ import {
 import { inParts } from '../store/pages.ts';
 import { type By, type Change, StoreUnavailable } from '../store/store.ts';
 import { chip, seen, tones } from './fragments.ts';
-import { html, type Html } from './html.ts';
+import { html, type Html } from '../support/html.ts';
 import {
   actionsForm,
   type Asked,

@@ -1,3 +1,4 @@
+import type { AnyConnector } from '../connector.ts';
 import { cannotBeUsed } from '../config/stored-plans.ts';
 import { type Attempt, type Receipt, replayableStates } from '../model.ts';
 import { explain } from '../rules/decide.ts';
@@ -5,9 +6,10 @@ import type { Verdict } from '../rules/plan.ts';
 import type { Change, DeliveryStory, EventDetail, SinkPause } from '../store/store.ts';
 import { changeList, choiceForm } from './changes.ts';
 import { chip, seen, stateChip, testName, waitsFor } from './fragments.ts';
-import { html, type Html, safeUrl } from './html.ts';
+import { html, type Html, safeUrl } from '../support/html.ts';
+import { printableLines } from '../support/text.ts';
 import type { Asked, Page, Parts } from './page.ts';
-import { mailOf, preview } from './previews.ts';
+import { preview, previewOf } from './previews.ts';
 import { duration, type Times } from './times.ts';
 
 /** One event's whole story: what came, why who was told, and what the tools answered. */
@@ -28,7 +30,7 @@ export const eventPage: Page = {
       body: html`<div class="story">
         <div class="stack">
           <h2>${deliveries.length === 0 ? 'Nobody was told' : 'Who was told'}</h2>
-          ${deliveries.map((one) => deliveryCard(one, story, pauses, asked))}
+          ${deliveries.map((one) => deliveryCard(one, story, pauses, asked, parts))}
           ${changesCard(changes, asked.times)}
         </div>
         <div class="stack">${factsCard(story, asked)} ${rulesCard(rules)} ${payloadCard(story)}</div>
@@ -103,17 +105,16 @@ const payloadCard = ({ event }: EventDetail): Html =>
   html`<section class="card">
     <details>
       <summary>Payload as it came</summary>
-      <pre tabindex="0">${seenLines(JSON.stringify(event.raw, null, 2))}</pre>
+      <pre tabindex="0">${printableLines(JSON.stringify(event.raw, null, 2))}</pre>
     </details>
   </section>`;
-
-const seenLines = (text: string): string => text.split('\n').map(seen).join('\n');
 
 function deliveryCard(
   one: DeliveryStory,
   { event, deliveries }: EventDetail,
   pauses: readonly SinkPause[],
   asked: Asked,
+  parts: Parts,
 ): Html {
   const { times } = asked;
   const waits = waitsFor(one, pauses, times);
@@ -136,16 +137,16 @@ function deliveryCard(
     }
     ${one.resendOf !== null && html`<p class="muted small">Sent again by hand, as ${one.resendOf} was before.</p>`}
     ${inDigest && !carrier && html`<p class="muted small">It went out in the digest ${one.carrier}.</p>`}
-    ${preview(one, event.id)} ${one.receipt && proof(one.connector, one.receipt)}
+    ${one.message && preview(one, parts, event.id)}
+    ${one.receipt && proof(one.receipt, parts.connectors.get(one.connector)?.describe)}
     ${one.history.length > 0 && attempts(one.history, times)}
     <p class="muted small id">${one.id}</p>
   </article>`;
 }
 
 /** The receipt, as a link to where the message is where there is such a place. */
-function proof(connector: string, receipt: Receipt): Html {
-  const text = (key: string) => (typeof receipt[key] === 'string' ? receipt[key] : '');
-  const link = linkTo(connector, text);
+function proof(receipt: Receipt, describe: AnyConnector['describe']): Html {
+  const link = describe?.link?.(receipt);
   const words = Object.entries(receipt)
     .map(([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
     .join(', ');
@@ -155,20 +156,6 @@ function proof(connector: string, receipt: Receipt): Html {
       >Receipt: ${seen(words)}</span
     >
   </p>`;
-}
-
-function linkTo(connector: string, text: (key: string) => string): { url: string; name: string } | null {
-  if (connector === 'slack' && text('channel') !== '') {
-    const query = new URLSearchParams({ channel: text('channel'), message_ts: text('ts') });
-    return { url: `https://slack.com/app_redirect?${query.toString()}`, name: 'Open in Slack' };
-  }
-  if (connector !== 'google-sheets' || text('spreadsheetId') === '') return null;
-  const sheet = encodeURIComponent(text('spreadsheetId'));
-  const range = new URLSearchParams({ range: text('range') });
-  return {
-    url: `https://docs.google.com/spreadsheets/d/${sheet}/edit#${range.toString()}`,
-    name: 'Open the row',
-  };
 }
 
 function attempts(history: readonly Attempt[], times: Times): Html {
@@ -203,12 +190,13 @@ function changesCard(changes: readonly Change[], times: Times): Html | null {
   </section>`;
 }
 
-/** A mail's HTML, for the frame on the page of its event: it is somebody else's, and can do nothing there. */
-export const mailPage: Page = {
-  path: '/events/:id/mail/:delivery',
-  async show({ params }, { reads }) {
-    const story = await reads.event(params['id'] ?? '');
-    const mail = mailOf(story?.deliveries.find(({ id }) => id === params['delivery']));
-    return mail === null ? null : { title: '', body: html``, foreign: mail };
+/** A message that is a whole document, for the frame on the page of its event: it is somebody else's, and can do nothing there. */
+export const messagePage: Page = {
+  path: '/events/:id/message/:delivery',
+  async show({ params }, parts) {
+    const story = await parts.reads.event(params['id'] ?? '');
+    const one = story?.deliveries.find(({ id }) => id === params['delivery']);
+    const foreign = one?.message && previewOf(one, parts).document;
+    return foreign ? { title: '', body: html``, foreign } : null;
   },
 };

@@ -2,7 +2,7 @@ import { program } from '../support/program.ts';
 import { deliveryStates, statuses } from '../model.ts';
 import type { EventSearch } from '../store/store.ts';
 import { eventRow, testsOf } from './fragments.ts';
-import { html, type Html, pathWith } from './html.ts';
+import { html, type Html, pathWith } from '../support/html.ts';
 import type { Asked, Page, Parts } from './page.ts';
 import type { Times } from './times.ts';
 

@@ -1,5 +1,5 @@
 import { assetLinks, iconUrl } from './assets.ts';
-import { html, type Html, pathWith } from './html.ts';
+import { html, type Html, pathWith } from '../support/html.ts';
 import { csrfField, type Asked, type Shown } from './page.ts';
 
 const entries = [

@@ -1,4 +1,4 @@
-import { html } from './html.ts';
+import { html } from '../support/html.ts';
 import type { Shown } from './page.ts';
 
 const refusals = {

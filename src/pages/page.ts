@@ -8,7 +8,7 @@ import type { RefusedFigures } from '../refused.ts';
 import type { Reads } from '../store/reads.ts';
 import type { Store } from '../store/store.ts';
 import type { Trials } from '../config/live/trials.ts';
-import { html, type Html, safeUrl } from './html.ts';
+import { html, type Html, safeUrl } from '../support/html.ts';
 import type { Times } from './times.ts';
 
 /** What the pages and the API need of the connector. */

@@ -4,9 +4,9 @@ import type { Problem } from '../config/config.ts';
 import { type Explained, explained, type ExplainedDelivery } from '../explained.ts';
 import { type Json, type Status, statuses } from '../model.ts';
 import { valueAt } from '../support/json.ts';
-import { count, printable } from '../support/text.ts';
+import { count, printable, printableLines } from '../support/text.ts';
 import type { Trial } from '../config/live/trials.ts';
-import { html, type Html, safeUrl } from './html.ts';
+import { html, type Html, safeUrl } from '../support/html.ts';
 import { type Asked, csrfField, type Form, type Page, type Parts, type Shown } from './page.ts';
 import { preview } from './previews.ts';
 import { readable, type ReadableConfig, type RouteFields, routesSoon } from './routing.ts';
@@ -209,7 +209,7 @@ function eventResult(asked: Asked, parts: Parts, text: ReadableConfig): Html {
     testId: Number(test),
     ...(candidate !== undefined && { candidateId: candidate.trim().slice(0, 256) || '-' }),
   };
-  return explainedShown(explained(parts.config(), fields, now), asked, text);
+  return explainedShown(explained(parts.config(), fields, now), asked, parts, text);
 }
 
 const isId = (text: string): boolean => /^-?\d+$/.test(text) && Number.isSafeInteger(Number(text));
@@ -226,6 +226,7 @@ function timeOf(text: string, timeZone: string): number | null {
 function explainedShown(
   { rules: verdicts, deliveries, event }: Explained,
   asked: Asked,
+  parts: Parts,
   text: ReadableConfig,
 ): Html {
   return html`<h3>Rules</h3>
@@ -242,11 +243,16 @@ function explainedShown(
     ${
       deliveries.length === 0
         ? html`<p class="notice wait">Nothing: nobody hears of this event.</p>`
-        : deliveries.map((one) => wouldSend(one, event.receivedAt, asked))
+        : deliveries.map((one) => wouldSend(one, event.receivedAt, asked, parts))
     }`;
 }
 
-function wouldSend({ planned, message, problem }: ExplainedDelivery, cameAt: number, { times }: Asked): Html {
+function wouldSend(
+  { planned, message, problem }: ExplainedDelivery,
+  cameAt: number,
+  { times }: Asked,
+  parts: Parts,
+): Html {
   const { sink, connector, rule, dueAt } = planned;
   return html`<div class="would">
     <p>
@@ -258,18 +264,15 @@ function wouldSend({ planned, message, problem }: ExplainedDelivery, cameAt: num
     </p>
     ${
       problem === undefined
-        ? html`${preview({ id: '', connector, message }, null)}
+        ? html`${preview({ id: '', connector, message }, parts, null)}
             <details>
               <summary>As it is sent</summary>
-              <pre tabindex="0">${seenLines(yaml(message))}</pre>
+              <pre tabindex="0">${printableLines(yaml(message))}</pre>
             </details>`
         : notice(printable(problem))
     }
   </div>`;
 }
-
-/** With what cannot be seen made visible. */
-const seenLines = (text: string): string => text.split('\n').map(printable).join('\n');
 
 const yaml = (message: unknown): string => stringify(message, { lineWidth: 0 }).trimEnd();
 
@@ -279,8 +282,8 @@ const configForm = (asked: Asked, text: string): Html =>
     <label
       >A whole config
       <span class="hint"
-        >What it refers to, such as \${SLACK_BOT_TOKEN}, stays as it is written. It is checked, and held
-        against the events of the last 30 days.</span
+        >What it refers to, such as \${BOT_TOKEN}, stays as it is written. It is checked, and held against the
+        events of the last 30 days.</span
       >
       <textarea name="config" rows="12" spellcheck="false" autocapitalize="off" required>${text}</textarea>
     </label>
@@ -304,7 +307,7 @@ function trialOf({ problems, summary, left, backtest }: Trial): Html {
     ${
       backtest !== null &&
       html`<h3>With the events of the last 30 days, the newest 1000 at most</h3>
-        <pre tabindex="0">${seenLines(backtest)}</pre>`
+        <pre tabindex="0">${printableLines(backtest)}</pre>`
     }`;
 }
 
@@ -314,7 +317,7 @@ const problemOf = ({ severity, line, column, message, excerpt }: Problem): Html 
       <span class="chip ${severity === 'error' ? 'bad' : 'wait'}">${severity}</span> line ${line}, column
       ${column}: ${printable(message)}
     </p>
-    ${excerpt !== '' && html`<pre tabindex="0">${seenLines(excerpt)}</pre>`}
+    ${excerpt !== '' && html`<pre tabindex="0">${printableLines(excerpt)}</pre>`}
   </li>`;
 
 function configLines({ lines, lineCount }: ReadableConfig): Html {

@@ -8,9 +8,9 @@ import { sendAsset } from './assets.ts';
 import { attentionPage } from './attention.ts';
 import { changeForm, changePage, retryForm, seenForm } from './changes.ts';
 import { download } from './download.ts';
-import { eventPage, mailPage } from './event.ts';
+import { eventPage, messagePage } from './event.ts';
 import { eventsPage } from './events.ts';
-import { html, type Html } from './html.ts';
+import { html, type Html } from '../support/html.ts';
 import { lonePage, wholePage } from './layout.ts';
 import { LiveEvents } from './live.ts';
 import { loginPage } from './login.ts';
@@ -23,7 +23,7 @@ const pages: readonly Page[] = [
   todayPage,
   eventsPage,
   eventPage,
-  mailPage,
+  messagePage,
   attentionPage,
   changePage,
   rulesPage,

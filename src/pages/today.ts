@@ -9,7 +9,7 @@ import { sinkRate, troubleItems } from './attention.ts';
 import { type Chart, chartFigure, delaysOf } from './charts.ts';
 import { noEvents } from './events.ts';
 import { chip, seen } from './fragments.ts';
-import { html, type Html } from './html.ts';
+import { html, type Html } from '../support/html.ts';
 import type { Asked, Page } from './page.ts';
 import { duration, type Times } from './times.ts';
 

@@ -94,6 +94,18 @@ export function valueAt(value: Json, path: Path): Json | undefined {
   return current;
 }
 
+/** A map's value if it is text; empty otherwise. */
+export function textAt(value: Json | undefined, key: string): string {
+  const found = isMap(value) ? value[key] : undefined;
+  return typeof found === 'string' ? found : '';
+}
+
+/** A map's value if it is a list; empty otherwise. */
+export function listAt(value: Json | undefined, key: string): readonly Json[] {
+  const found = isMap(value) ? value[key] : undefined;
+  return Array.isArray(found) ? (found as readonly Json[]) : [];
+}
+
 /** A copy of the value with another one at the path. */
 export function replaceAt(value: Json, path: Path, replacement: Json): Json {
   const [first, ...rest] = path;

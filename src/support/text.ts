@@ -87,6 +87,9 @@ const shown = (character: string): string => `\\u{${character.codePointAt(0)?.to
 /** Text from outside made safe for a terminal: invisible characters are shown as \u{…}. */
 export const printable = (text: string): string => text.replaceAll(invisibleOrControl, shown);
 
+/** The same, with lines kept. */
+export const printableLines = (text: string): string => text.split('\n').map(printable).join('\n');
+
 /** The same for a message that people read; scripts and emoji stay whole. */
 export const visible = (text: string): string =>
   text.replaceAll(invisibleInMessage, (run) => Array.from(run, shown).join(''));

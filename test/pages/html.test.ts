@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { html, pathWith, safeUrl } from '../../src/pages/html.ts';
+import { html, pathWith, safeUrl } from '../../src/support/html.ts';
 
 const hostile = `<script>alert(1)</script>"'&`;
 const shown = '&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;';

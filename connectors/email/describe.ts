@@ -1,0 +1,40 @@
+import { html, listAt, printableLines, textAt } from '../../src/connector.ts';
+import type { Description } from '../../src/connector.ts';
+import type { JsonMap } from '../../src/model.ts';
+import type { MailServer } from './client.ts';
+
+/** Addresses, as messages and receipts have them. */
+const people = (map: JsonMap, key: string): string =>
+  listAt(map, key)
+    .map((one) => (typeof one === 'string' ? one : textAt(one, 'address') || textAt(one, 'name')))
+    .join(', ');
+
+export const describe: Description<{ readonly url: MailServer }> = {
+  starter: {
+    sink: 'mail',
+    aliases: ['mail'],
+    options: [
+      'url: ${SMTP_URL} # smtp://user:password@host:587 or smtps://…:465',
+      'from: ${MAIL_FROM} # as in hiring@example.com',
+    ],
+    env: { SMTP_URL: 'smtp://localhost', MAIL_FROM: 'hiring@example.com' },
+    tells: 'people',
+    asks: {
+      key: 'to',
+      flag: '--to <address>',
+      meaning: 'to whom mails go',
+      question: 'To which address do mails go?',
+      example: 'hiring@example.com',
+    },
+  },
+  preview(message) {
+    return {
+      where: `To ${people(message, 'to') || people(message, 'cc') || people(message, 'bcc')}`,
+      title: textAt(message, 'subject'),
+      body: html`<pre tabindex="0">${printableLines(textAt(message, 'text'))}</pre>`,
+      document: textAt(message, 'html'),
+    };
+  },
+  trace: (receipt) => `the mail ${textAt(receipt, 'messageId')} to ${people(receipt, 'accepted')}`,
+  server: ({ url }) => url && `the mail server ${url.host.toLowerCase()}`,
+};

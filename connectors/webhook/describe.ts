@@ -1,0 +1,23 @@
+import { html, printableLines, textAt } from '../../src/connector.ts';
+import type { Description } from '../../src/connector.ts';
+
+export const describe: Description<unknown> = {
+  starter: {
+    sink: 'ats',
+    options: [
+      'url: ${ATS_URL} # https://…, the system that gets every event',
+      '# secret: ${ATS_SECRET} # signs every call, as standardwebhooks.com says',
+    ],
+    env: { ATS_URL: 'https://ats.example.com/hooks' },
+    tells: 'program',
+  },
+  preview(message) {
+    const { body } = message;
+    const text = typeof body === 'string' ? body : JSON.stringify(body ?? message, null, 2);
+    return {
+      where: `${textAt(message, 'method') || 'POST'} ${textAt(message, 'path')}`,
+      body: html`<pre tabindex="0">${printableLines(text)}</pre>`,
+    };
+  },
+  trace: (_, deliveryId) => `the call with the webhook-id ${deliveryId}`,
+};
