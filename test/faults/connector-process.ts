@@ -115,7 +115,7 @@ export class ConnectorProcess {
 
 function aheadBy(ms: number): Record<string, string> {
   if (ms === 0) return {};
-  const code = `const now=Date.now,wait=setTimeout;Date.now=()=>now()+${ms};globalThis.setTimeout=(f,ms,...a)=>wait(f,ms<6e4?ms:ms/1000,...a)`;
+  const code = `const now=Date.now,wait=setTimeout;Date.now=()=>now()+${ms};globalThis.Date=class extends Date{constructor(...a){super(...(a.length?a:[Date.now()]))}};globalThis.setTimeout=(f,ms,...a)=>wait(f,ms<6e4?ms:ms/1000,...a)`;
   return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` };
 }
 
