@@ -11,7 +11,7 @@ import { markOf, reloadConfig, watchConfig } from './config/live/reload.ts';
 import { readText } from './config/text/files.ts';
 import { parseConfig, textOf } from './config/load.ts';
 import { tooShort } from './config/settings.ts';
-import { compilePlan, Plans } from './config/stored-plans.ts';
+import { compilePlan, Plans } from './config/live/stored-plans.ts';
 import type { Leases } from './deliveries/leases.ts';
 import { ConnectedSinks } from './deliveries/sinks.ts';
 import { observeAttempts } from './deliveries/call.ts';

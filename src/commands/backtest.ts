@@ -2,7 +2,7 @@ import { actionOf, dataOf } from '../deliveries/prepare.ts';
 import { type ActionRef, type Event, isMap, type Json, type PlannedDelivery } from '../model.ts';
 import { decide } from '../rules/decide.ts';
 import { allActions, type Plan } from '../rules/plan.ts';
-import { cannotBeUsed, type PlanFault } from '../config/stored-plans.ts';
+import { cannotBeUsed, type PlanFault } from '../config/live/stored-plans.ts';
 import { storiesOf } from '../store/pages.ts';
 import { type Mask, maskTexts } from '../support/secret.ts';
 import { jsonLine, printable } from '../support/text.ts';

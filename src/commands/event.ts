@@ -2,7 +2,7 @@ import type { RaisedNotice } from '../model.ts';
 import { explain } from '../rules/decide.ts';
 import type { Verdict } from '../rules/plan.ts';
 import type { Change, EventDetail, NoticeDetail, NoticeStory, Store } from '../store/store.ts';
-import { cannotBeUsed } from '../config/stored-plans.ts';
+import { cannotBeUsed } from '../config/live/stored-plans.ts';
 import { jsonLine, printable } from '../support/text.ts';
 import { changeFields, deliveryDetailFields, deliveryFields, detailJson } from '../json.ts';
 import {

@@ -3,14 +3,9 @@ import { connectors } from '../../connectors/index.ts';
 import { actionSchema, alertActionSchema } from '../config/actions.ts';
 import { hoursSchema } from '../config/hours.ts';
 import { messageSchemas } from '../config/messages.ts';
-import {
-  alertsSchema,
-  catalogEntry,
-  ruleShape,
-  silentWord,
-  summarySchema,
-  testIdKey,
-} from '../config/plan-source.ts';
+import { alertsSchema, summarySchema } from '../config/alerts.ts';
+import { catalogEntry, testIdKey } from '../config/catalog.ts';
+import { ruleShape, silentWord } from '../config/rules.ts';
 import { scenarioSchema } from '../config/scenarios.ts';
 import { settingSchemas } from '../config/settings.ts';
 import { sinkName, sinkSchema } from '../config/sinks.ts';

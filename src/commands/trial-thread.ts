@@ -3,7 +3,7 @@ import { connectors } from '../../connectors/index.ts';
 import { type CheckedConfig, ConfigError } from '../config/config.ts';
 import { parseToTry } from '../config/load.ts';
 import { inOrder } from '../config/text/problems.ts';
-import { compilePlan, Plans } from '../config/stored-plans.ts';
+import { compilePlan, Plans } from '../config/live/stored-plans.ts';
 import type { Json } from '../model.ts';
 import { count } from '../support/text.ts';
 import type { Trial, TrialQuestion } from '../config/live/trials.ts';
@@ -32,7 +32,7 @@ async function tried(question: TrialQuestion): Promise<Trial> {
 
 function parsed({ text, name }: TrialQuestion): CheckedConfig | ConfigError {
   try {
-    return parseToTry(text, name, { connectors });
+    return parseToTry(text, name, connectors);
   } catch (error) {
     if (error instanceof ConfigError) return error;
     throw error;

@@ -6,7 +6,7 @@ import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { interpolateText, type Reference, Values } from '../config/text/references.ts';
 import { timeZoneOf } from '../templates/dates.ts';
-import { compilePlan, Plans } from '../config/stored-plans.ts';
+import { compilePlan, Plans } from '../config/live/stored-plans.ts';
 import { valueAt } from '../support/json.ts';
 import { didYouMeanOneOf, printable } from '../support/text.ts';
 import { CommandError, exit, type Io, when } from './output.ts';

@@ -3,11 +3,13 @@ import { isMap, type Json } from '../model.ts';
 import { type Hours, nextOpen, type Week, type Windows } from '../rules/calendar.ts';
 import { eventFieldNames, fieldOf, testKeyPattern } from '../rules/fields.ts';
 import type { Digest } from '../rules/plan.ts';
-import { type Path, strings } from '../support/json.ts';
+import { type Path, strings, valueAt } from '../support/json.ts';
 import { orList } from '../support/text.ts';
+import { type PlanSource, ruleActions } from './plan-source.ts';
+import type { Settings } from './settings.ts';
 import { error, type Fault, warning } from './text/problems.ts';
-import { duration, durationMeant, writeInstead } from './text/units.ts';
-import { type Reading, validate } from './text/validate.ts';
+import { duration, durationMeant, parseDuration, writeInstead } from './text/units.ts';
+import { beginPart, type Reading, validate } from './text/validate.ts';
 
 const timeExpected = 'expected a time of day such as "08:00"';
 
@@ -136,31 +138,39 @@ export const hoursSchema = z
     error: 'it closes when it opens; for the whole day, write from "00:00" to "24:00"',
   });
 
-/** Compiles one entry of `hours`; `usual`: the config's time zone. If it has faults, reports them and returns null. */
-export function compileHours(name: string, raw: Json, usual: string, reading: Reading): Hours | null {
+/** Opening hours by name; null for those with faults. `usual`: the config's time zone. */
+export function readHours(raw: Json | undefined, usual: string, reading: Reading) {
+  const hours = new Map<string, Hours | null>();
+  /** Why hours of a stored plan cannot be used, by their name. */
+  const unusableHours = new Map<string, string>();
+  if (raw !== undefined && !isMap(raw))
+    reading.report(error(['hours'], 'expected a map from names to opening hours'));
+  for (const [name, written] of Object.entries(isMap(raw) ? raw : {})) {
+    const part = beginPart(reading);
+    hours.set(name, compileHours(name, written, usual, part));
+    const fault = part.fault();
+    if (fault !== null) unusableHours.set(name, fault);
+  }
+  return { hours, unusableHours };
+}
+
+function compileHours(name: string, raw: Json, usual: string, reading: Reading): Hours | null {
   const path = ['hours', name];
   const read = validate({ schema: hoursSchema, raw, path }, reading);
   if (!read) return null;
-  const hours = toHours(name, { ...read, timezone: read.timezone ?? usual });
+  const hours = {
+    name,
+    timeZone: read.timezone ?? usual,
+    days: new Set(read.days.map(weekdayOf)),
+    fromMinute: minuteOfDay(read.from),
+    toMinute: minuteOfDay(read.to),
+    closed: new Set(read.closed),
+  };
   const closing = firstDayOfNoOpening(hours);
   if (closing === null) return hours;
   const message = `it does not open for more than a year from ${closing} on; messages would wait for ever`;
   reading.report(error([...path, 'closed'], message));
   return null;
-}
-
-function toHours(
-  name: string,
-  { timezone, days, from, to, closed }: z.output<typeof hoursSchema> & { readonly timezone: string },
-): Hours {
-  return {
-    name,
-    timeZone: timezone,
-    days: new Set(days.map((day) => dayNames.indexOf(day) + 1)),
-    fromMinute: minuteOfDay(from),
-    toMinute: minuteOfDay(to),
-    closed: new Set(closed),
-  };
 }
 
 /** The closed date after which it never opens again, or null. Past dates do not count. */
@@ -264,4 +274,15 @@ export function checkDigestTimes({ at, timezone }: ReadDigest, hours: Hours, pat
 function isOpenAt({ fromMinute, toMinute }: Hours, minute: number): boolean {
   const [began, ended] = [minute >= fromMinute, minute >= toMinute];
   return fromMinute < toMinute ? began && !ended : began || !ended;
+}
+
+/** Digests that collect for longer than their events are kept. */
+export function checkDigestRetention(source: PlanSource, { store }: Partial<Settings>): Fault[] {
+  return ruleActions(source).flatMap(({ action, path }) => {
+    const every = valueAt(action, ['digest', 'every']);
+    const everyMs = typeof every === 'string' ? parseDuration(every) : null;
+    if (!store || everyMs === null || everyMs <= store.retentionMs) return [];
+    const message = 'this is longer than events are kept; collect for less, or raise store.retention';
+    return [error([...path, 'digest', 'every'], message)];
+  });
 }

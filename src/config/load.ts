@@ -1,20 +1,27 @@
 import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
-import { pathText, strings } from '../support/json.ts';
-import { findSecrets, type FoundSecret, type Mask } from '../support/secret.ts';
+import type { Plan } from '../rules/plan.ts';
+import { pathText, strings, valueAt } from '../support/json.ts';
+import { findSecrets, type Mask } from '../support/secret.ts';
 import { closest } from '../support/text.ts';
-import { checkNoConnector, checkUnused, crossChecks, type Parts } from './checks.ts';
-import type { CheckedConfig, Config, Problem, Scenario } from './config.ts';
-import { literalSecrets } from './literals.ts';
-import { actionsOf, entries, planKeys, type PlanSource, toPlanSource } from './plan-source.ts';
-import { readText, type ReadText } from './text/files.ts';
+import { checkAlertSinks, checkSilence } from './alerts.ts';
+import { checkCatalogUse, unusedCatalogKeys } from './catalog.ts';
+import type { CheckedConfig, Config } from './config.ts';
+import { checkDigestRetention } from './hours.ts';
 import { buildPlan } from './plan.ts';
+import { actionsOf, entries, planKeys, type PlanSource, sinkOf, toPlanSource } from './plan-source.ts';
+import { readScenarios } from './scenarios.ts';
+import { readSettings, type Settings, settingSchemas } from './settings.ts';
+import { checkRefreshTokens, connectorOfSink, readSinks, type SinkConfig, unknownSink } from './sinks.ts';
+import { checkLiteralSecrets, findSlips, literalSecrets } from './slips.ts';
+import { readText, type ReadText } from './text/files.ts';
 import {
   configError,
   error,
   type Fault,
   inOrder,
   maskProblem,
+  type Problem,
   problemOf,
   type Report,
   Source,
@@ -22,10 +29,15 @@ import {
   wholeFileError,
 } from './text/problems.ts';
 import { mentionsReference, partsOf, type Surroundings, Values } from './text/references.ts';
-import { readScenarios } from './scenarios.ts';
-import { type Settings, settingSchemas } from './settings.ts';
-import { connectorOfSink, readSinks } from './sinks.ts';
-import { type Reading, unknownKey, validate } from './text/validate.ts';
+import { unknownKey } from './text/validate.ts';
+
+export interface LoadOptions extends Surroundings {
+  readonly connectors: ReadonlyMap<string, AnyConnector>;
+  /** Top keys under which a `${…}` without a value is only a warning. It stays as it is written. */
+  readonly lenientKeys?: readonly string[];
+  /** Without these warnings. */
+  readonly hidesLenient?: boolean;
+}
 
 /** Reads, checks and compiles a config file. Throws a ConfigError with everything that is wrong with it. */
 export async function loadConfig(file: string, options: LoadOptions): Promise<CheckedConfig> {
@@ -43,31 +55,20 @@ export async function loadToShow(
   return loadConfig(file, { ...options, lenientKeys: topKeys, hidesLenient: true });
 }
 
-const noFile = (): string => {
-  throw new Error('it is not looked at');
-};
-
-/** A text that somebody tries: nothing outside of it is read, and that its references have no values is no fault. */
-export function parseToTry(
-  text: string,
-  file: string,
-  { connectors }: Pick<LoadOptions, 'connectors'>,
-): CheckedConfig {
-  return parseConfig(text, file, {
-    env: {},
-    connectors,
-    readFile: noFile,
-    lenientKeys: topKeys,
-    hidesLenient: true,
-  });
-}
-
 /** For commands that plan deliveries or compare plans: they need every value of the rules, but no credentials. */
 export async function loadToPlan(file: string, options: LoadOptions): Promise<PlanningConfig> {
   return loadConfig(file, { ...options, lenientKeys: ['sinks', 'receiver', 'admin'], hidesLenient: true });
 }
 
 export type PlanningConfig = Pick<Config, 'store' | 'plan' | 'planSource' | 'mask'>;
+
+/** A text that somebody tries: nothing outside of it is read, and that its references have no values is no fault. */
+export function parseToTry(text: string, file: string, connectors: LoadOptions['connectors']): CheckedConfig {
+  const readFile = (): string => {
+    throw new Error('it is not looked at');
+  };
+  return parseConfig(text, file, { env: {}, connectors, readFile, lenientKeys: topKeys, hidesLenient: true });
+}
 
 /**
  * One section. Faults in other sections do not matter: stored events must stay readable while the config is broken.
@@ -80,12 +81,14 @@ export async function loadSection<Key extends keyof Settings>(
 ): Promise<Settings[Key]> {
   const read = await readText(file);
   const parsed = 'text' in read ? new Source(read.text).parsed : null;
-  if (!parsed?.tree || parsed.faults.length > 0) return (await loadConfig(file, options))[key];
-  const { parts, faults } = checkValue(parsed.tree.value, options);
-  const errors = faults.filter(({ severity }) => severity === 'error');
-  // An unknown top key may be a misspelt `store`. Its default would open another store.
-  const isSound = errors.every(({ path }) => path[0] !== key && path.length > 1);
-  return (isSound && parts.settings[key]) || (await loadConfig(file, options))[key];
+  if (parsed?.tree && parsed.faults.length === 0) {
+    const { settings, faults } = checkValue(parsed.tree.value, options);
+    const errors = faults.filter(({ severity }) => severity === 'error');
+    // An unknown top key may be a misspelt `store`. Its default would open another store.
+    const isSound = errors.every(({ path }) => path[0] !== key && path.length > 1);
+    if (isSound && settings[key]) return settings[key];
+  }
+  return (await loadConfig(file, options))[key];
 }
 
 /** The names of a file's sinks and rules, even if the config has faults. None if the file cannot be read. */
@@ -93,7 +96,7 @@ export async function namesIn(file: string): Promise<{ readonly sinks: string[];
   const read = await readText(file);
   const tree = 'text' in read ? new Source(read.text).parsed.tree : null;
   const { sinks, rules } = isMap(tree?.value) ? tree.value : {};
-  const named = entries(rules).map(([, rule]) => (isMap(rule) ? rule['name'] : undefined));
+  const named = entries(rules).map(([, rule]) => valueAt(rule, ['name']));
   return {
     sinks: isMap(sinks) ? Object.keys(sinks) : [],
     rules: named.filter((name) => typeof name === 'string'),
@@ -106,35 +109,14 @@ export function textOf(read: ReadText, file: string): string {
   throw wholeFileError(file, read.fault, true);
 }
 
-export interface LoadOptions extends Surroundings {
-  readonly connectors: ReadonlyMap<string, AnyConnector>;
-  /** Top keys under which a `${…}` without a value is only a warning. It stays as it is written. */
-  readonly lenientKeys?: readonly string[];
-  /** Without these warnings. */
-  readonly hidesLenient?: boolean;
-}
-
 /** loadConfig without reading the file; `file` is only for messages. */
 export function parseConfig(text: string, file: string, options: LoadOptions): CheckedConfig {
   const { checked, warnings, at } = checkText(text, file, options);
-  const { parts, scenarios, values } = checked;
-  return Object.freeze({
-    ...toConfig(file, parts, warnings, values.mask),
-    at,
-    scenarios,
-  });
+  return Object.freeze({ ...toConfig(file, checked, warnings), at, scenarios: checked.scenarios });
 }
 
-interface CheckedText {
-  /** The YAML's value. */
-  readonly value: Json;
-  readonly checked: CheckedValue;
-  readonly warnings: readonly Problem[];
-  readonly at: CheckedConfig['at'];
-}
-
-/** Throws a ConfigError with everything that is wrong with a text. */
-export function checkText(text: string, file: string, options: LoadOptions): CheckedText {
+/** A text's value, and what is made of it. Throws a ConfigError with everything that is wrong with it. */
+export function checkText(text: string, file: string, options: LoadOptions) {
   const source = new Source(text);
   const { tree, faults } = source.parsed;
   const placed = (known: Mask) =>
@@ -154,39 +136,54 @@ export function checkText(text: string, file: string, options: LoadOptions): Che
   const problems = [...broken, ...checked.faults.map(place).filter(({ line }) => !brokenLines.has(line))];
   if (problems.some(({ severity }) => severity === 'error'))
     throw configError(file, problems, { mask, mayPass: isFileMissing });
-  const warnings = inOrder([...problems, ...checked.unused.map(place)]);
+  const unused = checkUnused(checked.source, checked.sinks.keys());
+  const warnings = inOrder([...problems, ...unused.map(place)]).map((one) => maskProblem(one, mask));
   const at: CheckedConfig['at'] = (path, what) => {
     const { line, column, excerpt } = place(error(path, '', what));
     return { line, column, excerpt: mask(excerpt) };
   };
-  return { value: tree.value, checked, warnings: warnings.map((one) => maskProblem(one, mask)), at };
+  return { value: tree.value, checked, warnings, at };
 }
 
-/** Complete if there is no error among `faults`. */
-interface CheckedValue {
-  readonly parts: Parts;
-  readonly scenarios: readonly Scenario[];
-  readonly faults: readonly Fault[];
-  /** Warnings about what nothing uses. Only for a config without errors. */
-  readonly unused: readonly Fault[];
-  readonly values: Values;
+/** Sinks and hours that no action names. Only for a config without errors: otherwise they may be what was meant. */
+function checkUnused(source: PlanSource, sinkNames: Iterable<string>): Fault[] {
+  const unused = (section: 'sinks' | 'hours', key: 'sink' | 'hours', names: Iterable<string>): Fault[] => {
+    const used = new Set(actionsOf(source).map(({ action }) => valueAt(action, [key])));
+    return [...names]
+      .filter((name) => !used.has(name))
+      .map((name) => warning([section, name], `no action uses the ${key} "${name}"`, 'key'));
+  };
+  const hoursNames = isMap(source.hours) ? Object.keys(source.hours) : [];
+  return [...unused('sinks', 'sink', sinkNames), ...unused('hours', 'hours', hoursNames)];
 }
 
 /** Reads a config part by part, so that a fault in one part hides none in another. */
-function checkValue(value: Json, options: LoadOptions): CheckedValue {
+function checkValue(value: Json, options: LoadOptions) {
   const values = new Values(options);
-  const { faults, report } = collector(
-    referenceFaults(value, values, options.lenientKeys),
-    options.hidesLenient,
-  );
-  const config = readTop(value, report);
-  const reading = configReading(values, report, options);
-  const parts = readParts(config, reading);
-  const secrets = secretsOf(config, parts);
-  values.learnSecrets(value, secrets);
-  const scenarios = readScenarios(config, reading);
-  for (const fault of crossChecks(config, parts, secrets)) report(fault);
-  return { parts, scenarios, faults, unused: checkUnused(parts.source, parts.sinks.keys()), values };
+  const missing = referenceFaults(value, values, options.lenientKeys);
+  const faults = missing.filter(({ severity }) => !options.hidesLenient || severity === 'error');
+  const unresolved = new Set(missing.map(({ path }) => path.join('\0')));
+  // Other faults of a value whose reference is at fault are consequences.
+  const report: Report = (fault) => void (unresolved.has(fault.path.join('\0')) || faults.push(fault));
+  const parts = readParts(value, values, report, options);
+  const { config, reading, settings, sinks, source, plan, secrets } = parts;
+  const scenarios = readScenarios(config, sinks, reading);
+  const sinkNames = isMap(config['sinks']) ? Object.keys(config['sinks']) : null;
+  for (const fault of [
+    ...(sinkNames ? actionsOf(source) : []).flatMap((one) =>
+      sinkOf(one).flatMap((name) => unknownSink(name, [...one.path, 'sink'], sinkNames!)),
+    ),
+    ...checkCatalogUse(source),
+    ...checkAlertSinks(source, sinks),
+    ...checkDigestRetention(source, settings),
+    ...checkRefreshTokens(sinks, settings),
+    ...checkSilence(plan, settings),
+    ...checkLiteralSecrets(config, secrets),
+    ...findSlips(config, source, sinks),
+    ...unusedCatalogKeys(source),
+  ])
+    report(fault);
+  return { ...parts, scenarios, faults };
 }
 
 /** Compiles a value that checkText found to be without errors. */
@@ -196,44 +193,30 @@ export function compileConfig(
   warnings: readonly Problem[],
   options: LoadOptions,
 ): Config {
-  const values = new Values(options);
   const report: Report = ({ severity, path, message }) => {
     if (severity === 'error') throw new Error(`${pathText(path)}: ${message}`);
   };
-  const config = readTop(value, report);
-  const parts = readParts(config, configReading(values, report, options));
-  values.learnSecrets(value, secretsOf(config, parts));
-  return toConfig(file, parts, warnings, values.mask);
+  return toConfig(file, readParts(value, new Values(options), report, options), warnings);
 }
 
-function toConfig(
-  file: string,
-  { settings, sinks, source, plan }: Parts,
-  warnings: readonly Problem[],
-  mask: Mask,
-): Config {
+function toConfig(file: string, parts: ReturnType<typeof readParts>, warnings: readonly Problem[]): Config {
+  const { settings, sinks, source, plan, values } = parts;
   if (plan === null) throw new Error('a config without errors has a plan');
   const planSource = source as Json;
+  const { mask } = values;
   return Object.freeze({ file, ...(settings as Settings), sinks, plan, planSource, warnings, mask });
 }
 
-/** The keys that a config may have at its top. */
-const topKeys = [...Object.keys(settingSchemas), 'sinks', ...planKeys, 'scenarios', '$schema'];
-
-interface ConfigReading extends Reading {
-  readonly mask: Mask;
-  readonly connectors: LoadOptions['connectors'];
-  readonly keepPartialSinks: boolean;
-}
-
-function configReading(
+/** The parts of a config, as far as they could be read. */
+function readParts(
+  value: Json,
   values: Values,
   report: Report,
   { connectors, lenientKeys = [] }: LoadOptions,
-): ConfigReading {
-  return {
+) {
+  const reading = {
     // A missing value has been reported. The reference stays as it is written.
-    resolve(reference) {
+    resolve(reference: Parameters<Values['resolve']>[0]) {
       const resolved = values.resolve(reference);
       return 'value' in resolved ? resolved.value : reference.text;
     },
@@ -242,27 +225,22 @@ function configReading(
     connectors,
     keepPartialSinks: lenientKeys.includes('sinks'),
   };
-}
-
-function readParts(config: JsonMap, reading: ConfigReading): Parts {
-  const source = readSource(config, reading);
+  const config = readTop(value, report);
+  // The sink names the connector. An action that named it too could contradict the sink.
+  for (const { action, path } of actionsOf(config))
+    if (isMap(action) && action['connector'] !== undefined)
+      report(error([...path, 'connector'], 'unknown key "connector": it belongs to the sink', 'key'));
+  const source = toPlanSource(
+    config,
+    (name) => connectorOfSink(valueAt(config['sinks'] ?? null, [name]), reading)?.name,
+  );
   const settings = readSettings(config, reading);
-  const sinks = readSinks(config['sinks'], reading);
-  const plan = config['rules'] === undefined ? null : buildPlan(source, reading);
-  return { settings, sinks, source, plan };
-}
-
-function secretsOf(config: JsonMap, { settings, sinks, source }: Parts): FoundSecret[] {
-  const options = [...sinks].map(([name, sink]) => [name, sink.options] as const);
-  const known = findSecrets({ ...settings, sinks: Object.fromEntries(options) });
-  return [...known, ...literalSecrets(config, source)];
-}
-
-/** Collects faults. Other faults of a value whose reference is at fault are consequences. */
-function collector(first: readonly Fault[], hidesWarnings = false): { faults: Fault[]; report: Report } {
-  const faults = first.filter(({ severity }) => !hidesWarnings || severity === 'error');
-  const unresolved = new Set(first.map(({ path }) => path.join('\0')));
-  return { faults, report: (fault) => void (unresolved.has(fault.path.join('\0')) || faults.push(fault)) };
+  const sinks: ReadonlyMap<string, SinkConfig> = readSinks(config['sinks'], reading);
+  const plan: Plan | null = config['rules'] === undefined ? null : buildPlan(source, reading);
+  const options = Object.fromEntries([...sinks].map(([name, sink]) => [name, sink.options]));
+  const secrets = [...findSecrets({ ...settings, sinks: options }), ...literalSecrets(config, source)];
+  values.learnSecrets(value, secrets);
+  return { config, reading, settings, sinks, source, plan, secrets, values };
 }
 
 function referenceFaults(value: Json, values: Values, lenientKeys: readonly string[] = []): Fault[] {
@@ -278,10 +256,10 @@ function referenceFaults(value: Json, values: Values, lenientKeys: readonly stri
   );
 }
 
-const missingTop: Record<string, string> = {
-  sinks: 'expected a map from names to sinks',
-  rules: 'expected a list of rules',
-};
+/** The keys that a config may have at its top. */
+const topKeys = [...Object.keys(settingSchemas), 'sinks', ...planKeys, 'scenarios', '$schema'];
+
+const needed = { sinks: 'expected a map from names to sinks', rules: 'expected a list of rules' };
 
 /** The top keys that have a value. A section whose keys are all commented out is null, and counts as not given. */
 function readTop(value: Json, report: Report): JsonMap {
@@ -294,27 +272,14 @@ function readTop(value: Json, report: Report): JsonMap {
   for (const key of unknown) report(error([key], unknownKey(key, topKeys, []), 'key'));
   const given = Object.entries(value).filter(([, section]) => section !== null);
   const meant = new Set([...given.map(([key]) => key), ...unknown.map((key) => closest(key, topKeys))]);
-  for (const key of ['sinks', 'rules']) if (!meant.has(key)) report(missing(key, Object.hasOwn(value, key)));
+  for (const [key, expected] of Object.entries(needed)) {
+    if (meant.has(key)) continue;
+    const isEmpty = Object.hasOwn(value, key);
+    report(
+      isEmpty
+        ? error([key], `"${key}" is empty: ${expected}`)
+        : error([], `"${key}" is missing: ${expected}`),
+    );
+  }
   return Object.fromEntries(given);
-}
-
-const missing = (key: string, isEmpty: boolean): Fault =>
-  isEmpty
-    ? error([key], `"${key}" is empty: ${missingTop[key]}`)
-    : error([], `"${key}" is missing: ${missingTop[key]}`);
-
-function readSettings(config: JsonMap, reading: Reading): Partial<Settings> {
-  const sections = Object.entries(settingSchemas).flatMap(([key, schema]) => {
-    const section = validate({ schema, raw: config[key] ?? {}, path: [key] }, reading);
-    return section === undefined ? [] : [[key, section] as const];
-  });
-  return Object.fromEntries(sections);
-}
-
-function readSource(config: JsonMap, reading: ConfigReading): PlanSource {
-  for (const fault of checkNoConnector(actionsOf(config))) reading.report(fault);
-  return toPlanSource(config, (name) => {
-    const sinks = config['sinks'];
-    return isMap(sinks) ? connectorOfSink(sinks[name], reading)?.name : undefined;
-  });
 }

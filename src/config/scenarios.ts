@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { type JsonMap, statuses } from '../model.ts';
+import { isMap, type JsonMap, statuses } from '../model.ts';
 import type { Path } from '../support/json.ts';
 import { maxCandidateIdLength, readCandidateId } from '../support/ids.ts';
-import type { Scenario, ScenarioTime } from './config.ts';
 import { meantWeek, weekdayOf } from './hours.ts';
 import { messageSchemas } from './messages.ts';
 import { entries } from './plan-source.ts';
-import { error } from './text/problems.ts';
-import { type Reading, validate } from './text/validate.ts';
+import { type SinkConfig, unknownSink } from './sinks.ts';
+import { error, type Fault } from './text/problems.ts';
+import { type Reading, unknownKey, validate } from './text/validate.ts';
 
 /** `10:20`, `Mon 10:20` or `2026-01-05 10:20`, each with seconds or without. */
 const timePattern =
@@ -91,52 +91,104 @@ export const scenarioSchema = z
     error: 'expected either "event" or "events"',
   });
 
+/** What has to be sent when one event comes, or several in their time. */
+export type Scenario = OneEventScenario | TimedScenario;
+export type OneEventScenario = Common & {
+  readonly event: z.output<z.ZodObject<typeof eventShape>>;
+  readonly expect: readonly Expectation[];
+};
+export type TimedScenario = Common & NonNullable<ReturnType<typeof readTimes>>;
+export type TimedExpectation = TimedScenario['expect'][number];
+
+interface Common {
+  /** Where it is in the file. */
+  readonly path: Path;
+  readonly name: string | null;
+  /** The only sinks that are compared; null: all. */
+  readonly sinks: readonly string[] | null;
+}
+
+/** The sink, and keys of a message. */
+export interface Expectation {
+  readonly sink: string;
+  readonly [key: string]: unknown;
+}
+
 type Read = z.output<typeof scenarioSchema>;
 
 /** The scenarios of a config without those that have faults, which it reports. */
-export function readScenarios(config: JsonMap, reading: Reading): Scenario[] {
-  const raw = config['scenarios'];
+export function readScenarios(
+  config: JsonMap,
+  sinks: ReadonlyMap<string, SinkConfig>,
+  reading: Reading,
+): Scenario[] {
+  const { scenarios: raw, timezone } = config;
   if (raw !== undefined && !Array.isArray(raw))
     reading.report(error(['scenarios'], 'expected a list of scenarios'));
+  for (const fault of unknownNames(config, sinks)) reading.report(fault);
   // Where it has faults, these have been reported.
   const quiet = { ...reading, report: () => {} };
-  const timeZone = validate(
-    { schema: messageSchemas.timezone, raw: config['timezone'] as string, path: ['timezone'] },
-    quiet,
-  );
-  return entries(raw).flatMap(([index, rawScenario]) => {
+  const zone = { schema: messageSchemas.timezone, raw: timezone as string, path: ['timezone'] };
+  const timeZone = validate(zone, quiet) ?? 'UTC';
+  return entries(raw).flatMap(([index, written]): Scenario[] => {
     const path = ['scenarios', index];
-    const read = validate({ schema: scenarioSchema, raw: rawScenario, path }, reading);
-    return read ? toScenario(read, path, timeZone ?? 'UTC', reading) : [];
+    const read = validate({ schema: scenarioSchema, raw: written, path }, reading);
+    if (!read) return [];
+    const common = { path, name: read.name ?? null, sinks: read.sinks ?? null };
+    if (read.event) return [{ ...common, event: read.event, expect: read.expect }];
+    const timed = readTimes(read, path, timeZone, reading);
+    return timed ? [{ ...common, ...timed }] : [];
   });
 }
 
-function toScenario(
-  { name, event, events = [], sinks, expect }: Read,
-  path: Path,
-  timeZone: string,
-  { report }: Reading,
-): Scenario[] {
-  const common = { path, name: name ?? null, sinks: sinks ?? null };
-  if (event) return [{ ...common, event, expect }];
+/** The events and expectations with their times, or null where these are no order of events. `timeZone`: of the times. */
+function readTimes({ events = [], expect }: Read, path: Path, timeZone: string, { report }: Reading) {
   const calendar = new Calendar(timeZone);
   const timed = events.map((one) => ({ ...one, at: calendar.next(one.at).at }));
   const times = timed.map(({ at }) => at);
   const backwards = times.findIndex((at, index) => at < (times[index - 1] ?? -Infinity));
-  const before = events[backwards - 1]?.at;
-  const placeOf = (index: number): Path => [...path, 'events', index, 'at'];
-  if (backwards > 0) {
-    const message = `this is before the event above it, at "${before}"; write them in the order in which they come`;
-    report(error(placeOf(backwards), message));
-    return [];
-  }
-  if (times.at(-1)! - times[0]! > longestDays * 86_400_000) {
-    report(error(placeOf(times.length - 1), `this is more than ${longestDays} days after the first event`));
-    return [];
+  const tooLong = times.at(-1)! - times[0]! > longestDays * 86_400_000;
+  if (backwards > 0 || tooLong) {
+    const before = events[backwards - 1]?.at;
+    const message =
+      backwards > 0
+        ? `this is before the event above it, at "${before}"; write them in the order in which they come`
+        : `this is more than ${longestDays} days after the first event`;
+    report(error([...path, 'events', backwards > 0 ? backwards : times.length - 1, 'at'], message));
+    return null;
   }
   calendar.restart();
-  const inTime = expect.map((one) => ({ ...one, at: one.at === undefined ? null : calendar.next(one.at) }));
-  return [{ ...common, timeZone, events: timed, expect: inTime }];
+  const inTime = expect.map((one) => ({
+    ...one,
+    at: one.at === undefined ? null : calendar.next(one.at),
+  }));
+  return { timeZone, events: timed, expect: inTime };
+}
+
+/** Sinks that scenarios expect and the config does not have, and keys that the sinks' actions do not have. */
+function* unknownNames(
+  { sinks: written, scenarios }: JsonMap,
+  sinks: ReadonlyMap<string, SinkConfig>,
+): Generator<Fault> {
+  if (!isMap(written)) return;
+  const names = Object.keys(written);
+  for (const [index, scenario] of entries(scenarios)) {
+    if (!isMap(scenario)) continue;
+    const path = ['scenarios', index];
+    const common = scenario['events'] === undefined ? ['sink'] : ['at', 'sink', 'events'];
+    for (const [at, name] of entries(scenario['sinks']))
+      yield* unknownSink(name, [...path, 'sinks', at], names);
+    for (const [at, expectation] of entries(scenario['expect'])) {
+      if (!isMap(expectation)) continue;
+      const place = [...path, 'expect', at];
+      yield* unknownSink(expectation['sink'], [...place, 'sink'], names);
+      const sink = sinks.get(expectation['sink'] as string);
+      if (!sink) continue;
+      const known = [...common, ...Object.keys(sink.connector.action.shape as object)];
+      for (const key of Object.keys(expectation))
+        if (!known.includes(key)) yield error([...place, key], unknownKey(key, known, place), 'key');
+    }
+  }
 }
 
 /** When somebody says that something comes, in one of these forms or as ISO 8601 has it; null if it is none (ms). */
@@ -170,7 +222,7 @@ class Calendar {
   }
 
   /** A time without a day is on the day of the one before. */
-  next(text: string): ScenarioTime {
+  next(text: string) {
     const { weekday, date, time: clock = '00:00', second } = timePattern.exec(text)?.groups ?? {};
     if (date !== undefined) this.#day = Temporal.PlainDate.from(date);
     if (weekday !== undefined) this.#day = this.#nextWeekday(weekdayOf(weekday));

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { secret } from '../connector.ts';
-import { isLoopback, parseRange, publishedAddresses } from '../http/addresses.ts';
+import { isLoopback, parseRange, publishedAddresses, sameHost } from '../http/addresses.ts';
 import { isPostgres, optionsFault, parseHostUrl, urlsOfHosts } from '../support/store-url.ts';
-import type { Config } from './config.ts';
+import type { JsonMap } from '../model.ts';
+import { error, type Fault } from './text/problems.ts';
+import { type Reading, validate } from './text/validate.ts';
 import { duration, size } from './text/units.ts';
 
 const addressExpected = 'an address such as 203.0.113.7, or a CIDR such as 10.0.0.0/8';
@@ -84,122 +86,160 @@ function sqliteFault(url: string): string | null {
   return 'expected sqlite: and a file, as in sqlite:./data/connector.db, or postgres://user@host/database';
 }
 
-const receiver = z
-  .strictObject({
-    host: hostName.default('0.0.0.0').describe('The address to listen on for the service.'),
-    port: port.default(8080).describe('The port to listen on for the service.'),
-    path: path
-      .default('/webhooks/candidates')
-      .describe('The path of the webhook URL that is set in the service.'),
-    allowFrom: allowFrom
-      .prefault('published')
-      .describe(
-        "Who may call: `published` (the service's documented addresses), `any`, or a list of addresses, CIDRs and `published`.",
-      ),
-    trustProxy: trustProxy
-      .prefault(0)
-      .describe(
-        'Proxies in front whose X-Forwarded-For is believed: how many, or their addresses and CIDRs.',
-      ),
-    token: secret()
-      .optional()
-      .describe('When set, callers must send it as `?token=` or as `Authorization: Bearer`.'),
-    correlationHeader: header
-      .default('auto')
-      .describe('The header with the correlation id. `auto` takes any `X-…-CorrelationId`.'),
-    maxBody: size().prefault('64kb').describe('The largest request body that is read.'),
-  })
-  .transform(({ token = null, correlationHeader, maxBody, ...rest }) => ({
-    ...rest,
-    token,
-    correlationHeader: correlationHeader.toLowerCase(),
-    maxBodyBytes: maxBody,
-  }));
+/** Each section of the settings. */
+export const settingSchemas = {
+  receiver: z
+    .strictObject({
+      host: hostName.default('0.0.0.0').describe('The address to listen on for the service.'),
+      port: port.default(8080).describe('The port to listen on for the service.'),
+      path: path
+        .default('/webhooks/candidates')
+        .describe('The path of the webhook URL that is set in the service.'),
+      allowFrom: allowFrom
+        .prefault('published')
+        .describe(
+          "Who may call: `published` (the service's documented addresses), `any`, or a list of addresses, CIDRs and `published`.",
+        ),
+      trustProxy: trustProxy
+        .prefault(0)
+        .describe(
+          'Proxies in front whose X-Forwarded-For is believed: how many, or their addresses and CIDRs.',
+        ),
+      token: secret()
+        .optional()
+        .describe('When set, callers must send it as `?token=` or as `Authorization: Bearer`.'),
+      correlationHeader: header
+        .default('auto')
+        .describe('The header with the correlation id. `auto` takes any `X-…-CorrelationId`.'),
+      maxBody: size().prefault('64kb').describe('The largest request body that is read.'),
+    })
+    .transform(({ token = null, correlationHeader, maxBody, ...rest }) => ({
+      ...rest,
+      token,
+      correlationHeader: correlationHeader.toLowerCase(),
+      maxBodyBytes: maxBody,
+    }))
+    .prefault({})
+    .describe('Where and from whom events are received.'),
+  store: z
+    .strictObject({
+      url: storeUrl
+        .default('sqlite:./data/connector.db')
+        .describe(
+          'Where events and deliveries are kept: `sqlite:` and a file, or `postgres://user:${PG_PASSWORD}@host:5432/database` where several copies run.',
+        ),
+      retention: duration({ min: '1h' })
+        .prefault('365d')
+        .describe('How long an event is kept after all of its deliveries have ended.'),
+      secretKey: secret()
+        .refine((key) => Buffer.from(key.reveal(), 'base64').length === 32, {
+          error: 'expected 32 bytes in base64, as `openssl rand -base64 32` prints them',
+        })
+        .optional()
+        .describe(
+          'Encrypts what has to be kept secret in the store: OAuth refresh tokens that the server replaced. 32 bytes in base64.',
+        ),
+    })
+    .transform(({ url, retention, secretKey = null }) => ({ url, retentionMs: retention, secretKey }))
+    .prefault({})
+    .describe('Where everything is kept, and how long.'),
+  idempotency: z
+    .strictObject({
+      window: duration()
+        .prefault('24h')
+        .describe(
+          'How long the same candidate, test and status under another correlation id count as a duplicate.',
+        ),
+    })
+    .transform(({ window }) => ({ windowMs: window }))
+    .prefault({})
+    .describe('What counts as the same event.'),
+  shutdown: z
+    .strictObject({
+      delay: duration({ max: '10m' })
+        .prefault('5s')
+        .describe(
+          'How long one of several copies goes on answering after SIGTERM while `/readyz` says that it stops.',
+        ),
+    })
+    .transform(({ delay }) => ({ delayMs: delay }))
+    .prefault({})
+    .describe('How one of several copies stops.'),
+  admin: z
+    .strictObject({
+      host: hostName
+        .default('127.0.0.1')
+        .describe('The address of the operations page, its API, /metrics and its own health endpoints.'),
+      port: port.default(8081).describe('The port of the same.'),
+      password: secret()
+        .optional()
+        .describe(
+          'Needed where `host` can be reached from other machines, with 12 characters or more. Without one, the port only reads.',
+        ),
+    })
+    .transform(({ password = null, ...rest }) => ({ ...rest, password }))
+    .prefault({})
+    .describe('Where the operations page, its API and /metrics are.'),
+  log: z
+    .strictObject({
+      level: z
+        .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+        .default('info')
+        .describe('The least severe lines to write.'),
+      format: z
+        .enum(['auto', 'json', 'pretty'])
+        .default('auto')
+        .describe(
+          '`json` for machines, `pretty` for people. `auto`: `pretty` on a terminal, `json` elsewhere.',
+        ),
+    })
+    .prefault({})
+    .describe('What is logged, to standard output.'),
+};
 
-const store = z
-  .strictObject({
-    url: storeUrl
-      .default('sqlite:./data/connector.db')
-      .describe(
-        'Where events and deliveries are kept: `sqlite:` and a file, or `postgres://user:${PG_PASSWORD}@host:5432/database` where several copies run.',
-      ),
-    retention: duration({ min: '1h' })
-      .prefault('365d')
-      .describe('How long an event is kept after all of its deliveries have ended.'),
-    secretKey: secret()
-      .refine((key) => Buffer.from(key.reveal(), 'base64').length === 32, {
-        error: 'expected 32 bytes in base64, as `openssl rand -base64 32` prints them',
-      })
-      .optional()
-      .describe(
-        'Encrypts what has to be kept secret in the store: OAuth refresh tokens that the server replaced. 32 bytes in base64.',
-      ),
-  })
-  .transform(({ url, retention, secretKey = null }) => ({ url, retentionMs: retention, secretKey }));
-
-const idempotency = z
-  .strictObject({
-    window: duration()
-      .prefault('24h')
-      .describe(
-        'How long the same candidate, test and status under another correlation id count as a duplicate.',
-      ),
-  })
-  .transform(({ window }) => ({ windowMs: window }));
-
-const shutdown = z
-  .strictObject({
-    delay: duration({ max: '10m' })
-      .prefault('5s')
-      .describe(
-        'How long one of several copies goes on answering after SIGTERM while `/readyz` says that it stops.',
-      ),
-  })
-  .transform(({ delay }) => ({ delayMs: delay }));
-
-const admin = z
-  .strictObject({
-    host: hostName
-      .default('127.0.0.1')
-      .describe('The address of the operations page, its API, /metrics and its own health endpoints.'),
-    port: port.default(8081).describe('The port of the same.'),
-    password: secret()
-      .optional()
-      .describe(
-        'Needed where `host` can be reached from other machines, with 12 characters or more. Without one, the port only reads.',
-      ),
-  })
-  .transform(({ password = null, ...rest }) => ({ ...rest, password }));
+/** What a config says of the process itself. */
+export type Settings = {
+  readonly [Key in keyof typeof settingSchemas]: Readonly<z.output<(typeof settingSchemas)[Key]>>;
+};
 
 const leastPassword = 12;
 
 /** Why nobody is let in on the admin port; null if somebody may be. */
-export function tooShort({
-  host,
-  password,
-}: Pick<z.output<typeof admin>, 'host' | 'password'>): string | null {
+export function tooShort({ host, password }: Pick<Settings['admin'], 'host' | 'password'>): string | null {
   if (password === null || isLoopback(host) || password.reveal().length >= leastPassword) return null;
   return `admin.password needs ${leastPassword} characters or more, because other machines can reach ${host}; make one with \`openssl rand -hex 24\``;
 }
 
-const log = z.strictObject({
-  level: z
-    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
-    .default('info')
-    .describe('The least severe lines to write.'),
-  format: z
-    .enum(['auto', 'json', 'pretty'])
-    .default('auto')
-    .describe('`json` for machines, `pretty` for people. `auto`: `pretty` on a terminal, `json` elsewhere.'),
-});
+/** The settings without the sections that have faults, which are reported. */
+export function readSettings(config: JsonMap, reading: Reading): Partial<Settings> {
+  const sections = Object.entries(settingSchemas).flatMap(([key, schema]) => {
+    const section = validate({ schema, raw: config[key] ?? {}, path: [key] }, reading);
+    return section === undefined ? [] : [[key, section] as const];
+  });
+  const settings: Partial<Settings> = Object.fromEntries(sections);
+  for (const fault of contradictions(settings)) reading.report(fault);
+  return settings;
+}
 
-export const settingSchemas = {
-  receiver: receiver.prefault({}).describe('Where and from whom events are received.'),
-  store: store.prefault({}).describe('Where everything is kept, and how long.'),
-  idempotency: idempotency.prefault({}).describe('What counts as the same event.'),
-  shutdown: shutdown.prefault({}).describe('How one of several copies stops.'),
-  admin: admin.prefault({}).describe('Where the operations page, its API and /metrics are.'),
-  log: log.prefault({}).describe('What is logged, to standard output.'),
-};
-
-export type Settings = Pick<Config, keyof typeof settingSchemas>;
+function contradictions({ receiver, admin, store, idempotency }: Partial<Settings>): Fault[] {
+  const faults: Fault[] = [];
+  if (admin && admin.password === null && !isLoopback(admin.host))
+    faults.push(
+      error(['admin'], `admin.password is needed, because other machines can reach ${admin.host}`, 'key'),
+    );
+  if (
+    receiver &&
+    admin &&
+    admin.port !== 0 &&
+    receiver.port === admin.port &&
+    sameHost(receiver.host, admin.host)
+  ) {
+    const message = `port ${admin.port} is the receiver's too; the two need ports of their own`;
+    faults.push(error(['admin', 'port'], message));
+  }
+  if (store && idempotency && store.retentionMs < idempotency.windowMs) {
+    const message = 'events would be deleted before the idempotency window ends; keep them longer';
+    faults.push(error(['store', 'retention'], message));
+  }
+  return faults;
+}

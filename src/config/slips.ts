@@ -1,11 +1,13 @@
 import { slot } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
-import { testKeys } from '../rules/fields.ts';
-import { type Path, type PlacedText, strings } from '../support/json.ts';
+import { type Path, type PlacedText, strings, valueAt } from '../support/json.ts';
+import { type FoundSecret, looksRandom, namesSecret, secretsOfUrl } from '../support/secret.ts';
 import { closest, tagsIn } from '../support/text.ts';
-import type { SinkConfig } from './config.ts';
+import type { SinkConfig } from './sinks.ts';
 import { actionsOf, type PlanSource, type WrittenAction } from './plan-source.ts';
+import { isCredentialKey, placeOf } from './text/hidden.ts';
 import { error, type Fault, warning } from './text/problems.ts';
+import { hasReference, looksLikePath, partsOf } from './text/references.ts';
 import { oddCharacter, oddName } from './text/yaml-faults.ts';
 
 /** What is well-formed and probably not meant. `config` is as written. */
@@ -20,7 +22,6 @@ export function findSlips(
     ...oddKeys(config, []),
     ...actionsOf(source).flatMap((action) => ofMessages(action, sinks)),
     ...domainSlips(config),
-    ...unusedCatalogKeys(source),
   ];
 }
 
@@ -158,27 +159,62 @@ const organization = (domain: string): string => domain.split('.').slice(-2).joi
 const withoutCountry = (domain: string): string => domain.replace(/\.[a-z]{2}$/, '');
 const firstLabel = (domain: string): string => domain.replace(/\..*/, '');
 
-/** Keys of an entry of the catalog that nothing uses, and that are one slip away from a key which the entry lacks. */
-function unusedCatalogKeys({ catalog, rules, unmatched, alerts }: PlanSource): Fault[] {
-  const tests = Object.entries(isMap(catalog) ? catalog : {}).filter(([, entry]) => isMap(entry)) as [
-    string,
-    JsonMap,
-  ][];
-  const ofKey = Map.groupBy(
-    tests.flatMap(([id, entry]) => Object.keys(entry).map((key) => ({ id, entry, key }))),
-    ({ key }) => key,
-  );
-  if (ofKey.size > mostCompared) return [];
-  const used = JSON.stringify([rules ?? null, unmatched ?? null, alerts ?? null]);
-  const known = testKeys.filter((key) => key !== 'id');
-  return [...ofKey].flatMap(([key, all]) => {
-    const more = [...ofKey].filter(([, { length }]) => length > all.length).map(([other]) => other);
-    const meant = (known as readonly string[]).includes(key) ? null : closest(key, [...known, ...more], 1);
-    if (meant === null || new RegExp(`\\b${RegExp.escape(key)}\\b`).test(used)) return [];
-    return all
-      .filter(({ entry }) => entry[meant] === undefined)
-      .map(({ id }) =>
-        warning(['catalog', id, key], `nothing uses "${key}"; did you mean "${meant}"?`, 'key'),
-      );
+/** Credentials that are written into actions and into the addresses of sinks, where no schema says that they are some. */
+export function literalSecrets({ sinks }: JsonMap, source: PlanSource): FoundSecret[] {
+  const addresses = strings(sinks ?? null, ['sinks']).filter(({ path }) => path.at(-1) === 'url');
+  const texts = actionsOf(source).flatMap(({ action, path }) => strings(action, path));
+  return [...addresses, ...texts].flatMap(({ text, path }) => {
+    if (hasReference(text)) return [];
+    const inUrl = inAddress(text, path.at(-1) === 'path');
+    const values = inUrl.length > 0 ? inUrl : isCredential(text, path) ? [withoutScheme(text)] : [];
+    return values
+      .filter((value) => !/\{\{|\{%|%7B(?:%7B|%25)/.test(value))
+      .map((value) => ({ path, value, inUrl: inUrl.length > 0 }));
   });
+}
+
+/** Other keys, such as `key` in `project: { key: HIRING }`, tell nothing by themselves. */
+function isCredential(text: string, path: Path): boolean {
+  const name = String(path.findLast((key) => typeof key === 'string'));
+  return placeOf(path).isSecret && namesSecret(name) && (isCredentialKey(name) || looksRandom(text));
+}
+
+/** Of a header. */
+const withoutScheme = (text: string): string => text.replace(/^(?:bearer|basic|token|bot|apikey)\s+/i, '');
+
+/** Whoever knows the address of a hook may call it. Of other addresses, only parameters tell by their names. */
+function inAddress(text: string, isPath: boolean): string[] {
+  if (!/^https?:|^[/?]/i.test(text)) return [];
+  const url = URL.parse(text, isPath ? 'https://sink.invalid' : undefined);
+  if (url === null) return [];
+  if (/hook|\/services\//i.test(`${url.host}${url.pathname}`)) return secretsOfUrl(url.href);
+  return [...url.searchParams].filter(([name]) => namesSecret(name)).map(([, value]) => value);
+}
+
+/** Warns of credentials in the file itself, which end up in backups and version control. `config` is as written. */
+export function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[]): Fault[] {
+  return secrets.flatMap(({ path, value, inUrl }) => {
+    // Any header of a sink may hold a credential, so all are masked. Only those named like one deserve a warning.
+    if (path.at(-2) === 'headers' && !namesSecret(String(path.at(-1)))) return [];
+    // A schema may have split the text into parts.
+    const ends = path.map((_, index) => path.slice(0, path.length - index));
+    const writtenAt = ends.find((end) => typeof valueAt(config, end) === 'string');
+    if (!writtenAt) return [];
+    const text = valueAt(config, writtenAt) as string;
+    if (hasReference(text)) return isFallback(text, value) ? [warning(writtenAt, standsIn)] : [];
+    if (!inUrl && looksLikePath(text)) return [];
+    const isPart = inUrl || writtenAt.length < path.length;
+    const what = isPart ? 'the credential in this URL' : 'this credential';
+    const message = `${what} is written in the file; take it from \${NAME} or \${file:/path} instead`;
+    return [warning(writtenAt, message)];
+  });
+}
+
+const standsIn =
+  'the variable is not set, and the default that is written here stands in for this credential';
+
+/** A path is no credential, and neither are short words, such as `adc`. */
+function isFallback(text: string, value: string): boolean {
+  const isIt = partsOf(text).some((part) => part.kind === 'reference' && part.reference.fallback === value);
+  return isIt && value.length >= 8 && !looksLikePath(value);
 }

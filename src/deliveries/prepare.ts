@@ -4,7 +4,7 @@ import type { ActionRef, Delivery, Event, Json, Outcome, RaisedNotice } from '..
 import { openFrom } from '../rules/decide.ts';
 import { type Action, allActions, type Plan, whyUnusable } from '../rules/plan.ts';
 import type { Claimed, Store } from '../store/store.ts';
-import { cannotBeUsed, type PlanFault } from '../config/stored-plans.ts';
+import { cannotBeUsed, type PlanFault } from '../config/live/stored-plans.ts';
 import {
   type AnyTemplateData,
   digestData,

@@ -1,5 +1,5 @@
 import type { AnyConnector } from '../connector.ts';
-import { cannotBeUsed } from '../config/stored-plans.ts';
+import { cannotBeUsed } from '../config/live/stored-plans.ts';
 import { type Attempt, type Receipt, replayableStates } from '../model.ts';
 import { explain } from '../rules/decide.ts';
 import type { Verdict } from '../rules/plan.ts';

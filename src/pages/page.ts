@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import type { LoadOptions } from '../config/load.ts';
-import type { PlanFault } from '../config/stored-plans.ts';
+import type { PlanFault } from '../config/live/stored-plans.ts';
 import type { Person } from '../admin/access.ts';
 import type { Plan } from '../rules/plan.ts';
 import type { RefusedFigures } from '../refused.ts';

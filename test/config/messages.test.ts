@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
-import { compilePlan } from '../../src/config/stored-plans.ts';
+import { compilePlan } from '../../src/config/live/stored-plans.ts';
 import { prepare } from '../../src/deliveries/prepare.ts';
 import type { Event, Json } from '../../src/model.ts';
 import type { Action } from '../../src/rules/plan.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
-import { compilePlan } from '../../src/config/stored-plans.ts';
+import { compilePlan } from '../../src/config/live/stored-plans.ts';
 import type { Json } from '../../src/model.ts';
 import { templateData } from '../../src/templates/data.ts';
 import { load, pagers, problems } from './tools.ts';

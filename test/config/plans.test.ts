@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Plans } from '../../src/config/stored-plans.ts';
+import { Plans } from '../../src/config/live/stored-plans.ts';
 import type { Json } from '../../src/model.ts';
 import type { Plan } from '../../src/rules/plan.ts';
 import { load } from './tools.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { compilePlan } from '../../src/config/stored-plans.ts';
+import { compilePlan } from '../../src/config/live/stored-plans.ts';
 import { actionOf } from '../../src/deliveries/prepare.ts';
 import type { Json } from '../../src/model.ts';
 import { decide, planNotice } from '../../src/rules/decide.ts';

@@ -2,10 +2,40 @@ import { LineCounter } from 'yaml';
 import type { Path } from '../../support/json.ts';
 import type { Mask } from '../../support/secret.ts';
 import { count } from '../../support/text.ts';
-import { ConfigError, type Problem } from '../config.ts';
 import { hashHint, hashWordLength, type Range } from './yaml-faults.ts';
 import { hideInLines, hideScalars } from './hidden.ts';
 import { type NodePlace, type Parsed, parseYaml, scalarOffset, type Tree } from './yaml.ts';
+
+/** A place in the config file. Lines and columns count from 1. */
+export interface Place {
+  readonly line: number;
+  readonly column: number;
+  /** Two lines: the line, and a caret under the place. Credentials in the file are replaced by stars. */
+  readonly excerpt: string;
+}
+
+/** A fault in the config file, at its place. */
+export interface Problem extends Place {
+  readonly severity: 'error' | 'warning';
+  /** What is wrong, what was expected, and perhaps a suggestion. */
+  readonly message: string;
+}
+
+/** Everything that is wrong with a config file. `message` is the whole report, ready to print. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly file: string;
+  readonly problems: readonly Problem[];
+  /** A file could not be read. It may be readable in a moment, without any other change. */
+  readonly mayPass: boolean;
+
+  constructor(file: string, problems: readonly Problem[], report: string, mayPass: boolean) {
+    super(report);
+    this.file = file;
+    this.problems = problems;
+    this.mayPass = mayPass;
+  }
+}
 
 /** Something wrong at a path of the config. problemOf finds the place in the file. */
 export interface Fault {

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { orList } from '../../support/text.ts';
-import type { Rate } from '../config.ts';
 
 const msPer: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const ratePeriodMs: Record<string, number> = { s: 1000, min: 60_000, h: 3_600_000 };
@@ -58,12 +57,12 @@ export function duration(bounds: { readonly min?: string; readonly max?: string 
     });
 }
 
-/** The schema of a rate: `5/s`, `60/min`, `300/h`. */
+/** The schema of a rate (`5/s`, `60/min`, `300/h`), which becomes `count` in every `perMs`. */
 export function rate() {
   return z
     .string({ error: rateExpected })
     .regex(/^[1-9]\d{0,8}\/(s|min|h)$/, { error: rateExpected })
-    .transform((text): Rate => {
+    .transform((text) => {
       const [count, unit = ''] = text.split('/');
       return { count: Number(count), perMs: ratePeriodMs[unit] ?? Number.NaN };
     });

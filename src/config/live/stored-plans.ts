@@ -1,10 +1,11 @@
-import type { Json } from '../model.ts';
-import type { Plan } from '../rules/plan.ts';
-import { pathText } from '../support/json.ts';
-import type { LoadOptions } from './load.ts';
-import type { PlanSource } from './plan-source.ts';
-import { buildPlan, type PartReading } from './plan.ts';
-import { Values } from './text/references.ts';
+import type { Json } from '../../model.ts';
+import type { Plan } from '../../rules/plan.ts';
+import { pathText } from '../../support/json.ts';
+import type { LoadOptions } from '../load.ts';
+import type { PlanSource } from '../plan-source.ts';
+import { buildPlan } from '../plan.ts';
+import { Values } from '../text/references.ts';
+import type { Reading } from '../text/validate.ts';
 
 /** Why a stored plan cannot be used, as a sentence for people. */
 export interface PlanFault {
@@ -88,26 +89,23 @@ export async function compilePlan(
   options: Pick<LoadOptions, 'env' | 'readFile' | 'connectors'>,
 ): Promise<Plan> {
   const values = new Values(options);
-  const forPart = () => partReading(values);
-  const reading = { ...forPart(), forPart, mask: values.mask, connectors: options.connectors };
-  const plan = buildPlan(source as PlanSource, reading);
-  values.learnSecrets(source);
-  return plan;
-}
-
-function partReading(values: Values): PartReading {
-  const missing = new Set<string>();
-  const errors: string[] = [];
-  return {
-    resolve(reference) {
+  const forPart = () => {
+    const missing = new Set<string>();
+    const errors: string[] = [];
+    const resolve: Reading['resolve'] = (reference) => {
       const resolved = values.resolve(reference);
       if ('value' in resolved) return resolved.value;
       missing.add(resolved.missing);
       return reference.text;
-    },
-    report({ severity, path, message }) {
+    };
+    const report: Reading['report'] = ({ severity, path, message }) => {
       if (severity === 'error') errors.push(`${pathText(path)}: ${message}`);
-    },
-    fault: () => (missing.size + errors.length === 0 ? null : [...missing, ...errors].join('; ')),
+    };
+    const fault = () => (missing.size + errors.length === 0 ? null : [...missing, ...errors].join('; '));
+    return { resolve, report, fault };
   };
+  const reading = { ...forPart(), forPart, mask: values.mask, connectors: options.connectors };
+  const plan = buildPlan(source as PlanSource, reading);
+  values.learnSecrets(source);
+  return plan;
 }

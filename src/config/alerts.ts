@@ -1,0 +1,121 @@
+import { z } from 'zod';
+import { alertKinds, type AlertKind, isMap, type Json } from '../model.ts';
+import { type Alert, alertRule, type Plan, type Summary, summaryRule } from '../rules/plan.ts';
+import { valueAt } from '../support/json.ts';
+import { type ActionReading, readActions } from './actions.ts';
+import { timeOfWeek, toWeek } from './hours.ts';
+import { alertActions, type PlanSource, ruleActions, sinkOf } from './plan-source.ts';
+import type { Settings } from './settings.ts';
+import type { SinkConfig } from './sinks.ts';
+import { error, type Fault, warning } from './text/problems.ts';
+import { duration, durationText } from './text/units.ts';
+import { beginPart, validate } from './text/validate.ts';
+
+const moreOfThem = 'How long to wait for more such deliveries before the alert is sent.';
+
+/** What each alert is about, and how long its cause must last. */
+const alerts: { readonly [kind in AlertKind]: AlertKeys } = {
+  dead: {
+    description: 'Deliveries were given up.',
+    after: duration().prefault('0s').describe(moreOfThem),
+  },
+  held: {
+    description: 'Deliveries may have arrived or not, and only a person can tell: see `onUnknown`.',
+    after: duration().prefault('0s').describe(moreOfThem),
+  },
+  paused: {
+    description: 'A sink is down: paused or failing.',
+    after: duration({ min: '1s' }).prefault('15m').describe('How long a sink has to be down.'),
+  },
+  config: {
+    description: 'A changed config was refused; the one before it stays in force.',
+    after: duration().prefault('0s').describe('How long it has to stay refused.'),
+  },
+  refused: {
+    description: 'Events were refused: the store could not take them, or for the address or the token.',
+    after: duration().prefault('0s').describe('How long to wait for more such events.'),
+  },
+  silence: {
+    description: 'No event came for so long.',
+    after: duration({ min: '1m' }).prefault('7d').describe('How long no event has come.'),
+  },
+};
+
+interface AlertKeys {
+  readonly description: string;
+  readonly after: z.ZodType<number, string | undefined>;
+}
+
+/** `then`: the schema of an alert's actions. */
+export function alertsSchema(then: z.ZodType) {
+  const ofKind = ({ after, description }: AlertKeys) =>
+    z.strictObject({ after, then }).optional().describe(description);
+  type Shape = { readonly [kind in AlertKind]: ReturnType<typeof ofKind> };
+  return z.strictObject(Object.fromEntries(alertKinds.map((kind) => [kind, ofKind(alerts[kind])])) as Shape);
+}
+
+/** `then`: the schema of its actions. */
+export const summarySchema = (then: z.ZodType) =>
+  z.strictObject({ at: timeOfWeek.describe('When it goes, every week, by the clock of `timezone`.'), then });
+
+/** Actions are checked one by one by their connectors' schemas. */
+const unchecked = z.array(z.unknown()).min(1);
+const uncheckedAlerts = alertsSchema(unchecked);
+const uncheckedSummary = summarySchema(unchecked);
+
+export function readAlerts(raw: Json | undefined, reading: ActionReading): Alert[] {
+  const part = beginPart(reading);
+  const read = validate({ schema: uncheckedAlerts, raw: raw ?? {}, path: ['alerts'] }, part);
+  return alertKinds.flatMap((kind) => {
+    const list = { rule: alertRule(kind), path: ['alerts', kind, 'then'], of: 'notice' as const };
+    const actions = readActions(valueAt(raw ?? null, [kind, 'then']), list, reading);
+    // Of a stored plan whose alerts have faults, the actions may be usable.
+    const afterMs = read ? read[kind]?.after : part.fault() === null ? undefined : 0;
+    return afterMs === undefined ? [] : [{ kind, afterMs, actions }];
+  });
+}
+
+export function readSummary(raw: Json | undefined, reading: ActionReading): Summary | null {
+  if (raw === undefined) return null;
+  const read = validate({ schema: uncheckedSummary, raw, path: ['summary'] }, beginPart(reading));
+  const list = { rule: summaryRule, path: ['summary', 'then'], of: 'notice' as const };
+  const actions = readActions(isMap(raw) ? raw['then'] : undefined, list, reading);
+  // Actions of a stored plan may be usable though its time no longer is.
+  return { week: toWeek(read?.at ?? 'mon 09:00', reading.setting.timeZone), actions };
+}
+
+/** A silence alert counts from the newest event, which must not be deleted before. */
+export function checkSilence(plan: Plan | null, { store }: Partial<Settings>): Fault[] {
+  const silence = plan?.alerts.find(({ kind }) => kind === 'silence');
+  if (!silence || !store || silence.afterMs < store.retentionMs) return [];
+  const message = `the newest event may be deleted before ${durationText(silence.afterMs)} are over; take less, or raise store.retention`;
+  return [error(['alerts', 'silence', 'after'], message)];
+}
+
+const elsewhere = 'add an action with another sink';
+
+/** Alerts about a sink that are sent only through that same sink, or through what both need, such as one mail server. */
+export function checkAlertSinks(source: PlanSource, sinks: ReadonlyMap<string, SinkConfig>): Fault[] {
+  const used = [...new Set(ruleActions(source).flatMap(sinkOf))];
+  const holding = used.filter((sink) => sinks.get(sink)?.onUnknown === 'hold');
+  const inTrouble = { dead: used, held: holding, paused: used };
+  const serverOf = (name: string): string | null => {
+    const { connector, options } = sinks.get(name) ?? {};
+    return (options && connector?.describe?.server?.(options)) ?? null;
+  };
+  return Object.entries(inTrouble).flatMap(([kind, mayFail]) => {
+    const actions = alertActions(source, kind);
+    const [only, ...others] = new Set(actions.flatMap(sinkOf));
+    if (only === undefined) return [];
+    const faultAt = (severity: typeof error, message: string): Fault[] =>
+      actions.map(({ path }) => severity([...path, 'sink'], `${message}; ${elsewhere}`));
+    if (others.length === 0 && mayFail.includes(only))
+      return mayFail.length === 1
+        ? faultAt(error, `an alert about "${only}" would be sent through "${only}" itself`)
+        : faultAt(warning, `when "${only}" itself is in trouble, nobody is notified`);
+    const server = serverOf(only);
+    const isShared = others.every((name) => serverOf(name) === server);
+    if (server === null || !isShared || !mayFail.some((name) => serverOf(name) === server)) return [];
+    return faultAt(warning, `when ${server} is in trouble, nobody is notified`);
+  });
+}

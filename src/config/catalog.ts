@@ -1,0 +1,172 @@
+import { z } from 'zod';
+import { isMap, type Json, type JsonMap } from '../model.ts';
+import { show } from '../rules/conditions.ts';
+import { testKeys } from '../rules/fields.ts';
+import type { Plan } from '../rules/plan.ts';
+import { type Path, strings, valueAt } from '../support/json.ts';
+import { closest, didYouMean, memo } from '../support/text.ts';
+import { entries, type PlanSource, ruleActions } from './plan-source.ts';
+import { error, type Fault, warning } from './text/problems.ts';
+import { hasReference } from './text/references.ts';
+import { beginPart, type Reading, validate } from './text/validate.ts';
+
+const isTestId = (key: string): boolean => /^(0|-?[1-9]\d*)$/.test(key) && Number.isSafeInteger(Number(key));
+
+export const testIdKey = z.string().refine(isTestId, { error: 'expected a test id: a whole number' });
+
+const json: z.ZodType = z.json();
+
+export const catalogEntry = z
+  .object({
+    name: z.string().min(1).optional().describe('What you call the test.'),
+    owner: z.string().min(1).optional().describe('Whose test it is; an email address, for instance.'),
+    channel: z.string().min(1).optional().describe('Where its news goes; a Slack channel, for instance.'),
+  } satisfies { readonly [key in Exclude<(typeof testKeys)[number], 'id'>]: z.ZodType })
+  .catchall(json);
+
+export function readCatalog(raw: Json | undefined, reading: Reading) {
+  const tests = new Map<string, JsonMap>();
+  /** Why an entry of a stored plan cannot be used, by its test's id. */
+  const unusable = new Map<number, string>();
+  if (raw !== undefined && !isMap(raw))
+    reading.report(error(['catalog'], 'expected a map from test ids to what they mean'));
+  for (const [id, written] of Object.entries(isMap(raw) ? raw : {})) {
+    const path = ['catalog', id];
+    const part = beginPart(reading);
+    const key = testIdKey.safeParse(id);
+    if (!key.success) part.report(error(path, `${key.error.issues[0]?.message}, got "${id}"`, 'key'));
+    const entry = validate({ schema: catalogEntry, raw: written, path }, part);
+    const fault = part.fault();
+    if (fault !== null) unusable.set(Number(id), fault);
+    // The keys of an unusable entry stay known, because templates may name them.
+    if (entry) tests.set(id, entry as JsonMap);
+    else if (fault !== null && isMap(written)) tests.set(id, written);
+  }
+  const keys: ReadonlySet<string> = new Set([...testKeys, ...[...tests.values()].flatMap(Object.keys)]);
+  return { tests, keys, unusable };
+}
+
+/** An entry by its test's id. It has all keys that any entry has. */
+export function testLookup({
+  tests,
+  keys,
+}: Pick<ReturnType<typeof readCatalog>, 'tests' | 'keys'>): Plan['test'] {
+  const empty = Object.fromEntries([...keys].map((key) => [key, null]));
+  const known = new Map(
+    [...tests].map(([id, entry]) => [Number(id), { ...empty, ...entry, id: Number(id) }]),
+  );
+  return (testId) => known.get(testId) ?? { ...empty, id: testId };
+}
+
+/** Conditions that never hold, and digest fields without effect, because the catalog has no such test or key. */
+export function checkCatalogUse(source: PlanSource): Fault[] {
+  const { catalog, rules } = source;
+  const digestFields = ruleActions(source).flatMap(({ action, path }) =>
+    strings(valueAt(action, ['digest', 'by']) ?? null, [...path, 'digest', 'by']),
+  );
+  if (!isMap(catalog) || Object.keys(catalog).length === 0)
+    return digestFields
+      .filter(({ text }) => text.startsWith('test.') && text !== 'test.id')
+      .map(({ text, path }) => warning(path, `there is no catalog, so "${text}" has no values`));
+  const tests = Object.values(catalog).filter(isMap);
+  const keys = [...new Set([...testKeys, ...tests.flatMap(Object.keys)])];
+  const unknownKey = (key: string, path: Path, at: Fault['at']): Fault[] => {
+    const name = testKeyOf(key);
+    if (name === null || keys.includes(name)) return [];
+    return [warning(path, `no entry of the catalog has "${name}"${didYouMean(name, keys)}`, at)];
+  };
+  const ids = new Set(Object.keys(catalog));
+  const valuesOf = memo(100, (name) => new Set(tests.flatMap((test) => [test[name] ?? []].flat())));
+  const ofRules = entries(rules).flatMap(([index, rule]) =>
+    [...conditionsOf(valueAt(rule, ['when']) ?? null, ['rules', index, 'when'])].flatMap((condition) => {
+      if (condition.key === 'testId') return unknownIds(condition, ids);
+      const unknown = unknownKey(condition.key, condition.path, 'key');
+      return unknown.length > 0 ? unknown : unknownValues(condition, valuesOf);
+    }),
+  );
+  return [...ofRules, ...digestFields.flatMap(({ text, path }) => unknownKey(text, path, 'value'))];
+}
+
+const testKeyOf = (field: string): string | null => /^test\.(.+)$/.exec(field)?.[1] ?? null;
+
+interface Condition {
+  readonly key: string;
+  readonly value: Json;
+  readonly path: Path;
+}
+
+/** The conditions of a `when`, including those inside `all`, `any` and `not`. */
+function* conditionsOf(when: Json, path: Path): Generator<Condition> {
+  for (const [index, inner] of entries(when)) yield* conditionsOf(inner, [...path, index]);
+  if (!isMap(when)) return;
+  for (const [key, value] of Object.entries(when)) {
+    if (key === 'all' || key === 'any' || key === 'not') yield* conditionsOf(value, [...path, key]);
+    else yield { key, value, path: [...path, key] };
+  }
+}
+
+/** The values that a condition names, each with its path. */
+function named(value: Json, path: Path): { value: Json; path: Path }[] {
+  if (isMap(value))
+    return Object.entries(value).flatMap(([operator, inner]) =>
+      /^(in|not)$/.test(operator) ? named(inner, [...path, operator]) : [],
+    );
+  if (Array.isArray(value)) return entries(value).flatMap(([index, inner]) => named(inner, [...path, index]));
+  return [{ value, path }];
+}
+
+const unknownIds = ({ value, path }: Condition, ids: ReadonlySet<string>): Fault[] =>
+  named(value, path)
+    .filter((one) => typeof one.value === 'number' && !ids.has(String(one.value)))
+    .map((one) =>
+      warning(one.path, `the catalog has no test ${show(one.value)}${didYouMean(show(one.value), ids)}`),
+    );
+
+/** Values that no test has in a key of its catalog entry. */
+function unknownValues(
+  { key, value, path }: Condition,
+  valuesOf: (key: string) => ReadonlySet<Json>,
+): Fault[] {
+  const name = testKeyOf(key);
+  if (name === null || name === 'id') return [];
+  const all = valuesOf(name);
+  const unknown = named(value, path).filter((one) => !all.has(one.value) && !hasReference(show(one.value)));
+  if (unknown.length === 0) return [];
+  const words = Array.from(all, String);
+  if (words.some(hasReference)) return [];
+  return unknown.map((one) => {
+    const wanted = show(one.value);
+    const same = [...all].find((listed) => show(listed) === wanted);
+    const longer = words.find((word) => word.toLowerCase().startsWith(wanted.toLowerCase()));
+    const meant = longer === undefined ? didYouMean(wanted, words) : `; did you mean "${longer}"?`;
+    const hint =
+      same === undefined ? meant : ` as ${kindOf(one.value)}; in the catalog it is ${kindOf(same)}`;
+    return warning(one.path, `no test has ${name} "${wanted}"${hint}`);
+  });
+}
+
+/** YAML makes text of it where it has quotes. */
+const kindOf = (value: Json): string => (typeof value === 'string' ? 'text' : `a ${typeof value}`);
+
+/** With more of them than people write by hand, nothing is compared. */
+const mostCompared = 200;
+
+/** Keys of an entry that nothing uses, and that are one slip away from a key which the entry lacks. */
+export function unusedCatalogKeys({ catalog, rules, unmatched, alerts }: PlanSource): Fault[] {
+  const found = Object.entries(isMap(catalog) ? catalog : {}).flatMap(([id, entry]) =>
+    isMap(entry) ? Object.keys(entry).map((key) => ({ id, entry, key })) : [],
+  );
+  const ofKey = Map.groupBy(found, ({ key }) => key);
+  if (ofKey.size > mostCompared) return [];
+  const used = JSON.stringify([rules ?? null, unmatched ?? null, alerts ?? null]);
+  const known: readonly string[] = testKeys.filter((key) => key !== 'id');
+  return [...ofKey].flatMap(([key, all]) => {
+    const more = [...ofKey].filter(([, { length }]) => length > all.length).map(([other]) => other);
+    const meant = known.includes(key) ? null : closest(key, [...known, ...more], 1);
+    if (meant === null || new RegExp(`\\b${RegExp.escape(key)}\\b`).test(used)) return [];
+    const message = `nothing uses "${key}"; did you mean "${meant}"?`;
+    return all
+      .filter(({ entry }) => entry[meant] === undefined)
+      .map(({ id }) => warning(['catalog', id, key], message, 'key'));
+  });
+}

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { isMap, type Json } from '../model.ts';
+import type { When } from '../rules/conditions.ts';
+import { type Action, unmatchedRule } from '../rules/plan.ts';
+import { whenSchema } from '../rules/when.ts';
+import { type ActionReading, readActions } from './actions.ts';
+import { entries } from './plan-source.ts';
+import { error } from './text/problems.ts';
+import { beginPart, validate } from './text/validate.ts';
+
+export const ruleShape = {
+  name: z
+    .string()
+    .min(1)
+    .max(100)
+    .refine((name) => name !== unmatchedRule, {
+      error: `"${unmatchedRule}" is the name of the actions for events that no rule matched`,
+    })
+    .refine((name) => !name.startsWith('alerts.'), {
+      error: 'names that begin with "alerts." are those of alerts',
+    })
+    .describe('A name of your own; deliveries are shown under it.'),
+  when: whenSchema.describe('Which events the rule is for; `{}` is all of them.'),
+  final: z.boolean().default(false).describe('Rules after this one are not looked at when it matched.'),
+  silent: z
+    .boolean()
+    .default(false)
+    .describe('For a rule without actions: nobody is meant to hear of these events.'),
+};
+
+/** In place of the actions of `unmatched`: nobody is meant to hear of events that no rule matched. */
+export const silentWord = 'silent';
+
+/** A rule without its actions, which are checked one by one by their connectors' schemas. */
+const ruleSchema = z.strictObject({
+  ...ruleShape,
+  then: z.array(z.unknown(), {
+    error: ({ input }) =>
+      isMap(input as Json) ? 'expected a list of actions: put "- " before each' : undefined,
+  }),
+});
+
+interface CompiledRule extends Omit<z.output<typeof ruleSchema>, 'when' | 'then'> {
+  readonly when: When;
+  readonly then: readonly Action[];
+}
+
+/** The rules, and why those of a stored plan can no longer decide. Their actions may still be usable. */
+export function readRules(raw: Json | undefined, reading: ActionReading) {
+  if (raw !== undefined && !Array.isArray(raw)) reading.report(error(['rules'], listOfRules(raw)));
+  const names = new Set<string>();
+  const rules: CompiledRule[] = [];
+  const unusable: string[] = [];
+  for (const [index, rawRule] of entries(raw)) {
+    const path = ['rules', index];
+    const part = beginPart(reading);
+    const written = isMap(rawRule) ? rawRule : {};
+    const withoutActions = Array.isArray(written['then']) ? { ...written, then: [] } : rawRule;
+    const rule = validate({ schema: ruleSchema, raw: withoutActions, path }, part);
+    const nameAsWritten = typeof written['name'] === 'string' ? written['name'] : `rule ${index + 1}`;
+    const name = rule?.name ?? nameAsWritten;
+    if (names.has(name)) {
+      const message = `the name "${name}" is taken by an earlier rule; names tell deliveries apart`;
+      part.report(error([...path, 'name'], message));
+    }
+    names.add(name);
+    const list = { rule: name, path: [...path, 'then'], fixed: fixedBy(written['when']) };
+    const then = readActions(written['then'], list, reading);
+    if (rule?.silent && entries(written['then']).length > 0) part.report(error([...path, 'silent'], heard));
+    const fault = part.fault();
+    if (fault !== null) unusable.push(fault);
+    if (rule) rules.push({ ...rule, then });
+    else if (fault !== null) rules.push({ name, when: {}, final: false, silent: false, then });
+  }
+  return { rules, unusable };
+}
+
+const heard = 'the rule has actions, so somebody is told: take these away, or leave "silent" out';
+
+function listOfRules(raw: Json): string {
+  const [key] = isMap(raw) ? Object.keys(raw) : [];
+  if (key === undefined) return 'expected a list of rules';
+  const isRule = Object.hasOwn(ruleShape, key) || key === 'then';
+  return `expected a list of rules: ${isRule ? 'put "- " before each' : `write "- name: ${key}" for "${key}:"`}, got a map`;
+}
+
+/** The fields for which a `when` allows only one value. */
+function fixedBy(when: Json | undefined): string[] {
+  const conditions = isMap(when) ? Object.entries(when) : [];
+  return conditions.filter(([, condition]) => typeof condition !== 'object').map(([key]) => key);
+}
+
+export function readUnmatched(raw: Json | undefined, reading: ActionReading): Action[] {
+  const path = ['unmatched'];
+  if (raw !== undefined && raw !== silentWord && !Array.isArray(raw))
+    reading.report(error(path, `expected a list of actions, or ${silentWord} where nobody is meant to hear`));
+  return readActions(raw, { rule: unmatchedRule, path }, reading);
+}
