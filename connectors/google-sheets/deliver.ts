@@ -4,8 +4,8 @@ import { deliveryHeader } from './message.ts';
 import type { RowRequest } from './message.ts';
 import { progressOf, refusedRows, unwrittenRows } from './outcomes.ts';
 import type { Result } from './outcomes.ts';
-import { planTab } from './plan.ts';
-import { readBack, readBackLater, writtenEarlier } from './read-back.ts';
+import { earlierRows, planTab } from './plan.ts';
+import { readBack, readBackLater, settle, writtenEarlier } from './read-back.ts';
 import { batchUpdate, isRefusal, withDates } from './spreadsheet.ts';
 import type { Spreadsheet } from './spreadsheet.ts';
 import { readTabs } from './tabs.ts';
@@ -45,6 +45,17 @@ async function oneCall(sheet: Spreadsheet, given: readonly RowRequest[]): Promis
   const fresh = requests.filter((request) => !progressOf(request).written);
   const views = await readTabs(sheet, wantedOf(fresh), signal);
   if (!views.ok) return unreadRows(sheet, views.failure, requests);
+  const settled: Result[] = [];
+  for (const view of views.data) {
+    const rows = earlierRows(view, fresh);
+    if (rows.length > 0)
+      settled.push(...(await settle(sheet, { tab: view.tab, before: null, rows }, view, signal)));
+  }
+  if (settled.length > 0) {
+    const done = new Set(settled.map(([request]) => request));
+    const rest = requests.filter((request) => !done.has(request));
+    return [...settled, ...(rest.length > 0 ? await oneCall(sheet, rest) : [])];
+  }
   const plans = views.data.map((view) => planTab(sheet, view, fresh));
   const results = plans.flatMap((plan) => plan.results);
   const writes = plans.flatMap((plan) => plan.writes);

@@ -28,7 +28,7 @@ export async function findRows(sheet: Spreadsheet, given: readonly RowRequest[])
     const failure = failedRead(tabs.failure, sheet);
     return requests.map(() => ({ found: 'failed', failure }));
   }
-  const wrong = await readMisplaced(sheet, tabs.data, requests);
+  const wrong = await misplacedOf(sheet, tabs.data, requests);
   return requests.map((request) => (wrong.has(request) ? notThere : find(sheet, tabs.data, request)));
 }
 
@@ -49,35 +49,32 @@ function find(sheet: Spreadsheet, tabs: ReadonlyMap<string, Deliveries>, request
 /** So many rows of a tab at most are read to see whether they stand under their headers. */
 const maxRows = 5000;
 
-/**
- * The rows of their own whose id is in its column, and whose other values are not: somebody moved columns when they were
- * written. They count as absent, and the next attempt puts them right.
- */
-async function readMisplaced(
+/** Rows of their own, with their values under other headers, count as absent: the next attempt puts them right. */
+async function misplacedOf(
   sheet: Spreadsheet,
   tabs: ReadonlyMap<string, Deliveries>,
   requests: readonly RowRequest[],
 ): Promise<ReadonlySet<RowRequest>> {
-  const found = requests.flatMap((request) => {
-    const there = tabs.get(request.message.tab.toLowerCase());
-    const row = there?.rows?.get(request.deliveryId);
-    return there && row !== undefined && request.message.key === undefined ? [{ request, there, row }] : [];
+  const added = requests.filter(({ message }) => message.key === undefined);
+  const parts = [...tabs].flatMap(([title, { tab, rows }]) => {
+    const found = added.flatMap((request) => {
+      const row = request.message.tab.toLowerCase() === title ? rows?.get(request.deliveryId) : undefined;
+      return row === undefined ? [] : [{ request, row }];
+    });
+    const [first, last] = [
+      Math.min(...found.map(({ row }) => row)),
+      Math.max(...found.map(({ row }) => row)),
+    ];
+    const isSmall = found.length > 0 && last - first < maxRows;
+    return isSmall ? [{ tab, first, range: rowsRange(tab, first, last), found }] : [];
   });
-  const blocks = [...Map.groupBy(found, ({ there }) => there)].flatMap(([{ tab }, rows]) => {
-    const [first, last] = [Math.min(...rows.map(({ row }) => row)), Math.max(...rows.map(({ row }) => row))];
-    return last - first < maxRows ? [{ rows, part: { tab, first, range: rowsRange(tab, first, last) } }] : [];
-  });
-  const read = await readParts(
-    sheet,
-    blocks.map(({ part }) => part),
-    requests[0]!.signal,
-  );
+  const read = await readParts(sheet, parts, requests[0]!.signal);
   // They are there for certain: what more can be said of them is not worth a failure.
   if (!read.ok) return new Set();
-  const misplaced = blocks.flatMap(({ rows }, index) =>
-    rows.filter(({ request, row }) => isMisplaced(request.message.row, row, read.data[index]!)),
+  const wrong = parts.flatMap(({ found }, index) =>
+    found.filter(({ request, row }) => isMisplaced(request.message, row, read.data[index]!)),
   );
-  return new Set(misplaced.map(({ request }) => request));
+  return new Set(wrong.map(({ request }) => request));
 }
 
 interface Deliveries {

@@ -146,17 +146,12 @@ function timeOf(id: unknown): string | null {
 
 /**
  * What one tab's deliveries come to when they are carried out in this order: rows to update and rows to add, the added
- * ones in order of arrival. A delivery may update the row that one before it adds. `own`: rows without a key that are
- * there already. Pure.
+ * ones in order of arrival. A delivery may update the row that one before it adds. Pure.
  */
-export function planRows(
-  requests: readonly RowRequest[],
-  columns: KeyColumns,
-  own: ReadonlyMap<RowRequest, number>,
-): PlannedRow[] {
+export function planRows(requests: readonly RowRequest[], columns: KeyColumns): PlannedRow[] {
   const planned: PlannedRow[] = [];
   for (const request of requests) {
-    const place = own.get(request) ?? placeOf(request.message, planned, columns);
+    const place = placeOf(request.message, planned, columns);
     if (typeof place === 'object' && place !== null) planned[planned.indexOf(place)] = merged(place, request);
     else planned.push({ rowIndex: place, row: request.message.row, requests: [request] });
   }

@@ -1,15 +1,14 @@
 import { delivered } from '../../src/connector.ts';
-import { compare, placesOf } from './compare.ts';
 import { Grid, lastFilled } from './grid.ts';
 import type { View } from './grid.ts';
 import { twiceInHeader } from './header.ts';
 import { rowAfter } from './merges.ts';
 import { deliveryHeader, newerAt, planRows } from './message.ts';
 import type { KeyColumns, PlannedRow, RowRequest, SheetMessage, WrittenRow } from './message.ts';
-import { notReadBack, notesOf, progressOf } from './outcomes.ts';
+import { notReadBack, progressOf } from './outcomes.ts';
 import type { Result, Write } from './outcomes.ts';
-import { isMisplaced } from './repair.ts';
-import { appendToTable, insert, writeFix, writeRow } from './requests.ts';
+import { isMisplaced, rowsWithIds } from './repair.ts';
+import { appendToTable, insert, writeRow } from './requests.ts';
 import type { Spreadsheet, Tab } from './spreadsheet.ts';
 
 /** What was written in a tab. */
@@ -27,29 +26,25 @@ interface TabPlan extends Plan {
   readonly results: readonly Result[];
 }
 
-export function planTab(sheet: Spreadsheet, view: View, all: readonly RowRequest[]): TabPlan {
-  const { tab } = view;
-  const requests = all.filter(({ message }) => message.tab.toLowerCase() === tab.title.toLowerCase());
-  const { grid, fixes, seen } = earlierRows(view, requests);
+export function planTab(sheet: Spreadsheet, { tab, grid }: View, all: readonly RowRequest[]): TabPlan {
+  const requests = inTab(tab, all);
   const keys = keyColumns(requests, grid);
+  const own = grid.firstRows(deliveryHeader);
   const results = requests.flatMap((request): Result[] => {
-    const { row = null, isRight = false, notes = [] } = seen.get(request) ?? {};
     const newer = newerAt(request, grid, keys);
-    const at = newer ?? (isRight ? row : null);
-    const note = [newer === null ? alreadyThere : newerThere, ...notes].join(' ');
-    return at === null ? [] : [[request, delivered(grid.receiptOf(sheet, tab, at), note)]];
+    const at = newer ?? (request.attempt > 1 ? own.get(request.deliveryId) : undefined);
+    const there = progressOf(request).tried ? `${newerThere} ${notReadBack}` : newerThere;
+    const note = newer === null ? alreadyThere : there;
+    return at === undefined ? [] : [[request, delivered(grid.receiptOf(sheet, tab, at), note)]];
   });
   const done = new Set(results.map(([request]) => request));
-  const own = requests.flatMap((request): [RowRequest, number][] => {
-    const row = request.message.key === undefined ? seen.get(request)?.row : undefined;
-    return typeof row === 'number' ? [[request, row]] : [];
-  });
-  const toWrite = requests.filter((request) => !done.has(request));
-  const planned = planRows(toWrite, keys, new Map(own));
+  const planned = planRows(
+    requests.filter((request) => !done.has(request)),
+    keys,
+  );
   const updated = planned.flatMap(({ row, requests: of, rowIndex }): WrittenRow[] => {
     if (rowIndex === null) return [];
-    const earlier = of.flatMap((request) => seen.get(request)?.notes ?? []);
-    const notes = [...new Set([...earlier, ...twiceInHeader(grid, Object.keys(row))])];
+    const notes = twiceInHeader(grid, Object.keys(row));
     const before = grid.rows[rowIndex] ?? [];
     return [{ ...rowOf(tab, row, of), at: rowIndex, header: grid.header, before, notes }];
   });
@@ -58,64 +53,38 @@ export function planTab(sheet: Spreadsheet, view: View, all: readonly RowRequest
     planned.filter(({ rowIndex }) => rowIndex === null),
   );
   // Inserted rows move what is below them, so those that are there come first.
-  const writes = [...fixes, ...writesOf(tab, grid, updated), ...added.writes];
+  const writes = [...writesOf(tab, grid, updated), ...added.writes];
   const before = updated.length > 0 ? grid : null;
   return { tab, before, rows: [...updated, ...added.rows], writes, results };
 }
+
+const inTab = ({ title }: Tab, all: readonly RowRequest[]) =>
+  all.filter(({ message }) => message.tab.toLowerCase() === title.toLowerCase());
 
 const newerThere = 'A newer update of this row was there already, so the row was left as it is.';
 
 const alreadyThere = 'The row was there already.';
 
-/** What is there of a delivery that was tried before. */
-interface Seen {
-  readonly row: number | null;
-  readonly isRight: boolean;
-  readonly notes: readonly string[];
-}
-
-/**
- * What earlier attempts have written. What of it stands in wrong places is put right first, and the row is written again
- * where it is then, as others may be about the same one.
- */
-function earlierRows({ tab, grid }: View, requests: readonly RowRequest[]) {
-  const tried = requests.filter(({ attempt }) => attempt > 1);
-  const ids = new Map(tried.map((request) => [request, progressOf(request).tried?.id ?? request.deliveryId]));
-  const places = placesOf([...ids.values()], grid);
+/** What earlier attempts have written, as if it had been written just now: it is read back before anything else is done. */
+export function earlierRows({ tab, grid }: View, all: readonly RowRequest[]): WrittenRow[] {
+  const tried = inTab(tab, all).filter(({ attempt }) => attempt > 1);
+  const idOf = (request: RowRequest) => progressOf(request).tried?.id ?? request.deliveryId;
   const keys = keyColumns(tried, grid);
-  const seen = new Map<RowRequest, Seen>();
-  const unclear = new Map<string, WrittenRow>();
-  for (const [request, id] of ids) {
-    const place = places.get(id);
-    if (!place) continue;
-    const { key, row } = request.message;
-    const newer = newerAt(request, grid, keys);
-    const kept = progressOf(request).tried;
-    const isHome = place.column === grid.column(deliveryHeader);
-    if (newer !== null && grid.cell(newer, deliveryHeader) !== id) {
-      seen.set(request, { row: null, isRight: false, notes: [notReadBack] });
-    } else if (!kept && isHome && (key !== undefined || !isMisplaced(row, place.row, grid))) {
-      seen.set(request, { row: place.row, isRight: true, notes: [] });
-    } else {
-      const before = key === undefined ? null : [];
-      const written = kept ?? { ...rowOf(tab, row, []), at: place.row, before };
-      unclear.set(id, { ...written, requests: [...(unclear.get(id)?.requests ?? []), request] });
-    }
-  }
-  const rows = [...unclear.values()];
-  const compared = compare(rows, null, grid);
-  const fixes = rows.flatMap(({ requests: of }, index) =>
-    compared[index]!.fixes.flatMap((fix) =>
-      writeFix(tab.sheetId, fix).map((request) => ({ request, requests: of, isNew: false })),
-    ),
-  );
-  for (const [index, one] of compared.entries()) {
+  const found = rowsWithIds(tried.map(idOf), grid);
+  return [...Map.groupBy(tried, idOf)].flatMap(([id, requests]) => {
+    const [at] = found.get(id) ?? [];
+    const [first] = requests as [RowRequest];
+    const newer = newerAt(first, grid, keys);
+    if (at === undefined || (newer !== null && grid.cell(newer, deliveryHeader) !== id)) return [];
+    const { row, key } = first.message;
+    const { tried: kept } = progressOf(first);
+    const isHome = grid.cell(at, deliveryHeader) === id;
+    // People may have worked since with a row that was updated.
+    if (!kept && isHome && (key !== undefined || !isMisplaced(first.message, at, grid))) return [];
     // Of a row of its own all cells are known to be ours.
-    const notes = rows[index]!.before === null ? [] : notesOf(one);
-    const isRight = one.row !== null && one.fixes.length === 0;
-    for (const request of rows[index]!.requests) seen.set(request, { row: one.row, isRight, notes });
-  }
-  return { seen, fixes, grid: grid.with(compared.flatMap((one) => one.fixes)) };
+    const written = kept ?? { ...rowOf(tab, row, []), at, before: key === undefined ? null : [] };
+    return [{ ...written, requests, notes: [alreadyThere] }];
+  });
 }
 
 /** A row that is not written yet. */

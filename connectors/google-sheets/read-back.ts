@@ -2,8 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { delivered } from '../../src/connector.ts';
 import { rowsRange, tableRange } from './a1.ts';
 import type { Failure } from './client.ts';
-import { compare } from './compare.ts';
-import type { Comparison } from './compare.ts';
 import { Grid, readParts } from './grid.ts';
 import type { Fix, View } from './grid.ts';
 import { deliveryHeader } from './message.ts';
@@ -20,7 +18,8 @@ import {
 import type { Result } from './outcomes.ts';
 import { addition } from './plan.ts';
 import type { Plan } from './plan.ts';
-import { isMisplaced } from './repair.ts';
+import { landings } from './repair.ts';
+import type { Before, Landing } from './repair.ts';
 import { writeFix } from './requests.ts';
 import { batchUpdate, describe, isOutdated, isRefusal, tabWith } from './spreadsheet.ts';
 import type { Spreadsheet, Tab } from './spreadsheet.ts';
@@ -64,7 +63,6 @@ function isAsWritten({ rows }: Plan, grid: Grid): boolean {
   return rows.every(
     ({ id, at, row, header }) =>
       grid.cell(at, deliveryHeader) === id &&
-      !isMisplaced(row, at, grid) &&
       Object.keys(row).every((name) => grid.column(name) === header!.indexOf(name)),
   );
 }
@@ -73,16 +71,16 @@ function isAsWritten({ rows }: Plan, grid: Grid): boolean {
 const maxRepairs = 5;
 
 /** How deliveries end that were written: with what became of their rows. `view`: their tab, read since. */
-async function settle(
+export async function settle(
   sheet: Spreadsheet,
   plan: Plan,
   view: View | null,
   signal: AbortSignal,
 ): Promise<Result[]> {
-  let { rows, before } = plan;
+  let { rows } = plan;
   const { sheetId } = plan.tab;
+  let before: Before | null = plan.before && { seen: plan.before, meant: plan.before };
   let tried: readonly Fix[] = [];
-  let wrong: Grid | null = null;
   for (let repairs = 0; ; repairs += 1) {
     const width = Math.max(...rows.map(({ header }) => header?.length ?? 0));
     const read = view
@@ -91,7 +89,7 @@ async function settle(
     if (!read.ok) return readBackLater(sheet, rows, read.failure);
     if (read.data === null) return rows.flatMap((row) => goneRow(sheet, plan.tab, row));
     const { tab, grid, compared } = await withMerges(sheet, read.data, signal, (seen) =>
-      compare(rows, before, seen, wrong),
+      landings(rows, before, seen),
     );
     rows = rows.map((row, index) => {
       return { ...row, notes: [...new Set([...row.notes, ...notesOf(compared[index]!)])] };
@@ -116,11 +114,9 @@ async function settle(
     tried = fixes;
     if (fixed.ok) {
       // People may have moved rows and columns before that, too: it is held against what was read, like any other write.
-      const meant = grid.with(fixes);
-      wrong = grid;
-      before = meant;
+      before = { seen: grid, meant: grid.with(fixes) };
       rows = rows.map((row, index) => {
-        return anew.rows[deleted.indexOf(row)] ?? writtenAt(row, compared[index]!.row, meant);
+        return anew.rows[deleted.indexOf(row)] ?? writtenAt(row, compared[index]!.row, grid);
       });
     }
     view = null;
@@ -137,8 +133,8 @@ async function withMerges(
   sheet: Spreadsheet,
   view: View,
   signal: AbortSignal,
-  compareWith: (grid: Grid) => Comparison[],
-): Promise<View & { readonly compared: Comparison[] }> {
+  compareWith: (grid: Grid) => Landing[],
+): Promise<View & { readonly compared: Landing[] }> {
   const compared = compareWith(view.grid);
   const isWhole = compared.every(({ row, absent }) => row !== null && absent.length === 0);
   const described = isWhole ? null : await describe(sheet, signal);
@@ -152,7 +148,7 @@ function settledRow(
   sheet: Spreadsheet,
   { tab, grid }: View,
   written: WrittenRow,
-  { row, fixes, absent, merged }: Comparison,
+  { row, fixes, absent, merged }: Landing,
 ): Result[] {
   if (row === null) return goneRow(sheet, tab, written);
   return written.requests.map((request) => {
