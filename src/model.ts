@@ -89,7 +89,7 @@ export interface PlannedDelivery extends ActionRef {
   readonly sink: string;
   /** The connector's name, so that an old delivery can still be read after its sink has changed. */
   readonly connector: string;
-  /** Deliveries of one lane share a rate and an order, for example one Slack channel. Starts with the sink's name. */
+  /** Deliveries of one lane share a rate and an order, for example one channel. Starts with the sink's name. */
   readonly lane: string;
   readonly dueAt: number;
   /** Deliveries with the same group become one message (a digest). */
@@ -116,7 +116,7 @@ export const discardableStates: readonly DeliveryState[] = ['pending', ...replay
 export const openStates: readonly DeliveryState[] = ['sending', ...discardableStates];
 
 export interface Delivery extends PlannedDelivery {
-  /** Stable over all attempts; the tools see it (Slack metadata, Message-ID, webhook-id, the Sheet's last column). */
+  /** Stable over all attempts; the tools see it (as metadata, a Message-ID, a header, a column). */
   readonly id: string;
   /** The event that it is for; null where it is for a notice. */
   readonly eventId: string | null;
@@ -160,7 +160,7 @@ export const reasons = [
 ] as const;
 export type Reason = (typeof reasons)[number];
 
-/** The tool's proof of a delivery: Slack's channel and ts, the Sheet's range, the SMTP reply, the HTTP status. */
+/** The tool's proof of a delivery: the place and time of a message, the range of a row, a server's reply. */
 export type Receipt = { readonly [key: string]: Json };
 
 export interface Delivered {

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { connectors } from '../connectors/index.ts';
 
 const root = join(import.meta.dirname, '..');
 
@@ -131,6 +132,34 @@ describe('imports go one way', () => {
     expect(breaches(within('src/pages/'), (name) => !startsWithAny(name, ...forbidden))).toEqual([]);
     const others = sources.filter((file) => !startsWithAny(file, 'src/pages/', 'src/app.ts'));
     expect(breaches(others, (name) => !name.startsWith('src/pages/'))).toEqual([]);
+  });
+
+  test('no file outside of connectors names a tool', () => {
+    const names = [...connectors.keys()].flatMap((name) => name.split('-'));
+    const tool = new RegExp(
+      [...names, '(?<!style)sheet', 'smtp', 'gmail', 'e-mail', 'teams'].join('|'),
+      'gi',
+    );
+    const isNoTool = [
+      // Where the testing service calls: its own word, and the path that a config has by default.
+      /webhook URL|\/webhooks\/candidates/gi,
+      // Text of a known form, whoever sends to it: people are named by it, and domains are mistyped.
+      /email: '|email address(es)?|'(googlemail|gmail|email)\.com'/g,
+      // Servers that give out access tokens, for any sink.
+      /'oauth2\.googleapis\.com'|'login\.microsoftonline\.com'/g,
+    ];
+    const folder = join(root, 'src');
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+      /\.(ts|js|css|sql)$/.test(file),
+    );
+    const named = files.flatMap((file) => {
+      const text = isNoTool.reduce(
+        (left, words) => left.replaceAll(words, ''),
+        readFileSync(join(folder, file), 'utf8'),
+      );
+      return Array.from(text.matchAll(tool), ([word]) => `src/${file} names ${word}`);
+    });
+    expect(named).toEqual([]);
   });
 
   test("the store's backends and the connectors are imported where the parts are joined, and nowhere else", () => {

@@ -59,7 +59,7 @@ const shownToPeople = 100;
 
 export async function events(options: EventsOptions, io: Io): Promise<number> {
   if (options.sink !== undefined && options.state === undefined) {
-    throw new CommandError('--sink narrows --state, as in `events --state dead --sink slack`', exit.usage);
+    throw new CommandError('--sink narrows --state, as in `events --state dead --sink hiring`', exit.usage);
   }
   return withStore(options, io, async (store) => {
     if (options.sink !== undefined) await checkSink(options.sink, options, store);

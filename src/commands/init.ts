@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { connectors } from '../../connectors/index.ts';
+import type { Starter } from '../connector.ts';
 import { parseConfig } from '../config/load.ts';
 import { runScenarios } from '../scenarios/run.ts';
 import { program, shellWord } from '../support/program.ts';
@@ -8,8 +9,14 @@ import { printable } from '../support/text.ts';
 import { CommandError, exit, type Io, paint } from './output.ts';
 import type { ConfigOption } from './with-store.ts';
 
-const tools = ['slack', 'google-sheets', 'email', 'webhook'] as const;
-type Tool = (typeof tools)[number];
+interface Tool extends Starter {
+  readonly name: string;
+}
+
+const tools: readonly Tool[] = Array.from(connectors.values(), ({ name, describe }) =>
+  describe ? [{ ...describe.starter, name }] : [],
+).flat();
+const names = tools.map(({ name }) => name).join(', ');
 
 interface Test {
   readonly id: number;
@@ -20,16 +27,19 @@ interface InitOptions extends ConfigOption {
   readonly out?: string;
   /** As written on the command line. */
   readonly tools?: string;
-  readonly channel?: string;
-  readonly to?: string;
   readonly test?: readonly string[];
+  /** What tools ask for, as `channel`. */
+  readonly [flag: string]: string | readonly string[] | undefined;
 }
 
-/** What the config is made of. `channel` is there with Slack, and `to` with email. */
+/** A tool with what an action of it says, as YAML. */
+interface WantedTool extends Tool {
+  readonly keys: string;
+}
+
+/** What the config is made of. */
 interface Wishes {
-  readonly tools: readonly Tool[];
-  readonly channel: string;
-  readonly to: string;
+  readonly tools: readonly WantedTool[];
   readonly tests: readonly Test[];
 }
 
@@ -57,8 +67,22 @@ async function write(file: string, text: string): Promise<void> {
   }
 }
 
-const example =
-  'init --tools slack,email --channel "#hiring" --to hiring@example.com --test "1234567=Backend Engineer"';
+/** Two that tell people: alerts need two ways, as one may be what failed. */
+const pair = tools.filter(({ tells }) => tells === 'people').slice(0, 2);
+const pairFlags = pair.flatMap(({ asks }) => (asks ? [`--${flagOf(asks)} ${shellWord(asks.example)}`] : []));
+const exampleFlags = `--tools ${pair.map(({ name }) => name).join(',')} ${pairFlags.join(' ')} --test "1234567=Backend Engineer"`;
+const example = `init ${exampleFlags}`;
+
+/** For the help of the command line. */
+export const toolHelp = {
+  example: `init --out my.yaml ${exampleFlags}`,
+  tools: `what to tell: ${names}, several with commas`,
+  flags: tools.flatMap(({ asks }) => asks ?? []),
+};
+
+function flagOf({ flag }: NonNullable<Starter['asks']>): string {
+  return flag.replace(/^--| .*/g, '');
+}
 
 async function wishesOf(options: InitOptions, io: Io): Promise<Wishes> {
   const ask = asking(io);
@@ -69,16 +93,19 @@ async function wishesOf(options: InitOptions, io: Io): Promise<Wishes> {
     );
   const wanted =
     options.tools === undefined
-      ? await ask('--tools', `Which tools (${tools.join(', ')})?`, toolList, 'slack')
+      ? await ask('--tools', `Which tools (${names})?`, toolList, tools[0]?.name)
       : toolList(options.tools);
-  const given = async (tool: Tool, flag: string, known: string | undefined, question: string) =>
-    wanted.includes(tool) ? (known ?? (await ask(flag, question, notEmpty))) : '';
-  const channel = await given('slack', '--channel', options.channel, 'Which Slack channel, as in #hiring?');
-  const to = await given('email', '--to', options.to, 'To which address do mails go?');
+  const withKeys: WantedTool[] = [];
+  for (const tool of wanted) {
+    const { asks, action = '' } = tool;
+    const given = asks && (options[flagOf(asks)] as string | undefined);
+    const answer = asks && (given ?? (await ask(`--${flagOf(asks)}`, asks.question, notEmpty)));
+    withKeys.push({ ...tool, keys: answer === undefined ? action : `${asks?.key}: ${quoted(answer)}` });
+  }
   const question = 'Which tests, as in 1234567=Backend Engineer, 2345678=Designer? Leave it empty for any.';
   const isAsked = options.test === undefined && options.tools === undefined;
   const tests = isAsked ? await ask('--test', question, testList, '') : testsOf(options.test ?? []);
-  return { tools: wanted, channel, to, tests };
+  return { tools: withKeys, tests };
 }
 
 /** Asks until the answer can be read. `standard` is what an empty answer means. */
@@ -102,22 +129,18 @@ function notEmpty(text: string): string {
   return text;
 }
 
-const otherNames: Readonly<Record<string, Tool>> = {
-  sheets: 'google-sheets',
-  sheet: 'google-sheets',
-  mail: 'email',
-};
-
-/** `slack,email`. */
+/** Names with commas between them. */
 function toolList(text: string): Tool[] {
-  const names = text
+  const words = text
     .toLowerCase()
     .split(/[\s,]+/)
-    .filter((name) => name !== '');
-  const found = new Set(names.map((name) => tools.find((tool) => tool === name) ?? otherNames[name]));
+    .filter((word) => word !== '');
+  const found = new Set(
+    words.map((word) => tools.find(({ name, aliases = [] }) => name === word || aliases.includes(word))),
+  );
   const wanted = tools.filter((tool) => found.has(tool));
   if (wanted.length === 0 || found.has(undefined))
-    throw new CommandError(`the tools are ${tools.join(', ')}: one, or several with commas`, exit.usage);
+    throw new CommandError(`the tools are ${names}: one, or several with commas`, exit.usage);
   return wanted;
 }
 
@@ -142,31 +165,10 @@ const testList = (text: string): Test[] => testsOf(text.split(',').filter((part)
 const quoted = (text: string): string => JSON.stringify(text.replaceAll('${', () => '$${'));
 
 /** For the values from outside that are not set yet. They are not in the file: there they would hide that one is missing. */
-const standIns = {
-  SLACK_BOT_TOKEN: 'xoxb-1',
-  SHEET_ID: '1',
-  SMTP_URL: 'smtp://localhost',
-  MAIL_FROM: 'hiring@example.com',
-  ATS_URL: 'https://ats.example.com/hooks',
-};
+const standIns = Object.assign({}, ...tools.map(({ env }) => env)) as Readonly<Record<string, string>>;
 
-const sinks: { readonly [tool in Tool]: string } = {
-  slack: `  slack:
-    connector: slack
-    token: \${SLACK_BOT_TOKEN} # the bot token of your Slack app, xoxb-…`,
-  'google-sheets': `  sheet:
-    connector: google-sheets
-    spreadsheetId: \${SHEET_ID} # from the sheet's address: docs.google.com/spreadsheets/d/…
-    credentials: \${GOOGLE_CREDENTIALS:-adc} # the service account's JSON or its file; adc: those of this machine`,
-  email: `  mail:
-    connector: email
-    url: \${SMTP_URL} # smtp://user:password@host:587 or smtps://…:465
-    from: \${MAIL_FROM} # as in hiring@example.com`,
-  webhook: `  ats:
-    connector: webhook
-    url: \${ATS_URL} # https://…, the system that gets every event
-    # secret: \${ATS_SECRET} # signs every call, as standardwebhooks.com says`,
-};
+const sinkText = ({ sink, name, options }: Tool): string =>
+  [`  ${sink}:`, `    connector: ${name}`, ...options.map((line) => `    ${line}`)].join('\n');
 
 interface Rule {
   readonly name: string;
@@ -174,29 +176,20 @@ interface Rule {
   readonly when: string;
   /** One of its events. */
   readonly status: string;
-  readonly actions: readonly Written[];
+  readonly actions: readonly WantedTool[];
 }
 
-/** An action, and what a scenario expects of it. */
-interface Written {
-  readonly sink: string;
-  readonly keys: string;
-}
-
-function rulesOf({ tools: wanted, channel, to }: Wishes): Rule[] {
-  const has = (tool: Tool) => wanted.includes(tool);
-  const slack = has('slack') ? [{ sink: 'slack', keys: `channel: ${quoted(channel)}` }] : [];
-  const mail = has('email') ? [{ sink: 'mail', keys: `to: ${quoted(to)}` }] : [];
-  const sheet = has('google-sheets') ? [{ sink: 'sheet', keys: 'tab: Results' }] : [];
-  const ats = has('webhook') ? [{ sink: 'ats', keys: '' }] : [];
-  const [first = [], second = first] = [slack, mail].filter((one) => one.length > 0);
+function rulesOf(wanted: readonly WantedTool[]): Rule[] {
+  const telling = (whom: Starter['tells']) => wanted.filter(({ tells }) => tells === whom);
+  const [people, lists] = [telling('people'), telling('list')];
+  const others = people.length > 1 ? people.slice(1) : people;
   const rules: Rule[] = [
     {
       name: 'completed',
       comment: 'Somebody took the test.',
       when: '{ status: Completed }',
       status: 'Completed',
-      actions: [...first, ...sheet],
+      actions: [...people.slice(0, 1), ...lists],
     },
     {
       name: 'no-result',
@@ -204,20 +197,22 @@ function rulesOf({ tools: wanted, channel, to }: Wishes): Rule[] {
         'There will be no result. A rule may also have testId, or a key of the catalog, as in test.name.',
       when: '{ status: [DidNotTake, Canceled] }',
       status: 'DidNotTake',
-      actions: [...second, ...sheet],
+      actions: [...others, ...lists],
     },
     {
       name: 'ats',
       comment: 'Every event, as JSON.',
       when: '{}',
       status: 'Canceled',
-      actions: ats,
+      actions: telling('program'),
     },
   ];
   return rules.filter(({ actions }) => actions.length > 0);
 }
 
-const written = ({ sink, keys }: Written): string => `{ sink: ${sink}${keys === '' ? '' : `, ${keys}`} }`;
+/** An action, and what a scenario expects of it. */
+const written = ({ sink, keys }: Pick<WantedTool, 'sink' | 'keys'>): string =>
+  `{ sink: ${sink}${keys === '' ? '' : `, ${keys}`} }`;
 
 function ruleText({ name, comment, when, actions }: Rule): string {
   const then = actions.map((action) => `      - ${written(action)}`);
@@ -246,15 +241,19 @@ ${entries.join('\n')}
 `;
 }
 
-/** Alerts need two ways, as one may be what failed. */
-function alertsText({ tools: wanted, channel, to }: Wishes): string {
-  if (!wanted.includes('slack') || !wanted.includes('email'))
+function alertsText(wanted: readonly WantedTool[]): string {
+  const two = wanted.filter(({ tells }) => tells === 'people').slice(0, 2);
+  const samples = pair.map(({ sink, asks }) => ({
+    sink,
+    keys: `${asks?.key}: ${quoted(asks?.example ?? '')}`,
+  }));
+  const both = `[${(two.length < 2 ? samples : two).map(written).join(', ')}]`;
+  if (two.length < 2)
     return `# Who is told when the connector itself needs a person. That takes two sinks, as one may be what failed.
 # alerts:
-#   dead: { then: [{ sink: mail, to: ops@example.com }, { sink: slack, channel: '#ops' }] }
+#   dead: { then: ${both} }
 
 `;
-  const both = `[{ sink: slack, channel: ${quoted(channel)} }, { sink: mail, to: ${quoted(to)} }]`;
   return `# Who is told when the connector itself needs a person; by two sinks, as one may be what failed.
 alerts:
   dead: { then: ${both} } # deliveries were given up
@@ -270,7 +269,7 @@ alerts:
 const timeZone = (): string => Temporal.Now.timeZoneId().replace('Etc/Unknown', 'UTC');
 
 function configText(wishes: Wishes): string {
-  const rules = rulesOf(wishes);
+  const rules = rulesOf(wishes.tools);
   const testId = wishes.tests[0]?.id ?? anyTest;
   return `# A config of Candidate Connector. Change it, and try it with "${program} check".
 # \${NAME} is taken from the environment.
@@ -287,24 +286,24 @@ timezone: ${timeZone()} # of times in messages
 
 ${wishes.tests.length > 0 ? catalogText(wishes.tests) : ''}# Where messages can go, each under a name of your own.
 sinks:
-${wishes.tools.map((tool) => sinks[tool]).join('\n\n')}
+${wishes.tools.map(sinkText).join('\n\n')}
 
 # Who hears of what. Every rule that matches applies. What a message says has defaults.
 rules:
 ${rules.map(ruleText).join('\n\n')}
 
-${alertsText(wishes)}# What has to come out of this file; "check" tries each.
+${alertsText(wishes.tools)}# What has to come out of this file; "check" tries each.
 scenarios:
 ${rules.map((rule) => scenarioText(rule, rules, testId)).join('\n')}
 `;
 }
 
 function nextSteps(file: string, text: string, io: Io): string {
-  const names = [...new Set([...text.matchAll(/^\s+\w+: \$\{(\w+)\}/gm)].map(([, name]) => name))];
+  const variables = [...new Set([...text.matchAll(/^\s+\w+: \$\{(\w+)\}/gm)].map(([, name]) => name))];
   const config = file === './config.yaml' ? '' : ` --config ${shellWord(file)}`;
   return [
     `${paint(io, 'bold', file)} is written. What next:`,
-    `  set ${names.join(', ')} in the environment`,
+    `  set ${variables.join(', ')} in the environment`,
     `  export ADMIN_PASSWORD=${randomBytes(18).toString('base64url')} # the operations page asks for it`,
     `  ${program} check --live${config}`,
     `  ${program} serve${config}`,

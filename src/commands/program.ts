@@ -13,7 +13,9 @@ import { CommandError, exit, type Io } from './output.ts';
 /** Runs one command; resolves to the exit code. Rejects only where there is a bug. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   let code: number = exit.ok;
-  const program = commandLine(io, (result) => {
+  // It has a flag for what each tool asks, and only it needs the tools that soon.
+  const toolHelp = argv.includes('init') ? (await import('./init.ts')).toolHelp : null;
+  const program = commandLine(io, toolHelp, (result) => {
     code = result;
   });
   try {
@@ -49,7 +51,7 @@ type Add = (name: string, description: string, examples: readonly string[]) => C
  * The commands with their options and help. Each is loaded when it is called, so that it starts with only what it needs;
  * `done` gets its exit code.
  */
-function commandLine(io: Io, done: (code: number) => void): Command {
+function commandLine(io: Io, tools: ToolHelp | null, done: Done): Command {
   const program = new Command('candidate-connector')
     .description(
       'Hears about candidates who reached a final status, and tells the tools that the YAML names, once each.',
@@ -68,7 +70,7 @@ function commandLine(io: Io, done: (code: number) => void): Command {
       .description(description)
       .addOption(configOption(io))
       .addHelpText('after', ['\nExamples:', ...examples].join(`\n  $ ${thisProgram} `));
-  beginning(add, io, done);
+  beginning(add, io, tools, done);
   running(add, io, done);
   trying(add, io, done);
   looking(add, io, done);
@@ -107,19 +109,19 @@ function takesFile(command: Command): Command {
     });
 }
 
+type ToolHelp = typeof import('./init.ts').toolHelp;
 type Done = (code: number) => void;
 
-function beginning(add: Add, io: Io, done: Done): void {
-  add('init', 'write a first config: asks on a terminal, or takes flags', [
+function beginning(add: Add, io: Io, tools: ToolHelp | null, done: Done): void {
+  const command = add('init', 'write a first config: asks on a terminal, or takes flags', [
     'init',
-    'init --out my.yaml --tools slack,email --channel "#hiring" --to hiring@example.com --test "1234567=Backend Engineer"',
+    tools?.example ?? '',
   ])
     .option('--out <file>', 'the file to write, which must not be there yet; that of --config if not given')
-    .option('--tools <names>', 'what to tell: slack, google-sheets, email, webhook, several with commas')
-    .option('--channel <name>', 'the Slack channel')
-    .option('--to <address>', 'to whom mails go')
+    .option('--tools <names>', tools?.tools)
     .option('--test <id=name>', 'a test and its name; once for each test', listed)
     .action(async (options) => done(await (await import('./init.ts')).init(options, io)));
+  for (const { flag, meaning } of tools?.flags ?? []) command.option(flag, meaning);
 }
 
 function running(add: Add, io: Io, done: Done): void {
@@ -134,7 +136,7 @@ function trying(add: Add, io: Io, done: Done): void {
     add('check', 'show everything that is wrong with the config, and run its scenarios', [
       'check config.yaml',
       'check --strict --format github   # for a workflow: warnings fail, and stand at their lines',
-      'check --live   # also asks each tool: token, scopes, channel, sheet, login; sends nothing',
+      'check --live   # also asks each tool: token, scopes, places, login; sends nothing',
     ]),
   )
     .option('--live', 'also ask each sink; sends nothing')
@@ -308,7 +310,7 @@ function repairing(add: Add, io: Io, done: Done): void {
   takesStuck(
     add('replay', "send again what is dead or held, with today's config", [
       'replay dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1',
-      'replay --dead --sink slack --since 7d --note "the channel is there now"',
+      'replay --dead --sink hiring --since 7d --note "the channel is there now"',
       'replay --held --dry-run   # shows what would go out',
       'replay --event evt_01jd3v5m8k2q4r6t8w0y1z3a5c --wait   # and says how it ended',
     ]),
@@ -346,8 +348,8 @@ function repairing(add: Add, io: Io, done: Done): void {
 
   takesStore(
     add('retry', 'try a paused or failing sink now, as after its cause was put right', [
-      'retry slack',
-      'retry slack --store sqlite:./data/connector.db',
+      'retry hiring',
+      'retry hiring --store sqlite:./data/connector.db',
     ]),
   )
     .argument('<sink>', 'the name of the sink, as `status` has it')

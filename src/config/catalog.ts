@@ -20,7 +20,7 @@ export const catalogEntry = z
   .object({
     name: z.string().min(1).optional().describe('What you call the test.'),
     owner: z.string().min(1).optional().describe('Whose test it is; an email address, for instance.'),
-    channel: z.string().min(1).optional().describe('Where its news goes; a Slack channel, for instance.'),
+    channel: z.string().min(1).optional().describe('Where its news goes; a channel, for instance.'),
   } satisfies { readonly [key in Exclude<(typeof testKeys)[number], 'id'>]: z.ZodType })
   .catchall(json);
 

@@ -65,7 +65,7 @@ export function askAgain(outcome: Retry | Rejected | Unknown): Retry {
 /** One line of `check --live`. */
 export interface LiveCheck {
   readonly ok: boolean;
-  /** What was checked: "token valid", "may write to the sheet". */
+  /** What was checked: "token valid", "may write there". */
   readonly what: string;
   readonly detail: string;
   /** The fix to try; only if `ok` is false. */

@@ -201,7 +201,7 @@ export class Traffic {
 }
 
 /**
- * Calls in one lane (a Slack channel, say) go one after the other, so that people read messages in order. So do batches,
+ * Calls in one lane (a channel, say) go one after the other, so that people read messages in order. So do batches,
  * which would otherwise overtake each other.
  */
 function limitsOf(sink: SinkConfig | undefined, mostCalls: number): Limits {

@@ -128,7 +128,7 @@ export function readCandidateId(text: string): { readonly value: string } | { re
   if (id.length > maxCandidateIdLength && Array.from(id).length > maxCandidateIdLength) {
     return { fault: `at most ${maxCandidateIdLength} characters` };
   }
-  // They would end a line in a log, an email header or a terminal. Text in any script is allowed.
+  // They would end a line in a log, a mail's header or a terminal. Text in any script is allowed.
   if (/\p{Cc}/u.test(id)) return { fault: 'no control characters' };
   if (!id.isWellFormed()) return { fault: 'no half of a surrogate pair' };
   return { value: normalizeGuid(id) };

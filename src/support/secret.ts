@@ -78,7 +78,7 @@ export function secretsOfUrl(text: string): string[] {
   return [...urlPasswords(text), ...values, ...partsOf(url).filter(looksRandom)];
 }
 
-/** The parts of a secret URL that are secret by themselves: the end of a webhook's URL is enough to call it. */
+/** The parts of a secret URL that are secret by themselves: the end of it is often enough to call it. */
 export function partsOfUrl(text: string): string[] {
   const url = urlOf(text);
   if (!url) return [];
