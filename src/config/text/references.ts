@@ -34,13 +34,15 @@ export function partsOf(text: string): Part[] {
   let end = 0;
   const take = (upTo: number): void => {
     if (upTo > end) parts.push({ kind: 'text', index: end, length: upTo - end, text: text.slice(end, upTo) });
+    end = upTo;
   };
-  for (const match of text.matchAll(/\$?\$\{/g)) {
-    if (match.index < end) continue;
-    take(match.index);
-    const part = match[0] === '$${' ? literalAt(match.index) : referenceAt(text, match.index);
+  for (const { 0: begin, index } of text.matchAll(/\$?\$\{/g)) {
+    if (index < end) continue;
+    take(index);
+    const part: Part =
+      begin === '$${' ? { kind: 'text', index, length: 3, text: '${' } : referenceAt(text, index);
     parts.push(part);
-    end = part.index + part.length;
+    end += part.length;
   }
   take(text.length);
   return parts;
@@ -49,30 +51,20 @@ export function partsOf(text: string): Part[] {
 export const hasReference = (text: string): boolean =>
   text.includes('${') && partsOf(text).some(({ kind }) => kind !== 'text');
 
-const literalAt = (index: number): Part => ({ kind: 'text', index, length: 3, text: '${' });
-
 function referenceAt(text: string, index: number): Part {
   const close = text.indexOf('}', index);
-  if (close === -1)
-    return {
-      kind: 'fault',
-      index,
-      length: text.length - index,
-      message: `"\${" without "}": ${formsExpected}`,
-    };
-  const whole = text.slice(index, close + 1);
-  const length = whole.length;
-  const parsed = parseReference(whole);
-  if (parsed) return { kind: 'reference', index, length, reference: parsed };
-  return { kind: 'fault', index, length, message: `"${whole}" is not a reference: ${formsExpected}` };
-}
-
-function parseReference(whole: string): Reference | null {
-  const inner = whole.slice(2, -1);
-  const file = /^file:(.+)$/s.exec(inner);
-  if (file?.[1]) return { text: whole, from: 'file', name: file[1].trim(), fallback: null };
-  const [, name, fallback] = /^([A-Za-z_]\w*)(?::-(.*))?$/s.exec(inner) ?? [];
-  return name === undefined ? null : { text: whole, from: 'environment', name, fallback: fallback ?? null };
+  const whole = text.slice(index, close === -1 ? undefined : close + 1);
+  const place = { index, length: whole.length };
+  if (close === -1) return { kind: 'fault', ...place, message: `"\${" without "}": ${formsExpected}` };
+  const [, file, name, fallback = null] =
+    /^(?:file:(.+)|([A-Za-z_]\w*)(?::-(.*))?)$/s.exec(whole.slice(2, -1)) ?? [];
+  if (file !== undefined) {
+    const reference: Reference = { text: whole, from: 'file', name: file.trim(), fallback: null };
+    return { kind: 'reference', ...place, reference };
+  }
+  if (name !== undefined)
+    return { kind: 'reference', ...place, reference: { text: whole, from: 'environment', name, fallback } };
+  return { kind: 'fault', ...place, message: `"${whole}" is not a reference: ${formsExpected}` };
 }
 
 /** Where the values of `${…}` come from. */
@@ -115,24 +107,19 @@ export class Values {
 
   /** `config`: as written. `found`: the secrets among its values once read. */
   learnSecrets(config: Json, found: readonly { readonly value: string }[] = []): void {
-    this.#keepNamed(config);
-    const secrets = [...this.#secrets, ...found.map(({ value }) => value)].filter(
-      (text) => !hasReference(text),
-    );
-    // A secret may be the path of a file, with the real secret in it.
-    const inFiles = secrets.filter(looksLikePath).map((path) => this.#file(path));
-    this.#mask = masker([...secrets, ...inFiles.flatMap((read) => ('value' in read ? [read.value] : []))]);
-  }
-
-  /** A reference under a secret's key, such as `token`, gives a secret, whatever the variable's name is. */
-  #keepNamed(config: Json): void {
     for (const { text, path } of strings(config, [], mentionsReference)) {
+      // A reference under a secret's key, such as `token`, gives a secret, whatever the variable's name is.
       if (!placeOf(path).isSecret) continue;
       for (const part of partsOf(text)) {
         const resolved = part.kind === 'reference' ? this.resolve(part.reference) : part;
         if ('value' in resolved) this.#secrets.add(resolved.value);
       }
     }
+    const all = [...this.#secrets, ...found.map(({ value }) => value)];
+    const secrets = all.filter((text) => !hasReference(text));
+    // A secret may be the path of a file, with the real secret in it.
+    const inFiles = secrets.filter(looksLikePath).map((path) => this.#file(path));
+    this.#mask = masker([...secrets, ...inFiles.flatMap((read) => ('value' in read ? [read.value] : []))]);
   }
 
   /** Files and variables named like credentials hold secrets. In other values, parts of a URL may be secret. */
@@ -148,32 +135,22 @@ export class Values {
     if (fallback !== null) return { value: fallback };
     const advice = `; set it, as in \`export ${name}=…\`, or write \${${name}:-} if it may be`;
     if (value === '') return { missing: `the environment variable ${name} is empty${advice} empty` };
-    const instead = this.#similar(name) || `${advice} unset`;
+    const set = Object.keys(this.#env).filter((other) => this.#env[other] !== '');
+    const instead = didYouMean(name, set) || `${advice} unset`;
     return { missing: `the environment variable ${name} is not set${instead}` };
-  }
-
-  #similar(name: string): string {
-    return didYouMean(
-      name,
-      Object.keys(this.#env).filter((other) => this.#env[other] !== ''),
-    );
   }
 
   /** Each file is read once, so that all uses agree. One line break at the end is not part of the value. */
   #file(path: string): Resolved {
-    const known = this.#files.get(path) ?? this.#read(path);
-    this.#files.set(path, known);
-    return known;
-  }
-
-  #read(path: string): Resolved {
-    try {
-      const value = this.#readFile(path).replace(/\r?\n$/, '');
-      return value === '' ? { missing: `the file ${path} is empty` } : { value };
-    } catch (error) {
-      const { code = '', message } = error as NodeJS.ErrnoException;
-      return { missing: `the file ${path} cannot be read: ${reasons[code] ?? message}` };
-    }
+    return this.#files.getOrInsertComputed(path, () => {
+      try {
+        const value = this.#readFile(path).replace(/\r?\n$/, '');
+        return value === '' ? { missing: `the file ${path} is empty` } : { value };
+      } catch (error) {
+        const { code = '', message } = error as NodeJS.ErrnoException;
+        return { missing: `the file ${path} cannot be read: ${reasons[code] ?? message}` };
+      }
+    });
   }
 }
 
@@ -216,11 +193,37 @@ export function mentionsReference(value: Json): boolean {
   return typeof value === 'object' && value !== null && Object.values(value).some(mentionsReference);
 }
 
-/** Where in a Liquid template a piece of text is. */
-type Mode = 'text' | 'raw' | 'output' | 'tag' | 'quoted';
-
 /** A brace that never starts a tag, whatever follows it. */
 const bareBrace = '{% raw %}{{% endraw %}';
+
+/** How to write a value as literal text, by what it stands in. Nothing makes it literal in a tag outside of quotes. */
+const literals = {
+  text: (value: string) => value.replaceAll('{', bareBrace),
+  raw: (value: string) => value.replaceAll('{', '{{% endraw %}{% raw %}'),
+  quoted: (value: string) =>
+    value.replaceAll(/[^\w .,:;/@#&+-]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  tag: (value: string) => value,
+};
+
+/** What of Liquid begins in a text, each to its end. A group has its name if it goes on to the end of the text. */
+const inLiquid = (() => {
+  const quoted = String.raw`"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'`;
+  const until = (end: string) =>
+    String.raw`(?:${quoted}|(?!${end})[^"'])*(?:${end}|(?<tag>$)|(?<quoted>["'].*$))`;
+  const raw = String.raw`\{%-?\s*raw\s*-?%\}(?:.*?\{%-?\s*endraw\s*-?%\}|(?<raw>.*$))`;
+  return new RegExp(String.raw`${raw}|\{\{${until(String.raw`\}\}`)}|\{%${until(String.raw`%\}`)}`, 'gs');
+})();
+
+/** The references of a template, each with what it stands in. */
+function* placedParts(template: string) {
+  let before = '';
+  for (const part of partsOf(template)) {
+    const open = Object.entries([...before.matchAll(inLiquid)].at(-1)?.groups ?? {});
+    const mode = open.find(([, rest]) => rest !== undefined)?.[0] ?? 'text';
+    yield { part, mode: mode as keyof typeof literals };
+    before += part.kind === 'text' ? part.text : '_';
+  }
+}
 
 /**
  * A template with its references replaced by their values as literal text, which Liquid never parses: as it is outside
@@ -228,19 +231,13 @@ const bareBrace = '{% raw %}{{% endraw %}';
  */
 export function interpolateTemplate(template: string, resolve: Resolve): string {
   if (!template.includes('${')) return template;
-  const scanner = new Scanner();
   let result = '';
-  for (const part of partsOf(template)) {
-    if (part.kind === 'text') {
-      scanner.read(part.text);
-      result += part.text;
-    } else if (part.kind === 'reference') {
-      const literal = literals[scanner.mode](resolve(part.reference));
-      // A brace of the template and one of the value must not form a tag.
-      result =
-        (scanner.mode === 'text' && result.endsWith('{') ? result.slice(0, -1) + bareBrace : result) +
-        literal;
-    }
+  for (const { part, mode } of placedParts(template)) {
+    if (part.kind === 'text') result += part.text;
+    if (part.kind !== 'reference') continue;
+    // A brace of the template and one of the value must not form a tag.
+    if (mode === 'text' && result.endsWith('{')) result = result.slice(0, -1) + bareBrace;
+    result += literals[mode](resolve(part.reference));
   }
   return result;
 }
@@ -248,62 +245,7 @@ export function interpolateTemplate(template: string, resolve: Resolve): string 
 /** The first reference inside a tag but outside quotes, where it cannot be literal text. */
 export function bareReference(template: string): { index: number; length: number } | null {
   if (!template.includes('${')) return null;
-  const scanner = new Scanner();
-  for (const part of partsOf(template)) {
-    if (part.kind === 'text') scanner.read(part.text);
-    if (part.kind === 'reference' && (scanner.mode === 'output' || scanner.mode === 'tag')) return part;
-  }
+  for (const { part, mode } of placedParts(template))
+    if (part.kind === 'reference' && mode === 'tag') return part;
   return null;
 }
-
-const literals: Record<Mode, (value: string) => string> = {
-  text: (value) => value.replaceAll('{', bareBrace),
-  raw: (value) => value.replaceAll('{', '{{% endraw %}{% raw %}'),
-  quoted: (value) =>
-    value.replaceAll(/[^\w .,:;/@#&+-]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
-  output: (value) => value,
-  tag: (value) => value,
-};
-
-/** Reads a template piece by piece, and knows the mode at the start of the next piece. */
-class Scanner {
-  mode: Mode = 'text';
-  #quote = '';
-  /** The mode after the quoted string. */
-  #around: Mode = 'output';
-
-  read(text: string): void {
-    for (let at = 0; at < text.length;) at += this.#step(text.slice(at));
-  }
-
-  /** Reads one token at the start of `rest`, and returns its length. */
-  #step(rest: string): number {
-    const token = tokens[this.mode].exec(rest)?.[0];
-    if (token === undefined) return this.mode === 'quoted' ? this.#inQuotes(rest) : 1;
-    if (this.mode === 'text')
-      this.mode = /^\{%-?\s*raw\b/.test(token) ? 'raw' : token === '{{' ? 'output' : 'tag';
-    else if (/^['"]/.test(token)) this.#open(token);
-    else this.mode = 'text';
-    return token.length;
-  }
-
-  #open(quote: string): void {
-    this.#around = this.mode;
-    this.#quote = quote;
-    this.mode = 'quoted';
-  }
-
-  #inQuotes(rest: string): number {
-    if (rest.startsWith('\\')) return 2;
-    if (rest.startsWith(this.#quote)) this.mode = this.#around;
-    return 1;
-  }
-}
-
-const tokens: Record<Mode, RegExp> = {
-  text: /^(\{%-?\s*raw\s*-?%\}|\{\{|\{%)/,
-  raw: /^\{%-?\s*endraw\s*-?%\}/,
-  output: /^(\}\}|['"])/,
-  tag: /^(%\}|['"])/,
-  quoted: /^(?!)/,
-};

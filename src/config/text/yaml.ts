@@ -274,64 +274,43 @@ const harmless = new Set<ErrorCode>([
  * block, over several lines), its value and its text have the same characters in the same order, except for white
  * space. So the other characters are counted, with an escape sequence as one.
  */
-export function scalarOffset(text: string, scalar: ScalarPlace, index: number): number {
-  const value = String(scalar.value);
-  const onSpace = index >= value.length || /\s/.test(value.charAt(index));
-  const before = value.slice(0, index).replaceAll(/\s/g, '').length;
+export function scalarOffset(
+  text: string,
+  { value, type = 'PLAIN', range }: ScalarPlace,
+  index: number,
+): number {
+  const whole = String(value);
+  const onSpace = index >= whole.length || /\s/.test(whole.charAt(index));
+  const before = whole.slice(0, index).replaceAll(/\s/g, '').length;
+  const [start, end] = range ?? [0, 0];
+  const isQuoted = type.startsWith('QUOTE');
+  const from = type.startsWith('BLOCK') ? text.indexOf('\n', start) + 1 : start + Number(isQuoted);
+  // White space of the same line that is before `index`.
+  const spaces = /[ \t]*$/.exec(whole.slice(0, index))![0].length;
   let seen = 0;
-  let last = scalar.range?.[0] ?? 0;
-  for (const unit of visible(text, scalar)) {
-    if (onSpace && seen + unit.width >= before && before > 0) return unit.end + trailing(value, index);
-    if (seen + unit.width > before) return unit.start;
-    seen += unit.width;
-    last = unit.end;
+  let last = start;
+  for (const { 0: unit, index: at } of text.slice(from, isQuoted ? end - 1 : end).matchAll(units(type))) {
+    const width = visibleWidth(unit);
+    const [unitStart, unitEnd] = [from + at, from + at + unit.length];
+    if (width > 0 && onSpace && seen + width >= before && before > 0) return unitEnd + spaces;
+    if (seen + width > before) return unitStart;
+    seen += width;
+    if (width > 0) last = unitEnd;
   }
   return last;
 }
 
-/** How many spaces of the same line are between the last visible character and `index`. */
-function trailing(value: string, index: number): number {
-  const end = Math.min(index, value.length);
-  let start = end;
-  while (start > 0 && ' \t'.includes(value.charAt(start - 1))) start -= 1;
-  return end - start;
+/** What stands for one character or, as an escape sequence, for one or two. */
+function units(type: string): RegExp {
+  if (type === 'QUOTE_SINGLE') return /''|\S/g;
+  if (type !== 'QUOTE_DOUBLE') return /\S/g;
+  return /\\(?:x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|\r\n|[^])|\S/g;
 }
 
-interface Unit {
-  readonly start: number;
-  readonly end: number;
-  /** How many characters of the value it represents. */
-  readonly width: number;
-}
-
-function* visible(text: string, scalar: ScalarPlace): Generator<Unit> {
-  const [start, end] = scalar.range ?? [0, 0];
-  const escape = escapes[scalar.type ?? ''];
-  let at = contentStart(text, scalar.type, start);
-  const stop = escape ? end - 1 : end;
-  while (at < stop) {
-    const sequence = escape?.exec(text.slice(at, at + 10))?.[0];
-    const length = sequence?.length ?? 1;
-    const width = sequence ? visibleWidth(sequence) : /\s/.test(text.charAt(at)) ? 0 : 1;
-    if (width > 0) yield { start: at, end: at + length, width };
-    at += length;
-  }
-}
-
-function contentStart(text: string, type: Scalar['type'], start: number): number {
-  if (type === 'BLOCK_LITERAL' || type === 'BLOCK_FOLDED') return text.indexOf('\n', start) + 1;
-  return type === 'QUOTE_SINGLE' || type === 'QUOTE_DOUBLE' ? start + 1 : start;
-}
-
-const escapes: Record<string, RegExp> = {
-  QUOTE_SINGLE: /^''/,
-  QUOTE_DOUBLE: /^\\(x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|\r\n|[^])/,
-};
-
-/** Escape sequences for white space, and escaped line breaks, do not count. */
-function visibleWidth(sequence: string): number {
-  const code = /^\\[xuU]([\da-f]+)$/i.exec(sequence)?.[1];
-  if (code === undefined) return /^\\[ntrvf_ LP\t\r\n]/.test(sequence) ? 0 : 1;
+/** How many characters of the value it is. Escape sequences for white space, and escaped line breaks, do not count. */
+function visibleWidth(unit: string): number {
+  const code = /^\\[xuU]([\da-f]+)$/i.exec(unit)?.[1];
+  if (code === undefined) return /^\\[ntrvf_ LP\t\r\n]/.test(unit) ? 0 : 1;
   const character = String.fromCodePoint(Math.min(Number.parseInt(code, 16), 0x10_ff_ff));
   return /\s/.test(character) ? 0 : character.length;
 }
