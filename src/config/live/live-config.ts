@@ -1,5 +1,5 @@
 import type { Refusal } from '../../alerts/conditions.ts';
-import { type Config, ConfigError, type Problem } from '../config.ts';
+import { type Config, ConfigError } from '../config.ts';
 import type { ReadinessPart } from '../../http/health.ts';
 import { masker } from '../../support/masker.ts';
 import { findSecrets, type Mask, Secret } from '../../support/secret.ts';
@@ -67,7 +67,8 @@ export class LiveConfig {
 
   failed(error: Error): void {
     const { file, mask } = this.#config;
-    const errors = error instanceof ConfigError ? error.problems.filter(isError) : [];
+    const errors =
+      error instanceof ConfigError ? error.problems.filter(({ severity }) => severity === 'error') : [];
     const [first] = errors;
     const problem = first ? `${file}:${first.line}:${first.column}: ${first.message}` : error.message;
     this.#refused = {
@@ -93,8 +94,6 @@ export class LiveConfig {
   }
 }
 
-const isError = ({ severity }: Problem): boolean => severity === 'error';
-
 /** The changed keys that keep their old values. */
 function keptKeys(next: Config, current: Config): string[] {
   const differs = (name: string): boolean => comparable(next, name) !== comparable(current, name);
@@ -103,32 +102,25 @@ function keptKeys(next: Config, current: Config): string[] {
     .flatMap(({ keys, dependents }) => [...keys, ...dependents].filter(differs));
 }
 
-function withKept(next: Config, current: Config, kept: readonly string[]): Config {
-  const sections: Sections = {};
-  for (const name of kept) {
-    const [section, key] = split(name);
-    sections[section] = {
-      ...(sections[section] ?? sectionsOf(next)[section]),
-      [key]: valueOf(current, name),
-    };
-  }
-  // Old values that stay in force stay masked; the new file does not have them.
-  const maskKept = masker([...findSecrets(sections)].map(({ value }) => value));
-  const { mask: maskNext } = next;
-  return Object.freeze({ ...next, ...sections, mask: (text: string) => maskKept(maskNext(text)) });
-}
-
 type Sections = Record<string, Readonly<Record<string, unknown>>>;
 
 const sectionsOf = (config: Config): Sections => config as unknown as Sections;
 const split = (name: string): [string, string] => name.split('.', 2) as [string, string];
 
-function valueOf(config: Config, name: string): unknown {
+function comparable(config: Config, name: string): string {
   const [section, key] = split(name);
-  return sectionsOf(config)[section]?.[key];
+  const value = sectionsOf(config)[section]?.[key];
+  return JSON.stringify(value instanceof Secret ? { secret: value.reveal() } : value);
 }
 
-function comparable(config: Config, name: string): string {
-  const value = valueOf(config, name);
-  return JSON.stringify(value instanceof Secret ? { secret: value.reveal() } : value);
+function withKept(next: Config, current: Config, kept: readonly string[]): Config {
+  const sections: Sections = {};
+  for (const name of kept) {
+    const [section, key] = split(name);
+    const others = sections[section] ?? sectionsOf(next)[section];
+    sections[section] = { ...others, [key]: sectionsOf(current)[section]?.[key] };
+  }
+  // Old values that stay in force stay masked; the new file does not have them.
+  const maskKept = masker([...findSecrets(sections)].map(({ value }) => value));
+  return Object.freeze({ ...next, ...sections, mask: (text: string) => maskKept(next.mask(text)) });
 }

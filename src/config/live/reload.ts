@@ -26,25 +26,77 @@ export interface WatchOptions {
   readonly retryMs?: number;
 }
 
+type Why = 'changed' | 'asked' | 'again';
+
 const longestRetryMs = 300_000;
 
 /**
- * Loads the config again when its file changes, or on SIGHUP. The folder is watched, because editors and Kubernetes
- * replace the file. Some mounts report no changes (a single file mounted into a container, network drives), so the file
- * is also polled every few seconds.
+ * Loads the config again when its file changes, or on SIGHUP; one at a time, changes in the meantime afterwards. The
+ * folder is watched, because editors and Kubernetes replace the file. Some mounts report no changes (a single file
+ * mounted into a container, network drives), so the file is also polled every few seconds.
  */
 export function watchConfig(file: string, options: WatchOptions): { close(): void } {
-  const reloader = new Reloader(file, options);
-  const changed = (): void => reloader.changed();
-  const hangUp = (): void => reloader.reload();
+  const { load, onLoaded, onFailed, settleMs = 200, pollMs = 5000, retryMs = 1000 } = options;
+  const closing = new AbortController();
+  const closed = closing.signal;
+  /** Of the last read. */
+  let mark = options.inForce;
+  let settling: NodeJS.Timeout | undefined;
+  let retrying: NodeJS.Timeout | undefined;
+  let retries = 0;
+  /** The last failure reported, until a load succeeds. */
+  let reported: string | null = null;
+  let last = Promise.resolve();
+
+  const failed = (error: Error): void => {
+    if (error.message !== reported) onFailed(error);
+    reported = error.message;
+    // A fault in the text itself stays until the text changes.
+    if (error instanceof ConfigError && !error.mayPass) return;
+    const delayMs = Math.min(retryMs * 2 ** retries, longestRetryMs);
+    retries += 1;
+    retrying = setTimeout(() => queue('again'), delayMs).unref();
+  };
+  const step = async (why: Why): Promise<void> => {
+    if (closed.aborted) return;
+    const read = await readText(file, { onlyRegular: true });
+    if (why === 'changed' && markOf(read) === mark) return;
+    mark = markOf(read);
+    if (why !== 'again') {
+      clearTimeout(retrying);
+      retries = 0;
+      reported = null;
+    }
+    try {
+      const config = await load(textOf(read, file), closed);
+      if (!closed.aborted) await onLoaded(config);
+      reported = null;
+    } catch (error) {
+      if (!closed.aborted) failed(error instanceof Error ? error : new Error(String(error)));
+    }
+  };
+  const queue = (why: Why): void => {
+    last = last.then(async () => step(why));
+  };
+  /** Something in the folder changed, often another file. The first change starts the timer, later ones share it. */
+  const changed = (): void => {
+    settling ??= setTimeout(() => {
+      settling = undefined;
+      queue('changed');
+    }, settleMs);
+  };
+
+  const hangUp = (): void => queue('asked');
   const folder = watchFolder(dirname(file), changed);
-  watchFile(file, { persistent: false, interval: options.pollMs ?? 5000 }, changed);
+  watchFile(file, { persistent: false, interval: pollMs }, changed);
   process.on('SIGHUP', hangUp);
   // It may have changed before it was watched.
   changed();
   return {
     close() {
-      reloader.close();
+      closing.abort();
+      clearTimeout(settling);
+      clearTimeout(retrying);
       folder?.close();
       unwatchFile(file, changed);
       process.off('SIGHUP', hangUp);
@@ -60,90 +112,6 @@ function watchFolder(folder: string, changed: () => void): FSWatcher | null {
     return watcher;
   } catch {
     return null;
-  }
-}
-
-/** Reloads one at a time; changes in the meantime are loaded afterwards. */
-class Reloader {
-  readonly #file: string;
-  readonly #options: WatchOptions;
-  readonly #closing = new AbortController();
-  /** The mark of the last read. */
-  #mark: string;
-  #settling: NodeJS.Timeout | null = null;
-  #retrying: NodeJS.Timeout | null = null;
-  #retries = 0;
-  /** The last failure reported, until a load succeeds. */
-  #reported: string | null = null;
-  #last: Promise<void> = Promise.resolve();
-
-  constructor(file: string, options: WatchOptions) {
-    this.#file = file;
-    this.#options = options;
-    this.#mark = options.inForce;
-  }
-
-  /** Something in the folder changed, often another file. The first change starts the timer, later ones share it. */
-  changed(): void {
-    this.#settling ??= setTimeout(() => {
-      this.#settling = null;
-      this.#queue(async (read) => {
-        if (markOf(read) !== this.#mark) await this.#run(read);
-      });
-    }, this.#options.settleMs ?? 200);
-  }
-
-  reload(): void {
-    this.#queue((read) => this.#run(read));
-  }
-
-  close(): void {
-    this.#closing.abort();
-    if (this.#settling) clearTimeout(this.#settling);
-    this.#endRetrying();
-  }
-
-  #queue(step: (read: ReadText) => Promise<void>): void {
-    this.#last = this.#last.then(async () =>
-      this.#isClosed ? undefined : step(await readText(this.#file, { onlyRegular: true })),
-    );
-  }
-
-  async #run(read: ReadText): Promise<void> {
-    this.#endRetrying();
-    this.#retries = 0;
-    this.#reported = null;
-    await this.#try(read);
-  }
-
-  async #try(read: ReadText): Promise<void> {
-    this.#mark = markOf(read);
-    try {
-      const config = await this.#options.load(textOf(read, this.#file), this.#closing.signal);
-      if (!this.#isClosed) await this.#options.onLoaded(config);
-      this.#reported = null;
-    } catch (error) {
-      if (!this.#isClosed) this.#failed(error instanceof Error ? error : new Error(String(error)));
-    }
-  }
-
-  /** A fault in the text itself is not retried: it stays until the text changes. */
-  #failed(error: Error): void {
-    if (error.message !== this.#reported) this.#options.onFailed(error);
-    this.#reported = error.message;
-    if (error instanceof ConfigError && !error.mayPass) return;
-    const delayMs = Math.min((this.#options.retryMs ?? 1000) * 2 ** this.#retries, longestRetryMs);
-    this.#retries += 1;
-    this.#retrying = setTimeout(() => this.#queue((read) => this.#try(read)), delayMs).unref();
-  }
-
-  #endRetrying(): void {
-    if (this.#retrying) clearTimeout(this.#retrying);
-    this.#retrying = null;
-  }
-
-  get #isClosed(): boolean {
-    return this.#closing.signal.aborted;
   }
 }
 
@@ -194,7 +162,11 @@ export async function askThread<Answer>(
   });
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   worker.once('message', resolve);
-  worker.once('error', (error: Error) => reject(memoryError(error, file) ?? error));
+  worker.once('error', (error: NodeJS.ErrnoException) => {
+    const large = `the check took more than ${mostHeapMb} MB of memory; make the file smaller`;
+    const isLarge = error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+    reject(isLarge ? wholeFileError(file, large, false) : error);
+  });
   worker.once('exit', () => reject(new Error('the thread that checks a config ended without an answer')));
   const late = `the check took longer than ${deadlineMs / 1000} s, so it was ended; make the file smaller, or restart`;
   const timer = setTimeout(() => reject(wholeFileError(file, late, false)), deadlineMs);
@@ -207,13 +179,4 @@ export async function askThread<Answer>(
     signal?.removeEventListener('abort', aborted);
     void worker.terminate();
   }
-}
-
-function memoryError(error: Error, file: string): Error | null {
-  if ((error as NodeJS.ErrnoException).code !== 'ERR_WORKER_OUT_OF_MEMORY') return null;
-  return wholeFileError(
-    file,
-    `the check took more than ${mostHeapMb} MB of memory; make the file smaller`,
-    false,
-  );
 }

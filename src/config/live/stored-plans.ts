@@ -44,40 +44,35 @@ export class Plans {
   async get(configId: string): Promise<Plan | PlanFault> {
     const plans = this.#plans;
     const compiling = this.#compiling;
+    const keep = (plan: Plan | PlanFault): Plan | PlanFault => {
+      plans.delete(configId);
+      plans.set(configId, plan);
+      const [oldest = ''] = plans.keys();
+      if (plans.size > maxPlans) plans.delete(oldest);
+      return plan;
+    };
     const known = plans.get(configId);
-    if (known) {
-      remember(plans, configId, known);
-      return known;
-    }
+    if (known) return keep(known);
     // If another config is adopted meanwhile, the result goes into maps that nobody reads any more.
     return compiling.getOrInsertComputed(configId, async () => {
       try {
-        const plan = await this.#load(configId);
-        remember(plans, configId, plan);
-        return plan;
+        const source = await this.#read(configId);
+        if (source === null)
+          return keep({ fault: 'The config that decided this delivery is not in the store any more.' });
+        return keep(await this.#compiled(source));
       } finally {
         compiling.delete(configId);
       }
     });
   }
 
-  async #load(configId: string): Promise<Plan | PlanFault> {
-    const source = await this.#read(configId);
-    if (source === null)
-      return { fault: 'The config that decided this delivery is not in the store any more.' };
+  async #compiled(source: Json): Promise<Plan | PlanFault> {
     try {
       return await this.#compile(source);
     } catch (error) {
       return { fault: cannotBeUsed(error instanceof Error ? error.message : String(error)) };
     }
   }
-}
-
-function remember(plans: Map<string, Plan | PlanFault>, configId: string, plan: Plan | PlanFault): void {
-  plans.delete(configId);
-  plans.set(configId, plan);
-  const [oldest = ''] = plans.keys();
-  if (plans.size > maxPlans) plans.delete(oldest);
 }
 
 /**
