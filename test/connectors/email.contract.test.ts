@@ -29,6 +29,7 @@ connectorContract('email', async () => {
       552: { outcome: 'rejected', reason: 'invalid' },
       554: { outcome: 'retry', reason: 'auth', sinkWide: 'perhaps' },
     },
+    trace: /^the mail <.+@.+> to \S+@\S+$/,
     statesDelay: false,
     finds: false,
     proxied: false,

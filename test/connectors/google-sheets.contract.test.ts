@@ -1,3 +1,4 @@
+import { expect } from 'vitest';
 import { googleSheets } from '../../connectors/google-sheets/index.ts';
 import { connectorContract } from '../contract/connector.ts';
 import { startSheets } from '../sandbox/sheets.ts';
@@ -26,6 +27,10 @@ connectorContract('google-sheets', async () => {
       500: { outcome: 'unknown', reason: 'server' },
       503: { outcome: 'unknown', reason: 'server' },
     },
+    trace: /^'?[^']+'?![A-Z]+\d+:[A-Z]+\d+ in https:\/\/docs\.google\.com\/spreadsheets\/d\/[\w-]+$/,
+    link: expect.stringMatching(
+      /^https:\/\/docs\.google\.com\/spreadsheets\/d\/[\w-]+\/edit#range=.*%21A\d+/,
+    ),
     statesDelay: true,
     finds: true,
     proxied: true,

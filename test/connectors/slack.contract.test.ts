@@ -1,3 +1,4 @@
+import { expect } from 'vitest';
 import { slack } from '../../connectors/slack/index.ts';
 import { visible } from '../../src/connector.ts';
 import { connectorContract } from '../contract/connector.ts';
@@ -27,6 +28,8 @@ connectorContract('slack', async () => {
       503: { outcome: 'unknown', reason: 'server' },
       504: { outcome: 'unknown', reason: 'server' },
     },
+    trace: /^the message \d+\.\d+ in (C\w+): https:\/\/slack\.com\/archives\/\1\/p\d+$/,
+    link: expect.stringMatching(/^https:\/\/slack\.com\/app_redirect\?channel=C\w+&message_ts=\d+\.\d+$/),
     statesDelay: true,
     finds: true,
     proxied: true,

@@ -47,6 +47,7 @@ connectorContract('webhook', async () => {
       503: { outcome: 'retry', reason: 'server', sinkWide: true },
       504: { outcome: 'unknown', reason: 'timeout' },
     },
+    trace: /^the call with the webhook-id [\w-]+$/,
     statesDelay: true,
     finds: false,
     proxied: true,

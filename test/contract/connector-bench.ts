@@ -36,6 +36,9 @@ export interface ContractCase {
   readonly calls: readonly string[];
   /** What certain statuses of the last call have to mean; all others are only held to the general promises. */
   readonly meanings: { readonly [status: number]: Partial<Outcome> };
+  /** What `forget` says of a delivered message, and where its page leads. */
+  readonly trace: RegExp;
+  readonly link?: unknown;
   /** False where the protocol has no way to state a delay. */
   readonly statesDelay: boolean;
   /** False where the tool cannot be asked. */

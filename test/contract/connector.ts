@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import type { Sink } from '../../src/connector.ts';
-import type { Json } from '../../src/model.ts';
+import type { Delivered, Json } from '../../src/model.ts';
 import { tunnels } from '../connectors/raw-server.ts';
 import { batchContract } from './connector-batch.ts';
 import { ConnectorBench, timeIsUp } from './connector-bench.ts';
@@ -53,6 +53,28 @@ export function connectorContract(name: string, setup: () => Promise<ContractCas
       expect(bench.compose(fields, id)).toEqual(first);
       expect(JSON.parse(JSON.stringify(first))).toEqual(first);
       bench.expectNoSecret(first);
+    });
+
+    test('presents itself to people, whatever stands in a message or a receipt', async () => {
+      const { describe: about } = bench.subject.connector;
+      const hostile = '<script>alert("1")</script>\u202E';
+      const composed = bench.compose(withValue(bench.subject.fields, bench.subject.place, hostile));
+      if (!about || 'rejected' in composed) throw new Error('there is nothing to show');
+      const { body, where } = about.preview(JSON.parse(JSON.stringify(composed.message)));
+      expect(body.text).toContain('alert(');
+      expect(body.text).not.toMatch(/<script|\u202E/);
+      expect(where).not.toBe('');
+      const id = randomUUID();
+      const outcome = await bench.deliver({}, id);
+      const { receipt } = outcome as Delivered;
+      expect(about.trace(receipt, id)).toMatch(bench.subject.trace);
+      expect(about.link?.(receipt)?.url).toEqual(bench.subject.link);
+      // What an older version stored may be anything.
+      for (const old of [{}, { blocks: [null, { text: 1 }], to: [null, 1], row: 'x', channel: 7 }]) {
+        expect(about.preview(old)).toBeDefined();
+        expect(about.trace(old, id)).not.toContain('undefined');
+        expect(about.link?.(old) ?? null).toBeNull();
+      }
     });
 
     test('masks the secrets of its options', () => {
