@@ -10,23 +10,60 @@ export type JsonMap = { readonly [key: string]: Json };
 export const isMap = (value: Json | undefined): value is JsonMap =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The payload, normalized: a GUID is 32 lowercase hex digits, numbers are safe integers. */
-export interface CandidateEvent {
-  readonly candidateId: string;
-  /** Only one variant of the payload has it. */
-  readonly candidateNumericalId: number | null;
-  readonly testId: number;
-  readonly status: Status;
+/** What a field of a record may hold. Times are milliseconds since the epoch in the code, and ISO 8601 in UTC outside. */
+interface Kinds {
+  readonly text: string;
+  readonly number: number;
+  readonly time: number;
+  readonly flag: boolean;
+  readonly json: Json;
+  readonly map: JsonMap;
 }
 
-/** A CandidateEvent as received. Times are milliseconds since the epoch, everywhere in the code. */
-export interface Event extends CandidateEvent {
-  readonly id: string;
-  /** The parsed request body, unknown fields included. */
-  readonly raw: { readonly [key: string]: Json };
-  readonly correlationId: string | null;
-  readonly receivedAt: number;
+/** A field of a record. What is stored, printed, answered and rendered of the record derives from the list of these. */
+export interface FieldSpec {
+  readonly kind: keyof Kinds;
+  readonly nullable?: true;
+  /** The only texts that it may be. */
+  readonly values?: readonly string[];
+  /** The payload has it. */
+  readonly sent?: true;
+  /** In JSON, CSV and the API: `list` where records are listed and where one is looked at, `detail` only there. */
+  readonly shown?: 'list' | 'detail';
+  /** For the API's description. */
+  readonly about?: string;
 }
+
+export type FieldList = { readonly [field: string]: FieldSpec };
+
+type ValueOf<Spec extends FieldSpec> =
+  | (Spec extends { readonly values: readonly (infer Text)[] } ? Text : Kinds[Spec['kind']])
+  | (Spec extends { readonly nullable: true } ? null : never);
+
+type RecordOf<List extends FieldList> = { readonly [field in keyof List]: ValueOf<List[field]> };
+
+/** Of an event as received. */
+export const eventFields = {
+  id: { kind: 'text', shown: 'list' },
+  candidateId: { kind: 'text', sent: true, shown: 'list' },
+  /** Only one variant of the payload has it. */
+  candidateNumericalId: { kind: 'number', nullable: true, sent: true, shown: 'list' },
+  testId: { kind: 'number', sent: true, shown: 'list' },
+  status: { kind: 'text', values: statuses, sent: true, shown: 'list' },
+  receivedAt: { kind: 'time', shown: 'list' },
+  correlationId: { kind: 'text', nullable: true, shown: 'list' },
+  /** The parsed request body, unknown fields included. */
+  raw: { kind: 'map' },
+} as const satisfies FieldList;
+
+export type Event = RecordOf<typeof eventFields>;
+
+type SentField = {
+  [field in keyof Event]: (typeof eventFields)[field] extends { readonly sent: true } ? field : never;
+}[keyof Event];
+
+/** The payload, normalized: a GUID is 32 lowercase hex digits, numbers are safe integers. */
+export type CandidateEvent = Pick<Event, SentField>;
 
 /** A notice as stored. Its id is `ntc_…`. */
 export interface RaisedNotice extends Notice {
@@ -84,20 +121,6 @@ export interface ActionRef {
   readonly action: number;
 }
 
-/** One action to carry out for one event, before it has an id. */
-export interface PlannedDelivery extends ActionRef {
-  readonly sink: string;
-  /** The connector's name, so that an old delivery can still be read after its sink has changed. */
-  readonly connector: string;
-  /** Deliveries of one lane share a rate and an order, for example one channel. Starts with the sink's name. */
-  readonly lane: string;
-  readonly dueAt: number;
-  /** Deliveries with the same group become one message (a digest). */
-  readonly group: string | null;
-  /** How many deliveries of the group one message may carry. */
-  readonly groupMax: number | null;
-}
-
 /**
  * pending: waits until dueAt. sending: claimed, the intent to send is on disk. dead: given up. held: it may have
  * arrived and a person has to say. discarded: for ever.
@@ -115,37 +138,57 @@ export const discardableStates: readonly DeliveryState[] = ['pending', ...replay
 /** Their events are not yet over. */
 export const openStates: readonly DeliveryState[] = ['sending', ...discardableStates];
 
-export interface Delivery extends PlannedDelivery {
-  /** Stable over all attempts; the tools see it (as metadata, a Message-ID, a header, a column). */
-  readonly id: string;
+/** Of a delivery. */
+export const deliveryFields = {
+  /** As metadata, a Message-ID, a header, a column. */
+  id: { kind: 'text', shown: 'list', about: 'Stable over all attempts; the tools see it.' },
   /** The event that it is for; null where it is for a notice. */
-  readonly eventId: string | null;
-  readonly noticeId: string | null;
-  readonly configId: string;
-  readonly state: DeliveryState;
+  eventId: { kind: 'text', nullable: true },
+  noticeId: { kind: 'text', nullable: true },
+  configId: { kind: 'text' },
+  rule: { kind: 'text', shown: 'list' },
+  action: { kind: 'number', shown: 'list', about: "The action's place in the rule, from 0 on." },
+  sink: { kind: 'text', shown: 'list' },
+  /** The connector's name, so that an old delivery can still be read after its sink has changed. */
+  connector: { kind: 'text', shown: 'list' },
+  /** Deliveries of one lane share a rate and an order, for example one channel. Starts with the sink's name. */
+  lane: { kind: 'text' },
+  /** Deliveries with the same group become one message (a digest). */
+  group: { kind: 'text', nullable: true },
+  /** How many deliveries of the group one message may carry. */
+  groupMax: { kind: 'number', nullable: true },
+  state: { kind: 'text', values: deliveryStates, shown: 'list' },
+  dueAt: { kind: 'time', shown: 'list' },
+  createdAt: { kind: 'time' },
+  /** `giveUpAfter` counts from here: the first due time, or the last replay. */
+  since: { kind: 'time' },
+  attempts: { kind: 'number', shown: 'list', about: 'Begun, including the one in flight.' },
+  firstAttemptAt: { kind: 'time', nullable: true },
+  /** A person has replayed it since the last attempt, or made it to send another one again. */
+  replayed: { kind: 'flag' },
+  receipt: { kind: 'map', nullable: true, shown: 'list', about: "The tool's own proof." },
+  /** The last failure, with what to try. */
+  lastError: { kind: 'text', nullable: true, shown: 'list' },
   /**
    * In a digest that has been attempted: the id of the delivery that carries its message, which may be this one. It never
    * changes, so every attempt has the same events. Null otherwise.
    */
-  readonly carrier: string | null;
-  readonly createdAt: number;
-  /** `giveUpAfter` counts from here: the first due time, or the last replay. */
-  readonly since: number;
-  /** Attempts begun, including the one in flight. */
-  readonly attempts: number;
-  readonly firstAttemptAt: number | null;
-  /** An earlier attempt ended unknown: the tool may have the message already. */
-  readonly uncertain: boolean;
-  /** A person has replayed it since the last attempt, or made it to send another one again. */
-  readonly replayed: boolean;
+  carrier: { kind: 'text', nullable: true, shown: 'detail' },
   /** The id of the delivery that a person sent again as this one. */
-  readonly resendOf: string | null;
+  resendOf: { kind: 'text', nullable: true, shown: 'detail' },
+  /** An earlier attempt ended unknown: the tool may have the message already. */
+  uncertain: { kind: 'flag', shown: 'detail' },
   /** What earlier attempts did in part, in the connector's own format. */
-  readonly progress: Json | null;
-  readonly receipt: Receipt | null;
-  /** The last failure, with what to try. */
-  readonly lastError: string | null;
-}
+  progress: { kind: 'json', nullable: true },
+} as const satisfies FieldList;
+
+export type Delivery = RecordOf<typeof deliveryFields>;
+
+/** One action to carry out for one event, before it has an id. */
+export type PlannedDelivery = Pick<
+  Delivery,
+  keyof ActionRef | 'sink' | 'connector' | 'lane' | 'dueAt' | 'group' | 'groupMax'
+>;
 
 /** Why an attempt did not deliver. A closed list: metrics and logs use it as it is. */
 export const reasons = [

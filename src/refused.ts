@@ -1,5 +1,5 @@
 import type { RefusedEvents } from './model.ts';
-import { addRefused } from './store/operations/refusing.ts';
+import { addRefused } from './store/operations/receiving.ts';
 import type { Store } from './store/store.ts';
 import type { Clock } from './support/clock.ts';
 

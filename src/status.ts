@@ -3,7 +3,7 @@ import { needsOf as needsOfAll, type SinkState, sinkState } from './needs.ts';
 import { tooShort } from './config/settings.ts';
 import type { LiveConfig } from './config/live/live-config.ts';
 import type { Failure, RaisedNotice, RefusedEvents } from './model.ts';
-import { addRefused } from './store/operations/refusing.ts';
+import { addRefused } from './store/operations/receiving.ts';
 import {
   type CopyState,
   type SinkCount,

@@ -1,6 +1,6 @@
 import { needsRetry, sinkState, sinkStates } from '../needs.ts';
 import { inLastHour } from '../status.ts';
-import type { Reads } from '../store/reads.ts';
+import type { Reads } from '../store/store.ts';
 import { program } from '../support/program.ts';
 import {
   type CheckedConfig,

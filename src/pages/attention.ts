@@ -3,7 +3,7 @@ import type { Delivery, Event } from '../model.ts';
 import { type Refusals, refusals, sinkStates } from '../needs.ts';
 import { inLastHour, needsOf, readStatus, type SinkStatus, type Status, troubleOf } from '../status.ts';
 import { inParts } from '../store/pages.ts';
-import type { Reads } from '../store/reads.ts';
+import type { Reads } from '../store/store.ts';
 import type { Change, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { changeList, type Chosen, choiceForm, deliveriesOf, retryButton, seenButton } from './changes.ts';

@@ -2,7 +2,7 @@ import { program } from '../support/program.ts';
 import { statuses } from '../model.ts';
 import { sinkStates } from '../needs.ts';
 import { needsOf, readStatus, type Status, stuckNotices } from '../status.ts';
-import type { Reads } from '../store/reads.ts';
+import type { Reads } from '../store/store.ts';
 import type { DayCount, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { sinkRate, troubleItems } from './attention.ts';

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { storable } from '../support/text.ts';
 import { liveCopies } from './operations/leases.ts';
 import { all, get, lock, query, run, together, type Operation, type Value } from './operations/operation.ts';
-import { StoreUnavailable } from './store.ts';
-import type { Driver } from './stored.ts';
+import { type Driver, StoreUnavailable } from './store.ts';
 
 interface Table {
   readonly name: string;

@@ -1,11 +1,10 @@
 import { isPostgres, withoutPassword } from '../support/store-url.ts';
 import { type Moved, move, type MoveProgress, refuseUnfinished } from './move.ts';
 import { sqliteDriver } from './sqlite.ts';
-import { type Reads, ThreadReads } from './reads.ts';
+import { ThreadReads } from './reads.ts';
 import { type Copied, copySqlite, type Progress } from './sqlite/backup.ts';
 import { resolveLinks } from './sqlite/files.ts';
-import { StoreUnavailable, type OpenOptions, type Store } from './store.ts';
-import { type Driver, storeOn } from './stored.ts';
+import { type Driver, type OpenOptions, type Reads, type Store, storeOn, StoreUnavailable } from './store.ts';
 
 /**
  * Opens the store of a config's `store.url`: `sqlite:` and a file's path, or `postgres:` as PostgreSQL's own programs

@@ -1,6 +1,5 @@
-import { storeOn, type Driver } from './stored.ts';
+import { type Driver, type Store, storeOn, StoreUnavailable } from './store.ts';
 import { get, query, type Operation, type Statement } from './operations/operation.ts';
-import { StoreUnavailable, type Store } from './store.ts';
 import { Connections, type ConnectionLimits } from './postgres/connections.ts';
 import { GroupCommit, type GroupCommitLimits } from './postgres/group-commit.ts';
 import { inLockstep } from './postgres/lockstep.ts';

@@ -1,41 +1,9 @@
 import { Worker } from 'node:worker_threads';
-import { StoreUnavailable, type Store } from './store.ts';
-
-/** What people look at, as opposed to what deliveries need. */
-export const readNames = [
-  'events',
-  'search',
-  'candidatesMeant',
-  'event',
-  'notices',
-  'notice',
-  'audit',
-  'delivery',
-  'deliveries',
-  'rejectedRequests',
-  'refused',
-  'counts',
-  'deadSince',
-  'heldSince',
-  'tally',
-  'daily',
-  'lastEventAt',
-  'config',
-  'latestConfig',
-  'copyStates',
-  'waiting',
-  'pauses',
-  'sinkFigures',
-] as const satisfies readonly (keyof Store)[];
-
-/** The reading half of a store. */
-export type Reads = Pick<Store, (typeof readNames)[number]>;
-
-type Call = (...given: unknown[]) => Promise<unknown>;
+import { callsOf, type Reads, reads, StoreUnavailable } from './store.ts';
 
 export interface Asked {
   readonly id: number;
-  readonly name: keyof Reads;
+  readonly name: string;
   readonly given: readonly unknown[];
 }
 
@@ -85,7 +53,7 @@ export class ThreadReads {
     this.#limits = { ...defaultLimits, ...limits };
   }
 
-  readonly reads = readsBy((name, given) => this.#ask(name, given));
+  readonly reads = callsOf(reads, (_, given, name) => this.#ask(name, given)) as Reads;
 
   get isRunning(): boolean {
     return this.#worker !== null;
@@ -98,7 +66,7 @@ export class ThreadReads {
     await this.#ending;
   }
 
-  #ask(name: keyof Reads, given: readonly unknown[]): Promise<unknown> {
+  #ask(name: string, given: readonly unknown[]): Promise<unknown> {
     if (this.#isClosed) throw closed();
     if (this.#waiting.size >= this.#limits.most) throw new StoreUnavailable('Too many are looking just now.');
     clearTimeout(this.#idle);
@@ -160,8 +128,3 @@ async function ended(worker: Worker): Promise<void> {
 const closed = () => new StoreUnavailable('The store is closed.');
 
 const late = (name: string) => new StoreUnavailable(`Reading "${name}" took too long and was given up.`);
-
-function readsBy(ask: (name: keyof Reads, given: readonly unknown[]) => Promise<unknown>): Reads {
-  const calls = readNames.map((name): [string, Call] => [name, async (...given) => ask(name, given)]);
-  return Object.fromEntries(calls) as unknown as Reads;
-}

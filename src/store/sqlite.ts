@@ -19,8 +19,7 @@ import { migrate } from './sqlite/migrate.ts';
 import { refuseBesideRescued } from './sqlite/rescue.ts';
 import { countIn } from './sqlite/traces.ts';
 import { ServingLock } from './sqlite/serving-lock.ts';
-import { StoreUnavailable, type OpenOptions, type Store } from './store.ts';
-import { storeOn, type Driver, type Home } from './stored.ts';
+import { type Driver, type Home, type OpenOptions, type Store, storeOn, StoreUnavailable } from './store.ts';
 
 const betweenLooksMs = 1000;
 

@@ -1,7 +1,7 @@
 import { ConfigError, type Problem } from '../config.ts';
 import type { Event, Json } from '../../model.ts';
 import { askThread } from './reload.ts';
-import type { Reads } from '../../store/reads.ts';
+import type { Reads } from '../../store/store.ts';
 
 /** A config that somebody pastes into a page: what `check` and `backtest` say of it, without a file or a value from outside. */
 

@@ -1,28 +1,40 @@
 import type { ChangeKind } from '../../model.ts';
-import type { AuditFilter, By, Change } from '../store.ts';
 import { all, get, insert, query, run, together, type Operation } from './operation.ts';
-import { idAt, of, seqsPerEvent } from './rows.ts';
+import { idOf, of, seqsPerEvent } from './rows.ts';
 
-interface AuditRow {
-  readonly seq: number;
-  readonly changed_at: number;
+/** Who changes something by hand, from where, and why. */
+export interface By {
   readonly who: string;
-  readonly origin: string;
-  readonly action: ChangeKind;
+  /** A machine's name or address, and the way in: a command or a page. */
+  readonly from: string;
   readonly note: string | null;
 }
 
-interface AboutRow {
-  readonly delivery_seq: number;
-  /** Of its event or notice. */
-  readonly id: string;
+/** What a person did. It is kept as long as an event that it is about, and at least as long as one that came then. */
+export interface Change extends By {
+  readonly id: number;
+  readonly at: number;
+  readonly action: ChangeKind;
+  /** Those that it changed or made: of the event or notice that was asked for, else at most 1000. */
+  readonly deliveries: readonly string[];
 }
 
-const columns = 'a.seq, a.changed_at, a.who, a.origin, a.action, a.note';
+export interface AuditFilter {
+  /** Only what is about this event or notice. */
+  readonly about?: string;
+  /** Only what came before the one with this id. For paging. */
+  readonly after?: number;
+  /** Default: 100. */
+  readonly limit?: number;
+}
+
+type AuditRow = Omit<Change, 'deliveries'>;
+
+const columns = 'a.seq as id, a.changed_at as "at", a.who, a.origin as "from", a.action, a.note';
 
 const aboutColumns = (condition: string) =>
-  query<AboutRow>(`
-  select x.delivery_seq, coalesce(e.id, n.id) as id from audit_deliveries x
+  query<{ readonly id: string }>(`
+  select ${idOf('coalesce(e.id, n.id)', 'x.delivery_seq')} as id from audit_deliveries x
     left join events e on e.seq = x.delivery_seq / ${seqsPerEvent}
     left join notices n on n.seq = x.delivery_seq / ${seqsPerEvent}
   where x.audit_seq = $1 ${condition} order by x.delivery_seq limit 1000`);
@@ -65,23 +77,16 @@ export function* note(action: ChangeKind, changed: readonly Changed[], now: numb
   );
 }
 
-/** See Store.audit. */
+/** What people changed by hand, newest first; written with the change itself. */
 export function* audit({ about, after, limit = 100 }: AuditFilter): Operation<Change[]> {
   const before = after ?? Number.MAX_SAFE_INTEGER;
-  if (about === undefined) {
-    const rows = yield* all(sql.changes, before, limit);
-    const changed = yield* together(rows.map(({ seq }) => all(sql.about, seq)));
-    return rows.map((row, place) => toChange(row, changed[place]!));
-  }
-  const subject = yield* get(sql.subject, about);
-  if (!subject) return [];
-  const rows = yield* all(sql.changesAbout, before, limit, subject.seq);
-  const changed = yield* together(rows.map(({ seq }) => all(sql.aboutOne, seq, subject.seq)));
-  return rows.map((row, place) => toChange(row, changed[place]!));
-}
-
-function toChange(row: AuditRow, changed: readonly AboutRow[]): Change {
-  const { seq, changed_at, who, origin, action, note: why } = row;
-  const deliveries = changed.map(({ id, delivery_seq }) => idAt(id, delivery_seq));
-  return { id: seq, at: changed_at, who, from: origin, action, note: why, deliveries };
+  const subject = about === undefined ? null : yield* get(sql.subject, about);
+  if (subject === undefined) return [];
+  const rows = subject
+    ? yield* all(sql.changesAbout, before, limit, subject.seq)
+    : yield* all(sql.changes, before, limit);
+  const changed = yield* together(
+    rows.map(({ id }) => (subject ? all(sql.aboutOne, id, subject.seq) : all(sql.about, id))),
+  );
+  return rows.map((row, place) => Object.assign(row, { deliveries: changed[place]!.map(({ id }) => id) }));
 }

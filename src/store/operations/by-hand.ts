@@ -6,12 +6,42 @@ import {
   replayableStates,
 } from '../../model.ts';
 import { parseDeliveryId } from '../../support/ids.ts';
-import type { By, Late, ManualResult, Replay } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
-import { type Changed, note } from './audit.ts';
+import { type By, type Changed, note } from './audit.ts';
 import { apply as applyChange, change, find, type FoundRow } from './deliveries.ts';
 import { get, lock, query, run, together, type Operation } from './operation.ts';
-import { idAt, of, seqsPerEvent } from './rows.ts';
+import { deliveryIdAt, of, places, planned as ofPlan, seqsPerEvent } from './rows.ts';
+
+export interface Replay {
+  readonly deliveryId: string;
+  /** Today's config, which has the action. */
+  readonly configId: string;
+  readonly planned: PlannedDelivery;
+}
+
+/** What one rule of today's config asks for an event that came before. */
+export interface Late {
+  readonly eventId: string;
+  readonly configId: string;
+  /** One or more, of the same rule. */
+  readonly deliveries: readonly PlannedDelivery[];
+}
+
+export type ManualResult =
+  | {
+      readonly deliveryId: string;
+      readonly done: true;
+      /** Of a resend: the delivery that it made. */
+      readonly madeId?: string;
+    }
+  | {
+      readonly deliveryId: string;
+      readonly done: false;
+      /** Null if the delivery does not exist; that of `madeId` where there is one. */
+      readonly state: DeliveryState | null;
+      /** Of a resend: an earlier one that is still on its way, or has just arrived. */
+      readonly madeId?: string;
+    };
 
 export const sql = {
   /** $10: whether to keep progress, which has no meaning for another connector. */
@@ -30,11 +60,15 @@ export const sql = {
   select d.seq, d.state from deliveries d where d.seq ${of('$1')} and d.resend_of = $2
     and (d.state in ('pending', 'sending') or (d.state = 'delivered' and d.since > $3)) limit 1`),
   add: `
-  insert into deliveries (seq, config_id, rule, action, sink, connector, lane, group_key, group_max, due_at, since,
-    replayed, resend_of)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12)`,
+  insert into deliveries (seq, config_id, since, replayed, resend_of, ${ofPlan.written.join(', ')})
+  values ($1, $2, $3, $4, $5, ${places(ofPlan.written, 6)})`,
 };
 
+/**
+ * Makes dead or held deliveries pending and due at `now`, as newly planned. The time for giving up starts at `now`. Keeps the
+ * attempts and `uncertain`, and `progress` if the connector is the same. Deliveries of a digest stay in it, and no other
+ * delivery joins one: `planned.group` is ignored.
+ */
 export function replay(
   tallies: Tallies,
   items: readonly Replay[],
@@ -72,6 +106,7 @@ function* replayOne(
   tallies.planned(sink, 'pending', count);
 }
 
+/** Discards pending, dead or held deliveries. A digest that was not claimed yet only loses the given delivery. */
 export function discard(
   tallies: Tallies,
   deliveryIds: readonly string[],
@@ -132,7 +167,10 @@ const addingLock = 'prune';
 /** Whoever sends a message again sooner than that has not seen that somebody else just did. */
 const resentAgainMs = 60_000;
 
-/** See Store.resend. */
+/**
+ * Sends delivered messages again: each as a new delivery of the same event or notice, newly planned and due at `now`, and
+ * never in a digest. Not while an earlier one of the same is still on its way, nor within a minute of one.
+ */
 export function* resend(
   tallies: Tallies,
   items: readonly Replay[],
@@ -156,7 +194,7 @@ function* resendOne(
   const found = yield* find(deliveryId);
   if (!found) return { deliveryId, done: false, state: null };
   const subject = Math.floor(found.seq / seqsPerEvent);
-  const idOf = (seq: number) => idAt(parseDeliveryId(deliveryId)!.eventId, seq);
+  const idOf = (seq: number) => deliveryIdAt(parseDeliveryId(deliveryId)!.eventId, seq);
   const earlier = yield* get(sql.earlierResend, subject, found.seq, now - resentAgainMs);
   if (earlier) return { deliveryId, done: false, state: earlier.state, madeId: idOf(earlier.seq) };
   if (found.state !== 'delivered') return { deliveryId, done: false, state: found.state };
@@ -166,7 +204,10 @@ function* resendOne(
   return { deliveryId, done: true, madeId: idOf(seq) };
 }
 
-/** See Store.apply. */
+/**
+ * Adds to stored events what a rule asks for that they came before. Not to an event that has deliveries of that rule. Returns
+ * the ids of the new deliveries.
+ */
 export function* apply(tallies: Tallies, items: readonly Late[], now: number, by: By): Operation<string[]> {
   yield* lock(addingLock);
   const added = yield* together(items.map((item) => applyOne(tallies, item)));
@@ -176,7 +217,7 @@ export function* apply(tallies: Tallies, items: readonly Late[], now: number, by
     now,
     by,
   );
-  return added.flatMap(({ eventId, seqs }) => seqs.map((seq) => idAt(eventId, seq)));
+  return added.flatMap(({ eventId, seqs }) => seqs.map((seq) => deliveryIdAt(eventId, seq)));
 }
 
 function* applyOne(
@@ -207,11 +248,11 @@ function* add(
   const seqs = deliveries.map((_, index) => first + index);
   if (seqs.some((seq) => Math.floor(seq / seqsPerEvent) !== subject))
     throw new RangeError(`An event has at most ${seqsPerEvent - 1} deliveries.`);
+  const replayed = resendOf === null ? 0 : 1;
   yield* together(
-    deliveries.map(({ rule, action, sink, connector, lane, group, groupMax, dueAt }, index) => {
-      const planned = [rule, action, sink, connector, lane, group, groupMax, dueAt];
-      return run(sql.add, seqs[index]!, configId, ...planned, resendOf === null ? 0 : 1, resendOf);
-    }),
+    deliveries.map((one, index) =>
+      run(sql.add, seqs[index]!, configId, one.dueAt, replayed, resendOf, ...ofPlan.values(one)),
+    ),
   );
   for (const { sink } of deliveries) tallies.planned(sink, 'pending');
   tallies.used(configId, deliveries.length);

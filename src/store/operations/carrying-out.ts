@@ -1,17 +1,62 @@
-import { mayHaveArrived, type Outcome, type Reason, type Receipt } from '../../model.ts';
+import {
+  type Attempt,
+  type DeliveryState,
+  type Json,
+  mayHaveArrived,
+  type Outcome,
+  type Receipt,
+} from '../../model.ts';
 import { storable } from '../../support/text.ts';
-import type { AttemptResult, Deferral, LaneHead, Rescued, SinkPause } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
 import { apply, change, find, foundColumns, type FoundRow } from './deliveries.ts';
-import { holdsAlone } from './leases.ts';
+import { holdsAlone, type Lease } from './leases.ts';
 import { all, get, query, run, together, type Operation } from './operation.ts';
 import { deliveries, jsonOrNull, leads, rareState, waits } from './rows.ts';
 
-interface LaneRow {
+export interface LaneHead {
   readonly lane: string;
   readonly sink: string;
-  readonly due_at: number;
+  readonly dueAt: number;
+  /** Of those that are due at the same time, the first one's. */
   readonly seq: number;
+}
+
+/** What is rescued: a sink's. Nothing if another copy has taken over the lease. */
+export interface Rescued {
+  readonly sink: string;
+  readonly lease?: Lease;
+}
+
+/** How an attempt ended and what becomes of its delivery. */
+export interface AttemptResult {
+  readonly deliveryId: string;
+  readonly attempt: Attempt;
+  readonly state: Exclude<DeliveryState, 'sending' | 'discarded'>;
+  /** The tool was not called, so this says nothing about the sink. */
+  readonly unsent?: boolean;
+  /** When this was recorded (ms). A final state counts from then. */
+  readonly settledAt: number;
+  /** How long after the event came it was delivered, if that is known. */
+  readonly delayMs?: number;
+  /** When to try again. Only if `pending`. */
+  readonly dueAt: number | null;
+  readonly uncertain: boolean;
+  readonly progress: Json | null;
+  readonly lastError: string | null;
+  /** What was sent, with secrets masked. Null: keep the earlier one. */
+  readonly message: Json | null;
+  readonly thread: string | null;
+}
+
+export interface Deferral {
+  readonly deliveryId: string;
+  /**
+   * The attempt that the claim began, and when. Nothing is undone if it is no longer this one: whoever undoes it twice, as
+   * an answer was lost, must not undo the next claim, which has the same number.
+   */
+  readonly attempt: number;
+  readonly claimedAt: number;
+  readonly until: number;
 }
 
 interface PutOffRow extends Pick<FoundRow, 'seq' | 'carrier' | 'state' | 'attempts'> {
@@ -26,29 +71,20 @@ interface SendingRow extends FoundRow {
   readonly started_at: number;
 }
 
-interface PauseRow {
-  readonly sink: string;
-  readonly since: number;
-  readonly probe_at: number;
-  readonly probes: number;
-  readonly reason: Reason | null;
-  readonly detail: string | null;
-}
-
 export const sql = {
   /** Walks from lane to lane through the index of pending deliveries, so that only each lane's first row costs. */
-  laneHeads: query<LaneRow>(`
+  laneHeads: query<LaneHead>(`
   with recursive heads (lane) as (
     select * from (select d.lane from deliveries d where ${waits} order by d.lane limit 1) as first
     union all
     select (select d.lane from deliveries d where ${waits} and d.lane > heads.lane order by d.lane limit 1)
     from heads where heads.lane is not null
   )
-  select head.lane, head.sink, head.due_at, head.seq from heads join deliveries head on head.seq = (
+  select head.lane, head.sink, head.due_at as "dueAt", head.seq from heads join deliveries head on head.seq = (
     select d.seq from deliveries d where ${waits} and d.lane = heads.lane order by d.due_at, d.seq limit 1
   )`),
-  laneHead: query<LaneRow>(`
-  select d.lane, d.sink, d.due_at, d.seq from deliveries d
+  laneHead: query<LaneHead>(`
+  select d.lane, d.sink, d.due_at as "dueAt", d.seq from deliveries d
   where ${waits} and d.lane = $1 and (d.due_at, d.seq) >= ($2, $3) order by d.due_at, d.seq limit 1`),
   /** The message and the thread of a digest are stored only with its carrier. */
   record: change(`
@@ -87,25 +123,20 @@ export const sql = {
   newestReceipt: query<{ readonly receipt: string }>(`
   select receipt from (select lane, state, receipt from deliveries order by seq desc limit $2) as newest
   where lane = $1 and state = 'delivered' limit 1`),
-  keepPause: `
-  insert into pauses (sink, since, probe_at, probes, reason, detail) values ($1, $2, $3, $4, $5, $6)
-  on conflict (sink) do update set since = $2, probe_at = $3, probes = $4, reason = $5, detail = $6`,
-  endPause: `delete from pauses where sink = $1`,
-  pauses: query<PauseRow>(`
-  select sink, since, probe_at, probes, reason, detail from pauses order by sink`),
 };
 
-export function* lanes(): Operation<LaneHead[]> {
-  return (yield* all(sql.laneHeads)).map(toLaneHead);
+/**
+ * The lanes with pending deliveries, each with its earliest due time and sink. The cost does not depend on how many
+ * deliveries are stored. A claimed digest counts as its carrier. `from`: looks at these lanes alone, and only at what comes
+ * as late as the given one.
+ */
+export function* lanes(from?: readonly LaneHead[]): Operation<LaneHead[]> {
+  if (from === undefined) return yield* all(sql.laneHeads);
+  const heads = yield* together(from.map(({ lane, dueAt, seq }) => get(sql.laneHead, lane, dueAt, seq)));
+  return heads.filter((head) => head !== undefined);
 }
 
-export function* lanesFrom(from: readonly LaneHead[]): Operation<LaneHead[]> {
-  const asked = from.map(({ lane, dueAt, seq }) => get(sql.laneHead, lane, dueAt, seq));
-  return (yield* together(asked)).flatMap((row) => (row ? toLaneHead(row) : []));
-}
-
-const toLaneHead = ({ lane, sink, due_at: dueAt, seq }: LaneRow): LaneHead => ({ lane, sink, dueAt, seq });
-
+/** Records how attempts ended. Does not change a delivery that is no longer in this attempt (by its number). */
 export function* record(tallies: Tallies, results: readonly AttemptResult[]): Operation<void> {
   yield* together(results.map((result) => recordOne(tallies, result)));
 }
@@ -164,10 +195,15 @@ const interrupted = {
   detail: 'The connector stopped during this attempt, so it may have arrived.',
 } satisfies Outcome;
 
-/** Rescues at most `limit` messages, to keep the transaction small. Returns the number of their deliveries. */
+/**
+ * Deliveries that an ended process left in `sending` become pending and uncertain, with an unknown attempt recorded. They
+ * are due `settlingMs` after that attempt began, because the tool may still be working on it. To be called when the caller
+ * is the only process that serves this store; or for one sink, while none of its attempts is under way here. Returns how
+ * many there were, at most of `limit` messages, to keep the transaction small.
+ */
 export function* rescue(
   tallies: Tallies,
-  { now, settlingMs, of }: { now: number; settlingMs: number; of: Rescued | null },
+  { now, settlingMs, of }: { now: number; settlingMs: number; of: Rescued | undefined },
   limit: number,
 ): Operation<number> {
   if (of?.lease && !(yield* holdsAlone(of.lease))) return 0;
@@ -186,6 +222,10 @@ function* rescueOne(tallies: Tallies, left: SendingRow, now: number, settlingMs:
   return count;
 }
 
+/**
+ * Undoes claims of deliveries that were not attempted: they are pending again and due at `until`, and the attempt is not
+ * counted. A digest that was never attempted is dissolved. The time until `until` does not count for giving up.
+ */
 export function* defer(tallies: Tallies, items: readonly Deferral[], now: number): Operation<void> {
   yield* together(items.map((item) => deferOne(tallies, item, now)));
 }
@@ -198,7 +238,11 @@ function* deferOne(tallies: Tallies, item: Deferral, now: number): Operation<voi
   if (undone > 0) tallies.moved(found.sink, 'sending', 'pending', undone);
 }
 
-/** See Store.pullIn. Looks at the next `limit` that come after the seq `after`; null: there are no more. */
+/**
+ * For a clock that was ahead by `aheadMs` and says `now` since it was set right: what it put off becomes due as much sooner,
+ * or at once where hours decide anew. What was put off by a right clock stays as it is. Looks at the next `limit` that come
+ * after the seq `after`; null: there are no more.
+ */
 export function* pullIn(
   { now, aheadMs }: { now: number; aheadMs: number },
   after: number,
@@ -231,32 +275,14 @@ function dueByRightClock(row: PutOffRow, now: number, aheadMs: number): number |
   return dueAt > now + dayMs && dueAt >= (triedAt ?? cameAt) + aheadMs ? now : null;
 }
 
+/** The receipt of the earliest delivered message with this thread key on this sink. */
 export function* threadOf(sink: string, thread: string): Operation<Receipt | null> {
   const row = yield* get(sql.receiptOfThread, sink, thread);
   return row ? (JSON.parse(row.receipt) as Receipt) : null;
 }
 
+/** The receipt of the newest delivered message in this lane, if it is among the store's newest deliveries. */
 export function* newestReceipt(lane: string): Operation<Receipt | null> {
   const row = yield* get(sql.newestReceipt, lane, receiptsSearched);
   return row ? (JSON.parse(row.receipt) as Receipt) : null;
-}
-
-export function keepPause({ sink, since, probeAt, probes, because }: SinkPause): Operation<number> {
-  const detail = because === null ? null : storable(because.detail);
-  return run(sql.keepPause, sink, since, probeAt, probes, because?.reason ?? null, detail);
-}
-
-export function endPause(sink: string): Operation<number> {
-  return run(sql.endPause, sink);
-}
-
-export function* pauses(): Operation<SinkPause[]> {
-  const rows = yield* all(sql.pauses);
-  return rows.map(({ sink, since, probe_at, probes, reason, detail }) => ({
-    sink,
-    since,
-    probeAt: probe_at,
-    probes,
-    because: reason === null || detail === null ? null : { reason, detail },
-  }));
 }

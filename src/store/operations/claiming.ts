@@ -1,28 +1,58 @@
-import type { Event, RaisedNotice } from '../../model.ts';
-import type { Claimed, ClaimQuery } from '../store.ts';
+import type { Delivery, Event, RaisedNotice } from '../../model.ts';
 import type { Tallies } from '../tallies.ts';
 import { apply, change } from './deliveries.ts';
-import { holds } from './leases.ts';
+import type { LaneHead } from './carrying-out.ts';
+import { holds, type Lease } from './leases.ts';
 import { all, get, lock, query, together, type Operation } from './operation.ts';
 import { sql as reading } from './reading.ts';
-import {
-  deliveries,
-  deliveryColumns,
-  eventColumns,
-  toDelivery,
-  toEvent,
-  toNotice,
-  waits,
-  type DeliveryRow,
-  type EventRow,
-} from './rows.ts';
+import { deliveries, delivery, event, notice, type RowOf, waits } from './rows.ts';
+
+export interface ClaimQuery {
+  readonly lane: string;
+  readonly now: number;
+  readonly limit: number;
+  /** Takes only deliveries that were never attempted, newest first: to try another one than what has failed before. */
+  readonly untriedFirst?: boolean;
+  /** Takes only what comes as late as this one. */
+  readonly from?: Pick<LaneHead, 'dueAt' | 'seq'>;
+  /** Nothing is claimed if another copy has taken it over. */
+  readonly lease?: Lease;
+}
+
+export interface Claimed {
+  /** In a digest: the carrier. */
+  readonly delivery: Delivery;
+  /**
+   * What the message is about, in order of acceptance: one event, or all events of a digest, whose deliveries share the
+   * outcome. Empty for a notice.
+   */
+  readonly events: readonly Event[];
+  readonly notice: RaisedNotice | null;
+  /** What ClaimQuery.now was. */
+  readonly claimedAt: number;
+}
 
 /** The event's columns are null for a notice's delivery. */
-type DueRow = DeliveryRow & EventRow;
+interface DueRow extends RowOf<Delivery & Event> {
+  readonly seq: number;
+  /** The seq of the digest's carrier. */
+  readonly carrier: number | null;
+}
+
+interface Due extends Pick<DueRow, 'seq' | 'carrier'> {
+  readonly found: Delivery;
+  readonly row: RowOf<Event>;
+}
+
+const toDue = (row: DueRow): Due => {
+  const { seq, carrier } = row;
+  return { seq, carrier, found: delivery.read(row), row };
+};
+
+const dueRows = `select ${delivery.columns}, ${event.columns}, d.seq, d.carrier from ${deliveries}`;
 
 const dueInLane = (rest: string) =>
-  query<DueRow>(`
-  select ${deliveryColumns}, ${eventColumns} from ${deliveries}
+  query<DueRow>(`${dueRows}
   where ${waits} and d.lane = $1 and d.due_at <= $2 and (d.due_at, d.seq) >= ($4, $5) ${rest} limit $3`);
 
 const beginAttempt = (now: string) => `
@@ -32,8 +62,7 @@ export const sql = {
   dueFirst: dueInLane('order by d.due_at, d.seq'),
   untriedLast: dueInLane('and d.attempts = 0 order by d.due_at desc, d.seq desc'),
   /** The carrier of a digest. */
-  firstOfGroup: query<DueRow>(`
-  select ${deliveryColumns}, ${eventColumns} from ${deliveries}
+  firstOfGroup: query<DueRow>(`${dueRows}
   where d.state = 'pending' and d.group_key is not null and d.carrier is null
     and d.lane = $1 and d.group_key = $2 and d.sink = $3 and d.due_at <= $4 order by d.due_at, d.seq limit 1`),
   claim: change(beginAttempt('$3')),
@@ -52,20 +81,27 @@ export const sql = {
       order by d.due_at, d.seq limit $6 - 1
     ) as others
   ) returning seq`),
-  eventsOfDigest: query<EventRow>(`
-  select ${eventColumns} from ${deliveries} where d.carrier = $1 order by d.seq`),
+  eventsOfDigest: query<RowOf<Event>>(`
+  select ${event.columns} from ${deliveries} where d.carrier = $1 order by d.seq`),
 };
 
 /** A claim stops at this many deliveries, because no request is answered while its transaction runs. */
 const mostDeliveries = 1000;
 
-/** See Store.claim. */
+/**
+ * Moves up to `limit` due pending deliveries of a lane to `sending`, earliest due first, then in order of acceptance. The
+ * intent to send is on disk when this resolves. Adds one to `attempts`, and sets `firstAttemptAt` once.
+ *
+ * A delivery with a group brings all other due deliveries of its sink, lane and group, up to `groupMax` in all. From then
+ * on they are one digest, and the first is its carrier: the digest is claimed as a whole under the carrier's id, and every
+ * change to one of its deliveries is made to all.
+ */
 export function* claim(tallies: Tallies, asked: ClaimQuery, most = mostDeliveries): Operation<Claimed[]> {
   const { limit, lease } = asked;
   if (lease && !(yield* holds(lease))) return [];
   // So that no two claims at once see the same deliveries, and what a person discards is not begun.
   yield* lock(`lane ${asked.lane}`);
-  const rows = yield* dueRows(asked);
+  const rows = yield* due(asked);
   const claimed = yield* claimRows(tallies, rows, asked.now, most);
   const left = limit - claimed.length;
   const mostLeft = most - claimed.reduce((sum, one) => sum + deliveriesIn(one), 0);
@@ -74,80 +110,61 @@ export function* claim(tallies: Tallies, asked: ClaimQuery, most = mostDeliverie
   return [...claimed, ...(yield* claim(tallies, { ...asked, limit: left }, mostLeft))];
 }
 
-function* dueRows({ lane, now, limit, untriedFirst = false, from }: ClaimQuery): Operation<DueRow[]> {
+function* due({ lane, now, limit, untriedFirst = false, from }: ClaimQuery): Operation<Due[]> {
   const asked = [lane, now, limit, from?.dueAt ?? 0, from?.seq ?? 0] as const;
   const untried = untriedFirst ? yield* all(sql.untriedLast, ...asked) : [];
-  return untried.length > 0 ? untried : yield* all(sql.dueFirst, ...asked);
+  return (untried.length > 0 ? untried : yield* all(sql.dueFirst, ...asked)).map(toDue);
 }
 
-function* claimRows(
-  tallies: Tallies,
-  rows: readonly DueRow[],
-  now: number,
-  most: number,
-): Operation<Claimed[]> {
-  const begun: DueRow[] = [];
-  const single: DueRow[] = [];
+function* claimRows(tallies: Tallies, rows: readonly Due[], now: number, most: number): Operation<Claimed[]> {
+  const begun: Due[] = [];
+  const single: Due[] = [];
   const wentAlong = new Set<number>();
   let taken = 0;
-  for (const row of rows) {
+  for (const one of rows) {
     if (taken >= most) break;
-    if (wentAlong.has(row.seq)) continue;
+    if (wentAlong.has(one.seq)) continue;
+    const { lane, group, sink } = one.found;
     let count = 1;
-    if (row.group_key === null) {
-      single.push(row);
-      begun.push(row);
-    } else if (row.carrier === null) {
-      const { carrier, members } = yield* beginDigest(row, now);
+    if (group === null) {
+      single.push(one);
+      begun.push(one);
+    } else if (one.carrier === null) {
+      const row = yield* get(sql.firstOfGroup, lane, group, sink, now);
+      const first = row ? toDue(row) : one;
+      const members = yield* all(sql.beginDigest, first.seq, now, lane, group, sink, first.found.groupMax);
       for (const { seq } of members) wentAlong.add(seq);
-      begun.push(carrier);
+      begun.push({ ...first, carrier: first.seq, found: { ...first.found, carrier: first.found.id } });
       count = members.length;
     } else {
-      count = yield* apply(sql.claim, row, now);
-      begun.push(row);
+      count = yield* begin(one, now);
+      begun.push(one);
     }
-    tallies.moved(row.sink, 'pending', 'sending', count);
+    tallies.moved(sink, 'pending', 'sending', count);
     taken += count;
   }
-  yield* together(single.map((row) => apply(sql.claim, row, now)));
-  return yield* together(begun.map((row) => toClaimed(row, now)));
+  yield* together(single.map((one) => begin(one, now)));
+  return yield* together(begun.map((one) => toClaimed(one, now)));
 }
+
+const begin = ({ seq, carrier, found: { state, attempts } }: Due, now: number): Operation<number> =>
+  apply(sql.claim, { seq, carrier, state, attempts }, now);
 
 /** A notice's delivery has no event. */
 const deliveriesIn = ({ events }: Claimed): number => Math.max(1, events.length);
 
-function* beginDigest(
-  row: DueRow,
-  now: number,
-): Operation<{ readonly carrier: DueRow; readonly members: readonly { readonly seq: number }[] }> {
-  const { lane, group_key: group, sink } = row;
-  const first = (yield* get(sql.firstOfGroup, lane, group, sink, now)) ?? row;
-  const members = yield* all(sql.beginDigest, first.seq, now, lane, group, sink, first.group_max);
-  return { carrier: { ...first, carrier: first.seq, carrier_event_id: first.event_id }, members };
-}
-
-function* toClaimed(row: DueRow, now: number): Operation<Claimed> {
-  const delivery = toDelivery(row);
-  // Not the row: copying SQLite's rows is slow.
+function* toClaimed({ found, carrier, row }: Due, now: number): Operation<Claimed> {
+  const ofDigest = carrier === null ? null : yield* all(sql.eventsOfDigest, carrier);
+  const raised = found.noticeId === null ? undefined : yield* get(reading.noticeById, found.noticeId);
   return {
     delivery: {
-      ...delivery,
+      ...found,
       state: 'sending',
-      attempts: delivery.attempts + 1,
-      firstAttemptAt: delivery.firstAttemptAt ?? now,
+      attempts: found.attempts + 1,
+      firstAttemptAt: found.firstAttemptAt ?? now,
     },
-    events: yield* eventsOf(row),
-    notice: yield* noticeOf(row),
+    events: (ofDigest ?? (found.eventId === null ? [] : [row])).map(event.read),
+    notice: raised ? notice.read(raised) : null,
     claimedAt: now,
   };
-}
-
-function* eventsOf(row: DueRow): Operation<Event[]> {
-  if (row.carrier !== null) return (yield* all(sql.eventsOfDigest, row.carrier)).map(toEvent);
-  return row.event_id === null ? [] : [toEvent(row)];
-}
-
-function* noticeOf(row: DueRow): Operation<RaisedNotice | null> {
-  const notice = row.notice_id === null ? undefined : yield* get(reading.noticeById, row.notice_id);
-  return notice ? toNotice(notice) : null;
 }

@@ -2,7 +2,7 @@ import { parseDeliveryId } from '../../support/ids.ts';
 import type { DeliveryState, PlannedDelivery } from '../../model.ts';
 import type { Tallies } from '../tallies.ts';
 import { get, query, run, together, type Operation, type Value } from './operation.ts';
-import { seqOf, seqsPerEvent } from './rows.ts';
+import { places, planned, seqOf, seqsPerEvent } from './rows.ts';
 
 /** What a change to a delivery needs to know about it. */
 export interface FoundRow {
@@ -36,8 +36,7 @@ export function change(assignments: string, more = ''): Change {
 
 export const sql = {
   insertDelivery: `
-  insert into deliveries (seq, rule, action, sink, connector, lane, group_key, group_max, due_at, since)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)`,
+  insert into deliveries (seq, since, ${planned.written.join(', ')}) values ($1, $2, ${places(planned.written, 3)})`,
   findDelivery: query<FoundRow>(`
   select ${foundColumns} from deliveries d where d.seq = ${seqOf('$1', '$2', '$3')}`),
 };
@@ -52,13 +51,10 @@ export function* insertDeliveries(
     throw new RangeError(`${deliveries.length} deliveries at once; the store takes ${seqsPerEvent - 1}.`);
   }
   const first = seq * seqsPerEvent + 1;
-  yield* together(deliveries.map((planned, index) => insertDelivery(first + index, planned)));
+  yield* together(
+    deliveries.map((one, index) => run(sql.insertDelivery, first + index, one.dueAt, ...planned.values(one))),
+  );
   for (const { sink } of deliveries) tallies.planned(sink, 'pending');
-}
-
-function insertDelivery(seq: number, planned: PlannedDelivery): Operation<number> {
-  const { rule, action, sink, connector, lane, group, groupMax, dueAt } = planned;
-  return run(sql.insertDelivery, seq, rule, action, sink, connector, lane, group, groupMax, dueAt);
 }
 
 export function* find(deliveryId: string): Operation<FoundRow | undefined> {

@@ -1,13 +1,35 @@
 import type { Delivery, DeliveryState, Json } from '../../model.ts';
 import type { Mentions } from '../../support/mentions.ts';
 import { type Mask, maskTexts } from '../../support/secret.ts';
-import type { By, Forgetting, Forgotten } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
-import { sql as auditSql } from './audit.ts';
+import { type By, sql as auditSql } from './audit.ts';
 import { eraseEvent } from './housekeeping.ts';
 import { all, get, lock, query, run, type Operation, type Value } from './operation.ts';
 import { sql as reading } from './reading.ts';
-import { candidateKey, firstNoticeSeq, idAt, of, seqsPerEvent, toDelivery } from './rows.ts';
+import { candidateKey, delivery, firstNoticeSeq, idOf, of, seqsPerEvent } from './rows.ts';
+
+export interface Forgetting {
+  readonly candidateId: string;
+  /** All events of the candidate that the caller knows of. */
+  readonly eventIds: readonly string[];
+  readonly mentions: Mentions;
+}
+
+export type Forgotten =
+  | {
+      readonly done: true;
+      readonly events: number;
+      readonly rejected: number;
+      /** As they were at last. */
+      readonly deliveries: readonly Delivery[];
+    }
+  | {
+      readonly done: false;
+      /** An event that the caller does not know of. */
+      readonly unexpected: string | null;
+      /** Deliveries that are being sent, or tried again in a digest with others. */
+      readonly underWay: readonly string[];
+    };
 
 interface FoundEvent {
   readonly seq: number;
@@ -20,7 +42,7 @@ interface FoundEvent {
 
 interface FoundDelivery {
   readonly seq: number;
-  readonly event_id: string;
+  readonly id: string;
   readonly carrier: number | null;
   readonly lane: string;
   readonly state: DeliveryState;
@@ -31,7 +53,7 @@ const sql = {
   select seq, id, coalesce(content, seq) as content, config_id, test_id, status from events
   where candidate_key = $1 and candidate_id = $2 order by seq`),
   deliveriesOf: query<FoundDelivery>(`
-  select d.seq, e.id as event_id, d.carrier, d.lane, d.state from deliveries d join events e on e.seq = $1
+  select d.seq, ${idOf('e.id', 'd.seq')} as id, d.carrier, d.lane, d.state from deliveries d join events e on e.seq = $1
   where d.seq ${of('$1')} order by d.seq`),
   othersIn: query<{ readonly seq: number }>(`
   select d.seq from deliveries d where d.carrier = $1 and d.seq not ${of('$2')} limit 1`),
@@ -40,7 +62,12 @@ const sql = {
   deleteRejected: `delete from rejected_requests where seq = $1`,
 };
 
-/** See Store.forget. Holds off whoever would count a repeat of these events, begin their deliveries or delete them. */
+/**
+ * Erases a candidate's events with their deliveries, attempts and repeats. Pending deliveries are given up with that. Does
+ * nothing where a delivery is under way, or where there is an event that the caller does not know of. The audit gets a line
+ * that does not say who it was. Holds off whoever would count a repeat of these events, begin their deliveries or delete
+ * them.
+ */
 export function* forget(
   tallies: Tallies,
   { candidateId, eventIds }: Forgetting,
@@ -57,7 +84,7 @@ export function* forget(
   if (underWay.length > 0) return { done: false, unexpected: null, underWay };
   const deliveries: Delivery[] = [];
   for (const event of events) {
-    deliveries.push(...(yield* all(reading.deliveriesOf, event.seq)).map(toDelivery));
+    deliveries.push(...(yield* all(reading.deliveriesOf, event.seq)).map(delivery.read));
     yield* eraseOne(tallies, event);
   }
   if (events.length > 0) yield* note(now, by);
@@ -75,7 +102,7 @@ function* findUnderWay(events: readonly FoundEvent[]): Operation<string[]> {
     for (const one of yield* all(sql.deliveriesOf, seq)) {
       const isShared =
         one.state === 'pending' && one.carrier !== null && (yield* hasOthers(one.carrier, seq));
-      if (one.state === 'sending' || isShared) ids.push(idAt(one.event_id, one.seq));
+      if (one.state === 'sending' || isShared) ids.push(one.id);
     }
   }
   return ids;

@@ -1,19 +1,57 @@
 import { openStates, type DeliveryState, type Json } from '../../model.ts';
-import type { KeptToken, Prune, Pruned, PruneMark, SavedConfig, SignOfLife } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
 import { all, get, lock, query, run, type Operation } from './operation.ts';
 import { of, rareState, waits } from './rows.ts';
 import { triedStatements } from './sinks.ts';
 
+export interface SavedConfig {
+  readonly id: string;
+  readonly source: Json;
+  readonly savedAt: number;
+}
+
+/** See keptRefreshTokens. */
+export interface KeptToken {
+  readonly id: string;
+  readonly sealed: string;
+  readonly keptAt: number;
+}
+
+export interface Prune {
+  readonly before: number;
+  readonly limit: number;
+  /** Where the step before ended. A round starts without. */
+  readonly after?: PruneMark;
+}
+
+export interface PruneMark {
+  readonly of: 'events' | 'notices';
+  readonly at: number;
+  readonly seq: number;
+}
+
+export interface Pruned {
+  /** How many events and notices were deleted. */
+  readonly count: number;
+  /** Null at the end of a round. */
+  readonly after: PruneMark | null;
+}
+
+/** What is known about the time, so that nothing is deleted because a clock is wrong. */
+export interface SignOfLife {
+  /** When the store was last served, by a trusted clock (ms). */
+  readonly seenAt: number;
+  /** A clock that is far from it: its last time, and for how long it has kept going at a clock's pace. */
+  readonly doubt: { readonly seenAt: number; readonly agreedMs: number } | null;
+}
+
 interface OldRow {
+  /** Of an event. */
+  readonly content: number;
   readonly seq: number;
   readonly config_id: string;
   readonly at: number;
   readonly over: number;
-}
-
-interface OldEventRow extends OldRow {
-  readonly content: number;
 }
 
 interface HeirRow {
@@ -27,12 +65,6 @@ interface PlannedCountRow {
   /** Null: the event's. */
   readonly config_id: string | null;
   readonly n: number;
-}
-
-interface LifeRow {
-  readonly seen_at: number;
-  readonly doubted_at: number | null;
-  readonly agreed_ms: number;
 }
 
 /** Dead and held deliveries stay until a person decides, however old they are. */
@@ -53,22 +85,22 @@ export const sql = {
   insert into configs (id, source, saved_at) values ($1, $2, $3)
   on conflict (id) do update set saved_at = $3`,
   configSource: query<{ readonly source: string }>(`select source from configs where id = $1`),
-  latestConfig: query<{
-    readonly id: string;
-    readonly source: string;
-    readonly saved_at: number;
-  }>(`select id, source, saved_at from configs order by saved_at desc limit 1`),
+  latestConfig: query<Omit<SavedConfig, 'source'> & { readonly source: string }>(
+    `select id, source, saved_at as "savedAt" from configs order by saved_at desc limit 1`,
+  ),
+  /** Only PostgreSQL has this table. */
+  configsOfCopies: query<{ readonly id: string }>(`select config_id as id from copies`),
   unusedConfigs: query<{ readonly id: string }>(`select id from configs where uses = 0 and saved_at < $1`),
   /** As `unusedConfigs`: another copy may have begun to use it since. */
   deleteConfig: `delete from configs where id = $1 and uses = 0 and saved_at < $2`,
   /** The next ones from before $1, after the time $2 and the seq $3. `over`: nothing keeps it any more. */
-  oldEvents: query<OldEventRow>(`
+  oldEvents: query<OldRow>(`
   select e.seq, coalesce(e.content, e.seq) as content, e.config_id, e.received_at as at,
     case when exists (${stays('e.seq')}) then 0 else 1 end as over
   from events e where e.received_at < $1 and (e.received_at, e.seq) > ($2, $3)
   order by e.received_at, e.seq limit $4`),
   oldNotices: query<OldRow>(`
-  select n.seq, n.config_id, n.raised_at as at, case when exists (${stays('n.seq')}) then 0 else 1 end as over
+  select n.seq, n.seq as content, n.config_id, n.raised_at as at, case when exists (${stays('n.seq')}) then 0 else 1 end as over
   from notices n where n.raised_at < $1 and (n.raised_at, n.seq) > ($2, $3)
   order by n.raised_at, n.seq limit $4`),
   /** The deliveries of an event or a notice. */
@@ -99,7 +131,9 @@ export const sql = {
   insert into tokens (id, sealed, kept_at) values ($1, $2, $3)
   on conflict (id) do update set sealed = $2, kept_at = $3`,
   writeProbe: `update probe set written = 1 - written`,
-  life: query<LifeRow>(`select seen_at, doubted_at, agreed_ms from life where id = 1`),
+  life: query<{ readonly seenAt: number; readonly doubtedAt: number | null; readonly agreedMs: number }>(
+    `select seen_at as "seenAt", doubted_at as "doubtedAt", agreed_ms as "agreedMs" from life where id = 1`,
+  ),
   keepLife: `
   insert into life (id, seen_at, doubted_at, agreed_ms) values (1, $1, $2, $3)
   on conflict (id) do update set seen_at = $1, doubted_at = $2, agreed_ms = $3`,
@@ -132,55 +166,47 @@ export function* writeTallies(tallies: Tallies): Operation<void> {
   }
 }
 
+/**
+ * Stores the part of a config that deliveries need. Storing it again only renews `savedAt`. To be called before the first
+ * `accept` or `replay` with it, which would fail otherwise.
+ */
 export function saveConfig({ id, source, savedAt }: SavedConfig): Operation<number> {
   return run(sql.saveConfig, id, JSON.stringify(source), savedAt);
 }
 
-export function* configSource(id: string): Operation<Json | null> {
+export function* config(id: string): Operation<Json | null> {
   const row = yield* get(sql.configSource, id);
   return row ? (JSON.parse(row.source) as Json) : null;
 }
 
+/** The config that was saved last. While a connector serves the store, it is the one in force. */
 export function* latestConfig(): Operation<SavedConfig | null> {
   const row = yield* get(sql.latestConfig);
-  return row ? { id: row.id, source: JSON.parse(row.source) as Json, savedAt: row.saved_at } : null;
+  return row ? { ...row, source: JSON.parse(row.source) as Json } : null;
 }
 
 const oldest: PruneMark = { of: 'events', at: Number.MIN_SAFE_INTEGER, seq: 0 };
 
-/** See Store.prune. Without the configs. */
-export function* pruneOld(tallies: Tallies, { before, limit, after = oldest }: Prune): Operation<Pruned> {
-  const prune = after.of === 'events' ? pruneEvents : pruneNotices;
+/**
+ * Looks at the next `limit` events or notices, oldest first. Deletes those whose deliveries were all delivered or discarded
+ * before `before`, or that have no deliveries and arrived before it. If a digest loses its carrier, its last remaining
+ * delivery becomes the carrier.
+ */
+export function* prune(tallies: Tallies, { before, limit, after = oldest }: Prune): Operation<Pruned> {
   // Two copies that delete the same would both subtract it from the counts.
   yield* lock('prune');
-  const { rows, over } = yield* prune(tallies, before, after, limit);
-  const last = rows.at(-1);
-  if (last && rows.length === limit) {
-    return { count: over, after: { of: after.of, at: last.at, seq: last.seq } };
-  }
-  return { count: over, after: after.of === 'events' ? { ...oldest, of: 'notices' } : null };
-}
-
-interface Looked {
-  readonly rows: readonly OldRow[];
-  /** How many were deleted. */
-  readonly over: number;
-}
-
-function* pruneEvents(
-  tallies: Tallies,
-  before: number,
-  { at, seq }: PruneMark,
-  limit: number,
-): Operation<Looked> {
-  const rows = yield* all(sql.oldEvents, before, at, seq, limit);
+  const isOfEvents = after.of === 'events';
+  const rows = yield* all(isOfEvents ? sql.oldEvents : sql.oldNotices, before, after.at, after.seq, limit);
   const over = rows.filter((row) => row.over === 1);
-  for (const event of over) yield* eraseEvent(tallies, event);
-  return { rows, over: over.length };
+  for (const row of over) yield* isOfEvents ? eraseEvent(tallies, row) : eraseNotice(tallies, row);
+  const last = rows.at(-1);
+  const isMore = last !== undefined && rows.length === limit;
+  const nextKind: PruneMark | null = isOfEvents ? { ...oldest, of: 'notices' } : null;
+  return { count: over.length, after: isMore ? { of: after.of, at: last.at, seq: last.seq } : nextKind };
 }
 
 /** With all that belongs to it. */
-export function* eraseEvent(tallies: Tallies, event: Omit<OldEventRow, 'at' | 'over'>): Operation<void> {
+export function* eraseEvent(tallies: Tallies, event: Omit<OldRow, 'at' | 'over'>): Operation<void> {
   yield* handOverDigests(event.seq);
   yield* forget(tallies, event);
   yield* run(sql.deleteCorrelations, event.content, event.seq);
@@ -199,19 +225,9 @@ function* handOverDigests(eventSeq: number): Operation<void> {
   }
 }
 
-function* pruneNotices(
-  tallies: Tallies,
-  before: number,
-  { at, seq }: PruneMark,
-  limit: number,
-): Operation<Looked> {
-  const rows = yield* all(sql.oldNotices, before, at, seq, limit);
-  const over = rows.filter((row) => row.over === 1);
-  for (const notice of over) {
-    yield* forget(tallies, notice);
-    yield* run(sql.deleteNotice, notice.seq);
-  }
-  return { rows, over: over.length };
+function* eraseNotice(tallies: Tallies, notice: OldRow): Operation<void> {
+  yield* forget(tallies, notice);
+  yield* run(sql.deleteNotice, notice.seq);
 }
 
 /** Subtracts an event's or notice's deliveries, and its use of a config, from the counts. */
@@ -227,33 +243,37 @@ function* forget(
   yield* run(sql.deleteDeliveries, seq);
 }
 
-/** Deletes the configs that nothing refers to, except those saved since `before` and those in `keep`. */
-export function* pruneConfigs(before: number, keep: readonly string[]): Operation<void> {
-  for (const { id } of yield* all(sql.unusedConfigs, before)) {
-    if (!keep.includes(id)) yield* run(sql.deleteConfig, id, before);
-  }
+/**
+ * At the end of a round: deletes unused configs saved before `before`, except those in `keep`, and those of copies that are
+ * alive; and from the audit, what was before `before` and has nothing left that it is about.
+ */
+export function* endRound(before: number, keep: ReadonlySet<string>, shared: boolean): Operation<void> {
+  // A copy may use its config although no event has referred to it for long.
+  const ofCopies = shared ? (yield* all(sql.configsOfCopies)).map(({ id }) => id) : [];
+  for (const { id } of yield* all(sql.unusedConfigs, before))
+    if (!keep.has(id) && !ofCopies.includes(id)) yield* run(sql.deleteConfig, id, before);
+  yield* run(sql.pruneAudit, before);
+  yield* run(sql.pruneHours, Math.floor(before / 3_600_000));
 }
 
-export function pruneHours(before: number): Operation<number> {
-  return run(sql.pruneHours, Math.floor(before / 3_600_000));
-}
-
-export function pruneAudit(before: number): Operation<number> {
-  return run(sql.pruneAudit, before);
-}
-
+/** Null if none was stored and there is no event. */
 export function* signOfLife(): Operation<SignOfLife | null> {
   const row = yield* get(sql.life);
   if (!row) return null;
-  const { seen_at: seenAt, doubted_at: doubtedAt, agreed_ms: agreedMs } = row;
+  const { seenAt, doubtedAt, agreedMs } = row;
   return { seenAt, doubt: doubtedAt === null ? null : { seenAt: doubtedAt, agreedMs } };
 }
 
-export function keepSignOfLife({ seenAt, doubt }: SignOfLife): Operation<number> {
-  return run(sql.keepLife, seenAt, doubt?.seenAt ?? null, doubt?.agreedMs ?? 0);
+export function* keepSignOfLife({ seenAt, doubt }: SignOfLife): Operation<void> {
+  yield* run(sql.keepLife, seenAt, doubt?.seenAt ?? null, doubt?.agreedMs ?? 0);
 }
 
-/** See Store.settleIn. Where there are `most`, it has to be called again: the place is not kept before all are marked. */
+/**
+ * To be called before anything is delivered. Where the store is not where it was last served, it was restored or moved, and
+ * what was due by `now` may have been sent from where it was: it becomes uncertain. Returns how many deliveries did; null
+ * where the store is in its old place, or was never served. Where there are `most`, it has to be called again: the place is not
+ * kept before all are marked.
+ */
 export function* settleIn(
   { isAt, next }: { isAt: (place: string) => boolean; next: () => string },
   now: number,
@@ -274,15 +294,17 @@ export function distrust(dueBy: number, most = Number.MAX_SAFE_INTEGER): Operati
   return run(sql.distrust, dueBy, most);
 }
 
+/** An encrypted refresh token; null where none is kept under this id. */
 export function* token(id: string): Operation<string | null> {
   return (yield* get(sql.token, id))?.sealed ?? null;
 }
 
-export function keepToken({ id, sealed, keptAt }: KeptToken): Operation<number> {
-  return run(sql.keepToken, id, sealed, keptAt);
+/** In place of the one before. */
+export function* keepToken({ id, sealed, keptAt }: KeptToken): Operation<void> {
+  yield* run(sql.keepToken, id, sealed, keptAt);
 }
 
 /** Writes nothing that anybody reads. */
-export function writeProbe(): Operation<number> {
-  return run(sql.writeProbe);
+export function* writeProbe(): Operation<void> {
+  yield* run(sql.writeProbe);
 }

@@ -1,6 +1,73 @@
-import type { Lease, LeaseRequest, LeaseState } from '../store.ts';
 import { settleIn } from './housekeeping.ts';
 import { all, get, lock, query, run, type Operation } from './operation.ts';
+
+/**
+ * Who of several copies does what. A lease runs by the database's clock. Its epoch counts how often it was taken, so that
+ * a copy that stood still cannot go on with one that was taken over.
+ */
+export interface Lease {
+  readonly name: string;
+  readonly copy: string;
+  readonly epoch: number;
+}
+
+export interface LeaseRequest {
+  readonly copy: string;
+  readonly configId: string;
+  /** What the copy can do by its config. */
+  readonly names: readonly string[];
+  /** What has to be done although it is not in this copy's config. */
+  readonly extra: readonly string[];
+  /** Of these, what this copy takes if no copy has it in its config. */
+  readonly orphans: readonly string[];
+  /** False: it only renews what it has. */
+  readonly takes: boolean;
+  /** For how long the leases run (ms). Without a sign for so long, a copy is taken for ended. */
+  readonly forMs: number;
+  /** How long (ms) a tool may be at work on what was begun with a lease. */
+  readonly quietMs?: (name: string) => number;
+}
+
+export interface LeaseState {
+  /** The epochs of the leases that the copy holds, by name. */
+  readonly held: ReadonlyMap<string, number>;
+  /** What it should give back when it is idle, because other copies have less. */
+  readonly surplus: readonly string[];
+  /** Of `extra`, what no copy has in its config, and no other holds. */
+  readonly unknown: readonly string[];
+  /** The copies that are alive, this one among them. */
+  readonly copies: readonly { readonly id: string; readonly configId: string }[];
+  /** What the database's clock says (ms). */
+  readonly now: number;
+  /** See `settleIn`. Where the database is in another place, all leases have ended. */
+  readonly distrusted: number | null;
+}
+
+/** What a process that serves the store says of itself every few seconds, so that whoever reads the store knows. */
+export interface CopyState {
+  readonly id: string;
+  /** By its clock (ms). */
+  readonly saidAt: number;
+  /** It was stopped, and did not die. */
+  readonly stopped: boolean;
+  readonly config: {
+    readonly id: string;
+    readonly file: string;
+    /** When it was loaded (ms). */
+    readonly since: number;
+    /** Null if the file is in force as it is; see Refusal. */
+    readonly refused: {
+      readonly since: number;
+      readonly problem: string;
+      readonly others: number;
+    } | null;
+    /** The changed keys that take effect at the next start. */
+    readonly waiting: readonly string[];
+    /** Why nobody is let in on the admin port. */
+    readonly closed?: string | null;
+  };
+  readonly sinks: readonly { readonly name: string; readonly connector: string }[];
+}
 
 /** Milliseconds by PostgreSQL's clock, which all copies share. */
 const now = `(extract(epoch from clock_timestamp()) * 1000)::bigint`;
@@ -10,12 +77,6 @@ interface LeaseRow {
   readonly holder: string;
   readonly epoch: number;
   readonly live: number;
-}
-
-interface CopyRow {
-  readonly id: string;
-  readonly config_id: string;
-  readonly names: string;
 }
 
 /** Which server it is. See `placeOf`. */
@@ -34,7 +95,9 @@ const sql = {
     on conflict (id) do update set config_id = $2, names = $3, until = ${now} + $4`,
   forgetEndedCopies: `delete from copies where until <= ${now}`,
   forgetCopy: `delete from copies where id = $1`,
-  copies: query<CopyRow>(`select id, config_id, names from copies order by id`),
+  copies: query<{ readonly id: string; readonly configId: string; readonly names: string }>(
+    `select id, config_id as "configId", names from copies order by id`,
+  ),
   liveCopies: query<{ readonly id: string }>(`select id from copies where until > ${now} order by id`),
   leases: query<LeaseRow>(`
     select name, holder, epoch, case when until > ${now} then 1 else 0 end as live from leases order by name`),
@@ -54,8 +117,19 @@ const sql = {
   isUnused: isHeld('update'),
 };
 
-/** See LeaseStore.renew. One copy after the other decides, so that each sees what the others have. */
-export function* renewLeases(asked: LeaseRequest): Operation<LeaseState> {
+/** How the states of copies are kept, on either database. */
+export const stateSql = {
+  keepCopyState: `
+  insert into copy_states (id, said_at, state) values ($1, $2, $3)
+  on conflict (id) do update set said_at = $2, state = $3`,
+  forgetOthers: `delete from copy_states where id <> $1 and said_at < $2`,
+  copyStates: query<{ readonly state: string }>(`select state from copy_states order by said_at desc`),
+};
+
+/**
+ * Says that the copy is alive, renews all leases that it holds, and takes what nobody holds, up to its share. One copy after the other decides, so that each sees what the others have.
+ */
+export function* renew(asked: LeaseRequest): Operation<LeaseState> {
   const { copy, configId, names, extra, orphans, takes, forMs } = asked;
   yield* lock('leases');
   const { place, at } = (yield* get(sql.place))!;
@@ -66,9 +140,9 @@ export function* renewLeases(asked: LeaseRequest): Operation<LeaseState> {
   if (distrusted !== null) yield* endAll(asked);
   yield* run(sql.forgetEndedCopies);
   yield* run(sql.keepCopy, copy, configId, JSON.stringify(names), forMs);
-  const copies = (yield* all(sql.copies)).map(({ id, config_id, names: known }) => ({
+  const copies = (yield* all(sql.copies)).map(({ id, configId: config, names: known }) => ({
     id,
-    configId: config_id,
+    configId: config,
     names: JSON.parse(known) as string[],
   }));
   const leases = yield* all(sql.leases);
@@ -91,7 +165,7 @@ export function* renewLeases(asked: LeaseRequest): Operation<LeaseState> {
     held,
     surplus,
     unknown,
-    copies: copies.map(({ id, configId: config }) => ({ id, configId: config })),
+    copies: copies.map(({ names: _, ...one }) => one),
     now: at,
     distrusted,
   };
@@ -150,22 +224,17 @@ function moveOne(
   return false;
 }
 
-/** See LeaseStore.release. */
-export function* releaseLease({ name, copy, epoch }: Lease): Operation<void> {
+/** Gives a lease back, if the copy still holds it. */
+export function* release({ name, copy, epoch }: Lease): Operation<void> {
   yield* lock('leases');
   yield* run(sql.release, name, copy, epoch);
 }
 
-/** See LeaseStore.leave. */
-export function* leaveLeases(copy: string): Operation<void> {
+/** Gives back all, at the end of a copy. */
+export function* leave(copy: string): Operation<void> {
   yield* lock('leases');
   yield* run(sql.releaseAll, copy);
   yield* run(sql.forgetCopy, copy);
-}
-
-/** A copy may use its config although no event has referred to it for long. */
-export function* configsOfCopies(): Operation<string[]> {
-  return (yield* all(sql.copies)).map(({ config_id }) => config_id);
 }
 
 /** The copies that serve the store. */
@@ -181,4 +250,18 @@ export function* holds({ name, copy, epoch }: Lease): Operation<boolean> {
 /** The same, and no claim with it is under way. */
 export function* holdsAlone({ name, copy, epoch }: Lease): Operation<boolean> {
   return (yield* get(sql.isUnused, name, copy, epoch)) !== undefined;
+}
+
+/** Those of ended copies tell when the last one was there. */
+const keptForMs = 86_400_000;
+
+/** Replaces what the copy said before. Where only one process may serve the store, also what others said. */
+export function* keepCopyState(state: CopyState, shared: boolean): Operation<void> {
+  yield* run(stateSql.keepCopyState, state.id, state.saidAt, JSON.stringify(state));
+  yield* run(stateSql.forgetOthers, state.id, shared ? state.saidAt - keptForMs : Number.MAX_SAFE_INTEGER);
+}
+
+/** What the copies said last, newest first; those that ended among them. */
+export function* copyStates(): Operation<CopyState[]> {
+  return (yield* all(stateSql.copyStates)).map(({ state }) => JSON.parse(state) as CopyState);
 }

@@ -1,105 +1,139 @@
+import type { AlertKind, Attempt, Delivery, DeliveryState, Event, Json, RaisedNotice } from '../../model.ts';
 import { parseDeliveryId } from '../../support/ids.ts';
-import {
-  type AlertKind,
-  deliveryStates,
-  type Delivery,
-  type DeliveryState,
-  missedCause,
-  type RaisedNotice,
-} from '../../model.ts';
-import type {
-  StuckCount,
-  DayCount,
-  DeliveryFilter,
-  DeliveryStory,
-  EventDetail,
-  EventFilter,
-  EventStory,
-  KeptRequest,
-  NoticeDetail,
-  NoticeFilter,
-  NoticeStory,
-  RejectedFilter,
-  SinkCount,
-  Tally,
-} from '../store.ts';
-import type { Counted } from '../tallies.ts';
 import { find } from './deliveries.ts';
-import { all, get, query, together, type Operation, type Query } from './operation.ts';
+import { all, get, query, together, type Operation, type Query, type Value } from './operation.ts';
 import {
+  attempt as attempts,
   candidateKey,
+  causeOfDeath,
   deliveries as deliveriesTable,
-  deliveryColumns,
-  eventColumns,
+  delivery as ofDelivery,
+  event as ofEvent,
   firstNoticeSeq,
-  noticeColumns,
+  isLastAttempt,
+  notice as ofNotice,
   of,
+  ofEvents,
+  places,
   rareState,
+  type RowOf,
   seqOf,
   seqsPerEvent,
-  toDelivery,
-  toDuplicate,
-  toEvent,
-  toKeptRequest,
-  toNotice,
-  toStory,
-  type AttemptRow,
-  type DeliveryRow,
-  type DuplicateRow,
-  type EventRow,
-  type NoticeRow,
-  type RejectedRow,
-  type StoryRow,
 } from './rows.ts';
 
-interface CountRow {
-  readonly sink: string;
-  readonly state: Counted;
-  readonly n: number;
+export interface Duplicate {
+  readonly receivedAt: number;
+  readonly correlationId: string | null;
 }
 
-interface DayRow {
-  readonly day: number;
-  readonly sink: string;
-  readonly what: string;
-  readonly delay_ms: number;
-  readonly n: number;
+export interface EventFilter {
+  readonly since?: number;
+  readonly status?: string;
+  readonly candidateId?: string;
+  /** Only events after this one in the list. For paging: the last one of the page before. */
+  readonly after?: string;
+  /** Default: 100. */
+  readonly limit?: number;
 }
 
-interface StuckRow {
-  readonly sink: string;
-  readonly cause: string;
-  readonly stuck: number;
-  readonly first_at: number;
-  readonly reason: string | null;
+export interface EventStory {
+  readonly event: Event;
+  readonly configId: string;
+  readonly duplicates: number;
+  readonly deliveries: readonly Delivery[];
 }
 
-interface EventConditions {
-  readonly since: boolean;
-  readonly status: boolean;
-  /** Takes two values: the candidate's key and id. */
-  readonly candidateId: boolean;
-  /** The id of the event before. */
-  readonly after: boolean;
+export interface EventDetail extends Omit<EventStory, 'duplicates' | 'deliveries'> {
+  /** The first 1000, in order of arrival. */
+  readonly duplicates: readonly Duplicate[];
+  readonly deliveries: readonly DeliveryStory[];
 }
 
-/** Values: those of the conditions in this order, then the limit. */
-export function eventsWhere(conditions: EventConditions): Query<EventRow & { readonly duplicates: number }> {
-  const where = [
-    conditions.since && 'e.received_at >= ?',
-    conditions.status && 'e.status = ?',
-    conditions.candidateId && 'e.candidate_key = ? and e.candidate_id = ?',
-    conditions.after && '(e.received_at, e.seq) < (select received_at, seq from events where id = ?)',
-  ].filter((text) => text !== false);
-  let place = 0;
-  const text = `
-    select ${eventColumns}, (select count(*) from duplicates where event_seq = e.seq) as duplicates from events e
-    ${where.length > 0 ? `where ${where.join(' and ')}` : ''} order by e.received_at desc, e.seq desc limit ?`;
-  return query(text.replaceAll('?', () => `$${(place += 1)}`));
+/** In a digest, the message and the attempts are the carrier's. */
+export interface DeliveryStory extends Delivery {
+  /** What was sent last, with secrets masked. Null before the first attempt ended. */
+  readonly message: Json | null;
+  readonly history: readonly Attempt[];
 }
+
+export interface NoticeFilter {
+  /** Raised at or after (ms). */
+  readonly since?: number;
+  /** Only notices after this one in the list, as for events. */
+  readonly after?: string;
+  /** Default: 100. */
+  readonly limit?: number;
+}
+
+export interface NoticeStory {
+  readonly notice: RaisedNotice;
+  readonly configId: string;
+  readonly deliveries: readonly Delivery[];
+}
+
+export interface NoticeDetail extends Omit<NoticeStory, 'deliveries'> {
+  readonly deliveries: readonly DeliveryStory[];
+}
+
+export interface DeliveryFilter {
+  readonly states: readonly DeliveryState[];
+  readonly sink?: string;
+  /** Only dead ones of events, with this cause as `deadSince` has it. Not with `newestFirst`. */
+  readonly cause?: string;
+  /** Created at or after (ms). */
+  readonly since?: number;
+  /** Instead of oldest first. Leaves out deliveries of notices. */
+  readonly newestFirst?: boolean;
+  /** Only deliveries after this one in the list. For paging: the last one of the page before. */
+  readonly after?: string;
+  /** Default: 1000. */
+  readonly limit?: number;
+}
+
+interface SubjectRow {
+  readonly seq: number;
+  readonly configId: string;
+}
+
+/** What a list of events may be narrowed to: a text with `?` for each of its values. */
+export interface Condition {
+  readonly text: string;
+  readonly values: readonly Value[];
+}
+
+/** None where a value is not given. */
+export const given = (text: string, ...values: (Value | undefined)[]): Condition[] =>
+  values.includes(undefined) ? [] : [{ text, values: values as Value[] }];
+
+/** With the values numbered in their order, after the first ones. */
+export function joined(
+  conditions: readonly Condition[],
+  ...first: Value[]
+): [where: string, values: Value[]] {
+  let number = first.length;
+  const text = conditions.map((one) => one.text.replaceAll('?', () => `$${(number += 1)}`)).join(' and ');
+  return [text === '' ? '' : `where ${text}`, [...first, ...conditions.flatMap(({ values }) => values)]];
+}
+
+type ListedRow = RowOf<Event> & SubjectRow & { readonly duplicates: number };
+
+/** $1: how many. Newest first. */
+export const eventsWhere = (where: string): Query<ListedRow> =>
+  query(`
+  select ${ofEvent.columns}, e.seq, e.config_id as "configId",
+    (select count(*) from duplicates where event_seq = e.seq) as duplicates
+  from events e ${where} order by e.received_at desc, e.seq desc limit $1`);
+
+/** Those that come after this one in a list, newest first. */
+export const olderThan = (id: string | undefined): Condition[] =>
+  given('(e.received_at, e.seq) < (select received_at, seq from events where id = ?)', id);
 
 const indexOf = (state: DeliveryState) =>
   state === 'pending' || state === 'delivered' ? '' : `and ${rareState}`;
+
+type DeliveryRow = RowOf<Delivery> & { readonly seq: number };
+
+const deliveryColumns = `${ofDelivery.columns}, d.seq`;
 
 /**
  * $1 sink and $2 since may be null; $3: only those after this seq; with a cause, that is $5. Few deliveries are pending, and
@@ -126,84 +160,40 @@ export function newestIn(state: DeliveryState, since: boolean): Query<DeliveryRo
       and d.seq < $3 ${since ? `and d.seq > ${first}` : ''} order by d.seq desc limit $4`);
 }
 
-/** `latest`: the seq of one of them, to find the reason. */
-const stuckOf = (causes: string) =>
-  query<StuckRow>(`
-  select sink, cause, stuck, first_at, (select last_error from deliveries where seq = latest) as reason
-  from (${causes}) as causes order by sink, cause`);
-
-/** The last attempt of each. */
-const isLastAttempt = 'a.delivery_seq = coalesce(d.carrier, d.seq) and a.number = d.attempts';
-const lastAttempt = `
-  deliveries d join attempts a on ${isLastAttempt}`;
-
-const ofEvents = `d.seq < ${firstNoticeSeq * seqsPerEvent}`;
-
-/** A rejection is about the action's message. Other failures are about the sink. */
-const causeOfDeath = `
-  a.outcome ->> 'reason'
-    || case when a.outcome ->> 'outcome' = 'rejected' then ' in ' || d.rule || ' ' || d.action else '' end`;
+const selectNotices = `select ${ofNotice.columns}, n.seq, n.config_id as "configId" from notices n`;
+type NoticeRow = RowOf<RaisedNotice> & SubjectRow;
 
 export const sql = {
-  eventById: query<EventRow>(`select ${eventColumns} from events e where e.id = $1`),
+  eventById: query<RowOf<Event> & SubjectRow>(`
+  select ${ofEvent.columns}, e.seq, e.config_id as "configId" from events e where e.id = $1`),
   /** $1 since, $2 limit; `after`: $3 is the id of the notice before. */
   noticesSince: (after: boolean): Query<NoticeRow> =>
     query(`
-  select ${noticeColumns} from notices n where n.raised_at >= $1
+  ${selectNotices} where n.raised_at >= $1
     ${after ? 'and (n.raised_at, n.seq) < (select raised_at, seq from notices where id = $3)' : ''}
   order by n.raised_at desc, n.seq desc limit $2`),
-  newestNotices: query<{ readonly cause: string; readonly raised_at: number }>(`
-  select cause, max(raised_at) as raised_at from notices group by cause`),
+  newestNotices: query<{ readonly cause: string; readonly raisedAt: number }>(`
+  select cause, max(raised_at) as "raisedAt" from notices group by cause`),
   openTroubles: (alerts: readonly AlertKind[]): Query<NoticeRow> =>
     query(`
-  select ${noticeColumns} from notices n where n.recovered = 0 and n.seq in (
-    select max(seq) from notices where alert in (${alerts.map((_, place) => `$${place + 1}`).join(', ')}) group by alert, sink)
-  order by n.seq`),
-  noticeById: query<NoticeRow>(`select ${noticeColumns} from notices n where n.id = $1`),
-  deliveriesOf: query<DeliveryRow>(`
-  select ${deliveryColumns} from ${deliveriesTable} where d.seq ${of('$1')} order by d.seq`),
+  ${selectNotices} where n.recovered = 0 and n.seq in (
+    select max(seq) from notices where alert in (${places(alerts)}) group by alert, sink) order by n.seq`),
+  noticeById: query<NoticeRow>(`${selectNotices} where n.id = $1`),
+  deliveriesOf: query<RowOf<Delivery>>(`
+  select ${ofDelivery.columns} from ${deliveriesTable} where d.seq ${of('$1')} order by d.seq`),
   /** The message of a digest is stored with its carrier. */
-  storiesOf: query<StoryRow>(`
+  storiesOf: query<DeliveryRow & { readonly message: string | null }>(`
   select ${deliveryColumns}, (select message from deliveries c where c.seq = coalesce(d.carrier, d.seq)) as message
   from ${deliveriesTable} where d.seq ${of('$1')} order by d.seq`),
   /** The attempts of a digest are stored with its carrier. */
-  attemptsOf: query<AttemptRow>(`
-  select d.seq as delivery_seq, a.number, a.started_at, a.ended_at, a.outcome
-  from deliveries d join attempts a on a.delivery_seq = coalesce(d.carrier, d.seq)
+  attemptsOf: query<RowOf<Attempt> & { readonly seq: number }>(`
+  select d.seq, ${attempts.columns} from deliveries d join attempts a on a.delivery_seq = coalesce(d.carrier, d.seq)
   where d.seq ${of('$1')} order by d.seq, a.number`),
-  duplicatesOfEvent: query<DuplicateRow>(`
-  select received_at, correlation_id from duplicates where event_seq = $1 order by seq limit $2`),
-  deliveryById: query<DeliveryRow>(`
-  select ${deliveryColumns} from ${deliveriesTable} where d.seq = ${seqOf('$1', '$2', '$3')}`),
-  rejectedRequests: query<RejectedRow>(`
-  select seq, received_at, address, correlation_id, status, faults, body from rejected_requests
-  where seq < $1 order by seq desc limit $2`),
-  deliveryCounts: query<CountRow>(`select sink, state, n from delivery_counts order by sink, state`),
-  /** Those that went dead since $1, and those that were delivered since $2 but missed somebody. */
-  deadSince: stuckOf(`
-    select d.sink, ${causeOfDeath} as cause, count(*) as stuck, min(d.ended_at) as first_at, max(d.seq) as latest
-    from ${lastAttempt} where d.state = 'dead' and d.ended_at > $1 and ${ofEvents} group by d.sink, cause
-    union all
-    select d.sink, '${missedCause} ' || d.rule || ' ' || d.action as cause, count(*) as stuck, min(d.ended_at) as first_at,
-      max(d.seq) as latest
-    from deliveries d where d.state = 'delivered' and d.last_error is not null and d.ended_at > $2 and ${ofEvents}
-    group by d.sink, d.rule, d.action`),
-  /** Held deliveries are few, because a sink must ask for it. */
-  heldSince: stuckOf(`
-    select d.sink, '' as cause, count(*) as stuck, min(a.ended_at) as first_at, max(d.seq) as latest
-    from ${lastAttempt} where d.state = 'held' and ${rareState} and a.ended_at > $1 and ${ofEvents} group by d.sink`),
-  eventsBetween: query<Tally['events'][number]>(`
-    select test_id as "testId", status, count(*) as count from events where received_at >= $1 and received_at < $2
-    group by test_id, status order by test_id, status`),
-  deliveriesBetween: query<Tally['deliveries'][number]>(`
-    select d.sink, d.state, count(*) as count from events e join deliveries d on d.seq ${of('e.seq')}
-    where e.received_at >= $1 and e.received_at < $2 group by d.sink, d.state order by d.sink, d.state`),
-  daily: query<DayRow>(`
-    select (hour - cast($1 as bigint)) / 24 as day, sink, what, delay_ms, cast(sum(n) as bigint) as n from hourly
-    where hour >= $1 and hour < $2 group by 1, sink, what, delay_ms order by 1, sink, what, delay_ms`),
-  newestReceipt: query<{ readonly received_at: number | null }>(
-    `select max(received_at) as received_at from events where received_at <= $1`,
-  ),
+  duplicatesOfEvent: query<Duplicate>(`
+  select received_at as "receivedAt", correlation_id as "correlationId" from duplicates
+  where event_seq = $1 order by seq limit $2`),
+  deliveryById: query<RowOf<Delivery>>(`
+  select ${ofDelivery.columns} from ${deliveriesTable} where d.seq = ${seqOf('$1', '$2', '$3')}`),
 };
 
 /** Reads share the connection and the thread with writes, so every read is bounded. */
@@ -211,83 +201,88 @@ const defaultStories = 100;
 const defaultDeliveries = 1000;
 const maxDuplicates = 1000;
 
+/** Newest first. */
 export function* events(filter: EventFilter): Operation<EventStory[]> {
   const { since, status, candidateId, after, limit = defaultStories } = filter;
-  const statement = eventsWhere({
-    since: since !== undefined,
-    status: status !== undefined,
-    candidateId: candidateId !== undefined,
-    after: after !== undefined,
-  });
-  const candidate = candidateId === undefined ? [] : [candidateKey(candidateId), candidateId];
-  const values = [since, status, ...candidate, after, limit].filter((value) => value !== undefined);
-  const rows = yield* all(statement, ...values);
-  const plannedFor = yield* together(rows.map((row) => all(sql.deliveriesOf, row.event_seq)));
-  return rows.map((row, index) => toStoryInList(row, plannedFor[index]!));
+  const key = candidateId === undefined ? undefined : candidateKey(candidateId);
+  return yield* storiesWhere(
+    [
+      ...given('e.received_at >= ?', since),
+      ...given('e.status = ?', status),
+      ...given('e.candidate_key = ? and e.candidate_id = ?', key, candidateId),
+      ...olderThan(after),
+    ],
+    limit,
+  );
 }
 
-export function toStoryInList(
-  row: EventRow & { readonly duplicates: number },
-  planned: readonly DeliveryRow[],
-): EventStory {
-  return {
-    event: toEvent(row),
-    configId: row.event_config_id,
+/** Events with their deliveries. */
+export function* storiesWhere(conditions: readonly Condition[], limit: number): Operation<EventStory[]> {
+  const [where, values] = joined(conditions, limit);
+  const rows = yield* all(eventsWhere(where), ...values);
+  const plannedFor = yield* together(rows.map(({ seq }) => all(sql.deliveriesOf, seq)));
+  return rows.map((row, index) => ({
+    event: ofEvent.read(row),
+    configId: row.configId,
     duplicates: row.duplicates,
-    deliveries: planned.map(toDelivery),
-  };
+    deliveries: plannedFor[index]!.map(ofDelivery.read),
+  }));
 }
 
 export function* event(id: string): Operation<EventDetail | null> {
   const row = yield* get(sql.eventById, id);
   if (!row) return null;
-  return {
-    event: toEvent(row),
-    configId: row.event_config_id,
-    duplicates: (yield* all(sql.duplicatesOfEvent, row.event_seq, maxDuplicates)).map(toDuplicate),
-    deliveries: yield* stories(row.event_seq),
-  };
+  const { seq, configId } = row;
+  const duplicates = yield* all(sql.duplicatesOfEvent, seq, maxDuplicates);
+  return { event: ofEvent.read(row), configId, duplicates, deliveries: yield* stories(seq) };
 }
 
+/** Newest first. */
 export function* notices(filter: NoticeFilter): Operation<NoticeStory[]> {
   const { since = 0, after, limit = defaultStories } = filter;
-  const rows =
-    after === undefined
-      ? yield* all(sql.noticesSince(false), since, limit)
-      : yield* all(sql.noticesSince(true), since, limit, after);
-  const plannedFor = yield* together(rows.map((row) => all(sql.deliveriesOf, row.notice_seq)));
+  const rows = yield* all(
+    sql.noticesSince(after !== undefined),
+    ...[since, limit, after].filter((value) => value !== undefined),
+  );
+  const plannedFor = yield* together(rows.map(({ seq }) => all(sql.deliveriesOf, seq)));
   return rows.map((row, index) => ({
-    notice: toNotice(row),
-    configId: row.config_id,
-    deliveries: plannedFor[index]!.map(toDelivery),
+    notice: ofNotice.read(row),
+    configId: row.configId,
+    deliveries: plannedFor[index]!.map(ofDelivery.read),
   }));
 }
 
 export function* notice(id: string): Operation<NoticeDetail | null> {
   const row = yield* get(sql.noticeById, id);
   if (!row) return null;
-  return { notice: toNotice(row), configId: row.config_id, deliveries: yield* stories(row.notice_seq) };
+  return { notice: ofNotice.read(row), configId: row.configId, deliveries: yield* stories(row.seq) };
 }
 
 /** Of all deliveries of the event or notice with this seq. */
-function* stories(seq: number): Operation<DeliveryStory[]> {
-  const attempts = yield* all(sql.attemptsOf, seq);
-  return (yield* all(sql.storiesOf, seq)).map((row) => toStory(row, attempts));
+function* stories(subject: number): Operation<DeliveryStory[]> {
+  const made = yield* all(sql.attemptsOf, subject);
+  return (yield* all(sql.storiesOf, subject)).map((row) =>
+    Object.assign(ofDelivery.read(row), {
+      message: row.message === null ? null : (JSON.parse(row.message) as Json),
+      history: made.filter(({ seq }) => seq === row.seq).map(attempts.read),
+    }),
+  );
 }
 
 export function* delivery(id: string): Operation<Delivery | null> {
   const place = parseDeliveryId(id);
   const row = place && (yield* get(sql.deliveryById, place.eventId, place.noticeId, place.n));
-  return row ? toDelivery(row) : null;
+  return row ? ofDelivery.read(row) : null;
 }
 
-/** One query for each state, because most states have their own index. */
+/** Deliveries in these states, oldest first. Those of notices come last. */
 export function* deliveries(filter: DeliveryFilter): Operation<Delivery[]> {
   const { sink = null, since = null, limit = defaultDeliveries, newestFirst = false } = filter;
   // Nothing comes after a deleted delivery.
   const gone = newestFirst ? 0 : Number.MAX_SAFE_INTEGER;
   const start = newestFirst ? firstNoticeSeq * seqsPerEvent : 0;
   const after = filter.after === undefined ? start : ((yield* find(filter.after))?.seq ?? gone);
+  // One query for each state, because most states have their own index.
   const rows = yield* together(
     filter.states.map((state) =>
       newestFirst
@@ -301,69 +296,15 @@ export function* deliveries(filter: DeliveryFilter): Operation<Delivery[]> {
     .flat()
     .toSorted((a, b) => (newestFirst ? b.seq - a.seq : a.seq - b.seq))
     .slice(0, limit)
-    .map(toDelivery);
+    .map(ofDelivery.read);
 }
 
-export function* rejectedRequests(filter: RejectedFilter): Operation<KeptRequest[]> {
-  const { after = Number.MAX_SAFE_INTEGER, limit = defaultStories } = filter;
-  return (yield* all(sql.rejectedRequests, after, limit)).map(toKeptRequest);
-}
-
-export function* counts(): Operation<SinkCount[]> {
-  const bySink = new Map<string, Map<string, number>>();
-  for (const { sink, state, n } of yield* all(sql.deliveryCounts)) {
-    const states = bySink.get(sink) ?? new Map<string, number>();
-    bySink.set(sink, states.set(state, n));
-  }
-  return Array.from(bySink, ([sink, states]) => ({
-    sink,
-    planned: states.get('planned') ?? 0,
-    states: Object.fromEntries(
-      deliveryStates.map((state) => [state, states.get(state) ?? 0]),
-    ) as SinkCount['states'],
-  }));
-}
-
+/** The newest notice of each alert of these and sink, unless it says that the trouble is over. */
 export function* openTroubles(alerts: readonly AlertKind[]): Operation<RaisedNotice[]> {
-  return (yield* all(sql.openTroubles(alerts), ...alerts)).map(toNotice);
+  return (yield* all(sql.openTroubles(alerts), ...alerts)).map(ofNotice.read);
 }
 
+/** When the newest notice of each cause was raised (ms). */
 export function* lastRaised(): Operation<Map<string, number>> {
-  return new Map((yield* all(sql.newestNotices)).map(({ cause, raised_at }) => [cause, raised_at]));
-}
-
-export function* deadSince(time: number, missedSince: number): Operation<StuckCount[]> {
-  return (yield* all(sql.deadSince, time, missedSince)).map(toStuckCount);
-}
-
-export function* heldSince(time: number): Operation<StuckCount[]> {
-  return (yield* all(sql.heldSince, time)).map(toStuckCount);
-}
-
-function toStuckCount({ sink, cause, stuck, first_at, reason }: StuckRow): StuckCount {
-  return { sink, cause, count: stuck, firstAt: first_at, reason: reason ?? '' };
-}
-
-export function* tally(from: number, to: number): Operation<Tally> {
-  return {
-    events: yield* all(sql.eventsBetween, from, to),
-    deliveries: yield* all(sql.deliveriesBetween, from, to),
-  };
-}
-
-const hourMs = 3_600_000;
-
-export function* daily(from: number, to: number): Operation<DayCount[]> {
-  const hours = [from, to].map((time) => Math.floor(time / hourMs)) as [number, number];
-  return (yield* all(sql.daily, ...hours)).map(({ day, sink, what, delay_ms, n }) => ({
-    day,
-    sink: sink === '' ? null : sink,
-    what,
-    delayMs: delay_ms,
-    count: n,
-  }));
-}
-
-export function* lastEventAt(until = Number.MAX_SAFE_INTEGER): Operation<number | null> {
-  return (yield* get(sql.newestReceipt, until))?.received_at ?? null;
+  return new Map((yield* all(sql.newestNotices)).map(({ cause, raisedAt }) => [cause, raisedAt]));
 }

@@ -1,10 +1,64 @@
-import type { Event, Status } from '../../model.ts';
+import type { CandidateEvent, Event, PlannedDelivery, RaisedNotice, RefusedEvents } from '../../model.ts';
 import { RecentCorrelations } from '../recent-correlations.ts';
-import type { Acceptance, Arrival, NoticeArrival, RejectedRequest } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
+import { type By, sql as auditSql } from './audit.ts';
 import { insertDeliveries } from './deliveries.ts';
 import { all, get, insert, lock, query, run, type Operation } from './operation.ts';
-import { candidateKey, firstNoticeSeq } from './rows.ts';
+import {
+  candidateKey,
+  event as ofEvent,
+  firstNoticeSeq,
+  notice as ofNotice,
+  places,
+  rejectedRequest as ofRejected,
+  type RejectedRequest,
+  type RowOf,
+} from './rows.ts';
+
+export interface Arrival {
+  /** Its id is used unless it is a duplicate. */
+  readonly event: Event;
+  readonly configId: string;
+  readonly deliveries: readonly PlannedDelivery[];
+  readonly windowMs: number;
+}
+
+export interface NoticeArrival {
+  readonly notice: RaisedNotice;
+  readonly configId: string;
+  readonly deliveries: readonly PlannedDelivery[];
+  readonly quietMs: number;
+}
+
+export interface Acceptance {
+  /** For a duplicate, the id of the first event. */
+  readonly eventId: string;
+  readonly duplicate: boolean;
+  /**
+   * The event is new, but its correlation id was recently used for another content (among the last thousands of
+   * arrivals). A sign of a bug at the sender.
+   */
+  readonly correlationReused: boolean;
+}
+
+export interface KeptRequest extends RejectedRequest {
+  readonly seq: number;
+}
+
+export interface RejectedFilter {
+  /** Only requests after the one with this seq in the list, as for events. */
+  readonly after?: number;
+  /** Default: 100. */
+  readonly limit?: number;
+}
+
+/** Of refused events: those that have all of these. */
+export interface RefusedFilter {
+  readonly reason?: RefusedEvents['reason'];
+  readonly from?: string;
+  /** The last of them came no later (ms). */
+  readonly until?: number;
+}
 
 interface StoredEvent {
   readonly seq: number;
@@ -17,13 +71,6 @@ interface StoredContent extends StoredEvent {
   readonly received_at: number;
 }
 
-interface CorrelationRow {
-  readonly correlation_id: string | null;
-  readonly candidate_id: string;
-  readonly test_id: number;
-  readonly status: Status;
-}
-
 export const sql = {
   latestWithContent: query<StoredContent>(`
   select seq, id, coalesce(content, seq) as content, received_at from events
@@ -34,12 +81,12 @@ export const sql = {
   union all
   select e.seq, e.id from correlations c join events e on e.seq = c.event_seq
   where c.content = $1 and c.correlation_id = $2`),
-  newestCorrelations: query<CorrelationRow>(`
-  select correlation_id, candidate_id, test_id, status from events order by seq desc limit $1`),
+  newestCorrelations: query<Pick<Event, 'correlationId' | keyof CandidateEvent>>(`
+  select correlation_id as "correlationId", candidate_id as "candidateId", test_id as "testId", status
+  from events order by seq desc limit $1`),
   insertEvent: `
-  insert into events (id, candidate_key, candidate_id, candidate_numerical_id, test_id, status, content,
-    correlation_id, raw, received_at, config_id)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+  insert into events (candidate_key, content, config_id, ${ofEvent.written.join(', ')})
+  values ($1, $2, $3, ${places(ofEvent.written, 4)})`,
   insertCorrelation: `
   insert into correlations (content, correlation_id, event_seq) values ($1, $2, $3)
   on conflict (content, correlation_id) do nothing`,
@@ -49,21 +96,34 @@ export const sql = {
   noticeWithin: query<{ readonly seq: number }>(`
   select seq from notices where cause = $1 and raised_at <= $2 and raised_at > $3 limit 1`),
   insertNotice: `
-  insert into notices (seq, id, alert, cause, sink, count, since, detail, advice, recovered, raised_at, config_id,
-    origin)
-  select coalesce(max(seq) + 1, ${firstNoticeSeq}), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 from notices`,
+  insert into notices (seq, config_id, ${ofNotice.written.join(', ')})
+  select coalesce(max(seq) + 1, ${firstNoticeSeq}), $1, ${places(ofNotice.written, 2)} from notices`,
   insertRejectedRequest: `
-  insert into rejected_requests (received_at, address, correlation_id, status, faults, body)
-  values ($1, $2, $3, $4, $5, $6)`,
+  insert into rejected_requests (${ofRejected.written.join(', ')}) values (${places(ofRejected.written)})`,
   trimRejectedRequests: `
   delete from rejected_requests where seq <= (select max(seq) from rejected_requests) - $1`,
+  rejectedRequests: query<RowOf<RejectedRequest> & { readonly seq: number }>(`
+  select r.seq, ${ofRejected.columns} from rejected_requests r where r.seq < $1 order by r.seq desc limit $2`),
+  refused: query<RefusedEvents>(`
+  select reason, origin as "from", n as count, first_at as "first", last_at as "last" from refused
+  order by reason, n desc, origin`),
+  setRefused: `
+  insert into refused (reason, origin, n, first_at, last_at) values ($1, $2, $3, $4, $5)
+  on conflict (reason, origin) do update set n = $3, first_at = $4, last_at = $5`,
+  deleteRefused: `delete from refused where reason = $1 and origin = $2`,
 };
 
 const recentCorrelations = 10_000;
 /** Fewer than are remembered later, because reading them delays the first event after a start. */
 const loadedCorrelations = 1000;
 
-/** See Store.accept. Simultaneous duplicates wait for each other, also across processes. */
+/**
+ * Stores the event with its deliveries, or counts it as a duplicate of an earlier one. The same content (candidateId,
+ * testId, status) under the same correlation id is a duplicate at any time, even if only a duplicate had that id. The same
+ * content under another correlation id, or none, is a duplicate within `windowMs` of the last event with that content. The
+ * event, its entry in the idempotency index and its deliveries are written in one transaction. Simultaneous duplicates wait
+ * for each other, also across processes.
+ */
 export function* accept(
   tallies: Tallies,
   arrival: Arrival,
@@ -76,9 +136,16 @@ export function* accept(
   const repeated = latest && (yield* findRepeated(arrival, latest));
   const correlationReused = event.correlationId !== null && correlations.note(event.correlationId, event);
   if (latest && repeated) return yield* countDuplicate(event, repeated, latest.content);
-  const seq = yield* insertEvent(arrival, key, latest?.content ?? null);
+  const { configId } = arrival;
+  const seq = yield* insert(
+    sql.insertEvent,
+    key,
+    latest?.content ?? null,
+    configId,
+    ...ofEvent.values(event),
+  );
   if (latest) yield* insertCorrelation(event, latest.content, seq);
-  tallies.used(arrival.configId);
+  tallies.used(configId);
   tallies.came(event.status, event.receivedAt);
   yield* insertDeliveries(tallies, seq, arrival.deliveries);
   return { eventId: event.id, duplicate: false, correlationReused };
@@ -107,77 +174,96 @@ function* insertCorrelation({ correlationId }: Event, content: number, eventSeq:
   if (correlationId !== null) yield* run(sql.insertCorrelation, content, correlationId, eventSeq);
 }
 
-function insertEvent({ event, configId }: Arrival, key: number, content: number | null): Operation<number> {
-  return insert(
-    sql.insertEvent,
-    event.id,
-    key,
-    event.candidateId,
-    event.candidateNumericalId,
-    event.testId,
-    event.status,
-    content,
-    event.correlationId,
-    JSON.stringify(event.raw),
-    event.receivedAt,
-    configId,
-  );
-}
-
 /** The last arrivals before this process started. */
 export function* loadCorrelations(): Operation<RecentCorrelations> {
   const correlations = new RecentCorrelations(recentCorrelations);
   const rows = yield* all(sql.newestCorrelations, loadedCorrelations);
-  for (const row of rows.toReversed()) {
-    if (row.correlation_id === null) continue;
-    correlations.note(row.correlation_id, {
-      candidateId: row.candidate_id,
-      testId: row.test_id,
-      status: row.status,
-    });
-  }
+  for (const row of rows.toReversed())
+    if (row.correlationId !== null) correlations.note(row.correlationId, row);
   return correlations;
 }
 
-/** See Store.raise. */
+/**
+ * Stores a notice with its deliveries, unless one with the same cause was raised within `quietMs` before it. Returns whether
+ * it was stored. Its deliveries are carried out like an event's, but never in a digest.
+ */
 export function* raise(
   tallies: Tallies,
   { notice, configId, deliveries, quietMs }: NoticeArrival,
 ): Operation<boolean> {
-  const { id, alert, cause, sink, count, since, detail, advice, recovered, from, raisedAt } = notice;
+  const { cause, raisedAt } = notice;
   yield* lock('notices');
   if (yield* get(sql.noticeWithin, cause, raisedAt, raisedAt - quietMs)) return false;
-  const seq = yield* insert(
-    sql.insertNotice,
-    id,
-    alert,
-    cause,
-    sink,
-    count,
-    since,
-    detail,
-    advice,
-    Number(recovered),
-    raisedAt,
-    configId,
-    from ?? null,
-  );
+  const seq = yield* insert(sql.insertNotice, configId, ...ofNotice.values(notice));
   tallies.used(configId);
   const alone = deliveries.map((planned) => ({ ...planned, group: null, groupMax: null }));
   yield* insertDeliveries(tallies, seq, alone);
   return true;
 }
 
+/** Stores a request that was refused for its content. Only the newest `keep` stay. */
 export function* keepRejected(request: RejectedRequest, keep: number): Operation<void> {
-  const { receivedAt, address, correlationId, status, faults, body } = request;
-  yield* run(
-    sql.insertRejectedRequest,
-    receivedAt,
-    address,
-    correlationId,
-    status,
-    JSON.stringify(faults),
-    body,
-  );
+  yield* run(sql.insertRejectedRequest, ...ofRejected.values(request));
   yield* run(sql.trimRejectedRequests, keep);
+}
+
+/** Newest first. */
+export function* rejectedRequests(filter: RejectedFilter): Operation<KeptRequest[]> {
+  const { after = Number.MAX_SAFE_INTEGER, limit = 100 } = filter;
+  const rows = yield* all(sql.rejectedRequests, after, limit);
+  return rows.map((row) => Object.assign(ofRejected.read(row), { seq: row.seq }));
+}
+
+/** Of each reason. Anybody may send from many addresses. */
+const keptSources = 50;
+const otherSources = 'others';
+
+const keyOf = ({ reason, from }: RefusedEvents): string => `${reason} ${from}`;
+
+/** The sums of both. Pure. */
+export function addRefused(
+  totals: readonly RefusedEvents[],
+  more: readonly RefusedEvents[],
+): RefusedEvents[] {
+  const sums = new Map(totals.map((one) => [keyOf(one), one]));
+  for (const one of more) {
+    const sources = sums.values().filter(({ reason }) => reason === one.reason);
+    const isKept = sums.has(keyOf(one)) || sources.toArray().length < keptSources;
+    const added = isKept ? one : { ...one, from: otherSources };
+    const { count, first, last } = sums.get(keyOf(added)) ?? { ...added, count: 0 };
+    sums.set(keyOf(added), {
+      ...added,
+      count: count + added.count,
+      first: Math.min(first, added.first),
+      last: Math.max(last, added.last),
+    });
+  }
+  return [...sums.values()];
+}
+
+/** How many events were refused, by reason and source, until a person puts that away. */
+export function refused(): Operation<RefusedEvents[]> {
+  return all(sql.refused);
+}
+
+/** Adds to the figures of refused events. Those of more sources than are kept are summed. */
+export function* keepRefused(more: readonly RefusedEvents[]): Operation<void> {
+  yield* lock('refused');
+  for (const { reason, from, count, first, last } of addRefused(yield* refused(), more))
+    yield* run(sql.setRefused, reason, from, count, first, last);
+}
+
+/** Puts figures of refused events away, and returns them. */
+export function* ignoreRefused(
+  { reason, from, until = Number.MAX_SAFE_INTEGER }: RefusedFilter,
+  now: number,
+  by: By,
+): Operation<RefusedEvents[]> {
+  yield* lock('refused');
+  const meant = (yield* refused()).filter(
+    (one) => one.reason === (reason ?? one.reason) && one.from === (from ?? one.from) && one.last <= until,
+  );
+  for (const one of meant) yield* run(sql.deleteRefused, one.reason, one.from);
+  if (meant.length > 0) yield* insert(auditSql.insertChange, now, by.who, by.from, 'ignore', by.note);
+  return meant;
 }

@@ -1,6 +1,16 @@
+import {
+  type Attempt,
+  type Delivery,
+  deliveryFields,
+  type Event,
+  eventFields,
+  type FieldSpec,
+  type Json,
+  type PlannedDelivery,
+  type RaisedNotice,
+} from '../../model.ts';
 import { deliveryId } from '../../support/ids.ts';
-import type { Attempt, Delivery, DeliveryState, Event, Json, RaisedNotice, Status } from '../../model.ts';
-import type { DeliveryStory, Duplicate, KeptRequest } from '../store.ts';
+import type { Value } from './operation.ts';
 
 /**
  * A hash of a candidate id with 47 bits, which SQLite stores in six bytes. Different ids may share a hash, so it only
@@ -33,6 +43,12 @@ export const seqOf = (eventId: string, noticeId: string, n: string): string =>
   `coalesce((select seq from events where id = ${eventId}), (select seq from notices where id = ${noticeId}))
     * ${seqsPerEvent} + ${n}`;
 
+/** A delivery's id from the id of its event or notice, and its seq. See `deliveryId`. */
+export const idOf = (subject: string, seq: string): string =>
+  `'dlv_' || substr(${subject}, 5) || '_' || (${seq} % ${seqsPerEvent})`;
+
+export const deliveryIdAt = (subject: string, seq: number): string => deliveryId(subject, seq % seqsPerEvent);
+
 /** The condition for the deliveries of an event or a notice. */
 export const of = (seq: string): string =>
   `between ${seq} * ${seqsPerEvent} and ${seq} * ${seqsPerEvent} + ${seqsPerEvent - 1}`;
@@ -42,216 +58,158 @@ export const rareState = `d.state not in ('pending', 'delivered')`;
 export const leads = `(d.carrier is null or d.carrier = d.seq)`;
 export const waits = `d.state = 'pending' and ${leads}`;
 
-/** The columns of `eventColumns`. */
-export interface EventRow {
-  readonly event_seq: number;
-  readonly event_id: string;
-  readonly candidate_id: string;
-  readonly candidate_numerical_id: number | null;
-  readonly test_id: number;
-  readonly status: string;
-  readonly correlation_id: string | null;
-  readonly raw: string;
-  readonly received_at: number;
-  readonly event_config_id: string;
+export const ofEvents = `d.seq < ${firstNoticeSeq * seqsPerEvent}`;
+
+/** Of a delivery `d`, the last attempt as `a`. */
+export const isLastAttempt = 'a.delivery_seq = coalesce(d.carrier, d.seq) and a.number = d.attempts';
+
+/** A rejection is about the action's message. Other failures are about the sink. */
+export const causeOfDeath = `
+  a.outcome ->> 'reason'
+    || case when a.outcome ->> 'outcome' = 'rejected' then ' in ' || d.rule || ' ' || d.action else '' end`;
+
+declare const record: unique symbol;
+
+/** A row with the columns of a record. */
+export interface RowOf<T> {
+  readonly [record]: T;
 }
 
-export const eventColumns = `
-  e.seq as event_seq, e.id as event_id, e.candidate_id, e.candidate_numerical_id, e.test_id, e.status,
-  e.correlation_id, e.raw, e.received_at, e.config_id as event_config_id`;
+/** How values are stored that no column holds as they are. The store reads only what it wrote, so their shape is known. */
+const json = {
+  read: (text: Value): unknown => (text === null ? null : JSON.parse(text as string)),
+  write: (value: never): Value => jsonOrNull(value),
+};
+const flag = { read: (value: Value): unknown => value === 1, write: (value: never): Value => Number(value) };
+const codecs: Record<FieldSpec['kind'], Partial<typeof json>> = {
+  json,
+  map: json,
+  flag,
+  text: {},
+  number: {},
+  time: {},
+};
 
-/** The columns of `deliveryColumns`. */
-export interface DeliveryRow {
-  readonly seq: number;
-  /** One of the two is null. */
-  readonly event_id: string | null;
-  readonly notice_id: string | null;
-  readonly config_id: string;
-  readonly rule: string;
-  readonly action: number;
-  readonly sink: string;
-  readonly connector: string;
-  readonly lane: string;
-  readonly group_key: string | null;
-  readonly group_max: number | null;
-  /** The seq of the digest's carrier, and the id of the carrier's event. */
-  readonly carrier: number | null;
-  readonly carrier_event_id: string | null;
-  readonly state: DeliveryState;
-  readonly due_at: number;
-  readonly created_at: number;
-  readonly since: number;
-  readonly attempts: number;
-  readonly first_attempt_at: number | null;
-  readonly uncertain: number;
-  readonly replayed: number;
-  readonly resend_of: number | null;
-  readonly progress: string | null;
-  readonly receipt: string | null;
-  readonly last_error: string | null;
+interface Column extends Pick<FieldSpec, 'kind'> {
+  /** Left out where it is null. */
+  readonly isOptional?: true;
 }
 
-export const deliveryColumns = `
-  d.seq, e.id as event_id, n.id as notice_id, coalesce(d.config_id, e.config_id, n.config_id) as config_id, d.rule,
-  d.action, d.sink, d.connector, d.lane, d.group_key, d.group_max, d.carrier,
-  (select c.id from events c where c.seq = d.carrier / ${seqsPerEvent}) as carrier_event_id, d.state, d.due_at,
-  coalesce(e.received_at, n.raised_at) as created_at, d.since, d.attempts, d.first_attempt_at, d.uncertain, d.replayed,
-  d.resend_of, d.progress, d.receipt, d.last_error`;
+const snakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-export interface StoryRow extends DeliveryRow {
-  readonly message: string | null;
+/**
+ * A record in a table: what is selected, read and inserted derives from the list of its fields. A field's column has its
+ * name in snake_case. `elsewhere`: expressions for those that have none, or another name.
+ */
+function recordIn<T>(
+  table: string,
+  list: { readonly [field in keyof T]-?: Column },
+  elsewhere: { readonly [field in keyof T]?: string } = {},
+) {
+  const fields = Object.entries<Column>(list).map(([name, { kind, isOptional = false }]) => {
+    const field = name as keyof T;
+    const sql = elsewhere[field] ?? `${table}.${snakeCase(name)}`;
+    return { field, sql, as: `${table}.${name}`, codec: codecs[kind], isOptional };
+  });
+  const written = fields.filter(({ sql }) => /^\w+\.\w+$/.test(sql) && sql.startsWith(`${table}.`));
+  return {
+    columns: fields.map(({ sql, as }) => `${sql} as "${as}"`).join(', '),
+    read: (row: RowOf<T>): T => {
+      const values = row as unknown as Readonly<Record<string, Value>>;
+      const result: { [field in keyof T]?: unknown } = {};
+      for (const { field, as, codec, isOptional } of fields)
+        if (!isOptional || values[as] !== null)
+          result[field] = codec.read ? codec.read(values[as]!) : values[as];
+      return result as T;
+    },
+    /** The columns that an insert fills, and the values of one. */
+    written: written.map(({ sql }) => sql.slice(table.length + 1)),
+    values: (one: T): Value[] =>
+      written.map(({ field, codec }) =>
+        codec.write ? codec.write(one[field] as never) : ((one[field] ?? null) as Value),
+      ),
+  };
 }
 
-export interface AttemptRow {
-  readonly delivery_seq: number;
-  readonly number: number;
-  readonly started_at: number;
-  readonly ended_at: number;
-  readonly outcome: string;
-}
+/** `$1, $2, …`: a parameter for each column, from the `first` one on. */
+export const places = (columns: readonly string[], first = 1): string =>
+  columns.map((_, place) => `$${first + place}`).join(', ');
 
-/** The columns of `noticeColumns`. */
-export interface NoticeRow {
-  readonly notice_seq: number;
-  readonly id: string;
-  readonly alert: RaisedNotice['alert'];
-  readonly cause: string;
-  readonly sink: string | null;
-  readonly count: number;
-  readonly since: number;
-  readonly detail: string;
-  readonly advice: string;
-  readonly recovered: number | null;
-  readonly origin: string | null;
-  readonly raised_at: number;
-  readonly config_id: string;
-}
+export const event = recordIn<Event>('e', eventFields);
 
-export const noticeColumns = `
-  n.seq as notice_seq, n.id, n.alert, n.cause, n.sink, n.count, n.since, n.detail, n.advice, n.recovered, n.origin, n.raised_at,
-  n.config_id`;
+const subject = 'coalesce(e.id, n.id)';
 
-export interface DuplicateRow {
-  readonly received_at: number;
-  readonly correlation_id: string | null;
-}
+/** In `deliveries`. */
+export const delivery = recordIn<Delivery>('d', deliveryFields, {
+  id: idOf(subject, 'd.seq'),
+  eventId: 'e.id',
+  noticeId: 'n.id',
+  configId: 'coalesce(d.config_id, e.config_id, n.config_id)',
+  group: 'd.group_key',
+  carrier: idOf(`(select c.id from events c where c.seq = d.carrier / ${seqsPerEvent})`, 'd.carrier'),
+  createdAt: 'coalesce(e.received_at, n.raised_at)',
+  resendOf: idOf(subject, 'd.resend_of'),
+});
 
-export interface RejectedRow {
-  readonly seq: number;
-  readonly received_at: number;
+const { rule, action, sink, connector, lane, dueAt, group, groupMax } = deliveryFields;
+
+/** Of a delivery, what its plan says. */
+export const planned = recordIn<PlannedDelivery>(
+  'd',
+  { rule, action, sink, connector, lane, dueAt, group, groupMax },
+  { group: 'd.group_key' },
+);
+
+const [text, number] = [{ kind: 'text' }, { kind: 'number' }] as const;
+
+export const notice = recordIn<RaisedNotice>(
+  'n',
+  {
+    id: text,
+    alert: text,
+    cause: text,
+    sink: text,
+    count: number,
+    since: number,
+    detail: text,
+    advice: text,
+    recovered: { kind: 'flag' },
+    from: { kind: 'text', isOptional: true },
+    raisedAt: number,
+  },
+  { from: 'n.origin' },
+);
+
+export const attempt = recordIn<Attempt>('a', {
+  number,
+  startedAt: number,
+  endedAt: number,
+  outcome: { kind: 'json' },
+});
+
+/**
+ * A request that was refused for its content (400, 413, 415, 422). Stored so that people notice a change at the sender.
+ */
+export interface RejectedRequest {
+  readonly receivedAt: number;
   readonly address: string;
-  readonly correlation_id: string | null;
+  readonly correlationId: string | null;
   readonly status: number;
-  readonly faults: string;
+  /** One line for each fault. */
+  readonly faults: readonly string[];
+  /** The start of the body. */
   readonly body: string;
 }
 
-export function toEvent(row: EventRow): Event {
-  return {
-    id: row.event_id,
-    candidateId: row.candidate_id,
-    candidateNumericalId: row.candidate_numerical_id,
-    testId: row.test_id,
-    status: row.status as Status,
-    raw: parsed(row.raw),
-    correlationId: row.correlation_id,
-    receivedAt: row.received_at,
-  };
-}
-
-export function toDelivery(row: DeliveryRow): Delivery {
-  return {
-    id: idAt(row.event_id ?? row.notice_id!, row.seq),
-    eventId: row.event_id,
-    noticeId: row.notice_id,
-    configId: row.config_id,
-    rule: row.rule,
-    action: row.action,
-    sink: row.sink,
-    connector: row.connector,
-    lane: row.lane,
-    group: row.group_key,
-    groupMax: row.group_max,
-    carrier: row.carrier === null ? null : idAt(row.carrier_event_id!, row.carrier),
-    state: row.state,
-    dueAt: row.due_at,
-    createdAt: row.created_at,
-    since: row.since,
-    attempts: row.attempts,
-    firstAttemptAt: row.first_attempt_at,
-    uncertain: row.uncertain === 1,
-    replayed: row.replayed === 1,
-    resendOf: row.resend_of === null ? null : idAt(row.event_id ?? row.notice_id!, row.resend_of),
-    progress: parsedOrNull(row.progress),
-    receipt: parsedOrNull(row.receipt),
-    lastError: row.last_error,
-  };
-}
-
-export function idAt(plannedFor: string, seq: number): string {
-  return deliveryId(plannedFor, seq % seqsPerEvent);
-}
-
-export function toNotice(row: NoticeRow): RaisedNotice {
-  const { id, alert, cause, sink, count, since, detail, advice, recovered, origin, raised_at } = row;
-  return {
-    id,
-    alert,
-    cause,
-    sink,
-    count,
-    since,
-    detail,
-    advice,
-    recovered: recovered === 1,
-    ...(origin !== null && { from: origin }),
-    raisedAt: raised_at,
-  };
-}
-
-export function toStory(row: StoryRow, attempts: readonly AttemptRow[]): DeliveryStory {
-  return {
-    ...toDelivery(row),
-    message: parsedOrNull(row.message),
-    history: attempts.filter((attempt) => attempt.delivery_seq === row.seq).map(toAttempt),
-  };
-}
-
-function toAttempt(row: AttemptRow): Attempt {
-  return {
-    number: row.number,
-    startedAt: row.started_at,
-    endedAt: row.ended_at,
-    outcome: parsed(row.outcome),
-  };
-}
-
-export function toDuplicate(row: DuplicateRow): Duplicate {
-  return { receivedAt: row.received_at, correlationId: row.correlation_id };
-}
-
-export function toKeptRequest(row: RejectedRow): KeptRequest {
-  return {
-    seq: row.seq,
-    receivedAt: row.received_at,
-    address: row.address,
-    correlationId: row.correlation_id,
-    status: row.status,
-    faults: parsed(row.faults),
-    body: row.body,
-  };
-}
+export const rejectedRequest = recordIn<RejectedRequest>('r', {
+  receivedAt: number,
+  address: text,
+  correlationId: text,
+  status: number,
+  faults: { kind: 'json' },
+  body: text,
+});
 
 export function jsonOrNull(value: Json | null): string | null {
   return value === null ? null : JSON.stringify(value);
-}
-
-/** The store reads only what it wrote, so the shape is known. */
-function parsedOrNull(text: string | null) {
-  return text === null ? null : parsed(text);
-}
-
-// oxlint-disable-next-line no-explicit-any -- as above; the field that takes it states the shape
-function parsed(text: string): any {
-  return JSON.parse(text);
 }

@@ -1,8 +1,41 @@
 import type { DeliveryState } from '../../model.ts';
-import type { Candidates, EventSearch, EventStory, FoundEvents } from '../store.ts';
-import { all, get, query, together, type Operation, type Value } from './operation.ts';
-import { sql as reading, toStoryInList } from './reading.ts';
-import { candidateKey, eventColumns, of, rareState, seqsPerEvent, type EventRow } from './rows.ts';
+import { all, get, query, together, type Operation } from './operation.ts';
+import { type Condition, type EventStory, given, joined, olderThan, storiesWhere } from './reading.ts';
+import { candidateKey, of, rareState, seqsPerEvent } from './rows.ts';
+
+/** Those with one of these ids; or, where there are too many to name them, those whose ids begin so. */
+export type Candidates = { readonly ids: readonly string[] } | { readonly beginning: string };
+
+/** Whether a candidate is of one of them. */
+export const isOf = (candidates: Candidates, candidateId: string): boolean =>
+  'beginning' in candidates
+    ? candidateId.startsWith(candidates.beginning)
+    : candidates.ids.includes(candidateId);
+
+/** Events that have all of these; and with a delivery that has all that is asked of one. */
+export interface EventSearch {
+  readonly candidates?: Candidates | undefined;
+  readonly testId?: number | undefined;
+  readonly status?: string | undefined;
+  /** Received at or after (ms). */
+  readonly since?: number | undefined;
+  /** Received before (ms). */
+  readonly until?: number | undefined;
+  /** Of a delivery. */
+  readonly rule?: string | undefined;
+  readonly sink?: string | undefined;
+  readonly state?: DeliveryState | undefined;
+  /** Only events after the one with this id in the list. */
+  readonly after?: string | undefined;
+  /** Default: 50. */
+  readonly limit?: number | undefined;
+}
+
+export interface FoundEvents {
+  readonly stories: readonly EventStory[];
+  /** Where to go on. Null: there are no more. */
+  readonly after: string | null;
+}
 
 /** Events that are looked at for a search that no index serves: as many as take some 50 ms. */
 const mostLooked = 10_000;
@@ -10,23 +43,20 @@ const mostLooked = 10_000;
 const deliveriesLooked = 20;
 const defaultLimit = 50;
 
-interface Condition {
-  readonly text: string;
-  readonly values: readonly Value[];
-}
-
-type Listed = EventRow & { readonly duplicates: number };
-
-/** See Store.search. */
+/**
+ * Newest first. Looks at a bounded number of events where no index serves the search, so it may find fewer than there are;
+ * `after` then says where to go on.
+ */
 export function* search(asked: EventSearch): Operation<FoundEvents> {
   const { limit = defaultLimit, state } = asked;
   if (state !== undefined && isRare(state)) return yield* byRareState(asked, state, limit);
   const hasIndex = asked.candidates !== undefined && 'ids' in asked.candidates;
   const until = hasIndex ? null : yield* lookedUntil(asked);
   const conditions = [...ofEvents(asked), ...ofDeliveries(asked), ...(until ? [notBefore(until)] : [])];
-  const rows = yield* list('events e', conditions, 'e.received_at desc, e.seq desc', limit + 1);
-  const stories = yield* storiesOf(rows.slice(0, limit));
-  return { stories, after: rows.length > limit ? stories.at(-1)!.event.id : until };
+  // One more than are shown, to see whether there are any.
+  const found = yield* storiesWhere(conditions, limit + 1);
+  const stories = found.slice(0, limit);
+  return { stories, after: found.length > limit ? stories.at(-1)!.event.id : until };
 }
 
 const isRare = (state: DeliveryState): boolean => state !== 'pending' && state !== 'delivered';
@@ -42,26 +72,19 @@ function* lookedUntil(asked: EventSearch): Operation<string | null> {
   return row?.id ?? null;
 }
 
-const place = (id: string): Condition => ({
-  text: '(select received_at, seq from events where id = ?)',
-  values: [id],
-});
-
 const notBefore = (id: string): Condition => ({
-  text: `(e.received_at, e.seq) >= ${place(id).text}`,
+  text: `(e.received_at, e.seq) >= (select received_at, seq from events where id = ?)`,
   values: [id],
 });
 
 function ofEvents({ candidates, testId, status, since, until, after }: EventSearch): Condition[] {
-  const given = (text: string, ...values: (Value | undefined)[]): Condition[] =>
-    values.includes(undefined) ? [] : [{ text, values: values as Value[] }];
   return [
     ...(candidates === undefined ? [] : [ofCandidates(candidates)]),
     ...given('e.test_id = ?', testId),
     ...given('e.status = ?', status),
     ...given('e.received_at >= ?', since),
     ...given('e.received_at < ?', until),
-    ...given(`(e.received_at, e.seq) < ${place('').text}`, after),
+    ...olderThan(after),
   ];
 }
 
@@ -96,7 +119,10 @@ const begun = query<{ readonly id: string }>(`
 const withId = query<{ readonly id: string }>(`
   select candidate_id as id from events where candidate_key = $1 and candidate_id = $2 limit 1`);
 
-/** See Store.candidatesMeant. Where nobody is meant yet, it is the id. */
+/**
+ * Whom a person means by a text: the candidate with this id; else those with this number; else those whose ids begin so, from
+ * 6 characters on, if `orBegins`. Where nobody is meant yet, it is the id.
+ */
 export function* candidatesMeant(text: string, orBegins = true): Operation<Candidates> {
   const id = asStored(text);
   const exact = { ids: [id] };
@@ -120,13 +146,11 @@ function asStored(text: string): string {
 }
 
 function ofDeliveries({ rule, sink, state }: EventSearch): Condition[] {
-  const asked = Object.entries({ rule, sink, state }).flatMap(([column, value]) =>
-    value === undefined ? [] : [{ column, value }],
-  );
-  if (asked.length === 0) return [];
-  const wanted = asked.map(({ column }) => `d.${column} = ?`).join(' and ');
-  const text = `exists (select 1 from deliveries d where d.seq ${of('e.seq')} and ${wanted})`;
-  return [{ text, values: asked.map(({ value }) => value) }];
+  const wanted = [...given('d.rule = ?', rule), ...given('d.sink = ?', sink), ...given('d.state = ?', state)];
+  if (wanted.length === 0) return [];
+  const both = wanted.map(({ text }) => text).join(' and ');
+  const text = `exists (select 1 from deliveries d where d.seq ${of('e.seq')} and ${both})`;
+  return [{ text, values: wanted.flatMap(({ values }) => values) }];
 }
 
 /** Few deliveries are in such a state, and they have an index: their events are found by them. */
@@ -135,11 +159,9 @@ function* byRareState(asked: EventSearch, state: DeliveryState, limit: number): 
   const [where, values] = joined([
     { text: `d.state = '${state}' and ${rareState}`, values: [] },
     ...ofEvents(rest),
-    ...(rule === undefined ? [] : [{ text: 'd.rule = ?', values: [rule] }]),
-    ...(sink === undefined ? [] : [{ text: 'd.sink = ?', values: [sink] }]),
-    ...(after === undefined
-      ? []
-      : [{ text: `d.seq < (select seq from events where id = ?) * ${seqsPerEvent}`, values: [after] }]),
+    ...given('d.rule = ?', rule),
+    ...given('d.sink = ?', sink),
+    ...given(`d.seq < (select seq from events where id = ?) * ${seqsPerEvent}`, after),
   ]);
   const found = yield* all(
     query<{ readonly seq: number }>(`
@@ -149,42 +171,9 @@ function* byRareState(asked: EventSearch, state: DeliveryState, limit: number): 
   );
   const seqs = [...new Set(found.map(({ seq }) => seq))];
   const shown = seqs.slice(0, limit);
-  const rows = (yield* together(
-    shown.map((seq) => list('events e', [{ text: 'e.seq = ?', values: [seq] }], 'e.seq', 1)),
-  )).flat();
-  return {
-    stories: yield* storiesOf(rows),
-    after: seqs.length > limit ? rows.at(-1)!.event_id : null,
-  };
-}
-
-function list(
-  from: string,
-  conditions: readonly Condition[],
-  order: string,
-  limit: number,
-): Operation<Listed[]> {
-  const [where, values] = joined(conditions);
-  return all(
-    query<Listed>(`
-    select ${eventColumns}, (select count(*) from duplicates where event_seq = e.seq) as duplicates
-    from ${from} ${where} order by ${order} limit ${limit}`),
-    ...values,
+  const stories = yield* together(
+    shown.map((seq) => storiesWhere([{ text: 'e.seq = ?', values: [seq] }], 1)),
   );
-}
-
-/** With the values numbered in their order. */
-function joined(conditions: readonly Condition[]): [where: string, values: Value[]] {
-  if (conditions.length === 0) return ['', []];
-  let number = 0;
-  const text = conditions.map((one) => one.text).join(' and ');
-  return [
-    `where ${text.replaceAll('?', () => `$${(number += 1)}`)}`,
-    conditions.flatMap(({ values }) => values),
-  ];
-}
-
-function* storiesOf(rows: readonly Listed[]): Operation<EventStory[]> {
-  const plannedFor = yield* together(rows.map((row) => all(reading.deliveriesOf, row.event_seq)));
-  return rows.map((row, index) => toStoryInList(row, plannedFor[index]!));
+  const listed = stories.flat();
+  return { stories: listed, after: seqs.length > limit ? listed.at(-1)!.event.id : null };
 }

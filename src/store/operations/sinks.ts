@@ -1,23 +1,51 @@
-import type { Reason } from '../../model.ts';
+import type { Failure, Reason } from '../../model.ts';
 import { storable } from '../../support/text.ts';
-import type { SinkFigures } from '../store.ts';
 import type { Tallies } from '../tallies.ts';
 import { apply, change, type FoundRow, foundColumns } from './deliveries.ts';
 import { all, query, run, type Statement, together, type Operation, type Value } from './operation.ts';
 import { waits } from './rows.ts';
 
+/** A sink that fails for all deliveries, and is only probed. */
+export interface SinkPause {
+  readonly sink: string;
+  /** When it was paused (ms). */
+  readonly since: number;
+  /** When to probe it next (ms). */
+  readonly probeAt: number;
+  /** How often the time until the next probe was set. */
+  readonly probes: number;
+  /** Why its last attempt failed, with secrets masked; null if a version wrote it that did not keep that. */
+  readonly because: Failure | null;
+}
+
+/** How the calls to a sink fare: the same for all replicas, and after a restart. */
+export interface SinkFigures {
+  readonly sink: string;
+  /** Null if there was none yet, or only by a version that did not keep it. */
+  readonly lastSuccessAt: number | null;
+  /** Attempts since the last success that ended `retry` or `unknown`; when the first and the last one ended (ms). */
+  readonly failures: number;
+  readonly firstFailedAt: number | null;
+  readonly lastFailedAt: number | null;
+  /** Why the last one did. */
+  readonly because: Failure | null;
+  /** Of the last hour, to five minutes. */
+  readonly lately: { readonly attempts: number; readonly failures: number };
+}
+
 /** How calls to sinks fare, counted as their outcomes are recorded: nobody has to read the attempts for it. */
 
-interface FiguresRow {
-  readonly sink: string;
-  readonly succeeded_at: number | null;
-  readonly failures: number;
-  readonly first_failed_at: number | null;
-  readonly last_failed_at: number | null;
+interface FailureRow {
   readonly reason: Reason | null;
   readonly detail: string | null;
-  readonly attempts_lately: number;
-  readonly failures_lately: number;
+}
+
+const failureOf = ({ reason, detail }: FailureRow): Failure | null =>
+  reason === null ? null : { reason, detail: detail ?? '' };
+
+interface FiguresRow extends Omit<SinkFigures, 'because' | 'lately'>, FailureRow {
+  readonly attempts: number;
+  readonly failed: number;
 }
 
 interface TriedRow extends FoundRow {
@@ -51,14 +79,20 @@ export const sql = {
     failures = case when sink_attempts.slot = $3 then sink_attempts.failures else 0 end + $5`,
   /** $1, $2: the slots of the last hour. */
   figures: query<FiguresRow>(`
-  select f.sink, f.succeeded_at, f.failures, f.first_failed_at, f.last_failed_at, f.reason, f.detail,
-    cast(coalesce(sum(a.attempts), 0) as bigint) as attempts_lately,
-    cast(coalesce(sum(a.failures), 0) as bigint) as failures_lately
+  select f.sink, f.succeeded_at as "lastSuccessAt", f.failures, f.first_failed_at as "firstFailedAt",
+    f.last_failed_at as "lastFailedAt", f.reason, f.detail, cast(coalesce(sum(a.attempts), 0) as bigint) as attempts,
+    cast(coalesce(sum(a.failures), 0) as bigint) as failed
   from sink_figures f left join sink_attempts a on a.sink = f.sink and a.slot > $1 and a.slot <= $2
   group by f.sink order by f.sink`),
   forgetFailures: `
   update sink_figures set failures = 0, first_failed_at = null, last_failed_at = null, reason = null, detail = null
   where sink = $1`,
+  keepPause: `
+  insert into pauses (sink, since, probe_at, probes, reason, detail) values ($1, $2, $3, $4, $5, $6)
+  on conflict (sink) do update set since = $2, probe_at = $3, probes = $4, reason = $5, detail = $6`,
+  endPause: `delete from pauses where sink = $1`,
+  pauses: query<Omit<SinkPause, 'because'> & FailureRow>(`
+  select sink, since, probe_at as "probeAt", probes, reason, detail from pauses order by sink`),
   askRetry: `
   insert into sink_figures (sink, failures, retry_asked_at) values ($1, 0, $2)
   on conflict (sink) do update set retry_asked_at = $2`,
@@ -89,34 +123,53 @@ export function triedStatements(tried: ReturnType<Tallies['drain']>['tried']): S
   });
 }
 
+/** How the calls to each sink fare that was ever called. Cheap: every record updates it. */
 export function* sinkFigures(now: number): Operation<SinkFigures[]> {
   const rows = yield* all(sql.figures, slotOf(now) - slots, slotOf(now));
-  return rows.map((row) => ({
-    sink: row.sink,
-    lastSuccessAt: row.succeeded_at,
-    failures: row.failures,
-    firstFailedAt: row.first_failed_at,
-    lastFailedAt: row.last_failed_at,
-    because: row.reason === null ? null : { reason: row.reason, detail: row.detail ?? '' },
-    lately: { attempts: row.attempts_lately, failures: row.failures_lately },
-  }));
+  return rows.map(({ reason, detail, attempts, failed, ...row }) =>
+    Object.assign(row, { because: failureOf({ reason, detail }), lately: { attempts, failures: failed } }),
+  );
 }
 
-export function forgetFailures(sink: string): Operation<number> {
-  return run(sql.forgetFailures, sink);
+/** The tool was asked, and works: its failures until now count no more. */
+export function* forgetFailures(sink: string): Operation<void> {
+  yield* run(sql.forgetFailures, sink);
 }
 
-export function askRetry(sink: string, now: number): Operation<number> {
-  return run(sql.askRetry, sink, now);
+/** Stores a sink's pause, replacing an earlier one. */
+export function* keepPause({ sink, since, probeAt, probes, because }: SinkPause): Operation<void> {
+  const detail = because && storable(because.detail);
+  yield* run(sql.keepPause, sink, since, probeAt, probes, because?.reason ?? null, detail);
 }
 
+/** Deletes a sink's pause, if there is one. */
+export function* endPause(sink: string): Operation<void> {
+  yield* run(sql.endPause, sink);
+}
+
+export function* pauses(): Operation<SinkPause[]> {
+  const rows = yield* all(sql.pauses);
+  return rows.map(({ reason, detail, ...row }) =>
+    Object.assign(row, { because: failureOf({ reason, detail }) }),
+  );
+}
+
+/** For whoever serves the store: a sink is to be tried at once. */
+export function* askRetry(sink: string, now: number): Operation<void> {
+  yield* run(sql.askRetry, sink, now);
+}
+
+/** The sinks for which that was asked and not done. */
 export function* retriesAsked(): Operation<string[]> {
   return (yield* all(sql.retriesAsked)).map(({ sink }) => sink);
 }
 
 const mostRetried = 1000;
 
-/** See Store.takeRetry. */
+/**
+ * Does it: what failed before and waits is due now. What may have arrived is due `settlingMs` after its last attempt, as the
+ * tool may still be working on it. The first 1000, if there are more.
+ */
 export function* takeRetry(sink: string, now: number, settlingMs: number): Operation<void> {
   const rows = yield* all(sql.triedBefore, sink, now, mostRetried);
   yield* together(

@@ -9,8 +9,7 @@ import {
   type Operation,
 } from '../../../src/store/operations/operation.ts';
 import { postgresDriver, type PostgresOptions } from '../../../src/store/postgres.ts';
-import type { Driver } from '../../../src/store/stored.ts';
-import { StoreUnavailable } from '../../../src/store/store.ts';
+import { type Driver, StoreUnavailable } from '../../../src/store/store.ts';
 import type { Tallies } from '../../../src/store/tallies.ts';
 import { freshName, freshSchema, PostgresProxy, PostgresServer, sql } from '../../fixtures/postgres.ts';
 

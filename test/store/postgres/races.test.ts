@@ -192,7 +192,7 @@ describe('what several do at the same time on PostgreSQL', () => {
     const operations: Operation<unknown>[] = [
       replay(new Tallies(), replays, t0, person),
       discard(new Tallies(), ids, t0, person),
-      rescue(new Tallies(), { now: t0, settlingMs: minute, of: null }, 10),
+      rescue(new Tallies(), { now: t0, settlingMs: minute, of: undefined }, 10),
     ];
     for (const operation of operations) {
       let rounds = 0;

@@ -1,0 +1,190 @@
+import { deliveryStates, type DeliveryState, missedCause, type Status } from '../../model.ts';
+import type { Counted } from '../tallies.ts';
+import { lanes } from './carrying-out.ts';
+import { all, get, query, type Operation } from './operation.ts';
+import {
+  causeOfDeath,
+  firstNoticeSeq,
+  isLastAttempt,
+  of,
+  ofEvents,
+  rareState,
+  seqsPerEvent,
+  waits,
+} from './rows.ts';
+
+export interface SinkCount {
+  readonly sink: string;
+  /**
+   * The sink's stored deliveries, counted when they were planned. If it is not the sum of `states`, some are missing.
+   */
+  readonly planned: number;
+  readonly states: Readonly<Record<DeliveryState, number>>;
+}
+
+export interface DayCount {
+  /** 0 is the first one. */
+  readonly day: number;
+  /** Null for events. */
+  readonly sink: string | null;
+  /** An event's status; or what became of deliveries. */
+  readonly what: string;
+  /** They were delivered no later than so long after their events came (ms): a power of two. 0 if that is not known. */
+  readonly delayMs: number;
+  readonly count: number;
+}
+
+export interface Tally {
+  readonly events: readonly { readonly testId: number; readonly status: Status; readonly count: number }[];
+  readonly deliveries: readonly {
+    readonly sink: string;
+    readonly state: DeliveryState;
+    readonly count: number;
+  }[];
+}
+
+export interface StuckCount {
+  readonly sink: string;
+  /**
+   * The same for all deliveries that one fix may help: the reason of the last outcome, and also rule and action if the
+   * tool rejected their message. `missed`, with rule and action, if they were delivered and not to all whom they were
+   * for. Empty for held deliveries.
+   */
+  readonly cause: string;
+  readonly count: number;
+  /** When the first of them reached that state (ms). */
+  readonly firstAt: number;
+  /** The reason for one of them, in plain words. */
+  readonly reason: string;
+}
+
+/** `latest`: the seq of one of them, to find the reason. */
+const stuckOf = (causes: string) =>
+  query<StuckCount>(`
+  select sink, cause, stuck as count, first_at as "firstAt",
+    coalesce((select last_error from deliveries where seq = latest), '') as reason
+  from (${causes}) as causes order by sink, cause`);
+
+const lastAttempt = `deliveries d join attempts a on ${isLastAttempt}`;
+const noticesFrom = firstNoticeSeq * seqsPerEvent;
+
+/** When what the first pending delivery in a range is for came. The plus: see deliveriesIn. */
+const firstPending = (range: string) =>
+  `(select min(+d.seq) from deliveries d where ${waits} and ${range}) / ${seqsPerEvent}`;
+
+export const sql = {
+  deliveryCounts: query<{ readonly sink: string; readonly state: Counted; readonly n: number }>(`
+  select sink, state, n from delivery_counts order by sink, state`),
+  /** Those that went dead since $1, and those that were delivered since $2 but missed somebody. */
+  deadSince: stuckOf(`
+    select d.sink, ${causeOfDeath} as cause, count(*) as stuck, min(d.ended_at) as first_at, max(d.seq) as latest
+    from ${lastAttempt} where d.state = 'dead' and d.ended_at > $1 and ${ofEvents} group by d.sink, cause
+    union all
+    select d.sink, '${missedCause} ' || d.rule || ' ' || d.action as cause, count(*) as stuck, min(d.ended_at) as first_at,
+      max(d.seq) as latest
+    from deliveries d where d.state = 'delivered' and d.last_error is not null and d.ended_at > $2 and ${ofEvents}
+    group by d.sink, d.rule, d.action`),
+  /** Held deliveries are few, because a sink must ask for it. */
+  heldSince: stuckOf(`
+    select d.sink, '' as cause, count(*) as stuck, min(a.ended_at) as first_at, max(d.seq) as latest
+    from ${lastAttempt} where d.state = 'held' and ${rareState} and a.ended_at > $1 and ${ofEvents} group by d.sink`),
+  eventsBetween: query<Tally['events'][number]>(`
+    select test_id as "testId", status, count(*) as count from events where received_at >= $1 and received_at < $2
+    group by test_id, status order by test_id, status`),
+  deliveriesBetween: query<Tally['deliveries'][number]>(`
+    select d.sink, d.state, count(*) as count from events e join deliveries d on d.seq ${of('e.seq')}
+    where e.received_at >= $1 and e.received_at < $2 group by d.sink, d.state order by d.sink, d.state`),
+  daily: query<DayCount>(`
+    select (h.hour - cast($1 as bigint)) / 24 as day, nullif(h.sink, '') as sink, h.what, h.delay_ms as "delayMs",
+      cast(sum(h.n) as bigint) as count
+    from hourly h where h.hour >= $1 and h.hour < $2
+    group by 1, h.sink, h.what, h.delay_ms order by 1, h.sink, h.what, h.delay_ms`),
+  newestReceipt: query<{ readonly at: number | null }>(
+    `select max(received_at) as at from events where received_at <= $1`,
+  ),
+  eventsSince: query<{ readonly n: number }>(`select count(*) as n from events where received_at >= $1`),
+  oldestPending: query<{ readonly at: number | null }>(`
+  select min(came_at) as at from (
+    select received_at as came_at from events where seq = ${firstPending(`+d.seq < ${noticesFrom}`)}
+    union all
+    select raised_at as came_at from notices where seq = ${firstPending(`+d.seq >= ${noticesFrom}`)}
+  ) as came`),
+};
+
+/** How many stored deliveries each sink has, in each state and as planned. Cheap: every write updates the counts. */
+export function* counts(): Operation<SinkCount[]> {
+  const bySink = Map.groupBy(yield* all(sql.deliveryCounts), ({ sink }) => sink);
+  return Array.from(bySink, ([sink, rows]) => {
+    const inState = (state: Counted) => rows.find((row) => row.state === state)?.n ?? 0;
+    const states = Object.fromEntries(deliveryStates.map((state) => [state, inState(state)]));
+    return { sink, planned: inState('planned'), states: states as SinkCount['states'] };
+  });
+}
+
+/**
+ * The deliveries of events that went dead after `time`, or were delivered after `missedSince` and not to all, by sink and
+ * cause. Includes sinks that no config has any more. The cost depends on their number, not on how much is stored.
+ */
+export function deadSince(time: number, missedSince = time): Operation<StuckCount[]> {
+  return all(sql.deadSince, time, missedSince);
+}
+
+/** The same for held deliveries, by sink. They have no other cause than that nobody can tell whether they arrived. */
+export function heldSince(time: number): Operation<StuckCount[]> {
+  return all(sql.heldSince, time);
+}
+
+/** The stored events from `from` up to `to` (ms), and their deliveries. The cost depends on how many there are. */
+export function* tally(from: number, to: number): Operation<Tally> {
+  return {
+    events: yield* all(sql.eventsBetween, from, to),
+    deliveries: yield* all(sql.deliveriesBetween, from, to),
+  };
+}
+
+const hourMs = 3_600_000;
+
+/**
+ * How many events came, and how many deliveries ended, on each day from `from` up to `to` (ms). A day begins at `from`'s
+ * time of day. Cheap: every write updates the counts.
+ */
+export function daily(from: number, to: number): Operation<DayCount[]> {
+  return all(sql.daily, Math.floor(from / hourMs), Math.floor(to / hourMs));
+}
+
+/** When the newest event arrived (ms), or null. `until`: of those before, where a clock may have been ahead. */
+export function* lastEventAt(until = Number.MAX_SAFE_INTEGER): Operation<number | null> {
+  return (yield* get(sql.newestReceipt, until))?.at ?? null;
+}
+
+/** When that came which a pending delivery has waited longest for (ms); null without any. */
+function* oldestPendingAt(): Operation<number | null> {
+  return (yield* get(sql.oldestPending))?.at ?? null;
+}
+
+/** `today`: when the day began (ms). */
+export function* waiting(today: number): Operation<{ eventsToday: number; oldestPendingAt: number | null }> {
+  return {
+    eventsToday: (yield* get(sql.eventsSince, today))?.n ?? 0,
+    oldestPendingAt: yield* oldestPendingAt(),
+  };
+}
+
+export interface Vitals {
+  /** As `lastEventAt` until now. */
+  readonly lastEventAt: number | null;
+  /** As in `waiting`. */
+  readonly oldestPendingAt: number | null;
+  /** When the first of the pending deliveries is due (ms); null without any. */
+  readonly firstDueAt: number | null;
+}
+
+/** What monitoring asks for all the time. The cost depends on what is pending, not on how much is stored. */
+export function* vitals(now: number): Operation<Vitals> {
+  const due = (yield* lanes()).map(({ dueAt }) => dueAt);
+  return {
+    lastEventAt: yield* lastEventAt(now),
+    oldestPendingAt: yield* oldestPendingAt(),
+    firstDueAt: due.length === 0 ? null : due.reduce((first, at) => Math.min(first, at)),
+  };
+}
