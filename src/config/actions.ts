@@ -21,9 +21,7 @@ const commonActionKeys = {
     .string({ error: 'expected the name of opening hours' })
     .min(1)
     .optional()
-    .describe(
-      'Opening hours, by their name under `hours`; outside of them the message waits, also after an outage or a burst.',
-    ),
+    .describe('Opening hours, by their name under `hours`; outside of them the message waits.'),
   digest: digestSchema.optional().describe('One message for all events of a time.'),
 };
 

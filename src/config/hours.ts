@@ -126,12 +126,12 @@ export const hoursSchema = z
     from: timeOfDay.describe('When it opens, in quotes.'),
     to: z
       .union([timeOfDay, z.literal('24:00')], { error: 'expected a time of day such as "18:00"' })
-      .describe('When it closes, in quotes; before `from` it is on the next day.'),
+      .describe('When it closes, up to `"24:00"`; not after `from`, it is on the next day.'),
     closed: z
       .array(z.iso.date({ error: 'expected a date such as 2026-12-25' }))
       .max(1000)
       .default([])
-      .describe('Dates on which it does not open; holidays, for instance.'),
+      .describe('Dates on which it does not open, as in `2026-12-25`; at most 1000.'),
   })
   .refine(({ from, to }) => from !== to, {
     path: ['to'],
@@ -212,13 +212,15 @@ const digestShape = {
   by: z
     .union([field, z.array(field).min(1)], { error: fieldExpected })
     .optional()
-    .describe('Events that agree in this field, or in all of these, share a message.'),
+    .describe(
+      'Events that agree in this field, or in all of these, share a message: `status`, `testId`, `candidateId`, `candidateNumericalId`, `test.team` and so on.',
+    ),
   max: z
     .int()
     .min(1)
     .max(1000)
     .default(100)
-    .describe('The most events of one message; more of them make further messages.'),
+    .describe('The most events of one message, at most 1000; what is beyond goes into further messages.'),
 };
 
 function mapExpected(input: unknown): string {

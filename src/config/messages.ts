@@ -53,10 +53,14 @@ const links = z.strictObject({
 export const messageSchemas = {
   timezone: timeZoneName
     .default(plainSetting.timeZone)
-    .describe("The time zone of times in messages and digests, where an action's hours have no other."),
+    .describe(
+      "The time zone of times in messages and digests, as in `Europe/Zagreb`, where an action's `hours` have no other.",
+    ),
   locale: locale
     .default(plainSetting.locale)
-    .describe('The language and region that dates and numbers in messages are written for.'),
+    .describe(
+      'The language and region that dates and numbers in messages are written for, as in `en-GB` or `hr`.',
+    ),
   links: links.optional().describe('Addresses that messages lead to; templates see them as `links`.'),
 };
 

@@ -19,7 +19,9 @@ export const ruleShape = {
     .refine((name) => !name.startsWith('alerts.'), {
       error: 'names that begin with "alerts." are those of alerts',
     })
-    .describe('A name of your own; deliveries are shown under it.'),
+    .describe(
+      'A name of your own, at most 100 characters, each only once; not `unmatched`, nor beginning with `alerts.`.',
+    ),
   when: whenSchema.describe('Which events the rule is for; `{}` is all of them.'),
   final: z.boolean().default(false).describe('Rules after this one are not looked at when it matched.'),
   silent: z

@@ -59,7 +59,7 @@ const expected = z
       .array(candidateId)
       .min(1)
       .optional()
-      .describe('With `events`: the candidates whose events the message tells of.'),
+      .describe('With `events`: the ids of the candidates that the message tells of, in any order.'),
   })
   .catchall(z.json());
 

@@ -90,20 +90,20 @@ function sqliteFault(url: string): string | null {
 export const settingSchemas = {
   receiver: z
     .strictObject({
-      host: hostName.default('0.0.0.0').describe('The address to listen on for the service.'),
-      port: port.default(8080).describe('The port to listen on for the service.'),
+      host: hostName.default('0.0.0.0').describe('The address to listen on.'),
+      port: port.default(8080).describe('The port to listen on; 0 takes any free one.'),
       path: path
         .default('/webhooks/candidates')
-        .describe('The path of the webhook URL that is set in the service.'),
+        .describe("The path of the webhook URL that is set in the service's account."),
       allowFrom: allowFrom
         .prefault('published')
         .describe(
-          "Who may call: `published` (the service's documented addresses), `any`, or a list of addresses, CIDRs and `published`.",
+          'Who may call. `published` stands for the addresses that the service documents and can be mixed with your own addresses and CIDRs. A text with commas is a list too, so that it fits into a variable.',
         ),
       trustProxy: trustProxy
         .prefault(0)
         .describe(
-          'Proxies in front whose X-Forwarded-For is believed: how many, or their addresses and CIDRs.',
+          'The proxies in front whose `X-Forwarded-For` is believed: how many, or their addresses and CIDRs.',
         ),
       token: secret()
         .optional()
@@ -111,7 +111,7 @@ export const settingSchemas = {
       correlationHeader: header
         .default('auto')
         .describe('The header with the correlation id. `auto` takes any `X-…-CorrelationId`.'),
-      maxBody: size().prefault('64kb').describe('The largest request body that is read.'),
+      maxBody: size().prefault('64kb').describe('The largest body that is read, at most 16mb.'),
     })
     .transform(({ token = null, correlationHeader, maxBody, ...rest }) => ({
       ...rest,
@@ -130,14 +130,16 @@ export const settingSchemas = {
         ),
       retention: duration({ min: '1h' })
         .prefault('365d')
-        .describe('How long an event is kept after all of its deliveries have ended.'),
+        .describe(
+          'How long an event is kept once all of its deliveries have ended; not shorter than `idempotency.window`.',
+        ),
       secretKey: secret()
         .refine((key) => Buffer.from(key.reveal(), 'base64').length === 32, {
           error: 'expected 32 bytes in base64, as `openssl rand -base64 32` prints them',
         })
         .optional()
         .describe(
-          'Encrypts what has to be kept secret in the store: OAuth refresh tokens that the server replaced. 32 bytes in base64.',
+          'Encrypts (AES-256-GCM) the OAuth refresh tokens that a server gave in place of the one in the config: 32 bytes in base64, from `openssl rand -base64 32`.',
         ),
     })
     .transform(({ url, retention, secretKey = null }) => ({ url, retentionMs: retention, secretKey }))
@@ -159,7 +161,7 @@ export const settingSchemas = {
       delay: duration({ max: '10m' })
         .prefault('5s')
         .describe(
-          'How long one of several copies goes on answering after SIGTERM while `/readyz` says that it stops.',
+          'How long one of several copies on PostgreSQL goes on answering after SIGTERM, while `/readyz` is 503, so that the proxy sends nobody any more when the port closes; up to `10m`.',
         ),
     })
     .transform(({ delay }) => ({ delayMs: delay }))

@@ -13,12 +13,8 @@ const retrySchema = z
   .strictObject({
     minDelay: duration({ min: '1ms', max: '1h' })
       .prefault('2s')
-      .describe(
-        'The shortest delay before the next attempt. The longest is twice this after the first one, and doubles with each attempt up to `maxDelay`.',
-      ),
-    maxDelay: duration({ min: '1ms', max: '7d' })
-      .prefault('10m')
-      .describe('The longest delay. One that the tool itself asks for comes first.'),
+      .describe('The shortest delay before the next attempt, at most 1h.'),
+    maxDelay: duration({ min: '1ms', max: '7d' }).prefault('10m').describe('The longest delay, at most 7d.'),
     giveUpAfter: duration({ min: '1ms' })
       .prefault('24h')
       .describe(
@@ -41,13 +37,18 @@ const commonSinkKeys = {
     .describe(
       'How often messages may start, as in 60/min. Without it, as often as the tool is known to allow.',
     ),
-  concurrency: z.int().min(1).max(100).optional().describe('How many messages are on their way at a time.'),
+  concurrency: z
+    .int()
+    .min(1)
+    .max(100)
+    .optional()
+    .describe('How many messages are on their way at a time, at most 100.'),
   timeout: duration({ min: '100ms', max: '10m' }).optional().describe('How long one attempt may take.'),
   onUnknown: z
     .enum(['resend', 'hold'])
     .default('resend')
     .describe(
-      'What to do when it is unknown whether a message arrived and the tool cannot be asked: send it again, or hold it for a person.',
+      'What to do when it is unknown whether a message arrived and the tool cannot be asked: send it again, or hold it until a person decides.',
     ),
 };
 

@@ -8,28 +8,36 @@ import type { Schema } from './schema-keys.ts';
 import { keysOf } from './schema-keys.ts';
 import { failure } from './tools.ts';
 
-const docs = await readFile(join(import.meta.dirname, '../../docs/configuration.md'), 'utf8');
+const file = join(import.meta.dirname, '../../docs/configuration.md');
+const docs = await readFile(file, 'utf8');
 const schema = JSON.parse(jsonSchemaText()) as Schema;
 const inSchema = keysOf(schema, [...connectors.keys()]);
 
-/** Every key that a table explains, with the cells of its row. The heading above says where the key stands. */
-function keysInDocs(): Map<string, readonly string[]> {
-  const keys = new Map<string, readonly string[]>();
+interface Row {
+  readonly row: string;
+  /** Its key, type, default and meaning. */
+  readonly cells: readonly string[];
+}
+
+/** Every key that a table explains. The heading above says where the key stands. */
+function keysInDocs(): Map<string, Row> {
+  const keys = new Map<string, Row>();
   for (const section of docs.split(/^## /m)) {
     const heading = section.slice(0, section.indexOf('\n'));
-    const [rows = '', path = ''] = /^(`.*|Top keys)/.test(heading)
-      ? [section, /`(.*)`(.*)/.exec(heading)?.slice(1).join('')]
-      : [];
-    for (const [row, key] of rows.matchAll(/^\| `([^`]+)` .*$/gm))
-      keys.set(
-        path === '' ? String(key) : `${path}.${key}`,
-        row.split(/(?<!\\)\|/).map((cell) => cell.trim()),
-      );
+    if (!/^(`.*|Top keys)/.test(heading)) continue;
+    const path = /`(.*)`(.*)/.exec(heading)?.slice(1).join('');
+    for (const [row, key] of section.matchAll(/^\| `([^`]+)` .*$/gm)) {
+      const cells = row.split(/(?<!\\)\|/).map((cell) => cell.trim());
+      keys.set(path === undefined ? String(key) : `${path}.${key}`, { row, cells: cells.slice(1) });
+    }
   }
   return keys;
 }
 
 const inDocs = keysInDocs();
+
+/** The keys of the config itself, and those that all connectors have. */
+const own = [...inSchema].filter(([key]) => !/ (sink|action)\.|<key>$/.test(key));
 
 describe('docs/configuration.md', () => {
   test('explains every key of the schema, and no other', () => {
@@ -39,18 +47,29 @@ describe('docs/configuration.md', () => {
   test('says the defaults as they are', () => {
     const wrong = [...inSchema].filter(([key, { default: standard }]) => {
       const isPlain = ['string', 'number', 'boolean'].includes(typeof standard);
-      return isPlain && inDocs.get(key)?.[3] !== `\`${String(standard)}\``;
+      return isPlain && inDocs.get(key)?.cells[2] !== `\`${String(standard)}\``;
     });
     expect(wrong.map(([key]) => key)).toEqual([]);
   });
 
   test.each([...connectors.values()])('says what $name does by default', ({ name, defaults }) => {
-    expect(inDocs.get('sinks.<name>.concurrency')?.[4]).toContain(`${name} ${defaults.concurrency}`);
-    expect(inDocs.get('sinks.<name>.timeout')?.[4]).toContain(`${name} ${defaults.timeoutMs / 1000}s`);
+    expect(inDocs.get('sinks.<name>.concurrency')?.cells[3]).toContain(`${name} ${defaults.concurrency}`);
+    expect(inDocs.get('sinks.<name>.timeout')?.cells[3]).toContain(`${name} ${defaults.timeoutMs / 1000}s`);
   });
 
   test('has a meaning for every key', () => {
-    expect([...inDocs].filter(([, cells]) => !cells[4]).map(([key]) => key)).toEqual([]);
+    expect([...inDocs].filter(([, { cells }]) => !cells[3]).map(([key]) => key)).toEqual([]);
+  });
+
+  test('begins each meaning with what the schema says of the key; `vitest -u` writes it', async () => {
+    let made = docs;
+    for (const [key, { description = '' }] of own) {
+      const { row, cells } = inDocs.get(key)!;
+      const [, , , meaning = ''] = cells;
+      if (!meaning.startsWith(description))
+        made = made.replace(row, () => row.replace(meaning, () => description));
+    }
+    await expect(made).toMatchFileSnapshot(file);
   });
 
   const examples = [...docs.matchAll(/```yaml\n(([^\n]*)[^]*?)```/g)].map(([, yaml = '', first = '']) => [
@@ -69,7 +88,6 @@ describe('docs/configuration.md', () => {
 });
 
 test('every key of the config itself says in the schema what it does', () => {
-  const own = [...inSchema].filter(([key]) => !/ (sink|action)\.|<key>$/.test(key));
   const silent = own.filter(([, { description = '' }]) => description === '');
   expect(silent.map(([key]) => key)).toEqual([]);
 });
