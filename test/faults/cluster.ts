@@ -9,6 +9,8 @@ export interface Cluster {
   readonly losesCommits: boolean;
   /** It crashes and comes back, or its standby takes its place. */
   fail(): Promise<void>;
+  /** From now on nothing fails: a claim that is cut again and again takes a time-out each time. */
+  calm(): void;
   remove(): Promise<void>;
 }
 
@@ -24,7 +26,7 @@ export async function clusterOf(
   random: () => number,
 ): Promise<Cluster> {
   if (seed % 3 === 0)
-    return { url: server.url(), losesCommits: false, fail: () => crash(server), remove: done };
+    return { url: server.url(), losesCommits: false, fail: () => crash(server), calm() {}, remove: done };
   return withStandby(seed % 3 === 1, random);
 }
 
@@ -58,6 +60,9 @@ async function withStandby(synchronous: boolean, random: () => number): Promise<
       await primary.crash();
       if (!synchronous) await standby.start();
       await sql(standby.url(), 'select pg_promote(wait => false)');
+    },
+    calm() {
+      for (const proxy of proxies) proxy.breakAfter = () => false;
     },
     async remove() {
       for (const proxy of proxies) proxy.close();

@@ -174,6 +174,7 @@ export async function runRoundOfCopies(
     await sleep(calmMs);
     sender.stop();
     await sending;
+    cluster.calm();
     const stories = await drained(storeUrl, 0);
     const codes = await Promise.all(copies.map((copy) => copy.stop()));
     const lost = cluster.losesCommits ? notStored(stories, sender.accepted) : [];
