@@ -21,7 +21,7 @@ import type { Plan } from './plan.ts';
 import { landings } from './repair.ts';
 import type { Before, Landing } from './repair.ts';
 import { writeFix } from './requests.ts';
-import { batchUpdate, describe, isOutdated, isRefusal, tabWith } from './spreadsheet.ts';
+import { batchUpdate, describe, isOutdated, isRefusal, tabWith, unread } from './spreadsheet.ts';
 import type { Spreadsheet, Tab } from './spreadsheet.ts';
 import { readWhole } from './tabs.ts';
 
@@ -88,9 +88,16 @@ export async function settle(
       : await readWhole(sheet, { sheetId, width }, signal);
     if (!read.ok) return readBackLater(sheet, rows, read.failure);
     if (read.data === null) return rows.flatMap((row) => goneRow(sheet, plan.tab, row));
-    const { tab, grid, compared } = await withMerges(sheet, read.data, signal, (seen) =>
-      landings(rows, before, seen),
-    );
+    let { tab, grid } = read.data;
+    let compared = landings(rows, before, grid);
+    const isWhole = compared.every(({ row, absent }) => row !== null && absent.length === 0);
+    // What is not there may have been kept out by cells that are merged now.
+    const described = isWhole ? null : await describe(sheet, signal);
+    if (described?.ok) {
+      tab = tabWith(sheet, sheetId) ?? tab;
+      grid = grid.merged(tab.merges);
+      compared = landings(rows, before, grid);
+    }
     rows = rows.map((row, index) => {
       return { ...row, notes: [...new Set([...row.notes, ...notesOf(compared[index]!)])] };
     });
@@ -126,22 +133,6 @@ export async function settle(
 /** A row as a repair writes it. */
 function writtenAt(row: WrittenRow, at: number | null, { header, rows }: Grid): WrittenRow {
   return at === null ? row : { ...row, at, header, before: rows[at] ?? [] };
-}
-
-/** What was compared; where values are not there, with the merges as they are now, which may have kept them out. */
-async function withMerges(
-  sheet: Spreadsheet,
-  view: View,
-  signal: AbortSignal,
-  compareWith: (grid: Grid) => Landing[],
-): Promise<View & { readonly compared: Landing[] }> {
-  const compared = compareWith(view.grid);
-  const isWhole = compared.every(({ row, absent }) => row !== null && absent.length === 0);
-  const described = isWhole ? null : await describe(sheet, signal);
-  const tab = described?.ok ? tabWith(sheet, view.tab.sheetId) : undefined;
-  if (!tab) return { ...view, compared };
-  const grid = view.grid.merged(tab.merges);
-  return { tab, grid, compared: compareWith(grid) };
 }
 
 function settledRow(
@@ -190,19 +181,8 @@ export function writtenEarlier(sheet: Spreadsheet, requests: readonly RowRequest
   }
   return [...Map.groupBy(found.values(), ({ sheetId }) => sheetId)].map(([sheetId, rows]) => {
     const title = rows[0]!.requests[0]!.message.tab;
-    const { headerRow } = sheet;
-    const unread = {
-      sheetId,
-      title,
-      headerRow,
-      rowCount: null,
-      merges: [],
-      tables: [],
-      width: null,
-      deliveryColumn: -1,
-      lastRow: null,
-    };
-    const tab = tabWith(sheet, sheetId) ?? unread;
+    const place = { sheetId, title, headerRow: sheet.headerRow, rowCount: null };
+    const tab = tabWith(sheet, sheetId) ?? { ...unread, ...place, merges: [], tables: [] };
     return { tab, before: null, rows };
   });
 }

@@ -180,7 +180,7 @@ const tablesOf = ({ tables }: sheets_v4.Schema$Sheet, headerRow: number): Table[
       : [];
   });
 
-const unread = { width: null, deliveryColumn: -1, lastRow: null };
+export const unread = { width: null, deliveryColumn: -1, lastRow: null };
 
 /** The sheet is not as it was when it was last read: a tab, a row or a column is gone. */
 export const isOutdated = (failure: Failure): boolean =>
