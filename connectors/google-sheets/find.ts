@@ -5,7 +5,7 @@ import { Grid, readParts } from './grid.ts';
 import { lostHeader, missingHeaderRow } from './header.ts';
 import { deliveryHeader } from './message.ts';
 import type { RowRequest } from './message.ts';
-import { failedRead, notReadBack, progressOf } from './outcomes.ts';
+import { failedRead, notReadBack } from './outcomes.ts';
 import { isMisplaced } from './repair.ts';
 import { describe, lookUntilDone, readRanges, withDates } from './spreadsheet.ts';
 import type { Spreadsheet, Tab } from './spreadsheet.ts';
@@ -40,8 +40,7 @@ function find(sheet: Spreadsheet, tabs: ReadonlyMap<string, Deliveries>, request
   if (!there || there.header.header.every((name) => name === '')) return notThere;
   if (there.rows === null) return { found: 'impossible', detail: noColumn(message.tab) };
   const row = there.rows.get(deliveryId);
-  // What it wrote over is known, so the next attempt reads it back and puts that right.
-  if (row === undefined || progressOf(request).tried) return notThere;
+  if (row === undefined) return notThere;
   const found = there.header.receiptOf(sheet, there.tab, row);
   return message.key === undefined ? { found } : { found, note: notReadBack };
 }

@@ -208,8 +208,6 @@ export interface Write {
 interface Progress {
   /** The row, where it was written and has to be read back. */
   readonly written?: WrittenRow;
-  /** The same where nobody knows whether it was written. */
-  readonly tried?: WrittenRow;
   /** Equal for rows that may share a call, after a refusal. */
   readonly group?: string;
 }
@@ -218,9 +216,7 @@ export function progressOf({ progress }: RowRequest): Progress {
   return isMap(progress ?? undefined) ? (progress as Progress) : {};
 }
 
-export const asProgress = (kind: 'written' | 'tried', { requests: _, ...row }: WrittenRow): Json => ({
-  [kind]: row,
-});
+export const asProgress = ({ requests: _, ...row }: WrittenRow): Json => ({ written: row });
 
 /**
  * How deliveries end whose call was refused or failed. All of it is refused for one part, which Google names: only the
@@ -233,8 +229,8 @@ export function refusedRows(
   writes: readonly Write[],
 ): Result[] {
   const outcome = outcomeOf(failure, subject);
-  if (outcome.outcome === 'unknown') return rows.flatMap((row) => perhapsWritten(row, outcome));
   const all = rows.flatMap(({ requests }) => requests);
+  if (outcome.outcome === 'unknown') return all.map((request) => [request, outcome]);
   const { isNew = false, requests: named = [] } = blamedBy(failure, writes) ?? {};
   const blamed = new Set(named);
   if (isProtected(failure)) {
@@ -243,15 +239,6 @@ export function refusedRows(
   if (outcome.outcome !== 'rejected' || blamed.size === 0) return sharedOutcome(all, outcome);
   const detail = `${outcome.detail} It was said of another row of the same call, so this one goes again.`;
   return all.map((request) => [request, blamed.has(request) ? outcome : retry(outcome.reason, detail, 0)]);
-}
-
-/** What an update wrote over is known only to the attempt that read it, so the next one is told. */
-function perhapsWritten(row: WrittenRow, outcome: Unknown): Result[] {
-  const progress = asProgress('tried', row);
-  return row.requests.map((request) => [
-    request,
-    request.message.key === undefined ? outcome : { ...outcome, progress },
-  ]);
 }
 
 function blamedBy(failure: Failure, writes: readonly Write[]): Write | undefined {
@@ -287,7 +274,7 @@ function waitingRows(
   const isKnown = tabs.size === 1;
   return requests.map((request) => {
     const again = isKnown && tabs.has(tabOf(request)) ? outcome : elsewhere(outcome);
-    return [request, apart(request, again, `${kindOf(request)} ${tabOf(request)}`)];
+    return [request, { ...again, progress: { group: `${kindOf(request)} ${tabOf(request)}` } }];
   });
 }
 
@@ -295,12 +282,6 @@ const tabOf = ({ message }: RowRequest): string => message.tab.toLowerCase();
 
 const elsewhere = ({ reason, detail }: Retry): Retry =>
   retry(reason, `${detail} It may have been said of another tab, so this row goes again.`, 0);
-
-/** A retry in a call with those of the same group only. */
-function apart(request: RowRequest, outcome: Retry, group: string): Retry {
-  const { tried } = progressOf(request);
-  return { ...outcome, progress: { group, ...(tried && { tried }) } as unknown as Json };
-}
 
 /**
  * How deliveries end whose call failed. Where Google refuses all rows for the fault of one and does not say which, halves
@@ -316,6 +297,6 @@ function sharedOutcome(requests: readonly RowRequest[], outcome: Outcome): Resul
     const detail = `${outcome.detail} It was said of ${requests.length} rows at once, so they go in smaller calls next.`;
     // The same delay for all of them, so that the halves stay together.
     const smaller = retry(outcome.reason, detail, 0);
-    return half.map((request): Result => [request, apart(request, smaller, half[0]!.deliveryId)]);
+    return half.map((request): Result => [request, { ...smaller, progress: { group: half[0]!.deliveryId } }]);
   });
 }

@@ -5,7 +5,6 @@ import { twiceInHeader } from './header.ts';
 import { rowAfter } from './merges.ts';
 import { deliveryHeader, newerAt, planRows } from './message.ts';
 import type { KeyColumns, PlannedRow, RowRequest, SheetMessage, WrittenRow } from './message.ts';
-import { notReadBack, progressOf } from './outcomes.ts';
 import type { Result, Write } from './outcomes.ts';
 import { isMisplaced, rowsWithIds } from './repair.ts';
 import { appendToTable, insert, writeRow } from './requests.ts';
@@ -33,8 +32,7 @@ export function planTab(sheet: Spreadsheet, { tab, grid }: View, all: readonly R
   const results = requests.flatMap((request): Result[] => {
     const newer = newerAt(request, grid, keys);
     const at = newer ?? (request.attempt > 1 ? own.get(request.deliveryId) : undefined);
-    const there = progressOf(request).tried ? `${newerThere} ${notReadBack}` : newerThere;
-    const note = newer === null ? alreadyThere : there;
+    const note = newer === null ? alreadyThere : newerThere;
     return at === undefined ? [] : [[request, delivered(grid.receiptOf(sheet, tab, at), note)]];
   });
   const done = new Set(results.map(([request]) => request));
@@ -65,25 +63,23 @@ const newerThere = 'A newer update of this row was there already, so the row was
 
 const alreadyThere = 'The row was there already.';
 
-/** What earlier attempts have written, as if it had been written just now: it is read back before anything else is done. */
+/** Rows that earlier attempts have written and that stand wrongly: they are put right before anything else is done. */
 export function earlierRows({ tab, grid }: View, all: readonly RowRequest[]): WrittenRow[] {
   const tried = inTab(tab, all).filter(({ attempt }) => attempt > 1);
-  const idOf = (request: RowRequest) => progressOf(request).tried?.id ?? request.deliveryId;
   const keys = keyColumns(tried, grid);
-  const found = rowsWithIds(tried.map(idOf), grid);
-  return [...Map.groupBy(tried, idOf)].flatMap(([id, requests]) => {
+  const found = rowsWithIds(
+    tried.map(({ deliveryId }) => deliveryId),
+    grid,
+  );
+  return tried.flatMap((request) => {
+    const { deliveryId: id, message } = request;
     const [at] = found.get(id) ?? [];
-    const [first] = requests as [RowRequest];
-    const newer = newerAt(first, grid, keys);
-    if (at === undefined || (newer !== null && grid.cell(newer, deliveryHeader) !== id)) return [];
-    const { row, key } = first.message;
-    const { tried: kept } = progressOf(first);
-    const isHome = grid.cell(at, deliveryHeader) === id;
+    if (at === undefined || newerAt(request, grid, keys) !== null) return [];
+    const isOwn = message.key === undefined;
     // People may have worked since with a row that was updated.
-    if (!kept && isHome && (key !== undefined || !isMisplaced(first.message, at, grid))) return [];
+    if (grid.cell(at, deliveryHeader) === id && !(isOwn && isMisplaced(message, at, grid))) return [];
     // Of a row of its own all cells are known to be ours.
-    const written = kept ?? { ...rowOf(tab, row, []), at, before: key === undefined ? null : [] };
-    return [{ ...written, requests, notes: [alreadyThere] }];
+    return [{ ...rowOf(tab, message.row, [request]), at, before: isOwn ? null : [], notes: [alreadyThere] }];
   });
 }
 

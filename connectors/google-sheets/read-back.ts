@@ -165,7 +165,7 @@ export function readBackLater(sheet: Spreadsheet, rows: readonly WrittenRow[], f
   const outcome = failedRead(failure, sheet);
   const detail = `The row was written and has still to be read back. ${outcome.detail}`;
   return rows.flatMap((row) => {
-    const result = { ...outcome, detail, progress: asProgress('written', row) };
+    const result = { ...outcome, detail, progress: asProgress(row) };
     return row.requests.map((request): Result => [request, result]);
   });
 }

@@ -162,22 +162,27 @@ function wrongColumns(
   return isOwn && isRight ? null : columns;
 }
 
-/** The rows that have the id of each. Of merged cells that keep none, the rest of the row tells. */
+/** The rows that have the id of each, or where that is nowhere, the one that shows the rest of what was written. */
 function hitsOf(all: readonly WrittenRow[], after: Grid): Map<WrittenRow, readonly number[]> {
   const rows = rowsWithIds(
     all.map(({ id }) => id),
     after,
   );
   return new Map(
-    all.map((written) => {
-      const { id, at, row } = written;
-      const isCovered = (name: string) => after.isCovered(at, after.column(name));
-      const isThere = () =>
-        isCovered(deliveryHeader) &&
-        Object.entries(row).every(([name, value]) => isCovered(name) || isSame(after.cell(at, name), value));
-      return [written, rows.get(id) ?? (isThere() ? [at] : [])];
-    }),
+    all.map((written) => [written, rows.get(written.id) ?? (isThere(written, after) ? [written.at] : [])]),
   );
+}
+
+/** Where the id's cell keeps no value, as it is merged with others, or was typed over in a column that moved. */
+function isThere({ row, at, header }: WrittenRow, after: Grid): boolean {
+  if (header === null) return false;
+  const isMerged = after.isCovered(at, header.indexOf(deliveryHeader));
+  const values = Object.entries(row).filter(([name, value]) => {
+    return name !== deliveryHeader && value !== '' && !after.isCovered(at, header.indexOf(name));
+  });
+  const hasMoved = values.length > 0 && String(header) !== String(after.header);
+  const areSame = values.every(([name, value]) => isSame(after.at(at, header.indexOf(name)), value));
+  return (isMerged || hasMoved) && areSame;
 }
 
 /** By id, the rows that have it: in the column Delivery, or in whichever it landed. */

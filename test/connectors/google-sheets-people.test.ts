@@ -327,53 +327,32 @@ describe('a row that is updated', () => {
     sandbox.faults.only = ['spreadsheets.batchUpdate'];
     sandbox.faults.once({ kind: 'drop', commit: true });
     const request = update('b', 'new');
-    const outcome = await sink.deliver(request);
-    if (outcome.outcome !== 'unknown') throw new Error(JSON.stringify(outcome));
-    const progress = JSON.parse(JSON.stringify(outcome.progress)) as RowRequest['progress'];
-    return { sandbox, sink, tab, byName, request: { ...request, attempt: 2 }, progress };
+    expect(await sink.deliver(request)).toMatchObject({ outcome: 'unknown' });
+    return { sandbox, sink, tab, byName, request: { ...request, attempt: 2 } };
   }
 
-  test.for<[string, (tab: Grid) => void, string]>([
-    ['moves the columns', (tab) => tab.moveColumn(3, 0), ''],
-    ['moves a column of their own between', (tab) => tab.moveColumn(2, 1), ''],
-    ['swaps columns of ours', (tab) => tab.moveColumn(1, 0), ''],
-    ['inserts a column', (tab) => insertColumn(tab, 1, scores), 'Score'],
-  ])(
-    'and whose answer was lost is put right at the next attempt, with what it wrote over, where somebody %s meanwhile',
-    async ([, edit, lost]) => {
-      const { sink, byName, request, progress } = await loseAnswer(edit);
-      expect(await sink.find!({ ...request, progress })).toEqual({ found: null });
-      const note = noteOf(await sink.deliver({ ...request, progress })) ?? '';
-      expect(note).toContain('put where it belongs');
-      expect(/the column (\w+) of the row.* may be lost/.exec(note)?.[1] ?? '').toBe(lost);
-      expect(byName()).toMatchObject({ ...unharmed, b: { ...unharmed.b, Delivery: request.deliveryId } });
-    },
-  );
-
   test('and whose answer was lost is written once more only where it did not arrive', async () => {
-    const { sandbox, sink, tab, byName, request, progress } = await loseAnswer(() => {});
+    const { sandbox, sink, tab, byName, request } = await loseAnswer(() => {});
     calls(sandbox);
-    expect(noteOf(await sink.deliver({ ...request, progress }))).toBe('The row was there already.');
+    expect(noteOf(await sink.deliver(request))).toBe('The row was there already.');
     expect(calls(sandbox)).not.toContain('batchUpdate');
     tab.write(2, 1, [['old', 'about b', 'd-0']]);
-    expect(noteOf(await sink.deliver({ ...request, progress }))).toBeUndefined();
+    expect(noteOf(await sink.deliver(request))).toBeUndefined();
     expect(byName()).toMatchObject({ b: { Status: 'new', Delivery: request.deliveryId } });
   });
 
   test('and whose answer was lost leaves a newer update alone', async () => {
-    const { sink, byName, request, progress } = await loseAnswer((tab) => insertColumn(tab, 1, scores));
+    const { sink, byName, request } = await loseAnswer((tab) => insertColumn(tab, 1, scores));
     const newer = update('b', 'newer');
     await sink.deliver(newer);
-    const note = noteOf(await sink.deliver({ ...request, progress }));
-    expect(note).toMatch(/newer update.*could not be read back/);
+    expect(noteOf(await sink.deliver(request))).toContain('newer update');
     expect(byName()).toMatchObject({ b: { Status: 'newer', Delivery: newer.deliveryId } });
   });
 
-  test('and that a crash kept from being read back says which values it wrote over', async () => {
-    const { sandbox, byName, request } = await loseAnswer((tab) => insertColumn(tab, 1, scores));
-    const restarted = await connect(sandbox);
-    expect(await restarted.find!(request)).toEqual({ found: null });
-    const note = noteOf(await restarted.deliver(request));
+  test('and that was not read back, and landed wrongly, says which values it wrote over', async () => {
+    const { sink, byName, request } = await loseAnswer((tab) => insertColumn(tab, 1, scores));
+    expect(await sink.find!(request)).toEqual({ found: null });
+    const note = noteOf(await sink.deliver(request));
     expect(note).toMatch(/columns Score, Notes .* may be lost.*version history/);
     expect(byName()).toMatchObject({
       a: { Score: '97', Notes: 'about a' },
