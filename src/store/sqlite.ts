@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { query } from './operations/operation.ts';
-import { Connection } from './sqlite/connection.ts';
+import { Connection, emptyWal } from './sqlite/connection.ts';
 import { runOn, type Database } from './sqlite/database.ts';
 import { failureKind } from './sqlite/failures.ts';
 import {
@@ -102,7 +101,6 @@ const retryMs = 20;
 const patientForMs = 30_000;
 /** Most read for a moment. A replicator or a backup may read for hours. */
 const patientWithReadersMs = 2000;
-const emptyWal = query<{ readonly busy: number }>('pragma wal_checkpoint(truncate)');
 
 async function tracesIn(
   connection: Connection,

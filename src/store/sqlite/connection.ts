@@ -16,7 +16,7 @@ interface WalExtent {
 
 const extentOfWal = query<WalExtent>('pragma wal_checkpoint(noop)');
 const checkpoint = query<WalExtent>('pragma wal_checkpoint(passive)');
-const emptyWal = query('pragma wal_checkpoint(truncate)');
+export const emptyWal = query<{ readonly busy: number }>('pragma wal_checkpoint(truncate)');
 const pageCount = query<{ readonly page_count: number }>('pragma page_count');
 const pageSize = query<{ readonly page_size: number }>('pragma page_size');
 /** They come seldom (16 MB), since pages that were written several times in between are then copied once. */

@@ -106,7 +106,7 @@ export class GroupCommit {
 
   #commitAll(batch: readonly Queued[]): void {
     try {
-      this.#commit(batch, runWrite);
+      this.#commit(batch, (db, tallies, write) => write.run(db, tallies));
     } catch (error) {
       if (failureKind(error) !== 'fault') throw error;
       this.#commit(batch, runAlone);
@@ -117,7 +117,7 @@ export class GroupCommit {
     }
   }
 
-  #commit(batch: readonly Queued[], run: (db: Database, tallies: Tallies, write: Queued) => void): void {
+  #commit(batch: readonly Queued[], run: typeof runAlone): void {
     const db = this.#connection.open();
     try {
       const tallies = new Tallies();
@@ -126,7 +126,8 @@ export class GroupCommit {
       runOn(db, writeTallies(tallies));
       db.exec('commit');
     } catch (error) {
-      rollback(db, error);
+      db.rollback();
+      throw error;
     }
     this.#commits += 1;
   }
@@ -156,10 +157,6 @@ export class GroupCommit {
   }
 }
 
-function runWrite(db: Database, tallies: Tallies, write: Queued): void {
-  write.run(db, tallies);
-}
-
 /** Slower: only for a batch in which a write has failed. */
 function runAlone(db: Database, tallies: Tallies, write: Queued): void {
   db.exec('savepoint one_write');
@@ -173,9 +170,4 @@ function runAlone(db: Database, tallies: Tallies, write: Queued): void {
     db.exec('rollback to one_write');
   }
   db.exec('release one_write');
-}
-
-function rollback(db: Database, cause: unknown): never {
-  db.rollback();
-  throw cause;
 }
