@@ -234,11 +234,11 @@ export interface Starter {
   readonly tells: 'people' | 'list' | 'program';
   /** What an action says besides `sink`. */
   readonly action?: string;
-  /** The key of the action that only a person can say. */
+  /** The key of the action that only a person can say; a flag of `init` has its name. */
   readonly asks?: {
     readonly key: string;
-    /** As in `--channel <name>`. */
-    readonly flag: string;
+    /** What the flag takes, as `name` in `--channel <name>`. */
+    readonly takes: string;
     readonly meaning: string;
     readonly question: string;
     readonly example: string;

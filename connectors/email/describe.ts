@@ -21,7 +21,7 @@ export const describe: Description<{ readonly url: MailServer }> = {
     tells: 'people',
     asks: {
       key: 'to',
-      flag: '--to <address>',
+      takes: 'address',
       meaning: 'to whom mails go',
       question: 'To which address do mails go?',
       example: 'hiring@example.com',

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import {
   defineConnector,
+  html as markup,
   isLoopback,
   oauth2Options,
   oneLine,
@@ -151,15 +152,7 @@ const action = z
     when: ({ value }) => typeof value === 'object' && value !== null,
   });
 
-const entities: { readonly [character: string]: string } = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-const escapeHtml: Escape = (value) =>
-  visible(value).replace(/[&<>"']/g, (character) => entities[character] ?? character);
+const escapeHtml: Escape = (value) => markup`${visible(value)}`.text;
 
 const header: Medium = { escape: oneLine };
 const recipients: Medium = { escape: oneLine, join: joinList, addresses: true, slips: addressSlips };

@@ -10,7 +10,7 @@ export const describe: Description<unknown> = {
     tells: 'people',
     asks: {
       key: 'channel',
-      flag: '--channel <name>',
+      takes: 'name',
       meaning: 'the Slack channel',
       question: 'Which Slack channel, as in #hiring?',
       example: '#hiring',

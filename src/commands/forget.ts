@@ -4,7 +4,7 @@ import type { Delivery } from '../model.ts';
 import { storiesOf } from '../store/pages.ts';
 import type { EventDetail, Forgotten, Store } from '../store/store.ts';
 import { type Mentions, mentionsOf } from '../support/mentions.ts';
-import { printable } from '../support/text.ts';
+import { count, printable } from '../support/text.ts';
 import { CommandError, exit, type Io, when } from './output.ts';
 import { byUser } from './replay.ts';
 import { type StoreOption, withStore } from './with-store.ts';
@@ -39,7 +39,7 @@ export async function forget(candidate: string, options: ForgetOptions, io: Io):
     const erased: Erased[] = [];
     for (const { id } of people) erased.push(await erase(store, id, options, io));
     const sum = (what: 'events' | 'rejected') => erased.reduce((total, one) => total + one[what], 0);
-    io.out(`Erased: ${plural(sum('events'), 'event')}, and ${plural(sum('rejected'), 'refused request')}.`);
+    io.out(`Erased: ${count(sum('events'), 'event')}, and ${count(sum('rejected'), 'refused request')}.`);
     tellWhatToolsHave(
       erased.flatMap(({ deliveries }) => deliveries),
       io,
@@ -74,8 +74,6 @@ async function detailsOf(store: Store, candidateId: string): Promise<EventDetail
   return details;
 }
 
-const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`;
-
 const deliveriesIn = (details: readonly EventDetail[]): Delivery[] =>
   details.flatMap(({ deliveries }) => deliveries);
 
@@ -83,7 +81,7 @@ function tellWhatIsStored({ id: candidate, details }: Person, io: Io): void {
   if (details.length === 0) return io.out(`The store has no event of candidate ${printable(candidate)}.`);
   const deliveries = deliveriesIn(details);
   io.out(
-    `The store has ${plural(details.length, 'event')} of candidate ${printable(candidate)}, with ${deliveries.length === 1 ? '1 delivery' : `${deliveries.length} deliveries`}:`,
+    `The store has ${count(details.length, 'event')} of candidate ${printable(candidate)}, with ${deliveries.length === 1 ? '1 delivery' : `${deliveries.length} deliveries`}:`,
   );
   for (const { event, duplicates } of details) {
     const repeated = duplicates.length === 0 ? '' : `, repeated ${duplicates.length}×`;
@@ -161,23 +159,23 @@ async function tellTraces(
   { rewrite = false }: ForgetOptions,
   io: Io,
 ): Promise<void> {
-  const count = await store.traces(spellings, rewrite);
-  if (count === null) {
+  const times = await store.traces(spellings, rewrite);
+  if (times === null) {
     io.out(
       'PostgreSQL writes over what was deleted only when it needs the room, after its autovacuum. `vacuum full events, deliveries, attempts, duplicates, correlations, rejected_requests` does it at once, and locks these tables meanwhile. Standbys and archives of the WAL keep it for as long as they keep anything.',
     );
-  } else if (count === 'being read') {
+  } else if (times === 'being read') {
     io.out(
       "Another process is reading the store's file, such as a backup or a replicator: the -wal keeps the old pages until it has ended. The connector lets go of them then, within ten minutes. To see that nothing is left, run this again.",
     );
-  } else if (count === 0) io.out("Nothing is left of it in the store's files.");
+  } else if (times === 0) io.out("Nothing is left of it in the store's files.");
   else if (rewrite)
     io.out(
-      `The store's file has these characters in ${plural(count, 'other text')}, such as longer ids or the config.`,
+      `The store's file has these characters in ${count(times, 'other text')}, such as longer ids or the config.`,
     );
   else {
     io.out(
-      `The store's file still has these characters ${plural(count, 'time')}: in other texts, or in unused parts that an older version left. \`forget --rewrite\` writes the whole file anew; events wait meanwhile, for some seconds a GB.`,
+      `The store's file still has these characters ${count(times, 'time')}: in other texts, or in unused parts that an older version left. \`forget --rewrite\` writes the whole file anew; events wait meanwhile, for some seconds a GB.`,
     );
   }
 }

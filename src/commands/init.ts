@@ -13,10 +13,12 @@ interface Tool extends Starter {
   readonly name: string;
 }
 
-const tools: readonly Tool[] = Array.from(connectors.values(), ({ name, describe }) =>
-  describe ? [{ ...describe.starter, name }] : [],
-).flat();
-const names = tools.map(({ name }) => name).join(', ');
+const tools = (): Tool[] =>
+  [...connectors.values()].flatMap(({ name, describe }) => (describe ? [{ ...describe.starter, name }] : []));
+const names = (): string =>
+  tools()
+    .map(({ name }) => name)
+    .join(', ');
 
 interface Test {
   readonly id: number;
@@ -37,18 +39,12 @@ interface WantedTool extends Tool {
   readonly keys: string;
 }
 
-/** What the config is made of. */
-interface Wishes {
-  readonly tools: readonly WantedTool[];
-  readonly tests: readonly Test[];
-}
-
 /** Writes a first config, by what the flags say or a person answers. */
 export async function init(options: InitOptions, io: Io): Promise<number> {
   const file = options.out ?? options.config;
   const text = configText(await wishesOf(options, io));
   // Nothing is written that `check` would refuse, such as an address that is none.
-  const config = parseConfig(text, file, { env: standIns, connectors });
+  const config = parseConfig(text, file, { env: standIns(), connectors });
   const { problems } = await runScenarios(config);
   if (problems.length > 0) throw new Error(problems.map(({ message }) => message).join('\n'));
   await write(file, text);
@@ -68,39 +64,41 @@ async function write(file: string, text: string): Promise<void> {
 }
 
 /** Two that tell people: alerts need two ways, as one may be what failed. */
-const pair = tools.filter(({ tells }) => tells === 'people').slice(0, 2);
-const pairFlags = pair.flatMap(({ asks }) => (asks ? [`--${flagOf(asks)} ${shellWord(asks.example)}`] : []));
-const exampleFlags = `--tools ${pair.map(({ name }) => name).join(',')} ${pairFlags.join(' ')} --test "1234567=Backend Engineer"`;
-const example = `init ${exampleFlags}`;
+const pair = (): Tool[] =>
+  tools()
+    .filter(({ tells }) => tells === 'people')
+    .slice(0, 2);
 
-/** For the help of the command line. */
-export const toolHelp = {
-  example: `init --out my.yaml ${exampleFlags}`,
-  tools: `what to tell: ${names}, several with commas`,
-  flags: tools.flatMap(({ asks }) => asks ?? []),
-};
-
-function flagOf({ flag }: NonNullable<Starter['asks']>): string {
-  return flag.replace(/^--| .*/g, '');
+function exampleFlags(): string {
+  const flags = pair().map(({ asks }) => asks && `--${asks.key} ${shellWord(asks.example)}`);
+  const wanted = pair().map(({ name }) => name);
+  return ['--tools', wanted.join(','), ...flags, '--test "1234567=Backend Engineer"'].join(' ');
 }
 
-async function wishesOf(options: InitOptions, io: Io): Promise<Wishes> {
+/** For the help of the command line. */
+export const toolHelp = () => ({
+  example: `init --out my.yaml ${exampleFlags()}`,
+  tools: `what to tell: ${names()}, several with commas`,
+  asked: tools().flatMap(({ asks }) => asks ?? []),
+});
+
+/** What the config is made of. */
+async function wishesOf(options: InitOptions, io: Io) {
   const ask = asking(io);
   if (options.tools === undefined && !io.ask)
     throw new CommandError(
-      `init asks on a terminal; elsewhere say what to write, as in\n  ${example}`,
+      `init asks on a terminal; elsewhere say what to write, as in\n  init ${exampleFlags()}`,
       exit.usage,
     );
   const wanted =
     options.tools === undefined
-      ? await ask('--tools', `Which tools (${names})?`, toolList, tools[0]?.name)
+      ? await ask('--tools', `Which tools (${names()})?`, toolList, tools()[0]?.name)
       : toolList(options.tools);
   const withKeys: WantedTool[] = [];
   for (const tool of wanted) {
-    const { asks, action = '' } = tool;
-    const given = asks && (options[flagOf(asks)] as string | undefined);
-    const answer = asks && (given ?? (await ask(`--${flagOf(asks)}`, asks.question, notEmpty)));
-    withKeys.push({ ...tool, keys: answer === undefined ? action : `${asks?.key}: ${quoted(answer)}` });
+    const { asks } = tool;
+    const given = asks && (options[asks.key] as string | undefined);
+    withKeys.push(withAnswer(tool, asks && (given ?? (await ask(`--${asks.key}`, asks.question, notEmpty)))));
   }
   const question = 'Which tests, as in 1234567=Backend Engineer, 2345678=Designer? Leave it empty for any.';
   const isAsked = options.test === undefined && options.tools === undefined;
@@ -111,7 +109,7 @@ async function wishesOf(options: InitOptions, io: Io): Promise<Wishes> {
 /** Asks until the answer can be read. `standard` is what an empty answer means. */
 function asking(io: Io) {
   return async <T>(flag: string, question: string, read: (answer: string) => T, standard?: string) => {
-    if (!io.ask) throw new CommandError(`${flag} is missing, as in\n  ${example}`, exit.usage);
+    if (!io.ask) throw new CommandError(`${flag} is missing, as in\n  init ${exampleFlags()}`, exit.usage);
     for (;;) {
       const answer = await io.ask(`${question}${standard ? ` [${standard}]` : ''} `);
       try {
@@ -136,11 +134,13 @@ function toolList(text: string): Tool[] {
     .split(/[\s,]+/)
     .filter((word) => word !== '');
   const found = new Set(
-    words.map((word) => tools.find(({ name, aliases = [] }) => name === word || aliases.includes(word))),
+    words.map((word) =>
+      tools().findIndex(({ name, aliases = [] }) => name === word || aliases.includes(word)),
+    ),
   );
-  const wanted = tools.filter((tool) => found.has(tool));
-  if (wanted.length === 0 || found.has(undefined))
-    throw new CommandError(`the tools are ${names}: one, or several with commas`, exit.usage);
+  const wanted = tools().filter((_, at) => found.has(at));
+  if (wanted.length === 0 || found.has(-1))
+    throw new CommandError(`the tools are ${names()}: one, or several with commas`, exit.usage);
   return wanted;
 }
 
@@ -164,8 +164,13 @@ const testList = (text: string): Test[] => testsOf(text.split(',').filter((part)
 /** A text as YAML and as a template: what looks like a reference stays as it is. */
 const quoted = (text: string): string => JSON.stringify(text.replaceAll('${', () => '$${'));
 
+const withAnswer = (tool: Tool, answer?: string): WantedTool => ({
+  ...tool,
+  keys: answer === undefined ? (tool.action ?? '') : `${tool.asks?.key}: ${quoted(answer)}`,
+});
+
 /** For the values from outside that are not set yet. They are not in the file: there they would hide that one is missing. */
-const standIns = Object.assign({}, ...tools.map(({ env }) => env)) as Readonly<Record<string, string>>;
+const standIns = (): Record<string, string> => Object.assign({}, ...tools().map(({ env }) => env));
 
 const sinkText = ({ sink, name, options }: Tool): string =>
   [`  ${sink}:`, `    connector: ${name}`, ...options.map((line) => `    ${line}`)].join('\n');
@@ -211,8 +216,7 @@ function rulesOf(wanted: readonly WantedTool[]): Rule[] {
 }
 
 /** An action, and what a scenario expects of it. */
-const written = ({ sink, keys }: Pick<WantedTool, 'sink' | 'keys'>): string =>
-  `{ sink: ${sink}${keys === '' ? '' : `, ${keys}`} }`;
+const written = ({ sink, keys }: WantedTool): string => `{ sink: ${sink}${keys === '' ? '' : `, ${keys}`} }`;
 
 function ruleText({ name, comment, when, actions }: Rule): string {
   const then = actions.map((action) => `      - ${written(action)}`);
@@ -230,8 +234,6 @@ function scenarioText({ status }: Rule, rules: readonly Rule[], testId: number):
   ].join('\n');
 }
 
-const anyTest = 1234567;
-
 function catalogText(tests: readonly Test[]): string {
   const entries = tests.map(({ id, name }) => `  ${id}: { name: ${quoted(name ?? `Test ${id}`)} }`);
   return `# What the service's test ids mean to you. Messages have the names; an entry may have other keys of yours, as owner.
@@ -243,10 +245,7 @@ ${entries.join('\n')}
 
 function alertsText(wanted: readonly WantedTool[]): string {
   const two = wanted.filter(({ tells }) => tells === 'people').slice(0, 2);
-  const samples = pair.map(({ sink, asks }) => ({
-    sink,
-    keys: `${asks?.key}: ${quoted(asks?.example ?? '')}`,
-  }));
+  const samples = pair().map((tool) => withAnswer(tool, tool.asks?.example));
   const both = `[${(two.length < 2 ? samples : two).map(written).join(', ')}]`;
   if (two.length < 2)
     return `# Who is told when the connector itself needs a person. That takes two sinks, as one may be what failed.
@@ -268,9 +267,9 @@ alerts:
 /** This machine's. Where its environment has an empty TZ, it has none that a config could name. */
 const timeZone = (): string => Temporal.Now.timeZoneId().replace('Etc/Unknown', 'UTC');
 
-function configText(wishes: Wishes): string {
-  const rules = rulesOf(wishes.tools);
-  const testId = wishes.tests[0]?.id ?? anyTest;
+function configText({ tools: wanted, tests }: Awaited<ReturnType<typeof wishesOf>>): string {
+  const rules = rulesOf(wanted);
+  const testId = tests[0]?.id ?? 1234567;
   return `# A config of Candidate Connector. Change it, and try it with "${program} check".
 # \${NAME} is taken from the environment.
 
@@ -284,15 +283,15 @@ admin:
 
 timezone: ${timeZone()} # of times in messages
 
-${wishes.tests.length > 0 ? catalogText(wishes.tests) : ''}# Where messages can go, each under a name of your own.
+${tests.length > 0 ? catalogText(tests) : ''}# Where messages can go, each under a name of your own.
 sinks:
-${wishes.tools.map(sinkText).join('\n\n')}
+${wanted.map(sinkText).join('\n\n')}
 
 # Who hears of what. Every rule that matches applies. What a message says has defaults.
 rules:
 ${rules.map(ruleText).join('\n\n')}
 
-${alertsText(wishes.tools)}# What has to come out of this file; "check" tries each.
+${alertsText(wanted)}# What has to come out of this file; "check" tries each.
 scenarios:
 ${rules.map((rule) => scenarioText(rule, rules, testId)).join('\n')}
 `;

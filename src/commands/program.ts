@@ -14,7 +14,7 @@ import { CommandError, exit, type Io } from './output.ts';
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   let code: number = exit.ok;
   // It has a flag for what each tool asks, and only it needs the tools that soon.
-  const toolHelp = argv.includes('init') ? (await import('./init.ts')).toolHelp : null;
+  const toolHelp = argv.includes('init') ? (await import('./init.ts')).toolHelp() : null;
   const program = commandLine(io, toolHelp, (result) => {
     code = result;
   });
@@ -109,7 +109,7 @@ function takesFile(command: Command): Command {
     });
 }
 
-type ToolHelp = typeof import('./init.ts').toolHelp;
+type ToolHelp = ReturnType<typeof import('./init.ts').toolHelp>;
 type Done = (code: number) => void;
 
 function beginning(add: Add, io: Io, tools: ToolHelp | null, done: Done): void {
@@ -121,7 +121,7 @@ function beginning(add: Add, io: Io, tools: ToolHelp | null, done: Done): void {
     .option('--tools <names>', tools?.tools)
     .option('--test <id=name>', 'a test and its name; once for each test', listed)
     .action(async (options) => done(await (await import('./init.ts')).init(options, io)));
-  for (const { flag, meaning } of tools?.flags ?? []) command.option(flag, meaning);
+  for (const { key, takes, meaning } of tools?.asked ?? []) command.option(`--${key} <${takes}>`, meaning);
 }
 
 function running(add: Add, io: Io, done: Done): void {

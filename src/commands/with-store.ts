@@ -1,3 +1,4 @@
+import { catalogName } from '../config/catalog.ts';
 import { connectors } from '../../connectors/index.ts';
 import { type CheckedConfig, ConfigError } from '../config/config.ts';
 import { loadConfig, loadSection, loadToPlan, namesIn, type PlanningConfig } from '../config/load.ts';
@@ -162,8 +163,5 @@ export async function testNames(store: Pick<Store, 'latestConfig'>): Promise<(te
 /** The bare name, or nothing. */
 export async function catalogNames(store: Pick<Store, 'latestConfig'>): Promise<(testId: number) => string> {
   const source = (await store.latestConfig())?.source ?? null;
-  return (testId) => {
-    const name = valueAt(source, ['catalog', String(testId), 'name']);
-    return typeof name === 'string' ? name : '';
-  };
+  return (testId) => catalogName(source, testId);
 }

@@ -3,7 +3,7 @@ import type { AnyConnector } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import type { Hours } from '../rules/calendar.ts';
 import type { Action } from '../rules/plan.ts';
-import { type Path, strings, valueAt } from '../support/json.ts';
+import { type Path, strings, textAt, valueAt } from '../support/json.ts';
 import { didYouMeanOneOf } from '../support/text.ts';
 import { type CompiledFields, compileFields, type TemplateFault } from '../templates/template.ts';
 import type { Setting } from '../templates/data.ts';
@@ -99,13 +99,10 @@ export function readActions(raw: Json | undefined, list: List, reading: ActionRe
     const path = [...list.path, index];
     const action = readAction(entry, path, list, part);
     const compiled = action && compileAction(action, path, index, part);
-    const textAt = (key: string): string => {
-      const text = isMap(entry) ? entry[key] : undefined;
-      return typeof text === 'string' ? text : '';
-    };
-    const fault = part.fault() ?? reading.unusableHours.get(textAt('hours')) ?? reading.unusableSetting;
+    const fault =
+      part.fault() ?? reading.unusableHours.get(textAt(entry, 'hours')) ?? reading.unusableSetting;
     if (fault === null) return compiled ? [compiled] : [];
-    const [sink, connector] = [textAt('sink'), textAt('connector')];
+    const [sink, connector] = [textAt(entry, 'sink'), textAt(entry, 'connector')];
     const common = { rule: list.rule, action: index, sink, connector, hours: null, digest: null };
     const render = () => ({ fault });
     return [{ ...common, render, audience: () => null, lane: () => sink, unusable: fault }];

@@ -3,7 +3,7 @@ import { isMap, type Json, type JsonMap } from '../model.ts';
 import { show } from '../rules/conditions.ts';
 import { testKeys } from '../rules/fields.ts';
 import type { Plan } from '../rules/plan.ts';
-import { type Path, strings, valueAt } from '../support/json.ts';
+import { type Path, strings, textAt, valueAt } from '../support/json.ts';
 import { closest, didYouMean, memo } from '../support/text.ts';
 import { entries, type PlanSource, ruleActions } from './plan-source.ts';
 import { error, type Fault, warning } from './text/problems.ts';
@@ -45,6 +45,10 @@ export function readCatalog(raw: Json | undefined, reading: Reading) {
   const keys: ReadonlySet<string> = new Set([...testKeys, ...[...tests.values()].flatMap(Object.keys)]);
   return { tests, keys, unusable };
 }
+
+/** What a config as written calls a test; empty where it does not. */
+export const catalogName = (config: Json, testId: string | number): string =>
+  textAt(valueAt(config, ['catalog', String(testId)]), 'name');
 
 /** An entry by its test's id. It has all keys that any entry has. */
 export function testLookup({

@@ -1,9 +1,9 @@
+import { catalogName } from '../config/catalog.ts';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { RequestHandler } from 'express';
 import { eventCsv, eventsCsvHeader } from '../json.ts';
 import type { EventSearch, FoundEvents } from '../store/store.ts';
-import { valueAt } from '../support/json.ts';
 import { searchOf } from './events.ts';
 import type { Asked, Parts } from './page.ts';
 
@@ -31,13 +31,11 @@ const mark = '\u{feff}';
 
 async function* linesOf(parts: Parts, wanted: EventSearch, first: FoundEvents): AsyncGenerator<string> {
   const { planSource } = parts.config();
-  const nameOf = (testId: number): string => {
-    const name = valueAt(planSource, ['catalog', String(testId), 'name']);
-    return typeof name === 'string' ? name : '';
-  };
   yield `${mark}${eventsCsvHeader}\r\n`;
   for (let page = first; ; page = await parts.reads.search({ ...wanted, after: page.after })) {
-    yield page.stories.map((story) => `${eventCsv(story, nameOf(story.event.testId))}\r\n`).join('');
+    yield page.stories
+      .map((story) => `${eventCsv(story, catalogName(planSource, story.event.testId))}\r\n`)
+      .join('');
     if (page.after === null) return;
   }
 }

@@ -1,3 +1,4 @@
+import { catalogName } from '../config/catalog.ts';
 import type { Config } from '../config/config.ts';
 import type { Delivery, DeliveryState, Event } from '../model.ts';
 import type { EventStory, SinkPause } from '../store/store.ts';
@@ -43,18 +44,13 @@ export const nextTry = ({ probeAt }: Pick<SinkPause, 'probeAt'>, times: Times): 
   probeAt > times.now ? times.relative(probeAt) : html`with the next delivery that is due`;
 
 /** What the catalog calls a test. */
-export function testName({ planSource }: Config, testId: number): string {
-  const name = valueAt(planSource, ['catalog', String(testId), 'name']);
-  return typeof name === 'string' ? seen(name) : `Test ${testId}`;
-}
+export const testName = ({ planSource }: Config, testId: number): string =>
+  seen(catalogName(planSource, testId)) || `Test ${testId}`;
 
 /** The ids and names of the catalog. */
 export function testsOf({ planSource }: Config): (readonly [id: string, name: string])[] {
   const catalog = valueAt(planSource, ['catalog']) ?? {};
-  const ids = Object.keys(catalog as object);
-  return ids
-    .map((id) => [id, valueAt(planSource, ['catalog', id, 'name'])] as const)
-    .map(([id, name]) => [id, typeof name === 'string' ? seen(name) : id]);
+  return Object.keys(catalog).map((id) => [id, seen(catalogName(planSource, id)) || id]);
 }
 
 /** By the number, as messages have it, where there is one. */

@@ -2,12 +2,12 @@ import { program } from '../support/program.ts';
 import { stringify } from 'yaml';
 import type { Problem } from '../config/config.ts';
 import { type Explained, explained, type ExplainedDelivery } from '../explained.ts';
-import { type Json, type Status, statuses } from '../model.ts';
-import { valueAt } from '../support/json.ts';
+import { type Status, statuses } from '../model.ts';
 import { count, printable, printableLines } from '../support/text.ts';
 import type { Trial } from '../config/live/trials.ts';
 import { html, type Html, safeUrl } from '../support/html.ts';
 import { type Asked, csrfField, type Form, type Page, type Parts, type Shown } from './page.ts';
+import { testsOf } from './fragments.ts';
 import { preview } from './previews.ts';
 import { readable, type ReadableConfig, type RouteFields, routesSoon } from './routing.ts';
 
@@ -159,14 +159,8 @@ function cellOf({ heardBy, nobody, otherwiseNobody, meant, twice }: RouteFields,
   ${twice && html`<p><span class="chip wait">twice</span></p>`}`;
 }
 
-function nameIn(catalog: Json, id: string): string {
-  const name = valueAt(catalog, [id, 'name']);
-  return typeof name === 'string' ? printable(name) : '';
-}
-
 function eventForm({ query }: Asked, parts: Parts): Html {
-  const catalog = valueAt(parts.config().planSource, ['catalog']) ?? {};
-  const tests = Object.keys(catalog).slice(0, 200);
+  const tests = testsOf(parts.config()).slice(0, 200);
   const given = (name: string): string => query[name] ?? '';
   return html`<form method="get" action="/rules#try-event">
     <div class="fields">
@@ -185,16 +179,14 @@ function eventForm({ query }: Asked, parts: Parts): Html {
           inputmode="numeric"
           required
           list="tests"
-          value="${given('test') || (tests[0] ?? '')}"
+          value="${given('test') || (tests[0]?.[0] ?? '')}"
         />
       </label>
       <label>Candidate id <input name="candidate" maxlength="256" value="${given('candidate')}" /></label>
       <label>When it comes <input type="datetime-local" name="at" value="${given('at')}" /></label>
       <button>Try it</button>
     </div>
-    <datalist id="tests">
-      ${tests.map((id) => html`<option value="${id}">${nameIn(catalog, id)}</option>`)}
-    </datalist>
+    <datalist id="tests">${tests.map(([id, name]) => html`<option value="${id}">${name}</option>`)}</datalist>
   </form>`;
 }
 

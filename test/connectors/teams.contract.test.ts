@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import type { AnyConnector } from '../../src/connector.ts';
 import { post, run, settled, workplace } from '../commands/tools.ts';
@@ -9,7 +9,9 @@ import { startPages } from '../pages/tools.ts';
 import { HttpTool } from '../sandbox/http-tool.ts';
 
 // What `connectors/index.ts` would have for it. Commands and pages look there, and nowhere else.
-(connectors as Map<string, AnyConnector>).set(teams.name, teams);
+const known = connectors as Map<string, AnyConnector>;
+beforeAll(() => void known.set(teams.name, teams));
+afterAll(() => void known.delete(teams.name));
 
 const token = 'secret-of-the-test';
 
