@@ -1,7 +1,8 @@
 import { type Driver, type Store, storeOn, StoreUnavailable } from './store.ts';
 import { get, query, type Operation, type Statement } from './operations/operation.ts';
 import { Connections, type ConnectionLimits } from './postgres/connections.ts';
-import { GroupCommit, type GroupCommitLimits } from './postgres/group-commit.ts';
+import type { GroupCommitLimits } from './group-commit.ts';
+import { PostgresGroupCommit } from './postgres/group-commit.ts';
 import { inLockstep } from './postgres/lockstep.ts';
 import { checkSchema, migrate } from './postgres/migrate.ts';
 
@@ -43,7 +44,7 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
     await connections.close(closed());
     throw error;
   }
-  const commit = new GroupCommit(connections, options.limits);
+  const commit = new PostgresGroupCommit(connections, options.limits);
   const read = async <T>(work: () => Operation<T>): Promise<T> => {
     const ask = (statements: readonly Statement[]) => connections.outside(statements);
     const [result] = await inLockstep([work()], ask);

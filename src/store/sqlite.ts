@@ -13,7 +13,7 @@ import {
   refuseOthers,
   resolveLinks,
 } from './sqlite/files.ts';
-import { defaultLimits, GroupCommit, type GroupCommitLimits } from './sqlite/group-commit.ts';
+import { defaultLimits, SqliteGroupCommit, type SqliteLimits } from './sqlite/group-commit.ts';
 import { migrate } from './sqlite/migrate.ts';
 import { refuseBesideRescued } from './sqlite/rescue.ts';
 import { countIn } from './sqlite/traces.ts';
@@ -22,7 +22,7 @@ import { type Driver, type Home, type OpenOptions, type Store, storeOn, StoreUna
 
 const betweenLooksMs = 1000;
 
-type SqliteOptions = OpenOptions & { readonly limits?: Partial<GroupCommitLimits> };
+type SqliteOptions = OpenOptions & { readonly limits?: Partial<SqliteLimits> };
 
 /**
  * Opens the store in a file. Creates the file and its folder if they are missing, unless `mustExist`. Throws
@@ -61,8 +61,8 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
   return driverOn(connection, lock, limits);
 }
 
-function driverOn(connection: Connection, lock: ServingLock | null, limits: GroupCommitLimits): Driver {
-  const commit = new GroupCommit(connection, limits);
+function driverOn(connection: Connection, lock: ServingLock | null, limits: SqliteLimits): Driver {
+  const commit = new SqliteGroupCommit(connection, limits);
   const guard = lock ? setInterval(() => look(connection), betweenLooksMs).unref() : undefined;
   return {
     get commits() {

@@ -1,6 +1,6 @@
 import { openStates, type DeliveryState, type Json } from '../../model.ts';
 import type { Tallies } from '../tallies.ts';
-import { all, get, lock, query, run, type Operation } from './operation.ts';
+import { all, get, lock, query, run, type Operation, type Statement } from './operation.ts';
 import { of, rareState, waits } from './rows.ts';
 import { triedStatements } from './sinks.ts';
 
@@ -153,17 +153,24 @@ export const sql = {
     select d.seq from deliveries d where d.uncertain = 0 and d.seq in (select seq from doubtful) limit $2)`,
 };
 
-/** At the end of a transaction: what it changed in the counts. In one order, so that no two wait for each other. */
-export function* writeTallies(tallies: Tallies): Operation<void> {
+/** What a transaction adds to the counts. In one order, so that no two wait for each other. `uses`: of configs. */
+export function tallied(tallies: Tallies) {
   const { counts, uses, hours, tried } = tallies.drain();
-  for (const [sink, state, change] of counts) yield* run(sql.addToCount, sink, state, change);
-  for (const values of hours) yield* run(sql.addToHour, ...values);
-  for (const { sql: statement, values } of triedStatements(tried)) yield* run(statement, ...values);
-  for (const [configId, change] of uses) {
-    if ((yield* run(sql.addToUses, configId, change)) === 0) {
+  const statements: Statement[] = [
+    ...counts.map((values) => ({ sql: sql.addToCount, values, wants: 'changes' as const })),
+    ...hours.map((values) => ({ sql: sql.addToHour, values, wants: 'changes' as const })),
+    ...triedStatements(tried),
+  ];
+  return { statements, uses };
+}
+
+/** At the end of a transaction: what it changed in the counts. */
+export function* writeTallies(tallies: Tallies): Operation<void> {
+  const { statements, uses } = tallied(tallies);
+  for (const { sql: text, values } of statements) yield* run(text, ...values);
+  for (const [configId, change] of uses)
+    if ((yield* run(sql.addToUses, configId, change)) === 0)
       throw new Error(`Config ${configId} was never saved.`);
-    }
-  }
 }
 
 /**

@@ -7,8 +7,8 @@ import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
 import {
   defaultLimits,
-  GroupCommit,
-  type GroupCommitLimits,
+  SqliteGroupCommit,
+  type SqliteLimits,
 } from '../../../src/store/sqlite/group-commit.ts';
 import type { Tallies } from '../../../src/store/tallies.ts';
 import { StoreUnavailable } from '../../../src/store/store.ts';
@@ -36,8 +36,8 @@ describe('a group commit', () => {
     rmSync(folder, { recursive: true });
   });
 
-  const groupCommit = (limits: Partial<GroupCommitLimits> = {}) =>
-    new GroupCommit(connection, { ...defaultLimits, ...limits });
+  const groupCommit = (limits: Partial<SqliteLimits> = {}) =>
+    new SqliteGroupCommit(connection, { ...defaultLimits, ...limits });
   const notes = () =>
     connection
       .open()
