@@ -4,7 +4,7 @@ import type { Mask } from '../../support/secret.ts';
 import { count } from '../../support/text.ts';
 import { hashHint, hashWordLength, type Range } from './yaml-faults.ts';
 import { hideInLines, hideScalars } from './hidden.ts';
-import { type NodePlace, type Parsed, parseYaml, scalarOffset, type Tree } from './yaml.ts';
+import { type Parsed, parseYaml, scalarOffset, type Tree } from './yaml.ts';
 
 /** A place in the config file. Lines and columns count from 1. */
 export interface Place {
@@ -82,7 +82,10 @@ export function configError(
 }
 
 export function reportText(file: string, problems: readonly Problem[]): string {
-  return [...problems.map((problem) => formatProblem(file, problem)), countLine(problems)].join('\n\n');
+  const errors = problems.filter(({ severity }) => severity === 'error').length;
+  const warnings = problems.length - errors;
+  const last = [count(errors, 'error'), ...(warnings > 0 ? [count(warnings, 'warning')] : [])].join(', ');
+  return [...problems.map((problem) => formatProblem(file, problem)), last].join('\n\n');
 }
 
 /** For a problem of the file as a whole. */
@@ -100,63 +103,43 @@ export function maskProblem(problem: Problem, mask: (text: string) => string): P
   return { ...problem, message: mask(problem.message), excerpt: mask(problem.excerpt) };
 }
 
-function countLine(problems: readonly Problem[]): string {
-  const errors = problems.filter(({ severity }) => severity === 'error').length;
-  const warnings = problems.length - errors;
-  const parts = [count(errors, 'error'), ...(warnings > 0 ? [count(warnings, 'warning')] : [])];
-  return parts.join(', ');
-}
-
 const indent = (text: string): string => text.replaceAll(/^/gm, '  ');
 const keyOf = ({ line, column, message }: Problem): string => `${line}:${column}:${message}`;
 
 /** A fault with its place in the file. */
 export function problemOf(fault: Fault, tree: Tree, source: Source, mask: Mask): Problem {
-  const node = tree.placeOf(fault.path);
-  if (fault.at === 'key' && isNothing(node) && node.key && isBare(source.text, node.key[1]))
-    return source.problem(
-      fault.severity,
-      node.key,
-      fault.message.replace(/^(unknown key "[^]*?"); expected .*/s, `$1: ${commaHint}`),
-      mask,
+  const { severity, path, at, inside, message } = fault;
+  const { text } = source;
+  const { range, key, scalar } = tree.placeOf(path);
+  const [start, end] = range;
+  const problem = (where: Range, said: string) => source.problem(severity, where, said, mask);
+  if (start === end) {
+    const after = key ? text.slice(key[1], key[1] + 2000) : '';
+    // No ":" follows a key, as within { } none has to.
+    if (at === 'key' && key && /^["']?\s*[,}]/.test(after.slice(0, 100)))
+      return problem(key, message.replace(/^(unknown key "[^]*?"); expected .*/s, `$1: ${commaHint}`));
+    // The length of a comment that is meant as the value.
+    const hidden = path.length > 0 && at === 'value' ? hashWordLength(text, start) : 0;
+    if (hidden > 0) return problem([start, start + hidden], message + hashHint);
+    // Nothing but comments follows a key, before a line that begins with anything else.
+    const isCommentedOut = /^:[ \t]*\r?\n(?:[ \t]*\r?\n)*[ \t]*#/.test(after);
+    return problem(
+      path.length === 0 ? [start, start + 1] : (key ?? range),
+      message + (isCommentedOut ? commentHint : ''),
     );
-  const hidden = hiddenLength(fault, node, source.text);
-  if (hidden === 0) {
-    const hint = isNothing(node) && node.key && isCommentedOut(source.text, node.key[1]) ? commentHint : '';
-    const range = rangeOf(fault, node, source.text);
-    return source.problem(fault.severity, range, fault.message + hint, mask);
   }
-  const [start] = node.range;
-  return source.problem(fault.severity, [start, start + hidden], fault.message + hashHint, mask);
-}
-
-/** The length of a comment that is meant as the value. */
-function hiddenLength({ path, at }: Fault, node: NodePlace, text: string): number {
-  return path.length > 0 && at === 'value' && isNothing(node) ? hashWordLength(text, node.range[0]) : 0;
+  if (inside && scalar) {
+    const from = scalarOffset(text, scalar, inside.index);
+    return problem([from, from + inside.length], message);
+  }
+  if (path.length === 0) return problem([start, start + 1], message);
+  return problem((at === 'key' ? key : null) ?? range, message);
 }
 
 const commaHint =
   'a comma ends the value before it; text with a comma has to be in quotes, and several values in [ ]';
 
-/** Whether no ":" follows a key, as within { } none has to. */
-const isBare = (text: string, end: number): boolean => /^["']?\s*[,}]/.test(text.slice(end, end + 100));
-
 const commentHint = '; what stands under it is commented out: remove the # before each line';
-
-/** Whether nothing but comments follows a key, before a line that begins with anything else. */
-const isCommentedOut = (text: string, end: number): boolean =>
-  /^:[ \t]*\r?\n(?:[ \t]*\r?\n)*[ \t]*#/.test(text.slice(end, end + 2000));
-
-function rangeOf({ path, at, inside }: Fault, node: NodePlace, text: string): Range {
-  if (inside && node.scalar) {
-    const start = scalarOffset(text, node.scalar, inside.index);
-    return [start, start + inside.length];
-  }
-  if (path.length === 0) return [node.range[0], node.range[0] + 1];
-  return (at === 'key' || isNothing(node) ? node.key : null) ?? node.range;
-}
-
-const isNothing = ({ range: [start, end] }: NodePlace): boolean => start === end;
 
 const widestLine = 160;
 

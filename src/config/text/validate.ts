@@ -43,12 +43,14 @@ export function validate<S extends z.ZodType>(
   part: Part & { schema: S },
   reading: Reading,
 ): z.output<S> | undefined {
+  const { schema, raw } = part;
   const value = interpolatePart(part, reading.resolve);
-  const first = attempt(part, value);
-  if (first.success) return first.data as z.output<S>;
-  const second = attempt(part, withTypes(part.raw, value, first.issues));
-  if (second.success) return second.data as z.output<S>;
-  for (const finding of withoutConsequences(second.issues)) reading.report(toFault(finding, part));
+  const first = schema.safeParse(value, { error: wording });
+  if (first.success) return first.data;
+  const typed = withTypes(raw, value, first.error.issues.flatMap(innermost));
+  const second = schema.safeParse(typed, { error: wording });
+  if (second.success) return second.data;
+  for (const fault of faultsOf(second.error.issues.flatMap(innermost), part)) reading.report(fault);
   return undefined;
 }
 
@@ -58,16 +60,6 @@ function interpolatePart({ raw, textOf }: Part, resolve: Resolve): Json {
     interpolate({ [key]: value }, resolve, textOf(key)),
   );
   return Object.assign({}, ...parts) as Json;
-}
-
-type Attempt =
-  | { readonly success: true; readonly data: unknown }
-  | { readonly success: false; readonly issues: Issue[] };
-
-function attempt({ schema }: Part, value: Json): Attempt {
-  const result = schema.safeParse(value, { error: wording });
-  if (result.success) return { success: true, data: result.data };
-  return { success: false, issues: mainIssues(result.error) };
 }
 
 /**
@@ -86,61 +78,48 @@ function withTypes(raw: Json, value: Json, issues: readonly Issue[]): Json {
   return result;
 }
 
-/**
- * Replaces issues of unions and keys by the issues inside: of the union's alternative that was meant, and of the key.
- */
-function mainIssues(result: z.ZodError): Issue[] {
-  return result.issues.flatMap((issue) => innermost(issue));
-}
-
+/** The issues inside an issue of a union or of a key: of the union's alternative that was meant, and of the key. */
 function innermost(issue: Issue): Issue[] {
   if (issue.code === 'invalid_key')
-    return issue.issues.map((inner) => ({ ...moved(inner, issue.path), onKey: true }));
+    return issue.issues.map((inner) => Object.assign({}, inner, { path: issue.path, onKey: true }));
   if (issue.code !== 'invalid_union') return [issue];
   const meant = (issue.errors as Issue[][])
-    .map((errors) => errors.flatMap((inner) => innermost(inner)))
+    .map((errors) => errors.flatMap(innermost))
     .filter((errors) => errors.length > 0 && !errors.some(isOtherShape))
     .toSorted((a, b) => a.length - b.length)[0];
-  return meant?.map((inner) => moved(inner, [...issue.path, ...inner.path])) ?? [issue];
+  return meant?.map((inner) => Object.assign({}, inner, { path: [...issue.path, ...inner.path] })) ?? [issue];
 }
-
-const moved = (issue: Issue, path: PropertyKey[]): Issue => ({ ...issue, path });
 
 /** True if the value has another type than this alternative of a union expects. */
 const isOtherShape = ({ code, path }: Issue): boolean =>
   path.length === 0 && (code === 'invalid_type' || code === 'invalid_value' || code === 'invalid_union');
 
-interface Finding {
-  readonly issue: Issue;
-  /** For an unknown key: its name and what it was probably meant to be. */
-  readonly key?: string;
-  readonly known?: readonly string[];
-}
+const join = (path: readonly PropertyKey[]): string => path.map(String).join('\0');
 
 /** A misspelt key is reported once: not again as a missing key, or as a failed check of the whole map. */
-function withoutConsequences(issues: readonly Issue[]): Finding[] {
-  const unknown = issues.flatMap((issue): Finding[] => {
+function faultsOf(issues: readonly Issue[], part: Part): Fault[] {
+  const maps = new Set<string>();
+  const meant = new Set<string>();
+  const unknown = issues.flatMap((issue) => {
     if (issue.code !== 'unrecognized_keys') return [];
     const { known = [] } = issue as { known?: string[] };
-    return issue.keys.map((key) => ({ issue, key, known }));
+    maps.add(join(issue.path));
+    return issue.keys.map((key) => {
+      meant.add(join([...issue.path, closest(key, known) ?? '']));
+      const path = [...part.path, ...(issue.path as Path)];
+      return error([...path, key], unknownKey(key, known, path), 'key');
+    });
   });
-  const maps = new Set(unknown.map(({ issue }) => join(issue.path)));
-  const meant = new Set(
-    unknown.map(({ issue, key = '', known = [] }) => join([...issue.path, closest(key, known) ?? ''])),
-  );
   const others = issues.filter(
     ({ code, path }) =>
       code !== 'unrecognized_keys' && !meant.has(join(path)) && !(code === 'custom' && maps.has(join(path))),
   );
-  return [...unknown, ...others.map((issue) => ({ issue }))];
+  return [...unknown, ...others.map((issue) => toFault(issue, part))];
 }
 
-const join = (path: readonly PropertyKey[]): string => path.map(String).join('\0');
-
-function toFault({ issue, key, known = [] }: Finding, { raw, path: base, schema }: Part): Fault {
+function toFault(issue: Issue, { raw, path: base, schema }: Part): Fault {
   const inner = issue.path as Path;
   const path = [...base, ...inner];
-  if (key !== undefined) return error([...path, key], unknownKey(key, known, path), 'key');
   if ((issue as { onKey?: boolean }).onKey) return error(path, issue.message, 'key');
   const written = valueAt(raw, inner);
   const last = inner.at(-1);
@@ -157,19 +136,13 @@ export function unknownKey(key: string, known: readonly string[], path: Path): s
   return `unknown key "${key}"${meant}`;
 }
 
-/** The map or list has the right type, but something in it is wrong. So "got a map" would not help. */
-const isAboutInside = ({ code }: Issue, written: Json | undefined): boolean =>
-  typeof written === 'object' &&
-  written !== null &&
-  code !== 'invalid_type' &&
-  code !== 'invalid_union' &&
-  code !== 'invalid_value';
-
 /** What the config has instead. The value of a reference is not shown. */
-function instead(issue: Issue, written: Json | undefined): string {
-  if (!issue.message.startsWith('expected ') || isAboutInside(issue, written)) return '';
+function instead({ code, message }: Issue, written: Json | undefined): string {
+  if (!message.startsWith('expected ')) return '';
   if (typeof written === 'string' && hasReference(written)) return `, which ${written} does not give`;
-  return `, got ${show(written)}`;
+  // Where something in a map or list of the right type is wrong, "got a map" would not help.
+  const isOfType = !['invalid_type', 'invalid_union', 'invalid_value'].includes(code);
+  return isOfType && typeof written === 'object' && written !== null ? '' : `, got ${show(written)}`;
 }
 
 function suggestion(issue: Issue, written: Json | undefined): string {

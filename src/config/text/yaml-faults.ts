@@ -22,8 +22,12 @@ export function textFaults(errors: readonly YAMLParseError[], text: string, line
 /** Characters that look like a space, or like nothing. YAML takes them for text. */
 export const oddCharacter = /[\u00A0\u2007\u202F\u200B\uFEFF]/u;
 
+/** The number of a character as Unicode writes it. */
+export const hex = (character: string): string =>
+  character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
+
 export function oddName(character: string): string {
-  const code = character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
+  const code = hex(character);
   return `${code === '200B' || code === 'FEFF' ? 'an invisible character' : 'a non-breaking space'} (U+${code})`;
 }
 

@@ -19,7 +19,15 @@ import type { Json } from '../../model.ts';
 import type { Path } from '../../support/json.ts';
 import { lazily } from '../../support/text.ts';
 import { scalarsOf, type WrittenScalar } from './hidden.ts';
-import { fences, oddBefore, type Range, templateHint, type TextFault, textFaults } from './yaml-faults.ts';
+import {
+  fences,
+  hex,
+  oddBefore,
+  type Range,
+  templateHint,
+  type TextFault,
+  textFaults,
+} from './yaml-faults.ts';
 
 /** Where a value is in the text. */
 export interface NodePlace {
@@ -50,8 +58,15 @@ interface YamlText {
 
 /** Parses text to values with their places. */
 export function parseYaml({ text, lines }: YamlText): Parsed {
-  const control = unprintable(text);
-  const unread = control ? [control] : fences(text);
+  const control = unprintable.exec(text);
+  const unread = control
+    ? [
+        {
+          range: [control.index, control.index + 1] as const,
+          message: `the character U+${hex(control[0])} is not allowed in a YAML file`,
+        },
+      ]
+    : fences(text);
   const document = documentOf(text);
   if ('message' in document)
     return { tree: null, faults: unread.length > 0 ? unread : [document], scalarsIn: () => [] };
@@ -90,16 +105,8 @@ function documentOf(text: string): Document.Parsed | TextFault {
 }
 
 /** YAML forbids control characters. A NUL usually means that the file is not text. */
-function unprintable(text: string): TextFault | null {
-  // oxlint-disable-next-line no-control-regex -- they are what is looked for
-  const found = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffe\uffff]/.exec(text);
-  if (!found) return null;
-  const code = found[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
-  return {
-    range: [found.index, found.index + 1],
-    message: `the character U+${code} is not allowed in a YAML file`,
-  };
-}
+// oxlint-disable-next-line no-control-regex -- they are what is looked for
+const unprintable = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffe\uffff]/;
 
 type KeyedPair = Pair<Node, Node | null>;
 
@@ -170,9 +177,12 @@ export class Tree {
   #mayGoOn(range: Range, depth: number): boolean {
     if (!this.isWhole) return false;
     this.#nodes += 1;
-    if (this.#nodes > mostNodes) this.#giveUp(range, 'the aliases make this file too large');
-    else if (depth > deepest) this.#giveUp(range, `nested deeper than ${deepest} levels`);
-    return this.isWhole;
+    const isLarge = this.#nodes > mostNodes;
+    if (!isLarge && depth <= deepest) return true;
+    const message = isLarge ? 'the aliases make this file too large' : `nested deeper than ${deepest} levels`;
+    this.#fault(this.#through ?? range, message);
+    this.isWhole = false;
+    return false;
   }
 
   #readAlias(alias: Alias, range: Range, depth: number): Json {
@@ -208,7 +218,14 @@ export class Tree {
     for (const pair of map.items) {
       const range = rangeOf(pair.key, empty);
       const name = this.#keyName(pair.key, range);
-      if (name === null || this.#isTwice(pairs.get(name), name, range)) continue;
+      if (name === null) continue;
+      const first = pairs.get(name);
+      if (first) {
+        const { line } = this.#lines.linePos(rangeOf(first.key, range)[0]);
+        const message = `the key "${name}" is here twice; the first is on line ${line}`;
+        this.faults.push({ range, message, standsAlone: true });
+        continue;
+      }
       pairs.set(name, pair);
       value[name] = this.#read(pair.value, [range[1], range[1]], depth + 1);
     }
@@ -226,19 +243,6 @@ export class Tree {
     // What it belongs to is not what was meant.
     if (odd !== null) this.isWhole = false;
     return fault === null ? name : null;
-  }
-
-  #isTwice(first: KeyedPair | undefined, name: string, range: Range): boolean {
-    if (!first) return false;
-    const { line } = this.#lines.linePos(rangeOf(first.key, range)[0]);
-    const message = `the key "${name}" is here twice; the first is on line ${line}`;
-    this.faults.push({ range, message, standsAlone: true });
-    return true;
-  }
-
-  #giveUp(range: Range, message: string): void {
-    this.#fault(this.#through ?? range, message);
-    this.isWhole = false;
   }
 
   #fault(range: Range, message: string): void {
