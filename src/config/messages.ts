@@ -3,11 +3,11 @@ import type { Medium } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import { strings } from '../support/json.ts';
 import { plainSetting, type Setting } from '../templates/data.ts';
-import { type CompiledFields, compileFields } from '../templates/template.ts';
+import { compileFields } from '../templates/template.ts';
 import { bareReferences, templateFaults } from './actions.ts';
 import { timeZoneName } from './hours.ts';
 import type { PlanSource } from './plan-source.ts';
-import { error, type Fault, warning } from './text/problems.ts';
+import { error, warning } from './text/problems.ts';
 import { interpolateTemplate } from './text/references.ts';
 import { writeInstead } from './text/units.ts';
 import { type Reading, validate } from './text/validate.ts';
@@ -99,30 +99,21 @@ function readLinks(
 ): Setting['links'] {
   // The names stay known, so that no template which uses them is at fault, too.
   if (!isMap(given as Json)) return () => ({ candidate: null });
-  if (!Object.hasOwn(given as JsonMap, 'candidate')) return null;
-  const { fields, faults } = compileFields(given as JsonMap, media, { test });
-  for (const fault of faultsOf(given as JsonMap, written as JsonMap, faults.length > 0, test))
-    report({ ...fault, path: ['links', ...fault.path] });
-  return (data) => (fields ? rendered(fields, data) : { candidate: null });
-}
-
-function faultsOf(
-  given: JsonMap,
-  written: JsonMap,
-  isBroken: boolean,
-  test: ReadonlySet<string>,
-): readonly Fault[] {
-  const bare = bareReferences(written, media);
-  if (bare.length > 0 || isBroken) return bare.length > 0 ? bare : templateFaults(written, media, { test });
-  return strings(given).flatMap(({ text, path }) => {
-    if (!isAddress(text)) return [error(path, addressExpected)];
-    if (text.includes('{{')) return [];
-    return [warning(path, 'this is the same for every candidate; write {{ event.candidateId }} into it')];
-  });
-}
-
-function rendered(fields: CompiledFields, data: Parameters<CompiledFields['render']>[0]): JsonMap {
-  const result = fields.render(data);
-  if ('fault' in result) throw new Error(result.fault);
-  return result.fields;
+  const addresses = given as JsonMap;
+  if (!Object.hasOwn(addresses, 'candidate')) return null;
+  const { fields } = compileFields(addresses, media, { test });
+  let faults = bareReferences(written as JsonMap, media);
+  if (faults.length === 0 && fields === null) faults = templateFaults(written as JsonMap, media, { test });
+  else if (faults.length === 0)
+    faults = strings(addresses).flatMap(({ text, path }) => {
+      if (!isAddress(text)) return [error(path, addressExpected)];
+      if (text.includes('{{')) return [];
+      return [warning(path, 'this is the same for every candidate; write {{ event.candidateId }} into it')];
+    });
+  for (const fault of faults) report({ ...fault, path: ['links', ...fault.path] });
+  return (data) => {
+    const rendered = fields?.render(data) ?? { fields: { candidate: null } };
+    if ('fault' in rendered) throw new Error(rendered.fault);
+    return rendered.fields;
+  };
 }

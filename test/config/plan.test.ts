@@ -30,23 +30,10 @@ describe('the plan of a config', () => {
   const [first, second] = config.plan.then[0] ?? [];
 
   test('knows the catalog, with null for what an entry lacks', () => {
-    expect(config.plan.test(7)).toEqual({
-      id: 7,
-      name: 'Seven',
-      owner: null,
-      channel: null,
-      team: 'core',
-      level: null,
-    });
+    const empty = { name: null, owner: null, channel: null, team: null, level: null };
+    expect(config.plan.test(7)).toEqual({ ...empty, id: 7, name: 'Seven', team: 'core' });
     expect(config.plan.test(8)).toMatchObject({ id: 8, name: 'Eight', team: null, level: 3 });
-    expect(config.plan.test(9)).toEqual({
-      id: 9,
-      name: null,
-      owner: null,
-      channel: null,
-      team: null,
-      level: null,
-    });
+    expect(config.plan.test(9)).toEqual({ ...empty, id: 9 });
     expect(config.plan.testIds).toEqual([7, 8]);
   });
 

@@ -18,6 +18,7 @@ const failed: string[] = [];
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'watch-'));
   file = join(folder, 'config.yaml');
+  await writeFile(file, withPort(1));
 });
 
 afterEach(async () => {
@@ -43,14 +44,12 @@ async function watch(options: Partial<WatchOptions> = {}): Promise<void> {
 }
 
 test('a change of the file is loaded', async () => {
-  await writeFile(file, withPort(1));
   await watch();
   await writeFile(file, withPort(2));
   await vi.waitFor(() => expect(loaded).toEqual([2]));
 });
 
 test('a file that is put in its place is loaded, as editors save', async () => {
-  await writeFile(file, withPort(1));
   await watch();
   await writeFile(`${file}.new`, withPort(3));
   await rename(`${file}.new`, file);
@@ -62,6 +61,7 @@ test('a folder that is swapped behind links is noticed, as Kubernetes mounts a C
     await mkdir(join(folder, `v${port}`));
     await writeFile(join(folder, `v${port}`, 'config.yaml'), withPort(port));
   }
+  await unlink(file);
   await symlink('v1', join(folder, '..data'));
   await symlink('..data/config.yaml', file);
   await watch();
@@ -74,6 +74,7 @@ test('polling finds a change that no file event reports', async () => {
   const elsewhere = join(folder, 'elsewhere');
   await mkdir(elsewhere);
   await writeFile(join(elsewhere, 'real.yaml'), withPort(1));
+  await unlink(file);
   await symlink(join(elsewhere, 'real.yaml'), file);
   await watch({ pollMs: 50 });
   await writeFile(join(elsewhere, 'real.yaml'), withPort(4));
@@ -81,7 +82,6 @@ test('polling finds a change that no file event reports', async () => {
 });
 
 test('a broken config is reported, and the next good one is loaded', async () => {
-  await writeFile(file, withPort(1));
   await watch();
   await writeFile(file, withPort('many'));
   await vi.waitFor(() => expect(failed).toHaveLength(1));
@@ -91,7 +91,6 @@ test('a broken config is reported, and the next good one is loaded', async () =>
 });
 
 test('a missing file is reported', async () => {
-  await writeFile(file, withPort(1));
   await watch();
   await unlink(file);
   await vi.waitFor(() => expect(failed[0]).toContain('there is no such file'));
@@ -105,7 +104,6 @@ test('SIGHUP loads the file though it did not change', async () => {
 });
 
 test('other files of the folder load nothing', async () => {
-  await writeFile(file, withPort(1));
   await watch();
   await writeFile(join(folder, 'data.db'), 'x');
   await writeFile(file, withPort(6));
@@ -116,7 +114,6 @@ test('other files of the folder load nothing', async () => {
 });
 
 test('an error in onLoaded is reported, and watching goes on', async () => {
-  await writeFile(file, withPort(1));
   await watch({
     onLoaded: async ({ receiver }) => {
       if (receiver.port === 2) throw new Error('the store is full');
@@ -130,7 +127,6 @@ test('an error in onLoaded is reported, and watching goes on', async () => {
 });
 
 test('after close, nothing is loaded any more', async () => {
-  await writeFile(file, withPort(1));
   await watch();
   const listeners = process.listenerCount('SIGHUP');
   await writeFile(file, withPort(2));
@@ -140,7 +136,6 @@ test('after close, nothing is loaded any more', async () => {
 });
 
 test('a change between the first reading and the watching is loaded', async () => {
-  await writeFile(file, withPort(1));
   const inForce = markOf(await readText(file));
   await writeFile(file, withPort(7));
   await watch({ inForce });
@@ -151,7 +146,6 @@ describe('a failure that may pass is retried, and reported once', () => {
   const withSecret = () => around(`receiver: { port: 8, token: '\${file:${join(folder, 'token')}}' }`);
 
   test('where a secret is not there yet', async () => {
-    await writeFile(file, withPort(1));
     const tries: string[] = [];
     await watch({
       retryMs: 5,
@@ -170,7 +164,6 @@ describe('a failure that may pass is retried, and reported once', () => {
   });
 
   test('where a config could not be taken over', async () => {
-    await writeFile(file, withPort(1));
     let full = 3;
     await watch({
       retryMs: 5,
@@ -185,7 +178,6 @@ describe('a failure that may pass is retried, and reported once', () => {
   });
 
   test('but not what is wrong with the text', async () => {
-    await writeFile(file, withPort(1));
     const load = vi.fn<WatchOptions['load']>(async (text) =>
       parseConfig(text, file, { env, connectors: pagers }),
     );
@@ -199,11 +191,13 @@ describe('a failure that may pass is retried, and reported once', () => {
 });
 
 describe('what could block or fill the process is not read', () => {
+  const pipe = (path: string) => void execFileSync('mkfifo', [path]);
+  const device = (path: string) => symlinkSync('/dev/zero', path);
+
   test.each([
-    ['a pipe', (path: string) => void execFileSync('mkfifo', [path])],
-    ['a device', (path: string) => symlinkSync('/dev/zero', path)],
+    ['a pipe', pipe],
+    ['a device', device],
   ])('%s in place of the file', async (_what, make) => {
-    await writeFile(file, withPort(1));
     await watch();
     make(`${file}.new`);
     await rename(`${file}.new`, file);
@@ -214,11 +208,10 @@ describe('what could block or fill the process is not read', () => {
   });
 
   test.each([
-    ['a pipe', (path: string) => void execFileSync('mkfifo', [path]), 'not a regular file'],
-    ['a device', (path: string) => symlinkSync('/dev/zero', path), 'not a regular file'],
+    ['a pipe', pipe, 'not a regular file'],
+    ['a device', device, 'not a regular file'],
     ['too large', (path: string) => writeFileSync(path, 'x'.repeat(2 ** 20 + 1)), 'larger than 1 MB'],
   ])('%s as a secret', async (_what, make, says) => {
-    await writeFile(file, withPort(1));
     await watch({ retryMs: 5 });
     make(join(folder, 'token'));
     await writeFile(file, around(`receiver: { port: 8, token: '\${file:${join(folder, 'token')}}' }`));
