@@ -280,11 +280,6 @@ export interface Connector<
    * of its keys. `hasLink`: whether there is `links.candidate`.
    */
   defaultFields?(about: Subject['kind'], hasLink: boolean): readonly JsonMap[];
-  /**
-   * A passed Sink.check, even without messages, means that the sink works. A paused sink that nothing waits for is probed
-   * by it; else it stays paused until the next message, or until a person has it tried.
-   */
-  readonly checkProves?: true;
   /** How many messages one call may carry; see Sink.deliverMany. */
   readonly batch?: { readonly max: number };
   /** The lane of a delivery, from the rendered fields that name its place. */

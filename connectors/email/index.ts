@@ -164,7 +164,6 @@ const recipients: Medium = { escape: oneLine, join: joinList, addresses: true, s
 export const email = defineConnector({
   name: 'email',
   describe,
-  checkProves: true,
   options,
   action,
   templates: {

@@ -134,7 +134,6 @@ const noticeRow = {
 export const googleSheets = defineConnector({
   name: 'google-sheets',
   describe,
-  checkProves: true,
   options,
   action,
   templates: { tab: plain, row: { ...plain, data: true } },

@@ -69,7 +69,6 @@ const action = z
 export const slack = defineConnector({
   name: 'slack',
   describe,
-  checkProves: true,
   options,
   action,
   templates: {

@@ -14,7 +14,12 @@ export function retry(sink: string, options: StoreOption, io: Io): Promise<numbe
     const was = `${printable(sink)} is ${sinkStates[state]}`;
     if (!needsRetry(state)) throw new CommandError(`${was}: there is nothing to try`);
     const when = (await isServed(store)) ? 'now' : 'when a connector serves this store';
-    io.out(`${was}, and is tried ${when}. \`${program} status\` says how that went.`);
+    const waits = (await store.counts()).some((one) => one.sink === sink && one.states.pending > 0);
+    io.out(
+      waits
+        ? `${was}, and is tried ${when}. \`${program} status\` says how that went.`
+        : `${was}, and nothing waits for it. The next message shows whether it works: \`replay\` one, or \`send\` an event.`,
+    );
     return exit.ok;
   });
 }

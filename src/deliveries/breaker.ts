@@ -67,6 +67,7 @@ export class Breaker {
   readonly #last: Result[] = [];
   #pause: Pause | null;
   #probing = false;
+  #answered = false;
   #concurrency = Infinity;
   /** While the sink recovers: when its pause began, and when the recovery ends (ms). */
   #recovery: { readonly since: number; readonly until: number } | null = null;
@@ -79,6 +80,11 @@ export class Breaker {
   /** Null if the sink is not paused. */
   get pause(): Pause | null {
     return this.#pause;
+  }
+
+  /** Whether the tool has answered a question since its last attempt: nothing more is to be learned by one. */
+  get answered(): boolean {
+    return this.#answered;
   }
 
   /** The most calls in flight; limited for a while after a pause. */
@@ -114,9 +120,22 @@ export class Breaker {
     this.#probing = false;
   }
 
+  /**
+   * The tool was asked without sending anything. It may answer that and refuse every message, so this ends no pause: where
+   * it answers, the next message is tried as soon as there is one.
+   */
+  asked(fault: Failure | null, ended: Omit<EndedAttempt, 'failure'>): void {
+    this.#probing = false;
+    if (this.#pause === null) return;
+    this.#pause = fault
+      ? nextProbe(this.#pause, { ...ended, failure: fault })
+      : { ...this.#pause, probeAt: ended.now };
+    this.#answered = fault === null;
+  }
+
   /** Notes how an attempt ended. Returns the change it made. */
   ended(health: SinkHealth, ended: EndedAttempt): SinkChange | null {
-    if (ended.probe) this.#probing = false;
+    if (ended.probe) this.#probing = this.#answered = false;
     // Another message may probe at once.
     if (health === 'inconclusive') return null;
     if (this.#recovery && ended.now >= this.#recovery.until) this.#endRecovery();

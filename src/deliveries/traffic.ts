@@ -124,25 +124,24 @@ export class Traffic {
     this.#breakers.get(sink)?.probeNow(now);
   }
 
-  /** Whether a sink is paused, and no probe is under way or waited for. */
-  mayProbe(sink: string, now: number): boolean {
-    const breaker = this.#breakers.get(sink);
-    return breaker !== undefined && breaker.pause !== null && breaker.allowsAt(now) <= now;
+  /** Whether a paused sink may be asked now. `again`: also if it has answered since its last attempt. */
+  mayAsk(sink: string, again: boolean, now: number): boolean {
+    const breaker = this.#breaker(sink);
+    return breaker.pause !== null && (again || !breaker.answered) && breaker.allowsAt(now) <= now;
   }
 
-  /** Probes by a question that sends nothing. To be ended by `checked`. False if the sink is not paused. */
-  beginCheck(sink: string): boolean {
-    return this.#breaker(sink).take();
+  /** A paused sink is asked in place of a probe. To be ended by `asked`. */
+  beginAsking(sink: string): void {
+    this.#breaker(sink).take();
   }
 
-  /** `fault`: what the tool said; null if it works. */
-  checked({ name, retry }: SinkConfig, fault: string | null, now: number): SinkChange | null {
+  /** `fault`: what the tool said; null if it answered well. */
+  asked({ name, retry }: SinkConfig, fault: string | null, now: number): void {
     const breaker = this.#breaker(name);
     // The cause of the pause is still the same one, as far as anybody knows.
-    const failure =
-      fault === null ? null : { reason: breaker.pause?.because?.reason ?? 'unexpected', detail: fault };
-    const ended = { deliveryId: '', probe: true, now, failure, policy: retry, random: this.#random };
-    return breaker.ended(fault === null ? 'works' : 'fails', ended);
+    const reason = breaker.pause?.because?.reason ?? 'unexpected';
+    const asked = { deliveryId: '', probe: true, now, policy: retry, random: this.#random };
+    breaker.asked(fault === null ? null : { reason, detail: fault }, asked);
   }
 
   /** Paused sinks. */

@@ -221,7 +221,7 @@ export class Worker {
       this.#sinksWithWork = new Set(
         heads.filter(({ dueAt }) => dueAt <= now + soonMs).map(({ sink }) => sink),
       );
-      this.#checkIdle(heads, moment);
+      this.#askIdle(heads, moment);
       const due = heads.filter(({ sink, dueAt }) => dueAt <= now && this.#holding(sink) !== null);
       const claims = this.#roundRobin.order(due).map((head) => this.#claimLane(head, moment));
       this.#claiming = Promise.allSettled([this.#claiming, ...claims]).then(() => undefined);
@@ -272,32 +272,27 @@ export class Worker {
   }
 
   /**
-   * Nothing would try a sink that is paused, with nothing waiting for it, until the next event: it is asked whether it works,
-   * where that sends nothing and proves it. Where a person wants to know, and nothing is due, any tool is asked.
+   * A sink that is paused, with nothing waiting for it, is asked whether it answers, which sends nothing: people see why it
+   * does not, and else the next message is tried at once. Also before what waits is due, where a person wants to know.
    */
-  #checkIdle(heads: readonly LaneHead[], { now, elapsed }: Moment): void {
-    const paused = this.#traffic.pauses();
-    for (const name of new Set([...paused.keys(), ...this.#askedFor])) {
+  #askIdle(heads: readonly LaneHead[], { now, elapsed }: Moment): void {
+    for (const name of this.#traffic.pauses().keys()) {
       const isAskedFor = this.#askedFor.delete(name);
       const sink = this.#parts.config().sinks.get(name);
       const holding = this.#holding(name);
       const isTried = heads.some((head) => head.sink === name && (!isAskedFor || head.dueAt <= now));
-      if (!sink || !holding || isTried) continue;
-      const mayAsk = isAskedFor || sink.connector.checkProves === true;
-      if (!mayAsk || (paused.has(name) && !this.#traffic.mayProbe(name, elapsed))) continue;
-      this.#start(name, this.#check(sink, holding));
+      if (sink && holding && !isTried && this.#traffic.mayAsk(name, isAskedFor, elapsed))
+        this.#start(name, this.#ask(sink, holding));
     }
+    this.#askedFor.clear();
   }
 
-  async #check(sink: SinkConfig, holding: Holding): Promise<void> {
-    const { store, clock, sinks, config, sinkChanged, storeFailed } = this.#parts;
-    const isProbe = this.#traffic.beginCheck(sink.name);
+  async #ask(sink: SinkConfig, holding: Holding): Promise<void> {
+    const { clock, sinks, config } = this.#parts;
+    this.#traffic.beginAsking(sink.name);
     const shutdown = this.#aborted.signal;
     const fault = await faultOf({ clock, sinks, holding, shutdown, mask: config().mask }, sink);
-    if (shutdown.aborted) return;
-    if (fault === null) await store.forgetFailures(sink.name).catch(storeFailed);
-    const change = isProbe ? this.#traffic.checked(sink, fault, clock.elapsed()) : null;
-    if (change) sinkChanged(sink.name, change, undefined);
+    if (!shutdown.aborted) this.#traffic.asked(sink, fault, clock.elapsed());
   }
 
   #moment(): Moment {

@@ -139,7 +139,6 @@ export const reads = {
 const writes = {
   askRetry: sinks.askRetry,
   endPause: sinks.endPause,
-  forgetFailures: sinks.forgetFailures,
   ignoreRefused: receiving.ignoreRefused,
   keepPause: sinks.keepPause,
   keepRefused: receiving.keepRefused,

@@ -463,8 +463,6 @@ export function carryingOut(bench: () => Bench): void {
       await tried(retry, t0 + 7);
       const again = { failures: 1, firstFailedAt: t0 + 7, lastFailedAt: t0 + 7, lastSuccessAt: t0 + 6 };
       expect(await figures()).toMatchObject(again);
-      await bench().store.forgetFailures('slack');
-      expect(await figures()).toMatchObject({ ...none, lastSuccessAt: t0 + 6 });
     });
 
     test('where a success of a call says more than its failures, in whichever order', async () => {

@@ -43,9 +43,8 @@ export class ScriptedTool {
   });
   find: ((request: Request) => Finding) | null = null;
   connect: () => void | Promise<void> = () => {};
-  /** What it says when it is asked without sending; `proves`: see Connector.checkProves. */
+  /** What it says when it is asked without sending. */
   check: () => LiveCheck[] = () => [];
-  proves = false;
   /** Whether each place is its own lane. */
   lanes = false;
   /** The most messages of one call, if it takes several. `batches` has the size of each call. */
@@ -57,7 +56,6 @@ export class ScriptedTool {
   get connector(): AnyConnector {
     return defineConnector({
       name: 'scripted',
-      ...(this.proves && { checkProves: true }),
       options: z.strictObject({}),
       action: z.strictObject({
         text: z.string(),

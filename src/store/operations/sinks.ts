@@ -84,9 +84,6 @@ export const sql = {
     cast(coalesce(sum(a.failures), 0) as bigint) as failed
   from sink_figures f left join sink_attempts a on a.sink = f.sink and a.slot > $1 and a.slot <= $2
   group by f.sink order by f.sink`),
-  forgetFailures: `
-  update sink_figures set failures = 0, first_failed_at = null, last_failed_at = null, reason = null, detail = null
-  where sink = $1`,
   keepPause: `
   insert into pauses (sink, since, probe_at, probes, reason, detail) values ($1, $2, $3, $4, $5, $6)
   on conflict (sink) do update set since = $2, probe_at = $3, probes = $4, reason = $5, detail = $6`,
@@ -129,11 +126,6 @@ export function* sinkFigures(now: number): Operation<SinkFigures[]> {
   return rows.map(({ reason, detail, attempts, failed, ...row }) =>
     Object.assign(row, { because: failureOf({ reason, detail }), lately: { attempts, failures: failed } }),
   );
-}
-
-/** The tool was asked, and works: its failures until now count no more. */
-export function* forgetFailures(sink: string): Operation<void> {
-  yield* run(sql.forgetFailures, sink);
 }
 
 /** Stores a sink's pause, replacing an earlier one. */
