@@ -13,9 +13,9 @@ export function wording(issue: RawIssue): string | undefined {
     case 'invalid_union':
       return `expected ${expectedOf(issue)}`;
     case 'too_small':
-      return atLeast(issue);
+      return limit(issue, issue.minimum, 'at least', 'above');
     case 'too_big':
-      return atMost(issue);
+      return limit(issue, issue.maximum, 'at most', 'below');
     case 'invalid_format':
       return `expected ${formats[issue.format] ?? `text that matches ${issue.pattern ?? issue.format}`}`;
     case 'unrecognized_keys':
@@ -27,14 +27,12 @@ export function wording(issue: RawIssue): string | undefined {
   }
 }
 
+/** What a schema accepts, as a noun: "text", "a list". */
 function expectedOf(issue: RawIssue): string {
   const schema = issue.schema ?? issue.inst;
-  return schema ? describe(schema as z.core.$ZodType) : String(issue['expected']);
-}
-
-/** What a schema accepts, as a noun: "text", "a list of whole numbers". */
-function describe(schema: z.core.$ZodType): string {
-  return orList([...new Set(alternatives(schema, 0))]);
+  return schema
+    ? orList([...new Set(alternatives(schema as z.core.$ZodType, 0))])
+    : String(issue['expected']);
 }
 
 function alternatives(schema: z.core.$ZodType, depth: number): string[] {
@@ -78,28 +76,19 @@ const values = (list: readonly unknown[]): string => orList(list.map(String));
 
 const units: Record<string, string> = { string: 'character', array: 'entry', set: 'entry' };
 
-interface Limit {
-  readonly origin: string;
-  readonly inclusive?: boolean | undefined;
-}
-
-function atLeast({ origin, minimum, inclusive }: Limit & { readonly minimum: number | bigint }): string {
+/** `closed` and `open`: how to name the limit of a number that may, or may not, be reached. */
+function limit(
+  { origin, inclusive }: { readonly origin: string; readonly inclusive?: boolean | undefined },
+  bound: number | bigint,
+  closed: 'at least' | 'at most',
+  open: 'above' | 'below',
+): string {
   const unit = units[origin];
-  if (unit && Number(minimum) === 1)
-    return origin === 'string' ? 'expected text that is not empty' : 'expected at least one entry';
-  if (unit) return `expected at least ${amount(Number(minimum), unit)}`;
-  return `expected a number ${inclusive === false ? 'above' : 'of at least'} ${minimum}`;
-}
-
-function atMost({ origin, maximum, inclusive }: Limit & { readonly maximum: number | bigint }): string {
-  const unit = units[origin];
-  if (unit) return `expected at most ${amount(Number(maximum), unit)}`;
-  return `expected a number ${inclusive === false ? 'below' : 'of at most'} ${maximum}`;
-}
-
-function amount(count: number, unit: string): string {
-  if (count === 1) return `one ${unit}`;
-  return `${count} ${unit === 'entry' ? 'entries' : `${unit}s`}`;
+  if (!unit) return `expected a number ${inclusive === false ? open : `of ${closed}`} ${bound}`;
+  const isOne = Number(bound) === 1;
+  if (isOne && closed === 'at least' && unit === 'character') return 'expected text that is not empty';
+  const many = unit === 'entry' ? 'entries' : `${unit}s`;
+  return `expected ${closed} ${isOne ? `one ${unit}` : `${bound} ${many}`}`;
 }
 
 /** The parts of a schema that are read here. Zod's own types do not say which kinds have which. */
