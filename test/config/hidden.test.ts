@@ -59,6 +59,26 @@ describe('a credential is hidden in the lines of a config', () => {
     );
   });
 
+  test.each([
+    'catalog: { 1: { note: "-----BEGIN PRIVATE KEY-----\\nhunter2" } }',
+    'password: { value: hunter2, more: [ { x: hunter2 } ] }',
+    'catalog: { 1: { note: xoxb-12345678-hunter2 } }',
+    'rules: [ { note: "curl -H Authorization: Bearer hunter2-hunter2-hunter2" } ]',
+    'sinks: { ats: { headers: "X-Key: hunter2" } }',
+  ])('wherever it is known by its look, or by a key above it: %s', (text) => {
+    expect(shown(text)).not.toContain('hunter2');
+  });
+
+  test.each([
+    'auth: "Basic hunter2-Winter"',
+    "headers: 'Authorization: Bearer hunter2-Winter-hunter2'",
+    'auth: { oauth2: hunter2-Winter }',
+    'token: [ hunter2-Winter ]',
+  ])('and quoted in no message: %s', (option) => {
+    const { message } = failure(() => load(`sinks: { page: { connector: pager, ${option} } }\nrules: []`));
+    expect(message).not.toContain('hunter2');
+  });
+
   test('in comments, and what is known as a secret from elsewhere', () => {
     const text = [
       '# token: |',

@@ -21,6 +21,8 @@ interface Place {
   readonly inRow: boolean;
   readonly isHeaders: boolean;
   readonly isSecret: boolean;
+  /** Somewhere under a credential's key, such as `password`. */
+  readonly inSecret: boolean;
   /** Null at the top. */
   readonly isTemplate: boolean | null;
 }
@@ -28,18 +30,21 @@ interface Place {
 export const placeOf = (path: Path): Place =>
   path.reduce<Place>((place, key) => (typeof key === 'string' ? under(place, key) : place), top);
 
-const top: Place = { inRow: false, isHeaders: false, isSecret: false, isTemplate: null };
+const top: Place = { inRow: false, isHeaders: false, isSecret: false, inSecret: false, isTemplate: null };
 
 /** Elsewhere, such as in a sink's options, braces mean nothing. */
 const haveTemplates: ReadonlySet<string> = new Set(['rules', 'unmatched', 'alerts', 'summary', 'links']);
 
 /** The place of the value under a key. Entries of a list have the place of the list. */
-function under({ inRow, isHeaders, isTemplate }: Place, key: string): Place {
+function under({ inRow, isHeaders, inSecret, isTemplate }: Place, key: string): Place {
   const isRow = inRow || key === 'row';
+  // What stands under `auth` has names of its own.
+  const isWithin = inSecret || (isCredentialKey(key) && !/auth/i.test(key));
   return {
     inRow: isRow,
     isHeaders: key === 'headers',
-    isSecret: !isRow && (isHeaders || namesSecret(key)),
+    isSecret: !isRow && (isHeaders || isWithin || namesSecret(key)),
+    inSecret: isWithin,
     isTemplate: isTemplate ?? haveTemplates.has(key),
   };
 }
@@ -69,7 +74,8 @@ export function scalarsOf(document: Document): WrittenScalar[] {
     if (isAlias(node)) return anchored.get(node.source)?.forEach((one) => walk(one, place));
     if (isMap(node) || isSeq(node)) return node.items.forEach((item) => walk(item, place));
     const [start, end] = node.range ?? [0, 0];
-    const isSecret = place.isSecret || found.get(node)?.isSecret === true;
+    // A text where a map of headers belongs.
+    const isSecret = place.isSecret || place.isHeaders || found.get(node)?.isSecret === true;
     const isTemplate = place.isTemplate === true && found.get(node)?.isTemplate !== false;
     found.set(node, { range: [start, end], value: String(node.value), isSecret, isTemplate });
   };
@@ -97,6 +103,7 @@ export function hideScalars(text: string, [from, to]: Range, scalars: WrittenSca
 /** Of what stands in one piece on a line, the line's text is enough to find what is secret in it. */
 function isToHide({ value, isSecret }: WrittenScalar, raw: string, mask: Mask): boolean {
   if (isSecret) return !plainValue.test(value);
+  if (knownToken.test(value)) return true;
   const lines = value.split('\n');
   const urls = value.split(/\s+/).filter((part) => part.includes('://') && secretsOfUrl(part).length > 0);
   if (!urls.every((url) => raw.includes(url))) return true;
@@ -104,6 +111,10 @@ function isToHide({ value, isSecret }: WrittenScalar, raw: string, mask: Mask): 
   if (masked === value) return false;
   return !lines.every((line) => raw.includes(line)) || masked !== lines.map(mask).join('\n');
 }
+
+/** Keys in PEM, and tokens of well-known services, wherever they stand. */
+const knownToken =
+  /-----BEGIN |\b(?:xox[abeprs]-|xapp-|gh[oprsu]_|github_pat_|glpat-|AKIA|AIza|ya29\.|sk_live_)[\w.-]{8}|\bBearer [\w.~+/-]{16}/;
 
 /** No credential, whatever it is called: a switch, or a number as in `passMark: 60`. */
 const plainValue = /^(?:true|false|null|\d{0,3})$/;

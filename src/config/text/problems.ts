@@ -1,5 +1,6 @@
 import { LineCounter } from 'yaml';
 import type { Path } from '../../support/json.ts';
+import { masker } from '../../support/masker.ts';
 import type { Mask } from '../../support/secret.ts';
 import { count } from '../../support/text.ts';
 import { hashHint, hashWordLength, type Range } from './yaml-faults.ts';
@@ -143,6 +144,9 @@ const commentHint = '; what stands under it is commented out: remove the # befor
 
 const widestLine = 160;
 
+/** Lines of a value that a message may quote. */
+const mostQuoted = 50;
+
 /** How many lines before a comment may say what it is. */
 const contextLines = 100;
 
@@ -165,7 +169,20 @@ export class Source {
 
   problem(severity: Problem['severity'], [start, end]: Range, message: string, mask: Mask): Problem {
     const { line, col: column } = this.lines.linePos(start);
-    return { severity, line, column, message, excerpt: this.#excerpt(line, column, end - start, mask) };
+    const last = Math.min(this.lines.linePos(end).line, line + mostQuoted);
+    const told = masker(this.#hiddenIn(line, last, mask))(message);
+    return { severity, line, column, message: told, excerpt: this.#excerpt(line, column, end - start, mask) };
+  }
+
+  /** What these lines do not show, so that no message quotes it. */
+  #hiddenIn(first: number, last: number, mask: Mask): string[] {
+    const written = this.text.slice(this.#offset(first), this.#offset(last + 1)).split('\n');
+    const lines = first === last ? [this.#shownLine(first, mask)] : this.shown(first, last, mask);
+    return lines.flatMap((shown, index) =>
+      Array.from(shown.matchAll(/\*+(?: \*+)*/g), ({ 0: stars, index: at }) =>
+        written[index]!.slice(at, at + stars.length),
+      ).filter((part) => !/^[* ]+$/.test(part)),
+    );
   }
 
   /** Lines from `first` to `last`, counted from 1. They keep their lengths. */
@@ -181,16 +198,20 @@ export class Source {
 
   /** The line, and a caret under the wrong part. A long line, as in JSON, is cut around it. */
   #excerpt(line: number, column: number, length: number, mask: Mask): string {
-    // Many problems may be on one line, as in JSON.
-    if (this.#last?.line !== line || this.#last.mask !== mask)
-      this.#last = { line, mask, shown: this.shown(line, line, mask)[0] ?? '' };
-    const whole = this.#last.shown;
+    const whole = this.#shownLine(line, mask);
     const cut = Math.max(0, Math.min(column - widestLine / 2, whole.length - widestLine));
     const shown = whole.slice(cut, cut + widestLine);
     const before = column - 1 - cut;
     const carets = '^'.repeat(Math.max(1, Math.min(length, shown.length - before)));
     const number = `${line} | `;
     return `${number}${shown}\n${' '.repeat(number.length)}${shown.slice(0, before).replaceAll(/\S/g, ' ')}${carets}`;
+  }
+
+  /** Many problems may be on one line, as in JSON. */
+  #shownLine(line: number, mask: Mask): string {
+    if (this.#last?.line !== line || this.#last.mask !== mask)
+      this.#last = { line, mask, shown: this.shown(line, line, mask)[0] ?? '' };
+    return this.#last.shown;
   }
 
   #offset(line: number): number {
