@@ -3,7 +3,7 @@ import { RecentCorrelations } from '../recent-correlations.ts';
 import type { Tallies } from '../tallies.ts';
 import { type By, sql as auditSql } from './audit.ts';
 import { insertDeliveries } from './deliveries.ts';
-import { all, get, insert, lock, query, run, type Operation } from './operation.ts';
+import { all, get, insert, lock, query, run, together, type Operation } from './operation.ts';
 import {
   candidateKey,
   event as ofEvent,
@@ -246,11 +246,19 @@ export function refused(): Operation<RefusedEvents[]> {
   return all(sql.refused);
 }
 
-/** Adds to the figures of refused events. Those of more sources than are kept are summed. */
+/**
+ * Adds to the figures of refused events. Those of more sources than are kept are summed. Events may share the transaction, so
+ * it takes two round trips.
+ */
 export function* keepRefused(more: readonly RefusedEvents[]): Operation<void> {
   yield* lock('refused');
-  for (const { reason, from, count, first, last } of addRefused(yield* refused(), more))
-    yield* run(sql.setRefused, reason, from, count, first, last);
+  const totals = new Set(yield* refused());
+  const changed = addRefused([...totals], more).filter((one) => !totals.has(one));
+  yield* together(
+    changed.map(({ reason, from, count, first, last }) =>
+      run(sql.setRefused, reason, from, count, first, last),
+    ),
+  );
 }
 
 /** Puts figures of refused events away, and returns them. */
@@ -263,7 +271,7 @@ export function* ignoreRefused(
   const meant = (yield* refused()).filter(
     (one) => one.reason === (reason ?? one.reason) && one.from === (from ?? one.from) && one.last <= until,
   );
-  for (const one of meant) yield* run(sql.deleteRefused, one.reason, one.from);
+  yield* together(meant.map((one) => run(sql.deleteRefused, one.reason, one.from)));
   if (meant.length > 0) yield* insert(auditSql.insertChange, now, by.who, by.from, 'ignore', by.note);
   return meant;
 }

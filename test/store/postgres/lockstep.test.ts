@@ -10,6 +10,7 @@ import {
   type Statement,
   together,
 } from '../../../src/store/operations/operation.ts';
+import { keepRefused } from '../../../src/store/operations/receiving.ts';
 import { inLockstep } from '../../../src/store/postgres/lockstep.ts';
 import { send } from '../../../src/store/postgres/pipeline.ts';
 import { freshSchema, sql } from '../../fixtures/postgres.ts';
@@ -138,4 +139,15 @@ describe('operations in lockstep', () => {
     expect([...one, ...other].filter(Boolean)).toHaveLength(30);
     expect(await sql(url, 'select text from notes group by text having count(*) > 1')).toEqual([]);
   });
+});
+
+test('keeping figures of refused events writes what changed, in one round trip: events share the transaction', async () => {
+  const one = { reason: 'address', from: 'new', count: 1, first: 1, last: 2 } as const;
+  const known = Array.from({ length: 40 }, (_, n) => ({ ...one, from: `198.51.100.${n}` }));
+  const sent: number[] = [];
+  await inLockstep([keepRefused([known[3]!, one, known[7]!])], async (statements) => {
+    sent.push(statements.length);
+    return statements.map(({ wants }) => (wants === 'rows' ? known : undefined));
+  });
+  expect(sent).toEqual([2, 3]);
 });
