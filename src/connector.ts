@@ -2,7 +2,9 @@ import { z } from 'zod';
 import type { RefreshTokens } from './connector/credentials.ts';
 import type { LiveCheck } from './connector/outcomes.ts';
 import type { Outline } from './connector/texts.ts';
-import type { Json, JsonMap, Outcome, Receipt, Rejected, Retry } from './model.ts';
+import type { EventData, Json, JsonMap, Outcome, Receipt, Rejected, Retry } from './model.ts';
+
+export type { EventData };
 import type { Html } from './support/html.ts';
 import { Secret } from './support/secret.ts';
 
@@ -83,19 +85,6 @@ export interface Medium {
   readonly slips?: (text: string, path: readonly (string | number)[], action: JsonMap) => readonly Slip[];
   /** A nested string that is exactly one `{{ … }}` becomes the value itself, so that a number stays a number. */
   readonly data?: boolean;
-}
-
-/** An event as templates and connectors see it. */
-export interface EventData {
-  readonly id: string;
-  readonly candidateId: string;
-  readonly candidateNumericalId: number | null;
-  readonly testId: number;
-  readonly status: string;
-  /** ISO 8601 in UTC. */
-  readonly receivedAt: string;
-  readonly correlationId: string | null;
-  readonly raw: { readonly [key: string]: Json };
 }
 
 /** An alert about the connector itself, as templates and connectors see it; see Notice in the model. */

@@ -1,4 +1,14 @@
-import type { Attempt, Delivery, Event } from './model.ts';
+import {
+  type Attempt,
+  type Delivery,
+  deliverySpec,
+  type Event,
+  eventSpec,
+  shownInDetail,
+  shownOfDelivery,
+  shownOfEvent,
+  told,
+} from './model.ts';
 import type { Verdict } from './rules/plan.ts';
 import type { Route } from './rules/routes.ts';
 import type { Change, DeliveryStory, Duplicate, EventStory } from './store/store.ts';
@@ -8,32 +18,9 @@ import { csvLine } from './support/text.ts';
 
 const iso = (time: number): string => new Date(time).toISOString();
 
-export function eventFields(event: Event) {
-  return {
-    id: event.id,
-    candidateId: event.candidateId,
-    candidateNumericalId: event.candidateNumericalId,
-    testId: event.testId,
-    status: event.status,
-    receivedAt: iso(event.receivedAt),
-    correlationId: event.correlationId,
-  };
-}
+export const eventFields = (event: Event) => told(eventSpec, shownOfEvent, event);
 
-export function deliveryFields(delivery: Delivery) {
-  return {
-    id: delivery.id,
-    rule: delivery.rule,
-    action: delivery.action,
-    sink: delivery.sink,
-    connector: delivery.connector,
-    state: delivery.state,
-    dueAt: iso(delivery.dueAt),
-    attempts: delivery.attempts,
-    receipt: delivery.receipt,
-    lastError: delivery.lastError,
-  };
-}
+export const deliveryFields = (delivery: Delivery) => told(deliverySpec, shownOfDelivery, delivery);
 
 const attemptFields = (attempt: Attempt) => ({
   number: attempt.number,
@@ -77,46 +64,40 @@ export const changeFields = ({ id: _, at, ...change }: Change) => ({ at: iso(at)
 export function deliveryDetailFields(delivery: DeliveryStory) {
   return {
     ...deliveryFields(delivery),
-    carrier: delivery.carrier,
-    resendOf: delivery.resendOf,
-    uncertain: delivery.uncertain,
+    ...told(deliverySpec, shownInDetail, delivery),
     message: delivery.message,
     history: delivery.history.map(attemptFields),
   };
 }
 
-/** The first line of a list of events as CSV. Lines end with CR LF. */
-export const eventsCsvHeader = csvLine([
-  'id',
-  'receivedAt',
-  'candidateId',
-  'candidateNumericalId',
-  'testId',
+/** What a line of CSV has of an event, in the order that is fixed; further fields come last. */
+const inCsv = [...new Set(['id', 'receivedAt', ...shownOfEvent] as const)];
+
+type Cell = string | number | null;
+
+/** A line of CSV of a list of events. `test`, the name in the catalog, stands after its id. */
+const line = (values: Record<(typeof inCsv)[number], Cell>, test: string, ...more: Cell[]): string =>
+  csvLine([
+    ...inCsv.flatMap((field) => (field === 'testId' ? [values[field], test] : [values[field]])),
+    ...more,
+  ]);
+
+/** The first line. Lines end with CR LF. */
+export const eventsCsvHeader = line(
+  Object.fromEntries(inCsv.map((field) => [field, field])) as Record<(typeof inCsv)[number], string>,
   'test',
-  'status',
-  'correlationId',
   'duplicates',
   'deliveries',
-]);
+);
 
 /** `testName`: of the catalog, or nothing. */
-export function eventCsv({ event, duplicates, deliveries }: EventStory, testName: string): string {
-  const { id, receivedAt, candidateId, candidateNumericalId, testId, status, correlationId } =
-    eventFields(event);
-  const states = deliveries.map(({ sink, state }) => `${sink}: ${state}`).join(', ');
-  return csvLine([
-    id,
-    receivedAt,
-    candidateId,
-    candidateNumericalId,
-    testId,
+export const eventCsv = ({ event, duplicates, deliveries }: EventStory, testName: string): string =>
+  line(
+    eventFields(event),
     testName,
-    status,
-    correlationId,
     duplicates,
-    states,
-  ]);
-}
+    deliveries.map(({ sink, state }) => `${sink}: ${state}`).join(', '),
+  );
 
 /** As `routes --json` has it. */
 export function routeFields({ cell: { testId, test, status }, heardBy, ...route }: Route) {

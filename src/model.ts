@@ -42,8 +42,37 @@ type ValueOf<Spec extends FieldSpec> =
 
 type RecordOf<List extends FieldList> = { readonly [field in keyof List]: ValueOf<List[field]> };
 
+/** A record as it is told outside of the code: times as ISO 8601 in UTC. */
+export type Told<List extends FieldList, Field extends keyof List> = {
+  readonly [field in Field]: List[field]['kind'] extends 'time'
+    ? string | Extract<ValueOf<List[field]>, null>
+    : ValueOf<List[field]>;
+};
+
+/** Some of a record's fields, in the order given. */
+export function told<List extends FieldList, Field extends keyof List & string>(
+  list: List,
+  fields: readonly Field[],
+  record: RecordOf<List>,
+): Told<List, Field> {
+  const value = (field: Field) =>
+    list[field]!.kind === 'time' && record[field] !== null
+      ? new Date(record[field] as number).toISOString()
+      : record[field];
+  return Object.fromEntries(fields.map((field) => [field, value(field)])) as Told<List, Field>;
+}
+
+type ShownIn<List extends FieldList, Where> = {
+  [field in keyof List]: List[field] extends { readonly shown: Where } ? field : never;
+}[keyof List] &
+  string;
+
+function shownIn<List extends FieldList, Where extends string>(list: List, where: Where) {
+  return Object.keys(list).filter((field) => list[field]!.shown === where) as ShownIn<List, Where>[];
+}
+
 /** Of an event as received. */
-export const eventFields = {
+export const eventSpec = {
   id: { kind: 'text', shown: 'list' },
   candidateId: { kind: 'text', sent: true, shown: 'list' },
   /** Only one variant of the payload has it. */
@@ -56,10 +85,14 @@ export const eventFields = {
   raw: { kind: 'map' },
 } as const satisfies FieldList;
 
-export type Event = RecordOf<typeof eventFields>;
+export type Event = RecordOf<typeof eventSpec>;
+
+/** An event as templates and connectors see it, and as it is printed and answered, there without `raw`. */
+export type EventData = Told<typeof eventSpec, keyof Event>;
+export const shownOfEvent = shownIn(eventSpec, 'list');
 
 type SentField = {
-  [field in keyof Event]: (typeof eventFields)[field] extends { readonly sent: true } ? field : never;
+  [field in keyof Event]: (typeof eventSpec)[field] extends { readonly sent: true } ? field : never;
 }[keyof Event];
 
 /** The payload, normalized: a GUID is 32 lowercase hex digits, numbers are safe integers. */
@@ -139,7 +172,7 @@ export const discardableStates: readonly DeliveryState[] = ['pending', ...replay
 export const openStates: readonly DeliveryState[] = ['sending', ...discardableStates];
 
 /** Of a delivery. */
-export const deliveryFields = {
+export const deliverySpec = {
   /** As metadata, a Message-ID, a header, a column. */
   id: { kind: 'text', shown: 'list', about: 'Stable over all attempts; the tools see it.' },
   /** The event that it is for; null where it is for a notice. */
@@ -182,7 +215,11 @@ export const deliveryFields = {
   progress: { kind: 'json', nullable: true },
 } as const satisfies FieldList;
 
-export type Delivery = RecordOf<typeof deliveryFields>;
+export type Delivery = RecordOf<typeof deliverySpec>;
+
+export const shownOfDelivery = shownIn(deliverySpec, 'list');
+/** Where one is looked at, these besides. */
+export const shownInDetail = shownIn(deliverySpec, 'detail');
 
 /** One action to carry out for one event, before it has an id. */
 export type PlannedDelivery = Pick<

@@ -6,7 +6,7 @@ import {
   rejected,
   type Subject,
 } from '../../src/connector.ts';
-import { isMap, type Json } from '../../src/model.ts';
+import { isMap, type Json, shownOfEvent } from '../../src/model.ts';
 
 /** A call without what the sink adds: its URL, its headers and the signature. */
 export interface Call {
@@ -110,8 +110,7 @@ function defaultBody(subject: Subject): Json {
 
 /** An event without the sender's own body (`event.raw`), which is left to templates. */
 function payloadOf(event: EventData): Json {
-  const { id, candidateId, candidateNumericalId, testId, status, receivedAt, correlationId } = event;
-  return { id, candidateId, candidateNumericalId, testId, status, receivedAt, correlationId };
+  return Object.fromEntries(shownOfEvent.map((field) => [field, event[field]]));
 }
 
 /**

@@ -1,5 +1,18 @@
 import { z } from 'zod';
-import { alertKinds, deliveryStates, outcomeKinds, reasons, refusalReasons, statuses } from '../model.ts';
+import {
+  alertKinds,
+  deliverySpec,
+  deliveryStates,
+  eventSpec,
+  type FieldList,
+  outcomeKinds,
+  reasons,
+  refusalReasons,
+  shownInDetail,
+  shownOfDelivery,
+  shownOfEvent,
+  statuses,
+} from '../model.ts';
 import { type SinkState, sinkStates } from '../needs.ts';
 
 /** The API as OpenAPI 3.1 has it. A test asks a real server, and compares what it answers with this. */
@@ -18,29 +31,30 @@ const time = z.iso.datetime();
 const json = z.unknown();
 const count = z.int().min(0);
 
-const delivery = z.object({
-  id: z.string().describe('Stable over all attempts; the tools see it.'),
-  rule: z.string(),
-  action: z.int().describe("The action's place in the rule, from 0 on."),
-  sink: z.string(),
-  connector: z.string(),
-  state: z.enum(deliveryStates),
-  dueAt: time,
-  attempts: count,
-  receipt: z.record(z.string(), json).nullable().describe("The tool's own proof."),
-  lastError: z.string().nullable(),
-});
+const kinds = {
+  text: z.string(),
+  number: z.int(),
+  time,
+  flag: z.boolean(),
+  json,
+  map: z.record(z.string(), json),
+};
 
-const event = z.object({
-  id: z.string(),
-  candidateId: z.string(),
-  candidateNumericalId: z.int().nullable(),
-  testId: z.int(),
-  status: z.enum(statuses),
-  receivedAt: time,
-  correlationId: z.string().nullable(),
-  duplicates: count,
-});
+/** Fields of a record, as its list describes them. */
+const recordOf = (list: FieldList, fields: readonly string[]) =>
+  z.object(
+    Object.fromEntries(
+      fields.map((field) => {
+        const { kind, values, nullable, about } = list[field]!;
+        const type: z.ZodType = values ? z.enum(values) : kinds[kind];
+        const whole = nullable ? type.nullable() : type;
+        return [field, about === undefined ? whole : whole.describe(about)];
+      }),
+    ),
+  );
+
+const delivery = recordOf(deliverySpec, shownOfDelivery);
+const event = recordOf(eventSpec, shownOfEvent).extend({ duplicates: count });
 
 const attempt = z.object({
   number: z.int().min(1),
@@ -71,9 +85,7 @@ const detail = event.extend({
   rulesLost: z.string().optional(),
   deliveries: z.array(
     delivery.extend({
-      carrier: z.string().nullable(),
-      resendOf: z.string().nullable(),
-      uncertain: z.boolean(),
+      ...recordOf(deliverySpec, shownInDetail).shape,
       message: json,
       history: z.array(attempt),
     }),

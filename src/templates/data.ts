@@ -1,13 +1,16 @@
-import type { EventData, NoticeData } from '../connector.ts';
+import type { NoticeData } from '../connector.ts';
 import {
   type CandidateEvent,
   type Event,
+  type EventData,
+  eventSpec,
   isMap,
   type Json,
   type JsonMap,
   missedCause,
   type Notice,
   statuses,
+  told,
 } from '../model.ts';
 
 export type { EventData, NoticeData };
@@ -47,17 +50,11 @@ export const plainSetting: Setting = { timeZone: 'UTC', locale: 'en', links: nul
 
 export type AnyTemplateData = TemplateData | DigestTemplateData | NoticeTemplateData;
 
+const eventKeys = Object.keys(eventSpec) as (keyof Event)[];
+
 export function eventData(event: Event): EventData {
-  return {
-    id: event.id,
-    candidateId: event.candidateId,
-    candidateNumericalId: event.candidateNumericalId,
-    testId: event.testId,
-    status: event.status,
-    receivedAt: new Date(event.receivedAt).toISOString(),
-    correlationId: event.correlationId,
-    raw: withSafeMaps(event.raw) as JsonMap,
-  };
+  const raw = withSafeMaps(event.raw) as JsonMap;
+  return told(eventSpec, eventKeys, { ...event, raw });
 }
 
 /**

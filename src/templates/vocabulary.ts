@@ -1,6 +1,5 @@
 import {
   type AnyTemplateData,
-  type EventData,
   eventData,
   type NoticeData,
   sampleEvent,
@@ -8,6 +7,7 @@ import {
   type TemplateData,
 } from './data.ts';
 import type { Medium } from '../connector.ts';
+import { eventSpec } from '../model.ts';
 import type { IsStrict } from './engine.ts';
 import { any, map, number, type Shape, text } from './scope.ts';
 
@@ -43,16 +43,11 @@ export interface Names {
   readonly sound: WeakMap<Medium, Map<string, IsStrict>>;
 }
 
-const eventKeys: { readonly [key in keyof EventData]: Shape } = {
-  id: text,
-  candidateId: text,
-  candidateNumericalId: number,
-  testId: number,
-  status: text,
-  receivedAt: text,
-  correlationId: text,
-  raw: any,
-};
+const shapeOf = { text, time: text, number, flag: any, json: any, map: any };
+
+const eventKeys: { readonly [key: string]: Shape } = Object.fromEntries(
+  Object.entries(eventSpec).map(([key, { kind }]) => [key, shapeOf[kind]]),
+);
 
 const noticeKeys: { readonly [key in keyof NoticeData]: Shape } = {
   alert: text,

@@ -10,7 +10,7 @@ const data = {
     candidateId: 'c',
     candidateNumericalId: null,
     testId: 1,
-    status: 'Completed',
+    status: 'Completed' as const,
     receivedAt: '2026-01-01T00:00:00.000Z',
     correlationId: null,
     raw: {},

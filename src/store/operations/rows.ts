@@ -1,9 +1,9 @@
 import {
   type Attempt,
   type Delivery,
-  deliveryFields,
+  deliverySpec,
   type Event,
-  eventFields,
+  eventSpec,
   type FieldSpec,
   type Json,
   type PlannedDelivery,
@@ -135,12 +135,12 @@ function recordIn<T>(
 export const places = (columns: readonly string[], first = 1): string =>
   columns.map((_, place) => `$${first + place}`).join(', ');
 
-export const event = recordIn<Event>('e', eventFields);
+export const event = recordIn<Event>('e', eventSpec);
 
 const subject = 'coalesce(e.id, n.id)';
 
 /** In `deliveries`. */
-export const delivery = recordIn<Delivery>('d', deliveryFields, {
+export const delivery = recordIn<Delivery>('d', deliverySpec, {
   id: idOf(subject, 'd.seq'),
   eventId: 'e.id',
   noticeId: 'n.id',
@@ -151,7 +151,7 @@ export const delivery = recordIn<Delivery>('d', deliveryFields, {
   resendOf: idOf(subject, 'd.resend_of'),
 });
 
-const { rule, action, sink, connector, lane, dueAt, group, groupMax } = deliveryFields;
+const { rule, action, sink, connector, lane, dueAt, group, groupMax } = deliverySpec;
 
 /** Of a delivery, what its plan says. */
 export const planned = recordIn<PlannedDelivery>(
