@@ -1,6 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Event, PlannedDelivery } from '../src/model.ts';
+import { type Event, type PlannedDelivery, unknownOfEvent } from '../src/model.ts';
 import { openStore } from '../src/store/open.ts';
 import type { Store } from '../src/store/store.ts';
 import { dataFolder } from './data-folder.ts';
@@ -96,9 +96,9 @@ function arrival(n: number) {
   const candidateId = n.toString(16).padStart(32, '0');
   const fields = { candidateId, testId: 1_234_567, status: 'Completed' as const };
   const event: Event = {
+    ...unknownOfEvent,
     id: `evt_${n.toString(32).padStart(26, '0')}`,
     ...fields,
-    candidateNumericalId: null,
     raw: fields,
     correlationId: candidateId,
     receivedAt: storedAt,

@@ -1,5 +1,5 @@
 import { plain } from '../src/connector.ts';
-import { statuses } from '../src/model.ts';
+import { statuses, unknownOfEvent } from '../src/model.ts';
 import type { Event, Json, Status } from '../src/model.ts';
 import { compileRules } from '../src/rules/match.ts';
 import { decide } from '../src/rules/decide.ts';
@@ -108,8 +108,8 @@ function eventsFor(testIds: readonly number[]): Event[] {
   return Array.from({ length: 1000 }, (_, index) => {
     const testId = (index * 7919) % testIds.length;
     const candidateId = index.toString(16).padStart(32, '0');
-    const event = { candidateId, candidateNumericalId: null, testId, status: statusOf(testId) };
-    return { ...event, id: `evt_${index}`, raw: {}, correlationId: null, receivedAt: index };
+    const status = statusOf(testId);
+    return { ...unknownOfEvent, candidateId, testId, status, id: `evt_${index}`, raw: {}, receivedAt: index };
   });
 }
 

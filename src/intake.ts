@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Config } from './config/config.ts';
 import { networkOf } from './http/addresses.ts';
 import { eventIds } from './support/ids.ts';
-import type { Event } from './model.ts';
+import { type Event, unknownOfEvent } from './model.ts';
 import type { Inbox } from './receiver/receive.ts';
 import type { RefusedFigures } from './refused.ts';
 import { decide } from './rules/decide.ts';
@@ -31,7 +31,8 @@ export function createIntake({ store, refused, config, wake, log, nextId = event
       const { plan, idempotency } = config();
       // Some senders put their token into every header. It must not be stored or shown.
       const correlationId = given && config().mask(given);
-      const event: Event = { id: nextId(receivedAt), ...received, raw, correlationId, receivedAt };
+      const id = nextId(receivedAt);
+      const event: Event = { ...unknownOfEvent, id, ...received, raw, correlationId, receivedAt };
       const deliveries = decide(plan, event, receivedAt);
       const arrival = { event, configId: plan.id, deliveries, windowMs: idempotency.windowMs };
       const acceptance = await store.accept(arrival);

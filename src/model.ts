@@ -91,6 +91,15 @@ export type Event = RecordOf<typeof eventSpec>;
 export type EventData = Told<typeof eventSpec, keyof Event>;
 export const shownOfEvent = shownIn(eventSpec, 'list');
 
+type NullableField = {
+  [field in keyof Event]: null extends Event[field] ? field : never;
+}[keyof Event];
+
+/** Of an event, what need not be known. */
+export const unknownOfEvent = Object.fromEntries(
+  Object.entries<FieldSpec>(eventSpec).flatMap(([field, { nullable }]) => (nullable ? [[field, null]] : [])),
+) as { readonly [field in NullableField]: null };
+
 type SentField = {
   [field in keyof Event]: (typeof eventSpec)[field] extends { readonly sent: true } ? field : never;
 }[keyof Event];

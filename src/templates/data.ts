@@ -11,6 +11,7 @@ import {
   type Notice,
   statuses,
   told,
+  unknownOfEvent,
 } from '../model.ts';
 
 export type { EventData, NoticeData };
@@ -91,7 +92,7 @@ export function sampleEvent(fields: Partial<CandidateEvent>, receivedAt: number)
   };
   const raw = candidateNumericalId === null ? sent : { ...sent, candidateNumericalId };
   const id = `evt_${'0'.repeat(26)}`;
-  return { ...sent, id, candidateNumericalId, raw, correlationId: null, receivedAt };
+  return { ...unknownOfEvent, ...sent, id, candidateNumericalId, raw, receivedAt };
 }
 
 /** The data of an action of `rule`, which is `unmatched` for the actions of `unmatched:`. */

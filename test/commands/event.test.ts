@@ -1,3 +1,4 @@
+import { eventWith } from '../fixtures/event.ts';
 import { expect, test } from 'vitest';
 import { decide, planNotice } from '../../src/rules/decide.ts';
 import { connectors } from '../../connectors/index.ts';
@@ -27,8 +28,7 @@ rules: [ { name: told, when: {}, then: [ { sink: ats, digest: { every: 24h } } ]
   const [first, second] = ['evt_01jd3v5m8k2q4r6t8w0y1z3a5c', 'evt_01jd3v5m8k2q4r6t8w0y1z3a5d'] as const;
   const { store, plan } = await storeOf(file);
   for (const id of [first, second]) {
-    const fields = { candidateId: id, testId: 1, status: 'Completed' as const, candidateNumericalId: null };
-    const event = { id, ...fields, raw: fields, correlationId: null, receivedAt };
+    const event = eventWith({ id, candidateId: id, testId: 1, receivedAt });
     const deliveries = decide(plan, event, receivedAt);
     await store.accept({ event, configId: plan.id, deliveries, windowMs: 0 });
   }

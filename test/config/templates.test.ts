@@ -1,3 +1,4 @@
+import { eventDataWith } from '../fixtures/event.ts';
 import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { bareReference, interpolateTemplate } from '../../src/config/text/references.ts';
@@ -5,16 +6,7 @@ import { plain } from '../../src/connector.ts';
 import { compileFields } from '../../src/templates/template.ts';
 
 const data = {
-  event: {
-    id: 'e',
-    candidateId: 'c',
-    candidateNumericalId: null,
-    testId: 1,
-    status: 'Completed' as const,
-    receivedAt: '2026-01-01T00:00:00.000Z',
-    correlationId: null,
-    raw: {},
-  },
+  event: eventDataWith({ candidateId: 'c', testId: 1 }),
   test: { id: 1, name: null, owner: null, channel: null },
   rule: { name: 'r' },
   now: '2026-01-01T00:00:00.000Z',

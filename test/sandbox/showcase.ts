@@ -6,7 +6,7 @@ import binary from '@sparticuz/chromium';
 import { type Browser, chromium } from 'playwright-core';
 import { type App, startApp } from '../../src/app.ts';
 import { postEvent } from '../../src/commands/send.ts';
-import { type Event, type PlannedDelivery, type Status, statuses } from '../../src/model.ts';
+import { type Event, type PlannedDelivery, type Status, statuses, unknownOfEvent } from '../../src/model.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { eventIds } from '../../src/support/ids.ts';
@@ -114,7 +114,7 @@ function eventOf(id: string, n: number, receivedAt: number): Event {
     testId: n % 3 === 0 ? 2345678 : 1234567,
     status,
   };
-  return { ...sent, id, raw: sent, correlationId: `cor-${id.slice(-8)}`, receivedAt };
+  return { ...unknownOfEvent, ...sent, id, raw: sent, correlationId: `cor-${id.slice(-8)}`, receivedAt };
 }
 
 async function addPast(store: Store, configId: string, event: Event): Promise<void> {
