@@ -6,6 +6,7 @@ import type { Failure, RaisedNotice, RefusedEvents } from './model.ts';
 import { addRefused } from './store/operations/receiving.ts';
 import {
   type CopyState,
+  type LaneHead,
   type SinkCount,
   type SinkFigures,
   type SinkPause,
@@ -97,6 +98,8 @@ export interface SinkStatus {
   readonly connector: string | null;
   readonly state: SinkState;
   readonly pause: SinkPause | null;
+  /** When a paused one is tried again (ms); null if only the next message tells. */
+  readonly nextTryAt: number | null;
   /** Null if it was never called. */
   readonly figures: SinkFigures | null;
   readonly pending: number;
@@ -145,6 +148,7 @@ type StatusReads = Pick<
   | 'counts'
   | 'lastEventAt'
   | 'waiting'
+  | 'lanes'
   | 'pauses'
   | 'sinkFigures'
   | 'deadSince'
@@ -159,6 +163,8 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
   const copies = running(all, now);
   const counts = await store.counts();
   const stuck = await store.deadSince(-1, now - missedForMs);
+  const pauses = await store.pauses();
+  const heads = pauses.length === 0 ? [] : await store.lanes();
   return {
     now,
     unwritable: await problemOf(parts.store),
@@ -167,7 +173,7 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     lastCopy: copies.length > 0 ? null : (all[0] ?? null),
     lastEventAt: (await store.lastEventAt(now)) ?? (await store.lastEventAt()),
     ...(await store.waiting(beginOfDay(now, timeZone))),
-    sinks: sinkStatuses(copies, counts, await store.pauses(), await store.sinkFigures(now)),
+    sinks: sinkStatuses({ copies, counts, pauses, heads, now, allFigures: await store.sinkFigures(now) }),
     dead: stuck.filter((one) => !isMissed(one)),
     held: counts.some(({ states }) => states.held > 0) ? await store.heldSince(-1) : [],
     missed: stuck.filter(isMissed),
@@ -203,25 +209,52 @@ export function running(copies: readonly CopyState[], now: number): CopyState[] 
 }
 
 /** The sinks in the config, and those that are not and have deliveries that are not over. */
-function sinkStatuses(
-  copies: readonly CopyState[],
-  counts: readonly SinkCount[],
-  pauses: readonly SinkPause[],
-  allFigures: readonly SinkFigures[],
-): SinkStatus[] {
+function sinkStatuses({
+  copies,
+  counts,
+  pauses,
+  heads,
+  now,
+  allFigures,
+}: {
+  readonly copies: readonly CopyState[];
+  readonly counts: readonly SinkCount[];
+  readonly pauses: readonly SinkPause[];
+  readonly heads: readonly LaneHead[];
+  readonly now: number;
+  readonly allFigures: readonly SinkFigures[];
+}): SinkStatus[] {
   const known = new Map(
     copies.flatMap(({ sinks }) => sinks.map(({ name, connector }) => [name, connector] as const)),
   );
   const countOf = new Map(counts.map(({ sink, states }) => [sink, states]));
   return [...new Set([...known.keys(), ...countOf.keys()])]
     .map((sink) => {
-      const { pending = 0, dead = 0, held = 0 } = countOf.get(sink) ?? {};
+      const { pending = 0, sending = 0, dead = 0, held = 0 } = countOf.get(sink) ?? {};
+      const dueAt = heads.filter((head) => head.sink === sink).map((head) => head.dueAt);
       const pause = pauses.find((one) => one.sink === sink) ?? null;
       const figures = allFigures.find((one) => one.sink === sink) ?? null;
       const state = sinkState(figures, pause !== null);
-      return { sink, connector: known.get(sink) ?? null, state, pause, figures, pending, dead, held };
+      const nextTryAt = pause && tryAt(pause, sending > 0 ? [now] : dueAt, now);
+      return {
+        sink,
+        connector: known.get(sink) ?? null,
+        state,
+        pause,
+        nextTryAt,
+        figures,
+        pending,
+        dead,
+        held,
+      };
     })
     .filter(({ sink, pending, dead, held }) => known.has(sink) || pending + dead + held > 0);
+}
+
+/** The probe is a message, so one has to be due as well. */
+function tryAt({ probeAt }: SinkPause, dueAt: readonly number[], now: number): number | null {
+  if (dueAt.length > 0) return Math.max(now, probeAt, Math.min(...dueAt));
+  return probeAt > now ? probeAt : null;
 }
 
 /** What needs a person, in a few words each; empty if nothing does. */
@@ -304,7 +337,7 @@ export function inLastHour({ lately: { attempts, failures } }: SinkFigures): str
 }
 
 function sinkJson(one: SinkStatus) {
-  const { pause, figures, sink, connector, state, ...counts } = one;
+  const { pause, nextTryAt, figures, sink, connector, state, ...counts } = one;
   const trouble = troubleOf(one);
   return {
     sink,
@@ -313,7 +346,7 @@ function sinkJson(one: SinkStatus) {
     paused: pause !== null,
     since: iso(trouble?.since ?? null),
     reason: trouble?.because?.detail ?? null,
-    nextProbeAt: iso(pause?.probeAt ?? null),
+    nextProbeAt: iso(nextTryAt),
     lastSuccessAt: iso(figures?.lastSuccessAt ?? null),
     ...(figures?.lately ?? { attempts: 0, failures: 0 }),
     ...counts,

@@ -125,19 +125,16 @@ function sinkText(one: SinkStatus, isRunning: boolean, io: Io): string {
 }
 
 function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
-  const { connector, state, pause } = one;
+  const { connector, state, pause, nextTryAt } = one;
   if (!isRunning) return pause === null ? 'not served' : `not served; was paused at ${when(pause.since, io)}`;
   if (connector === null) return 'not in the config any more';
   const trouble = troubleOf(one);
   const word = sinkStates[state];
   if (trouble === null) return state === 'working' ? paint(io, 'green', word) : word;
   const why = trouble.because === null ? '' : `: ${printable(trouble.because.detail).replace(/\.$/, '')}`;
-  const probe = pause && `; next probe ${nextProbe(pause.probeAt, io)}`;
+  const probe = pause && `; next probe ${nextTryAt === null ? 'with the next message' : when(nextTryAt, io)}`;
   return `${paint(io, 'red', word)} since ${when(trouble.since, io)}${why}${probe ?? ''}`;
 }
-
-const nextProbe = (probeAt: number, io: Io): string =>
-  probeAt > Date.now() ? when(probeAt, io) : 'with the next delivery that is due';
 
 /** When it worked last, and how it did in the last hour. */
 function rateOf({ figures }: SinkStatus, io: Io): string[] {

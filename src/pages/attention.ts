@@ -7,7 +7,7 @@ import type { Reads } from '../store/store.ts';
 import type { Change, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { changeList, type Chosen, choiceForm, deliveriesOf, retryButton, seenButton } from './changes.ts';
-import { chip, nextTry, seen } from './fragments.ts';
+import { chip, seen } from './fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { Asked, Page } from './page.ts';
 import type { Times } from './times.ts';
@@ -155,11 +155,12 @@ function configNeeds({ file, refused, waiting }: Status['copies'][number]['confi
 
 function sinkTrouble(one: SinkStatus, asked: Asked): Html | null {
   const { times } = asked;
-  const { sink, connector, state, pause } = one;
+  const { sink, connector, state, pause, nextTryAt } = one;
   const trouble = troubleOf(one);
   if (trouble === null || connector === null) return null;
   const next = pause
-    ? html`It is tried again ${nextTry(pause, times)}. Nothing is lost meanwhile.`
+    ? html`It is tried again ${nextTryAt === null ? 'with the next message' : times.relative(nextTryAt)}.
+      Nothing is lost meanwhile.`
     : sinkRate(one, times);
   return html`<li>
     <b>${seen(sink)} is ${sinkStates[state]}</b> since

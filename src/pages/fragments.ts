@@ -36,12 +36,9 @@ export function waitsFor(delivery: Delivery, pauses: readonly SinkPause[], times
   const pause = pauses.find(({ sink }) => sink === delivery.sink);
   if (delivery.dueAt > times.now) return html`due ${times.relative(delivery.dueAt)}`;
   if (pause === undefined) return html`due now`;
-  return html`the sink is paused since ${times.short(pause.since)}; next try ${nextTry(pause, times)}`;
+  return html`the sink is paused since ${times.short(pause.since)}; next try
+  ${times.relative(Math.max(times.now, pause.probeAt))}`;
 }
-
-/** Where nothing was due at its time, the next delivery that is due is the probe. */
-export const nextTry = ({ probeAt }: Pick<SinkPause, 'probeAt'>, times: Times): Html =>
-  probeAt > times.now ? times.relative(probeAt) : html`with the next delivery that is due`;
 
 /** What the catalog calls a test. */
 export const testName = ({ planSource }: Config, testId: number): string =>

@@ -140,7 +140,7 @@ const status = z.object({
       paused: z.boolean(),
       since: time.nullable(),
       reason: z.string().nullable(),
-      nextProbeAt: time.nullable(),
+      nextProbeAt: time.nullable().describe('Of a paused one. Null if only the next message tells.'),
       lastSuccessAt: time.nullable(),
       attempts: count.describe('Of the last hour.'),
       failures: count.describe('Of these, those that ended `retry` or `unknown`.'),

@@ -167,17 +167,23 @@ describe('status', () => {
     expect((await json()).sinks[0]).toMatchObject({ state: 'working', pending: 0 });
   });
 
-  test('says that a paused sink waits for the next delivery where nothing was due at the time of its probe', async () => {
+  test('says when a paused sink is tried again: when a delivery is due that waits for it, else with the next message', async () => {
     const { folder, app, http, command, json } = await startServing();
     http.faults.decide = () => ({ kind: 'status', status: 401 });
     for (let n = 0; n < 8; n += 1) await post(app, { candidateId: `c${n}` });
     await vi.waitFor(async () => expect((await json()).sinks[0]).toMatchObject({ paused: true }), 20_000);
     using store = new DatabaseSync(`${folder}/connector.db`);
-    store.exec('update pauses set probe_at = 1');
-    const late = 'with the next delivery that is due';
-    expect((await command('status')).out).toContain(`; next probe ${late}, 8 waiting`);
-    const page = await fetch(new URL('/attention', app.adminUrl));
-    expect(await page.text()).toContain(`It is tried again ${late}.`);
+    const dueAt = Date.UTC(2100, 0, 1);
+    store.exec(`update pauses set probe_at = 1; update deliveries set due_at = ${dueAt}`);
+    expect((await json()).sinks[0]).toMatchObject({ nextProbeAt: new Date(dueAt).toISOString(), pending: 8 });
+    expect((await command('status')).out).toMatch(/; next probe 2100-01-01.*, 8 waiting/);
+    const page = async () => (await fetch(new URL('/attention', app.adminUrl))).text();
+    expect(await page()).toMatch(/It is tried again <time[^>]*>in [\d,]+ days</);
+    const { out: list } = await command('events');
+    await command('discard', ...(list.match(/dlv_\w+/g) ?? []));
+    expect((await json()).sinks[0]).toMatchObject({ nextProbeAt: null, pending: 0 });
+    expect((await command('status')).out).toContain('; next probe with the next message');
+    expect(await page()).toContain('It is tried again with the next message.');
   });
 
   test('says that a sink is failing after five attempts over a minute, however few its messages, until one works', async () => {
