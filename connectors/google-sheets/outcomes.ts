@@ -20,7 +20,7 @@ export interface Subject {
   readonly account: string;
 }
 
-/** What became of a written row; see Landing. */
+/** What became of a written row; see compare. */
 interface Found {
   readonly fixes: readonly unknown[];
   readonly isDeleted: boolean;

@@ -399,26 +399,6 @@ describe('a row that is updated', () => {
     });
   });
 
-  test('stays where it is though people have a copy of the row', async () => {
-    const { sandbox, sink, tab } = await inUse();
-    tab.write(1, 0, [tab.rows[2]!]);
-    const request = update('b', 'new');
-    expect(noteOf(await sink.deliver(request))).toBeUndefined();
-    expect(sandbox.rows('Results').map(({ Status }) => Status)).toEqual(['new', 'old', 'old', 'old']);
-  });
-
-  test('tells what is gone, where nothing shows which of two rows it wrote over', async () => {
-    const { sandbox, sink, tab, byName } = await inUse();
-    for (const row of [1, 2, 3]) tab.write(row, 2, [['']]);
-    sandbox.person.before('a write', () => tab.deleteRow(1));
-    const request = update('b', 'new');
-    expect(noteOf(await sink.deliver(request))).toMatch(
-      /Candidate.* may be lost.*_1, typed by hand: gone since/,
-    );
-    expect(byName()).toMatchObject({ b: { Status: 'new', Delivery: request.deliveryId } });
-    expect(byName()).not.toHaveProperty('a');
-  });
-
   test('keeps what somebody typed into it right after', async () => {
     const { sandbox, sink, tab, byName } = await inUse();
     sandbox.person.before('a write', () => {});
@@ -700,18 +680,16 @@ describe('reading back', () => {
   }
 
   test.for([
-    ['added', () => add('d'), /^$/],
-    ['updated', () => update('b', 'new'), /^$/],
-    ['updated, nor known for certain,', () => update('first', 'new'), /could not be read back/],
-  ] as const)('is done later where it failed, and a row is not %s again', async ([, request, words]) => {
+    ['added', () => add('d')],
+    ['updated', () => update('b', 'new')],
+  ] as const)('is done later where it failed, and a row is not %s again', async ([, request]) => {
     const { sandbox, sink } = await inUse();
     failAfterWriting(sandbox);
     const made = request();
     const outcome = await sink.deliver(made);
     expect(outcome).toMatchObject({ outcome: 'retry', reason: 'rate_limited', retryAfterMs: 7000 });
     calls(sandbox);
-    const note = noteOf(await again(sink, made, outcome)) ?? '';
-    expect(note).toMatch(words);
+    expect(noteOf(await again(sink, made, outcome))).toBeUndefined();
     expect(calls(sandbox)).not.toContain('batchUpdate');
     const ids = sandbox.rows('Results').map((row) => row['Delivery']);
     expect(ids.filter((id) => id === made.deliveryId)).toHaveLength(1);

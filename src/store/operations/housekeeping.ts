@@ -149,8 +149,9 @@ export const sql = {
       select seq from waiting
       union all select d.seq from waiting w join deliveries d on d.carrier = w.seq
       union all select d.seq from deliveries d where ${rareState} and d.state in ('dead', 'held'))
-  update deliveries set uncertain = 1 where seq in (
-    select d.seq from deliveries d where d.uncertain = 0 and d.seq in (select seq from doubtful) limit $2)`,
+  update deliveries set uncertain = 1, replayed = 0 where seq in (
+    select d.seq from deliveries d where (d.uncertain = 0 or d.replayed = 1) and d.seq in (select seq from doubtful)
+    limit $2)`,
 };
 
 /** What a transaction adds to the counts. In one order, so that no two wait for each other. `uses`: of configs. */
@@ -295,7 +296,7 @@ export function* settleIn(
 
 /**
  * What was due by then and has not ended may have been sent although the store does not know it: each tool is asked
- * before it is sent, as after a crash. What is dead or held may have been replayed. Returns how many there were.
+ * before it is sent, as after a crash, also where a person had replayed it. What is dead or held may have been. Returns how many there were.
  */
 export function distrust(dueBy: number, most = Number.MAX_SAFE_INTEGER): Operation<number> {
   return run(sql.distrust, dueBy, most);

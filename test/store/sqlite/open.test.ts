@@ -22,7 +22,16 @@ import { Database } from '../../../src/store/sqlite/database.ts';
 import { sqliteSteps } from '../../../src/store/schema.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { type Store, StoreUnavailable } from '../../../src/store/store.ts';
-import { arrival, configId, planned, t0 } from '../../contract/store-fixtures.ts';
+import {
+  arrival,
+  claimDue,
+  configId,
+  person,
+  planned,
+  resultOf,
+  t0,
+  unknown,
+} from '../../contract/store-fixtures.ts';
 
 let folder: string;
 let path: string;
@@ -123,6 +132,23 @@ test.each([
     expect(await served((store) => store.settleIn(t0 + 3))).toBeNull();
   },
 );
+
+test('doubts what a person had replayed by then: whether it has arrived is unknown again', async () => {
+  const again = await served(async (store) => {
+    await waiting(store);
+    const [claimed] = await claimDue(store);
+    await store.record([resultOf(claimed!, unknown)]);
+    const deliveryId = claimed!.delivery.id;
+    await store.replay([{ deliveryId, configId, planned: planned() }], t0, person);
+    return deliveryId;
+  });
+  copyFileSync(path, `${path}.copy`);
+  renameSync(`${path}.copy`, path);
+  await served(async (store) => {
+    expect(await store.settleIn(t0 + 1)).toBe(1);
+    expect(await store.delivery(again)).toMatchObject({ uncertain: true, replayed: false });
+  });
+});
 
 test('doubts what is moved from a copy, since the new store is where it belongs', async () => {
   await served(waiting);
