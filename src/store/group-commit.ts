@@ -1,4 +1,4 @@
-import type { Operation } from './operations/operation.ts';
+import type { Operation } from './operation.ts';
 import { StoreUnavailable } from './store.ts';
 import type { Tallies } from './tallies.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { storable } from '../support/text.ts';
 import { liveCopies } from './operations/leases.ts';
-import { all, get, lock, query, run, together, type Operation, type Value } from './operations/operation.ts';
+import { all, get, lock, query, run, together, type Operation, type Value } from './operation.ts';
 import { type Driver, StoreUnavailable } from './store.ts';
 
 interface Table {

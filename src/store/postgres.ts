@@ -1,5 +1,5 @@
 import { type Driver, type Store, storeOn, StoreUnavailable } from './store.ts';
-import { get, query, type Operation, type Statement } from './operations/operation.ts';
+import { get, query, type Operation, type Statement } from './operation.ts';
 import { Connections, type ConnectionLimits } from './postgres/connections.ts';
 import type { GroupCommitLimits } from './group-commit.ts';
 import { PostgresGroupCommit } from './postgres/group-commit.ts';

@@ -6,7 +6,7 @@ import * as counting from './operations/counting.ts';
 import * as forgetting from './operations/forgetting.ts';
 import * as housekeeping from './operations/housekeeping.ts';
 import { copyStates, type CopyState, keepCopyState, leave, release, renew } from './operations/leases.ts';
-import type { Operation } from './operations/operation.ts';
+import type { Operation } from './operation.ts';
 import * as reading from './operations/reading.ts';
 import * as receiving from './operations/receiving.ts';
 import { candidatesMeant, search } from './operations/searching.ts';

@@ -4,7 +4,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { all, get, lock, query, run, type Operation } from '../../src/store/operations/operation.ts';
+import { all, get, lock, query, run, type Operation } from '../../src/store/operation.ts';
 import { postgresDriver } from '../../src/store/postgres.ts';
 import { type Driver, StoreUnavailable } from '../../src/store/store.ts';
 import { freePort } from '../faults/connector-process.ts';

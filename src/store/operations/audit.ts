@@ -1,5 +1,5 @@
 import type { ChangeKind } from '../../model.ts';
-import { all, get, insert, query, run, together, type Operation } from './operation.ts';
+import { all, get, insert, query, run, together, type Operation } from '../operation.ts';
 import { idOf, of, seqsPerEvent } from './rows.ts';
 
 /** Who changes something by hand, from where, and why. */

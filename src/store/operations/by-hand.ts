@@ -9,7 +9,7 @@ import { parseDeliveryId } from '../../support/ids.ts';
 import type { Tallies } from '../tallies.ts';
 import { type By, type Changed, note } from './audit.ts';
 import { apply as applyChange, change, find, type FoundRow } from './deliveries.ts';
-import { get, lock, query, run, together, type Operation } from './operation.ts';
+import { get, lock, query, run, together, type Operation } from '../operation.ts';
 import { deliveryIdAt, of, places, planned as ofPlan, seqsPerEvent } from './rows.ts';
 
 export interface Replay {

@@ -10,7 +10,7 @@ import { storable } from '../../support/text.ts';
 import type { Tallies } from '../tallies.ts';
 import { apply, change, find, foundColumns, type FoundRow } from './deliveries.ts';
 import { holdsAlone, type Lease } from './leases.ts';
-import { all, get, query, run, together, type Operation } from './operation.ts';
+import { all, get, query, run, together, type Operation } from '../operation.ts';
 import { deliveries, jsonOrNull, leads, rareState, waits } from './rows.ts';
 
 export interface LaneHead {

@@ -1,7 +1,7 @@
 import { deliveryStates, type DeliveryState, missedCause, type Status } from '../../model.ts';
 import type { Counted } from '../tallies.ts';
 import { lanes } from './carrying-out.ts';
-import { all, get, query, type Operation } from './operation.ts';
+import { all, get, query, type Operation } from '../operation.ts';
 import {
   causeOfDeath,
   firstNoticeSeq,

@@ -1,7 +1,7 @@
 import { parseDeliveryId } from '../../support/ids.ts';
 import type { DeliveryState, PlannedDelivery } from '../../model.ts';
 import type { Tallies } from '../tallies.ts';
-import { get, query, run, together, type Operation, type Value } from './operation.ts';
+import { get, query, run, together, type Operation, type Value } from '../operation.ts';
 import { places, planned, seqOf, seqsPerEvent } from './rows.ts';
 
 /** What a change to a delivery needs to know about it. */

@@ -4,7 +4,7 @@ import { type Mask, maskTexts } from '../../support/secret.ts';
 import type { Tallies } from '../tallies.ts';
 import { type By, sql as auditSql } from './audit.ts';
 import { eraseEvent } from './housekeeping.ts';
-import { all, get, lock, query, run, type Operation, type Value } from './operation.ts';
+import { all, get, lock, query, run, type Operation, type Value } from '../operation.ts';
 import { sql as reading } from './reading.ts';
 import { candidateKey, delivery, firstNoticeSeq, idOf, of, seqsPerEvent } from './rows.ts';
 

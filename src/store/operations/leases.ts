@@ -1,5 +1,5 @@
 import { settleIn } from './housekeeping.ts';
-import { all, get, lock, query, run, type Operation } from './operation.ts';
+import { all, get, lock, query, run, type Operation } from '../operation.ts';
 
 /**
  * Who of several copies does what. A lease runs by the database's clock. Its epoch counts how often it was taken, so that

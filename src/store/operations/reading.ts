@@ -1,7 +1,7 @@
 import type { AlertKind, Attempt, Delivery, DeliveryState, Event, Json, RaisedNotice } from '../../model.ts';
 import { parseDeliveryId } from '../../support/ids.ts';
 import { find } from './deliveries.ts';
-import { all, get, query, together, type Operation, type Query, type Value } from './operation.ts';
+import { all, get, query, together, type Operation, type Query, type Value } from '../operation.ts';
 import {
   attempt as attempts,
   candidateKey,

@@ -3,7 +3,7 @@ import { RecentCorrelations } from '../recent-correlations.ts';
 import type { Tallies } from '../tallies.ts';
 import { type By, sql as auditSql } from './audit.ts';
 import { insertDeliveries } from './deliveries.ts';
-import { all, get, insert, lock, query, run, together, type Operation } from './operation.ts';
+import { all, get, insert, lock, query, run, together, type Operation } from '../operation.ts';
 import {
   candidateKey,
   event as ofEvent,

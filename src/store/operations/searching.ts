@@ -1,5 +1,5 @@
 import type { DeliveryState } from '../../model.ts';
-import { all, get, query, together, type Operation } from './operation.ts';
+import { all, get, query, together, type Operation } from '../operation.ts';
 import { type Condition, type EventStory, given, joined, olderThan, storiesWhere } from './reading.ts';
 import { candidateKey, of, rareState, seqsPerEvent } from './rows.ts';
 

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionOptions } from 'node:tls';
 import { type ClientBase, DatabaseError, Pool, type PoolClient, type PoolConfig } from 'pg';
 import { postgresSteps } from '../schema.ts';
-import type { Statement } from '../operations/operation.ts';
+import type { Statement } from '../operation.ts';
 import { StoreUnavailable } from '../store.ts';
 import { optionsFault, parseHostUrl, urlsOfHosts } from '../../support/store-url.ts';
 import { explained, failureKind, type Place, readOnlyCode } from './failures.ts';

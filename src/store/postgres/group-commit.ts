@@ -1,6 +1,6 @@
 import { DatabaseError } from 'pg';
 import { GroupCommit, type GroupCommitLimits, type Queued } from '../group-commit.ts';
-import type { Statement } from '../operations/operation.ts';
+import type { Statement } from '../operation.ts';
 import { StoreUnavailable } from '../store.ts';
 import { Tallies } from '../tallies.ts';
 import { tallied } from '../operations/housekeeping.ts';

@@ -1,4 +1,4 @@
-import type { Operation, Statement } from '../operations/operation.ts';
+import type { Operation, Statement } from '../operation.ts';
 import { storable } from '../../support/text.ts';
 
 export type Send = (statements: readonly Statement[]) => Promise<readonly unknown[]>;

@@ -1,4 +1,4 @@
-import { all, get, query, run, type Operation } from '../operations/operation.ts';
+import { all, get, query, run, type Operation } from '../operation.ts';
 import { postgresSteps } from '../schema.ts';
 import { type OpenOptions, StoreUnavailable } from '../store.ts';
 import type { Connections, Transaction } from './connections.ts';

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Client, Connection, FieldDef, Submittable } from 'pg';
 import { storable } from '../../support/text.ts';
-import type { Statement, Value } from '../operations/operation.ts';
+import type { Statement, Value } from '../operation.ts';
 
 type Row = Record<string, Value>;
 

@@ -2,7 +2,7 @@ import { closeSync, existsSync, fsyncSync, openSync, rmSync, statfsSync, statSyn
 import { dirname, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { distrust } from '../operations/housekeeping.ts';
-import { query } from '../operations/operation.ts';
+import { query } from '../operation.ts';
 import { StoreUnavailable } from '../store.ts';
 import { Database, runOn } from './database.ts';
 import { unavailable } from './failures.ts';

@@ -1,4 +1,4 @@
-import { query } from '../operations/operation.ts';
+import { query } from '../operation.ts';
 import { type OpenOptions, StoreUnavailable } from '../store.ts';
 import { Database } from './database.ts';
 import { failureKind, unavailable } from './failures.ts';

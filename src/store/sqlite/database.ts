@@ -1,6 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import type { Operation, Query, Statement, Step, Value } from '../operations/operation.ts';
+import type { Operation, Query, Statement, Step, Value } from '../operation.ts';
 
 interface Prepared {
   readonly prepared: StatementSync;

@@ -1,5 +1,5 @@
 import { StoreUnavailable } from '../store.ts';
-import { query } from '../operations/operation.ts';
+import { query } from '../operation.ts';
 import type { Database } from './database.ts';
 import { sqliteSteps } from '../schema.ts';
 

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { run } from '../operations/operation.ts';
+import { run } from '../operation.ts';
 import { StoreUnavailable } from '../store.ts';
 import { sync } from './backup.ts';
 import { type Database, runOn } from './database.ts';

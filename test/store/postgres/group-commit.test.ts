@@ -1,13 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import {
-  all,
-  get,
-  lock,
-  query,
-  run,
-  together,
-  type Operation,
-} from '../../../src/store/operations/operation.ts';
+import { all, get, lock, query, run, together, type Operation } from '../../../src/store/operation.ts';
 import { postgresDriver, type PostgresOptions } from '../../../src/store/postgres.ts';
 import { type Driver, StoreUnavailable } from '../../../src/store/store.ts';
 import type { Tallies } from '../../../src/store/tallies.ts';

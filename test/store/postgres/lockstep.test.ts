@@ -9,7 +9,7 @@ import {
   run,
   type Statement,
   together,
-} from '../../../src/store/operations/operation.ts';
+} from '../../../src/store/operation.ts';
 import { keepRefused } from '../../../src/store/operations/receiving.ts';
 import { inLockstep } from '../../../src/store/postgres/lockstep.ts';
 import { send } from '../../../src/store/postgres/pipeline.ts';

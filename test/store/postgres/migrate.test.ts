@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { get, query, run } from '../../../src/store/operations/operation.ts';
+import { get, query, run } from '../../../src/store/operation.ts';
 import { postgresDriver } from '../../../src/store/postgres.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
 import { postgresSteps, sqliteSteps } from '../../../src/store/schema.ts';

@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Statement, Value } from '../../../src/store/operations/operation.ts';
+import type { Statement, Value } from '../../../src/store/operation.ts';
 import { send } from '../../../src/store/postgres/pipeline.ts';
 import { sharedPostgres } from '../../fixtures/postgres.ts';
 

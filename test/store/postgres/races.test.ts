@@ -6,7 +6,7 @@ import { discard, replay } from '../../../src/store/operations/by-hand.ts';
 import { rescue, sql as carrying } from '../../../src/store/operations/carrying-out.ts';
 import { claim as claimOf, sql as claiming } from '../../../src/store/operations/claiming.ts';
 import { settleIn } from '../../../src/store/operations/housekeeping.ts';
-import type { Operation } from '../../../src/store/operations/operation.ts';
+import type { Operation } from '../../../src/store/operation.ts';
 import { inLockstep } from '../../../src/store/postgres/lockstep.ts';
 import { send } from '../../../src/store/postgres/pipeline.ts';
 import { Tallies } from '../../../src/store/tallies.ts';

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { query, run } from '../../../src/store/operations/operation.ts';
+import { query, run } from '../../../src/store/operation.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { Database, runOn } from '../../../src/store/sqlite/database.ts';
 import { ServingLock } from '../../../src/store/sqlite/serving-lock.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { query, run, type Value } from '../../../src/store/operations/operation.ts';
+import { query, run, type Value } from '../../../src/store/operation.ts';
 import { Database, runOn } from '../../../src/store/sqlite/database.ts';
 
 let db: Database;

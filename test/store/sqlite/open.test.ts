@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { moveStore, openStore } from '../../../src/store/open.ts';
-import { query } from '../../../src/store/operations/operation.ts';
+import { query } from '../../../src/store/operation.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
 import { sqliteSteps } from '../../../src/store/schema.ts';

@@ -5,7 +5,7 @@ import { sql as claiming } from '../../../src/store/operations/claiming.ts';
 import { sql as deliveries } from '../../../src/store/operations/deliveries.ts';
 import { sql as carryingOut } from '../../../src/store/operations/carrying-out.ts';
 import { sql as housekeeping } from '../../../src/store/operations/housekeeping.ts';
-import { query, run } from '../../../src/store/operations/operation.ts';
+import { query, run } from '../../../src/store/operation.ts';
 import {
   deliveriesIn,
   eventsWhere,
