@@ -119,9 +119,12 @@ export class Traffic {
     });
   }
 
-  /** Lets a paused sink be probed at once. */
-  probeNow(sink: string, now: number): void {
+  /** A person asks for it: a paused sink may be probed at once, and no lane waits for as long as the tool wanted. */
+  tryNow(sink: string, now: number): void {
     this.#breakers.get(sink)?.probeNow(now);
+    const account = `account ${this.#accounts.get(sink)}`;
+    const isMeant = (lane: string) => lane === sink || lane.startsWith(`${sink} `) || lane === account;
+    this.#rates.release(isMeant, now);
   }
 
   /** Whether a paused sink may be asked now. `again`: also if it has answered since its last attempt. */
@@ -332,6 +335,15 @@ export class RateLimiter {
     if (!limit) return;
     const at = Math.max(this.#full.get(lane)?.at ?? 0, time + burstMs(limit));
     this.#full.set(lane, { at, intervalMs: intervalMs(limit) });
+  }
+
+  /** Ends what `hold` began: one call may start. */
+  release(isMeant: (lane: string) => boolean, now: number): void {
+    for (const lane of [...this.#heldUntil.keys()].filter(isMeant)) {
+      const full = this.#full.get(lane);
+      if (full) this.#full.set(lane, { ...full, at: full.at - this.#heldMs(lane, now) });
+      this.#heldUntil.delete(lane);
+    }
   }
 
   /** The bucket was empty at `time`. */

@@ -257,7 +257,7 @@ export class Worker {
     }
   }
 
-  /** What people asked for by `retry`: what failed before is due now, and a paused sink is probed. */
+  /** What people asked for by `retry`: what failed before is due now, and nothing holds the sink back. */
   async #takeRetries({ now, elapsed }: Moment): Promise<void> {
     const { store, config, pollMs = defaultPollMs } = this.#parts;
     if (elapsed < this.#lookForRetriesAt) return;
@@ -266,7 +266,7 @@ export class Worker {
       if (this.#holding(sink) === null) continue;
       await store.takeRetry(sink, now, config().sinks.get(sink)?.timeoutMs ?? 0);
       this.#dueLanes.forget();
-      this.#traffic.probeNow(sink, elapsed);
+      this.#traffic.tryNow(sink, elapsed);
       this.#askedFor.add(sink);
     }
   }

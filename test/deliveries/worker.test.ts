@@ -610,15 +610,18 @@ describe('a sink is paused', () => {
   });
 });
 
-test('what a failing sink holds back goes at once when a person asks for it', async () => {
-  const tool = answering({ ...failed, retryAfterMs: 3_600_000 });
-  const on = await bench(configFor(tool), { pollMs: 10 });
-  const eventId = await on.accept();
-  await vi.waitFor(() => expect(on.reports).toHaveLength(1));
-  await on.store.askRetry('tool', Date.now());
-  await reaches(on, eventId, 'delivered');
-  expect(await on.store.retriesAsked()).toEqual([]);
-});
+test.each(['server', 'rate_limited'] as const)(
+  'what a failing sink (%s) holds back goes at once when a person asks for it',
+  async (reason) => {
+    const tool = answering({ ...failed, reason, retryAfterMs: 3_600_000 });
+    const on = await bench(configFor(tool), { pollMs: 10 });
+    const eventId = await on.accept();
+    await vi.waitFor(() => expect(on.reports).toHaveLength(1));
+    await on.store.askRetry('tool', Date.now());
+    await reaches(on, eventId, 'delivered');
+    expect(await on.store.retriesAsked()).toEqual([]);
+  },
+);
 
 describe('a clock that is ahead', () => {
   const aheadMs = 400 * 86_400_000;
