@@ -109,7 +109,12 @@ export async function post(
 ): Promise<{ status: number; eventId: string; duplicate: boolean }> {
   const response = await fetch(receiverUrl, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-service-correlationid': correlationId },
+    headers: {
+      'content-type': 'application/json',
+      'x-service-correlationid': correlationId,
+      // Else the connector, when it stops, would wait for a second for another request.
+      connection: 'close',
+    },
     body: JSON.stringify({ testId: 1234567, status: 'Completed', ...event }),
   });
   const body = (await response.json()) as { eventId: string; duplicate: boolean };

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test, vi } from 'vitest';
+import { systemClock } from '../../src/support/clock.ts';
 import { endpoint, jsonLines, loud, post, run, serve, settled, workplace } from '../commands/tools.ts';
 import { barriersOf, desktop, openTab, phone } from './browser.ts';
 import { password, startPages } from './tools.ts';
@@ -80,6 +81,9 @@ describe('what needs a person', () => {
   });
 
   test('is also a notice that reached nobody, and Today says so', async () => {
+    const begin = systemClock.after.bind(systemClock);
+    // It looks every ten seconds for what to tell.
+    vi.spyOn(systemClock, 'after').mockImplementation((ms, then) => begin(ms === 10_000 ? 100 : ms, then));
     const ats = await endpoint();
     ats.faults.decide = () => ({ kind: 'status', status: 410 });
     const { app, page, login } = await startPages(
@@ -327,7 +331,7 @@ describe('in a browser', () => {
     await page.getByText('“the token is new”').waitFor();
   });
 
-  test('everybody can use the pages, in light and dark, on a desktop and a phone', async () => {
+  test('everybody can use the pages, in light on a desktop and in dark on a phone', async () => {
     const { app, submit } = await withDead([hostile, 'x'.repeat(200)]);
     const tabs = [await openTab(desktop), await openTab(phone)];
     for (const page of tabs) {

@@ -165,9 +165,9 @@ test('a config that is being tried is given up when the connector stops: the nex
 
 describe('in a browser', () => {
   test.each([
-    ['a desktop', desktop],
-    ['a phone', phone],
-  ])('on %s, an event and a config are tried, in light and dark', async (_, options) => {
+    ['light on a desktop', desktop],
+    ['dark on a phone', phone],
+  ])('in %s, an event and a config are tried', async (_, options) => {
     const { app, text } = await started();
     const page = await openTab(options);
     await page.goto(`${app.adminUrl}/rules`);
