@@ -30,7 +30,7 @@ export interface RoundReport {
   readonly breaches: readonly string[];
 }
 
-const drainForMs = 120_000;
+const drainForMs = 240_000;
 /** Beyond the retention, so that a clock that is believed deletes what is delivered. */
 const jumpMs = 400 * 86_400_000;
 /** Two rounds of it, by timers that run fast. */
