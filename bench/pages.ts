@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startApp, type App } from '../src/app.ts';
 import { run } from '../src/commands/program.ts';
-import { postEvent } from '../src/commands/send.ts';
+import { postEvent } from '../src/commands/config/send.ts';
 import { HttpSandbox } from '../test/sandbox/http.ts';
 import { webhookConfig, webhookEnv } from './config-file.ts';
 import { dataFolder } from './data-folder.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { postEvent } from '../src/commands/send.ts';
+import { postEvent } from '../src/commands/config/send.ts';
 import { ConnectorProcess } from '../test/faults/connector-process.ts';
 import { startTools, type Tools } from '../test/sandbox/tools.ts';
 import { median, type BenchResult } from './result.ts';

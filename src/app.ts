@@ -54,7 +54,7 @@ const attemptsGraceMs = 5000;
 const logGraceMs = 500;
 
 const reloadThread = new URL('./config/live/reload-worker.ts', import.meta.url);
-const trialThread = new URL('./commands/trial-thread.ts', import.meta.url);
+const trialThread = new URL('./commands/config/trial-thread.ts', import.meta.url);
 
 /**
  * Joins the parts and starts them. With a socket that was handed over, the receiver listens there and not where the config

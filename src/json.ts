@@ -4,6 +4,7 @@ import {
   deliverySpec,
   type Event,
   eventSpec,
+  type RaisedNotice,
   shownInDetail,
   shownOfDelivery,
   shownOfEvent,
@@ -11,7 +12,14 @@ import {
 } from './model.ts';
 import type { Verdict } from './rules/plan.ts';
 import type { Route } from './rules/routes.ts';
-import type { Change, DeliveryStory, Duplicate, EventStory } from './store/store.ts';
+import type {
+  Change,
+  DeliveryStory,
+  EventDetail,
+  EventStory,
+  NoticeDetail,
+  NoticeStory,
+} from './store/store.ts';
 import { csvLine } from './support/text.ts';
 
 /** The shapes that `--json` prints; the contract fixes their names. Times are ISO 8601 in UTC. */
@@ -20,7 +28,7 @@ const iso = (time: number): string => new Date(time).toISOString();
 
 export const eventFields = (event: Event) => told(eventSpec, shownOfEvent, event);
 
-export const deliveryFields = (delivery: Delivery) => told(deliverySpec, shownOfDelivery, delivery);
+const deliveryFields = (delivery: Delivery) => told(deliverySpec, shownOfDelivery, delivery);
 
 const attemptFields = (attempt: Attempt) => ({
   number: attempt.number,
@@ -39,7 +47,7 @@ export function storyJson(story: EventStory) {
 
 /** The story of `event ID`: what `events` prints, with everything that is known besides. */
 export function detailJson(
-  story: { event: Event; duplicates: readonly Duplicate[]; deliveries: readonly DeliveryStory[] },
+  story: EventDetail,
   rules: readonly Verdict[] | { readonly fault: string },
   changes: readonly Change[],
 ) {
@@ -55,13 +63,30 @@ export function detailJson(
   };
 }
 
+const noticeFields = (notice: RaisedNotice) => ({
+  ...notice,
+  since: iso(notice.since),
+  raisedAt: iso(notice.raisedAt),
+});
+
+export const noticeStoryJson = ({ notice, deliveries }: NoticeStory) => ({
+  ...noticeFields(notice),
+  deliveries: deliveries.map(deliveryFields),
+});
+
+export const noticeJson = ({ notice, deliveries }: NoticeDetail, changes: readonly Change[]) => ({
+  ...noticeFields(notice),
+  deliveries: deliveries.map(deliveryDetailFields),
+  changes: changes.map(changeFields),
+});
+
 /** What a person did. */
 export const changeFields = ({ id: _, at, ...change }: Change) => ({ at: iso(at), ...change });
 
 /**
  * `resendOf`: the delivery that a person sent again as this one. `carrier`: in a digest whose message was begun, the id of the delivery that it goes out under; otherwise null.
  */
-export function deliveryDetailFields(delivery: DeliveryStory) {
+function deliveryDetailFields(delivery: DeliveryStory) {
   return {
     ...deliveryFields(delivery),
     ...told(deliverySpec, shownInDetail, delivery),

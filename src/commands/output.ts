@@ -8,12 +8,14 @@ import {
   type CandidateEvent,
   type Delivery,
   type DeliveryState,
+  type Event,
   type Json,
+  type RaisedNotice,
   replayableStates,
 } from '../model.ts';
 import { windowEnd } from '../rules/calendar.ts';
-import type { Action } from '../rules/plan.ts';
-import type { DeliveryStory, SinkPause, Store } from '../store/store.ts';
+import type { Action, Verdict } from '../rules/plan.ts';
+import type { Change, DeliveryStory, SinkPause, Store } from '../store/store.ts';
 import { mapLeaves } from '../support/json.ts';
 import { printable } from '../support/text.ts';
 
@@ -164,6 +166,10 @@ export class Reasons {
 export const candidateText = ({ candidateId, candidateNumericalId: number }: CandidateEvent): string =>
   `candidate ${number === null ? '' : `${number}  `}${printable(candidateId)}`;
 
+/** An event in a list, on one line. */
+export const eventLine = ({ id, receivedAt, status, testId, candidateId }: Event): string =>
+  `  ${id}  ${when(receivedAt)}  ${status}  test ${testId}  candidate ${printable(candidateId)}`;
+
 /** A delivery in a list, on one line. */
 export function deliveryLine(one: Delivery, pauses: Pauses, io: Io, reasons = new Reasons()): string {
   return `    ${one.sink}  ${stateText(one, pauses, io)}  ${one.id}${reasons.of(one)}`;
@@ -212,4 +218,23 @@ const longestShown = 1000;
 function shortened(leaf: unknown): Json {
   if (typeof leaf !== 'string' || leaf.length <= longestShown) return leaf as Json;
   return `${leaf.slice(0, 200).trimEnd()}\n… (${leaf.length} characters; --json shows them all)`;
+}
+
+/** Who did what, from where and why, on one line. */
+export function changeLine({ at, who, from, action, note, deliveries }: Change, io: Io): string {
+  const why = note === null ? '' : `: ${note}`;
+  const [first = '', ...others] = deliveries;
+  const which = first === '' ? '' : ` ${first}${others.length === 0 ? '' : ` and ${others.length} more`}`;
+  const words = printable(`${which}, by ${who} from ${from}${why}`);
+  return `${when(at, io)}  ${paint(io, 'bold', action)}${words}`;
+}
+
+/** A notice in a list, on one line. */
+export const noticeHead = ({ raisedAt, cause }: RaisedNotice, io: Io): string =>
+  `${when(raisedAt, io)}  ${paint(io, 'bold', printable(cause))}`;
+
+/** One rule's verdict, on one line. */
+export function verdictText({ rule, matched, because }: Verdict, io: Io): string {
+  const mark = matched ? paint(io, 'green', '✓') : paint(io, 'gray', '✗');
+  return `  ${mark} ${printable(`${rule}: ${because}`)}`;
 }

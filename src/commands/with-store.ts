@@ -1,25 +1,19 @@
+import { hostname, userInfo } from 'node:os';
 import { catalogName } from '../config/catalog.ts';
 import { connectors } from '../../connectors/index.ts';
 import { type CheckedConfig, ConfigError } from '../config/config.ts';
 import { loadConfig, loadSection, loadToPlan, namesIn, type PlanningConfig } from '../config/load.ts';
 import type { Settings } from '../config/settings.ts';
 import { openStore } from '../store/open.ts';
-import type { Store } from '../store/store.ts';
+import type { By, Store } from '../store/store.ts';
 import { interpolateText, type Reference, Values } from '../config/text/references.ts';
 import { timeZoneOf } from '../templates/dates.ts';
 import { compilePlan, Plans } from '../config/live/stored-plans.ts';
 import { valueAt } from '../support/json.ts';
 import { didYouMeanOneOf, printable } from '../support/text.ts';
+import { running } from '../status.ts';
+import type { ConfigOption, StoreOption } from './command.ts';
 import { CommandError, exit, type Io, when } from './output.ts';
-
-export interface ConfigOption {
-  readonly config: string;
-}
-
-export interface StoreOption extends ConfigOption {
-  /** Where the store is, if the file is not to be asked. */
-  readonly store?: string;
-}
 
 export function configOf(options: ConfigOption, io: Io): Promise<CheckedConfig> {
   return loadConfig(options.config, sources(io));
@@ -165,3 +159,18 @@ export async function catalogNames(store: Pick<Store, 'latestConfig'>): Promise<
   const source = (await store.latestConfig())?.source ?? null;
   return (testId) => catalogName(source, testId);
 }
+
+/** Whoever calls a command. A container's user may have no name. */
+export function byUser({ note = null }: { note?: string | null | undefined }, { env }: Io): By {
+  const nameOfUser = () => {
+    try {
+      return userInfo().username;
+    } catch {
+      return 'somebody';
+    }
+  };
+  return { who: env['USER'] || nameOfUser(), from: `a command on ${hostname()}`, note };
+}
+
+export const isServed = async (store: Store): Promise<boolean> =>
+  running(await store.copyStates(), Date.now()).length > 0;

@@ -1,6 +1,6 @@
 import { Router, type Request, type Response } from 'express';
 import { fieldsOf, personOf } from '../admin/access.ts';
-import { type Done, NotThere, selected, type Selection } from '../by-hand.ts';
+import { type Done, NotThere, selected, type Selection } from '../deliveries/by-hand.ts';
 import { answerProblem } from '../http/problem.ts';
 import { replayableStates } from '../model.ts';
 import { needsRetry, sinkStates } from '../needs.ts';

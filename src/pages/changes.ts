@@ -1,4 +1,4 @@
-import { type ActionName, change, type Done, NotThere, retrySink, selected } from '../by-hand.ts';
+import { type ActionName, change, type Done, NotThere, retrySink, selected } from '../deliveries/by-hand.ts';
 import type { SinkState } from '../needs.ts';
 import {
   type Delivery,

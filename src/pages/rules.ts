@@ -1,7 +1,7 @@
 import { program } from '../support/program.ts';
 import { stringify } from 'yaml';
 import type { Problem } from '../config/config.ts';
-import { type Explained, explained, type ExplainedDelivery } from '../explained.ts';
+import { type Explained, explained, type ExplainedDelivery } from '../deliveries/explained.ts';
 import { type Status, statuses } from '../model.ts';
 import { count, printable, printableLines } from '../support/text.ts';
 import type { Trial } from '../config/live/trials.ts';

@@ -23,7 +23,6 @@ export type { Forgotten } from './operations/forgetting.ts';
 export type { PruneMark, SignOfLife } from './operations/housekeeping.ts';
 export type { Lease, LeaseState, CopyState } from './operations/leases.ts';
 export type {
-  Duplicate,
   EventFilter,
   EventStory,
   EventDetail,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/load.ts';
 import { connectors } from '../../connectors/index.ts';
-import { compare, isSame, plannedFor } from '../../src/commands/backtest.ts';
+import { compare, type Difference, plannedFor } from '../../src/commands/config/compare.ts';
 import { eventWith } from '../fixtures/event.ts';
 
 const sinks = `
@@ -28,28 +28,23 @@ function difference(before: string, after: string) {
     plannedFor(planOf(`rules:\n${before}`), event),
     plannedFor(planOf(`rules:\n${after}`), event),
   );
-  const short = ({ sink, rule: name }: { sink: string; rule: string }) => `${sink} of ${name}`;
-  return {
-    added: found.added.map(short),
-    removed: found.removed.map(short),
-    changed: found.changed.map(({ after: one, edits }) => [short(one), edits]),
-    same: isSame(found),
-  };
+  return inShort(found);
 }
 
-const nothing = { added: [], removed: [], changed: [], same: true };
+const inShort = (found: readonly Difference[]) =>
+  found.map(({ kind, planned: { sink, rule: name }, edits }) => [`${kind} ${sink} of ${name}`, ...edits]);
 
 describe('what two plans make of an event', () => {
   test('is the same with the same rules, or under another name, or in another order', () => {
     const before = rule('a', slack('{{ event.candidateId }}'), mail('x@example.com'));
-    expect(difference(before, before)).toEqual(nothing);
+    expect(difference(before, before)).toEqual([]);
     const after = rule('b', mail('x@example.com')) + rule('c', slack('Dana'));
-    expect(difference(before, after)).toEqual(nothing);
+    expect(difference(before, after)).toEqual([]);
   });
 
   test('differs by what is added and removed', () => {
     const found = difference(rule('a', mail('x@example.com')), rule('a', slack('one')));
-    expect(found).toEqual({ added: ['slack of a'], removed: ['mail of a'], changed: [], same: false });
+    expect(found).toEqual([['removed mail of a'], ['added slack of a']]);
   });
 
   test('differs by the keys of a message, also deep ones', () => {
@@ -57,50 +52,47 @@ describe('what two plans make of an event', () => {
       rule('a', sheet("Who: Dana, Status: '{{ event.status }}'")),
       rule('a', sheet('Who: Dana, Status: done, New: 1')),
     );
-    expect(found.changed).toEqual([
+    expect(found).toEqual([
       [
-        'sheet of a',
-        [
-          { key: 'row.Status', before: 'Completed', after: 'done' },
-          { key: 'row.New', before: null, after: expect.anything() },
-        ],
+        'changed sheet of a',
+        { key: 'row.Status', before: 'Completed', after: 'done' },
+        { key: 'row.New', before: null, after: expect.anything() },
       ],
     ]);
   });
 
   test('counts equal messages: a second one to the same place is one more', () => {
     const found = difference(rule('a', slack('one')), rule('a', slack('one'), slack('one')));
-    expect(found).toEqual({ ...nothing, added: ['slack of a'], same: false });
+    expect(found).toEqual([['added slack of a']]);
   });
 
   test('takes equal messages for each other first, then those of one action, then those of one rule', () => {
     const before = rule('a', slack('one'), slack('two')) + rule('b', slack('three'));
     const after = rule('a', slack('two'), slack('ONE')) + rule('b', slack('THREE'));
     const found = difference(before, after);
-    expect(found.changed).toEqual([
-      ['slack of b', [{ key: 'text', before: 'three', after: 'THREE' }]],
-      ['slack of a', [{ key: 'text', before: 'one', after: 'ONE' }]],
+    expect(found).toEqual([
+      ['changed slack of b', { key: 'text', before: 'three', after: 'THREE' }],
+      ['changed slack of a', { key: 'text', before: 'one', after: 'ONE' }],
     ]);
-    expect(found).toMatchObject({ added: [], removed: [] });
   });
 
   test('of a sink that has become another kind of tool is not one message changed, but two', () => {
     const [before] = plannedFor(planOf(`rules:\n${rule('a', slack('one'))}`), event);
     const found = compare([before!], [{ ...before!, connector: 'webhook' }]);
-    expect([found.added.length, found.removed.length, found.changed.length]).toEqual([1, 1, 0]);
+    expect(inShort(found)).toEqual([['removed slack of a'], ['added slack of a']]);
   });
 
   test('differs by when it is due', () => {
     const [before] = plannedFor(planOf(`rules:\n${rule('a', slack('one'))}`), event);
     const found = compare([before!], [{ ...before!, dueAt: event.receivedAt + 60_000 }]);
-    expect(found.changed[0]?.edits).toEqual([
+    expect(found[0]?.edits).toEqual([
       { key: 'dueAt', before: '2026-11-21T00:00:00.000Z', after: '2026-11-21T00:01:00.000Z' },
     ]);
   });
 
   test('differs by a digest: it goes later, and says what it says of this one event', () => {
     const digest = `{ sink: slack, channel: '#hiring', text: '{{ events.size }} came', digest: { every: 1h } }`;
-    const [[, edits] = []] = difference(rule('a', slack('one')), rule('a', digest)).changed;
+    const [[, ...edits] = []] = difference(rule('a', slack('one')), rule('a', digest));
     expect(edits).toEqual([
       { key: 'dueAt', before: '2026-11-21T00:00:00.000Z', after: '2026-11-21T01:00:00.000Z' },
       { key: 'text', before: 'one', after: '1 came' },
@@ -109,11 +101,11 @@ describe('what two plans make of an event', () => {
 
   test('differs where a message can no longer be made', () => {
     const found = difference(rule('a', slack('one')), rule('a', slack('{{ event.raw.gone }}')));
-    expect(found.changed).toEqual([
-      [
-        'slack of a',
-        expect.arrayContaining([{ key: 'fault', before: null, after: expect.stringContaining('gone') }]),
-      ],
+    expect(found).toEqual([
+      expect.arrayContaining([
+        'changed slack of a',
+        { key: 'fault', before: null, after: expect.stringContaining('gone') },
+      ]),
     ]);
   });
 });

@@ -9,7 +9,7 @@ import { text as wholeText } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { printer } from '../../src/commands/output.ts';
 import { run as runProgram } from '../../src/commands/program.ts';
-import { storiesByState } from '../../src/commands/events.ts';
+import { storiesByState } from '../../src/commands/store/events.ts';
 import type { Outcome } from '../../src/model.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { DeliveryFilter } from '../../src/store/store.ts';

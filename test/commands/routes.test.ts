@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
-import { routeWarnings } from '../../src/commands/routes.ts';
+import { routeWarnings } from '../../src/commands/config/check-routes.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { jsonLines, run, workplace } from './tools.ts';
 

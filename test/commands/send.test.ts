@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { send, type SendOptions } from '../../src/commands/send.ts';
+import { sendEvents } from '../../src/commands/config/send.ts';
 import { startReceiver } from '../receiver/receiver.ts';
 import { base, run as runProgram, serving, workplace } from './tools.ts';
 
@@ -48,11 +48,18 @@ const status =
   (res: ServerResponse) =>
     void res.writeHead(code, headers).end(body);
 
-async function run(options: Partial<SendOptions> & { url: string }, timeoutMs?: number) {
+async function run(options: Partial<Parameters<typeof sendEvents>[0]> & { url: string }, timeoutMs = 30_000) {
   const lines: string[] = [];
-  const defaults = { config: 'config.yaml', status: 'Completed', test: 1234567, count: 1 };
+  const defaults = {
+    config: '',
+    status: 'Completed',
+    test: 1234567,
+    count: 1,
+    candidate: undefined,
+    duplicate: undefined,
+  } as const;
   const io = { out: (text: string) => void lines.push(text), env: {} };
-  const code = await send({ ...defaults, ...options }, io, timeoutMs);
+  const code = await sendEvents({ ...defaults, ...options }, io, timeoutMs);
   return { code, text: lines.join('\n') };
 }
 

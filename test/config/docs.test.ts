@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
-import { jsonSchemaText } from '../../src/commands/schema.ts';
+import { jsonSchemaText } from '../../src/commands/config/schema.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import type { Schema } from './schema-keys.ts';
 import { keysOf } from './schema-keys.ts';

@@ -5,7 +5,7 @@ import addFormats from 'ajv-formats';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { connectors } from '../../connectors/index.ts';
-import { jsonSchemaText } from '../../src/commands/schema.ts';
+import { jsonSchemaText } from '../../src/commands/config/schema.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { runScenarios } from '../../src/scenarios/run.ts';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { startApp, type App } from '../../src/app.ts';
-import { postEvent } from '../../src/commands/send.ts';
+import { postEvent } from '../../src/commands/config/send.ts';
 import { openStore } from '../../src/store/open.ts';
 import { showBurst } from './burst.ts';
 import { arrivals, printReceived } from './print-received.ts';

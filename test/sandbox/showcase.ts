@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import binary from '@sparticuz/chromium';
 import { type Browser, chromium } from 'playwright-core';
 import { type App, startApp } from '../../src/app.ts';
-import { postEvent } from '../../src/commands/send.ts';
+import { postEvent } from '../../src/commands/config/send.ts';
 import { type Event, type PlannedDelivery, type Status, statuses, unknownOfEvent } from '../../src/model.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
-import type { Delivery, DeliveryState, Status } from '../model.ts';
+import { InvalidArgumentError } from 'commander';
+import { type Delivery, type DeliveryState, deliveryStates } from '../../model.ts';
 import {
   type Candidates,
   type Change,
@@ -10,68 +11,124 @@ import {
   type KeptRequest,
   type NoticeStory,
   type Store,
-} from '../store/store.ts';
-import { deliveryPages, each, pageByPage, pageSize, storiesOf } from '../store/pages.ts';
-import { jsonLine, printable } from '../support/text.ts';
-import { changeFields, eventCsv, eventsCsvHeader, storyJson } from '../json.ts';
-import { changeLine, noticeHead, noticeStoryJson } from './event.ts';
+} from '../../store/store.ts';
+import { deliveryPages, each, pageByPage, pageSize, storiesOf } from '../../store/pages.ts';
+import { jsonLine, printable } from '../../support/text.ts';
+import { changeFields, eventCsv, eventsCsvHeader, noticeStoryJson, storyJson } from '../../json.ts';
+import {
+  ago,
+  command,
+  flag,
+  integer,
+  positive,
+  readOption,
+  statusOption,
+  storeOptions,
+  textOption,
+  TypedOption,
+  type ValuesOf,
+} from '../command.ts';
 import {
   candidateText,
+  changeLine,
   CommandError,
   deliveryLine,
   exit,
   type Io,
+  noticeHead,
   paint,
   type Pauses,
   pausesOf,
   Reasons,
   when,
-} from './output.ts';
-import {
-  byLocalClock,
-  catalogNames,
-  checkSink,
-  type StoreOption,
-  testNames,
-  withStore,
-} from './with-store.ts';
+} from '../output.ts';
+import { byLocalClock, catalogNames, checkSink, testNames, withStore } from '../with-store.ts';
 
-interface EventsOptions extends StoreOption {
-  /** In milliseconds since the epoch. */
-  readonly since?: number;
-  readonly status?: Status;
-  readonly candidate?: string;
-  readonly limit?: number;
-  readonly test?: number;
-  readonly rule?: string;
-  readonly state?: readonly DeliveryState[];
-  readonly sink?: string;
-  readonly rejected?: boolean;
-  readonly notices?: boolean;
-  readonly audit?: boolean;
-  readonly json?: boolean;
-  readonly csv?: boolean;
-  readonly follow?: boolean;
-}
+/** Options that only choose events. */
+const ofEvents = ['status', 'candidate', 'test', 'rule', 'state', 'sink'];
+
+const declared = {
+  ...storeOptions,
+  since: readOption('--since <duration>', 'only what came within this time, such as 7d', ago),
+  status: statusOption(),
+  candidate: textOption(
+    '--candidate <id>',
+    'only this candidate: the id or its beginning, or the number that messages show',
+  ),
+  test: readOption('--test <id>', 'only of this test', integer),
+  rule: textOption('--rule <name>', 'only what this rule asked for'),
+  state: new TypedOption<readonly DeliveryState[] | undefined>(
+    '--state <states>',
+    'only with a delivery in this state, or in one of several with commas',
+  )
+    .choices(deliveryStates)
+    .argParser((words: string) => {
+      const states = words.split(',').map((name) => deliveryStates.find((one) => one === name.trim()));
+      if (!states.includes(undefined)) return states;
+      throw new InvalidArgumentError(`Allowed choices are ${deliveryStates.join(', ')}.`);
+    }),
+  sink: textOption('--sink <name>', 'with --state: only deliveries to this sink'),
+  follow: flag('--follow', 'then print each event that comes or changes, until Ctrl-C').conflicts([
+    'rejected',
+    'notices',
+    'audit',
+    'csv',
+  ]),
+  limit: readOption(
+    '--limit <n>',
+    'at most so many; 100 if not given, and all with --json or --csv',
+    positive,
+  ),
+  rejected: flag('--rejected', 'list the refused requests instead').conflicts([
+    'since',
+    ...ofEvents,
+    'notices',
+    'audit',
+  ]),
+  audit: flag('--audit', 'list what people did by hand instead').conflicts(['since', ...ofEvents, 'notices']),
+  notices: flag('--notices', 'list what the alerts told people instead').conflicts(ofEvents),
+  json: flag('--json', 'print JSON lines'),
+  csv: flag('--csv', 'print CSV with a header, for a table').conflicts([
+    'json',
+    'rejected',
+    'notices',
+    'audit',
+  ]),
+};
+type EventsOptions = ValuesOf<typeof declared>;
+
+export const events = command({
+  name: 'events',
+  description: 'list what came and what became of it, newest first',
+  examples: [
+    'events --since 7d --status Completed',
+    'events --candidate 20970 --json',
+    'events --state dead,held   # what needs a person, and why',
+    'events --since 30d --csv > events.csv   # for a table',
+    'events --rejected   # requests that were refused for their content',
+    'events --notices    # what the alerts told people, and whether it reached them',
+    'events --audit      # what people did by hand: replays and the like, by whom and why',
+  ],
+  options: declared,
+  async run(given, io) {
+    const { sink, state, rejected, audit, notices } = given;
+    if (sink !== undefined && state === undefined)
+      throw new CommandError('--sink narrows --state, as in `events --state dead --sink hiring`', exit.usage);
+    return withStore(given, io, async (store) => {
+      if (sink !== undefined) await checkSink(sink, given, store);
+      const local = await byLocalClock(store, io);
+      if (rejected) await print(rejectedList(store, given), given, local);
+      else if (audit) await print(auditList(store, given), given, local);
+      else if (notices) await print(await noticeList(store, given), given, local);
+      else if (given.follow) await follow(store, given, local);
+      else await print(await storyList(store, given), given, local);
+      return exit.ok;
+    });
+  },
+});
 
 /** What a person looks at; a program gets all. */
 const shownToPeople = 100;
-
-export async function events(options: EventsOptions, io: Io): Promise<number> {
-  if (options.sink !== undefined && options.state === undefined) {
-    throw new CommandError('--sink narrows --state, as in `events --state dead --sink hiring`', exit.usage);
-  }
-  return withStore(options, io, async (store) => {
-    if (options.sink !== undefined) await checkSink(options.sink, options, store);
-    const local = await byLocalClock(store, io);
-    if (options.rejected) await print(rejectedList(store, options), options, local);
-    else if (options.audit) await print(auditList(store, options), options, local);
-    else if (options.notices) await print(await noticeList(store, options), options, local);
-    else if (options.follow) await follow(store, options, local);
-    else await print(await storyList(store, options), options, local);
-    return exit.ok;
-  });
-}
 
 const limitOf = ({ limit, json, csv }: EventsOptions): number =>
   limit ?? (json || csv ? Number.MAX_SAFE_INTEGER : shownToPeople);
@@ -115,6 +172,8 @@ const readLimit = (options: EventsOptions): number => limitOf(options) + 1;
 async function storyList(store: Store, options: EventsOptions): Promise<List<EventStory>> {
   const { since, status, candidate, test: testId, rule, state: states, sink } = options;
   const candidates = await meant(candidate, store);
+  // Nothing in the store leads from these to deliveries in a state, so all others are read over.
+  const isSifted = (status ?? candidate ?? testId ?? rule) !== undefined;
   const entries =
     states === undefined
       ? found(store, { since, status, candidates, testId, rule }, readLimit(options))
@@ -123,8 +182,7 @@ async function storyList(store: Store, options: EventsOptions): Promise<List<Eve
             states,
             ...(since !== undefined && { since }),
             ...(sink !== undefined && { sink }),
-            // Nothing in the store leads to these, so all others are read over.
-            ...(isSifted(options) ? {} : { limit: readLimit(options) }),
+            ...(isSifted ? {} : { limit: readLimit(options) }),
           }),
           (story) => isAskedFor(story, options, candidates),
           readLimit(options),
@@ -138,13 +196,13 @@ async function storyList(store: Store, options: EventsOptions): Promise<List<Eve
     json: storyJson,
     csv: { header: eventsCsvHeader, line: (story) => eventCsv(story, catalogName(story.event.testId)) },
     text: (story, io) => storyText(story, nameOf, pauses, io, reasons),
-    none: candidate === undefined ? 'No events.' : noneOf(candidate),
+    none:
+      candidate === undefined
+        ? 'No events.'
+        : `No events of candidate ${printable(candidate)}: no id or number is this, and no id begins so (6 characters or more).`,
     end: () => reasons.counted(),
   };
 }
-
-const isSifted = ({ status, candidate, test, rule }: EventsOptions): boolean =>
-  (status ?? candidate ?? test ?? rule) !== undefined;
 
 const meant = async (candidate: string | undefined, store: Store): Promise<Candidates | undefined> =>
   candidate === undefined ? undefined : store.candidatesMeant(candidate);
@@ -159,9 +217,6 @@ async function* found(store: Store, asked: EventSearch, limit: number): AsyncGen
     after = page.after;
   }
 }
-
-const noneOf = (candidate: string): string =>
-  `No events of candidate ${printable(candidate)}: no id or number is this, and no id begins so (6 characters or more).`;
 
 async function* sifted<Entry>(
   entries: AsyncIterable<Entry>,
@@ -263,51 +318,44 @@ function storyText(
 async function noticeList(store: Store, options: EventsOptions): Promise<List<NoticeStory>> {
   const pauses = await pausesOf(store);
   const since = options.since === undefined ? {} : { since: options.since };
-  const entries = pageByPage<NoticeStory>(readLimit(options), (limit, last) =>
-    store.notices({ ...since, limit, ...(last && { after: last.notice.id }) }),
-  );
   return {
-    entries,
+    entries: pageByPage<NoticeStory>(readLimit(options), (limit, last) =>
+      store.notices({ ...since, limit, ...(last && { after: last.notice.id }) }),
+    ),
     json: noticeStoryJson,
-    text: (story, io) => noticeStoryText(story, pauses, io),
+    text: ({ notice, deliveries }, io) =>
+      [
+        noticeHead(notice, io),
+        `    ${printable(notice.detail)}`,
+        `    ${notice.id}`,
+        ...deliveries.map((one) => deliveryLine(one, pauses, io)),
+      ].join('\n'),
     none: 'No notices.',
   };
 }
 
-function noticeStoryText({ notice, deliveries }: NoticeStory, pauses: Pauses, io: Io): string {
-  const lines = deliveries.map((one) => deliveryLine(one, pauses, io));
-  return [noticeHead(notice, io), `    ${printable(notice.detail)}`, `    ${notice.id}`, ...lines].join('\n');
-}
-
-function auditList(store: Store, options: EventsOptions): List<Change> {
-  const entries = pageByPage<Change>(readLimit(options), (limit, last) =>
+const auditList = (store: Store, options: EventsOptions): List<Change> => ({
+  entries: pageByPage<Change>(readLimit(options), (limit, last) =>
     store.audit({ limit, ...(last && { after: last.id }) }),
-  );
-  return { entries, json: changeFields, text: changeLine, none: 'Nobody has changed anything by hand.' };
-}
+  ),
+  json: changeFields,
+  text: changeLine,
+  none: 'Nobody has changed anything by hand.',
+});
 
-function rejectedList(store: Store, options: EventsOptions): List<KeptRequest> {
-  const entries = pageByPage<KeptRequest>(readLimit(options), (limit, last) =>
+const rejectedList = (store: Store, options: EventsOptions): List<KeptRequest> => ({
+  entries: pageByPage<KeptRequest>(readLimit(options), (limit, last) =>
     store.rejectedRequests({ limit, ...(last && { after: last.seq }) }),
-  );
-  return { entries, json: rejectedJson, text: rejectedText, none: 'No refused requests.' };
-}
-
-function rejectedJson({ receivedAt, seq: _, ...rest }: KeptRequest) {
-  return { receivedAt: new Date(receivedAt).toISOString(), ...rest };
-}
-
-function rejectedText(
-  { receivedAt, status, address, correlationId, faults, body }: KeptRequest,
-  io: Io,
-): string {
-  const correlation = printable(correlationId ?? 'none');
-  return [
-    `${when(receivedAt, io)}  ${status}  from ${printable(address)}  correlation id ${correlation}`,
-    ...faults.map((fault) => `    ${printable(fault)}`),
-    `    body: ${printable(body)}`,
-  ].join('\n');
-}
+  ),
+  json: ({ receivedAt, seq: _, ...rest }) => ({ receivedAt: new Date(receivedAt).toISOString(), ...rest }),
+  text: ({ receivedAt, status, address, correlationId, faults, body }, io) =>
+    [
+      `${when(receivedAt, io)}  ${status}  from ${printable(address)}  correlation id ${printable(correlationId ?? 'none')}`,
+      ...faults.map((fault) => `    ${printable(fault)}`),
+      `    body: ${printable(body)}`,
+    ].join('\n'),
+  none: 'No refused requests.',
+});
 
 export interface StoriesByState extends Pick<EventFilter, 'since' | 'limit'> {
   readonly states: readonly DeliveryState[];

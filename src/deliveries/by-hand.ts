@@ -1,18 +1,18 @@
-import { type About, dataOf } from './deliveries/prepare.ts';
+import { type About, dataOf } from './prepare.ts';
 import {
   type Delivery,
   type DeliveryState,
   discardableStates,
   type PlannedDelivery,
   replayableStates,
-} from './model.ts';
-import { needsRetry, type SinkState, sinkState } from './needs.ts';
-import { decide } from './rules/decide.ts';
-import { type Action, allActions, type Plan, whyUnusable } from './rules/plan.ts';
-import { deliveryPages, inParts } from './store/pages.ts';
-import type { By, EventStory, Late, ManualResult, Replay, Store } from './store/store.ts';
-import { printable } from './support/text.ts';
-import type { AnyTemplateData } from './templates/data.ts';
+} from '../model.ts';
+import { needsRetry, type SinkState, sinkState } from '../needs.ts';
+import { decide } from '../rules/decide.ts';
+import { type Action, allActions, type Plan, whyUnusable } from '../rules/plan.ts';
+import { deliveryPages, inParts } from '../store/pages.ts';
+import type { By, EventStory, Late, ManualResult, Replay, Store } from '../store/store.ts';
+import { printable } from '../support/text.ts';
+import type { AnyTemplateData } from '../templates/data.ts';
 
 /** What a person can do to a delivery, in which states, and how that is said. */
 const actions = {

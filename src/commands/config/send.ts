@@ -1,19 +1,39 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { http } from '../http/problem.ts';
-import { printable } from '../support/text.ts';
-import { CommandError, exit, type Io } from './output.ts';
+import { http } from '../../http/problem.ts';
+import { printable } from '../../support/text.ts';
+import {
+  command,
+  flag,
+  integer,
+  positive,
+  readOption,
+  statusOption,
+  textOption,
+  type ValuesOf,
+  withDefault,
+} from '../command.ts';
+import { CommandError, exit, type Io } from '../output.ts';
 
-export interface SendOptions {
-  /** From the config if not given. */
-  readonly url?: string;
-  readonly config: string;
-  readonly status: string;
-  readonly test: number;
-  /** Random for each event if not given. */
-  readonly candidate?: string;
-  readonly count: number;
-  readonly duplicate?: boolean;
-}
+const declared = {
+  url: textOption('--url <url>', "the webhook URL; on this machine, by the config's receiver, if not given"),
+  status: withDefault(statusOption(), 'Completed'),
+  test: withDefault(readOption('--test <id>', 'the test id', integer), 1234567),
+  candidate: textOption('--candidate <id>', 'the candidate id; random if not given'),
+  count: withDefault(readOption('--count <n>', 'how many events', positive), 1),
+  duplicate: flag('--duplicate', 'send each event twice, under two correlation ids'),
+};
+
+export const send = command({
+  name: 'send',
+  description: 'play the testing service: post events and show the answers',
+  examples: [
+    'send   # to the connector that runs here with ./config.yaml',
+    'send --status DidNotTake --test 7654321 --count 5 --duplicate',
+    'send --url https://hooks.example.com/webhooks/candidates?token=…',
+  ],
+  options: declared,
+  run: (given, io) => sendEvents(given, io, patienceMs),
+});
 
 /** The service waits this long for an answer. */
 const patienceMs = 30_000;
@@ -23,38 +43,27 @@ const maxShownBody = 500;
  * Plays the service as its specification's section 6 has it: each event posted, retried once under the same correlation
  * id, redirects followed. `duplicate`: each event again under another correlation id, as rarely happens.
  */
-export async function send(
-  options: SendOptions,
+export async function sendEvents(
+  { url: named, config, status, test, candidate, count, duplicate = false }: ValuesOf<typeof declared>,
   io: Pick<Io, 'out' | 'env'>,
-  timeoutMs: number = patienceMs,
+  timeoutMs: number,
 ): Promise<number> {
-  const url = options.url === undefined ? await configuredUrl(options.config, io) : checkedUrl(options.url);
-  const rounds = Array.from({ length: options.count }, (_, index) => index + 1);
+  const url = named === undefined ? await configuredUrl(config, io) : checkedUrl(named);
   let failed = 0;
-  for (const round of rounds) {
-    const body = JSON.stringify(newEvent(options));
+  for (let round = 1; round <= count; round += 1) {
+    const candidateId = candidate ?? randomBytes(16).toString('hex');
+    const body = JSON.stringify({ candidateId, testId: test, status });
     // One after the other, so that a duplicate comes second.
-    for (const repeat of options.duplicate ? [false, true] : [false]) {
-      io.out(`${round}/${options.count} ${repeat ? 'again' : 'POST'} ${printable(body)}`);
-      if (!(await deliver({ url, body, correlationId: randomUUID(), timeoutMs }, io))) failed += 1;
+    for (const isRepeat of duplicate ? [false, true] : [false]) {
+      const request = { url, body, correlationId: randomUUID(), timeoutMs };
+      io.out(`${round}/${count} ${isRepeat ? 'again' : 'POST'} ${printable(body)}`);
+      io.out(`    X-Service-CorrelationId: ${request.correlationId}`);
+      if (await succeeds(request, io)) continue;
+      io.out('    failed; retrying once under the same correlation id, then the service gives up');
+      if (!(await succeeds(request, io))) failed += 1;
     }
   }
   return failed === 0 ? exit.ok : exit.problems;
-}
-
-function newEvent({ candidate, test, status }: SendOptions) {
-  return { candidateId: candidate ?? randomBytes(16).toString('hex'), testId: test, status };
-}
-
-async function deliver(request: Parameters<typeof postEvent>[0], io: Pick<Io, 'out'>): Promise<boolean> {
-  io.out(`    X-Service-CorrelationId: ${request.correlationId}`);
-  const first = await postEvent(request);
-  show(first, io);
-  if (succeeded(first)) return true;
-  io.out('    failed; retrying once under the same correlation id, then the service gives up');
-  const second = await postEvent(request);
-  show(second, io);
-  return succeeded(second);
 }
 
 /** What to do about an answer, where the config's owner can do something. */
@@ -63,11 +72,8 @@ const advice: Partial<Record<number, string>> = {
   404: 'the path has to be receiver.path of the config',
 };
 
-function succeeded({ status }: Posted): boolean {
-  return status !== null && status >= 200 && status < 300;
-}
-
-function show(posted: Posted, io: Pick<Io, 'out'>): void {
+async function succeeds(request: PostRequest, io: Pick<Io, 'out'>): Promise<boolean> {
+  const posted = await postEvent(request);
   for (const { status, url, method } of posted.redirects) {
     io.out(`    ${status} leads to ${method} ${printable(withoutQuery(url))}`);
   }
@@ -78,12 +84,13 @@ function show(posted: Posted, io: Pick<Io, 'out'>): void {
   }
   if (posted.status === null) {
     io.out(`    no answer: ${printable(posted.failure)}`);
-  } else {
-    const body = printable(posted.body.slice(0, maxShownBody));
-    io.out(`    ${posted.status} ${http.STATUS_CODES[posted.status] ?? ''} ${body}`.trimEnd());
-    const hint = advice[posted.status];
-    if (hint !== undefined) io.out(`    ${hint}`);
+    return false;
   }
+  const body = printable(posted.body.slice(0, maxShownBody));
+  io.out(`    ${posted.status} ${http.STATUS_CODES[posted.status] ?? ''} ${body}`.trimEnd());
+  const hint = advice[posted.status];
+  if (hint !== undefined) io.out(`    ${hint}`);
+  return posted.status >= 200 && posted.status < 300;
 }
 
 /** A query may hold the receiver's token. */
@@ -94,7 +101,7 @@ function withoutQuery(url: string): string {
 
 /** The webhook URL of the connector that runs on this machine with this config, with its token. */
 async function configuredUrl(config: string, io: Pick<Io, 'out' | 'env'>): Promise<string> {
-  const { sectionOf } = await import('./with-store.ts');
+  const { sectionOf } = await import('../with-store.ts');
   const receiver = await sectionOf('receiver', { config }, io, `use --url, as in --url ${exampleUrl}`);
   const { port, path, token } = receiver;
   if (port === 0) {
@@ -169,23 +176,18 @@ async function follow(
     body,
   };
   for (;;) {
-    const at = redirects.at(-1) ?? { url, method: 'POST' };
+    const at = redirects.at(-1) ?? { url, method: 'POST' as const };
     const how = at.method === 'POST' ? post : { method: 'GET', headers: correlation };
     const response = await fetch(at.url, { ...how, redirect: 'manual', signal });
-    const text = await response.text();
-    const next = redirectOf(response, at.url, at.method);
-    if (!next) return { status: response.status, body: text, redirects };
-    if (redirects.length === maxRedirects) {
+    const answer = await response.text();
+    const { status } = response;
+    const location = response.headers.get('location');
+    if (status < 300 || status > 399 || location === null) return { status, body: answer, redirects };
+    if (redirects.length === maxRedirects)
       return { status: null, failure: `more than ${maxRedirects} redirects`, redirects };
-    }
-    redirects.push(next);
+    const method = keepsMethod.has(status) ? at.method : 'GET';
+    redirects.push({ status, url: new URL(location, at.url).href, method });
   }
-}
-
-function redirectOf({ status, headers }: Response, url: string, method: 'POST' | 'GET'): Redirect | null {
-  const location = headers.get('location');
-  if (status < 300 || status > 399 || location === null) return null;
-  return { status, url: new URL(location, url).href, method: keepsMethod.has(status) ? method : 'GET' };
 }
 
 const causes: Partial<Record<string, string>> = {

@@ -1,22 +1,28 @@
 import { z } from 'zod';
-import { connectors } from '../../connectors/index.ts';
-import { actionSchema, alertActionSchema } from '../config/actions.ts';
-import { hoursSchema } from '../config/hours.ts';
-import { messageSchemas } from '../config/messages.ts';
-import { alertsSchema, summarySchema } from '../config/alerts.ts';
-import { catalogEntry, testIdKey } from '../config/catalog.ts';
-import { ruleShape, silentWord } from '../config/rules.ts';
-import { scenarioSchema } from '../config/scenarios.ts';
-import { settingSchemas } from '../config/settings.ts';
-import { sinkName, sinkSchema } from '../config/sinks.ts';
-import type { AnyConnector } from '../connector.ts';
-import { isMap, type Json, type JsonMap } from '../model.ts';
-import { exit, type Io } from './output.ts';
+import { connectors } from '../../../connectors/index.ts';
+import { actionSchema, alertActionSchema } from '../../config/actions.ts';
+import { hoursSchema } from '../../config/hours.ts';
+import { messageSchemas } from '../../config/messages.ts';
+import { alertsSchema, summarySchema } from '../../config/alerts.ts';
+import { catalogEntry, testIdKey } from '../../config/catalog.ts';
+import { ruleShape, silentWord } from '../../config/rules.ts';
+import { scenarioSchema } from '../../config/scenarios.ts';
+import { settingSchemas } from '../../config/settings.ts';
+import { sinkName, sinkSchema } from '../../config/sinks.ts';
+import type { AnyConnector } from '../../connector.ts';
+import { isMap, type Json, type JsonMap } from '../../model.ts';
+import { command } from '../command.ts';
+import { exit } from '../output.ts';
 
-export async function printSchema(io: Io): Promise<number> {
-  io.out(jsonSchemaText().trimEnd());
-  return exit.ok;
-}
+export const schemaCommand = command({
+  name: 'schema',
+  description: "print the config's JSON Schema, for editors",
+  examples: ['schema > config.schema.json'],
+  async run(_options, io) {
+    io.out(jsonSchemaText().trimEnd());
+    return exit.ok;
+  },
+});
 
 /** The whole config as one schema. Loading uses its parts: which keys an action may have depends on its sink. */
 function configSchema(all: readonly AnyConnector[]) {

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
-import { connectors } from '../../connectors/index.ts';
-import type { Starter } from '../connector.ts';
-import { parseConfig } from '../config/load.ts';
-import { runScenarios } from '../scenarios/run.ts';
-import { program, shellWord } from '../support/program.ts';
-import { printable } from '../support/text.ts';
-import { CommandError, exit, type Io, paint } from './output.ts';
-import type { ConfigOption } from './with-store.ts';
+import { connectors } from '../../../connectors/index.ts';
+import type { Starter } from '../../connector.ts';
+import { parseConfig } from '../../config/load.ts';
+import { runScenarios } from '../../scenarios/run.ts';
+import { program, shellWord } from '../../support/program.ts';
+import { printable } from '../../support/text.ts';
+import { command, readOption, textOption, type TypedOption, type ValuesOf } from '../command.ts';
+import { CommandError, exit, type Io, paint } from '../output.ts';
 
 interface Tool extends Starter {
   readonly name: string;
@@ -25,32 +25,51 @@ interface Test {
   readonly name: string | null;
 }
 
-interface InitOptions extends ConfigOption {
-  readonly out?: string;
-  /** As written on the command line. */
-  readonly tools?: string;
-  readonly test?: readonly string[];
-  /** What tools ask for, as `channel`. */
-  readonly [flag: string]: string | readonly string[] | undefined;
-}
+const declared = () => ({
+  out: textOption(
+    '--out <file>',
+    'the file to write, which must not be there yet; that of --config if not given',
+  ),
+  tools: textOption('--tools <names>', `what to tell: ${names()}, several with commas`),
+  test: readOption<readonly string[]>(
+    '--test <id=name>',
+    'a test and its name; once for each test',
+    (one, before = []) => [...before, one],
+  ),
+  ...toolOptions(),
+});
 
+/** What tools ask for, as `channel`. */
+const toolOptions = (): Readonly<Record<string, TypedOption<string | undefined>>> =>
+  Object.fromEntries(
+    tools().flatMap(({ asks }) =>
+      asks ? [[asks.key, textOption(`--${asks.key} <${asks.takes}>`, asks.meaning)]] : [],
+    ),
+  );
 /** A tool with what an action of it says, as YAML. */
 interface WantedTool extends Tool {
   readonly keys: string;
 }
 
 /** Writes a first config, by what the flags say or a person answers. */
-export async function init(options: InitOptions, io: Io): Promise<number> {
-  const file = options.out ?? options.config;
-  const text = configText(await wishesOf(options, io));
-  // Nothing is written that `check` would refuse, such as an address that is none.
-  const config = parseConfig(text, file, { env: standIns(), connectors });
-  const { problems } = await runScenarios(config);
-  if (problems.length > 0) throw new Error(problems.map(({ message }) => message).join('\n'));
-  await write(file, text);
-  io.out(nextSteps(file, text, io));
-  return exit.ok;
-}
+export const init = () =>
+  command({
+    name: 'init',
+    description: 'write a first config: asks on a terminal, or takes flags',
+    examples: ['init', `init --out my.yaml ${exampleFlags()}`],
+    options: declared(),
+    async run(given, io) {
+      const file = given.out ?? given.config;
+      const text = configText(await wishesOf(given, io));
+      // Nothing is written that `check` would refuse, such as an address that is none.
+      const config = parseConfig(text, file, { env: standIns(), connectors });
+      const { problems } = await runScenarios(config);
+      if (problems.length > 0) throw new Error(problems.map(({ message }) => message).join('\n'));
+      await write(file, text);
+      io.out(nextSteps(file, text, io));
+      return exit.ok;
+    },
+  });
 
 async function write(file: string, text: string): Promise<void> {
   try {
@@ -75,15 +94,8 @@ function exampleFlags(): string {
   return ['--tools', wanted.join(','), ...flags, '--test "1234567=Backend Engineer"'].join(' ');
 }
 
-/** For the help of the command line. */
-export const toolHelp = () => ({
-  example: `init --out my.yaml ${exampleFlags()}`,
-  tools: `what to tell: ${names()}, several with commas`,
-  asked: tools().flatMap(({ asks }) => asks ?? []),
-});
-
 /** What the config is made of. */
-async function wishesOf(options: InitOptions, io: Io) {
+async function wishesOf(options: ValuesOf<ReturnType<typeof declared>>, io: Io) {
   const ask = asking(io);
   if (options.tools === undefined && !io.ask)
     throw new CommandError(
@@ -94,10 +106,11 @@ async function wishesOf(options: InitOptions, io: Io) {
     options.tools === undefined
       ? await ask('--tools', `Which tools (${names()})?`, toolList, tools()[0]?.name)
       : toolList(options.tools);
+  const answers: Readonly<Record<string, unknown>> = { ...options };
   const withKeys: WantedTool[] = [];
   for (const tool of wanted) {
     const { asks } = tool;
-    const given = asks && (options[asks.key] as string | undefined);
+    const given = asks && (answers[asks.key] as string | undefined);
     withKeys.push(withAnswer(tool, asks && (given ?? (await ask(`--${asks.key}`, asks.question, notEmpty)))));
   }
   const question = 'Which tests, as in 1234567=Backend Engineer, 2345678=Designer? Leave it empty for any.';

@@ -1,20 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connectors } from '../../connectors/index.ts';
-import type { Delivery } from '../model.ts';
-import { storiesOf } from '../store/pages.ts';
-import type { EventDetail, Forgotten, Store } from '../store/store.ts';
-import { type Mentions, mentionsOf } from '../support/mentions.ts';
-import { count, printable } from '../support/text.ts';
-import { CommandError, exit, type Io, when } from './output.ts';
-import { byUser } from './replay.ts';
-import { type StoreOption, withStore } from './with-store.ts';
-
-interface ForgetOptions extends StoreOption {
-  readonly dryRun?: boolean;
-  readonly yes?: boolean;
-  readonly rewrite?: boolean;
-  readonly note?: string;
-}
+import { connectors } from '../../../connectors/index.ts';
+import type { Delivery } from '../../model.ts';
+import { storiesOf } from '../../store/pages.ts';
+import type { EventDetail, Forgotten, Store } from '../../store/store.ts';
+import { type Mentions, mentionsOf } from '../../support/mentions.ts';
+import { count, printable } from '../../support/text.ts';
+import {
+  readCandidateId,
+  command,
+  flag,
+  note,
+  storeOptions,
+  TypedArgument,
+  type ValuesOf,
+} from '../command.ts';
+import { CommandError, exit, type Io, when } from '../output.ts';
+import { byUser, withStore } from '../with-store.ts';
 
 /** A candidate that is meant, as far as the store knows. */
 interface Person {
@@ -22,43 +23,59 @@ interface Person {
   readonly details: readonly EventDetail[];
 }
 
-export async function forget(candidate: string, options: ForgetOptions, io: Io): Promise<number> {
-  return withStore(options, io, async (store) => {
-    const meant = await store.candidatesMeant(candidate, false);
-    const ids = 'ids' in meant ? meant.ids : [];
-    const people = await Promise.all(ids.map(async (id) => ({ id, details: await detailsOf(store, id) })));
-    const details = people.flatMap((person) => person.details);
-    refuseNote(people, options);
-    for (const person of people) tellWhatIsStored(person, io);
-    if (options.dryRun) {
-      tellWhatToolsHave(deliveriesIn(details), io);
-      io.out('Nothing was erased (--dry-run).');
-      return exit.ok;
-    }
-    await confirm(candidate, people, options, io);
-    const erased: Erased[] = [];
-    for (const { id } of people) erased.push(await erase(store, id, options, io));
-    const sum = (what: 'events' | 'rejected') => erased.reduce((total, one) => total + one[what], 0);
-    io.out(`Erased: ${count(sum('events'), 'event')}, and ${count(sum('rejected'), 'refused request')}.`);
-    tellWhatToolsHave(
-      erased.flatMap(({ deliveries }) => deliveries),
-      io,
-    );
-    await tellTraces(
-      store,
-      ids.flatMap((id) => mentionsOf(id).spellings),
-      options,
-      io,
-    );
-    tellWhatIsElsewhere(details, io);
-    return exit.ok;
-  });
-}
+const declared = {
+  ...storeOptions,
+  dryRun: flag('--dry-run', 'only show what would be erased, and what the tools have'),
+  yes: flag('--yes', 'do not ask, and give up what is pending'),
+  rewrite: flag(
+    '--rewrite',
+    "also write SQLite's whole file anew, for what older versions left in unused parts",
+  ),
+  note: note('why, for the audit; it must not name the candidate'),
+};
+type ForgetOptions = ValuesOf<typeof declared>;
 
-function refuseNote(people: readonly Person[], { note = '' }: ForgetOptions): void {
-  if (people.some((person) => mentionsIn(person).without(note) !== note))
-    throw new CommandError('--note names the candidate, and is kept; say it without', exit.usage);
-}
+export const forget = command({
+  name: 'forget',
+  description: 'erase a candidate from the store, and list what the tools still have',
+  examples: [
+    'forget 0123456789abcdef0123456789abcdef --dry-run',
+    'forget 0123456789abcdef0123456789abcdef --yes --note "request of 3 May"',
+  ],
+  options: declared,
+  argument: new TypedArgument<string>(
+    '<candidate>',
+    'the candidate id, or the number that messages show',
+  ).argParser(readCandidateId),
+  run: (given, io, candidate) =>
+    withStore(given, io, async (store) => {
+      const meant = await store.candidatesMeant(candidate, false);
+      const ids = 'ids' in meant ? meant.ids : [];
+      const people = await Promise.all(ids.map(async (id) => ({ id, details: await detailsOf(store, id) })));
+      const details = people.flatMap((person) => person.details);
+      if (people.some((person) => mentionsIn(person).without(given.note ?? '') !== (given.note ?? '')))
+        throw new CommandError('--note names the candidate, and is kept; say it without', exit.usage);
+      for (const person of people) tellWhatIsStored(person, io);
+      if (given.dryRun) {
+        tellWhatToolsHave(deliveriesIn(details), io);
+        io.out('Nothing was erased (--dry-run).');
+        return exit.ok;
+      }
+      await confirm(candidate, people, given, io);
+      const erased: Erased[] = [];
+      for (const { id } of people) erased.push(await erase(store, id, given, io));
+      const sum = (what: 'events' | 'rejected') => erased.reduce((total, one) => total + one[what], 0);
+      io.out(`Erased: ${count(sum('events'), 'event')}, and ${count(sum('rejected'), 'refused request')}.`);
+      tellWhatToolsHave(
+        erased.flatMap(({ deliveries }) => deliveries),
+        io,
+      );
+      const spellings = ids.flatMap((id) => mentionsOf(id).spellings);
+      io.out(tracesText(await store.traces(spellings, given.rewrite ?? false), given));
+      tellWhatIsElsewhere(details, io);
+      return exit.ok;
+    }),
+});
 
 function mentionsIn({ id, details }: Person): Mentions {
   const numbers = details.flatMap(({ event }) => event.candidateNumericalId ?? []);
@@ -153,31 +170,16 @@ async function erase(store: Store, candidateId: string, options: ForgetOptions, 
   }
 }
 
-async function tellTraces(
-  store: Store,
-  spellings: readonly string[],
-  { rewrite = false }: ForgetOptions,
-  io: Io,
-): Promise<void> {
-  const times = await store.traces(spellings, rewrite);
-  if (times === null) {
-    io.out(
-      'PostgreSQL writes over what was deleted only when it needs the room, after its autovacuum. `vacuum full events, deliveries, attempts, duplicates, correlations, rejected_requests` does it at once, and locks these tables meanwhile. Standbys and archives of the WAL keep it for as long as they keep anything.',
-    );
-  } else if (times === 'being read') {
-    io.out(
-      "Another process is reading the store's file, such as a backup or a replicator: the -wal keeps the old pages until it has ended. The connector lets go of them then, within ten minutes. To see that nothing is left, run this again.",
-    );
-  } else if (times === 0) io.out("Nothing is left of it in the store's files.");
-  else if (rewrite)
-    io.out(
-      `The store's file has these characters in ${count(times, 'other text')}, such as longer ids or the config.`,
-    );
-  else {
-    io.out(
-      `The store's file still has these characters ${count(times, 'time')}: in other texts, or in unused parts that an older version left. \`forget --rewrite\` writes the whole file anew; events wait meanwhile, for some seconds a GB.`,
-    );
-  }
+/** What the store's files still have, in so many places (`found`). */
+function tracesText(found: Awaited<ReturnType<Store['traces']>>, { rewrite }: ForgetOptions): string {
+  if (found === null)
+    return 'PostgreSQL writes over what was deleted only when it needs the room, after its autovacuum. `vacuum full events, deliveries, attempts, duplicates, correlations, rejected_requests` does it at once, and locks these tables meanwhile. Standbys and archives of the WAL keep it for as long as they keep anything.';
+  if (found === 'being read')
+    return "Another process is reading the store's file, such as a backup or a replicator: the -wal keeps the old pages until it has ended. The connector lets go of them then, within ten minutes. To see that nothing is left, run this again.";
+  if (found === 0) return "Nothing is left of it in the store's files.";
+  return rewrite
+    ? `The store's file has these characters in ${count(found, 'other text')}, such as longer ids or the config.`
+    : `The store's file still has these characters ${count(found, 'time')}: in other texts, or in unused parts that an older version left. \`forget --rewrite\` writes the whole file anew; events wait meanwhile, for some seconds a GB.`;
 }
 
 /** For so long a repeat may still come. */

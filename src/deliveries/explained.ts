@@ -1,11 +1,11 @@
-import type { Config, SinkConfig } from './config/config.ts';
-import { prepare } from './deliveries/prepare.ts';
-import type { CandidateEvent, Event, Json, PlannedDelivery } from './model.ts';
-import { explain } from './rules/decide.ts';
-import type { Action, Verdict } from './rules/plan.ts';
-import { deliveryId } from './support/ids.ts';
-import { maskTexts } from './support/secret.ts';
-import { sampleEvent } from './templates/data.ts';
+import type { Config, SinkConfig } from '../config/config.ts';
+import { prepare } from './prepare.ts';
+import type { CandidateEvent, Event, Json, PlannedDelivery } from '../model.ts';
+import { explain } from '../rules/decide.ts';
+import type { Action, Verdict } from '../rules/plan.ts';
+import { deliveryId } from '../support/ids.ts';
+import { maskTexts } from '../support/secret.ts';
+import { sampleEvent } from '../templates/data.ts';
 
 /** What the rules make of an event that has not come, and each message as it would be sent. */
 export interface Explained {

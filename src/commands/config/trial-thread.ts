@@ -1,14 +1,14 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { connectors } from '../../connectors/index.ts';
-import { type CheckedConfig, ConfigError } from '../config/config.ts';
-import { parseToTry } from '../config/load.ts';
-import { inOrder } from '../config/text/problems.ts';
-import { compilePlan, Plans } from '../config/live/stored-plans.ts';
-import type { Json } from '../model.ts';
-import { count } from '../support/text.ts';
-import type { Trial, TrialQuestion } from '../config/live/trials.ts';
-import { BacktestSummary, compare, plannedFor, wholly } from './backtest.ts';
+import { connectors } from '../../../connectors/index.ts';
+import { ConfigError } from '../../config/config.ts';
+import { parseToTry } from '../../config/load.ts';
+import { inOrder } from '../../config/text/problems.ts';
+import { compilePlan, Plans } from '../../config/live/stored-plans.ts';
+import type { Json } from '../../model.ts';
+import { count } from '../../support/text.ts';
+import type { Trial, TrialQuestion } from '../../config/live/trials.ts';
 import { lookOver, summary } from './check.ts';
+import { BacktestSummary, compare, plannedFor, wholly } from './compare.ts';
 
 /**
  * The thread in which a pasted config is tried. It has no environment and reads no file: a reference stays as it is
@@ -16,26 +16,19 @@ import { lookOver, summary } from './check.ts';
  */
 
 async function tried(question: TrialQuestion): Promise<Trial> {
-  const config = parsed(question);
-  if (config instanceof ConfigError)
-    return { problems: config.problems, summary: null, left: [], backtest: null };
-  const { errors, warnings, left } = await lookOver(config);
-  const problems = inOrder([...errors, ...warnings]);
-  const isGood = errors.length === 0;
-  return {
-    problems,
-    summary: isGood ? summary(config, warnings.length) : null,
-    left,
-    backtest: isGood && question.events.length > 0 ? await backtested(question, config.planSource) : null,
-  };
-}
-
-function parsed({ text, name }: TrialQuestion): CheckedConfig | ConfigError {
   try {
-    return parseToTry(text, name, connectors);
+    const config = parseToTry(question.text, question.name, connectors);
+    const { errors, warnings, left } = await lookOver(config);
+    const isGood = errors.length === 0;
+    return {
+      problems: inOrder([...errors, ...warnings]),
+      summary: isGood ? summary(config, warnings.length) : null,
+      left,
+      backtest: isGood && question.events.length > 0 ? await backtested(question, config.planSource) : null,
+    };
   } catch (error) {
-    if (error instanceof ConfigError) return error;
-    throw error;
+    if (!(error instanceof ConfigError)) throw error;
+    return { problems: error.problems, summary: null, left: [], backtest: null };
   }
 }
 

@@ -1,54 +1,107 @@
-import { hostname, userInfo } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ActionName, change, type Done, NotThere, rehearse, selected } from '../by-hand.ts';
-import { type DeliveryState, openStates, replayableStates } from '../model.ts';
-import { allActions, type Plan } from '../rules/plan.ts';
-import { running } from '../status.ts';
-import type { By, Store } from '../store/store.ts';
-import { didYouMeanOneOf, printable } from '../support/text.ts';
-import { CommandError, exit, type Io, nowAndThen, when } from './output.ts';
-import { checkSink, type StoreOption, type Today, withStore, withStoreAndToday } from './with-store.ts';
+import {
+  type ActionName,
+  change,
+  type Done,
+  NotThere,
+  rehearse,
+  selected,
+} from '../../deliveries/by-hand.ts';
+import { type DeliveryState, openStates, replayableStates } from '../../model.ts';
+import { allActions, type Plan } from '../../rules/plan.ts';
+import type { Store } from '../../store/store.ts';
+import { didYouMeanOneOf, printable } from '../../support/text.ts';
+import {
+  ago,
+  byHandOptions,
+  command,
+  flag,
+  readOption,
+  storeOptions,
+  textOption,
+  TypedArgument,
+  type ValuesOf,
+} from '../command.ts';
+import { CommandError, exit, type Io, nowAndThen, when } from '../output.ts';
+import { byUser, checkSink, isServed, type Today, withStore, withStoreAndToday } from '../with-store.ts';
 
-export interface ByHandOptions extends StoreOption {
-  readonly note?: string;
-  readonly wait?: boolean;
-  readonly dryRun?: boolean;
-}
+type ByHandOptions = ValuesOf<typeof byHandOptions>;
 
-interface StuckOptions extends ByHandOptions {
-  readonly dead?: boolean;
-  readonly held?: boolean;
-  readonly event?: string;
-  readonly sink?: string;
-  readonly rule?: string;
-  readonly cause?: string;
-  /** In milliseconds since the epoch. */
-  readonly since?: number;
-}
+/** What can be done to many. */
+const stuckOptions = {
+  ...byHandOptions,
+  ...storeOptions,
+  dead: flag('--dead', 'every dead delivery'),
+  held: flag('--held', 'every held delivery'),
+  event: textOption('--event <id>', 'every dead or held delivery of this event'),
+  sink: textOption('--sink <name>', 'of these, only to this sink'),
+  rule: textOption('--rule <name>', 'of these, only what this rule asked for'),
+  cause: textOption('--cause <text>', 'with --dead: only these, as `status` names the cause'),
+  since: readOption('--since <duration>', 'of these, only of events that came within this time', ago),
+};
+type StuckOptions = ValuesOf<typeof stuckOptions>;
 
-export function replay(ids: readonly string[], options: StuckOptions, io: Io): Promise<number> {
-  refuseUnclear('replay', ids, options);
-  return withStoreAndToday(options, io, (store, today) =>
-    stuck('replay', ids, options, { store, today, io }),
-  );
-}
+const stuckIds = new TypedArgument<readonly string[]>(
+  '[delivery...]',
+  'delivery ids; or those of events, for all of them that are dead or held',
+);
 
-export function discard(ids: readonly string[], options: StuckOptions, io: Io): Promise<number> {
-  refuseUnclear('discard', ids, options);
-  return withStore(options, io, (store) => stuck('discard', ids, options, { store, today: null, io }));
-}
+export const replay = command({
+  name: 'replay',
+  description: "send again what is dead or held, with today's config",
+  examples: [
+    'replay dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1',
+    'replay --dead --sink hiring --since 7d --note "the channel is there now"',
+    'replay --held --dry-run   # shows what would go out',
+    'replay --event evt_01jd3v5m8k2q4r6t8w0y1z3a5c --wait   # and says how it ended',
+  ],
+  options: stuckOptions,
+  argument: stuckIds,
+  async run(options, io, ids) {
+    refuseUnclear('replay', ids, options);
+    return withStoreAndToday(options, io, (store, today) =>
+      stuck('replay', ids, options, { store, today, io }),
+    );
+  },
+});
 
-export function resend(ids: readonly string[], options: ByHandOptions, io: Io): Promise<number> {
-  const other = ids.find((id) => !id.startsWith('dlv_'));
-  if (other !== undefined) {
-    const instead = `\`event ${printable(other)}\` lists those of an event`;
-    throw new CommandError(`name the deliveries one by one; ${instead}`, exit.usage);
-  }
-  return withStoreAndToday(options, io, async (store, today) => {
-    const { ok } = await toAll('resend', selected(store, { ids, states: [] }), options, { store, today, io });
-    return ok ? exit.ok : exit.problems;
-  });
-}
+export const discard = command({
+  name: 'discard',
+  description: 'give up on purpose what is pending, dead or held',
+  examples: [
+    'discard dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1 dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_2',
+    'discard --dead --rule told --since 7d --note "told by phone"',
+  ],
+  options: stuckOptions,
+  argument: stuckIds,
+  async run(options, io, ids) {
+    refuseUnclear('discard', ids, options);
+    return withStore(options, io, (store) => stuck('discard', ids, options, { store, today: null, io }));
+  },
+});
+
+export const resend = command({
+  name: 'resend',
+  description: "send a delivered message again on purpose, as a new delivery by today's config",
+  examples: ['resend dlv_01jd3v5m8k2q4r6t8w0y1z3a5c_1 --note "it was deleted in the channel"'],
+  options: { ...byHandOptions, ...storeOptions },
+  argument: new TypedArgument<readonly string[]>('<delivery...>', 'delivery ids'),
+  async run(options, io, ids) {
+    const other = ids.find((id) => !id.startsWith('dlv_'));
+    if (other !== undefined) {
+      const instead = `\`event ${printable(other)}\` lists those of an event`;
+      throw new CommandError(`name the deliveries one by one; ${instead}`, exit.usage);
+    }
+    return withStoreAndToday(options, io, async (store, today) => {
+      const { ok } = await toAll('resend', selected(store, { ids, states: [] }), options, {
+        store,
+        today,
+        io,
+      });
+      return ok ? exit.ok : exit.problems;
+    });
+  },
+});
 
 /** To be called before anything is planned by it. */
 export async function saveToday(store: Store, { plan, planSource }: Today): Promise<void> {
@@ -161,23 +214,6 @@ function print({ id, ok, says }: Done, io: Io): void {
   if (ok) io.out(`${printable(id)} ${printable(says)}`);
   else io.err(`${printable(id)}: ${printable(says)}`);
 }
-
-/** Whoever calls a command. */
-export function byUser({ note = null }: { note?: string | null }, { env }: Io): By {
-  return { who: env['USER'] || nameOfUser(), from: `a command on ${hostname()}`, note };
-}
-
-/** A container's user may have no name. */
-function nameOfUser(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return 'somebody';
-  }
-}
-
-export const isServed = async (store: Store): Promise<boolean> =>
-  running(await store.copyStates(), Date.now()).length > 0;
 
 /** To be called before anything is changed. */
 export async function refuseWithoutConnector(store: Store): Promise<void> {

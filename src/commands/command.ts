@@ -1,0 +1,133 @@
+import { Argument, InvalidArgumentError, Option } from 'commander';
+import { parseDuration } from '../config/text/units.ts';
+import { type Status, statuses } from '../model.ts';
+import { parseCandidateEvent } from '../receiver/candidate-event.ts';
+import { lowerAscii } from '../support/text.ts';
+import type { Io } from './output.ts';
+
+/** What a command is: how it is called, what its help says, and what it does. */
+export interface Command<Options extends OptionsByName = OptionsByName, Given = unknown> {
+  readonly name: string;
+  readonly description: string;
+  /** Without the program's name. */
+  readonly examples: readonly string[];
+  /** In the order of the help. */
+  readonly options?: Options;
+  readonly argument?: TypedArgument<Given>;
+  /** Resolves to the exit code. `given`: what stands as its argument. */
+  readonly run: (options: ValuesOf<Options>, io: Io, given: Given) => Promise<number>;
+}
+
+type OptionsByName = Readonly<Record<string, TypedOption<unknown>>>;
+
+/** What a command gets of its options. Every command has --config. */
+export type ValuesOf<Options extends OptionsByName> = ConfigOption & {
+  readonly [Name in keyof Options]: Options[Name]['value'];
+};
+
+export interface ConfigOption {
+  readonly config: string;
+}
+
+/** Only gives types: an option stands under the name that commander makes of its flag. */
+export const command = <Options extends OptionsByName = {}, Given = undefined>(
+  definition: Command<Options, Given>,
+): Command<Options, Given> => definition;
+
+// oxlint-disable-next-line no-unnecessary-type-parameters -- ValuesOf reads it
+export class TypedOption<Value> extends Option {
+  declare readonly value: Value;
+}
+
+// oxlint-disable-next-line no-unnecessary-type-parameters -- so does Command
+export class TypedArgument<Value> extends Argument {
+  declare readonly value: Value;
+}
+
+export const flag = (flags: string, description: string) =>
+  new TypedOption<boolean | undefined>(flags, description);
+
+export const textOption = (flags: string, description: string) =>
+  new TypedOption<string | undefined>(flags, description);
+
+/** Readers throw what makes a usage error, with the option's name before it. */
+type Reader<Value> = (text: string, before: Value | undefined) => Value;
+
+export const readOption = <Value>(flags: string, description: string, reader: Reader<Value>) =>
+  new TypedOption<Value | undefined>(flags, description).argParser(reader);
+
+export const choiceOption = <Value extends string>(
+  flags: string,
+  description: string,
+  values: readonly Value[],
+) => new TypedOption<Value | undefined>(flags, description).choices(values);
+
+export const required = <Value>(option: TypedOption<Value | undefined>) =>
+  option.makeOptionMandatory() as TypedOption<Value>;
+
+export const withDefault = <Value>(option: TypedOption<Value | undefined>, value: Value) =>
+  option.default(value) as TypedOption<Value>;
+
+/** Lets the config stand after the command as well, where nothing else does: it is what people try first. */
+export const configFile = new TypedArgument<string | undefined>('[file]', 'the YAML file, as with --config');
+
+/** For what may be needed just when the file is broken. */
+export const storeOptions = {
+  store: textOption(
+    '--store <url>',
+    'the store itself, as in sqlite:./data/connector.db; the file is not read then',
+  ),
+};
+export type StoreOption = ConfigOption & { readonly store?: string | undefined };
+
+const longestNote = 500;
+
+export const note = (description: string) =>
+  readOption('--note <text>', description, (words: string) => {
+    if (words.trim() === '' || words.length > longestNote) throw expected(`1 to ${longestNote} characters`);
+    return words;
+  });
+
+/** Of what people do to deliveries. */
+export const byHandOptions = {
+  dryRun: flag('--dry-run', 'only show what would be done'),
+  wait: flag('--wait', 'wait until all have ended, and say how'),
+  note: note('why; kept with who did it and when, and shown by `event`'),
+};
+
+export const statusOption = () =>
+  new TypedOption<Status | undefined>('--status <status>', 'the final status')
+    .choices(statuses)
+    .argParser((words: string) => {
+      const status = statuses.find((one) => lowerAscii(one) === lowerAscii(words));
+      if (status === undefined) throw new InvalidArgumentError(`Allowed choices are ${statuses.join(', ')}.`);
+      return status;
+    });
+
+export function integer(words: string): number {
+  const value = Number(words);
+  if (!/^-?\d+$/.test(words) || !Number.isSafeInteger(value)) throw expected('a whole number');
+  return value;
+}
+
+export function positive(words: string): number {
+  const value = integer(words);
+  if (value < 1) throw expected('1 or more');
+  return value;
+}
+
+/** The time (ms) that lies a duration such as `7d` ago. */
+export function ago(words: string): number {
+  const durationMs = parseDuration(words);
+  if (durationMs === null) throw expected('a duration such as 30m, 24h or 7d');
+  return Date.now() - durationMs;
+}
+
+/** A candidate id as the receiver would keep it, so that a GUID is found in whichever spelling it is asked for. */
+export function readCandidateId(words: string): string {
+  const parsed = parseCandidateEvent({ candidateId: words, testId: 0, status: statuses[0] });
+  if ('event' in parsed) return parsed.event.candidateId;
+  throw new InvalidArgumentError(parsed.faults.map(({ detail }) => detail).join(' '));
+}
+
+const expected = (what: string): InvalidArgumentError => new InvalidArgumentError(`It must be ${what}.`);

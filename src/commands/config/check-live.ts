@@ -1,0 +1,120 @@
+import type { Config, SinkConfig } from '../../config/config.ts';
+import { type LiveCheck, mayRotate, type RefreshTokens } from '../../connector.ts';
+import { prepare } from '../../deliveries/prepare.ts';
+import type { Json, Notice, RaisedNotice } from '../../model.ts';
+import { needsRetry, sinkState, sinkStates } from '../../needs.ts';
+import { inLastHour } from '../../status.ts';
+import { checkStore, glanceAt, openStore } from '../../store/open.ts';
+import { keptRefreshTokens } from '../../store/refresh-tokens.ts';
+import { type Reads, StoreUnavailable } from '../../store/store.ts';
+import { program } from '../../support/program.ts';
+import { sampleEvent } from '../../templates/data.ts';
+
+/** What `check --live` asks of the store and of each sink, without sending anything. */
+
+/** What a sink, or the store, was asked. */
+export interface LiveOf {
+  readonly of: string;
+  readonly checks: readonly LiveCheck[];
+}
+
+export async function checkLive(config: Config): Promise<LiveOf[]> {
+  await using ending = new AsyncDisposableStack();
+  const refreshTokens = await keptTokens(config, ending);
+  const known = await glanceAt(config.store.url, readSinks);
+  return await Promise.all([
+    checkItsStore(config),
+    ...Array.from(config.sinks.values(), async (sink) => ({
+      of: `${sink.name} (${sink.connector.name})`,
+      checks: [...(await askSink(config, sink, refreshTokens)), ...fares(sink.name, known)],
+    })),
+  ]);
+}
+
+const readSinks = async (reads: Pick<Reads, 'sinkFigures' | 'pauses'>) => ({
+  pauses: await reads.pauses(),
+  figures: await reads.sinkFigures(Date.now()),
+});
+
+/** Asking for an access token may use up the refresh token: the one that is given instead has to be kept, too. */
+async function keptTokens({ store: { url, secretKey }, sinks }: Config, ending: AsyncDisposableStack) {
+  if (secretKey === null || ![...sinks.values()].some(({ options }) => mayRotate(options))) return undefined;
+  const store = ending.adopt(await openStore(url, { serve: false }), (it) => it.close());
+  return keptRefreshTokens(store, secretKey, (message, cause) => {
+    throw new StoreUnavailable(message, { cause });
+  });
+}
+
+async function checkItsStore({ store }: Config): Promise<LiveOf> {
+  const of = 'store (PostgreSQL)';
+  try {
+    const detail = await checkStore(store.url);
+    return { of, checks: detail === null ? [] : [{ ok: true, what: 'connect', detail }] };
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    return { of, checks: [{ ok: false, what: 'connect', detail: error.message }] };
+  }
+}
+
+/** Asks one sink all that can be asked without sending; a fault on the way is a failed check, not an end of the others. */
+async function askSink(
+  config: Config,
+  { name, connector, options, timeoutMs }: SinkConfig,
+  refreshTokens: RefreshTokens | undefined,
+): Promise<LiveCheck[]> {
+  try {
+    const sink = await connector.connect(options, refreshTokens);
+    const messages = sampleMessages(config, name, Date.now());
+    return await sink.check(messages, AbortSignal.timeout(timeoutMs)).finally(() => sink.close());
+  } catch (error) {
+    return [{ ok: false, what: 'set up', detail: error instanceof Error ? error.message : String(error) }];
+  }
+}
+
+/** A tool may answer every question and take no message: the store knows whether it takes them. */
+function fares(name: string, known: Awaited<ReturnType<typeof readSinks>> | null): LiveCheck[] {
+  const figures = known?.figures.find(({ sink }) => sink === name) ?? null;
+  const pause = known?.pauses.find(({ sink }) => sink === name) ?? null;
+  const state = sinkState(figures, pause !== null);
+  if (!needsRetry(state)) return [];
+  const because = (pause?.because ?? figures?.because)?.detail.replace(/\.?$/, '');
+  const words = [`the sink is ${sinkStates[state]}`, ...(figures ? inLastHour(figures) : [])].join(', ');
+  const detail = `${words}${because === undefined ? '' : `: ${because}`}.`;
+  const advice = `When that is put right, ${program} retry ${name} tries it.`;
+  return [{ ok: false, what: 'messages go out', detail, advice }];
+}
+
+const mostMessages = 200;
+const notInCatalog = 0;
+
+/**
+ * What the rules could send to a sink: each of its actions for each test of the catalog, without repeats. For asking
+ * a tool whether it would take them; `now` is when the sample events come.
+ */
+function sampleMessages({ plan, sinks }: Config, sinkName: string, now: number): Json[] {
+  const sink = sinks.get(sinkName);
+  if (!sink) return [];
+  const ofEvents = [...plan.then.flat(), ...plan.unmatched].flatMap((action) =>
+    [...plan.testIds, notInCatalog].map((testId) => ({
+      action,
+      about: { events: [sampleEvent({ testId }, now)], notice: null },
+    })),
+  );
+  const told = [...plan.alerts, ...(plan.summary ? [{ ...plan.summary, kind: 'summary' as const }] : [])];
+  const ofAlerts = told.flatMap(({ kind, actions }) =>
+    actions.map((action) => ({ action, about: { events: [], notice: sampleNotice(kind, now) } })),
+  );
+  const messages = new Map<string, Json>();
+  for (const { action, about } of [...ofEvents, ...ofAlerts]) {
+    if (action.sink !== sinkName) continue;
+    if (messages.size >= mostMessages) break;
+    const prepared = prepare(action, about, 'dlv_sample', plan, sink, now);
+    if ('message' in prepared) messages.set(JSON.stringify(prepared.message), prepared.message);
+  }
+  return [...messages.values()];
+}
+
+function sampleNotice(alert: Notice['alert'], now: number): RaisedNotice {
+  const words = { detail: 'Something is wrong.', advice: 'Look at it.', recovered: false };
+  return { id: 'ntc_sample', raisedAt: now, alert, cause: alert, sink: null, count: 1, since: now, ...words };
+}

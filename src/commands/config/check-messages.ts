@@ -1,0 +1,149 @@
+import type { CheckedConfig, Config, Problem } from '../../config/config.ts';
+import { pathOf } from '../../config/plan-source.ts';
+import { prepare } from '../../deliveries/prepare.ts';
+import { type Event, statuses } from '../../model.ts';
+import { type Action, type Plan } from '../../rules/plan.ts';
+import { strings, valueAt } from '../../support/json.ts';
+import { sampleEvent } from '../../templates/data.ts';
+import { templateKind } from '../../templates/template.ts';
+import { warningAt } from './check-routes.ts';
+
+const notInCatalog = 0;
+/** For templates that take long. */
+const triedForMs = 2000;
+/** So many are tried besides one of each kind. */
+const mostAlike = 500;
+/** So much is said of one action; further reasons and tests follow when these are fixed. */
+const mostReasons = 3;
+const mostTests = 3;
+
+/** An event that comes to an action. */
+interface Sample {
+  readonly index: number;
+  readonly action: Action;
+  readonly event: Event;
+}
+
+interface Failure {
+  readonly sample: Sample;
+  /** The action's key that it is about, if it is not about the whole message. */
+  readonly key: string | null;
+  readonly why: string;
+}
+
+/** A warning where a message cannot be made as written for an event that its rule takes: at the action, with the tests. */
+export function tryMessages(
+  config: CheckedConfig,
+  now: number,
+): { readonly warnings: readonly Problem[]; readonly tried: number; readonly of: number } {
+  const until = performance.now() + triedForMs;
+  const samples = samplesOf(config.plan, now);
+  const failures: Failure[] = [];
+  let tried = 0;
+  const fails = (sample: Sample): boolean => {
+    if (performance.now() > until) return false;
+    tried += 1;
+    const found = failuresOf(sample, config, now);
+    failures.push(...found);
+    return found.length > 0;
+  };
+  const alike = kindsOf(samples, config).flatMap(([first, ...others]) => {
+    if (!fails(first!)) return others;
+    for (const other of others) fails(other);
+    return [];
+  });
+  const step = Math.ceil(alike.length / mostAlike);
+  for (const [index, sample] of alike.entries()) if (index % step === 0) fails(sample);
+  const inOrder = failures.toSorted((a, b) => a.sample.index - b.sample.index);
+  return { warnings: warningsOf(inOrder, config), tried, of: samples.length };
+}
+
+/** Every action with each sample event that comes to it: of every test and status, with all that may be missing and without it. */
+function samplesOf(plan: Plan, now: number): Sample[] {
+  const samples: Sample[] = [];
+  for (const testId of [notInCatalog, ...plan.testIds])
+    for (const status of statuses)
+      for (const missing of [{}, { candidateNumericalId: 4711, correlationId: 'sample' }]) {
+        const event = { ...sampleEvent({ testId, status, ...missing }, now), ...missing };
+        const matched = plan.rules.match({ event, test: plan.test(testId) });
+        const lists =
+          matched.length === 0 ? [plan.unmatched] : matched.map((index) => plan.then[index] ?? []);
+        for (const action of lists.flat()) samples.push({ index: samples.length, action, event });
+      }
+  return samples;
+}
+
+/** The samples of which no message differs in more than words of the config. */
+function kindsOf(samples: readonly Sample[], { plan, planSource }: Config): Sample[][] {
+  const ofActions = new Map<Action, string>();
+  const ofTests = new Map<number, string>();
+  const kinds = Map.groupBy(samples, ({ action, event: { testId, candidateNumericalId } }) => {
+    const ofAction = ofActions.getOrInsertComputed(action, () => {
+      const written = valueAt(planSource, pathOf(plan.rules.names, action)) ?? null;
+      const texts = strings(written).map(({ text, path }) => `${path.join('.')}: ${templateKind(text)}`);
+      return texts.join('\n');
+    });
+    // What a catalog entry has, but not the words.
+    const ofTest = ofTests.getOrInsertComputed(testId, () =>
+      Object.entries(plan.test(testId))
+        .map(([key, value]) => `${key}:${value === null || value === '' ? 'none' : typeof value}`)
+        .join(),
+    );
+    return `${ofAction} ${ofTest} ${candidateNumericalId}`;
+  });
+  return [...kinds.values()];
+}
+
+const hollow =
+  'a {{ … }} prints nothing; say what to print then, as in {{ test.name | default: event.testId }}, or {{ … | default: "" }} for nothing';
+
+function failuresOf(sample: Sample, { plan, planSource, sinks }: Config, now: number): Failure[] {
+  const { action, event } = sample;
+  const sink = sinks.get(action.sink);
+  if (!sink) return [];
+  let hollowKeys: readonly string[] = [];
+  const render: Action['render'] = (data) => {
+    const rendered = action.render(data);
+    if ('fields' in rendered) hollowKeys = rendered.hollow ?? [];
+    return rendered;
+  };
+  const about = { events: [event], notice: null };
+  const prepared = prepare({ ...action, render }, about, 'dlv_sample', plan, sink, now);
+  const failures: Failure[] = [];
+  if ('message' in prepared) {
+    if (prepared.note !== undefined) failures.push({ sample, key: null, why: prepared.note });
+  } else if (prepared.outcome !== 'delivered') failures.push({ sample, key: null, why: prepared.detail });
+  if (event.candidateNumericalId === null) return failures;
+  // What people read first, with a gap where the event's test says nothing.
+  const path = pathOf(plan.rules.names, action);
+  for (const key of ['subject', 'text'])
+    if (hollowKeys.includes(key) && valueAt(planSource, [...path, key]) !== undefined)
+      failures.push({ sample, key, why: hollow });
+  return failures;
+}
+
+function warningsOf(all: readonly Failure[], config: CheckedConfig): Problem[] {
+  const failures = Map.groupBy(all, ({ sample }) => sample.action);
+  const known = new Set(config.plan.testIds);
+  return [...failures].flatMap(([action, ofAction]) => {
+    const path = pathOf(config.plan.rules.names, action);
+    const reasons = Map.groupBy(ofAction, ({ key, why }) => `${key} ${why}`);
+    return Array.from(reasons.values(), (same) => {
+      const [{ key, why }] = same as [Failure];
+      const message = `for ${testsText(same, known)}: ${why}`;
+      return warningAt(config, key === null ? path : [...path, key], message);
+    }).slice(0, mostReasons);
+  });
+}
+
+function testsText(failures: readonly Failure[], known: ReadonlySet<number>): string {
+  const isOther = (testId: number) => Number(!known.has(testId));
+  const tests = [...new Set(failures.map(({ sample }) => sample.event.testId))].toSorted(
+    (a, b) => isOther(a) - isOther(b),
+  );
+  const shown = tests
+    .slice(0, mostTests)
+    .map((testId) => (known.has(testId) ? `test ${testId}` : 'a test that is not in the catalog'));
+  const more = tests.length - shown.length;
+  return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
+}

@@ -1,0 +1,209 @@
+import { type CheckedConfig, ConfigError, type Problem } from '../../config/config.ts';
+import { tooShort } from '../../config/settings.ts';
+import { formatProblem, inOrder, reportText } from '../../config/text/problems.ts';
+import { allActions, type Plan, unmatchedRule } from '../../rules/plan.ts';
+import { runScenarios, type Unreached } from '../../scenarios/run.ts';
+import { program } from '../../support/program.ts';
+import { count, jsonLine, printable } from '../../support/text.ts';
+import { choiceOption, command, configFile, flag, type ValuesOf } from '../command.ts';
+import { exit, type Io, paint } from '../output.ts';
+import { configOf } from '../with-store.ts';
+import { checkLive, type LiveOf } from './check-live.ts';
+import { tryMessages } from './check-messages.ts';
+import { routeWarnings } from './check-routes.ts';
+
+const declared = {
+  live: flag('--live', 'also ask each sink; sends nothing'),
+  strict: flag('--strict', 'fail where there are warnings, too'),
+  json: flag('--json', 'print one JSON object'),
+  format: choiceOption('--format <format>', 'how to print: github makes annotations of a workflow', [
+    'text',
+    'json',
+    'github',
+  ]),
+};
+
+/** Its problems are what it was asked for, so they go to stdout like all that people read. */
+export const check = command({
+  name: 'check',
+  description: 'show everything that is wrong with the config, and run its scenarios',
+  examples: [
+    'check config.yaml',
+    'check --strict --format github   # for a workflow: warnings fail, and stand at their lines',
+    'check --live   # also asks each tool: token, scopes, places, login; sends nothing',
+  ],
+  options: declared,
+  argument: configFile,
+  async run(given, io) {
+    const report = await reportOf(given, io);
+    const { errors, warnings, live } = report;
+    const failed = live.flatMap(({ checks }) => checks).filter(({ ok }) => !ok).length;
+    const isTooLax = given.strict === true && warnings.length > 0;
+    const format = given.json ? 'json' : (given.format ?? 'text');
+    if (format === 'text') printText(report, failed, isTooLax, io);
+    else if (format === 'json') printJson(report, io);
+    else printGithub(report, io);
+    return errors.length + failed > 0 || isTooLax ? exit.problems : exit.ok;
+  },
+});
+
+/** What a check found. */
+interface Report {
+  readonly file: string;
+  /** Null if it has errors that leave no config to check further. */
+  readonly config: CheckedConfig | null;
+  readonly errors: readonly Problem[];
+  readonly warnings: readonly Problem[];
+  readonly unreached: readonly Unreached[];
+  readonly live: readonly LiveOf[];
+  /** What was not looked at. */
+  readonly left: readonly string[];
+}
+
+async function reportOf(given: ValuesOf<typeof declared>, io: Io): Promise<Report> {
+  try {
+    const config = await configOf(given, io);
+    const found = await lookOver(config);
+    const errors = [...(await optionFaults(config)), ...found.errors];
+    return { file: config.file, config, ...found, errors, live: given.live ? await checkLive(config) : [] };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const { error: errors = [], warning: warnings = [] } = Object.groupBy(
+      error.problems,
+      ({ severity }) => severity,
+    );
+    return { file: given.config, config: null, errors, warnings, unreached: [], live: [], left: [] };
+  }
+}
+
+/** What is found by the config alone: nothing else is read, and nobody is asked. */
+export async function lookOver(
+  config: CheckedConfig,
+): Promise<Pick<Report, 'errors' | 'warnings' | 'unreached' | 'left'>> {
+  const { warnings, tried, of } = tryMessages(config, Date.now());
+  const routes = routeWarnings(config);
+  const { problems, unreached } = await runScenarios(config);
+  const errors: Problem[] = [...problems];
+  // What serves goes on with it, so that an upgrade stops no event.
+  const closed = tooShort(config.admin);
+  if (closed !== null)
+    errors.unshift({ ...config.at(['admin', 'password'], 'value'), severity: 'error', message: closed });
+  const left: string[] = [];
+  if (!routes.isAll)
+    left.push(`Not all routes were looked at: that takes too long. "${program} routes" shows them.`);
+  if (tried < of) left.push(`Of ${of} messages that the rules could send, ${tried} were tried.`);
+  return {
+    errors,
+    warnings: inOrder([...config.warnings, ...routes.warnings, ...warnings]),
+    unreached,
+    left,
+  };
+}
+
+/** What only a connector sees in its options. */
+async function optionFaults({ sinks, at, mask }: CheckedConfig): Promise<Problem[]> {
+  const found = await Promise.all(
+    [...sinks.values()].map(async ({ name, connector, options: own }): Promise<Problem[]> => {
+      const fault = await connector.fault?.(own);
+      if (!fault) return [];
+      return [{ severity: 'error', ...at(['sinks', name, fault.option]), message: mask(fault.message) }];
+    }),
+  );
+  return found.flat();
+}
+
+function printText(
+  { file, config, errors, warnings, unreached, live, left }: Report,
+  failed: number,
+  isTooLax: boolean,
+  io: Io,
+): void {
+  if (!config) return io.out(reportText(file, inOrder([...errors, ...warnings])));
+  for (const problem of [...warnings, ...errors]) io.out(formatProblem(file, problem));
+  for (const { of, checks } of live) {
+    if (checks.length > 0) io.out(paint(io, 'bold', of));
+    for (const { ok, what, detail, advice } of checks) {
+      const mark = ok ? paint(io, 'green', '✓') : paint(io, 'red', '✗');
+      const words = `${what}: ${detail}${ok || advice === undefined ? '' : ` ${advice}`}`;
+      io.out(config.mask(`  ${mark} ${printable(words)}`));
+    }
+  }
+  if (errors.length > 0) io.out(count(errors.length, 'error'));
+  if (failed > 0) io.out(`${count(failed, 'live check')} failed.`);
+  if (isTooLax) io.out(`${count(warnings.length, 'warning')}, and with --strict none may be left.`);
+  if (errors.length + failed > 0 || isTooLax) return;
+  io.out(summary(config, warnings.length));
+  for (const one of [...overnight(config.plan), ...left]) io.out(one);
+  if (unreached.length > 0) io.out(`No scenario reaches ${unreachedText(unreached, config)}.`);
+}
+
+/** With warnings it may do less than was meant, so it is not called good. */
+export function summary(config: CheckedConfig, warnings: number): string {
+  const parts = [
+    count(config.plan.then.length, 'rule'),
+    count(config.sinks.size, 'sink'),
+    ...(config.scenarios.length > 0 ? [`${count(config.scenarios.length, 'scenario')} as expected`] : []),
+  ];
+  const judgement = warnings === 0 ? 'is good' : `can be used, with ${count(warnings, 'warning')}`;
+  return `${config.file} ${judgement}: ${parts.join(', ')}.`;
+}
+
+/** Right for a night shift; elsewhere, the two times stand the wrong way round. */
+function overnight(plan: Plan): string[] {
+  const all = new Map(allActions(plan).map(({ hours }) => [hours?.name, hours]));
+  return [...all.values()].flatMap((hours) => {
+    if (!hours || hours.fromMinute < hours.toMinute) return [];
+    const [from, to] = [hours.fromMinute, hours.toMinute].map((minute) =>
+      Temporal.PlainTime.from('00:00').add({ minutes: minute }).toString({ smallestUnit: 'minute' }),
+    );
+    return [
+      `The hours ${printable(hours.name)} are open over midnight: from ${from} to ${to} on the next day.`,
+    ];
+  });
+}
+
+const mostUnreached = 10;
+
+function unreachedText(unreached: readonly Unreached[], { plan }: CheckedConfig): string {
+  const named = unreached.slice(0, mostUnreached).map(({ rule, action }) => {
+    const name = rule === unmatchedRule ? '"unmatched"' : `the rule "${rule}"`;
+    if (action === null) return name;
+    const actions = rule === unmatchedRule ? plan.unmatched : plan.then[plan.rules.names.indexOf(rule)];
+    return `action ${action + 1} (${actions?.[action]?.sink}) of ${name}`;
+  });
+  const more = unreached.length - named.length;
+  return printable([...named, ...(more > 0 ? [`${more} more`] : [])].join(', '));
+}
+
+function printJson({ file, config, errors, warnings, unreached, live, left }: Report, io: Io): void {
+  const placed = ({ line, column, message }: Problem) => ({ file, line, column, message });
+  const asked = live.flatMap(({ of, checks }) => checks.map((one) => Object.assign({ of }, one)));
+  const found = {
+    errors: errors.map(placed),
+    warnings: warnings.map(placed),
+    ...(unreached.length > 0 && {
+      unreached: unreached.map(({ line, column, rule, action }) => ({ file, line, column, rule, action })),
+    }),
+    ...(asked.length > 0 && { live: asked }),
+    ...(left.length > 0 && { left }),
+  };
+  io.out(config ? config.mask(jsonLine(found)) : jsonLine(found));
+}
+
+/** Annotations of a workflow: https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions */
+function printGithub({ file, config, errors, warnings, unreached, live }: Report, io: Io): void {
+  const escaped = (text: string) =>
+    text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+  const inFile = `file=${escaped(file).replaceAll(':', '%3A').replaceAll(',', '%2C')}`;
+  const print = (kind: string, place: { line: number; column: number } | null, message: string) => {
+    const where = place === null ? inFile : `${inFile},line=${place.line},col=${place.column}`;
+    io.out(`::${kind} ${where}::${escaped(message)}`);
+  };
+  for (const one of inOrder([...errors, ...warnings])) print(one.severity, one, one.message);
+  if (!config) return;
+  for (const one of unreached)
+    print('notice', one, config.mask(`No scenario reaches ${unreachedText([one], config)}.`));
+  for (const { of, checks } of live)
+    for (const { ok, what, detail } of checks)
+      if (!ok) print('error', null, config.mask(`${of}: ${what}: ${detail}`));
+}

@@ -1,0 +1,88 @@
+import { connectors } from '../../../connectors/index.ts';
+import { timeExpected, timeMeant } from '../../config/scenarios.ts';
+import { loadToShow } from '../../config/load.ts';
+import { type Explained, type ExplainedDelivery, explained } from '../../deliveries/explained.ts';
+import { eventFields } from '../../json.ts';
+import { jsonLine, printable } from '../../support/text.ts';
+import {
+  readCandidateId,
+  command,
+  configFile,
+  flag,
+  integer,
+  readOption,
+  required,
+  statusOption,
+  textOption,
+} from '../command.ts';
+import { CommandError, dueText, exit, type Io, messageLines, paint, verdictText, when } from '../output.ts';
+
+export const explain = command({
+  name: 'explain',
+  description: 'show what the rules make of an event, and each message as it would be sent; sends nothing',
+  examples: [
+    'explain --status Completed --test 1234567',
+    'explain --status DidNotTake --test 1234567 --at "Sat 22:00" --json',
+  ],
+  options: {
+    status: required(statusOption()),
+    test: required(readOption('--test <id>', 'the test id', integer)),
+    candidate: readOption('--candidate <id>', 'the candidate id', readCandidateId),
+    numerical: readOption('--numerical <id>', 'the numerical candidate id', integer),
+    at: textOption(
+      '--at <time>',
+      'when it comes, as in a scenario ("Mon 10:00", by the clock of `timezone`) or ISO 8601; now if not given',
+    ),
+    json: flag('--json', 'print one JSON object'),
+  },
+  argument: configFile,
+  async run({ config: file, status, test: testId, candidate, numerical, at, json }, io) {
+    // Said before anything of the config is.
+    timeOf(at, 'UTC');
+    const config = await loadToShow(file, { env: io.env, connectors });
+    const fields = {
+      status,
+      testId,
+      candidateNumericalId: numerical ?? null,
+      ...(candidate !== undefined && { candidateId: candidate }),
+    };
+    const found = explained(config, fields, timeOf(at, config.plan.timeZone));
+    const { event, rules, deliveries } = found;
+    io.out(
+      json
+        ? jsonLine({ event: eventFields(event), rules, deliveries: deliveries.map(deliveryFields) })
+        : explainedText(found, io),
+    );
+    return exit.ok;
+  },
+});
+
+function timeOf(written: string | undefined, timeZone: string): number {
+  const at = written === undefined ? Date.now() : timeMeant(written, timeZone, Date.now());
+  if (at !== null) return at;
+  throw new CommandError(`--at: ${timeExpected}, or 2026-11-21T22:00:00Z`, exit.usage);
+}
+
+function deliveryFields({ planned, action: _, ...said }: ExplainedDelivery) {
+  const { rule, action, sink, connector, dueAt, group } = planned;
+  return { rule, action, sink, connector, dueAt: new Date(dueAt).toISOString(), group, ...said };
+}
+
+function explainedText({ event, rules, deliveries }: Explained, io: Io): string {
+  const shown = deliveries.flatMap((one) => shownText(one, event.receivedAt, io));
+  const heading = (title: string) => paint(io, 'bold', title);
+  return [
+    `${heading(event.status)}  test ${event.testId}  candidate ${printable(event.candidateId)}  at ${when(event.receivedAt)}`,
+    heading('Rules'),
+    ...rules.map((verdict) => verdictText(verdict, io)),
+    heading('Would be sent'),
+    ...(shown.length === 0 ? ['  nothing'] : shown),
+  ].join('\n');
+}
+
+function shownText({ action, planned, message, problem }: ExplainedDelivery, now: number, io: Io): string {
+  const { rule, sink, connector, dueAt } = planned;
+  const head = `  ${paint(io, 'cyan', sink)} (${connector}, rule ${printable(rule)}) ${dueText(action, dueAt, now)}`;
+  if (problem !== undefined) return `${head}\n    ${paint(io, 'red', printable(problem))}`;
+  return [head, ...messageLines(message)].join('\n');
+}

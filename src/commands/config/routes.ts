@@ -1,0 +1,63 @@
+import { connectors } from '../../../connectors/index.ts';
+import { loadToShow } from '../../config/load.ts';
+import { routeFields } from '../../json.ts';
+import { type Heard, type Route, routesOf } from '../../rules/routes.ts';
+import { jsonLine, printable } from '../../support/text.ts';
+import { command, configFile, flag } from '../command.ts';
+import { exit, type Io, paint } from '../output.ts';
+
+export const routes = command({
+  name: 'routes',
+  description: 'show who hears of which events: each test and status, with nobody and twice marked',
+  examples: ['routes config.yaml', 'routes --json'],
+  options: { json: flag('--json', 'print one JSON object') },
+  argument: configFile,
+  async run({ config, json }, io) {
+    const { plan, mask } = await loadToShow(config, { env: io.env, connectors });
+    const all = [...routesOf(plan)];
+    if (json) io.out(mask(jsonLine({ routes: all.map((route) => routeFields(route)) })));
+    else
+      for (const test of Map.groupBy(all, ({ cell }) => cell.testId).values())
+        io.out(mask(testText(test, io)));
+    return exit.ok;
+  },
+});
+
+/** The routes of one test. Statuses of which the same people hear stand together. */
+function testText(ofTest: readonly Route[], io: Io): string {
+  const [
+    {
+      cell: { testId, test },
+    },
+  ] = ofTest as [Route];
+  const name = typeof test['name'] === 'string' ? `  ${printable(test['name'])}` : '';
+  const title = testId === null ? 'any other test' : `${testId}${name}`;
+  const alike = Map.groupBy(ofTest, (route) => linesOf(route, io).join('\n'));
+  const rows = [...alike].map(([lines, same]) => {
+    const named = same.map(({ cell }) => cell.status).join(', ');
+    return `  ${named}\n${lines}`;
+  });
+  return [paint(io, 'bold', title), ...rows].join('\n');
+}
+
+function linesOf({ heardBy, twice, nobody, otherwiseNobody, unheard }: Route, io: Io): string[] {
+  const isTwice = new Set(twice.flatMap(({ first, second }) => [first, second]));
+  const meant = unheard === null ? ', as the config says' : '';
+  const none = (text: string) => `    ${unheard === null ? text : paint(io, 'red', text)}${meant}`;
+  const heard = heardBy.map((one) => heardLine(one, isTwice.has(one.action), io));
+  if (nobody) return [none('nobody')];
+  return otherwiseNobody ? [...heard, none('otherwise nobody')] : heard;
+}
+
+function heardLine({ action, audience, rest }: Heard, isTwice: boolean, io: Io): string {
+  const { sink, rule, hours, digest } = action;
+  const { place } = audience();
+  const details = [
+    `rule ${printable(rule)}`,
+    ...(digest ? ['digest'] : []),
+    ...(hours ? [`hours ${printable(hours.name)}`] : []),
+    ...(rest ? [`if ${printable(rest.words)}`] : []),
+  ].join(', ');
+  const where = place === '' ? sink : `${sink} ${printable(place)}`;
+  return `    ${paint(io, 'cyan', where)}  (${details})${isTwice ? paint(io, 'yellow', '  twice') : ''}`;
+}

@@ -1,0 +1,149 @@
+import { planLate } from '../../deliveries/by-hand.ts';
+import { actionOf, dataOf } from '../../deliveries/prepare.ts';
+import type { Event, PlannedDelivery } from '../../model.ts';
+import type { Plan } from '../../rules/plan.ts';
+import { inParts, pageSize, storiesOf } from '../../store/pages.ts';
+import type { Late, Store } from '../../store/store.ts';
+import { maskTexts } from '../../support/secret.ts';
+import { count, printable } from '../../support/text.ts';
+import {
+  ago,
+  byHandOptions,
+  command,
+  flag,
+  readOption,
+  required,
+  textOption,
+  type ValuesOf,
+} from '../command.ts';
+import { CommandError, dueText, eventLine, exit, type Io, messageLines, paint } from '../output.ts';
+import { byUser, withStoreAndConfig } from '../with-store.ts';
+import { checkRule, refuseWithoutConnector, saveToday, waitFor } from './replay.ts';
+
+const declared = {
+  ...byHandOptions,
+  rule: required(textOption('--rule <name>', "a rule of today's config")),
+  since: readOption('--since <duration>', 'only to events that came within this time, such as 7d', ago),
+  yes: flag('--yes', 'do not ask'),
+};
+type ApplyOptions = ValuesOf<typeof declared>;
+
+/** Lets a rule of today's config decide the events that came before it. */
+export const apply = command({
+  name: 'apply',
+  description: 'apply a rule to events that came before it; shows first what it would send',
+  examples: ['apply --rule told --since 7d --dry-run', 'apply --rule told --since 7d --yes --wait'],
+  options: declared,
+  async run(given, io) {
+    const { rule, yes, dryRun, wait } = given;
+    if (!yes && !dryRun && !io.ask)
+      throw new CommandError(
+        'nobody can be asked here: give --dry-run to look, or --yes to send',
+        exit.usage,
+      );
+    return withStoreAndConfig(given, io, async (store, config) => {
+      const { plan } = config;
+      checkRule(rule, plan);
+      if (wait && !dryRun) await refuseWithoutConnector(store);
+      const asked = await look(store, plan, given, io);
+      if (asked.faults.size > 0) {
+        for (const [why, events] of asked.faults) io.err(printable(`${count(events, 'event')}: ${why}`));
+        throw new CommandError('nothing was sent');
+      }
+      const many = inWords(asked.bySink.values().reduce((sum, one) => sum + one, 0));
+      io.out(summary(asked, many, plan, given, io));
+      if (dryRun || asked.events.length === 0) return exit.ok;
+      const answer = yes || !io.ask ? 'y' : await io.ask(`Send ${many}? [y/N] `);
+      if (!/^y(es)?$/i.test(answer.trim())) {
+        io.out('Nothing was sent.');
+        return exit.ok;
+      }
+      await saveToday(store, config);
+      const sent = await send(store, plan, asked.events, given, io);
+      io.out(`${inWords(sent.length)} planned.`);
+      return !wait || (await waitFor(store, sent, io)) ? exit.ok : exit.problems;
+    });
+  },
+});
+
+/** What the rule asks for. */
+interface Asked {
+  looked: number;
+  /** Which have deliveries of the rule. */
+  had: number;
+  /** The events that it asks something for, newest first. */
+  readonly events: string[];
+  readonly bySink: Map<string, number>;
+  /** Of the newest event. */
+  sample: { readonly event: Event; readonly late: Late } | null;
+  /** Why it cannot be told what it asks for, with how many events. */
+  readonly faults: Map<string, number>;
+}
+
+async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io: Io): Promise<Asked> {
+  const asked: Asked = { looked: 0, had: 0, events: [], bySink: new Map(), sample: null, faults: new Map() };
+  const now = Date.now();
+  for await (const story of storiesOf(store, since === undefined ? {} : { since })) {
+    asked.looked += 1;
+    if (story.deliveries.some((one) => one.rule === rule)) asked.had += 1;
+    const late = planLate(plan, story, rule, now);
+    if (typeof late === 'string') asked.faults.set(late, (asked.faults.get(late) ?? 0) + 1);
+    else if (late) {
+      asked.events.push(story.event.id);
+      asked.sample ??= { event: story.event, late };
+      for (const { sink } of late.deliveries) asked.bySink.set(sink, (asked.bySink.get(sink) ?? 0) + 1);
+    }
+    await io.drained();
+  }
+  return asked;
+}
+
+const inWords = (many: number): string => (many === 1 ? '1 delivery' : `${many} deliveries`);
+
+function summary(asked: Asked, many: string, plan: Plan, { rule }: ApplyOptions, io: Io): string {
+  const { looked, had, events, bySink, sample } = asked;
+  const head = `Rule ${printable(rule)} asks for ${many}, for ${events.length} of ${count(looked, 'event')}`;
+  const lines = [paint(io, 'bold', head)];
+  if (had > 0) lines.push(`  ${had} of them have deliveries of this rule already and are left out`);
+  for (const [sink, ofSink] of bySink) lines.push(`  ${ofSink} to ${printable(sink)}`);
+  if (sample) {
+    const { event, late } = sample;
+    lines.push(paint(io, 'bold', 'The newest of them'), eventLine(event));
+    for (const planned of late.deliveries) lines.push(...messageOf(planned, event, plan));
+  }
+  return lines.join('\n');
+}
+
+/** What the action says, rendered; or why it cannot be. */
+function messageOf(planned: PlannedDelivery, event: Event, plan: Plan): string[] {
+  const action = actionOf(plan, planned);
+  if (!action) return [];
+  const now = Date.now();
+  const said = action.render(dataOf(action, { events: [event], notice: null }, plan, now));
+  const due = planned.dueAt <= now ? 'at once' : dueText(action, planned.dueAt, now);
+  const lines =
+    'fault' in said
+      ? [`    ${printable(said.fault)}`]
+      : messageLines(maskTexts(said.fields, (text) => plan.mask(text)));
+  return [`  ${printable(planned.sink)}  ${due}`, ...lines];
+}
+
+/** In the order in which the events came. Returns the ids of the deliveries. */
+async function send(
+  store: Store,
+  plan: Plan,
+  newestFirst: readonly string[],
+  { rule, note }: ApplyOptions,
+  io: Io,
+): Promise<string[]> {
+  const sent: string[] = [];
+  const events = newestFirst.toReversed();
+  for (let from = 0; from < events.length; from += pageSize) {
+    const stories = await inParts(events.slice(from, from + pageSize), (id) => store.event(id));
+    const now = Date.now();
+    const late = stories.map((story) => story && planLate(plan, story, rule, now));
+    const items = late.filter((one) => one !== null && typeof one !== 'string');
+    sent.push(...(await store.apply(items, now, byUser({ note }, io))));
+  }
+  return sent;
+}

@@ -1,0 +1,49 @@
+import { renameSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { copyStore, fileOf } from '../../store/open.ts';
+import { sync } from '../../store/sqlite/backup.ts';
+import { command, flag, storeOptions, TypedArgument } from '../command.ts';
+import { CommandError, exit, nowAndThen, when } from '../output.ts';
+import { storeUrl } from '../with-store.ts';
+
+/** Copies the store to a file, which gets its name only when it is whole. */
+export const backup = command({
+  name: 'backup',
+  description: 'copy the store to a file, also while it is served, and check the copy',
+  examples: ['backup /backups/connector.db', 'backup --overwrite /data/backup.db'],
+  options: { ...storeOptions, overwrite: flag('--overwrite', 'replace the file if it is there') },
+  argument: new TypedArgument<string>('<file>', 'the file to make'),
+  async run(options, io, name) {
+    const url = options.store ?? (await storeUrl(options, io));
+    const file = resolve(name);
+    refuse(file, fileOf(url), options.overwrite ?? false);
+    const part = `${file}.part`;
+    const isTime = nowAndThen();
+    const { takenAt, bytes, inode } = await copyStore(url, part, (copied, total) => {
+      if (isTime()) io.err(`copied ${sizeText(copied)} of ${sizeText(total)}`);
+    });
+    refuse(file, fileOf(url), options.overwrite ?? false);
+    if (statSync(part, { throwIfNoEntry: false })?.ino !== inode)
+      throw new CommandError(`another backup to ${file} was begun meanwhile; this one is given up`);
+    renameSync(part, file);
+    sync(dirname(file));
+    io.out(`${file} has everything that was accepted before ${when(takenAt)}: ${sizeText(bytes)}, checked.`);
+    return exit.ok;
+  },
+});
+
+function refuse(file: string, store: string, overwrite: boolean): void {
+  const folder = statSync(dirname(file), { throwIfNoEntry: false });
+  if (!folder?.isDirectory()) throw new CommandError(`there is no folder ${dirname(file)} for the backup`);
+  const there = statSync(file, { throwIfNoEntry: false });
+  if (there === undefined) return;
+  if (!there.isFile()) throw new CommandError(`${file} is no file; name one for the backup`);
+  const source = statSync(store, { throwIfNoEntry: false });
+  if (there.ino === source?.ino && there.dev === source.dev)
+    throw new CommandError(`${file} is the store itself; name another file for its backup`);
+  if (!overwrite)
+    throw new CommandError(`${file} is there already; name another file, or add --overwrite to replace it`);
+}
+
+const sizeText = (bytes: number): string =>
+  bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;

@@ -1,0 +1,31 @@
+import { retrySink } from '../../deliveries/by-hand.ts';
+import { needsRetry, sinkStates } from '../../needs.ts';
+import { program } from '../../support/program.ts';
+import { printable } from '../../support/text.ts';
+import { command, storeOptions, TypedArgument } from '../command.ts';
+import { CommandError, exit } from '../output.ts';
+import { checkSink, isServed, withStore } from '../with-store.ts';
+
+/** Has a paused or failing sink tried now, by the connector that serves the store. */
+export const retry = command({
+  name: 'retry',
+  description: 'try a paused or failing sink now, as after its cause was put right',
+  examples: ['retry hiring', 'retry hiring --store sqlite:./data/connector.db'],
+  options: storeOptions,
+  argument: new TypedArgument<string>('<sink>', 'the name of the sink, as `status` has it'),
+  run: (options, io, sink) =>
+    withStore(options, io, async (store) => {
+      await checkSink(sink, options, store);
+      const state = await retrySink(store, store, sink);
+      const was = `${printable(sink)} is ${sinkStates[state]}`;
+      if (!needsRetry(state)) throw new CommandError(`${was}: there is nothing to try`);
+      const when = (await isServed(store)) ? 'now' : 'when a connector serves this store';
+      const waits = (await store.counts()).some((one) => one.sink === sink && one.states.pending > 0);
+      io.out(
+        waits
+          ? `${was}, and is tried ${when}. \`${program} status\` says how that went.`
+          : `${was}, and nothing waits for it. The next message shows whether it works: \`replay\` one, or \`send\` an event.`,
+      );
+      return exit.ok;
+    }),
+});

@@ -1,0 +1,153 @@
+import { refusals, sinkStates } from '../../needs.ts';
+import {
+  inLastHour,
+  needsOf,
+  onlyStore,
+  readStatus,
+  type SinkStatus,
+  type Status,
+  statusJson,
+  stuckNotices,
+  troubleOf,
+} from '../../status.ts';
+import { program, shellWord } from '../../support/program.ts';
+import type { CopyState, StuckCount } from '../../store/store.ts';
+import { count, jsonLine, printable } from '../../support/text.ts';
+import { command, flag, storeOptions } from '../command.ts';
+import { exit, type Io, noticeHead, paint, when } from '../output.ts';
+import { byLocalClock, configTimeZone, withStore } from '../with-store.ts';
+
+export const status = command({
+  name: 'status',
+  description: 'show whether everything is all right; exits 4 where a person is needed',
+  examples: ['status', 'status --json   # for monitoring; the same as /api/status on the admin port'],
+  options: { ...storeOptions, json: flag('--json', 'print one JSON object') },
+  run: (options, io) =>
+    withStore(options, io, async (store) => {
+      const timeZone = (await configTimeZone(store, io)) ?? 'UTC';
+      const found = await readStatus(onlyStore(store), Date.now(), timeZone);
+      if (options.json) io.out(jsonLine(statusJson(found)));
+      else io.out(statusText(found, timeZone, await byLocalClock(store, io)));
+      return needsOf(found).length > 0 ? exit.needsPerson : exit.ok;
+    }),
+});
+
+function statusText(found: Status, timeZone: string, io: Io): string {
+  const needs = needsOf(found);
+  const isRunning = found.copies.length > 0;
+  const sections: { readonly [title: string]: readonly string[] } = {
+    Config: configLines(found, io),
+    Store: found.unwritable === null ? [] : [printable(found.unwritable)],
+    Receiver: [
+      found.lastEventAt === null
+        ? `no event yet; \`${program} send\` sends one`
+        : `last event ${when(found.lastEventAt, io)}, ${count(found.eventsToday, 'event')} today (${timeZone})`,
+    ],
+    Refused: refusals(found.refused).flatMap(({ what, first, last, advice, command: ignoring }) => [
+      printable(`${what}; the first at ${when(first, io)}, the last at ${when(last, io)}`),
+      `  ${advice} When that is done: ${ignoring}`,
+    ]),
+    Sinks: found.sinks.map((sink) => sinkText(sink, isRunning, io)),
+    Waiting: [waitingText(found, io)],
+    Dead: stuckLines(found, 'dead', io),
+    Held: stuckLines(found, 'held', io),
+    'Not to everybody (last 7 days)': found.missed.map((one) => causeText(one, io)),
+    'Last notices': found.notices.map((notice) => noticeHead(notice, io)),
+  };
+  const lines = [
+    needs.length === 0
+      ? paint(io, 'green', 'Nothing needs a person.')
+      : paint(io, 'red', printable(`A person is needed: ${needs.join(', ')}.`)),
+  ];
+  for (const [title, inside] of Object.entries(sections))
+    if (inside.length > 0) lines.push(paint(io, 'bold', title), ...inside.map((line) => `  ${line}`));
+  return lines.join('\n');
+}
+
+function configLines({ copies, lastCopy }: Status, io: Io): string[] {
+  if (copies.length === 0) {
+    if (lastCopy === null) return ['No connector has served this store yet. `serve` starts one.'];
+    const at = when(lastCopy.saidAt, io);
+    return lastCopy.stopped
+      ? [`No connector serves this store. The last one was stopped at ${at}.`]
+      : [
+          `No connector serves this store. The last sign of life was at ${at}: it was killed, or stands still.`,
+        ];
+  }
+  const alike = Map.groupBy(copies, (copy) => copyLines(copy, io).join('\n  '));
+  if (alike.size === 1) {
+    const many = copies.length === 1 ? [] : [`${copies.length} copies, all by this config`];
+    return [...copyLines(copies[0]!, io), ...many];
+  }
+  return [...alike].flatMap(([lines, same]) => [
+    lines,
+    `by ${same.map(({ id }) => printable(id)).join(' and ')}`,
+  ]);
+}
+
+function copyLines(
+  { config: { file, since, refused, waiting, closed = null } }: CopyState,
+  io: Io,
+): string[] {
+  const lines = [`${printable(file)}, in force since ${when(since, io)}`];
+  if (refused !== null) {
+    const more = refused.others === 0 ? '' : ` (and ${count(refused.others, 'more problem')})`;
+    lines.push(
+      `the file as it is now was refused at ${when(refused.since, io)}: ${printable(refused.problem)}${more}`,
+      `correct it; ${program} check --config ${printable(file)} shows all that is wrong`,
+    );
+  }
+  if (waiting.length > 0) lines.push(`changed, and in force at the next start: ${waiting.join(', ')}`);
+  if (closed !== null) lines.push(paint(io, 'red', `the admin port lets nobody in: ${closed}`));
+  return lines;
+}
+
+/** How a sink fares, when it worked last, and how it did in the last hour. */
+function sinkText(one: SinkStatus, isRunning: boolean, io: Io): string {
+  const { sink, connector, pending, figures } = one;
+  const parts = [stateOf(one, isRunning, io)];
+  if (pending > 0) parts.push(`${pending} waiting`);
+  if (figures !== null) {
+    if (figures.lastSuccessAt !== null) parts.push(`last success ${when(figures.lastSuccessAt, io)}`);
+    parts.push(...inLastHour(figures));
+  }
+  return `${printable(connector === null ? sink : `${sink} (${connector})`)}  ${parts.join(', ')}`;
+}
+
+function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
+  const { connector, state, pause, nextTryAt } = one;
+  if (!isRunning) return pause === null ? 'not served' : `not served; was paused at ${when(pause.since, io)}`;
+  if (connector === null) return 'not in the config any more';
+  const trouble = troubleOf(one);
+  const word = sinkStates[state];
+  if (trouble === null) return state === 'working' ? paint(io, 'green', word) : word;
+  const why = trouble.because === null ? '' : `: ${printable(trouble.because.detail).replace(/\.$/, '')}`;
+  const since = `${paint(io, 'red', word)} since ${when(trouble.since, io)}${why}`;
+  if (pause === null) return since;
+  return `${since}; next probe ${nextTryAt === null ? 'with the next message' : when(nextTryAt, io)}`;
+}
+
+function waitingText({ sinks, oldestPendingAt }: Status, io: Io): string {
+  const pending = sinks.reduce((total, sink) => total + sink.pending, 0);
+  if (pending === 0 || oldestPendingAt === null) return 'nothing';
+  const deliveries = pending === 1 ? '1 delivery' : `${pending} deliveries`;
+  return `${deliveries}, the oldest for an event received at ${when(oldestPendingAt, io)}`;
+}
+
+const help = {
+  dead: ({ sink, cause }: StuckCount) =>
+    `fix the cause, then: ${program} replay --dead --sink ${shellWord(sink)} --cause ${shellWord(cause)}`,
+  held: ({ sink }: StuckCount) =>
+    `look there, then replay or discard what this lists: ${program} events --state held --sink ${shellWord(sink)}`,
+};
+
+function stuckLines(found: Status, state: 'dead' | 'held', io: Io): string[] {
+  const ofNotices = stuckNotices(found, state);
+  return [
+    ...found[state].flatMap((stuck) => [causeText(stuck, io), `  ${printable(help[state](stuck))}`]),
+    ...(ofNotices > 0 ? [`${ofNotices} of notices: ${program} events --notices`] : []),
+  ];
+}
+
+const causeText = ({ sink, count: many, firstAt, reason }: StuckCount, io: Io): string =>
+  `${many} to ${printable(sink)}, the first at ${when(firstAt, io)}: ${printable(reason)}`;
