@@ -6,6 +6,7 @@ import {
   type Failure,
   missedCause,
   type Notice,
+  type Reason,
   type RaisedNotice,
   type RefusedEvents,
   type StuckState,
@@ -25,6 +26,8 @@ export interface Situation {
     readonly since: number;
     readonly because: Failure | null;
     readonly failures?: number;
+    /** Of a flapping one, after `since`. */
+    readonly lastSuccessAt: number | null;
   }[];
   /** Deliveries that went dead since the last notice with the same cause. */
   readonly dead: readonly StuckCount[];
@@ -64,9 +67,21 @@ export function mayNotify(notifiedAt: number | undefined, now: number): boolean 
   return notifiedAt === undefined || now - notifiedAt >= quietMs;
 }
 
+/** What a person can do about these is the same: an outage may show each of them in turn. */
+const passing: readonly string[] = [
+  'server',
+  'rate_limited',
+  'timeout',
+  'network',
+  'unexpected',
+] satisfies Reason[];
+
 /** When the last notice of a cause was raised. Version 0.1 had one for all causes of a sink. */
 export function lastNotice(notified: ReadonlyMap<string, number>, cause: string): number | undefined {
-  return notified.get(cause) ?? notified.get(cause.split(': ', 1)[0]!);
+  const [trouble = '', reason = ''] = cause.split(': ', 2);
+  const alike = passing.includes(reason) ? passing.map((one) => `${trouble}: ${one}`) : [cause];
+  const times = alike.flatMap((one) => notified.get(one) ?? []);
+  return times.length > 0 ? Math.max(...times) : notified.get(trouble);
 }
 
 /** The notices of one kind of alert whose condition has lasted for `afterMs`. Pure. */
@@ -91,15 +106,15 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
     ...unrecordedNotices('held', unrecorded),
   ],
   paused: ({ paused, now }) =>
-    paused.map(({ sink, since, because, failures }) => ({
+    paused.map(({ because, ...down }) => ({
       alert: 'paused',
       // Each cause has its own fix.
-      cause: causeOf('paused', sink, because?.reason),
-      sink,
+      cause: causeOf('paused', down.sink, because?.reason),
+      sink: down.sink,
       count: 0,
-      since,
-      detail: `${downFor(sink, inWords(now - since), failures)}${because ? `. ${asSentence(because.detail)}` : '.'} They wait, and none is lost.`,
-      advice: `Put this right, or forward this to somebody who can. The messages then go out by themselves, but for those that have failed for longer than retry.giveUpAfter: these have to be replayed. To see whether it works, run: ${program} check --live. To try it at once, run: ${program} retry ${sink}`,
+      since: down.since,
+      detail: `${downFor(down, now)}${because ? `. ${asSentence(because.detail)}` : '.'} They wait, and none is lost.`,
+      advice: `Put this right, or forward this to somebody who can. The messages then go out by themselves, but for those that have failed for longer than retry.giveUpAfter: these have to be replayed. To see whether it works, run: ${program} check --live. To try it at once, run: ${program} retry ${down.sink}`,
       recovered: false,
     })),
   config: ({ refused, now }) => {
@@ -147,11 +162,18 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
   ],
 };
 
-/** `failures`: of one that is tried as usual, where an attempt may have arrived although nobody knows. */
-const downFor = (sink: string, time: string, failures: number | undefined): string =>
-  failures === undefined
+function downFor(
+  { sink, since, failures, lastSuccessAt }: Omit<Situation['paused'][number], 'because'>,
+  now: number,
+): string {
+  const time = inWords(now - since);
+  // Of one that is tried as usual an attempt may have arrived although nobody knows.
+  if (failures !== undefined)
+    return `${failures} attempts at messages to ${sink} have failed in ${time}, and none has worked`;
+  return lastSuccessAt === null || lastSuccessAt <= since
     ? `No message to ${sink} has gone out for ${time}`
-    : `${failures} attempts at messages to ${sink} have failed in ${time}, and none has worked`;
+    : `Messages to ${sink} have failed again and again for ${time}, and none has gone out for ${inWords(now - lastSuccessAt)}`;
+}
 
 const refusedCause = (reason: RefusedEvents['reason']): string => `refused ${reason}`;
 
@@ -225,6 +247,7 @@ interface State {
   readonly elapsed: number;
   /** All paused sinks, also those that no delivery waits for. */
   readonly down: ReadonlySet<string>;
+  readonly lastSuccessAt: ReadonlyMap<string, number | null>;
   readonly refused: Refusal | null;
 }
 
@@ -233,8 +256,9 @@ export class Recoveries {
   /** When the end of each notice's trouble was first seen, on the scale of Clock.elapsed. */
   #endedAt = new Map<string, number>();
 
-  look(told: readonly RaisedNotice[], { now, elapsed, down, refused }: State): Notice[] {
-    const ended = told.filter(({ sink }) => (sink === null ? refused === null : !down.has(sink)));
+  look(told: readonly RaisedNotice[], { now, elapsed, down, lastSuccessAt, refused }: State): Notice[] {
+    const works = (sink: string, since: number) => !down.has(sink) && (lastSuccessAt.get(sink) ?? 0) > since;
+    const ended = told.filter(({ sink, since }) => (sink === null ? refused === null : works(sink, since)));
     this.#endedAt = new Map(ended.map(({ id }) => [id, this.#endedAt.get(id) ?? elapsed]));
     return ended.flatMap((notice) => {
       const endedMs = elapsed - this.#endedAt.get(notice.id)!;

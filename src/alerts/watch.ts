@@ -110,8 +110,12 @@ class AlertWatch {
       for (const [cause, time] of times) times.set(cause, Math.min(time, now));
     }
     const isWanted = (wanted: AlertKind) => alerts.some(({ kind }) => kind === wanted);
-    const allPaused = await paused();
-    const failing = await this.#failing(allPaused, now);
+    const figures = await store.sinkFigures(now);
+    const lastSuccessAt = new Map(figures.map((one) => [one.sink, one.lastSuccessAt]));
+    const allPaused = (await paused()).map((one) =>
+      Object.assign({ lastSuccessAt: lastSuccessAt.get(one.sink) ?? null }, one),
+    );
+    const failing = await this.#failing(allPaused, figures);
     const situation: Situation = {
       now,
       paused: [...allPaused, ...failing].filter(({ sink, hasWork }) => hasWork && config().sinks.has(sink)),
@@ -136,7 +140,12 @@ class AlertWatch {
       ...failing.map(({ sink }) => ({ sink, state: 'failing' as const })),
     ];
     const known = [...told.values()].filter(({ sink }) => sink === null || config().sinks.has(sink));
-    const state = { ...situation, elapsed: clock.elapsed(), down: new Set(down.map(({ sink }) => sink)) };
+    const state = {
+      ...situation,
+      elapsed: clock.elapsed(),
+      down: new Set(down.map(({ sink }) => sink)),
+      lastSuccessAt,
+    };
     for (const notice of this.#recoveries.look(known, state)) {
       const alert = alerts.find(({ kind }) => kind === notice.alert);
       if (alert) await this.#notify(notice, alert.actions, now, notified).catch(this.#parts.failed);
@@ -147,19 +156,20 @@ class AlertWatch {
   /** Those that fail without being paused. Their retries may be hours away, so whatever waits counts. */
   async #failing(
     allPaused: readonly Paused[],
-    now: number,
-  ): Promise<(Paused & Pick<SinkFigures, 'failures'>)[]> {
+    figures: readonly SinkFigures[],
+  ): Promise<(Paused & Pick<SinkFigures, 'failures' | 'lastSuccessAt'>)[]> {
     const { store, config } = this.#parts;
     const isPaused = (sink: string) => allPaused.some((one) => one.sink === sink);
-    const failing = (await store.sinkFigures(now)).filter(
+    const failing = figures.filter(
       (one) => isFailing(one) && config().sinks.has(one.sink) && !isPaused(one.sink),
     );
     const counts = failing.length === 0 ? [] : await store.counts();
-    return failing.map(({ sink, failures, firstFailedAt, because }) => ({
+    return failing.map(({ sink, failures, firstFailedAt, lastSuccessAt, because }) => ({
       sink,
       since: firstFailedAt!,
       because,
       failures,
+      lastSuccessAt,
       hasWork: counts.some((one) => one.sink === sink && one.states.pending + one.states.sending > 0),
     }));
   }

@@ -288,6 +288,25 @@ test('a sink that is down is reported with why, and a new cause at once', async 
   ]);
 });
 
+test('one outage is told once, whatever its passing causes, and with the time since a message went out', async () => {
+  const paused = [{ sink: 'tool', because: { reason: 'server', detail: 'It answered 503' } as Failure }];
+  const watch = await watching({ paused });
+  await watch.look(minute);
+  for (const reason of ['rate_limited', 'timeout', 'network'] as const) {
+    await watch.event('tool', delivered);
+    paused[0]!.because = { reason, detail: 'Not now' };
+    await watch.look(10_000);
+  }
+  expect(await watch.causes()).toEqual(['paused tool: server']);
+  await watch.event('tool', delivered);
+  paused[0]!.because = { reason: 'auth', detail: 'It answered 401' };
+  await watch.look(30_000);
+  const detail = expect.stringMatching(
+    /again and again for 2 minutes, and none has gone out for 29 seconds\./,
+  );
+  expect(await watch.notices()).toMatchObject([{}, { cause: 'paused tool: auth', detail }]);
+});
+
 test('a sink that fails without being paused is reported likewise, while something waits, and that it works again', async () => {
   const watch = await watching();
   const outcome = { outcome: 'unknown', reason: 'server', detail: 'It answered 502.' } as const;
@@ -310,6 +329,10 @@ test('a sink that fails without being paused is reported likewise, while somethi
 
 describe('that a sink works again', () => {
   const down = () => [{ sink: 'tool' } as Paused];
+  const works = async (paused: Paused[], watch: Awaited<ReturnType<typeof watching>>) => {
+    paused.length = 0;
+    await watch.event('tool', delivered);
+  };
 
   test('is told once, to whom it was told that it was down', async () => {
     const paused = down();
@@ -318,7 +341,7 @@ describe('that a sink works again', () => {
     paused[0]!.hasWork = false;
     await watch.look(5 * minute);
     expect(await watch.causes()).toEqual(['paused tool']);
-    paused.length = 0;
+    await works(paused, watch);
     await watch.look(10_000);
     await watch.look(50_000);
     expect(await watch.causes()).toHaveLength(1);
@@ -344,7 +367,7 @@ describe('that a sink works again', () => {
     await watch.look(minute);
     watch.restart();
     await watch.look(minute);
-    paused.length = 0;
+    await works(paused, watch);
     watch.restart();
     await watch.look(minute);
     await watch.look(minute);
@@ -354,11 +377,25 @@ describe('that a sink works again', () => {
     expect((await watch.notices()).map(({ recovered }) => recovered)).toEqual([false, true]);
   });
 
+  test('is not told before a message was delivered', async () => {
+    const paused = down();
+    const watch = await watching({ paused });
+    await watch.look(minute);
+    paused.length = 0;
+    await watch.look(minute);
+    await watch.look(hour);
+    expect(await watch.causes()).toEqual(['paused tool']);
+    await watch.event('tool', delivered);
+    await watch.look(minute);
+    await watch.look(minute);
+    expect(await watch.causes()).toHaveLength(2);
+  });
+
   test('is not told if nobody was told that it was down', async () => {
     const paused = down();
     const watch = await watching({ paused });
     await watch.look(minute - 1);
-    paused.length = 0;
+    await works(paused, watch);
     await watch.look(minute);
     await watch.look(hour);
     expect(await watch.causes()).toEqual([]);
@@ -371,7 +408,7 @@ describe('that a sink works again', () => {
     const paused = down();
     const watch = await watching({ paused });
     await watch.look(minute);
-    paused.length = 0;
+    await works(paused, watch);
     watch.adopt(later);
     await watch.look(minute);
     await watch.look(minute);
@@ -387,7 +424,7 @@ describe('that a sink works again', () => {
     await watch.look(50_000);
     paused.push(outage!);
     await watch.look(50_000);
-    paused.length = 0;
+    await works(paused, watch);
     await watch.look(50_000);
     expect(await watch.causes()).toEqual(['paused tool']);
     await watch.look(minute);
