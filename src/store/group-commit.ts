@@ -51,24 +51,28 @@ export abstract class GroupCommit {
     return this.#waiting;
   }
 
-  async write<T>(work: (tallies: Tallies) => Operation<T>): Promise<T> {
-    if (this.#closed) throw this.#closed;
-    if (this.#queue.length >= this.#limits.maxQueued)
-      throw new StoreUnavailable(`${this.#queue.length} writes wait for ${this.on} already.`);
+  /** Not an async function: each event is one of these. */
+  write<T>(work: (tallies: Tallies) => Operation<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(this.#closed);
+    const { length } = this.#queue;
+    if (length >= this.#limits.maxQueued)
+      return Promise.reject(new StoreUnavailable(`${length} writes wait for ${this.on} already.`));
     this.#waiting += 1;
-    try {
-      return await new Promise<T>((resolve, reject) => {
-        this.#queue.push({
-          queuedAt: performance.now(),
-          work,
-          resolve: resolve as (result: unknown) => void,
-          reject,
-        });
-        this.#schedule();
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({
+        queuedAt: performance.now(),
+        work,
+        resolve: (result) => {
+          this.#waiting -= 1;
+          resolve(result as T);
+        },
+        reject: (error) => {
+          this.#waiting -= 1;
+          reject(error);
+        },
       });
-    } finally {
-      this.#waiting -= 1;
-    }
+      this.#schedule();
+    });
   }
 
   /** Refuses further writes with this error, and resolves when those that wait have ended. */
