@@ -124,8 +124,9 @@ async function deliverSome(store: Store): Promise<void> {
   for (const lane of lanes) {
     const claimed = await store.claim({ lane, now: storedAt, limit });
     await store.record(
-      claimed.map(({ delivery }) => ({
+      claimed.map(({ delivery, claimedAt }) => ({
         deliveryId: delivery.id,
+        claimedAt,
         attempt: {
           number: 1,
           startedAt: storedAt,

@@ -106,7 +106,7 @@ export async function defer(
 }
 
 function resultOf(
-  { claimed: { delivery }, prepared, ending }: Attempted,
+  { claimed: { delivery, claimedAt }, prepared, ending }: Attempted,
   { sink, startedAt, endedAt }: CallContext,
   { random, clockDoubted, clockJumps }: RecordParts,
 ): Settled['result'] {
@@ -121,6 +121,7 @@ function resultOf(
   });
   return {
     deliveryId: delivery.id,
+    claimedAt,
     attempt: { number: delivery.attempts, startedAt, endedAt, outcome: ending.outcome },
     ...settlement,
     delayMs: Math.max(0, endedAt - delivery.createdAt),

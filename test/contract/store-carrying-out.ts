@@ -179,8 +179,10 @@ export function carryingOut(bench: () => Bench): void {
     const { store } = bench();
     const [id] = await accept({});
     const pending = await store.delivery(id!);
-    await store.record([resultOf({ delivery: { ...pending!, attempts: 1 } }, delivered)]);
-    await store.record([resultOf({ delivery: { ...pending!, id: 'dlv_unknown_1' } }, delivered)]);
+    await store.record([resultOf({ delivery: { ...pending!, attempts: 1 }, claimedAt: t0 }, delivered)]);
+    await store.record([
+      resultOf({ delivery: { ...pending!, id: 'dlv_unknown_1' }, claimedAt: t0 }, delivered),
+    ]);
     expect(await store.delivery(id!)).toEqual(pending);
   });
 
@@ -192,6 +194,18 @@ export function carryingOut(bench: () => Bench): void {
     await claimDue(store);
     await store.record([resultOf(first!, delivered)]);
     expect(await store.delivery(id!)).toMatchObject({ state: 'sending', attempts: 2 });
+  });
+
+  test('ignores the late result of a claim that was undone, and whose number the next one has', async () => {
+    const { store } = bench();
+    const [id] = await accept({});
+    const [first] = await claimDue(store);
+    await store.defer([{ deliveryId: id!, attempt: 1, claimedAt: t0, until: t0 + minute }], t0);
+    const [again] = await claimDue(store, t0 + minute);
+    await store.record([resultOf(first!, retry)]);
+    expect(await store.delivery(id!)).toMatchObject({ state: 'sending', attempts: 1 });
+    await store.record([resultOf(again!, retry)]);
+    expect(await store.delivery(id!)).toMatchObject({ state: 'pending', attempts: 1 });
   });
 
   describe('a clock that was ahead by 400 days, when it is set right', () => {

@@ -85,13 +85,14 @@ const missedIn = ({ missed, note }: Delivered): string | null => (missed && note
 
 /** How a claimed delivery's attempt ended; a retry is due a minute later, an unknown outcome is held. */
 export function resultOf(
-  { delivery }: Pick<Claimed, 'delivery'>,
+  { delivery, claimedAt }: Pick<Claimed, 'delivery' | 'claimedAt'>,
   outcome: Outcome,
   changes: Partial<AttemptResult> = {},
 ): AttemptResult {
   const startedAt = delivery.firstAttemptAt ?? t0;
   return {
     deliveryId: delivery.id,
+    claimedAt,
     attempt: { number: delivery.attempts, startedAt, endedAt: startedAt + 5, outcome },
     state: stateAfter[outcome.outcome],
     settledAt: startedAt + 5,

@@ -240,8 +240,9 @@ class Both {
   }
 
   async #record(id: string, one: StepOf<'record'>): Promise<void> {
-    const delivery = toDelivery(this.#model.find(id)!);
-    const result = resultOf({ delivery }, one.outcome, { progress: [one.pick] });
+    const kept = this.#model.find(id)!;
+    const delivery = toDelivery(kept);
+    const result = resultOf({ delivery, claimedAt: kept.startedAt }, one.outcome, { progress: [one.pick] });
     if (delivery.attempts === 0) return;
     await this.#store.record([result]);
     this.#model.record(result);

@@ -124,8 +124,9 @@ async function addPast(store: Store, configId: string, event: Event): Promise<vo
   for (const sink of ['slack', 'ats']) {
     const claimed = await store.claim({ lane: `${sink} before`, now: at, limit: 10 });
     const delayMs = 180 + (Math.floor(at / 1000) % 37) * (sink === 'slack' ? 60 : 15);
-    const results = claimed.map(({ delivery }) => ({
+    const results = claimed.map(({ delivery, claimedAt }) => ({
       deliveryId: delivery.id,
+      claimedAt,
       attempt: {
         number: delivery.attempts,
         startedAt: at + delayMs - 90,

@@ -30,6 +30,8 @@ export interface Rescued {
 /** How an attempt ended and what becomes of its delivery. */
 export interface AttemptResult {
   readonly deliveryId: string;
+  /** As in Deferral. */
+  readonly claimedAt: number;
   readonly attempt: Attempt;
   readonly state: Exclude<DeliveryState, 'sending' | 'discarded'>;
   /** The tool was not called, so this says nothing about the sink. */
@@ -52,7 +54,7 @@ export interface Deferral {
   readonly deliveryId: string;
   /**
    * The attempt that the claim began, and when. Nothing is undone if it is no longer this one: whoever undoes it twice, as
-   * an answer was lost, must not undo the next claim, which has the same number.
+   * an answer was lost, must not undo the next claim, which has the same number. So may one after a claim that was lost.
    */
   readonly attempt: number;
   readonly claimedAt: number;
@@ -87,10 +89,13 @@ export const sql = {
   select d.lane, d.sink, d.due_at as "dueAt", d.seq from deliveries d
   where ${waits} and d.lane = $1 and (d.due_at, d.seq) >= ($2, $3) order by d.due_at, d.seq limit 1`),
   /** The message and the thread of a digest are stored only with its carrier. */
-  record: change(`
+  record: change(
+    `
   state = $3, started_at = null, due_at = coalesce($4, due_at), uncertain = $5, progress = $6, last_error = $7,
   receipt = $8, ended_at = $9, replayed = case when $12 = 1 then 0 else replayed end,
-  message = case when seq = $1 then coalesce($10, message) end, thread = case when seq = $1 then coalesce($11, thread) end`),
+  message = case when seq = $1 then coalesce($10, message) end, thread = case when seq = $1 then coalesce($11, thread) end`,
+    'and started_at = $13',
+  ),
   insertAttempt: `
   insert into attempts (delivery_seq, number, started_at, ended_at, outcome) values ($1, $2, $3, $4, $5)`,
   leftSending: query<SendingRow>(`
@@ -136,7 +141,7 @@ export function* lanes(from?: readonly LaneHead[]): Operation<LaneHead[]> {
   return heads.filter((head) => head !== undefined);
 }
 
-/** Records how attempts ended. Does not change a delivery that is no longer in this attempt (by its number). */
+/** Records how attempts ended. Does not change a delivery that is no longer in this attempt. */
 export function* record(tallies: Tallies, results: readonly AttemptResult[]): Operation<void> {
   yield* together(results.map((result) => recordOne(tallies, result)));
 }
@@ -160,6 +165,7 @@ function* recordOne(tallies: Tallies, result: AttemptResult): Operation<void> {
     jsonOrNull(result.message),
     result.thread,
     mayHaveArrived(outcome) ? 1 : 0,
+    result.claimedAt,
   );
   if (count === 0) return;
   tallies.moved(found.sink, 'sending', state, count);
