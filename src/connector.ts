@@ -118,7 +118,7 @@ export interface AttemptRequest<Message> {
   readonly message: Message;
   /** From 1. */
   readonly attempt: number;
-  /** When the first attempt of this delivery began (ms). The tool cannot have anything of it from before. */
+  /** When the first attempt of this delivery may have begun (ms). The tool cannot have anything of it from before. */
   readonly firstAttemptAt: number;
   /** When this attempt began (ms). Connectors have no clock of their own. */
   readonly now: number;

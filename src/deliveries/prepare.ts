@@ -1,6 +1,6 @@
 import { rejected, retry, type AttemptRequest, type Subject } from '../connector.ts';
 import type { Config, SinkConfig } from '../config/config.ts';
-import type { ActionRef, Delivery, Event, Json, Outcome, RaisedNotice } from '../model.ts';
+import type { ActionRef, Event, Json, Outcome, RaisedNotice } from '../model.ts';
 import { openFrom } from '../rules/decide.ts';
 import { type Action, allActions, type Plan, whyUnusable } from '../rules/plan.ts';
 import type { Claimed, Store } from '../store/store.ts';
@@ -107,17 +107,13 @@ async function requestFor(
     deliveryId: delivery.id,
     message,
     attempt: delivery.attempts,
-    firstAttemptAt: firstAttemptOf(delivery, now),
+    // In a store that was restored, an attempt from before may be missing: not before it was due.
+    firstAttemptAt: Math.min(delivery.since, delivery.firstAttemptAt ?? now),
     now,
     threadOf: thread === null ? null : await store.threadOf(delivery.sink, thread),
     earlier: () => store.newestReceipt(delivery.lane),
     progress: delivery.progress,
   };
-}
-
-/** When it may have been sent first. In doubt before its first attempt, it comes from a backup, and the others are not in it. */
-function firstAttemptOf({ attempts, uncertain, createdAt, firstAttemptAt }: Delivery, now: number): number {
-  return attempts === 1 && uncertain ? createdAt : (firstAttemptAt ?? now);
 }
 
 /** A message as the connector will send it. */

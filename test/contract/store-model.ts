@@ -158,9 +158,10 @@ export class StoreModel {
     const found = this.find(id);
     if (found?.state !== 'sending') return;
     for (const kept of this.#together(found)) {
-      Object.assign(kept, { state: 'pending', dueAt: until, since: kept.since + until - now });
+      Object.assign(kept, { state: 'pending', dueAt: until });
       kept.attempts -= 1;
       if (kept.attempts === 0) Object.assign(kept, { firstAttemptAt: null, carrier: null });
+      else kept.since += until - now;
     }
   }
 

@@ -106,7 +106,8 @@ export const sql = {
   state = 'pending', started_at = null, due_at = $3, uncertain = 1, replayed = 0, last_error = $4`),
   defer: change(
     `
-  state = 'pending', started_at = null, attempts = attempts - 1, due_at = $3, since = since + $4,
+  state = 'pending', started_at = null, attempts = attempts - 1, due_at = $3,
+  since = case when attempts = 1 then since else since + $4 end,
   first_attempt_at = case when attempts = 1 then null else first_attempt_at end,
   carrier = case when attempts = 1 then null else carrier end`,
     'and started_at = $5',
@@ -230,7 +231,8 @@ function* rescueOne(tallies: Tallies, left: SendingRow, now: number, settlingMs:
 
 /**
  * Undoes claims of deliveries that were not attempted: they are pending again and due at `until`, and the attempt is not
- * counted. A digest that was never attempted is dissolved. The time until `until` does not count for giving up.
+ * counted. A digest that was never attempted is dissolved. The time until `until` does not count for giving up; before a
+ * first attempt none does.
  */
 export function* defer(tallies: Tallies, items: readonly Deferral[], now: number): Operation<void> {
   yield* together(items.map((item) => deferOne(tallies, item, now)));
