@@ -144,7 +144,7 @@ export const sql = {
    * which PostgreSQL reads the whole table.
    */
   distrust: `
-  with waiting as (select d.seq from deliveries d where ${waits} and d.lane >= '' and d.due_at <= $1),
+  with waiting as (select d.seq from deliveries d where ${waits} and d.lane >= '' and (d.due_at <= $1 or d.attempts > 0)),
     doubtful as (
       select seq from waiting
       union all select d.seq from waiting w join deliveries d on d.carrier = w.seq
@@ -289,14 +289,17 @@ export function* settleIn(
 ): Operation<number | null> {
   const last = yield* get(sql.home);
   const isHome = last === undefined || isAt(last.place);
-  const count = isHome ? null : yield* distrust(now, most);
+  // The clock here may be behind that of the server before.
+  const seenAt = (yield* signOfLife())?.seenAt ?? now;
+  const count = isHome ? null : yield* distrust(Math.max(now, seenAt), most);
   if (count !== most && last?.place !== next()) yield* run(sql.keepHome, next());
   return count;
 }
 
 /**
- * What was due by then and has not ended may have been sent although the store does not know it: each tool is asked
- * before it is sent, as after a crash, also where a person had replayed it. What is dead or held may have been. Returns how many there were.
+ * What was due by then and has not ended may have been sent although the store does not know it, and so may what was
+ * tried before, as a person may have pulled it in: each tool is asked before it is sent, as after a crash, also where a
+ * person had replayed it. What is dead or held may have been. Returns how many there were.
  */
 export function distrust(dueBy: number, most = Number.MAX_SAFE_INTEGER): Operation<number> {
   return run(sql.distrust, dueBy, most);

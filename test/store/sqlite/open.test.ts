@@ -26,9 +26,11 @@ import {
   arrival,
   claimDue,
   configId,
+  day,
   person,
   planned,
   resultOf,
+  retry,
   t0,
   unknown,
 } from '../../contract/store-fixtures.ts';
@@ -147,6 +149,27 @@ test('doubts what a person had replayed by then: whether it has arrived is unkno
   await served(async (store) => {
     expect(await store.settleIn(t0 + 1)).toBe(1);
     expect(await store.delivery(again)).toMatchObject({ uncertain: true, replayed: false });
+  });
+});
+
+test('doubts what was tried before, which a person may have pulled in; and goes by the later of two clocks', async () => {
+  await served(async (store) => {
+    await waiting(store);
+    const [claimed] = await claimDue(store);
+    await store.record([resultOf(claimed!, retry, { dueAt: t0 + day })]);
+  });
+  copyFileSync(path, `${path}.copy`);
+  renameSync(`${path}.copy`, path);
+  await served(async (store) => {
+    expect(await store.settleIn(t0 + 1)).toBe(1);
+    await store.keepSignOfLife({ seenAt: t0 + 2, doubt: null });
+  });
+  copyFileSync(path, `${path}.copy`);
+  renameSync(`${path}.copy`, path);
+  await served(async (store) => {
+    expect(await store.settleIn(t0 + 1)).toBe(1);
+    const [story] = await store.events({});
+    expect(story!.deliveries.map(({ uncertain }) => uncertain)).toEqual([true, true]);
   });
 });
 
