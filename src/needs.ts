@@ -28,6 +28,12 @@ export function sinkState(figures: SinkFigures | null, isPaused: boolean): SinkS
   return isFailing(figures) ? 'failing' : 'working';
 }
 
+/** For people: one that only failed of late is no working one, though too little is known to call for somebody. */
+export function stateWord(state: SinkState, figures: SinkFigures | null): string {
+  const onlyFailed = figures !== null && figures.failures > 0 && figures.failures >= figures.lately.attempts;
+  return state === 'working' && onlyFailed ? 'perhaps failing' : sinkStates[state];
+}
+
 /** Nothing goes out, and it may be tried at once. */
 export const needsRetry = (state: SinkState): boolean => state === 'paused' || state === 'failing';
 

@@ -1,7 +1,7 @@
 import { program } from '../support/program.ts';
 import { statuses } from '../model.ts';
-import { sinkStates } from '../needs.ts';
-import { needsOf, readStatus, type Status, stuckNotices } from '../status.ts';
+import { sinkStates, stateWord } from '../needs.ts';
+import { needsOf, readStatus, type SinkStatus, type Status, stuckNotices } from '../status.ts';
 import type { Reads } from '../store/store.ts';
 import type { DayCount, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
@@ -168,6 +168,12 @@ function charts(counts: readonly DayCount[], labels: readonly string[]): Html {
 
 const stateTones = { unused: 'idle', working: 'good', failing: 'bad', paused: 'bad' } as const;
 
+function sinkChip(one: SinkStatus): Html {
+  if (one.connector === null) return chip('idle', 'gone');
+  const word = stateWord(one.state, one.figures);
+  return chip(word === sinkStates[one.state] ? stateTones[one.state] : 'wait', word);
+}
+
 function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times): Html {
   if (sinks.length === 0)
     return html`<section class="card empty">
@@ -181,7 +187,7 @@ function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times)
           ${seen(one.sink)} <span class="muted">${one.connector ?? 'not in the config any more'}</span>
         </th>
         <td>
-          ${one.connector === null ? chip('idle', 'gone') : chip(stateTones[one.state], sinkStates[one.state])}
+          ${sinkChip(one)}
           <span class="small muted">${sinkRate(one, times)}</span>
         </td>
         <td class="number">${delivered(one.sink, counts)}</td>

@@ -184,6 +184,15 @@ describe('status', () => {
     expect((await json()).sinks[0]).toMatchObject({ nextProbeAt: null, pending: 0 });
     expect((await command('status')).out).toContain('; next probe with the next message');
     expect(await page()).toContain('It is tried again with the next message.');
+    // That it answers a question shows nothing.
+    http.faults.clear();
+    expect((await command('retry', 'ats')).out).toContain('ats is paused, and nothing waits for it.');
+    const probeAt = () => store.prepare('select probe_at from pauses').get()?.['probe_at'];
+    await vi.waitFor(() => expect(probeAt()).not.toBe(1), 20_000);
+    expect((await command('status')).code).toBe(4);
+    expect((await command('check', '--live')).out).toMatch(/✓ url answers.*\n.*✗ messages go out/);
+    await post(app, { candidateId: 'next' });
+    await vi.waitFor(async () => expect((await json()).sinks[0]).toMatchObject({ state: 'working' }), 20_000);
   });
 
   test('says that a sink is failing after five attempts over a minute, however few its messages, until one works', async () => {
@@ -192,7 +201,11 @@ describe('status', () => {
     await post(app, { candidateId: 'a' });
     await vi.waitFor(async () => expect((await json()).sinks[0].failures).toBeGreaterThan(4), 20_000);
     expect((await json()).sinks[0]).toMatchObject({ state: 'working', pending: 1 });
-    expect((await command('status')).code).toBe(0);
+    expect(await command('status')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('ats (webhook)  perhaps failing, 1 waiting'),
+    });
+    expect(await (await fetch(new URL('/', app.adminUrl))).text()).toContain('perhaps failing');
     using store = new DatabaseSync(`${folder}/connector.db`);
     store.exec('update sink_figures set first_failed_at = first_failed_at - 60000');
     const { code, out } = await command('status');

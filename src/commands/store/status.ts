@@ -1,4 +1,4 @@
-import { refusals, sinkStates } from '../../needs.ts';
+import { refusals, sinkStates, stateWord } from '../../needs.ts';
 import {
   inLastHour,
   needsOf,
@@ -115,12 +115,12 @@ function sinkText(one: SinkStatus, isRunning: boolean, io: Io): string {
 }
 
 function stateOf(one: SinkStatus, isRunning: boolean, io: Io): string {
-  const { connector, state, pause, nextTryAt } = one;
+  const { connector, state, figures, pause, nextTryAt } = one;
   if (!isRunning) return pause === null ? 'not served' : `not served; was paused at ${when(pause.since, io)}`;
   if (connector === null) return 'not in the config any more';
   const trouble = troubleOf(one);
-  const word = sinkStates[state];
-  if (trouble === null) return state === 'working' ? paint(io, 'green', word) : word;
+  const word = stateWord(state, figures);
+  if (trouble === null) return word === sinkStates.working ? paint(io, 'green', word) : word;
   const why = trouble.because === null ? '' : `: ${printable(trouble.because.detail).replace(/\.$/, '')}`;
   const since = `${paint(io, 'red', word)} since ${when(trouble.since, io)}${why}`;
   if (pause === null) return since;
