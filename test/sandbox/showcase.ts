@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -46,7 +46,10 @@ export async function startShowcase(more: Readonly<Record<string, string>> = {})
   const tools = await startTools({ slack: { channels: ['hiring', 'hiring-backend'] } });
   const storeUrl = `sqlite:${folder}/connector.db`;
   const env = { ...tools.env, ...surroundings, STORE_URL: storeUrl, ...more };
-  const file = join(import.meta.dirname, '../../config.example.yaml');
+  const example = await readFile(join(import.meta.dirname, '../../config.example.yaml'), 'utf8');
+  const file = join(folder, 'config.example.yaml');
+  // Nobody looks on while a second row waits for its turn.
+  await writeFile(file, example.replace('connector: google-sheets', '$&\n    rate: 60/s'));
   // It stores the config; while it runs, it would carry out what is stored here.
   await (await startApp(file, env)).stop();
   const store = await openStore(storeUrl, { serve: false });
@@ -95,14 +98,22 @@ async function fillTwoWeeks(store: Store): Promise<void> {
   const config = await store.latestConfig();
   const nextId = eventIds({ after: undefined });
   const now = Date.now();
+  const past: Event[] = [];
   for (let day = 13; day >= 0; day -= 1) {
     const isWeekend = [0, 6].includes(new Date(now - day * dayMs).getUTCDay());
     const events = (isWeekend ? 3 : 9) + ((day * 7) % 6);
     for (let n = 0; n < events; n += 1) {
       const at = now - day * dayMs - (n + 1) * 1_300_000;
-      await addPast(store, config!.id, eventOf(nextId(at), n + day, at));
+      past.push(eventOf(nextId(at), n + day, at));
     }
   }
+  const accepted = past.map((event) => {
+    const { receivedAt: at } = event;
+    const deliveries = [planned('slack', 'slack', at), planned('ats', 'webhook', at)];
+    return store.accept({ event, configId: config!.id, deliveries, windowMs: 0 });
+  });
+  await Promise.all(accepted);
+  for (const sink of ['slack', 'ats']) await deliverPast(store, sink, past);
 }
 
 function eventOf(id: string, n: number, receivedAt: number): Event {
@@ -117,14 +128,13 @@ function eventOf(id: string, n: number, receivedAt: number): Event {
   return { ...unknownOfEvent, ...sent, id, raw: sent, correlationId: `cor-${id.slice(-8)}`, receivedAt };
 }
 
-async function addPast(store: Store, configId: string, event: Event): Promise<void> {
-  const { receivedAt: at } = event;
-  const deliveries = [planned('slack', 'slack', at), planned('ats', 'webhook', at)];
-  await store.accept({ event, configId, deliveries, windowMs: 0 });
-  for (const sink of ['slack', 'ats']) {
-    const claimed = await store.claim({ lane: `${sink} before`, now: at, limit: 10 });
+async function deliverPast(store: Store, sink: string, events: readonly Event[]): Promise<void> {
+  const timeOf = new Map(events.map(({ id, receivedAt }) => [id, receivedAt]));
+  const claimed = await store.claim({ lane: `${sink} before`, now: Date.now(), limit: events.length });
+  const results = claimed.map(({ delivery, claimedAt }) => {
+    const at = timeOf.get(delivery.eventId!)!;
     const delayMs = 180 + (Math.floor(at / 1000) % 37) * (sink === 'slack' ? 60 : 15);
-    const results = claimed.map(({ delivery, claimedAt }) => ({
+    return {
       deliveryId: delivery.id,
       claimedAt,
       attempt: {
@@ -142,9 +152,9 @@ async function addPast(store: Store, configId: string, event: Event): Promise<vo
       lastError: null,
       message: null,
       thread: null,
-    }));
-    await store.record(results);
-  }
+    };
+  });
+  await store.record(results);
 }
 
 const today: readonly {
