@@ -57,7 +57,11 @@ export async function withStoreAndToday<T>(
     return withStoreAt(config.store.url, (store) => use(store, config));
   return withStore(options, io, async (store) => {
     if (config !== null) io.err(`${options.config} cannot be used; \`check\` says why.`);
-    return use(store, await inForce(store, io));
+    const latest = await store.latestConfig();
+    if (latest === null) throw new CommandError('the store keeps no config yet');
+    io.err(`This follows the config that came into force at ${when(latest.savedAt)}.`);
+    const plan = await compilePlan(latest.source, sources(io));
+    return use(store, { plan, planSource: latest.source });
   });
 }
 
@@ -68,21 +72,9 @@ function broken(error: unknown): ConfigError {
   throw error;
 }
 
-async function inForce(store: Store, io: Io): Promise<Today> {
-  const latest = await store.latestConfig();
-  if (latest === null) throw new CommandError('the store keeps no config yet');
-  io.err(`This follows the config that came into force at ${when(latest.savedAt)}.`);
-  return { plan: await compilePlan(latest.source, sources(io)), planSource: latest.source };
-}
-
 export async function storeUrl(options: ConfigOption, io: Io): Promise<string> {
-  const { url } = await sectionOf(
-    'store',
-    options,
-    io,
-    'name the store itself, as in --store sqlite:./data/connector.db',
-  );
-  return url;
+  const otherWay = 'name the store itself, as in --store sqlite:./data/connector.db';
+  return (await sectionOf('store', options, io, otherWay)).url;
 }
 
 /** A section of the config, whatever the other ones are like. Where it cannot be read, `otherWay` says how to go on. */

@@ -1,18 +1,11 @@
 import { type About, dataOf } from './prepare.ts';
-import {
-  type Delivery,
-  type DeliveryState,
-  discardableStates,
-  type PlannedDelivery,
-  replayableStates,
-} from '../model.ts';
+import { type Delivery, type DeliveryState, discardableStates, replayableStates } from '../model.ts';
 import { needsRetry, type SinkState, sinkState } from '../needs.ts';
 import { decide } from '../rules/decide.ts';
-import { type Action, allActions, type Plan, whyUnusable } from '../rules/plan.ts';
+import { allActions, type Plan, whyUnusable } from '../rules/plan.ts';
 import { deliveryPages, inParts } from '../store/pages.ts';
 import type { By, EventStory, Late, ManualResult, Replay, Store } from '../store/store.ts';
 import { printable } from '../support/text.ts';
-import type { AnyTemplateData } from '../templates/data.ts';
 
 /** What a person can do to a delivery, in which states, and how that is said. */
 const actions = {
@@ -118,7 +111,7 @@ export async function change(
 
 /** The same without doing it: what would be done. */
 export async function rehearse(
-  { reads }: Pick<Hands, 'reads'>,
+  reads: Hands['reads'],
   action: ActionName,
   deliveries: readonly Delivery[],
   plan: Plan | null,
@@ -175,55 +168,30 @@ async function plans(
   return inParts(deliveries, (delivery) => planToday(reads, plan, delivery));
 }
 
+/**
+ * As today's plan has the action of an old delivery: under the same rule, at the same place if that still goes to the
+ * same sink, else the rule's first action for the sink. Due at once: a person who replays does not wait for opening hours.
+ */
 async function planToday(reads: Hands['reads'], plan: Plan, delivery: Delivery): Promise<Replay | string> {
-  const action = todaysAction(plan, delivery);
-  if (!action) {
-    const { rule, sink } = delivery;
+  const { rule, sink, eventId, noticeId } = delivery;
+  const sameSink = allActions(plan).filter((one) => one.rule === rule && one.sink === sink);
+  const action = sameSink.find((one) => one.action === delivery.action) ?? sameSink[0];
+  if (!action)
     return `today's config has no rule ${rule} with an action for ${sink}; put it back to send this`;
-  }
-  const about = await aboutOf(reads, delivery);
-  if (!about) return 'the event it is about is no longer stored';
+  const notice = noticeId === null ? null : ((await reads.notice(noticeId))?.notice ?? null);
+  const story = noticeId !== null || eventId === null ? null : await reads.event(eventId);
+  if (!notice && !story) return 'the event it is about is no longer stored';
+  const about: About = { events: story ? [story.event] : [], notice };
   const unusable = whyUnusable(plan, action, about.events);
   if (unusable !== undefined) return cannotUse(unusable);
   const now = Date.now();
-  const planned = plannedByHand(action, dataOf(action, about, plan, now), now);
+  const lane = action.lane(dataOf(action, about, plan, now));
+  const { connector, action: place } = action;
+  const planned = { rule, action: place, sink, connector, lane, dueAt: now, group: null, groupMax: null };
   return { deliveryId: delivery.id, configId: plan.id, planned };
 }
 
 const cannotUse = (why: string): string => `the config in force cannot be used for it here: ${why}`;
-
-async function aboutOf(reads: Hands['reads'], { eventId, noticeId }: Delivery): Promise<About | null> {
-  if (noticeId !== null) {
-    const story = await reads.notice(noticeId);
-    return story && { events: [], notice: story.notice };
-  }
-  const story = eventId === null ? null : await reads.event(eventId);
-  return story && { events: [story.event], notice: null };
-}
-
-/**
- * Where today's plan has the action of an old delivery: under the same rule, at the same place if that still goes to
- * the same sink, else the rule's first action for the sink. Null when there is none. Pure.
- */
-function todaysAction(plan: Plan, delivery: Delivery): Action | null {
-  const ofRule = allActions(plan).filter((action) => action.rule === delivery.rule);
-  const sameSink = ofRule.filter((action) => action.sink === delivery.sink);
-  return sameSink.find((action) => action.action === delivery.action) ?? sameSink[0] ?? null;
-}
-
-/** An old delivery as today's action plans it, due at once: a person who replays does not wait for opening hours. */
-function plannedByHand(action: Action, data: AnyTemplateData, now: number): PlannedDelivery {
-  return {
-    rule: action.rule,
-    action: action.action,
-    sink: action.sink,
-    connector: action.connector,
-    lane: action.lane(data),
-    dueAt: now,
-    group: null,
-    groupMax: null,
-  };
-}
 
 /**
  * What a rule asks for an event that came before it, as if it came now: its hours and digests hold. Null if it asks for

@@ -1,4 +1,4 @@
-import type { Config, SinkConfig } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
 import { prepare } from './prepare.ts';
 import type { CandidateEvent, Event, Json, PlannedDelivery } from '../model.ts';
 import { explain } from '../rules/decide.ts';
@@ -45,25 +45,16 @@ function messageOf(
   const sink = config.sinks.get(action.sink);
   if (!sink) return { message: null, problem: `There is no sink ${action.sink}.` };
   const about = { events: [event], notice: null };
-  const prepared = attempt(sink, () =>
-    prepare(action, about, deliveryId(event.id, index + 1), config.plan, sink, now),
-  );
-  if (prepared === null) return { message: null, problem: lacking(action.sink) };
   const mask = (said: string) => config.mask(said);
-  if (!('outcome' in prepared)) return { message: maskTexts(prepared.message, mask) };
-  const problem = 'detail' in prepared ? prepared.detail : 'There is no message.';
-  return { message: null, problem: mask(problem) };
-}
-
-/** Null where the message needs an option that has no value: which ones it needs is known to its connector only. */
-function attempt<T>(sink: SinkConfig, make: () => T): T | null {
   try {
-    return make();
+    const prepared = prepare(action, about, deliveryId(event.id, index + 1), config.plan, sink, now);
+    if (!('outcome' in prepared)) return { message: maskTexts(prepared.message, mask) };
+    const problem = 'detail' in prepared ? prepared.detail : 'There is no message.';
+    return { message: null, problem: mask(problem) };
   } catch (error) {
-    if (sink.isPartial) return null;
-    throw error;
+    // Which options a message needs is known to its connector only.
+    if (!sink.isPartial) throw error;
+    const problem = `This message cannot be made, as the sink ${action.sink} lacks a value from outside; \`check\` says which.`;
+    return { message: null, problem };
   }
 }
-
-const lacking = (sink: string) =>
-  `This message cannot be made, as the sink ${sink} lacks a value from outside; \`check\` says which.`;

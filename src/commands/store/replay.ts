@@ -1,13 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  type ActionName,
-  change,
-  type Done,
-  NotThere,
-  rehearse,
-  selected,
-} from '../../deliveries/by-hand.ts';
-import { type DeliveryState, openStates, replayableStates } from '../../model.ts';
+import { type ActionName, change, NotThere, rehearse, selected } from '../../deliveries/by-hand.ts';
+import { type Delivery, type DeliveryState, openStates, replayableStates } from '../../model.ts';
 import { allActions, type Plan } from '../../rules/plan.ts';
 import type { Store } from '../../store/store.ts';
 import { didYouMeanOneOf, printable } from '../../support/text.ts';
@@ -139,9 +132,9 @@ async function stuck(
   options: StuckOptions,
   at: Surroundings,
 ): Promise<number> {
-  const { event, sink, rule, cause, since } = options;
+  const { dead, held, event, sink, rule, cause, since } = options;
   if (sink !== undefined) await checkSink(sink, options, at.store);
-  const states = statesOf(options);
+  const states: readonly DeliveryState[] = dead === held ? replayableStates : [dead ? 'dead' : 'held'];
   const pages = selected(at.store, {
     ids: event === undefined ? ids : [event],
     states,
@@ -153,21 +146,12 @@ async function stuck(
   const { found, ok } = await toAll(action, pages, options, at);
   if (found === 0) {
     if (rule !== undefined && at.today) checkRule(rule, at.today.plan);
-    at.io.out(noneText(states, options, ids));
+    const what = `${states.join(' or ')} deliveries${rule === undefined ? '' : ` of rule ${printable(rule)}`}`;
+    const one = event ?? (ids.length === 1 ? ids[0] : undefined);
+    const where = one === undefined ? sink && `Sink ${sink} has` : `${printable(one)} has`;
+    at.io.out(`${where ?? 'There are'} no ${what}.`);
   }
   return ok ? exit.ok : exit.problems;
-}
-
-function statesOf({ dead, held }: StuckOptions): readonly DeliveryState[] {
-  if (dead === held) return replayableStates;
-  return dead ? ['dead'] : ['held'];
-}
-
-function noneText(states: readonly DeliveryState[], options: StuckOptions, ids: readonly string[]): string {
-  const { sink, rule, event = ids.length === 1 ? ids[0] : undefined } = options;
-  const what = `${states.join(' or ')} deliveries${rule === undefined ? '' : ` of rule ${printable(rule)}`}`;
-  if (event !== undefined) return `${printable(event)} has no ${what}.`;
-  return sink === undefined ? `There are no ${what}.` : `Sink ${sink} has no ${what}.`;
 }
 
 /** A rule that nobody knows is a slip of the keyboard. */
@@ -181,7 +165,7 @@ export function checkRule(rule: string, plan: Plan): void {
 /** Does it to all, page by page, and waits for them if asked to. */
 async function toAll(
   action: ActionName,
-  pages: AsyncIterable<Parameters<typeof change>[2]>,
+  pages: AsyncIterable<readonly Delivery[]>,
   options: ByHandOptions,
   { store, today, io }: Surroundings,
 ): Promise<{ found: number; ok: boolean }> {
@@ -191,28 +175,27 @@ async function toAll(
   if (today && !dryRun) await saveToday(store, today);
   const plan = today?.plan ?? null;
   const by = byUser(options, io);
-  const done: Done[] = [];
+  const sent: string[] = [];
+  let found = 0;
   try {
     for await (const page of pages) {
       const results = dryRun
-        ? await rehearse({ reads: store }, action, page, plan)
+        ? await rehearse(store, action, page, plan)
         : await change({ reads: store, store }, action, page, plan, by);
-      for (const one of results) print(one, io);
-      done.push(...results);
+      for (const { id, ok, says, madeId } of results) {
+        found += 1;
+        if (ok) sent.push(madeId ?? id);
+        if (ok) io.out(`${printable(id)} ${printable(says)}`);
+        else io.err(`${printable(id)}: ${printable(says)}`);
+      }
       // What was begun is done to its end, whether somebody reads on or not.
       await io.drained();
     }
   } catch (error) {
     throw error instanceof NotThere ? new CommandError(error.message) : error;
   }
-  const sent = done.flatMap(({ id, ok, madeId }) => (ok ? [madeId ?? id] : []));
   const arrived = waits ? await waitFor(store, sent, io) : true;
-  return { found: done.length, ok: arrived && done.every(({ ok }) => ok) };
-}
-
-function print({ id, ok, says }: Done, io: Io): void {
-  if (ok) io.out(`${printable(id)} ${printable(says)}`);
-  else io.err(`${printable(id)}: ${printable(says)}`);
+  return { found, ok: arrived && sent.length === found };
 }
 
 /** To be called before anything is changed. */
@@ -236,9 +219,10 @@ export async function waitFor(store: Store, ids: readonly string[], io: Io): Pro
     for (const id of [...open].slice(0, lookedAt)) {
       open.delete(id);
       const delivery = await store.delivery(id);
-      if (delivery && isUnderWay(delivery.state)) open.add(id);
+      const why = delivery?.lastError ? `: ${delivery.lastError}` : '';
+      if (delivery && openStates.includes(delivery.state) && !replayableStates.includes(delivery.state))
+        open.add(id);
       else {
-        const why = delivery?.lastError ? `: ${delivery.lastError}` : '';
         arrived &&= delivery?.state === 'delivered';
         io.out(printable(`${id} is ${delivery?.state ?? 'gone'}${why}`));
       }
@@ -248,9 +232,6 @@ export async function waitFor(store: Store, ids: readonly string[], io: Io): Pro
   }
   return arrived;
 }
-
-const isUnderWay = (state: DeliveryState): boolean =>
-  openStates.includes(state) && !replayableStates.includes(state);
 
 async function tellWhy(store: Store, open: ReadonlySet<string>, io: Io): Promise<void> {
   if (!(await isServed(store)))
