@@ -58,3 +58,17 @@ test('a restored store asks from when it was due on, also after an attempt at wh
   await vi.waitFor(() => allDelivered(store), 5000);
   expect(tool.asked.map(({ firstAttemptAt }) => firstAttemptAt)).toEqual([receivedAt, receivedAt]);
 });
+
+test('an event that came after a restore is in no digest that may have been sent before it', async () => {
+  const tool = new ScriptedTool();
+  tool.find = () => ({ found: { id: 'of both' } });
+  const names = '{% for event in events %}{{ event.candidateId }} {% endfor %}';
+  const config = configFor(tool, '', `digest: { every: 1h }, text: "${names}"`);
+  const receivedAt = Math.floor(Date.now() / hour) * hour - 1000;
+  const store = await restored(config, ['ann', 'bea'], receivedAt);
+  await accept(store, config, 'cleo', receivedAt);
+  await bench(config, { store, pollMs: 20 });
+  await vi.waitFor(() => allDelivered(store), 5000);
+  expect(tool.asked.map(({ message }) => message.text)).toEqual(['ann bea ']);
+  expect(tool.sent.map(({ message }) => message.text)).toEqual(['cleo ']);
+});

@@ -68,7 +68,8 @@ export const sql = {
   claim: change(beginAttempt('$3')),
   /**
    * $1: the first due delivery of the group, which becomes the carrier. It is named, since on PostgreSQL earlier ones may
-   * have come since it was read. $6: the digest's maximum.
+   * have come since it was read. $6: the digest's maximum. $7: where the first may have been sent before a restore, all
+   * may, as the tool's answer about it counts for all.
    */
   beginDigest: query<{ readonly seq: number }>(`
   update deliveries set carrier = $1, ${beginAttempt('$2')} where seq in (
@@ -77,7 +78,7 @@ export const sql = {
     select * from (
       select d.seq from deliveries d
       where d.state = 'pending' and d.group_key is not null and d.carrier is null
-        and d.lane = $3 and d.group_key = $4 and d.sink = $5 and d.due_at <= $2 and d.seq <> $1
+        and d.lane = $3 and d.group_key = $4 and d.sink = $5 and d.due_at <= $2 and d.seq <> $1 and d.uncertain = $7
       order by d.due_at, d.seq limit $6 - 1
     ) as others
   ) returning seq`),
@@ -92,9 +93,9 @@ const mostDeliveries = 1000;
  * Moves up to `limit` due pending deliveries of a lane to `sending`, earliest due first, then in order of acceptance. The
  * intent to send is on disk when this resolves. Adds one to `attempts`, and sets `firstAttemptAt` once.
  *
- * A delivery with a group brings all other due deliveries of its sink, lane and group, up to `groupMax` in all. From then
- * on they are one digest, and the first is its carrier: the digest is claimed as a whole under the carrier's id, and every
- * change to one of its deliveries is made to all.
+ * A delivery with a group brings all other due deliveries of its sink, lane and group, up to `groupMax` in all; those in
+ * doubt after a restore go apart. From then on they are one digest, and the first is its carrier: the digest is claimed as a
+ * whole under the carrier's id, and every change to one of its deliveries is made to all.
  */
 export function* claim(tallies: Tallies, asked: ClaimQuery, most = mostDeliveries): Operation<Claimed[]> {
   const { limit, lease } = asked;
@@ -132,7 +133,17 @@ function* claimRows(tallies: Tallies, rows: readonly Due[], now: number, most: n
     } else if (one.carrier === null) {
       const row = yield* get(sql.firstOfGroup, lane, group, sink, now);
       const first = row ? toDue(row) : one;
-      const members = yield* all(sql.beginDigest, first.seq, now, lane, group, sink, first.found.groupMax);
+      const { groupMax, uncertain } = first.found;
+      const members = yield* all(
+        sql.beginDigest,
+        first.seq,
+        now,
+        lane,
+        group,
+        sink,
+        groupMax,
+        uncertain ? 1 : 0,
+      );
       for (const { seq } of members) wentAlong.add(seq);
       begun.push({ ...first, carrier: first.seq, found: { ...first.found, carrier: first.found.id } });
       count = members.length;
