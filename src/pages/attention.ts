@@ -7,10 +7,10 @@ import type { Reads } from '../store/store.ts';
 import type { Change, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { changeList, type Chosen, choiceForm, deliveriesOf, retryButton, seenButton } from './changes.ts';
-import { chip, seen } from './fragments.ts';
+import { chip, seen } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { Asked, Page } from './page.ts';
-import type { Times } from './times.ts';
+import type { Times } from './frame/times.ts';
 
 /** Of the causes, those that most deliveries have. */
 const shownGroups = 40;
@@ -20,6 +20,7 @@ const shownChanges = 10;
 /** What needs a person: by sink and cause, with what helps. With a sink, a state and a cause, only that. */
 export const attentionPage: Page = {
   path: '/attention',
+  menu: 'Needs a person',
   async show(asked, all) {
     const { reads } = all;
     const status = await readStatus(all, asked.now, asked.times.timeZone);

@@ -10,7 +10,7 @@ import {
 } from '../model.ts';
 import { inParts } from '../store/pages.ts';
 import { type By, type Change, StoreUnavailable } from '../store/store.ts';
-import { chip, seen, tones } from './fragments.ts';
+import { chip, seen, tones } from './frame/fragments.ts';
 import { html, type Html } from '../support/html.ts';
 import {
   actionsForm,
@@ -22,7 +22,7 @@ import {
   type Sent,
   type Shown,
 } from './page.ts';
-import type { Times } from './times.ts';
+import type { Times } from './frame/times.ts';
 
 /** What people do to deliveries on the pages: forms that ask first, and pages that show how far it is. */
 

@@ -5,12 +5,12 @@ import { explain } from '../rules/decide.ts';
 import type { Verdict } from '../rules/plan.ts';
 import type { Change, DeliveryStory, EventDetail, SinkPause } from '../store/store.ts';
 import { changeList, choiceForm } from './changes.ts';
-import { chip, seen, stateChip, testName, waitsFor } from './fragments.ts';
+import { chip, seen, stateChip, testName, waitsFor } from './frame/fragments.ts';
 import { html, type Html, safeUrl } from '../support/html.ts';
 import { printableLines } from '../support/text.ts';
 import type { Asked, Page, Parts } from './page.ts';
-import { preview, previewOf } from './previews.ts';
-import { duration, type Times } from './times.ts';
+import { preview, previewOf } from './frame/previews.ts';
+import { duration, type Times } from './frame/times.ts';
 
 /** One event's whole story: what came, why who was told, and what the tools answered. */
 

@@ -1,15 +1,16 @@
 import { program } from '../support/program.ts';
 import { deliveryStates, statuses } from '../model.ts';
 import type { EventSearch } from '../store/store.ts';
-import { eventRow, testsOf } from './fragments.ts';
+import { eventRow, testsOf } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
 import type { Asked, Page, Parts } from './page.ts';
-import type { Times } from './times.ts';
+import type { Times } from './frame/times.ts';
 
 /** The list of events, with a search. The newest ones come in by themselves; see live.ts. */
 
 export const eventsPage: Page = {
   path: '/events',
+  menu: 'Events',
   async show(asked, parts) {
     const wanted = await searchOf(asked, parts);
     const { stories, after } = await parts.reads.search({ ...wanted, after: asked.query['after'] });

@@ -2,7 +2,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import { answerProblem } from '../http/problem.ts';
 import { type EventSearch, type EventStory, isOf, StoreUnavailable } from '../store/store.ts';
 import { searchOf } from './events.ts';
-import { eventRow } from './fragments.ts';
+import { eventRow } from './frame/fragments.ts';
 import type { Asked, Parts } from './page.ts';
 
 /** Everyone keeps a connection. More look at a page that stands still. */

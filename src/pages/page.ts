@@ -9,7 +9,7 @@ import type { Reads } from '../store/store.ts';
 import type { Store } from '../store/store.ts';
 import type { Trials } from '../config/live/trials.ts';
 import { html, type Html, safeUrl } from '../support/html.ts';
-import type { Times } from './times.ts';
+import type { Times } from './frame/times.ts';
 
 /** What the pages and the API need of the connector. */
 export interface Parts extends Pick<LoadOptions, 'env' | 'connectors'> {
@@ -59,6 +59,8 @@ export interface Shown {
 export interface Page {
   /** As express has it. */
   readonly path: string;
+  /** Its name in the menu, which has the pages in the order of the list in site.ts. */
+  readonly menu?: string;
   /** Null: there is no such thing, as with a wrong id. */
   show(asked: Asked, parts: Parts): Promise<Shown | null>;
 }

@@ -7,12 +7,13 @@ import { count, printable, printableLines } from '../support/text.ts';
 import type { Trial } from '../config/live/trials.ts';
 import { html, type Html, safeUrl } from '../support/html.ts';
 import { type Asked, csrfField, type Form, type Page, type Parts, type Shown } from './page.ts';
-import { testsOf } from './fragments.ts';
-import { preview } from './previews.ts';
+import { testsOf } from './frame/fragments.ts';
+import { preview } from './frame/previews.ts';
 import { readable, type ReadableConfig, type RouteFields, routesSoon } from './routing.ts';
 
 export const rulesPage: Page = {
   path: '/rules',
+  menu: 'Rules',
   show: (asked, parts) => rules(asked, parts, null),
 };
 

@@ -3,32 +3,38 @@ import { fieldsOf, personOf, refusedLogin } from '../admin/access.ts';
 import type { Site } from '../admin/server.ts';
 import { answerProblem } from '../http/problem.ts';
 import { StoreUnavailable } from '../store/store.ts';
-import { apiRouter } from './api.ts';
-import { sendAsset } from './assets.ts';
+import { apiRouter } from './api/api.ts';
+import { sendAsset } from './frame/assets.ts';
 import { attentionPage } from './attention.ts';
 import { changeForm, changePage, retryForm, seenForm } from './changes.ts';
 import { download } from './download.ts';
 import { eventPage, messagePage } from './event.ts';
 import { eventsPage } from './events.ts';
 import { html, type Html } from '../support/html.ts';
-import { lonePage, wholePage } from './layout.ts';
+import { lonePage, wholePage } from './frame/layout.ts';
 import { LiveEvents } from './live.ts';
 import { loginPage } from './login.ts';
 import type { Asked, Form, Page, Parts, Shown } from './page.ts';
 import { rulesPage, trialForm } from './rules.ts';
-import { Times } from './times.ts';
+import { Times } from './frame/times.ts';
 import { todayPage } from './today.ts';
 
-const pages: readonly Page[] = [
+/** Every page and form: the one list that a new one's module is named in. */
+const all: readonly (Page | Form)[] = [
   todayPage,
   eventsPage,
   eventPage,
   messagePage,
   attentionPage,
   changePage,
+  changeForm,
+  retryForm,
+  seenForm,
   rulesPage,
+  trialForm,
 ];
-const forms: readonly Form[] = [changeForm, retryForm, seenForm, trialForm];
+const pages = all.filter((one) => 'show' in one);
+const forms = all.filter((one) => 'carryOut' in one);
 
 /** The operations page: every page has its module, and what they share is here. */
 export function createSite(parts: Parts): Site {
@@ -83,23 +89,20 @@ const showing =
   };
 
 async function send(res: Response, shown: Shown, asked: Asked, parts: Parts): Promise<void> {
-  if (shown.foreign !== undefined) return sendForeign(res, shown.foreign);
+  // It runs no script, loads nothing, sends nothing, and has nothing of this site.
+  if (shown.foreign !== undefined)
+    return void res
+      .set('content-security-policy', foreignPolicy)
+      .set('cache-control', 'no-store')
+      .type('html')
+      .send(shown.foreign);
   const counts = await parts.reads.counts().catch(() => []);
   const needs = counts.reduce((sum, { states }) => sum + states.dead + states.held, 0);
-  sendPage(res, shown.status ?? 200, wholePage(shown, asked, needs));
+  sendPage(res, shown.status ?? 200, wholePage(shown, asked, needs, pages));
 }
 
 function sendPage(res: Response, status: number, page: Html): void {
   res.status(status).set('cache-control', 'no-store').type('html').send(page.text);
-}
-
-/** It runs no script, loads nothing, sends nothing, and has nothing of this site. */
-function sendForeign(res: Response, document: string): void {
-  res
-    .set('content-security-policy', foreignPolicy)
-    .set('cache-control', 'no-store')
-    .type('html')
-    .send(document);
 }
 
 function askedBy(req: Request, parts: Parts): Asked {

@@ -6,12 +6,12 @@ import type { Reads } from '../store/store.ts';
 import type { DayCount, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { sinkRate, troubleItems } from './attention.ts';
-import { type Chart, chartFigure, delaysOf } from './charts.ts';
+import { type Chart, chartFigure, delaysOf } from './frame/charts.ts';
 import { noEvents } from './events.ts';
-import { chip, seen } from './fragments.ts';
+import { chip, seen } from './frame/fragments.ts';
 import { html, type Html } from '../support/html.ts';
 import type { Asked, Page } from './page.ts';
-import { duration, type Times } from './times.ts';
+import { duration, type Times } from './frame/times.ts';
 
 /** What needs a person, first; then how it went in the last two weeks. */
 
@@ -19,6 +19,7 @@ const days = 14;
 
 export const todayPage: Page = {
   path: '/',
+  menu: 'Today',
   async show(asked, parts) {
     const { now, times } = asked;
     // The last is where tomorrow begins.

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { countsOfDays } from '../../src/pages/today.ts';
-import { Times } from '../../src/pages/times.ts';
+import { Times } from '../../src/pages/frame/times.ts';
 import { openStore } from '../../src/store/open.ts';
 import { arrival, configId, t0 } from '../contract/store-fixtures.ts';
 import { workplace } from '../commands/tools.ts';

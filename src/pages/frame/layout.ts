@@ -1,20 +1,15 @@
 import { assetLinks, iconUrl } from './assets.ts';
-import { html, type Html, pathWith } from '../support/html.ts';
-import { csrfField, type Asked, type Shown } from './page.ts';
-
-const entries = [
-  { path: '/', name: 'Today' },
-  { path: '/events', name: 'Events' },
-  { path: '/attention', name: 'Needs a person' },
-  { path: '/rules', name: 'Rules' },
-] as const;
+import { html, type Html, pathWith } from '../../support/html.ts';
+import { csrfField, type Asked, type Page, type Shown } from '../page.ts';
 
 /** A whole page. `needs`: how many deliveries need a person. */
-export function wholePage(shown: Shown, asked: Asked, needs: number): Html {
-  const links = entries.map(
-    ({ path, name }) =>
-      html`<a href="${pathWith(path, {})}" ${isAt(path, asked.path) && html`aria-current="page"`}
-        >${name}${path === '/attention' && needs > 0 && html`<span class="badge">${needs}</span>`}</a
+export function wholePage(shown: Shown, asked: Asked, needs: number, pages: readonly Page[]): Html {
+  const isHere = (path: string) => asked.path === path || (path !== '/' && asked.path.startsWith(`${path}/`));
+  const links = pages.map(
+    ({ path, menu }) =>
+      menu !== undefined &&
+      html`<a href="${pathWith(path, {})}" ${isHere(path) && html`aria-current="page"`}
+        >${menu}${path === '/attention' && needs > 0 && html`<span class="badge">${needs}</span>`}</a
       >`,
   );
   return documentOf(
@@ -58,9 +53,6 @@ export function lonePage(shown: Shown): Html {
     </main>`,
   );
 }
-
-const isAt = (path: string, current: string): boolean =>
-  current === path || (path !== '/' && current.startsWith(`${path}/`));
 
 const documentOf = ({ title, charts }: Shown, body: Html): Html =>
   html`<!doctype html>

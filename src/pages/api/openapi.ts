@@ -12,8 +12,8 @@ import {
   shownOfDelivery,
   shownOfEvent,
   statuses,
-} from '../model.ts';
-import { type SinkState, sinkStates } from '../needs.ts';
+} from '../../model.ts';
+import { type SinkState, sinkStates } from '../../needs.ts';
 
 /** The API as OpenAPI 3.1 has it. A test asks a real server, and compares what it answers with this. */
 

@@ -1,10 +1,10 @@
-import { catalogName } from '../config/catalog.ts';
-import type { Config } from '../config/config.ts';
-import type { Delivery, DeliveryState, Event } from '../model.ts';
-import type { EventStory, SinkPause } from '../store/store.ts';
-import { valueAt } from '../support/json.ts';
-import { printable } from '../support/text.ts';
-import { html, type Html } from '../support/html.ts';
+import { catalogName } from '../../config/catalog.ts';
+import type { Config } from '../../config/config.ts';
+import type { Delivery, DeliveryState, Event } from '../../model.ts';
+import type { EventStory, SinkPause } from '../../store/store.ts';
+import { valueAt } from '../../support/json.ts';
+import { printable } from '../../support/text.ts';
+import { html, type Html } from '../../support/html.ts';
 import type { Times } from './times.ts';
 
 /** Pieces that several pages are made of. */

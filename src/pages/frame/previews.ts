@@ -1,8 +1,8 @@
-import type { Preview } from '../connector.ts';
-import { isMap, type Json } from '../model.ts';
-import { html, type Html } from '../support/html.ts';
-import { printable, printableLines } from '../support/text.ts';
-import type { Parts } from './page.ts';
+import type { Preview } from '../../connector.ts';
+import { isMap, type Json } from '../../model.ts';
+import { html, type Html } from '../../support/html.ts';
+import { printable, printableLines } from '../../support/text.ts';
+import type { Parts } from '../page.ts';
 
 interface Shown {
   readonly id: string;

@@ -1,5 +1,5 @@
-import type { DayCount } from '../store/store.ts';
-import { html, type Html } from '../support/html.ts';
+import type { DayCount } from '../../store/store.ts';
+import { html, type Html } from '../../support/html.ts';
 import { duration } from './times.ts';
 
 /** Charts, which assets/charts.js draws, each with its numbers as a table. */

@@ -1,13 +1,13 @@
 import { Router, type Request, type Response } from 'express';
-import { fieldsOf, personOf } from '../admin/access.ts';
-import { type Done, NotThere, selected, type Selection } from '../deliveries/by-hand.ts';
-import { answerProblem } from '../http/problem.ts';
-import { replayableStates } from '../model.ts';
-import { needsRetry, sinkStates } from '../needs.ts';
-import { StoreUnavailable } from '../store/store.ts';
-import { printable } from '../support/text.ts';
-import { carryOut, tryNow } from './changes.ts';
-import type { Parts } from './page.ts';
+import { fieldsOf, personOf } from '../../admin/access.ts';
+import { type Done, NotThere, selected, type Selection } from '../../deliveries/by-hand.ts';
+import { answerProblem } from '../../http/problem.ts';
+import { replayableStates } from '../../model.ts';
+import { needsRetry, sinkStates } from '../../needs.ts';
+import { StoreUnavailable } from '../../store/store.ts';
+import { printable } from '../../support/text.ts';
+import { carryOut, tryNow } from '../changes.ts';
+import type { Parts } from '../page.ts';
 
 const actions = ['replay', 'discard'] as const;
 type Action = (typeof actions)[number];

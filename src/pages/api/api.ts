@@ -1,14 +1,14 @@
 import { Router, type Request, type RequestHandler, type Response } from 'express';
-import { wording } from '../config/text/wording.ts';
-import { answerProblem } from '../http/problem.ts';
-import { detailJson, storyJson } from '../json.ts';
-import { readStatus, refusedJson, refusedOf, statusJson } from '../status.ts';
-import { StoreUnavailable } from '../store/store.ts';
-import { changesRouter, retryNow } from './changes-api.ts';
-import { verdicts } from './event.ts';
+import { wording } from '../../config/text/wording.ts';
+import { answerProblem } from '../../http/problem.ts';
+import { detailJson, storyJson } from '../../json.ts';
+import { readStatus, refusedJson, refusedOf, statusJson } from '../../status.ts';
+import { StoreUnavailable } from '../../store/store.ts';
+import { changesRouter, retryNow } from './changes.ts';
+import { verdicts } from '../event.ts';
 import { openApi, searchQuery } from './openapi.ts';
-import type { Parts } from './page.ts';
-import { routesIn } from './routing.ts';
+import type { Parts } from '../page.ts';
+import { routesIn } from '../routing.ts';
 
 /** What the pages show, for programs. openapi.ts describes it. */
 export function apiRouter(parts: Parts): Router {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { RequestHandler } from 'express';
-import { type Html, html, pathWith } from '../support/html.ts';
+import { type Html, html, pathWith } from '../../support/html.ts';
 
 /** The styles, scripts and pictures of the pages: all from here, and none from another site. */
 

@@ -1,4 +1,4 @@
-import { html, type Html } from '../support/html.ts';
+import { html, type Html } from '../../support/html.ts';
 
 const secondMs = 1000;
 const minuteMs = 60 * secondMs;
