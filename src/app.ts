@@ -89,13 +89,20 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   );
   const refused = new RefusedFigures(store, systemClock);
   starting.defer(() => refused.stop());
-  const metrics = createMetrics(store, () => output.dropped());
+  const copies = new Copies(store, log);
+  const { clock } = copies;
+  await copies.lookAtClock(store);
+  const metrics = createMetrics(
+    store,
+    () => output.dropped(),
+    () => clock.now(),
+  );
   const plans = new Plans(
     (id) => store.config(id),
     (source) => compilePlan(source, { env, connectors }),
   );
   const adopt = async (next: Config) => {
-    await store.saveConfig({ id: next.plan.id, source: next.planSource, savedAt: Date.now() });
+    await store.saveConfig({ id: next.plan.id, source: next.planSource, savedAt: clock.now() });
     plans.adopt(next.plan);
     live.adopt(next);
     log.level = next.log.level;
@@ -113,14 +120,12 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   await adopt(config());
 
   const seenAt = await lastSeenAt(store);
-  const distrusted = await store.settleIn(Math.max(Date.now(), seenAt));
+  const distrusted = await store.settleIn(Math.max(clock.now(), seenAt));
   if (distrusted !== null)
     log.warn(
       { deliveries: distrusted },
       'the store was restored or moved: what waits may have been sent from where it was, so each tool is asked first',
     );
-  const copies = new Copies(store);
-  const { clock } = copies;
   // Before any event can come: one stored with a wrong clock would make that clock look right.
   const retention = startRetention({ store, config, log, clock, leases: copies });
   starting.defer(retention.stop);
@@ -155,7 +160,7 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     const trials = new Trials(reads, trialThread, closing.signal);
     const configText = () => textInForce;
     const shown = { reads, config, configText, trials, plan, receiverUrl };
-    return createSite({ store, refused, ...shown, wake, log, env, connectors });
+    return createSite({ store, refused, clock, ...shown, wake, log, env, connectors });
   };
   const admin = createAdmin({ config: () => config().admin, metrics, site, log, readiness });
   starting.defer(() => admin.stop(0));

@@ -27,6 +27,8 @@ type Parts = Shared & { readonly worker: Worker; readonly metrics: Pick<Metrics,
 
 export const alertsLease = 'alerts';
 export const retentionLease = 'retention';
+/** Clocks are so far apart at times although they are kept in step. */
+const leastAheadMs = 1000;
 
 /** The copies that serve the store, and what of their work is this one's: all of it where only one process may. */
 export class Copies implements Leases {
@@ -34,6 +36,9 @@ export class Copies implements Leases {
   readonly id = `${hostname()} ${process.pid} ${randomUUID().slice(0, 8)}`;
   readonly #store: LeaseStore | null;
   #keeper: LeaseKeeper | null = null;
+  readonly #log: Logger;
+  /** By how much this machine's clock is ahead of PostgreSQL's. */
+  #aheadMs = 0;
   #count = 0;
   /** How many of them run another config than this one. */
   #others = 0;
@@ -44,11 +49,19 @@ export class Copies implements Leases {
    */
   readonly clock: Clock = {
     ...systemClock,
-    now: () => systemClock.now() - (this.#keeper?.aheadMs ?? 0),
+    now: () => systemClock.now() - this.#aheadMs,
   };
 
-  constructor({ leases }: Pick<Store, 'leases'>) {
+  constructor({ leases }: Pick<Store, 'leases'>, log: Logger) {
     this.#store = leases;
+    this.#log = log;
+  }
+
+  /** To be called before anything goes by `clock`. */
+  async lookAtClock(store: Pick<Store, 'now'>): Promise<void> {
+    if (this.#store === null) return;
+    const askedAt = systemClock.elapsed();
+    this.#told(await store.now(), askedAt);
   }
 
   holding(name: string): Holding | null {
@@ -74,11 +87,7 @@ export class Copies implements Leases {
       ...handing(parts),
       copies: (copies) => this.#are(copies, parts),
       quietMs: (name) => config().sinks.get(sinkOf(name) ?? '')?.timeoutMs ?? 0,
-      clockAhead: (aheadMs) =>
-        log.warn(
-          { aheadSeconds: Math.round(aheadMs / 1000) },
-          "this machine's clock and PostgreSQL's differ: times are PostgreSQL's. Keep both in step (NTP)",
-        ),
+      told: (now, askedAt) => this.#told(now, askedAt),
       moved: (deliveries) =>
         log.warn(
           { deliveries },
@@ -96,6 +105,18 @@ export class Copies implements Leases {
   async leave(delayMs: number): Promise<void> {
     this.#isLeaving = this.#count > 1;
     await Promise.all([this.#keeper?.stop(), this.#isLeaving && sleep(delayMs)]);
+  }
+
+  /** What PostgreSQL's clock says. The answer may be as old as it took. */
+  #told(now: number, askedAt: number): void {
+    const tookMs = systemClock.elapsed() - askedAt;
+    const aheadMs = Math.round(systemClock.now() - tookMs / 2 - now);
+    if (Math.abs(aheadMs - this.#aheadMs) < leastAheadMs + tookMs) return;
+    this.#aheadMs = aheadMs;
+    this.#log.warn(
+      { aheadSeconds: Math.round(aheadMs / 1000) },
+      "this machine's clock and PostgreSQL's differ: times are PostgreSQL's. Keep both in step (NTP)",
+    );
   }
 
   /** Tells when copies come and go, and when they run different configs. */

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { post as postTo } from './activated.ts';
-import { base, endpoint, workplace } from './commands/tools.ts';
+import { base, endpoint, run, workplace } from './commands/tools.ts';
 import { ConnectorProcess } from './faults/connector-process.ts';
 import { freshSchema, sql } from './fixtures/postgres.ts';
 import type { HttpSandbox } from './sandbox/http.ts';
@@ -30,19 +30,24 @@ async function started(
   const { folder, write } = await workplace();
   const store = url === null ? base(folder) : base(folder).replace(/"sqlite:.*"/, `"${url}"`);
   const adopt = (text: string) => write('config.yaml', store.replace('fatal', 'info') + text);
-  const copy = new ConnectorProcess(await adopt(config), env);
+  const file = await adopt(config);
+  const copy = new ConnectorProcess(file, env);
   copy.clockAheadMs = clockAheadMs;
   onTestFinished(() => copy.kill());
   const address = await copy.start();
   const ready = copy.lines.find((line) => line.includes('"msg":"ready"'))!;
   const { admin } = JSON.parse(ready) as { admin: string };
+  const metric = async (name: string) => {
+    const text = await (await fetch(new URL('/metrics', admin))).text();
+    return text.match(new RegExp(`(?<=^candidate_connector_${name}) ?[{\\d].*`, 'gm'));
+  };
   return {
     copy,
+    file,
     adopt,
-    copies: async () => {
-      const text = await (await fetch(new URL('/metrics', admin))).text();
-      return text.match(/(?<=^candidate_connector_copies)\{.*/gm);
-    },
+    metric,
+    status: async () => (await fetch(new URL('/api/status', admin))).json(),
+    copies: () => metric('copies'),
     post: () => postTo({ host: '127.0.0.1', port: Number(new URL(address).port) }),
     readiness: async () => {
       const response = await fetch(new URL('/readyz', address));
@@ -127,6 +132,34 @@ test('copies that run different configs say so in /readyz and in a metric, until
     }, longer);
   }
 }, 120_000);
+
+test("a replica whose clock is ahead goes by PostgreSQL's before the first event can come, as do its pages, metrics and commands", async () => {
+  const tool = await endpoint();
+  const url = await freshSchema();
+  const aheadMs = 600_000;
+  const one = await started(url, twoWebhooks(tool, '0s'), {}, aheadMs);
+  const [row] = await sql(url, 'select saved_at, id from configs');
+  expect(Number(row!['saved_at'])).toBeLessThan(Date.now() + 60_000);
+
+  expect(await one.post()).toBe(202);
+  const delivered = () => sql(url, `select 1 from deliveries where state = 'delivered'`);
+  await vi.waitFor(async () => expect(await delivered()).toHaveLength(2), longer);
+  const [{ id }] = (await sql(url, 'select id from events')) as [{ id: string }];
+  const { now } = Date;
+  vi.spyOn(Date, 'now').mockImplementation(() => now() + aheadMs);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const of = ['--config', one.file];
+  expect(await run(['resend', ...of, `${id.replace('evt', 'dlv')}_1`])).toMatchObject({ code: 0 });
+  await vi.waitFor(async () => expect(await delivered()).toHaveLength(3), longer);
+  expect(await run(['status', ...of])).toMatchObject({ code: 0 });
+
+  tool.faults.decide = () => ({ kind: 'rate-limit', retryAfterS: 600 });
+  expect(await one.post()).toBe(202);
+  const ageS = async () => Number((await one.metric('oldest_pending_age_seconds'))![0]);
+  await vi.waitFor(async () => expect(await ageS()).toBeGreaterThan(0), longer);
+  expect(await ageS()).toBeLessThan(60);
+  expect(await one.status()).toMatchObject({ running: true, needs: [] });
+}, 60_000);
 
 /** With the default time-outs (ms). */
 const timeoutsMs = { slack: 20_000, sheet: 30_000, mail: 60_000, ats: 30_000 };

@@ -35,15 +35,19 @@ const misnamed = ['handles', 'requests', 'resources'].map((what) => `nodejs_acti
  * The store is asked at each scrape. If it cannot be read, the scrape has nothing that only it knows. `linesDropped`:
  * lines of the log dropped since the start.
  */
-export function createMetrics(store: MeasuredStore, linesDropped: () => number = () => 0): Metrics {
+export function createMetrics(
+  store: MeasuredStore,
+  linesDropped: () => number = () => 0,
+  now = () => Date.now(),
+): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const name of misnamed) registry.removeSingleMetric(name);
   const requests = requestMetrics(registry);
-  const { readFailing, ...sinks } = sinkMetrics(registry, store);
+  const { readFailing, ...sinks } = sinkMetrics(registry, store, now);
   const config = configMetrics(registry);
   const readDeliveries = deliveryGauges(registry, store);
-  const readVitals = storeGauges(registry, store);
+  const readVitals = storeGauges(registry, store, now);
   const ready = new Gauge({
     name: 'candidate_connector_ready',
     help: '1 if the store can be written, and if a config is in force; else 0.',
@@ -91,6 +95,7 @@ function requestMetrics(registry: Registry): Pick<Metrics, 'requests'> {
 function sinkMetrics(
   registry: Registry,
   store: Pick<Store, 'sinkFigures'>,
+  now: () => number,
 ): Pick<Metrics, 'attempts' | 'delivered' | 'sinkPaused' | 'sinksKnown'> & {
   readonly readFailing: () => Promise<void>;
 } {
@@ -132,7 +137,7 @@ function sinkMetrics(
     },
     async readFailing() {
       failing.reset();
-      const figures = await store.sinkFigures(Date.now()).catch(() => null);
+      const figures = await store.sinkFigures(now()).catch(() => null);
       const down = new Set(figures?.filter(isFailing).map(({ sink }) => sink));
       if (figures !== null) for (const sink of known) failing.set({ sink }, down.has(sink) ? 1 : 0);
     },
@@ -196,7 +201,11 @@ function buildInfo(registry: Registry): void {
 }
 
 /** What the store tells of itself. Nothing stands for what it cannot tell, so that no alert takes it for a zero. */
-function storeGauges(registry: Registry, store: Pick<Store, 'vitals' | 'queued'>): () => Promise<void> {
+function storeGauges(
+  registry: Registry,
+  store: Pick<Store, 'vitals' | 'queued'>,
+  now: () => number,
+): () => Promise<void> {
   const gauge = (name: string, help: string) =>
     new Gauge({ name: `candidate_connector_${name}`, help, labelNames: [], registers: [registry] });
   const lastEvent = gauge('last_event_timestamp_seconds', 'When the newest stored event came.');
@@ -217,9 +226,9 @@ function storeGauges(registry: Registry, store: Pick<Store, 'vitals' | 'queued'>
   return async () => {
     queued.set(store.queued);
     for (const one of [lastEvent, oldest, overdue, bytes, oldestTransaction]) one.remove();
-    const vitals = await store.vitals(Date.now()).catch(() => null);
+    const vitals = await store.vitals(now()).catch(() => null);
     if (vitals === null) return;
-    const sinceS = (at: number | null) => (at === null ? 0 : Math.max(0, Date.now() - at) / 1_000);
+    const sinceS = (at: number | null) => (at === null ? 0 : Math.max(0, now() - at) / 1_000);
     if (vitals.lastEventAt !== null) lastEvent.set(vitals.lastEventAt / 1_000);
     oldest.set(sinceS(vitals.oldestPendingAt));
     overdue.set(sinceS(vitals.firstDueAt));

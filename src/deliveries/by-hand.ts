@@ -85,7 +85,7 @@ async function named(
 /** A store, to look at and to change. */
 export interface Hands {
   readonly reads: Pick<Store, 'event' | 'notice'>;
-  readonly store: Pick<Store, 'replay' | 'discard' | 'resend'>;
+  readonly store: Pick<Store, 'replay' | 'discard' | 'resend' | 'now'>;
 }
 
 /** Does it to each of them, or says why not. */
@@ -96,27 +96,26 @@ export async function change(
   plan: Plan | null,
   by: By,
 ): Promise<Done[]> {
-  const planned = await plans(reads, action, deliveries, plan);
+  const now = await store.now();
+  const planned = await plans(reads, action, deliveries, plan, now);
   const items = planned.filter((one) => typeof one !== 'string' && one !== null);
   const faults = planned.flatMap((one, place): Done[] =>
     typeof one === 'string' ? [{ id: deliveries[place]!.id, ok: false, says: one }] : [],
   );
   const ids = deliveries.map(({ id }) => id);
   const results =
-    action === 'discard'
-      ? await store.discard(ids, Date.now(), by)
-      : await store[action](items, Date.now(), by);
+    action === 'discard' ? await store.discard(ids, now, by) : await store[action](items, now, by);
   return [...faults, ...results.map((result) => toDone(action, result))];
 }
 
 /** The same without doing it: what would be done. */
 export async function rehearse(
-  reads: Hands['reads'],
+  store: Hands['reads'] & Pick<Store, 'now'>,
   action: ActionName,
   deliveries: readonly Delivery[],
   plan: Plan | null,
 ): Promise<Done[]> {
-  const planned = await plans(reads, action, deliveries, plan);
+  const planned = await plans(store, action, deliveries, plan, await store.now());
   return deliveries.map(({ id, state, sink, rule }, place): Done => {
     const fault = planned[place];
     if (!(actions[action].states as readonly DeliveryState[]).includes(state))
@@ -163,16 +162,22 @@ async function plans(
   action: ActionName,
   deliveries: readonly Delivery[],
   plan: Plan | null,
+  now: number,
 ): Promise<(Replay | string | null)[]> {
   if (action === 'discard' || plan === null) return deliveries.map(() => null);
-  return inParts(deliveries, (delivery) => planToday(reads, plan, delivery));
+  return inParts(deliveries, (delivery) => planToday(reads, plan, delivery, now));
 }
 
 /**
  * As today's plan has the action of an old delivery: under the same rule, at the same place if that still goes to the
  * same sink, else the rule's first action for the sink. Due at once: a person who replays does not wait for opening hours.
  */
-async function planToday(reads: Hands['reads'], plan: Plan, delivery: Delivery): Promise<Replay | string> {
+async function planToday(
+  reads: Hands['reads'],
+  plan: Plan,
+  delivery: Delivery,
+  now: number,
+): Promise<Replay | string> {
   const { rule, sink, eventId, noticeId } = delivery;
   const sameSink = allActions(plan).filter((one) => one.rule === rule && one.sink === sink);
   const action = sameSink.find((one) => one.action === delivery.action) ?? sameSink[0];
@@ -184,7 +189,6 @@ async function planToday(reads: Hands['reads'], plan: Plan, delivery: Delivery):
   const about: About = { events: story ? [story.event] : [], notice };
   const unusable = whyUnusable(plan, action, about.events);
   if (unusable !== undefined) return cannotUse(unusable);
-  const now = Date.now();
   const lane = action.lane(dataOf(action, about, plan, now));
   const { connector, action: place } = action;
   const planned = { rule, action: place, sink, connector, lane, dueAt: now, group: null, groupMax: null };
@@ -219,10 +223,10 @@ export function planLate(
 /** Has whoever serves the store try a sink at once, if it is paused or failing. Returns how it was. */
 export async function retrySink(
   reads: Pick<Store, 'pauses' | 'sinkFigures'>,
-  store: Pick<Store, 'askRetry'>,
+  store: Pick<Store, 'askRetry' | 'now'>,
   sink: string,
 ): Promise<SinkState> {
-  const now = Date.now();
+  const now = await store.now();
   const figures = (await reads.sinkFigures(now)).find((one) => one.sink === sink) ?? null;
   const state = sinkState(
     figures,

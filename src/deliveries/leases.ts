@@ -43,8 +43,8 @@ export interface LeaseParts {
   readonly quietMs: (name: string) => number;
   /** Called when the database is in another place: it was promoted or restored, and so many deliveries are in doubt. */
   readonly moved: (distrusted: number) => void;
-  /** Called when this machine's clock was found to be ahead of the database's, or behind (negative), or right again. */
-  readonly clockAhead: (aheadMs: number) => void;
+  /** What the database's clock says, of which it was asked at that time on the scale of Clock.elapsed. */
+  readonly told: (now: number, askedAt: number) => void;
   readonly failed: (error: unknown) => void;
 }
 
@@ -57,8 +57,6 @@ const marginMs = 2000;
 const graceMs = 3000;
 /** A new config reaches the copies one after the other, and each tells of it with its next renewal. */
 const orphanedAfterMs = 60_000;
-/** Clocks are so far apart at times although they are kept in step. */
-const leastAheadMs = 1000;
 
 interface Held {
   readonly epoch: number;
@@ -79,7 +77,6 @@ export class LeaseKeeper implements Leases {
   #stopping = false;
   /** On the scale of Clock.elapsed; Infinity while it cannot renew. */
   #takesFrom = -Infinity;
-  #aheadMs = 0;
   /** Whether the machine was, after the last renewal: then another copy may have everything. */
   #wasSuspended: () => boolean = () => false;
 
@@ -101,11 +98,6 @@ export class LeaseKeeper implements Leases {
         return until();
       },
     };
-  }
-
-  /** By how much this machine's clock is ahead of the database's. */
-  get aheadMs(): number {
-    return this.#aheadMs;
   }
 
   #untilOf({ until }: Held): number {
@@ -146,7 +138,7 @@ export class LeaseKeeper implements Leases {
   }
 
   async #ask(): Promise<void> {
-    const { store, clock, copy, configId, names, extra, copies, quietMs, moved } = this.#parts;
+    const { store, clock, copy, configId, names, extra, copies, quietMs, moved, told } = this.#parts;
     // The database counts from later on, so it never thinks that a lease ended before this process does.
     const askedAt = clock.elapsed();
     const wasSuspended = suspendedSince(clock);
@@ -160,7 +152,7 @@ export class LeaseKeeper implements Leases {
       forMs: runsForMs,
       quietMs,
     });
-    this.#compareClocks(state.now, askedAt);
+    told(state.now, askedAt);
     this.#wasSuspended = wasSuspended;
     if (this.#takesFrom === Infinity) this.#takesFrom = clock.elapsed() + graceMs;
     for (const [name, epoch] of state.held) this.#keep(name, epoch, askedAt + runsForMs - marginMs);
@@ -169,16 +161,6 @@ export class LeaseKeeper implements Leases {
     this.#noteUnknown(new Set(state.unknown), askedAt);
     copies(state.copies);
     if (state.distrusted !== null) moved(state.distrusted);
-  }
-
-  /** The answer may be as old as it took. */
-  #compareClocks(now: number, askedAt: number): void {
-    const { clock, clockAhead } = this.#parts;
-    const tookMs = clock.elapsed() - askedAt;
-    const aheadMs = Math.round(clock.now() - tookMs / 2 - now);
-    if (Math.abs(aheadMs - this.#aheadMs) < leastAheadMs + tookMs) return;
-    this.#aheadMs = aheadMs;
-    clockAhead(aheadMs);
   }
 
   #noteUnknown(unknown: ReadonlySet<string>, elapsed: number): void {

@@ -8,6 +8,7 @@ import type { RefusedFigures } from '../refused.ts';
 import type { Reads } from '../store/store.ts';
 import type { Store } from '../store/store.ts';
 import type { Trials } from '../config/live/trials.ts';
+import type { Clock } from '../support/clock.ts';
 import { html, type Html, safeUrl } from '../support/html.ts';
 import type { Times } from './frame/times.ts';
 
@@ -19,6 +20,8 @@ export interface Parts extends Pick<LoadOptions, 'env' | 'connectors'> {
   readonly reads: Reads;
   /** What the store does not know yet. */
   readonly refused: RefusedFigures;
+  /** The one that all replicas go by. */
+  readonly clock: Pick<Clock, 'now'>;
   readonly config: () => Config;
   /** The plan that an event was decided by. */
   readonly plan: (configId: string) => Promise<Plan | PlanFault>;

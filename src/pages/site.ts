@@ -106,7 +106,7 @@ function sendPage(res: Response, status: number, page: Html): void {
 }
 
 function askedBy(req: Request, parts: Parts): Asked {
-  const now = Date.now();
+  const now = parts.clock.now();
   return {
     path: req.path,
     params: req.params as Asked['params'],

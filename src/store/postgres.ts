@@ -1,4 +1,5 @@
 import { type Driver, type Store, storeOn, StoreUnavailable } from './store.ts';
+import { now as clockNow } from './operations/leases.ts';
 import { get, query, type Operation, type Statement } from './operation.ts';
 import { Connections, type ConnectionLimits } from './postgres/connections.ts';
 import type { GroupCommitLimits } from './group-commit.ts';
@@ -19,6 +20,8 @@ export interface PostgresOptions {
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Store> {
   return storeOn(await postgresDriver(url, options));
 }
+
+const clock = query<{ readonly now: number }>(`select ${clockNow} as now`);
 
 const tableBytes = query<{ readonly bytes: number }>(`
   select coalesce(sum(pg_total_relation_size(oid)), 0)::bigint as bytes from pg_class
@@ -62,6 +65,7 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
     home: null,
     write: (work) => commit.write(work),
     read,
+    now: async () => (await read(() => get(clock)))!.now,
     oldestTransactionMs: async () => Math.max(0, (await read(() => get(oldestTransaction)))?.ms ?? 0),
     // Only the server knows its files.
     traces: async () => null,

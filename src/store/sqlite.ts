@@ -77,6 +77,7 @@ function driverOn(connection: Connection, lock: ServingLock | null, limits: Sqli
     read: (work) => patiently(connection, limits.busyForMs, (db) => runOn(db, work())),
     traces: (texts, rewrite) => tracesIn(connection, texts, rewrite),
     tidy: async () => tidy(connection),
+    now: async () => Date.now(),
     oldestTransactionMs: async () => null,
     bytes: async () => bytesOf(connection.path) + bytesOf(`${connection.path}-wal`),
     async close() {

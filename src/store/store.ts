@@ -83,6 +83,8 @@ export interface Driver {
   readonly read: <T>(work: () => Operation<T>) => Promise<T>;
   /** Null where something else notices that the store was restored. */
   readonly home: Home | null;
+  /** What time it is (ms), by the clock that all who use this store go by. */
+  readonly now: () => Promise<number>;
   /** What the store takes on its disk. */
   bytes(): Promise<number>;
   /** For how long the oldest transaction in its database has been open (ms); null where it has no such thing. */
@@ -315,6 +317,7 @@ export function storeOn(driver: Driver) {
       oldestTransactionMs: await driver.oldestTransactionMs(),
     }),
 
+    now: driver.now,
     traces: driver.traces,
     close: driver.close,
   };

@@ -73,7 +73,7 @@ class Copy {
       copies: () => {},
       quietMs: () => 0,
       moved: () => {},
-      clockAhead: () => {},
+      told: () => {},
       failed: (error) => this.failures.push(error),
       ...parts,
     });

@@ -82,7 +82,7 @@ interface Asked {
 
 async function look(store: Store, plan: Plan, { rule, since }: ApplyOptions, io: Io): Promise<Asked> {
   const asked: Asked = { looked: 0, had: 0, events: [], bySink: new Map(), sample: null, faults: new Map() };
-  const now = Date.now();
+  const now = await store.now();
   for await (const story of storiesOf(store, since === undefined ? {} : { since })) {
     asked.looked += 1;
     if (story.deliveries.some((one) => one.rule === rule)) asked.had += 1;
@@ -140,7 +140,7 @@ async function send(
   const events = newestFirst.toReversed();
   for (let from = 0; from < events.length; from += pageSize) {
     const stories = await inParts(events.slice(from, from + pageSize), (id) => store.event(id));
-    const now = Date.now();
+    const now = await store.now();
     const late = stories.map((story) => story && planLate(plan, story, rule, now));
     const items = late.filter((one) => one !== null && typeof one !== 'string');
     sent.push(...(await store.apply(items, now, byUser({ note }, io))));

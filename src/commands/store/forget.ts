@@ -159,7 +159,7 @@ async function erase(store: Store, candidateId: string, options: ForgetOptions, 
     const eventIds = details.map(({ event }) => event.id);
     const mentions = mentionsIn({ id: candidateId, details });
     const asked = { candidateId, eventIds, mentions };
-    const forgotten = await store.forget(asked, Date.now(), byUser(options, io));
+    const forgotten = await store.forget(asked, await store.now(), byUser(options, io));
     if (forgotten.done) return forgotten;
     if (performance.now() > deadline) {
       throw new CommandError(

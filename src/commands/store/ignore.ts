@@ -27,7 +27,7 @@ export const ignore = command({
       ...(reason && { reason }),
     };
     return withStore(options, io, async (store) => {
-      const ignored = await store.ignoreRefused(which, Date.now(), byUser(options, io));
+      const ignored = await store.ignoreRefused(which, await store.now(), byUser(options, io));
       if (ignored.length === 0) io.out('Nothing of this was refused, or it was put away before.');
       for (const { what } of refusals(ignored)) io.out(printable(`Put away: ${what}.`));
       return exit.ok;

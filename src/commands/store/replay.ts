@@ -98,7 +98,7 @@ export const resend = command({
 
 /** To be called before anything is planned by it. */
 export async function saveToday(store: Store, { plan, planSource }: Today): Promise<void> {
-  await store.saveConfig({ id: plan.id, source: planSource, savedAt: Date.now() });
+  await store.saveConfig({ id: plan.id, source: planSource, savedAt: await store.now() });
 }
 
 function refuseUnclear(action: ActionName, ids: readonly string[], options: StuckOptions): void {
@@ -240,7 +240,7 @@ async function tellWhy(store: Store, open: ReadonlySet<string>, io: Io): Promise
     );
   const [first = ''] = open;
   const delivery = await store.delivery(first);
-  const due = delivery && delivery.dueAt > Date.now() ? `, due ${when(delivery.dueAt)}` : '';
+  const due = delivery && delivery.dueAt > (await store.now()) ? `, due ${when(delivery.dueAt)}` : '';
   const why = delivery?.lastError ? `: ${delivery.lastError}` : '';
   io.err(printable(`${open.size} still on the way; ${first}${due}${why}`));
 }

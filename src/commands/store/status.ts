@@ -25,7 +25,7 @@ export const status = command({
   run: (options, io) =>
     withStore(options, io, async (store) => {
       const timeZone = (await configTimeZone(store, io)) ?? 'UTC';
-      const found = await readStatus(onlyStore(store), Date.now(), timeZone);
+      const found = await readStatus(onlyStore(store), await store.now(), timeZone);
       if (options.json) io.out(jsonLine(statusJson(found)));
       else io.out(statusText(found, timeZone, await byLocalClock(store, io)));
       return needsOf(found).length > 0 ? exit.needsPerson : exit.ok;

@@ -12,12 +12,12 @@ import { routesIn } from '../routing.ts';
 
 /** What the pages show, for programs. openapi.ts describes it. */
 export function apiRouter(parts: Parts): Router {
-  const { config } = parts;
+  const { clock, config } = parts;
   const router = Router();
   const read = (path: string, answer: Answer) => router.get(path, answering(answer));
   router.use('/deliveries', changesRouter(parts));
   router.post('/sinks/:sink/retry', (req, res) => retryNow(parts, req.params.sink, res));
-  read('/status', async () => statusJson(await readStatus(parts, Date.now(), config().plan.timeZone)));
+  read('/status', async () => statusJson(await readStatus(parts, clock.now(), config().plan.timeZone)));
   read('/refused', async () => ({ totals: refusedJson(await refusedOf(parts)), items: [] }));
   read('/events', (req, res) => search(parts, req, res));
   read('/events/:id', (req) => detail(parts, String(req.params['id'])));

@@ -70,7 +70,7 @@ export interface CopyState {
 }
 
 /** Milliseconds by PostgreSQL's clock, which all copies share. */
-const now = `(extract(epoch from clock_timestamp()) * 1000)::bigint`;
+export const now = `(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
 interface LeaseRow {
   readonly name: string;
