@@ -108,7 +108,8 @@ describe('replay', () => {
 
   test("refuses what today's config has no place for, and sends the others", async () => {
     const { command, delivery, states, file, config } = await withDead(['Dana']);
-    await writeFile(file, config({ sink: 'crm' }));
+    const other = '  - { name: other, when: {}, then: [ { sink: ats } ] }\n';
+    await writeFile(file, config({ sink: 'crm' }) + other);
     const { code, out, err } = await command('replay', '--dead');
     expect(code).toBe(1);
     expect(err).toContain(`${delivery(0)}: today's config has no rule told with an action for ats`);
