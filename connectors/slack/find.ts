@@ -19,7 +19,10 @@ interface HistoryPage {
 }
 
 interface PostedMessage extends Omit<Post, 'channel'> {
-  readonly metadata?: { readonly event_type?: string; readonly event_payload?: { delivery_id?: unknown } };
+  readonly metadata?: {
+    readonly event_type?: string;
+    readonly event_payload?: { delivery_id?: unknown; thread?: unknown };
+  };
 }
 
 /** Looks for the delivery's message by its metadata, among what was posted since shortly before the first attempt. */
@@ -40,8 +43,12 @@ export async function findMessage(
   const { data } = channel;
   let best: Finding =
     data.id === null ? impossible(noChannelId(message.channel, data.searchedAll)) : { found: null };
-  for (const place of placesOf(request, data.id, earlier)) {
-    const finding = await searchPlace(call, place, request);
+  const toSearch = placesOf(request, data.id, earlier);
+  for (const place of toSearch) {
+    const { channel: id } = place.args;
+    const finding = await searchPlace(call, place, request, (ts) =>
+      toSearch.push({ method: 'conversations.replies', args: { channel: id, ts } }),
+    );
     // Where one place cannot be read, the message may still be in another.
     if (finding.found === 'impossible') best = finding;
     else if (finding.found !== null) return finding;
@@ -76,8 +83,12 @@ function placesOf(
 async function searchPlace(
   call: Call,
   { method, args }: Place,
-  { deliveryId, message, firstAttemptAt, now, signal }: AttemptRequest<SlackMessage>,
+  { deliveryId, message, threadOf, firstAttemptAt, now, signal }: AttemptRequest<SlackMessage>,
+  /** A restored store may lack the receipt of the message that began the thread. */
+  sawRoot: (ts: string) => void,
 ): Promise<Finding> {
+  const { thread } = message.metadata.event_payload;
+  const looksForRoot = thread !== undefined && threadOf === null && method === 'conversations.history';
   // A first attempt in the future means that our clock was set back. Slack is not told of the time: by a clock that is
   // ahead of its own it would leave out the message. So the newest page is always searched.
   const oldest = (Math.min(firstAttemptAt, now) - clockSkewMs) / 1000;
@@ -92,6 +103,8 @@ async function searchPlace(
     if (!answer.data.messages) return cannotAsk({ kind: 'foreign' }, message.channel);
     const posted = answer.data.messages.find((candidate) => hasDeliveryId(candidate, deliveryId));
     if (posted) return { found: receiptOf({ ...posted, channel: args.channel }) };
+    for (const { ts, metadata } of looksForRoot ? answer.data.messages : [])
+      if (metadata?.event_type === eventType && metadata.event_payload?.thread === thread) sawRoot(ts);
     length = answer.data.messages.length;
     cursor = answer.data.response_metadata?.next_cursor ?? '';
     // History comes newest first; replies come in the order of the thread, so they are searched to the end.

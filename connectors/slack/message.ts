@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { rejected } from '../../src/connector.ts';
 import type { Composed, DeliveryContext, Subject } from '../../src/connector.ts';
@@ -20,7 +21,11 @@ export type SlackMessage = {
   readonly unfurl_media?: boolean;
   readonly metadata: {
     readonly event_type: typeof eventType;
-    readonly event_payload: { readonly delivery_id: string };
+    readonly event_payload: {
+      readonly delivery_id: string;
+      /** A hash of `threadBy`, which may have a secret in it. */
+      readonly thread?: string;
+    };
   };
   /** Not sent. */
   readonly threadBy?: string;
@@ -61,12 +66,17 @@ export function compose(fields: SlackFields, context: DeliveryContext): Composed
     ...(username && { username: shorten(username, maxUsernameLength) }),
     ...iconArguments(icon),
     ...(fields.unfurl !== undefined && { unfurl_links: fields.unfurl, unfurl_media: fields.unfurl }),
-    metadata: { event_type: eventType, event_payload: { delivery_id: context.deliveryId } },
+    metadata: {
+      event_type: eventType,
+      event_payload: { delivery_id: context.deliveryId, ...(threadBy && { thread: hashOf(threadBy) }) },
+    },
     ...(threadBy && { threadBy }),
   };
   const note = [...new Set([...(short === shown ? [] : [shortenedNote]), ...notes])].join(' ');
   return note === '' ? { message } : { message, note };
 }
+
+const hashOf = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 16);
 
 /** The blocks that Slack takes, none if nothing of them is left, and what is to be said of the others. */
 function fitted(given: readonly Block[] | undefined): {

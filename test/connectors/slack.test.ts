@@ -516,6 +516,15 @@ describe('asking for an earlier message', () => {
     expect(await sink.find!(asked)).toEqual({ found: receipt });
   });
 
+  test('looks into the thread also where the receipt of its first message is not known, as after a restore', async () => {
+    const { sink } = await connected();
+    const root = await posted(sink, requestFor({ threadBy: 'k' }));
+    const answer = requestFor({ threadBy: 'k' });
+    const receipt = await posted(sink, { ...answer, threadOf: root });
+    expect(await sink.find!(answer)).toEqual({ found: receipt });
+    expect(await sink.find!(requestFor({ threadBy: 'k' }))).toEqual({ found: null });
+  });
+
   test('looks into the thread, and beside it for an attempt from before there was one', async () => {
     const { sink } = await connected();
     const root = await posted(sink, requestFor());
