@@ -4,7 +4,7 @@ import { type Refusals, refusals, sinkStates } from '../needs.ts';
 import { inLastHour, needsOf, readStatus, type SinkStatus, type Status, troubleOf } from '../status.ts';
 import { inParts } from '../store/pages.ts';
 import type { Reads } from '../store/store.ts';
-import type { Change, StuckCount } from '../store/store.ts';
+import type { StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
 import { changeList, type Chosen, choiceForm, deliveriesOf, retryButton, seenButton } from './changes.ts';
 import { chip, seen } from './frame/fragments.ts';
@@ -36,41 +36,39 @@ export const attentionPage: Page = {
     const isLeft = state === undefined || groups.length > 0;
     const stuck = status.sinks.filter((one) => one.dead + one.held > 0 && (sink ?? one.sink) === one.sink);
     const cards = isLeft ? stuck.map((one) => sinkCard(one, groups, parts, asked)) : [];
-    const body = sink === undefined ? await overview(status, cards, reads, asked) : narrowed(cards);
+    const body =
+      sink === undefined
+        ? await overview(status, cards, reads, asked)
+        : html`<p><a href="/attention">All that needs a person</a></p>
+            ${cards.length > 0 ? cards : html`<p class="card">Nothing of this is left.</p>`}`;
     return { title: 'Needs a person', body: html`<div class="stack">${body}</div>` };
   },
 };
 
-async function overview(status: Status, cards: readonly Html[], reads: Reads, asked: Asked): Promise<Html[]> {
+async function overview(status: Status, cards: readonly Html[], reads: Reads, asked: Asked): Promise<Html> {
   const { times } = asked;
   const { missed } = status;
   const changes = await reads.audit({ limit: shownChanges });
-  const troubles = html`<ul class="plain stack troubles">
-    ${troubleItems(status, asked)}
-  </ul>`;
-  return [
-    ...(needsOf(status).length + missed.length === 0 ? [emptyCard] : [troubles]),
-    ...cards,
-    ...(missed.length > 0 ? [missedCard(missed, times)] : []),
-    ...(changes.length > 0 ? [changesCard(changes, times)] : []),
-  ];
+  const isEmpty = needsOf(status).length + missed.length === 0;
+  return html`${
+    isEmpty
+      ? html`<section class="card empty">
+          <h2>Nothing needs you</h2>
+          <p>What a tool refuses, or nobody can tell about, shows up here with its cause and what to do.</p>
+        </section>`
+      : html`<ul class="plain stack troubles">
+          ${troubleItems(status, asked)}
+        </ul>`
+  }
+  ${cards} ${missed.length > 0 && missedCard(missed, times)}
+  ${
+    changes.length > 0 &&
+    html`<section class="card">
+      <h2>Done by hand lately</h2>
+      ${changeList(changes, times, true)}
+    </section>`
+  }`;
 }
-
-const narrowed = (cards: readonly Html[]): Html[] => [
-  html`<p><a href="/attention">All that needs a person</a></p>`,
-  ...(cards.length > 0 ? cards : [html`<p class="card">Nothing of this is left.</p>`]),
-];
-
-const changesCard = (changes: readonly Change[], times: Times): Html =>
-  html`<section class="card">
-    <h2>Done by hand lately</h2>
-    ${changeList(changes, times, true)}
-  </section>`;
-
-const emptyCard = html`<section class="card empty">
-  <h2>Nothing needs you</h2>
-  <p>What a tool refuses, or nobody can tell about, shows up here with its cause and what to do.</p>
-</section>`;
 
 interface Group extends StuckCount {
   readonly state: 'dead' | 'held';

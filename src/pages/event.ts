@@ -3,7 +3,7 @@ import { cannotBeUsed } from '../config/live/stored-plans.ts';
 import { type Attempt, type Receipt, replayableStates } from '../model.ts';
 import { explain } from '../rules/decide.ts';
 import type { Verdict } from '../rules/plan.ts';
-import type { Change, DeliveryStory, EventDetail, SinkPause } from '../store/store.ts';
+import type { DeliveryStory, EventDetail, SinkPause } from '../store/store.ts';
 import { changeList, choiceForm } from './changes.ts';
 import { chip, seen, stateChip, testName, waitsFor } from './frame/fragments.ts';
 import { html, type Html, safeUrl } from '../support/html.ts';
@@ -31,9 +31,23 @@ export const eventPage: Page = {
         <div class="stack">
           <h2>${deliveries.length === 0 ? 'Nobody was told' : 'Who was told'}</h2>
           ${deliveries.map((one) => deliveryCard(one, story, pauses, asked, parts))}
-          ${changesCard(changes, asked.times)}
+          ${
+            changes.length > 0 &&
+            html`<section class="card">
+              <h2>What people changed</h2>
+              ${changeList(changes, asked.times, false)}
+            </section>`
+          }
         </div>
-        <div class="stack">${factsCard(story, asked)} ${rulesCard(rules)} ${payloadCard(story)}</div>
+        <div class="stack">
+          ${factsCard(story, asked)} ${rulesCard(rules)}
+          <section class="card">
+            <details>
+              <summary>Payload as it came</summary>
+              <pre tabindex="0">${printableLines(JSON.stringify(event.raw, null, 2))}</pre>
+            </details>
+          </section>
+        </div>
       </div>`,
     };
   },
@@ -100,14 +114,6 @@ function rulesCard(rules: Verdicts): Html {
     }
   </section>`;
 }
-
-const payloadCard = ({ event }: EventDetail): Html =>
-  html`<section class="card">
-    <details>
-      <summary>Payload as it came</summary>
-      <pre tabindex="0">${printableLines(JSON.stringify(event.raw, null, 2))}</pre>
-    </details>
-  </section>`;
 
 function deliveryCard(
   one: DeliveryStory,
@@ -180,14 +186,6 @@ function attempts(history: readonly Attempt[], times: Times): Html {
       ${rows}
     </ul>
   </details>`;
-}
-
-function changesCard(changes: readonly Change[], times: Times): Html | null {
-  if (changes.length === 0) return null;
-  return html`<section class="card">
-    <h2>What people changed</h2>
-    ${changeList(changes, times, false)}
-  </section>`;
 }
 
 /** A message that is a whole document, for the frame on the page of its event: it is somebody else's, and can do nothing there. */

@@ -78,14 +78,11 @@ export class LiveEvents {
         else listener.res.end();
     } catch (error) {
       // Where the store cannot be read just now, the page says so when it is loaded again.
-      if (!(error instanceof StoreUnavailable)) this.#failed(error);
+      if (error instanceof StoreUnavailable) return;
+      // A bug. The browsers ask again after some seconds, so that it does not fill the log.
+      this.#parts.log.error({ err: error }, 'the live pages failed');
+      for (const { res } of this.#listeners) res.destroy();
     }
-  }
-
-  /** A bug. The browsers ask again after some seconds, so that it does not fill the log. */
-  #failed(error: unknown): void {
-    this.#parts.log.error({ err: error }, 'the live pages failed');
-    for (const { res } of this.#listeners) res.destroy();
   }
 
   #tell(listener: Listener, stories: readonly EventStory[]): void {

@@ -63,12 +63,20 @@ function needs(status: Status, asked: Asked): Html {
   const { times } = asked;
   if (needsOf(status).length === 0)
     return html`<p class="notice good"><b>Nothing needs a person.</b> Events are delivered by the rules.</p>`;
+  const lost = stuckNotices(status, 'dead') + stuckNotices(status, 'held');
   return html`<section class="notice bad">
     <h2>A person is needed</h2>
     <ul class="plain spaced">
       ${troubleItems(status, asked)} ${stuck(status.dead, 'given up', times)}
       ${stuck(status.held, 'held, since it may have arrived', times)}
-      ${lostNotices(stuckNotices(status, 'dead') + stuckNotices(status, 'held'))}
+      ${
+        lost > 0 &&
+        html`<li>
+          <b>${count(lost, 'message').replace('1 message', 'One message')} about the connector itself</b>
+          ${lost === 1 ? 'was' : 'were'} not delivered
+          <div class="small"><a href="/attention">See what helps</a></div>
+        </li>`
+      }
     </ul>
   </section>`;
 }
@@ -90,20 +98,15 @@ function stuck(causes: readonly StuckCount[], what: string, times: Times): Html[
     );
 }
 
-const lostNotices = (many: number): Html | false =>
-  many > 0 &&
-  html`<li>
-    <b>${count(many, 'message').replace('1 message', 'One message')} about the connector itself</b>
-    ${many === 1 ? 'was' : 'were'} not delivered
-    <div class="small"><a href="/attention">See what helps</a></div>
-  </li>`;
+/** How many of them are so. */
+const total = (counts: readonly DayCount[], isCounted: (one: DayCount) => boolean): number =>
+  counts.filter(isCounted).reduce((sum, one) => sum + one.count, 0);
 
 function figures(status: Status, counts: readonly DayCount[], times: Times): Html {
   const today = counts.filter(({ day }) => day === days - 1);
-  const sum = (of: readonly DayCount[]) => of.reduce((total, one) => total + one.count, 0);
-  const events = sum(today.filter(({ sink }) => sink === null));
-  const delivered = sum(today.filter(({ what }) => what === 'delivered'));
-  const pending = status.sinks.reduce((total, one) => total + one.pending, 0);
+  const events = total(today, ({ sink }) => sink === null);
+  const delivered = total(today, ({ what }) => what === 'delivered');
+  const pending = status.sinks.reduce((sum, one) => sum + one.pending, 0);
   const [delay] = delaysOf(today, [0.5]);
   const figure = (name: string, value: Html | string | number, more: Html | string) =>
     html`<div class="figure">
@@ -119,14 +122,10 @@ function figures(status: Status, counts: readonly DayCount[], times: Times): Htm
 
 function charts(counts: readonly DayCount[], labels: readonly string[]): Html {
   const perDay = (wanted: (one: DayCount) => boolean) =>
-    labels.map((_, day) =>
-      counts.filter((one) => one.day === day && wanted(one)).reduce((sum, one) => sum + one.count, 0),
-    );
+    labels.map((_, day) => total(counts, (one) => one.day === day && wanted(one)));
   const sinks = [...new Set(counts.flatMap(({ sink }) => sink ?? []))];
   const ofSinks = (what: string) =>
-    sinks.map((sink) =>
-      counts.filter((one) => one.sink === sink && one.what === what).reduce((sum, one) => sum + one.count, 0),
-    );
+    sinks.map((sink) => total(counts, (one) => one.sink === sink && one.what === what));
   const delays = labels.map((_, day) =>
     delaysOf(
       counts.filter((one) => one.day === day),
@@ -191,7 +190,9 @@ function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times)
           ${sinkChip(one)}
           <span class="small muted">${sinkRate(one, times)}</span>
         </td>
-        <td class="number">${delivered(one.sink, counts)}</td>
+        <td class="number">
+          ${total(counts, ({ sink, what }) => sink === one.sink && what === 'delivered')}
+        </td>
         <td class="number"><a href="/events?sink=${one.sink}&state=pending">${one.pending}</a></td>
         <td class="number"><a href="/attention?sink=${one.sink}">${one.dead + one.held}</a></td>
       </tr>`,
@@ -216,11 +217,6 @@ function sinksCard({ sinks }: Status, counts: readonly DayCount[], times: Times)
     </div>
   </section>`;
 }
-
-const delivered = (sink: string, counts: readonly DayCount[]): number =>
-  counts
-    .filter((one) => one.sink === sink && one.what === 'delivered')
-    .reduce((sum, one) => sum + one.count, 0);
 
 function noticesCard({ notices }: Status, times: Times): Html | null {
   if (notices.length === 0) return null;

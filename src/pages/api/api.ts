@@ -26,21 +26,21 @@ export function apiRouter(parts: Parts): Router {
   return router;
 }
 
+/** Null: it is answered, or there is none. */
 type Answer = (req: Request, res: Response) => Promise<object | null>;
 
 const answering =
   (answer: Answer): RequestHandler =>
   async (req, res) => {
-    const found = await answer(req, res).catch((error) => unreadable(error, res));
-    if (found !== null) res.set('cache-control', 'no-store').json(found);
-    else if (!res.headersSent) answerProblem(res, { status: 404, detail: 'There is no such event.' });
+    try {
+      const found = await answer(req, res);
+      if (found !== null) res.set('cache-control', 'no-store').json(found);
+      else if (!res.headersSent) answerProblem(res, { status: 404, detail: 'There is no such event.' });
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      answerProblem(res, { status: 503, detail: 'The store cannot be read just now.' });
+    }
   };
-
-function unreadable(error: unknown, res: Response): null {
-  if (!(error instanceof StoreUnavailable)) throw error;
-  answerProblem(res, { status: 503, detail: 'The store cannot be read just now.' });
-  return null;
-}
 
 async function search({ reads }: Parts, req: Request, res: Response): Promise<object | null> {
   const asked = searchQuery.safeParse(req.query, { error: wording });
