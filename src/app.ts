@@ -50,6 +50,8 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** Docker kills 10 s after SIGTERM. First the attempts under way have to finish in that time, then the requests. */
 const requestsGraceMs = 2000;
 const attemptsGraceMs = 5000;
+/** PostgreSQL may be away. */
+const storeGraceMs = 2000;
 /** The reader of stdout may have stopped reading. */
 const logGraceMs = 500;
 
@@ -234,7 +236,13 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     damaged: storeLost.promise,
     async stop() {
       log.info('stopping');
-      await started.disposeAsync();
+      const ended = started.disposeAsync().then(() => true);
+      const delayMs = copies.isAlone ? 0 : config().shutdown.delayMs;
+      const graceMs = Math.max(attemptsGraceMs, delayMs) + requestsGraceMs + storeGraceMs;
+      const inTime =
+        store.leases === null || (await Promise.race([ended, sleep(graceMs, false, { ref: false })]));
+      if (inTime) await ended;
+      else log.warn('PostgreSQL did not answer in time: its leases run out by themselves');
       log.info('stopped');
       await output.end(logGraceMs);
     },

@@ -64,6 +64,10 @@ export class Copies implements Leases {
     this.#told(await store.now(), askedAt);
   }
 
+  get isAlone(): boolean {
+    return this.#count <= 1;
+  }
+
   holding(name: string): Holding | null {
     return this.#store === null ? soleCopy.holding(name) : (this.#keeper?.holding(name) ?? null);
   }
@@ -103,7 +107,7 @@ export class Copies implements Leases {
    * learn to go to the others while it still answers. A single one has nobody to send them to.
    */
   async leave(delayMs: number): Promise<void> {
-    this.#isLeaving = this.#count > 1;
+    this.#isLeaving = !this.isAlone;
     await Promise.all([this.#keeper?.stop(), this.#isLeaving && sleep(delayMs)]);
   }
 

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { post as postTo } from './activated.ts';
 import { base, endpoint, run, workplace } from './commands/tools.ts';
 import { ConnectorProcess } from './faults/connector-process.ts';
-import { freshSchema, sql } from './fixtures/postgres.ts';
+import { freshSchema, PostgresServer, sql } from './fixtures/postgres.ts';
 import type { HttpSandbox } from './sandbox/http.ts';
 import { startTools } from './sandbox/tools.ts';
 
@@ -159,6 +159,15 @@ test("a replica whose clock is ahead goes by PostgreSQL's before the first event
   await vi.waitFor(async () => expect(await ageS()).toBeGreaterThan(0), longer);
   expect(await ageS()).toBeLessThan(60);
   expect(await one.status()).toMatchObject({ running: true, needs: [] });
+}, 60_000);
+
+test('a stop does not wait for a PostgreSQL that is away', async () => {
+  const server = await PostgresServer.start();
+  onTestFinished(() => server.remove());
+  const { copy, logs } = await started(server.url(), twoWebhooks(await endpoint(), '0s'));
+  await server.crash();
+  expect(await copy.stop()).toBe(0);
+  await logs('PostgreSQL did not answer in time', 1);
 }, 60_000);
 
 /** With the default time-outs (ms). */
