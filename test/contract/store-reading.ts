@@ -161,6 +161,7 @@ export function reading(bench: () => Bench): void {
       ['twice-1', 20971, 'Completed'],
       ['twice-2', 20971, 'Completed'],
       ['twice-2!', 7, 'Completed'],
+      ['candidate 5', null, 'Completed'],
     ] as const)
       await store.accept(arrival({ candidateId, candidateNumericalId, status }));
     const meant = async (text: string) => {
@@ -175,6 +176,12 @@ export function reading(bench: () => Bench): void {
     expect(await meant('twice-')).toEqual(['twice-1', 'twice-2', 'twice-2!']);
     expect(await meant('6f1c2d3e…')).toEqual([guid]);
     expect(await meant('6F1C2D3E-4A')).toEqual([guid]);
+    expect(await meant('6F1C2D3E4')).toEqual([guid]);
+    // As messages have it.
+    expect(await meant('Candidate 20971')).toEqual(['twice-1', 'twice-2']);
+    expect(await meant('#20971')).toEqual(['twice-1', 'twice-2']);
+    expect(await meant('Candidate 6f1c2d3e…')).toEqual([guid]);
+    expect(await meant('candidate 5')).toEqual(['candidate 5']);
     // Too short, and no pattern of the database.
     for (const nobody of ['twice', 'twice_1', '20971.0', '']) expect(await meant(nobody)).toEqual([nobody]);
     const ofNumber = await store.search({ candidates: await store.candidatesMeant('6f1c2d') });

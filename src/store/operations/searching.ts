@@ -124,21 +124,31 @@ const withId = query<{ readonly id: string }>(`
  * 6 characters on, if `orBegins`. Where nobody is meant yet, it is the id.
  */
 export function* candidatesMeant(text: string, orBegins = true): Operation<Candidates> {
-  const id = asStored(text);
-  const exact = { ids: [id] };
-  if (yield* get(withId, candidateKey(id), id)) return exact;
+  const [written, id] = [text.trim(), asStored(text)];
+  for (const one of new Set([written, id]))
+    if (yield* get(withId, candidateKey(one), one)) return { ids: [one] };
   const number = /^-?\d{1,16}$/.test(id) ? Number(id) : Number.NaN;
   const ofNumber = Number.isSafeInteger(number) ? yield* all(numbered, number) : [];
   if (ofNumber.length > 0) return { ids: ofNumber.map((one) => one.id) };
   const [length, beginning] = begins(id);
-  const found = !orBegins || length < shortestBeginning ? [] : yield* all(begun, length, beginning);
+  const isSearched = orBegins && length >= shortestBeginning;
+  let found = isSearched ? yield* all(begun, length, beginning) : [];
+  // Of a GUID, written in capitals; others' ids may have them.
+  const small = beginning.toLowerCase();
+  if (isSearched && found.length === 0 && /^[0-9a-f]+$/.test(small)) found = yield* all(begun, length, small);
   if (found.length > mostIds) return { beginning };
-  return found.length === 0 ? exact : { ids: found.map((one) => one.id) };
+  return found.length === 0 ? { ids: [id] } : { ids: found.map((one) => one.id) };
 }
 
-/** A GUID is stored as 32 hex digits, however it is written. Messages end the beginning of an id with "…". */
+/**
+ * A GUID is stored as 32 hex digits, however it is written. Messages end the beginning of an id with "…", and put "Candidate"
+ * before it or before the number, or "#".
+ */
 function asStored(text: string): string {
-  const written = text.trim().replace(/…$/u, '');
+  const written = text
+    .trim()
+    .replace(/^(?:candidate\s+)?#?(?=\d+$|[0-9a-f-]{6,}…?$)/i, '')
+    .replace(/…$/u, '');
   const digits = written.replaceAll(/[{}()-]/g, '');
   return /^[0-9a-f]{32}$/i.test(digits) || /^[0-9a-f]{8}-[0-9a-f-]{0,27}$/i.test(written)
     ? digits.toLowerCase()
