@@ -17,7 +17,7 @@ COPY src src
 # Filled as the user that will read it, since each user's is kept apart; and by this it is known that the code loads.
 RUN install -d -o node .compile-cache
 USER node
-RUN export NODE_COMPILE_CACHE=/app/.compile-cache; node src/precompile.ts && node src/main.ts schema > /dev/null
+RUN export NODE_COMPILE_CACHE=/app/.compile-cache; node src/support/precompile.ts && node src/main.ts schema > /dev/null
 USER root
 RUN chown -R root .compile-cache && chmod -R a+rX .compile-cache && chmod 755 src/main.ts \
  && rm -r node_modules package-lock.json .npmrc

@@ -4,7 +4,7 @@ import { networkOf } from './http/addresses.ts';
 import { eventIds } from './support/ids.ts';
 import { type Event, unknownOfEvent } from './model.ts';
 import type { Inbox } from './receiver/receive.ts';
-import type { RefusedFigures } from './refused.ts';
+import type { RefusedFigures } from './ops/refused.ts';
 import { decide } from './rules/decide.ts';
 import type { RejectedRequest, Store } from './store/store.ts';
 

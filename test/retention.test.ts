@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { keepRetention } from '../src/retention.ts';
+import { keepRetention } from '../src/ops/retention.ts';
 import { openStore } from '../src/store/open.ts';
 import type { Store } from '../src/store/store.ts';
 import { arrival, carriedOut, configId, day, delivered, rejected, t0 } from './contract/store-fixtures.ts';

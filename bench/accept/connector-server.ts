@@ -6,7 +6,7 @@ import { createMetrics } from '../../src/admin/metrics.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { createIntake } from '../../src/intake.ts';
 import { listen } from '../../src/http/listen.ts';
-import { createLogger } from '../../src/log.ts';
+import { createLogger } from '../../src/ops/log.ts';
 import { createReceiver } from '../../src/receiver/server.ts';
 import { openStore } from '../../src/store/open.ts';
 

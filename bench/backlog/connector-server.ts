@@ -2,7 +2,7 @@ import { connectors } from '../../connectors/index.ts';
 import { startApp } from '../../src/app.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { createIntake } from '../../src/intake.ts';
-import { createLogger } from '../../src/log.ts';
+import { createLogger } from '../../src/ops/log.ts';
 import { openStore } from '../../src/store/open.ts';
 import { webhookConfig, webhookEnv } from '../config-file.ts';
 

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom
 import about from '../../package.json' with { type: 'json' };
 import { deliveryStates } from '../model.ts';
 import type { ReadinessPart } from '../http/health.ts';
-import { isFailing } from '../needs.ts';
+import { isFailing } from '../ops/needs.ts';
 import { type RequestResult, requestResults } from '../receiver/receive.ts';
 import type { Store } from '../store/store.ts';
 

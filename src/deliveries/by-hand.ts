@@ -1,6 +1,6 @@
 import { type About, dataOf } from './prepare.ts';
 import { type Delivery, type DeliveryState, discardableStates, replayableStates } from '../model.ts';
-import { needsRetry, type SinkState, sinkState } from '../needs.ts';
+import { needsRetry, type SinkState, sinkState } from '../ops/needs.ts';
 import { decide } from '../rules/decide.ts';
 import { allActions, type Plan, whyUnusable } from '../rules/plan.ts';
 import { deliveryPages, inParts } from '../store/pages.ts';

@@ -1,7 +1,7 @@
 import { program } from '../support/program.ts';
 import type { Delivery, Event } from '../model.ts';
-import { type Refusals, refusals, sinkStates } from '../needs.ts';
-import { inLastHour, needsOf, readStatus, type SinkStatus, type Status, troubleOf } from '../status.ts';
+import { type Refusals, refusals, sinkStates } from '../ops/needs.ts';
+import { inLastHour, needsOf, readStatus, type SinkStatus, type Status, troubleOf } from '../ops/status.ts';
 import { inParts } from '../store/pages.ts';
 import type { Reads } from '../store/store.ts';
 import type { StuckCount } from '../store/store.ts';

@@ -1,5 +1,5 @@
 import { type ActionName, change, type Done, NotThere, retrySink, selected } from '../deliveries/by-hand.ts';
-import type { SinkState } from '../needs.ts';
+import type { SinkState } from '../ops/needs.ts';
 import {
   type Delivery,
   type DeliveryState,

@@ -4,7 +4,7 @@ import type { LoadOptions } from '../config/load.ts';
 import type { PlanFault } from '../config/live/stored-plans.ts';
 import type { Person } from '../admin/access.ts';
 import type { Plan } from '../rules/plan.ts';
-import type { RefusedFigures } from '../refused.ts';
+import type { RefusedFigures } from '../ops/refused.ts';
 import type { Reads } from '../store/store.ts';
 import type { Store } from '../store/store.ts';
 import type { Trials } from '../config/live/trials.ts';

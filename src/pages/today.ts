@@ -1,7 +1,7 @@
 import { program } from '../support/program.ts';
 import { statuses } from '../model.ts';
-import { sinkStates, stateWord } from '../needs.ts';
-import { needsOf, readStatus, type SinkStatus, type Status, stuckNotices } from '../status.ts';
+import { sinkStates, stateWord } from '../ops/needs.ts';
+import { needsOf, readStatus, type SinkStatus, type Status, stuckNotices } from '../ops/status.ts';
 import type { Reads } from '../store/store.ts';
 import type { DayCount, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';

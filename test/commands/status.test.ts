@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test, vi } from 'vitest';
-import { onlyStore, readStatus } from '../../src/status.ts';
+import { onlyStore, readStatus } from '../../src/ops/status.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { CopyState } from '../../src/store/store.ts';
 import { arrival, claimDue, configId, delivered, resultOf, t0 } from '../contract/store-fixtures.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import { noticesFor } from '../../src/alerts/conditions.ts';
+import { noticesFor } from '../../src/ops/alerts/conditions.ts';
 import { type About, prepare } from '../../src/deliveries/prepare.ts';
 import type { Event, Json, Status } from '../../src/model.ts';
 import type { Action } from '../../src/rules/plan.ts';

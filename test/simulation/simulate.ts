@@ -7,7 +7,7 @@ import { eventIds } from '../../src/support/ids.ts';
 import { VirtualClock } from '../../src/support/virtual-clock.ts';
 import { createIntake } from '../../src/intake.ts';
 import type { Inbox, Received } from '../../src/receiver/receive.ts';
-import { lastSeenAt } from '../../src/retention.ts';
+import { lastSeenAt } from '../../src/ops/retention.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import { seeded } from '../faults/random.ts';

@@ -1,5 +1,5 @@
 import { cannotBeUsed } from '../../config/live/stored-plans.ts';
-import { detailJson, noticeJson } from '../../json.ts';
+import { detailJson, noticeJson } from '../../ops/json.ts';
 import { explain } from '../../rules/decide.ts';
 import type { Verdict } from '../../rules/plan.ts';
 import type { Change, EventDetail, NoticeDetail, Store } from '../../store/store.ts';

@@ -14,7 +14,7 @@ import {
 } from '../../store/store.ts';
 import { deliveryPages, each, pageByPage, pageSize, storiesOf } from '../../store/pages.ts';
 import { jsonLine, printable } from '../../support/text.ts';
-import { changeFields, eventCsv, eventsCsvHeader, noticeStoryJson, storyJson } from '../../json.ts';
+import { changeFields, eventCsv, eventsCsvHeader, noticeStoryJson, storyJson } from '../../ops/json.ts';
 import {
   ago,
   command,

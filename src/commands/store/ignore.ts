@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { networkOf } from '../../http/addresses.ts';
 import { refusalReasons } from '../../model.ts';
-import { refusals } from '../../needs.ts';
+import { refusals } from '../../ops/needs.ts';
 import { printable } from '../../support/text.ts';
 import { choiceOption, command, flag, note, storeOptions, textOption } from '../command.ts';
 import { CommandError, exit } from '../output.ts';

@@ -1,5 +1,5 @@
 import { retrySink } from '../../deliveries/by-hand.ts';
-import { needsRetry, sinkStates } from '../../needs.ts';
+import { needsRetry, sinkStates } from '../../ops/needs.ts';
 import { program } from '../../support/program.ts';
 import { printable } from '../../support/text.ts';
 import { command, storeOptions, TypedArgument } from '../command.ts';

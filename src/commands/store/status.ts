@@ -1,4 +1,4 @@
-import { refusals, sinkStates, stateWord } from '../../needs.ts';
+import { refusals, sinkStates, stateWord } from '../../ops/needs.ts';
 import {
   inLastHour,
   needsOf,
@@ -9,7 +9,7 @@ import {
   statusJson,
   stuckNotices,
   troubleOf,
-} from '../../status.ts';
+} from '../../ops/status.ts';
 import { program, shellWord } from '../../support/program.ts';
 import type { CopyState, StuckCount } from '../../store/store.ts';
 import { count, jsonLine, printable } from '../../support/text.ts';

@@ -1,4 +1,4 @@
-import type { Refusal } from '../../alerts/conditions.ts';
+import type { Refusal } from '../../ops/alerts/conditions.ts';
 import { type Config, ConfigError } from '../config.ts';
 import type { ReadinessPart } from '../../http/health.ts';
 import { masker } from '../../support/masker.ts';

@@ -1,8 +1,8 @@
 import { Router, type Request, type RequestHandler, type Response } from 'express';
 import { wording } from '../../config/text/wording.ts';
 import { answerProblem } from '../../http/problem.ts';
-import { detailJson, storyJson } from '../../json.ts';
-import { readStatus, refusedJson, refusedOf, statusJson } from '../../status.ts';
+import { detailJson, storyJson } from '../../ops/json.ts';
+import { readStatus, refusedJson, refusedOf, statusJson } from '../../ops/status.ts';
 import { StoreUnavailable } from '../../store/store.ts';
 import { changesRouter, retryNow } from './changes.ts';
 import { verdicts } from '../event.ts';

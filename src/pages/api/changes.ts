@@ -3,7 +3,7 @@ import { fieldsOf, personOf } from '../../admin/access.ts';
 import { type Done, NotThere, selected, type Selection } from '../../deliveries/by-hand.ts';
 import { answerProblem } from '../../http/problem.ts';
 import { replayableStates } from '../../model.ts';
-import { needsRetry, sinkStates } from '../../needs.ts';
+import { needsRetry, sinkStates } from '../../ops/needs.ts';
 import { StoreUnavailable } from '../../store/store.ts';
 import { printable } from '../../support/text.ts';
 import { carryOut, tryNow } from '../changes.ts';

@@ -13,7 +13,7 @@ import {
   shownOfEvent,
   statuses,
 } from '../../model.ts';
-import { type SinkState, sinkStates } from '../../needs.ts';
+import { type SinkState, sinkStates } from '../../ops/needs.ts';
 
 /** The API as OpenAPI 3.1 has it. A test asks a real server, and compares what it answers with this. */
 

@@ -1,12 +1,12 @@
 import { fstatSync, write, writeSync } from 'node:fs';
 import { styleText } from 'node:util';
 import { pino, type DestinationStream, type Logger } from 'pino';
-import { ConfigError } from './config/config.ts';
-import { StoreUnavailable } from './store/store.ts';
-import type { Json } from './model.ts';
-import { mapLeaves } from './support/json.ts';
-import type { Mask } from './support/secret.ts';
-import { printable, visibleJson } from './support/text.ts';
+import { ConfigError } from '../config/config.ts';
+import { StoreUnavailable } from '../store/store.ts';
+import type { Json } from '../model.ts';
+import { mapLeaves } from '../support/json.ts';
+import type { Mask } from '../support/secret.ts';
+import { printable, visibleJson } from '../support/text.ts';
 
 export interface LogOptions {
   readonly level: string;

@@ -1,9 +1,9 @@
 import { isMissed } from './alerts/conditions.ts';
 import { needsOf as needsOfAll, type SinkState, sinkState } from './needs.ts';
-import { tooShort } from './config/settings.ts';
-import type { LiveConfig } from './config/live/live-config.ts';
-import type { Failure, RaisedNotice, RefusedEvents } from './model.ts';
-import { addRefused } from './store/operations/receiving.ts';
+import { tooShort } from '../config/settings.ts';
+import type { LiveConfig } from '../config/live/live-config.ts';
+import type { Failure, RaisedNotice, RefusedEvents } from '../model.ts';
+import { addRefused } from '../store/operations/receiving.ts';
 import {
   type CopyState,
   type LaneHead,
@@ -13,9 +13,9 @@ import {
   type Store,
   type StuckCount,
   StoreUnavailable,
-} from './store/store.ts';
-import type { Clock } from './support/clock.ts';
-import { count } from './support/text.ts';
+} from '../store/store.ts';
+import type { Clock } from '../support/clock.ts';
+import { count } from '../support/text.ts';
 
 const sayEveryMs = 10_000;
 /** Without a sign for so long, a copy is taken for ended. A few may be late. */

@@ -1,5 +1,5 @@
-import { program, shellWord } from '../support/program.ts';
-import { recoveryMs } from '../deliveries/breaker.ts';
+import { program, shellWord } from '../../support/program.ts';
+import { recoveryMs } from '../../deliveries/breaker.ts';
 import {
   type AlertKind,
   type Delivery,
@@ -10,9 +10,9 @@ import {
   type RaisedNotice,
   type RefusedEvents,
   type StuckState,
-} from '../model.ts';
+} from '../../model.ts';
 import { refusals } from '../needs.ts';
-import type { StuckCount } from '../store/store.ts';
+import type { StuckCount } from '../../store/store.ts';
 
 /** What the conditions of alerts are evaluated on. */
 export interface Situation {

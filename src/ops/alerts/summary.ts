@@ -1,10 +1,10 @@
-import { program } from '../support/program.ts';
-import { statusInCounts } from '../connector/texts.ts';
-import type { Notice } from '../model.ts';
-import { lastOf, type Week } from '../rules/calendar.ts';
+import { program } from '../../support/program.ts';
+import { statusInCounts } from '../../connector/texts.ts';
+import type { Notice } from '../../model.ts';
+import { lastOf, type Week } from '../../rules/calendar.ts';
 import type { Need } from '../needs.ts';
-import type { Store, Tally } from '../store/store.ts';
-import { count } from '../support/text.ts';
+import type { Store, Tally } from '../../store/store.ts';
+import { count } from '../../support/text.ts';
 
 /** The week that a summary is about. */
 export interface SummaryWeek {

@@ -1,7 +1,7 @@
-import type { RefusedEvents } from './model.ts';
-import { addRefused } from './store/operations/receiving.ts';
-import type { Store } from './store/store.ts';
-import type { Clock } from './support/clock.ts';
+import type { RefusedEvents } from '../model.ts';
+import { addRefused } from '../store/operations/receiving.ts';
+import type { Store } from '../store/store.ts';
+import type { Clock } from '../support/clock.ts';
 
 /** What comes meanwhile shares a write. */
 const writeAfterMs = 1000;

@@ -9,9 +9,9 @@ import {
   shownOfDelivery,
   shownOfEvent,
   told,
-} from './model.ts';
-import type { Verdict } from './rules/plan.ts';
-import type { Route } from './rules/routes.ts';
+} from '../model.ts';
+import type { Verdict } from '../rules/plan.ts';
+import type { Route } from '../rules/routes.ts';
 import type {
   Change,
   DeliveryStory,
@@ -19,8 +19,8 @@ import type {
   EventStory,
   NoticeDetail,
   NoticeStory,
-} from './store/store.ts';
-import { csvLine } from './support/text.ts';
+} from '../store/store.ts';
+import { csvLine } from '../support/text.ts';
 
 /** The shapes that `--json` prints; the contract fixes their names. Times are ISO 8601 in UTC. */
 

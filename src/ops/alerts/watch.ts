@@ -1,11 +1,11 @@
-import type { Clock } from '../support/clock.ts';
-import type { Config } from '../config/config.ts';
-import { tooShort } from '../config/settings.ts';
-import { noticeIds } from '../support/ids.ts';
-import type { AlertKind, Failure, Notice, RaisedNotice } from '../model.ts';
-import type { Action, Summary } from '../rules/plan.ts';
-import { planNotice } from '../rules/decide.ts';
-import type { SinkFigures, Store } from '../store/store.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Config } from '../../config/config.ts';
+import { tooShort } from '../../config/settings.ts';
+import { noticeIds } from '../../support/ids.ts';
+import type { AlertKind, Failure, Notice, RaisedNotice } from '../../model.ts';
+import type { Action, Summary } from '../../rules/plan.ts';
+import { planNotice } from '../../rules/decide.ts';
+import type { SinkFigures, Store } from '../../store/store.ts';
 import {
   endingAlerts,
   lastNotice,

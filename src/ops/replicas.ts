@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Metrics } from './admin/metrics.ts';
-import type { Config } from './config/config.ts';
+import type { Metrics } from '../admin/metrics.ts';
+import type { Config } from '../config/config.ts';
 import {
   type Holding,
   leaseOfSink,
@@ -11,11 +11,11 @@ import {
   type LeaseParts,
   type Leases,
   soleCopy,
-} from './deliveries/leases.ts';
-import type { Worker } from './deliveries/worker.ts';
-import type { ReadinessPart } from './http/health.ts';
-import type { LeaseState, LeaseStore, Store } from './store/store.ts';
-import { type Clock, systemClock } from './support/clock.ts';
+} from '../deliveries/leases.ts';
+import type { Worker } from '../deliveries/worker.ts';
+import type { ReadinessPart } from '../http/health.ts';
+import type { LeaseState, LeaseStore, Store } from '../store/store.ts';
+import { type Clock, systemClock } from '../support/clock.ts';
 
 export interface Shared {
   readonly store: Store;

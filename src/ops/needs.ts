@@ -1,7 +1,7 @@
-import { program } from './support/program.ts';
-import type { RefusedEvents } from './model.ts';
-import type { SinkFigures } from './store/store.ts';
-import { count } from './support/text.ts';
+import { program } from '../support/program.ts';
+import type { RefusedEvents } from '../model.ts';
+import type { SinkFigures } from '../store/store.ts';
+import { count } from '../support/text.ts';
 
 /** How a sink is, in the words for people. */
 export const sinkStates = {

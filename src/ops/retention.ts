@@ -1,5 +1,5 @@
-import type { Clock } from './support/clock.ts';
-import type { PruneMark, SignOfLife, Store } from './store/store.ts';
+import type { Clock } from '../support/clock.ts';
+import type { PruneMark, SignOfLife, Store } from '../store/store.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
