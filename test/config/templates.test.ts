@@ -6,7 +6,7 @@ import { plain } from '../../src/connector.ts';
 import { compileFields } from '../../src/templates/template.ts';
 
 const data = {
-  event: eventDataWith({ candidateId: 'c', testId: 1 }),
+  event: eventDataWith({ id: 'e', candidateId: 'c', testId: 1 }),
   test: { id: 1, name: null, owner: null, channel: null },
   rule: { name: 'r' },
   now: '2026-01-01T00:00:00.000Z',
