@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startApp, type App } from '../src/app.ts';
 import { run } from '../src/commands/program.ts';
 import { postEvent } from '../src/commands/config/send.ts';
-import { HttpSandbox } from '../test/sandbox/http.ts';
+import { HttpSandbox } from '../sandbox/http.ts';
 import { webhookConfig, webhookEnv } from './config-file.ts';
 import { dataFolder } from './data-folder.ts';
 import { fillSqlite } from './history.ts';

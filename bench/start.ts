@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { postEvent } from '../src/commands/config/send.ts';
 import { ConnectorProcess } from '../test/faults/connector-process.ts';
-import { startTools, type Tools } from '../test/sandbox/tools.ts';
+import { startTools, type Tools } from '../sandbox/tools.ts';
 import { median, type BenchResult } from './result.ts';
 
 const starts = 5;

@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { startApp } from '../src/app.ts';
 import { base, endpoint, jsonLines, post, run, serving, settled, workplace } from './commands/tools.ts';
 import { slowDown } from './contract/store-fixtures.ts';
-import { startTools, type Tools } from './sandbox/tools.ts';
+import { startTools, type Tools } from '../sandbox/tools.ts';
 
 /** The specification's sample request, in both of its variants. */
 const sample = {

@@ -3,8 +3,8 @@ import { post as postTo } from './activated.ts';
 import { base, endpoint, run, workplace } from './commands/tools.ts';
 import { ConnectorProcess } from './faults/connector-process.ts';
 import { freshSchema, PostgresServer, sql } from './fixtures/postgres.ts';
-import type { HttpSandbox } from './sandbox/http.ts';
-import { startTools } from './sandbox/tools.ts';
+import type { HttpSandbox } from '../sandbox/http.ts';
+import { startTools } from '../sandbox/tools.ts';
 
 const longer = 50_000;
 

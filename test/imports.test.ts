@@ -181,6 +181,10 @@ describe('imports go one way', () => {
     ).toEqual([]);
   });
 
+  test('no source imports a test, a bench or the sandbox', () => {
+    expect(breaches(sources, (name) => !startsWithAny(name, 'test/', 'bench/', 'sandbox/'))).toEqual([]);
+  });
+
   test('there is no circle among files, imports of types included', () => {
     expect(circles()).toEqual([]);
   });

@@ -9,8 +9,8 @@ import { prepare } from '../src/deliveries/prepare.ts';
 import type { Event, Receipt } from '../src/model.ts';
 import { decide } from '../src/rules/decide.ts';
 import { attemptAt, eventWith } from './fixtures/event.ts';
-import { startTools, type Tools } from './sandbox/tools.ts';
-import { linesOf, pageOf } from './sandbox/slack/preview.ts';
+import { startTools, type Tools } from '../sandbox/tools.ts';
+import { linesOf, pageOf } from '../sandbox/slack/preview.ts';
 
 const docs = await readFile(join(import.meta.dirname, '../docs/messages.md'), 'utf8');
 

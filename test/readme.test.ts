@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { run, workplace } from './commands/tools.ts';
-import { startSlack } from './sandbox/slack.ts';
+import { startSlack } from '../sandbox/slack.ts';
 
 const root = join(import.meta.dirname, '..');
 const readme = await readFile(join(root, 'README.md'), 'utf8');

@@ -9,7 +9,7 @@ import { copySqlite } from '../../src/store/sqlite/backup.ts';
 import { openStore } from '../../src/store/open.ts';
 import { arrival, configId, t0 } from '../contract/store-fixtures.ts';
 import { ConnectorProcess } from '../faults/connector-process.ts';
-import { startTools } from '../sandbox/tools.ts';
+import { startTools } from '../../sandbox/tools.ts';
 import { base, jsonLines, main, post, run, workplace } from './tools.ts';
 
 /** Test 1 goes to Slack and to the sheet; all others to the ATS. */

@@ -2,9 +2,9 @@ import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { serve } from '../connectors/raw-server.ts';
-import { selfSigned } from '../sandbox/certificate.ts';
-import { SmtpSandbox, type SmtpSandboxOptions } from '../sandbox/smtp.ts';
-import { startSlack } from '../sandbox/slack.ts';
+import { selfSigned } from '../../sandbox/certificate.ts';
+import { SmtpSandbox, type SmtpSandboxOptions } from '../../sandbox/smtp.ts';
+import { startSlack } from '../../sandbox/slack.ts';
 import { base, run, stack, workplace } from './tools.ts';
 
 beforeEach(() => void vi.stubEnv('no_proxy', '*'));

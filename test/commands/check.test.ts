@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { freshName, freshSchema, sharedPostgres, sql } from '../fixtures/postgres.ts';
-import { SmtpSandbox } from '../sandbox/smtp.ts';
-import { startTools, type ToolsOptions } from '../sandbox/tools.ts';
+import { SmtpSandbox } from '../../sandbox/smtp.ts';
+import { startTools, type ToolsOptions } from '../../sandbox/tools.ts';
 import { base, run, stack, workplace } from './tools.ts';
 
 const example = join(import.meta.dirname, '../../config.example.yaml');

@@ -14,7 +14,7 @@ import type { Outcome } from '../../src/model.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { DeliveryFilter } from '../../src/store/store.ts';
 import { arrival, carriedOut, configId, delivered, notice, t0 } from '../contract/store-fixtures.ts';
-import { SmtpSandbox } from '../sandbox/smtp.ts';
+import { SmtpSandbox } from '../../sandbox/smtp.ts';
 import { base, endpoint, jsonLines, main, nothing, post, run, serving, settled, workplace } from './tools.ts';
 
 /** A connector that serves, with one endpoint that it tells of every event but those of test 99. */

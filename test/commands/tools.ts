@@ -6,7 +6,7 @@ import { startApp, type App } from '../../src/app.ts';
 import type { Io } from '../../src/commands/output.ts';
 import { run as runProgram } from '../../src/commands/program.ts';
 import { ConnectorProcess } from '../faults/connector-process.ts';
-import { HttpSandbox } from '../sandbox/http.ts';
+import { HttpSandbox } from '../../sandbox/http.ts';
 
 export interface Ran {
   readonly code: number;

@@ -13,7 +13,7 @@ import {
 } from '../../src/model.ts';
 import type { Action } from '../../src/rules/plan.ts';
 import { eventWith } from '../fixtures/event.ts';
-import { checkBlocks } from '../sandbox/slack/blocks.ts';
+import { checkBlocks } from '../../sandbox/slack/blocks.ts';
 
 const now = Date.parse('2026-11-20T13:00:00Z');
 

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { email } from '../../connectors/email/index.ts';
-import { selfSigned } from '../sandbox/certificate.ts';
+import { selfSigned } from '../../sandbox/certificate.ts';
 import { fields, from, request } from './email-fixtures.ts';
 
 /** Replies by command, each without its end of line; `null` keeps silent. */

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { email } from '../../connectors/email/index.ts';
 import type { Mail } from '../../connectors/email/message.ts';
 import type { Sink } from '../../src/connector.ts';
-import { SmtpSandbox } from '../sandbox/smtp.ts';
-import type { SmtpSandboxOptions } from '../sandbox/smtp.ts';
+import { SmtpSandbox } from '../../sandbox/smtp.ts';
+import type { SmtpSandboxOptions } from '../../sandbox/smtp.ts';
 import { fields, from, request } from './email-fixtures.ts';
 import { serve, tunnels } from './raw-server.ts';
 

@@ -1,7 +1,7 @@
 import { email } from '../../connectors/email/index.ts';
 import { visible } from '../../src/connector.ts';
 import { connectorContract } from '../contract/connector.ts';
-import { SmtpSandbox } from '../sandbox/smtp.ts';
+import { SmtpSandbox } from '../../sandbox/smtp.ts';
 
 const password = 'p/ss word:with@everything';
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { RowRequest, SheetMessage } from '../../connectors/google-sheets/message.ts';
 import type { Sink } from '../../src/connector.ts';
 import type { Json, Outcome } from '../../src/model.ts';
-import type { SheetsSandbox } from '../sandbox/sheets.ts';
+import type { SheetsSandbox } from '../../sandbox/sheets.ts';
 import { calls, connected, given, refuse, requestFor, update } from './google-sheets-fixtures.ts';
 
 const send = (sink: Sink<SheetMessage>, requests: readonly RowRequest[]) => sink.deliverMany!(requests);

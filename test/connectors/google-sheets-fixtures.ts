@@ -4,9 +4,9 @@ import type { SheetMessage } from '../../connectors/google-sheets/message.ts';
 import type { AttemptRequest, DeliveryContext, Sink } from '../../src/connector.ts';
 import type { Json, Receipt } from '../../src/model.ts';
 import { attemptAt } from '../fixtures/event.ts';
-import type { Grid } from '../sandbox/sheets/grid.ts';
-import { startSheets } from '../sandbox/sheets.ts';
-import type { SheetsOptions, SheetsSandbox } from '../sandbox/sheets.ts';
+import type { Grid } from '../../sandbox/sheets/grid.ts';
+import { startSheets } from '../../sandbox/sheets.ts';
+import type { SheetsOptions, SheetsSandbox } from '../../sandbox/sheets.ts';
 
 /** A sandbox with a sink connected to it, for the test that runs. */
 export async function connected(

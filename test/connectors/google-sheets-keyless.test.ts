@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { googleSheets } from '../../connectors/google-sheets/index.ts';
-import type { SheetsSandbox } from '../sandbox/sheets.ts';
+import type { SheetsSandbox } from '../../sandbox/sheets.ts';
 import { connect, connected, requestFor, written } from './google-sheets-fixtures.ts';
 import { elsewhere, endlessJson, serve, tunnels } from './raw-server.ts';
 

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { RowRequest } from '../../connectors/google-sheets/message.ts';
 import type { Outcome } from '../../src/model.ts';
-import type { Grid } from '../sandbox/sheets/grid.ts';
+import type { Grid } from '../../sandbox/sheets/grid.ts';
 import { calls, connected, given, requestFor, update } from './google-sheets-fixtures.ts';
 
 const people = [

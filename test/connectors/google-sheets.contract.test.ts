@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { googleSheets } from '../../connectors/google-sheets/index.ts';
 import { connectorContract } from '../contract/connector.ts';
-import { startSheets } from '../sandbox/sheets.ts';
+import { startSheets } from '../../sandbox/sheets.ts';
 
 connectorContract('google-sheets', async () => {
   const sandbox = await startSheets();

@@ -8,8 +8,8 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { googleSheets } from '../../connectors/google-sheets/index.ts';
 import type { SheetMessage } from '../../connectors/google-sheets/message.ts';
 import type { Sink } from '../../src/connector.ts';
-import type { Grid } from '../sandbox/sheets/grid.ts';
-import type { SheetsSandbox } from '../sandbox/sheets.ts';
+import type { Grid } from '../../sandbox/sheets/grid.ts';
+import type { SheetsSandbox } from '../../sandbox/sheets.ts';
 import { elsewhere, endlessJson, serve } from './raw-server.ts';
 import {
   calls,

@@ -4,9 +4,9 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { connectors } from '../../connectors/index.ts';
 import { type AnyConnector, proxyFor, type Sink } from '../../src/connector.ts';
 import { attemptAt, eventDataWith } from '../fixtures/event.ts';
-import { SmtpSandbox } from '../sandbox/smtp.ts';
-import { startSheets } from '../sandbox/sheets.ts';
-import { startSlack } from '../sandbox/slack.ts';
+import { SmtpSandbox } from '../../sandbox/smtp.ts';
+import { startSheets } from '../../sandbox/sheets.ts';
+import { startSlack } from '../../sandbox/slack.ts';
 import { answerOk, serve } from './raw-server.ts';
 
 beforeEach(() => void vi.stubEnv('no_proxy', '*'));

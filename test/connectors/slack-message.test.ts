@@ -3,7 +3,7 @@ import { slack } from '../../connectors/slack/index.ts';
 import { shorten, type SlackFields, type SlackMessage } from '../../connectors/slack/message.ts';
 import type { DeliveryContext, NoticeData, Subject } from '../../src/connector.ts';
 import { eventDataWith } from '../fixtures/event.ts';
-import { checkBlocks } from '../sandbox/slack/blocks.ts';
+import { checkBlocks } from '../../sandbox/slack/blocks.ts';
 
 const event = eventDataWith({ candidateId: '<!here>' });
 const notice: NoticeData = {

@@ -2,8 +2,8 @@ import { expect } from 'vitest';
 import { slack } from '../../connectors/slack/index.ts';
 import { visible } from '../../src/connector.ts';
 import { connectorContract } from '../contract/connector.ts';
-import { shownText, startSlack } from '../sandbox/slack.ts';
-import type { PostedMessage } from '../sandbox/slack.ts';
+import { shownText, startSlack } from '../../sandbox/slack.ts';
+import type { PostedMessage } from '../../sandbox/slack.ts';
 
 const idOf = ({ metadata }: PostedMessage) => String(metadata?.event_payload['delivery_id']);
 

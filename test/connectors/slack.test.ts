@@ -6,9 +6,9 @@ import { refusals } from '../../connectors/slack/outcomes.ts';
 import type { AttemptRequest, DeliveryContext, Sink } from '../../src/connector.ts';
 import type { Receipt } from '../../src/model.ts';
 import { attemptAt } from '../fixtures/event.ts';
-import { startSlack } from '../sandbox/slack.ts';
+import { startSlack } from '../../sandbox/slack.ts';
 import { elsewhere, endlessJson, serve } from './raw-server.ts';
-import type { SlackOptions, SlackSandbox } from '../sandbox/slack.ts';
+import type { SlackOptions, SlackSandbox } from '../../sandbox/slack.ts';
 
 const open: { close(): Promise<unknown> }[] = [];
 afterEach(async () => {

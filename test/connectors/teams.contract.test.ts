@@ -6,7 +6,7 @@ import { post, run, settled, workplace } from '../commands/tools.ts';
 import { connectorContract } from '../contract/connector.ts';
 import { teams } from '../fixtures/teams.ts';
 import { startPages } from '../pages/tools.ts';
-import { HttpTool } from '../sandbox/http-tool.ts';
+import { HttpTool } from '../../sandbox/http-tool.ts';
 
 // What `connectors/index.ts` would have for it. Commands and pages look there, and nowhere else.
 const known = connectors as Map<string, AnyConnector>;

@@ -10,8 +10,8 @@ import type { Call, CallFields } from '../../connectors/webhook/message.ts';
 import type { AttemptRequest, Sink } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
 import { attemptAt, eventDataWith } from '../fixtures/event.ts';
-import { selfSigned } from '../sandbox/certificate.ts';
-import { HttpSandbox } from '../sandbox/http.ts';
+import { selfSigned } from '../../sandbox/certificate.ts';
+import { HttpSandbox } from '../../sandbox/http.ts';
 import { answerOk, endlessJson, serve, tunnels } from './raw-server.ts';
 
 async function connected(options: object): Promise<Sink<Call>> {

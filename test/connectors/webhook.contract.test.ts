@@ -1,6 +1,6 @@
 import { webhook } from '../../connectors/webhook/index.ts';
 import { connectorContract } from '../contract/connector.ts';
-import { HttpSandbox } from '../sandbox/http.ts';
+import { HttpSandbox } from '../../sandbox/http.ts';
 
 const secret = `whsec_${Buffer.from('a signing secret of 32 bytes ...').toString('base64')}`;
 const apiKey = 'key-0123456789';

@@ -6,8 +6,8 @@ import { webhook } from '../../connectors/webhook/index.ts';
 import { isPublic } from '../../connectors/webhook/public-addresses.ts';
 import type { AttemptRequest, EventData, Sink, Subject } from '../../src/connector.ts';
 import { attemptAt, eventDataWith } from '../fixtures/event.ts';
-import { selfSigned } from '../sandbox/certificate.ts';
-import { HttpSandbox, type HttpSandboxOptions } from '../sandbox/http.ts';
+import { selfSigned } from '../../sandbox/certificate.ts';
+import { HttpSandbox, type HttpSandboxOptions } from '../../sandbox/http.ts';
 import { answerOk, serve } from './raw-server.ts';
 
 let sandbox: HttpSandbox;

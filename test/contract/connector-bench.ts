@@ -12,7 +12,7 @@ import type {
 import { reasons } from '../../src/model.ts';
 import type { Json, Outcome } from '../../src/model.ts';
 import { attemptAt, eventDataWith } from '../fixtures/event.ts';
-import type { Fault, Faults } from '../sandbox/faults.ts';
+import type { Fault, Faults } from '../../sandbox/faults.ts';
 
 /** A connector with a sandbox of its tool: what the shared suite has to know to try it. */
 export interface ContractCase {

@@ -4,8 +4,8 @@ import { parseConfig } from '../../src/config/load.ts';
 import { type Clock, systemClock } from '../../src/support/clock.ts';
 import { withDeadline } from '../../src/deliveries/sinks.ts';
 import type { Ending } from '../../src/deliveries/settle.ts';
-import { HttpSandbox } from '../sandbox/http.ts';
-import { startTools, type Tools } from '../sandbox/tools.ts';
+import { HttpSandbox } from '../../sandbox/http.ts';
+import { startTools, type Tools } from '../../sandbox/tools.ts';
 import { bench } from './scripted.ts';
 
 /** A clock that only `to` moves. */

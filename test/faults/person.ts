@@ -1,5 +1,5 @@
-import type { SheetsSandbox } from '../sandbox/sheets.ts';
-import type { Grid } from '../sandbox/sheets/grid.ts';
+import type { SheetsSandbox } from '../../sandbox/sheets.ts';
+import type { Grid } from '../../sandbox/sheets/grid.ts';
 
 /** How often somebody edits the sheet between two calls. */
 const share = 0.3;

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { post } from '../commands/tools.ts';
-import { startShowcase } from '../sandbox/showcase.ts';
+import { startShowcase } from '../../sandbox/showcase.ts';
 import { barriersOf, desktop, openTab, phone } from './browser.ts';
 import { password } from './tools.ts';
 

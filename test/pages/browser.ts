@@ -1,7 +1,7 @@
 import axe from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
-import { launchBrowser } from '../sandbox/showcase.ts';
+import { launchBrowser } from '../../sandbox/showcase.ts';
 
 /** A real browser for tests. */
 

@@ -29,7 +29,7 @@ test('`npm run demo -- --once` shows what each tool received, and exits 0', asyn
 });
 
 test('the demo stays up until Ctrl-C, shows what arrives, and names commands that work', async () => {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'demo.ts')], {
+  const child = spawn(process.execPath, [join(root, 'sandbox/demo.ts')], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -85,7 +85,7 @@ test('`npm run demo -- --help` says what the demo takes', async () => {
 });
 
 async function demo(args: string) {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'demo.ts'), ...args.split(' ')], {
+  const child = spawn(process.execPath, [join(root, 'sandbox/demo.ts'), ...args.split(' ')], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { parseRange, printRange } from './sheets/a1.ts';
-import { Grid } from './sheets/grid.ts';
+import { parseRange, printRange } from '../../sandbox/sheets/a1.ts';
+import { Grid } from '../../sandbox/sheets/grid.ts';
 
 /** The example of Google's guide to appending: one table at A1:C2, another at B4:D6. */
 function guide(): Grid {

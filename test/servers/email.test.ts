@@ -2,7 +2,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { email } from '../../connectors/email/index.ts';
 import { mailOf, request, fields, from } from '../connectors/email-fixtures.ts';
-import { selfSigned } from '../sandbox/certificate.ts';
+import { selfSigned } from '../../sandbox/certificate.ts';
 import {
   login,
   mailPackages,

@@ -9,7 +9,7 @@ import { activated, answersOver, post, rules } from '../activated.ts';
 import { base, endpoint, jsonLines, run, workplace } from '../commands/tools.ts';
 import { ConnectorProcess, freePort } from '../faults/connector-process.ts';
 import { freshSchema, PostgresServer, sql } from '../fixtures/postgres.ts';
-import type { HttpSandbox } from '../sandbox/http.ts';
+import type { HttpSandbox } from '../../sandbox/http.ts';
 import { librariesIn, remove, unpackDebian } from './mail-servers.ts';
 
 const root = join(import.meta.dirname, '../..');

@@ -11,7 +11,7 @@ import { openSqlite } from '../../src/store/sqlite.ts';
 import { Secret } from '../../src/support/secret.ts';
 import { serve } from '../connectors/raw-server.ts';
 import { attemptAt } from '../fixtures/event.ts';
-import { HttpSandbox } from '../sandbox/http.ts';
+import { HttpSandbox } from '../../sandbox/http.ts';
 
 const secretKey = () => new Secret(randomBytes(32).toString('base64'));
 

@@ -9,7 +9,7 @@ import { explained, failureKind } from '../../../src/store/postgres/failures.ts'
 import { postgresDriver, type PostgresOptions } from '../../../src/store/postgres.ts';
 import { StoreUnavailable } from '../../../src/store/store.ts';
 import { freshDatabase, freshName, PostgresServer, sharedPostgres, sql } from '../../fixtures/postgres.ts';
-import { selfSigned } from '../../sandbox/certificate.ts';
+import { selfSigned } from '../../../sandbox/certificate.ts';
 
 const secret = 'b@d:p/a?s#s%w';
 

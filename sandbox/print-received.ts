@@ -1,4 +1,4 @@
-import { count } from '../../src/support/text.ts';
+import { count } from '../src/support/text.ts';
 import { linesOf } from './slack/preview.ts';
 import type { Tools } from './tools.ts';
 

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import binary from '@sparticuz/chromium';
 import { type Browser, chromium } from 'playwright-core';
-import { type App, startApp } from '../../src/app.ts';
-import { postEvent } from '../../src/commands/config/send.ts';
-import { type Event, type PlannedDelivery, type Status, statuses, unknownOfEvent } from '../../src/model.ts';
-import { openStore } from '../../src/store/open.ts';
-import type { Store } from '../../src/store/store.ts';
-import { eventIds } from '../../src/support/ids.ts';
+import { type App, startApp } from '../src/app.ts';
+import { postEvent } from '../src/commands/config/send.ts';
+import { type Event, type PlannedDelivery, type Status, statuses, unknownOfEvent } from '../src/model.ts';
+import { openStore } from '../src/store/open.ts';
+import type { Store } from '../src/store/store.ts';
+import { eventIds } from '../src/support/ids.ts';
 import { startTools } from './tools.ts';
 
 /** In one process the browser would end with its first page. The others take away what keeps sites apart. */
@@ -46,7 +46,7 @@ export async function startShowcase(more: Readonly<Record<string, string>> = {})
   const tools = await startTools({ slack: { channels: ['hiring', 'hiring-backend'] } });
   const storeUrl = `sqlite:${folder}/connector.db`;
   const env = { ...tools.env, ...surroundings, STORE_URL: storeUrl, ...more };
-  const example = await readFile(join(import.meta.dirname, '../../config.example.yaml'), 'utf8');
+  const example = await readFile(join(import.meta.dirname, '../config.example.yaml'), 'utf8');
   const file = join(folder, 'config.example.yaml');
   // Nobody looks on while a second row waits for its turn.
   await writeFile(file, example.replace('connector: google-sheets', '$&\n    rate: 60/s'));

@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { App } from '../../src/app.ts';
-import { postEvent } from '../../src/commands/config/send.ts';
-import { count } from '../../src/support/text.ts';
-import { openStore } from '../../src/store/open.ts';
-import type { SinkCount, Store } from '../../src/store/store.ts';
+import type { App } from '../src/app.ts';
+import { postEvent } from '../src/commands/config/send.ts';
+import { count } from '../src/support/text.ts';
+import { openStore } from '../src/store/open.ts';
+import type { SinkCount, Store } from '../src/store/store.ts';
 import type { Tools } from './tools.ts';
 
 const atOnce = 20;

@@ -5,16 +5,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { startApp, type App } from '../../src/app.ts';
-import { postEvent } from '../../src/commands/config/send.ts';
-import { openStore } from '../../src/store/open.ts';
+import { startApp, type App } from '../src/app.ts';
+import { postEvent } from '../src/commands/config/send.ts';
+import { openStore } from '../src/store/open.ts';
 import { showBurst } from './burst.ts';
 import { arrivals, printReceived } from './print-received.ts';
 import { startTools, type Tools } from './tools.ts';
 
 /** `npm run demo`: the rules of config.example.yaml at work, with a sandbox of the four tools and no credentials. */
 
-const exampleFile = join(import.meta.dirname, '../../config.example.yaml');
+const exampleFile = join(import.meta.dirname, '../config.example.yaml');
 const arriveWithinMs = 30_000;
 const betweenLooksMs = 200;
 

@@ -1,4 +1,4 @@
-import { withEmojis } from '../../../connectors/slack/describe.ts';
+import { withEmojis } from '../../connectors/slack/describe.ts';
 import type { PostedMessage } from './workspace.ts';
 
 /** Slack messages as people see them: as lines of text, and as HTML that looks as Slack shows them. */
