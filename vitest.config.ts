@@ -18,7 +18,7 @@ const slow = [
   'app.test',
   'simulation',
   'commands',
-  'copies',
+  'replicas',
   'commands/serve',
   'faults',
 ];

@@ -4,7 +4,7 @@ import { watchAlerts } from './ops/alerts/watch.ts';
 import { createMetrics, type Metrics } from './admin/metrics.ts';
 import { createAdmin } from './admin/server.ts';
 import { type Clock, systemClock } from './support/clock.ts';
-import { alertsLease, Copies, retentionLease, type Shared } from './ops/replicas.ts';
+import { alertsLease, Replicas, retentionLease, type BaseParts } from './ops/replicas.ts';
 import type { Config } from './config/config.ts';
 import { LiveConfig } from './config/live/live-config.ts';
 import { markOf, reloadConfig, watchConfig } from './config/live/reload.ts';
@@ -39,7 +39,7 @@ export interface App {
   /** Resolves when the store's files were removed or damaged: nothing can be stored any more, and the app is to be stopped. */
   readonly damaged: Promise<void>;
   /**
-   * Goes on accepting events while attempts under way finish, and while callers learn that other copies go on. Then closes
+   * Goes on accepting events while attempts under way finish, and while callers learn that other replicas go on. Then closes
    * the port, and the store last.
    */
   stop(): Promise<void>;
@@ -91,9 +91,9 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
   );
   const refused = new RefusedFigures(store, systemClock);
   starting.defer(() => refused.stop());
-  const copies = new Copies(store, log);
-  const { clock } = copies;
-  await copies.lookAtClock(store);
+  const replicas = new Replicas(store, log);
+  const { clock } = replicas;
+  await replicas.lookAtClock(store);
   const metrics = createMetrics(
     store,
     () => output.dropped(),
@@ -129,7 +129,7 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
       'the store was restored or moved: what waits may have been sent from where it was, so each tool is asked first',
     );
   // Before any event can come: one stored with a wrong clock would make that clock look right.
-  const retention = startRetention({ store, config, log, clock, leases: copies });
+  const retention = startRetention({ store, config, log, clock, leases: replicas });
   starting.defer(retention.stop);
   const refreshTokens = keptRefreshTokens(store, config().store.secretKey, (message, error) =>
     log.error({ err: error }, message),
@@ -146,12 +146,12 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     clockDoubted,
     log,
     metrics,
-    leases: copies,
+    leases: replicas,
   });
   const [newest] = await store.events({ limit: 1 });
   const nextId = eventIds({ after: newest?.event.id });
   const inbox = createIntake({ store, refused, config, wake: () => worker.wake(), log, nextId });
-  const readiness = async () => [await storeReadiness(store), live.readiness(), ...copies.readiness()];
+  const readiness = async () => [await storeReadiness(store), live.readiness(), ...replicas.readiness()];
   const closing = new AbortController();
   const beside = readsBeside(config().store.url, store);
   const site = async () => {
@@ -190,16 +190,16 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     store,
     clock,
     live,
-    id: copies.id,
+    id: replicas.id,
     failed: (error) => log.debug({ err: error }, 'the sign of life could not be stored; trying again'),
   });
   starting.defer(() => announcer.stop());
   starting.adopt(sinks, (it) => it.close());
   starting.defer(async () => {
-    await Promise.all([worker.stop(attemptsGraceMs), copies.leave(config().shutdown.delayMs)]);
+    await Promise.all([worker.stop(attemptsGraceMs), replicas.leave(config().shutdown.delayMs)]);
   });
   // Before the worker looks at the clock.
-  await copies.join({ store, config, worker, log, metrics });
+  await replicas.join({ store, config, worker, log, metrics });
   const rescued = await worker.start(seenAt);
   await announcer.say();
 
@@ -223,7 +223,7 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     },
   });
   starting.defer(() => watch.close());
-  starting.defer(await startAlerts({ store, config, worker, log, clock, leases: copies, live }));
+  starting.defer(await startAlerts({ store, config, worker, log, clock, leases: replicas, live }));
   // Connections begin to close while the attempts finish; the port stays open for further events.
   starting.defer(() => void receiver.retire());
   const addresses = { receiver: addressOf(receiver), admin: addressOf(admin) };
@@ -237,7 +237,7 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     async stop() {
       log.info('stopping');
       const ended = started.disposeAsync().then(() => true);
-      const delayMs = copies.isAlone ? 0 : config().shutdown.delayMs;
+      const delayMs = replicas.isAlone ? 0 : config().shutdown.delayMs;
       const graceMs = Math.max(attemptsGraceMs, delayMs) + requestsGraceMs + storeGraceMs;
       const inTime =
         store.leases === null || (await Promise.race([ended, sleep(graceMs, false, { ref: false })]));
@@ -263,7 +263,7 @@ function summaryOf({ file, store, plan, sinks }: Config) {
 
 const mostNamedRules = 10;
 
-type WorkerNeeds = Shared &
+type WorkerNeeds = BaseParts &
   Pick<WorkerParts, 'sinks' | 'plan' | 'clock' | 'clockDoubted' | 'leases'> & { readonly metrics: Metrics };
 
 function createWorker({ log, metrics, ...parts }: WorkerNeeds): Worker {
@@ -289,7 +289,7 @@ function createWorker({ log, metrics, ...parts }: WorkerNeeds): Worker {
 
 /** Returns how to stop it. */
 async function startAlerts(
-  parts: Shared & {
+  parts: BaseParts & {
     readonly worker: Worker;
     readonly clock: Clock;
     readonly leases: Leases;
@@ -322,7 +322,7 @@ function startRetention({
   log,
   clock,
   leases,
-}: Shared & { readonly clock: Clock; readonly leases: Leases }): RunningRetention {
+}: BaseParts & { readonly clock: Clock; readonly leases: Leases }): RunningRetention {
   return keepRetention({
     store,
     clock,

@@ -129,7 +129,7 @@ export interface AttemptRequest<Message> {
   /** What earlier attempts kept for this one: what they achieved in part, or what they wrote over. */
   readonly progress: Json | null;
   /**
-   * Aborts at the sink's time-out, at shutdown, and when another copy may take over the sink. If the request may have been
+   * Aborts at the sink's time-out, at shutdown, and when another replica may take over the sink. If the request may have been
    * sent by then, the outcome is `unknown`. `aborted` looks at the clock: a process that stood still has to ask it before
    * each call, as timers come too late.
    */
@@ -185,7 +185,7 @@ export interface OptionFault {
 }
 
 /** The message, or why there is none. */
-export type Composed<Message> =
+export type ComposeResult<Message> =
   /** `note`, `missed`: see Delivered. */
   | { readonly message: Message; readonly note?: string; readonly missed?: true }
   | { readonly rejected: Rejected };
@@ -285,7 +285,11 @@ export interface Connector<
   /** The thread key of a message; see AttemptRequest.threadOf. */
   thread?(message: Message): string | null;
   /** Builds exactly what will be sent from the rendered keys. Pure. The options' secrets must not go in. */
-  compose(fields: z.infer<Action>, context: DeliveryContext, options: z.infer<Options>): Composed<Message>;
+  compose(
+    fields: z.infer<Action>,
+    context: DeliveryContext,
+    options: z.infer<Options>,
+  ): ComposeResult<Message>;
   /** What is wrong with what an option says beyond its form, such as with a file that it names. Must not call the tool. */
   fault?(options: z.infer<Options>): Promise<OptionFault | null>;
   /** Loads the client library. Must not call the tool. `refreshTokens`: for AccessTokens; default: in memory. */

@@ -43,7 +43,7 @@ type ValueOf<Spec extends FieldSpec> =
 type RecordOf<List extends FieldList> = { readonly [field in keyof List]: ValueOf<List[field]> };
 
 /** A record as it is told outside of the code: times as ISO 8601 in UTC. */
-export type Told<List extends FieldList, Field extends keyof List> = {
+export type JsonOf<List extends FieldList, Field extends keyof List> = {
   readonly [field in Field]: List[field]['kind'] extends 'time'
     ? string | Extract<ValueOf<List[field]>, null>
     : ValueOf<List[field]>;
@@ -54,12 +54,12 @@ export function told<List extends FieldList, Field extends keyof List & string>(
   list: List,
   fields: readonly Field[],
   record: RecordOf<List>,
-): Told<List, Field> {
+): JsonOf<List, Field> {
   const value = (field: Field) =>
     list[field]!.kind === 'time' && record[field] !== null
       ? new Date(record[field] as number).toISOString()
       : record[field];
-  return Object.fromEntries(fields.map((field) => [field, value(field)])) as Told<List, Field>;
+  return Object.fromEntries(fields.map((field) => [field, value(field)])) as JsonOf<List, Field>;
 }
 
 type ShownIn<List extends FieldList, Where> = {
@@ -88,7 +88,7 @@ export const eventSpec = {
 export type Event = RecordOf<typeof eventSpec>;
 
 /** An event as templates and connectors see it, and as it is printed and answered, there without `raw`. */
-export type EventData = Told<typeof eventSpec, keyof Event>;
+export type EventData = JsonOf<typeof eventSpec, keyof Event>;
 export const shownOfEvent = shownIn(eventSpec, 'list');
 
 type NullableField = {

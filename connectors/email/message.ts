@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { type Composed, oneLine, rejected } from '../../src/connector.ts';
+import { type ComposeResult, oneLine, rejected } from '../../src/connector.ts';
 import type { Rejected } from '../../src/model.ts';
 import { type Address, domainOf, parseAddresses } from './addresses.ts';
 
@@ -32,7 +32,7 @@ export interface MailFields {
 }
 
 /** Pure. One bad address must not block the others: it is left out, and the note says so. */
-export function compose(fields: MailFields, deliveryId: string, from: Address): Composed<Mail> {
+export function compose(fields: MailFields, deliveryId: string, from: Address): ComposeResult<Mail> {
   const invalid: string[] = [];
   const read = (list: AddressList = []): readonly Address[] => {
     const parsed = parseAddresses(list);

@@ -1,5 +1,5 @@
 import { rejected } from '../../src/connector.ts';
-import type { AttemptRequest, Composed, DeliveryContext } from '../../src/connector.ts';
+import type { AttemptRequest, ComposeResult, DeliveryContext } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
 import { formatted, serialOf } from './format.ts';
 import type { Cell, Format, Kind } from './format.ts';
@@ -38,7 +38,7 @@ const notice = ' … (shortened)';
 export function compose(
   { tab, row, key: keyHeader, as = {} }: SheetFields,
   { deliveryId }: DeliveryContext,
-): Composed<SheetMessage> {
+): ComposeResult<SheetMessage> {
   const title = tab.toWellFormed().replace(/\s+/g, ' ').trim();
   if (title === '')
     return refuse('The tab of this row is empty.', 'Give the action a tab for this case too, then replay.');

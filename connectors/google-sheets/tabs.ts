@@ -83,7 +83,7 @@ async function findTabs(
   const requests = made.flatMap((one) => one.requests);
   const answer = await batchUpdate(sheet, requests, signal);
   if (answer.ok) for (const { tab } of made) sheet.tabs.set(tab.title.toLowerCase(), tab);
-  // Another copy may have made it at the same moment.
+  // Another replica may have made it at the same moment.
   return answer.ok || says(answer.failure, /already exists/) ? null : answer;
 }
 

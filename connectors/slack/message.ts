@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { rejected } from '../../src/connector.ts';
-import type { Composed, DeliveryContext, Subject } from '../../src/connector.ts';
+import type { ComposeResult, DeliveryContext, Subject } from '../../src/connector.ts';
 import { isMap, type Json } from '../../src/model.ts';
 import { escapeText, escapeValue, isLiteral, isMarkdown, unescapeMarkdown } from './escape.ts';
 
@@ -48,7 +48,7 @@ const maxFallbackLength = 200;
 const maxUsernameLength = 80;
 
 /** Pure: what will be posted. A text or a block that is too long is shortened with a notice in its place. */
-export function compose(fields: SlackFields, context: DeliveryContext): Composed<SlackMessage> {
+export function compose(fields: SlackFields, context: DeliveryContext): ComposeResult<SlackMessage> {
   const { channel, text, threadBy, username, icon, blocks: written } = cleaned(fields);
   if (channel === '') {
     return { rejected: rejected('invalid', 'The channel of this message is empty.', channelAdvice) };

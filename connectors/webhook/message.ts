@@ -1,5 +1,5 @@
 import {
-  type Composed,
+  type ComposeResult,
   type DeliveryContext,
   type EventData,
   oneLine,
@@ -28,7 +28,7 @@ export interface CallFields {
 }
 
 /** Pure: the action's keys become the call. */
-export function compose(fields: CallFields, { subject }: DeliveryContext): Composed<Call> {
+export function compose(fields: CallFields, { subject }: DeliveryContext): ComposeResult<Call> {
   const path = pathOf(fields.path ?? '');
   if (path === null) return { rejected: leadsOutside };
   const headers = lowerCased(fields.headers ?? {});

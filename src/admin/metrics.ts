@@ -18,8 +18,8 @@ export interface Metrics {
   /** `atMs`: since the epoch. Also clears a failed reload. */
   configLoaded(atMs: number): void;
   configReloadFailed(): void;
-  /** How many copies serve the store: those with this one's config, itself among them, and the others. */
-  copies(same: number, others: number): void;
+  /** How many replicas serve the store: those with this one's config, itself among them, and the others. */
+  replicas(same: number, others: number): void;
   /** In Prometheus's text format. `parts`: whether each can be used, as `/readyz` says. */
   scrape(parts?: readonly ReadinessPart[]): Promise<{ text: string; contentType: string }>;
 }
@@ -144,7 +144,9 @@ function sinkMetrics(
   };
 }
 
-function configMetrics(registry: Registry): Pick<Metrics, 'configLoaded' | 'configReloadFailed' | 'copies'> {
+function configMetrics(
+  registry: Registry,
+): Pick<Metrics, 'configLoaded' | 'configReloadFailed' | 'replicas'> {
   const loaded = new Gauge({
     name: 'candidate_connector_config_loaded_timestamp_seconds',
     help: 'When the config in force was loaded.',
@@ -155,19 +157,19 @@ function configMetrics(registry: Registry): Pick<Metrics, 'configLoaded' | 'conf
     help: '1 while the config file has errors and an older config is in force.',
     registers: [registry],
   });
-  const copies = new Gauge({
+  const replicas = new Gauge({
     name: 'candidate_connector_copies',
-    help: "Copies that serve the store, this one among them, by whether they run this one's config.",
+    help: "Replicas that serve the store, this one among them, by whether they run this one's config.",
     labelNames: ['config'],
     registers: [registry],
   });
-  const setCopies = (same: number, others: number) => {
-    copies.set({ config: 'same' }, same);
-    copies.set({ config: 'other' }, others);
+  const setReplicas = (same: number, others: number) => {
+    replicas.set({ config: 'same' }, same);
+    replicas.set({ config: 'other' }, others);
   };
-  setCopies(1, 0);
+  setReplicas(1, 0);
   return {
-    copies: setCopies,
+    replicas: setReplicas,
     configLoaded(atMs) {
       loaded.set(atMs / 1_000);
       failed.set(0);
@@ -222,7 +224,7 @@ function storeGauges(
     'store_oldest_transaction_seconds',
     "How long the oldest transaction in PostgreSQL's database has been open, whosever it is.",
   );
-  const queued = gauge('store_queued_writes', 'Writes of this copy that wait for their commit.');
+  const queued = gauge('store_queued_writes', 'Writes of this replica that wait for their commit.');
   return async () => {
     queued.set(store.queued);
     for (const one of [lastEvent, oldest, overdue, bytes, oldestTransaction]) one.remove();

@@ -165,4 +165,4 @@ export function byUser({ note = null }: { note?: string | null | undefined }, { 
 }
 
 export const isServed = async (store: Store): Promise<boolean> =>
-  running(await store.copyStates(), await store.now()).length > 0;
+  running(await store.replicaStates(), await store.now()).length > 0;

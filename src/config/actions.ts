@@ -53,14 +53,14 @@ export interface ActionReading extends Reading {
   /** Changes with the catalog, and with what the config says of all messages. */
   readonly dataId: string;
   /** Default fields that are compiled already: they are large, and the same in many actions. */
-  readonly compiledDefaults: Map<string, Compiled>;
+  readonly compiledDefaults: Map<string, FieldsResult>;
   /** What templates may name, kept for the same reason. */
   readonly vocabularies: Map<string, Vocabulary>;
   /** Replaces secrets by `***`, once the whole config has been read. */
   readonly mask: (text: string) => string;
 }
 
-type Compiled = ReturnType<typeof compileFields>;
+type FieldsResult = ReturnType<typeof compileFields>;
 
 /** A list of actions in a plan's source. */
 interface List {
@@ -169,7 +169,7 @@ function compile(
   action: ReadAction & { readonly value: JsonMap },
   words: Vocabulary,
   compiledDefaults: ActionReading['compiledDefaults'],
-): Compiled {
+): FieldsResult {
   const { connector, unsaid, value } = action;
   const said = Object.entries(ownFields(value)).filter(([key]) => !Object.hasOwn(unsaid, key));
   const own = compileFields(Object.fromEntries(said), connector.templates, words);

@@ -5,7 +5,7 @@ import type { Mask } from '../support/secret.ts';
 import type { Scenario } from './scenarios.ts';
 import type { Settings } from './settings.ts';
 import type { SinkConfig } from './sinks.ts';
-import type { Place, Problem } from './text/problems.ts';
+import type { Position, Problem } from './text/problems.ts';
 
 export type {
   Expectation,
@@ -15,7 +15,7 @@ export type {
   TimedScenario,
 } from './scenarios.ts';
 export type { RetryPolicy, SinkConfig } from './sinks.ts';
-export { ConfigError, type Place, type Problem } from './text/problems.ts';
+export { ConfigError, type Position, type Problem } from './text/problems.ts';
 
 /** A config file, checked and compiled. Immutable; a reload makes a new one. */
 export interface Config extends Settings {
@@ -33,7 +33,7 @@ export interface Config extends Settings {
 /** A config with what only its authors need. */
 export interface CheckedConfig extends Config {
   /** Where a value, or its key, is in the file. */
-  readonly at: (path: Path, what?: 'value' | 'key') => Place;
+  readonly at: (path: Path, what?: 'value' | 'key') => Position;
   readonly scenarios: readonly Scenario[];
 }
 

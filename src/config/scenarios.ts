@@ -114,7 +114,7 @@ export interface Expectation {
   readonly [key: string]: unknown;
 }
 
-type Read = z.output<typeof scenarioSchema>;
+type ScenarioSource = z.output<typeof scenarioSchema>;
 
 /** The scenarios of a config without those that have faults, which it reports. */
 export function readScenarios(
@@ -142,7 +142,12 @@ export function readScenarios(
 }
 
 /** The events and expectations with their times, or null where these are no order of events. `timeZone`: of the times. */
-function readTimes({ events = [], expect }: Read, path: Path, timeZone: string, { report }: Reading) {
+function readTimes(
+  { events = [], expect }: ScenarioSource,
+  path: Path,
+  timeZone: string,
+  { report }: Reading,
+) {
   const calendar = new Calendar(timeZone);
   const timed = events.map((one) => ({ ...one, at: calendar.next(one.at).at }));
   const times = timed.map(({ at }) => at);

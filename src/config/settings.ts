@@ -126,7 +126,7 @@ export const settingSchemas = {
       url: storeUrl
         .default('sqlite:./data/connector.db')
         .describe(
-          'Where events and deliveries are kept: `sqlite:` and a file, or `postgres://user:${PG_PASSWORD}@host:5432/database` where several copies run.',
+          'Where events and deliveries are kept: `sqlite:` and a file, or `postgres://user:${PG_PASSWORD}@host:5432/database` where several replicas run.',
         ),
       retention: duration({ min: '1h' })
         .prefault('365d')
@@ -161,12 +161,12 @@ export const settingSchemas = {
       delay: duration({ max: '10m' })
         .prefault('5s')
         .describe(
-          'How long one of several copies on PostgreSQL goes on answering after SIGTERM, while `/readyz` is 503, so that the proxy sends nobody any more when the port closes; up to `10m`.',
+          'How long one of several replicas on PostgreSQL goes on answering after SIGTERM, while `/readyz` is 503, so that the proxy sends nobody any more when the port closes; up to `10m`.',
         ),
     })
     .transform(({ delay }) => ({ delayMs: delay }))
     .prefault({})
-    .describe('How one of several copies stops.'),
+    .describe('How one of several replicas stops.'),
   admin: z
     .strictObject({
       host: hostName

@@ -122,14 +122,14 @@ export function fetchFailure(error: unknown, proxy?: string | null): FetchFailur
 /** What undici says where a tunnel is not opened. */
 const proxyRefusal = /^Proxy response \((\d{3})\)/;
 
-function directFailure(causes: readonly Fault[]): FetchFailure {
+function directFailure(causes: readonly ErrorLike[]): FetchFailure {
   const known = causes.map(connectFailure).find((words) => words !== null);
   if (known !== undefined) return { sent: false, words: known };
   const code = causes.map(codeOf).find((found) => found !== null);
   return { sent: true, words: `the connection broke off${code === undefined ? '' : ` (${code})`}` };
 }
 
-function connectFailure(cause: Fault): string | null {
+function connectFailure(cause: ErrorLike): string | null {
   const code = codeOf(cause);
   if (code === null) return null;
   if (handshakeFailed.test(code)) return `no trusted TLS connection (${code})`;
@@ -138,7 +138,7 @@ function connectFailure(cause: Fault): string | null {
   return words === undefined ? null : `${words} (${code})`;
 }
 
-interface Fault {
+interface ErrorLike {
   readonly code?: unknown;
   readonly message?: unknown;
   readonly syscall?: unknown;
@@ -147,14 +147,14 @@ interface Fault {
 }
 
 /** The error and its causes. A host with several addresses has several. */
-function causesOf(error: unknown, depth = 0): Fault[] {
+function causesOf(error: unknown, depth = 0): ErrorLike[] {
   if (typeof error !== 'object' || error === null || depth > 5) return [];
-  const fault: Fault = error;
+  const fault: ErrorLike = error;
   const inner = Array.isArray(fault.errors) ? [...(fault.errors as unknown[]), fault.cause] : [fault.cause];
   return [fault, ...inner.flatMap((cause) => causesOf(cause, depth + 1))];
 }
 
-function codeOf({ code }: Fault): string | null {
+function codeOf({ code }: ErrorLike): string | null {
   return typeof code === 'string' && /^[A-Z][A-Z0-9_]+$/.test(code) ? code : null;
 }
 

@@ -18,24 +18,24 @@ import {
   type Retry,
 } from '../model.ts';
 import type { Holding } from './leases.ts';
-import { type Attempted, messageOf, type Prepared, type Ready } from './prepare.ts';
+import { type AttemptEnd, messageOf, type PreparedMessage, type ReadyDelivery } from './prepare.ts';
 import type { Ending } from './settle.ts';
 import { type ConnectedSinks, withDeadline } from './sinks.ts';
 
 export interface AttemptParts {
   readonly sinks: ConnectedSinks;
   readonly clock: Clock;
-  /** Of the sink, while this copy has it. */
+  /** Of the sink, while this replica has it. */
   readonly holding: Pick<Holding, 'until'>;
 }
 
 /** Makes one attempt at each delivery of a call, within the sink's time-out. Never throws. */
 export async function attemptAll(
   parts: AttemptParts,
-  ready: readonly Ready[],
+  ready: readonly ReadyDelivery[],
   config: SinkConfig,
   shutdown: AbortSignal,
-): Promise<Attempted[]> {
+): Promise<AttemptEnd[]> {
   if (ready.length === 0) return [];
   const endings = await endingsOf(parts, ready, config, shutdown);
   return ready.map(({ claimed, prepared }, index) => ({
@@ -48,7 +48,7 @@ export async function attemptAll(
 /** Endings in the order of `ready`. */
 async function endingsOf(
   parts: AttemptParts,
-  ready: readonly Ready[],
+  ready: readonly ReadyDelivery[],
   config: SinkConfig,
   shutdown: AbortSignal,
 ): Promise<Ending[]> {
@@ -68,7 +68,11 @@ async function endingsOf(
   }
 }
 
-function asParts(ready: readonly Ready[], { onUnknown }: SinkConfig, signal: AbortSignal): Part[] {
+function asParts(
+  ready: readonly ReadyDelivery[],
+  { onUnknown }: SinkConfig,
+  signal: AbortSignal,
+): CallItem[] {
   return ready.map(({ claimed: { delivery }, request }) => ({
     request: { ...request, signal },
     uncertain: delivery.uncertain,
@@ -77,7 +81,7 @@ function asParts(ready: readonly Ready[], { onUnknown }: SinkConfig, signal: Abo
   }));
 }
 
-function withNote(ending: Ending, { note, missed }: Prepared): Ending {
+function withNote(ending: Ending, { note, missed }: PreparedMessage): Ending {
   if (note === undefined || ending.outcome.outcome !== 'delivered') return ending;
   const outcome = { ...ending.outcome, note: sentences(note, ending.outcome.note) };
   return { ...ending, outcome: missed ? { ...outcome, missed } : outcome };
@@ -86,7 +90,7 @@ function withNote(ending: Ending, { note, missed }: Prepared): Ending {
 const sentences = (...texts: (string | undefined)[]): string => texts.filter(Boolean).join(' ');
 
 /** One delivery of a call. */
-interface Part {
+interface CallItem {
   readonly request: AttemptRequest<Json>;
   /** An earlier attempt may have arrived. */
   readonly uncertain: boolean;
@@ -99,7 +103,7 @@ interface Part {
  * Endings come in the order of the parts. Never throws: after a bug the outcome is `unknown`, because something may have
  * been sent.
  */
-async function attempt(sink: Sink<Json>, parts: readonly Part[]): Promise<Ending[]> {
+async function attempt(sink: Sink<Json>, parts: readonly CallItem[]): Promise<Ending[]> {
   try {
     return await askAndSend(sink, parts);
   } catch (error) {
@@ -107,12 +111,12 @@ async function attempt(sink: Sink<Json>, parts: readonly Part[]): Promise<Ending
   }
 }
 
-async function askAndSend(sink: Sink<Json>, parts: readonly Part[]): Promise<Ending[]> {
+async function askAndSend(sink: Sink<Json>, parts: readonly CallItem[]): Promise<Ending[]> {
   const answers = await ask(
     sink,
     parts.filter(({ uncertain }) => uncertain),
   );
-  const answerFor = (part: Part): Answer => answers.get(part) ?? absent;
+  const answerFor = (part: CallItem): Knowledge => answers.get(part) ?? absent;
   const toSend = parts.filter((part) => shouldSend(part, answerFor(part)));
   const isOver = toSend[0]?.request.signal.aborted;
   const outcomes = isOver ? new Map(toSend.map((part) => [part, tooLate])) : await send(sink, toSend);
@@ -125,7 +129,7 @@ async function askAndSend(sink: Sink<Json>, parts: readonly Part[]): Promise<End
 const tooLate = retry('timeout', 'Nothing was sent: the time for this attempt was up.');
 
 /** What is known about an earlier attempt. */
-type Answer =
+type Knowledge =
   | { readonly kind: 'absent' }
   /** The tool cannot say. */
   | { readonly kind: 'unsure'; readonly detail: string }
@@ -134,7 +138,7 @@ type Answer =
 
 const absent = { kind: 'absent' } as const;
 
-async function ask(sink: Sink<Json>, parts: readonly Part[]): Promise<Map<Part, Answer>> {
+async function ask(sink: Sink<Json>, parts: readonly CallItem[]): Promise<Map<CallItem, Knowledge>> {
   if (parts.length === 0) return new Map();
   const findings = await find(
     sink,
@@ -143,7 +147,7 @@ async function ask(sink: Sink<Json>, parts: readonly Part[]): Promise<Map<Part, 
   return new Map(parts.map((part, index) => [part, answerOf(findings[index])]));
 }
 
-function answerOf(finding: Finding | undefined): Answer {
+function answerOf(finding: Finding | undefined): Knowledge {
   if (finding === undefined) {
     return { kind: 'unsure', detail: 'An earlier attempt may have arrived, and this tool cannot be asked.' };
   }
@@ -168,11 +172,11 @@ async function find(sink: Sink<Json>, requests: readonly AttemptRequest<Json>[])
   }
 }
 
-function shouldSend({ onUnknown }: Part, { kind }: Answer): boolean {
+function shouldSend({ onUnknown }: CallItem, { kind }: Knowledge): boolean {
   return kind === 'absent' || (kind === 'unsure' && onUnknown === 'resend');
 }
 
-async function send(sink: Sink<Json>, parts: readonly Part[]): Promise<Map<Part, Outcome>> {
+async function send(sink: Sink<Json>, parts: readonly CallItem[]): Promise<Map<CallItem, Outcome>> {
   const outcomes = await deliver(
     sink,
     parts.map(({ request }) => request),
@@ -196,13 +200,13 @@ async function deliver(sink: Sink<Json>, requests: readonly AttemptRequest<Json>
 
 const failed = (error: string): Outcome => unknown('unexpected', `The connector failed: ${error}`);
 
-function notSent(answer: Answer): Ending {
+function notSent(answer: Knowledge): Ending {
   if (answer.kind === 'known') return { outcome: answer.outcome };
   const detail = answer.kind === 'unsure' ? answer.detail : '';
   return { outcome: unknown('unexpected', detail), hold: true, unsent: true };
 }
 
-function sent(sink: Sink<Json>, { onUnknown }: Part, outcome: Outcome, answer: Answer): Ending {
+function sent(sink: Sink<Json>, { onUnknown }: CallItem, outcome: Outcome, answer: Knowledge): Ending {
   if (outcome.outcome === 'delivered' && answer.kind === 'unsure') {
     const receipt = { ...outcome.receipt, mayBeRepeat: true };
     const note = sentences(outcome.note, `This may be a repeat. ${answer.detail}`);

@@ -235,7 +235,7 @@ export class StoredPauses {
     return loaded;
   }
 
-  /** Another copy keeps this sink's pause from now on. */
+  /** Another replica keeps this sink's pause from now on. */
   forget(sink: string): void {
     this.#stored.delete(sink);
   }

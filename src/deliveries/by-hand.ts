@@ -95,11 +95,11 @@ export async function change(
   deliveries: readonly Delivery[],
   plan: Plan | null,
   by: By,
-): Promise<Done[]> {
+): Promise<ChangeResult[]> {
   const now = await store.now();
   const planned = await plans(reads, action, deliveries, plan, now);
   const items = planned.filter((one) => typeof one !== 'string' && one !== null);
-  const faults = planned.flatMap((one, place): Done[] =>
+  const faults = planned.flatMap((one, place): ChangeResult[] =>
     typeof one === 'string' ? [{ id: deliveries[place]!.id, ok: false, says: one }] : [],
   );
   const ids = deliveries.map(({ id }) => id);
@@ -114,9 +114,9 @@ export async function rehearse(
   action: ActionName,
   deliveries: readonly Delivery[],
   plan: Plan | null,
-): Promise<Done[]> {
+): Promise<ChangeResult[]> {
   const planned = await plans(store, action, deliveries, plan, await store.now());
-  return deliveries.map(({ id, state, sink, rule }, place): Done => {
+  return deliveries.map(({ id, state, sink, rule }, place): ChangeResult => {
     const fault = planned[place];
     if (!(actions[action].states as readonly DeliveryState[]).includes(state))
       return toDone(action, { deliveryId: id, done: false, state });
@@ -127,7 +127,7 @@ export async function rehearse(
 }
 
 /** What became of one delivery. */
-export interface Done {
+export interface ChangeResult {
   readonly id: string;
   readonly ok: boolean;
   readonly says: string;
@@ -135,7 +135,7 @@ export interface Done {
   readonly madeId?: string;
 }
 
-function toDone(action: ActionName, result: ManualResult): Done {
+function toDone(action: ActionName, result: ManualResult): ChangeResult {
   const { deliveryId: id, madeId } = result;
   const { done, possible } = actions[action];
   if (result.done) {

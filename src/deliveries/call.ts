@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 import type { SinkConfig } from '../config/config.ts';
 import type { Delivery, Event, Outcome, RaisedNotice } from '../model.ts';
-import type { Claimed } from '../store/store.ts';
+import type { Claim } from '../store/store.ts';
 import { attemptAll, type AttemptParts } from './attempt.ts';
 import { nothingSent, prepareAttempt, type PrepareParts, sinkMissing } from './prepare.ts';
-import { defer, recordAll, type RecordParts, type Settled, maskAttempt } from './record.ts';
+import { defer, recordAll, type RecordParts, type AttemptRecord, maskAttempt } from './record.ts';
 import type { Settlement } from './settle.ts';
-import type { Ended } from './traffic.ts';
+import type { DeliveryOutcome } from './traffic.ts';
 
 export interface CallParts extends PrepareParts, AttemptParts, RecordParts {
   readonly observe: (report: AttemptReport) => void;
@@ -15,7 +15,7 @@ export interface CallParts extends PrepareParts, AttemptParts, RecordParts {
 /** One attempt at one delivery, for the log and the metrics. */
 export interface AttemptReport {
   readonly delivery: Delivery;
-  /** See Claimed. */
+  /** See Claim. */
   readonly events: readonly Event[];
   readonly notice: RaisedNotice | null;
   readonly outcome: Outcome;
@@ -31,10 +31,10 @@ export interface AttemptReport {
  */
 export async function makeCall(
   parts: CallParts,
-  call: readonly Claimed[],
+  call: readonly Claim[],
   sink: SinkConfig | undefined,
   shutdown: AbortSignal,
-): Promise<Ended[]> {
+): Promise<DeliveryOutcome[]> {
   const startedAt = parts.clock.now();
   const prepared = await Promise.all(
     call.map(async (claimed) =>
@@ -59,7 +59,7 @@ export async function makeCall(
     .map(({ claimed, ending }) => ({ deliveryId: claimed.delivery.id, outcome: ending.outcome }));
 }
 
-function observe(parts: CallParts, { claimed, result: { state, dueAt, attempt } }: Settled): void {
+function observe(parts: CallParts, { claimed, result: { state, dueAt, attempt } }: AttemptRecord): void {
   const { outcome, startedAt, endedAt } = attempt;
   try {
     parts.observe({ ...claimed, outcome, state, dueAt, startedAt, endedAt });

@@ -8,7 +8,7 @@ import { maskTexts } from '../support/secret.ts';
 import { sampleEvent } from '../templates/data.ts';
 
 /** What the rules make of an event that has not come, and each message as it would be sent. */
-export interface Explained {
+export interface Foresight {
   readonly event: Event;
   readonly rules: readonly Verdict[];
   readonly deliveries: readonly ExplainedDelivery[];
@@ -25,7 +25,7 @@ export interface ExplainedDelivery {
 type Explaining = Pick<Config, 'plan' | 'sinks' | 'mask'>;
 
 /** `now`: when the event comes (ms). */
-export function explained(config: Explaining, fields: Partial<CandidateEvent>, now: number): Explained {
+export function explained(config: Explaining, fields: Partial<CandidateEvent>, now: number): Foresight {
   const event = sampleEvent(fields, now);
   const { rules, actions } = explain(config.plan, event, now);
   const deliveries = actions.map((one, index) =>

@@ -1,23 +1,23 @@
 import type { Lease, LeaseState, LeaseStore } from '../store/store.ts';
 import { type Clock, suspendedSince } from '../support/clock.ts';
 
-/** Who of several copies does what: each sink's deliveries, and the work of the connector itself, are one copy's. */
+/** Who of several replicas does what: each sink's deliveries, and the work of the connector itself, are one replica's. */
 export interface Leases {
-  /** Null while another copy does it. */
+  /** Null while another replica does it. */
   holding(name: string): Holding | null;
 }
 
 export interface Holding {
   /** What a claim has to show. Undefined where this process alone serves the store. */
   readonly lease: Lease | undefined;
-  /** On the scale of Clock.elapsed, and later after each renewal. No other copy takes it over before. */
+  /** On the scale of Clock.elapsed, and later after each renewal. No other replica takes it over before. */
   readonly until: number;
-  /** For some time no copy has had it in its config, so that nobody else will ever carry it out. */
+  /** For some time no replica has had it in its config, so that nobody else will ever carry it out. */
   readonly orphaned: boolean;
 }
 
 /** For a store that only one process may serve. */
-export const soleCopy: Leases = { holding: () => ({ lease: undefined, until: Infinity, orphaned: true }) };
+export const soleReplica: Leases = { holding: () => ({ lease: undefined, until: Infinity, orphaned: true }) };
 
 /** The name of the lease of a sink's deliveries. */
 export const leaseOfSink = (sink: string): string => `sink ${sink}`;
@@ -25,20 +25,20 @@ export const leaseOfSink = (sink: string): string => `sink ${sink}`;
 export interface LeaseParts {
   readonly store: LeaseStore;
   readonly clock: Clock;
-  /** This copy's name, other than that of every other process. */
-  readonly copy: string;
+  /** This replica's name, other than that of every other process. */
+  readonly replica: string;
   readonly configId: () => string;
-  /** What this copy can do by its config. */
+  /** What this replica can do by its config. */
   readonly names: () => readonly string[];
-  /** What waits without being in this copy's config. */
+  /** What waits without being in this replica's config. */
   readonly extra: () => readonly string[];
   /** Called when a lease was taken. It counts as held when this resolves. */
   readonly taken: (lease: Lease) => Promise<void>;
-  /** Called when another copy has taken over a lease. */
+  /** Called when another replica has taken over a lease. */
   readonly lost: (name: string) => void;
   /** Resolves when nothing is under way that needs the lease. No more is begun from then on. */
   readonly idle: (name: string) => Promise<void>;
-  readonly copies: (copies: LeaseState['copies']) => void;
+  readonly replicas: (replicas: LeaseState['replicas']) => void;
   /** How long (ms) a tool may be at work on what was begun with a lease. */
   readonly quietMs: (name: string) => number;
   /** Called when the database is in another place: it was promoted or restored, and so many deliveries are in doubt. */
@@ -49,35 +49,35 @@ export interface LeaseParts {
 }
 
 const renewEveryMs = 1000;
-/** By the database's clock. The next renewal of another copy takes it over then. */
+/** By the database's clock. The next renewal of another replica takes it over then. */
 const runsForMs = 12_000;
 /** Its holder ends what is under way so long before: that takes a moment, and its clock may be slower. */
 const marginMs = 2000;
 /** When the database was away, leases have run out without their holders being dead. These renew them first. */
 const graceMs = 3000;
-/** A new config reaches the copies one after the other, and each tells of it with its next renewal. */
+/** A new config reaches the replicas one after the other, and each tells of it with its next renewal. */
 const orphanedAfterMs = 60_000;
 
-interface Held {
+interface HeldLease {
   readonly epoch: number;
   until: number;
-  /** `taking`: what the copy before left is looked after first. `leaving`: to be given back. */
+  /** `taking`: what the replica before left is looked after first. `leaving`: to be given back. */
   phase: 'taking' | 'held' | 'leaving';
 }
 
-/** Holds this copy's leases, renews them, and takes its share of what is free. */
+/** Holds this replica's leases, renews them, and takes its share of what is free. */
 export class LeaseKeeper implements Leases {
   readonly #parts: LeaseParts;
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, HeldLease>();
   readonly #leaving = new Set<Promise<void>>();
-  /** Since when no copy has these in its config, on the scale of Clock.elapsed. */
+  /** Since when no replica has these in its config, on the scale of Clock.elapsed. */
   readonly #unknownSince = new Map<string, number>();
   #cancel: () => void = () => {};
   #renewing: Promise<void> | null = null;
   #stopping = false;
   /** On the scale of Clock.elapsed; Infinity while it cannot renew. */
   #takesFrom = -Infinity;
-  /** Whether the machine was, after the last renewal: then another copy may have everything. */
+  /** Whether the machine was, after the last renewal: then another replica may have everything. */
   #wasSuspended: () => boolean = () => false;
 
   constructor(parts: LeaseParts) {
@@ -100,12 +100,12 @@ export class LeaseKeeper implements Leases {
     };
   }
 
-  #untilOf({ until }: Held): number {
+  #untilOf({ until }: HeldLease): number {
     return this.#wasSuspended() ? -Infinity : until;
   }
 
-  #leaseOf(name: string, { epoch }: Held): Lease {
-    return { name, copy: this.#parts.copy, epoch };
+  #leaseOf(name: string, { epoch }: HeldLease): Lease {
+    return { name, replica: this.#parts.replica, epoch };
   }
 
   #isOrphaned(name: string, elapsed: number): boolean {
@@ -124,7 +124,7 @@ export class LeaseKeeper implements Leases {
     await this.#renewing;
     await Promise.all(Array.from(this.#held.keys(), (name) => this.#giveBack(name)));
     await Promise.all(this.#leaving);
-    await this.#parts.store.leave(this.#parts.copy).catch(this.#parts.failed);
+    await this.#parts.store.leave(this.#parts.replica).catch(this.#parts.failed);
   }
 
   async #renew(): Promise<void> {
@@ -138,12 +138,12 @@ export class LeaseKeeper implements Leases {
   }
 
   async #ask(): Promise<void> {
-    const { store, clock, copy, configId, names, extra, copies, quietMs, moved, told } = this.#parts;
+    const { store, clock, replica, configId, names, extra, replicas, quietMs, moved, told } = this.#parts;
     // The database counts from later on, so it never thinks that a lease ended before this process does.
     const askedAt = clock.elapsed();
     const wasSuspended = suspendedSince(clock);
     const state = await store.renew({
-      copy,
+      replica,
       configId: configId(),
       names: names(),
       extra: extra(),
@@ -159,7 +159,7 @@ export class LeaseKeeper implements Leases {
     for (const name of this.#held.keys()) if (!state.held.has(name)) this.#lose(name);
     for (const name of state.surplus) void this.#giveBack(name);
     this.#noteUnknown(new Set(state.unknown), askedAt);
-    copies(state.copies);
+    replicas(state.replicas);
     if (state.distrusted !== null) moved(state.distrusted);
   }
 
@@ -175,12 +175,12 @@ export class LeaseKeeper implements Leases {
       return;
     }
     if (held) this.#lose(name);
-    const taken: Held = { epoch, until, phase: 'taking' };
+    const taken: HeldLease = { epoch, until, phase: 'taking' };
     this.#held.set(name, taken);
     void this.#take(name, taken);
   }
 
-  async #take(name: string, taken: Held): Promise<void> {
+  async #take(name: string, taken: HeldLease): Promise<void> {
     try {
       await this.#parts.taken(this.#leaseOf(name, taken));
       if (taken.phase === 'taking') taken.phase = 'held';
@@ -208,7 +208,7 @@ export class LeaseKeeper implements Leases {
     await left;
   }
 
-  async #leave(name: string, held: Held): Promise<void> {
+  async #leave(name: string, held: HeldLease): Promise<void> {
     const { store, idle, failed } = this.#parts;
     await idle(name);
     await store.release(this.#leaseOf(name, held)).catch(failed);

@@ -3,7 +3,7 @@ import type { Config, SinkConfig } from '../config/config.ts';
 import type { ActionRef, Event, Json, Outcome, RaisedNotice } from '../model.ts';
 import { openFrom } from '../rules/decide.ts';
 import { type Action, allActions, type Plan, whyUnusable } from '../rules/plan.ts';
-import type { Claimed, Store } from '../store/store.ts';
+import type { Claim, Store } from '../store/store.ts';
 import { cannotBeUsed, type PlanFault } from '../config/live/stored-plans.ts';
 import {
   type AnyTemplateData,
@@ -24,24 +24,24 @@ export interface PrepareParts {
 }
 
 /** An attempt that has ended, perhaps before anything was sent. */
-export interface Attempted {
-  readonly claimed: Claimed;
+export interface AttemptEnd {
+  readonly claimed: Claim;
   /** Null if there is no message; the outcome says why. */
-  readonly prepared: Prepared | null;
+  readonly prepared: PreparedMessage | null;
   readonly ending: Ending;
 }
 
 /** A delivery claimed outside its action's hours. Nothing was attempted. */
-export interface Deferred {
-  readonly claimed: Claimed;
+export interface Postponement {
+  readonly claimed: Claim;
   /** When they open (ms). */
   readonly until: number;
 }
 
 /** A delivery whose message can go to the connector. */
-export interface Ready {
-  readonly claimed: Claimed;
-  readonly prepared: Prepared;
+export interface ReadyDelivery {
+  readonly claimed: Claim;
+  readonly prepared: PreparedMessage;
   readonly request: Request;
 }
 
@@ -50,10 +50,10 @@ type Request = Omit<AttemptRequest<Json>, 'signal'>;
 /** Composes the message of a claimed delivery by the plan it was made by. `config`: its sink, today. Never throws. */
 export async function prepareAttempt(
   parts: PrepareParts,
-  claimed: Claimed,
+  claimed: Claim,
   config: SinkConfig,
   now: number,
-): Promise<Ready | Attempted | Deferred> {
+): Promise<ReadyDelivery | AttemptEnd | Postponement> {
   try {
     const prepared = await prepareClaimed(parts, claimed, config, now);
     if ('until' in prepared) return { claimed, until: prepared.until };
@@ -67,10 +67,10 @@ export async function prepareAttempt(
 
 async function prepareClaimed(
   parts: PrepareParts,
-  claimed: Claimed,
+  claimed: Claim,
   config: SinkConfig,
   now: number,
-): Promise<Prepared | Outcome | { readonly until: number }> {
+): Promise<PreparedMessage | Outcome | { readonly until: number }> {
   const { delivery } = claimed;
   const plan = await parts.plan(delivery.configId);
   if ('fault' in plan) return rejected('unexpected', plan.fault, byTodaysConfig);
@@ -99,8 +99,8 @@ async function prepareClaimed(
 
 async function requestFor(
   store: Store,
-  { delivery }: Claimed,
-  { message, thread }: Prepared,
+  { delivery }: Claim,
+  { message, thread }: PreparedMessage,
   now: number,
 ): Promise<Request> {
   return {
@@ -117,7 +117,7 @@ async function requestFor(
 }
 
 /** A message as the connector will send it. */
-export interface Prepared {
+export interface PreparedMessage {
   readonly message: Json;
   readonly thread: string | null;
   /** Both as in Delivered. */
@@ -125,7 +125,7 @@ export interface Prepared {
   readonly missed: true | undefined;
 }
 
-/** See Claimed. */
+/** See Claim. */
 export interface About {
   readonly events: readonly Event[];
   readonly notice: RaisedNotice | null;
@@ -139,7 +139,7 @@ export function prepare(
   plan: Plan,
   { connector, options }: Pick<SinkConfig, 'connector' | 'options'>,
   now: number,
-): Prepared | Outcome {
+): PreparedMessage | Outcome {
   const rendered = action.render(dataOf(action, about, plan, now));
   if ('fault' in rendered) {
     return rejected('invalid', rendered.fault, 'Fix the template in the config, then replay this delivery.');
@@ -187,7 +187,7 @@ const keyOf = (ref: ActionRef): string => `${ref.action} ${ref.rule}`;
 
 const byTodaysConfig = "Replay it to send it by today's config.";
 
-export function nothingSent(claimed: Claimed, outcome: Outcome): Attempted {
+export function nothingSent(claimed: Claim, outcome: Outcome): AttemptEnd {
   return { claimed, prepared: null, ending: { outcome, unsent: true } };
 }
 

@@ -2,8 +2,8 @@ import type { Clock, ClockJumps } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
 import { maskTexts, type Mask } from '../support/secret.ts';
 import type { Delivery, Outcome, Receipt } from '../model.ts';
-import { StoreUnavailable, type AttemptResult, type Claimed, type Deferral } from '../store/store.ts';
-import type { Attempted, Deferred, PrepareParts } from './prepare.ts';
+import { StoreUnavailable, type AttemptResult, type Claim, type Deferral } from '../store/store.ts';
+import type { AttemptEnd, Postponement, PrepareParts } from './prepare.ts';
 import { settle } from './settle.ts';
 
 export interface RecordParts extends PrepareParts {
@@ -25,8 +25,8 @@ export interface RecordParts extends PrepareParts {
 export const storeRetryMs = 1000;
 
 /** An attempt as it was recorded. */
-export interface Settled {
-  readonly claimed: Claimed;
+export interface AttemptRecord {
+  readonly claimed: Claim;
   readonly result: Omit<AttemptResult, 'settledAt'>;
 }
 
@@ -43,21 +43,25 @@ interface CallContext {
  */
 export async function recordAll(
   parts: RecordParts,
-  attempted: readonly Attempted[],
+  attempted: readonly AttemptEnd[],
   context: CallContext,
-): Promise<Settled[]> {
+): Promise<AttemptRecord[]> {
   if (attempted.length === 0) return [];
   try {
     return await record(parts, attempted, context);
   } catch (error) {
     parts.callFailed(error);
   }
-  const settled: Settled[] = [];
+  const settled: AttemptRecord[] = [];
   for (const one of attempted) settled.push(...(await recordAlone(parts, one, context)));
   return settled;
 }
 
-async function recordAlone(parts: RecordParts, one: Attempted, context: CallContext): Promise<Settled[]> {
+async function recordAlone(
+  parts: RecordParts,
+  one: AttemptEnd,
+  context: CallContext,
+): Promise<AttemptRecord[]> {
   try {
     return await record(parts, [one], context).catch(() => record(parts, [withoutDetails(one)], context));
   } catch (error) {
@@ -70,9 +74,9 @@ async function recordAlone(parts: RecordParts, one: Attempted, context: CallCont
 
 async function record(
   parts: RecordParts,
-  attempted: readonly Attempted[],
+  attempted: readonly AttemptEnd[],
   context: CallContext,
-): Promise<Settled[]> {
+): Promise<AttemptRecord[]> {
   const settled = attempted.map((one) => ({
     claimed: one.claimed,
     result: resultOf(one, context, parts),
@@ -87,7 +91,7 @@ async function record(
 /** Returns deliveries to the queue that this call did not attempt. */
 export async function defer(
   parts: RecordParts,
-  deferred: readonly Deferred[],
+  deferred: readonly Postponement[],
   now: number,
   shutdown: AbortSignal,
 ): Promise<void> {
@@ -106,10 +110,10 @@ export async function defer(
 }
 
 function resultOf(
-  { claimed: { delivery, claimedAt }, prepared, ending }: Attempted,
+  { claimed: { delivery, claimedAt }, prepared, ending }: AttemptEnd,
   { sink, startedAt, endedAt }: CallContext,
   { random, clockDoubted, clockJumps }: RecordParts,
-): Settled['result'] {
+): AttemptRecord['result'] {
   const retry = sink?.retry ?? noRetry;
   const settlement = settle(delivery, ending, {
     policy: clockDoubted() ? { ...retry, giveUpAfterMs: Infinity } : retry,
@@ -158,7 +162,7 @@ async function retryStore(
  * Masks every secret in what is stored and shown of an attempt. Only texts from templates and tools are masked, one by
  * one: a secret may look like a number, like `false`, or like the name of an outcome.
  */
-export async function maskAttempt(parts: RecordParts, attempted: Attempted): Promise<Attempted> {
+export async function maskAttempt(parts: RecordParts, attempted: AttemptEnd): Promise<AttemptEnd> {
   try {
     const { claimed, prepared, ending } = attempted;
     const mask = await maskFor(parts, claimed.delivery);
@@ -198,7 +202,7 @@ function maskOutcome(outcome: Outcome, mask: Mask): Outcome {
 const detailsLost = 'The details could not be kept because of a bug in the connector; its log has them.';
 
 /** Keeps only the outcome, if the rest cannot be masked or stored: what was sent must not be sent again. */
-function withoutDetails({ claimed, ending }: Attempted): Attempted {
+function withoutDetails({ claimed, ending }: AttemptEnd): AttemptEnd {
   return { claimed, prepared: null, ending: { ...ending, outcome: outcomeAlone(ending.outcome) } };
 }
 

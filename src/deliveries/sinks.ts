@@ -157,7 +157,7 @@ export async function withDeadline<T>(
 
 /**
  * Its signal looks whether the time is over each time that it is asked. A process that stood still may go on with an
- * answer before its timers run, when another copy has carried out the delivery long ago.
+ * answer before its timers run, when another replica has carried out the delivery long ago.
  */
 function abortOnceOver(isOver: () => boolean): AbortController {
   const abort = new AbortController();

@@ -25,7 +25,7 @@ export interface Ticket {
 }
 
 /** The outcome of one delivery of a call. */
-export interface Ended {
+export interface DeliveryOutcome {
   readonly deliveryId: string;
   readonly outcome: Outcome;
 }
@@ -96,7 +96,7 @@ export class Traffic {
    */
   ended(
     { key, probe, bucket: taken, spent }: Ticket,
-    ended: readonly Ended[],
+    ended: readonly DeliveryOutcome[],
     sink: SinkConfig | undefined,
     now: number,
     usage: Usage | null = null,

@@ -1,12 +1,12 @@
 import type { SinkConfig } from '../config/config.ts';
 import type { Failure, Outcome } from '../model.ts';
 import { ClockJumps, leastSetMs } from '../support/clock.ts';
-import type { Claimed, LaneHead, Lease } from '../store/store.ts';
+import type { Claim, LaneHead, Lease } from '../store/store.ts';
 import { StoredPauses, type SinkChange } from './breaker.ts';
 import { type CallParts, makeCall } from './call.ts';
 import { DueLanes } from './due-lanes.ts';
 import { faultOf } from './sinks.ts';
-import { leaseOfSink, soleCopy, type Holding, type Leases } from './leases.ts';
+import { leaseOfSink, soleReplica, type Holding, type Leases } from './leases.ts';
 import { storeRetryMs } from './record.ts';
 import { Strays } from './strays.ts';
 import { type Ticket, Traffic } from './traffic.ts';
@@ -74,13 +74,13 @@ export class Worker {
   constructor(parts: WorkerParts) {
     this.#parts = parts;
     this.#clockJumps = new ClockJumps(parts.clock);
-    this.#leases = parts.leases ?? soleCopy;
+    this.#leases = parts.leases ?? soleReplica;
     this.#traffic = new Traffic(parts.random);
     this.#dueLanes = new DueLanes(parts.store, parts.clock);
     this.#storedPauses = new StoredPauses(parts);
   }
 
-  /** The sinks that are paused, by this or another copy. */
+  /** The sinks that are paused, by this or another replica. */
   async pauses(): Promise<readonly PausedSink[]> {
     const { store } = this.#parts;
     if (store.leases !== null)
@@ -102,7 +102,7 @@ export class Worker {
 
   /**
    * Restores pauses, rescues deliveries that an earlier process left in `sending`, and begins. Returns how many.
-   * `lastSeenAt`: what the clock said when the store was last in use. Where several copies serve the store, that is done
+   * `lastSeenAt`: what the clock said when the store was last in use. Where several replicas serve the store, that is done
    * for each sink when its lease is taken.
    */
   async start(lastSeenAt = -Infinity): Promise<number> {
@@ -120,12 +120,12 @@ export class Worker {
   }
 
   /**
-   * Goes on where another copy ended: takes up its pause, rescues what it left in `sending`, and begins without a burst,
+   * Goes on where another replica ended: takes up its pause, rescues what it left in `sending`, and begins without a burst,
    * since nobody knows how much of the sink's rates it has used. Returns how many were rescued.
    */
   async takeOver(sink: string, lease: Lease): Promise<number> {
     const { clock } = this.#parts;
-    // This copy may have lost the lease and got it again, while an attempt's outcome waited for the store.
+    // This replica may have lost the lease and got it again, while an attempt's outcome waited for the store.
     await this.#ended(sink);
     this.forget(sink);
     await this.#restorePauses(sink);
@@ -135,7 +135,7 @@ export class Worker {
     return rescued;
   }
 
-  /** Another copy carries out the sink's deliveries now. */
+  /** Another replica carries out the sink's deliveries now. */
   forget(sink: string): void {
     this.#traffic.forget(sink);
     this.#storedPauses.forget(sink);
@@ -159,7 +159,7 @@ export class Worker {
     return store.rescue(clock.now(), config().sinks.get(sink)?.timeoutMs ?? 0, of);
   }
 
-  /** By default of the sinks that are this copy's: another one may have stored a newer pause of the others. */
+  /** By default of the sinks that are this replica's: another one may have stored a newer pause of the others. */
   #savePauses(which = (sink: string) => this.#leases.holding(leaseOfSink(sink)) !== null): Promise<void> {
     return this.#storedPauses.save(this.#traffic.pauses(), which);
   }
@@ -304,7 +304,7 @@ export class Worker {
   async #claimLane(head: LaneHead, { now, elapsed }: Moment): Promise<number> {
     const holding = this.#holding(head.sink);
     const sink = this.#parts.config().sinks.get(head.sink);
-    // Otherwise it would be rejected although another copy's config has its sink.
+    // Otherwise it would be rejected although another replica's config has its sink.
     if (holding === null || (sink === undefined && !holding.orphaned)) return Infinity;
     const { calls, probe, untriedFirst } = this.#traffic.permit(head, sink, elapsed);
     if (calls === 0) return this.#traffic.askAgainAt(head, sink, elapsed);
@@ -343,7 +343,7 @@ export class Worker {
 
   /**
    * A server that went away during a claim may have stored it: nobody would carry out those deliveries. Once no call of
-   * the sink is in flight, whatever is `sending` is such a one. If another copy has taken it over, that one has seen to it.
+   * the sink is in flight, whatever is `sending` is such a one. If another replica has taken it over, that one has seen to it.
    */
   async #clearUp(sink: string, lease: Lease | undefined): Promise<void> {
     if (this.#unclear.has(sink)) return;
@@ -363,7 +363,7 @@ export class Worker {
     this.wake();
   }
 
-  #startCall(call: readonly Claimed[], sink: SinkConfig | undefined, ticket: Ticket, holding: Holding): void {
+  #startCall(call: readonly Claim[], sink: SinkConfig | undefined, ticket: Ticket, holding: Holding): void {
     for (const { delivery } of call) this.#strays.begun(delivery.id);
     const carriedOut = this.#carryOut(call, sink, ticket, holding).finally(() => {
       for (const { delivery } of call) this.#strays.ended(delivery.id);
@@ -384,7 +384,7 @@ export class Worker {
    * `sending` until the next start rescues it. Ending the process instead would disturb all other attempts.
    */
   async #carryOut(
-    call: readonly Claimed[],
+    call: readonly Claim[],
     sink: SinkConfig | undefined,
     ticket: Ticket,
     holding: Holding,

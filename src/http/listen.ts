@@ -7,7 +7,7 @@ export class CannotListen extends Error {
 }
 
 /** Where to listen: an address of this machine, or a socket that is open already. */
-type Place = { readonly host: string; readonly port: number } | HandedOver;
+type ListenAddress = { readonly host: string; readonly port: number } | HandedOver;
 
 /** A socket of whoever started this process, such as systemd. It outlives the process, and connections wait in it. */
 export interface HandedOver {
@@ -46,7 +46,7 @@ const reasons: Partial<Record<string, string>> = {
 };
 
 /** Resolves when the server listens. Throws CannotListen. */
-export async function listen(server: Server, place: Place): Promise<void> {
+export async function listen(server: Server, place: ListenAddress): Promise<void> {
   try {
     server.listen(place);
     await once(server, 'listening');
@@ -56,7 +56,7 @@ export async function listen(server: Server, place: Place): Promise<void> {
   }
 }
 
-function cause(place: Place, code: string): string {
+function cause(place: ListenAddress, code: string): string {
   if ('host' in place) return `${place.host}:${place.port}: ${reasons[code] ?? code}`;
   return (
     `descriptor ${place.fd}, which was handed over (LISTEN_FDS): it is no listening TCP or unix socket (${code}). ` +

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 export const http = process.getBuiltinModule('node:http');
 
 /** What is wrong with one field of a request's body; `field` is `body` where it concerns the whole. */
-export interface Fault {
+export interface FieldProblem {
   readonly field: string;
   readonly detail: string;
 }
@@ -15,11 +15,11 @@ export interface Refusal {
   readonly status: number;
   readonly detail: string;
   /** One for each fault of the body. */
-  readonly faults?: readonly Fault[];
+  readonly faults?: readonly FieldProblem[];
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export function faultLines(faults: readonly Fault[]): string[] {
+export function faultLines(faults: readonly FieldProblem[]): string[] {
   return faults.map(({ field, detail }) => `${field}: ${detail}`);
 }
 
@@ -63,7 +63,7 @@ function problemText({ status, detail, faults = [] }: Refusal): string {
 }
 
 /** A JSON Pointer as a URI fragment; the body as a whole is the empty one. */
-function pointerTo({ field }: Fault): string {
+function pointerTo({ field }: FieldProblem): string {
   return field === 'body' ? '#' : `#/${field}`;
 }
 

@@ -10,29 +10,32 @@ import {
   LeaseKeeper,
   type LeaseParts,
   type Leases,
-  soleCopy,
+  soleReplica,
 } from '../deliveries/leases.ts';
 import type { Worker } from '../deliveries/worker.ts';
 import type { ReadinessPart } from '../http/health.ts';
 import type { LeaseState, LeaseStore, Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../support/clock.ts';
 
-export interface Shared {
+export interface BaseParts {
   readonly store: Store;
   readonly config: () => Config;
   readonly log: Logger;
 }
 
-type Parts = Shared & { readonly worker: Worker; readonly metrics: Pick<Metrics, 'sinkPaused' | 'copies'> };
+type Parts = BaseParts & {
+  readonly worker: Worker;
+  readonly metrics: Pick<Metrics, 'sinkPaused' | 'replicas'>;
+};
 
 export const alertsLease = 'alerts';
 export const retentionLease = 'retention';
 /** Clocks are so far apart at times although they are kept in step. */
 const leastAheadMs = 1000;
 
-/** The copies that serve the store, and what of their work is this one's: all of it where only one process may. */
-export class Copies implements Leases {
-  /** Of this copy. */
+/** The replicas that serve the store, and what of their work is this one's: all of it where only one process may. */
+export class Replicas implements Leases {
+  /** Of this replica. */
   readonly id = `${hostname()} ${process.pid} ${randomUUID().slice(0, 8)}`;
   readonly #store: LeaseStore | null;
   #keeper: LeaseKeeper | null = null;
@@ -44,7 +47,7 @@ export class Copies implements Leases {
   #others = 0;
   #isLeaving = false;
   /**
-   * One for all copies: PostgreSQL's, where that of this machine is off. Otherwise the next copy would ask for an attempt
+   * One for all replicas: PostgreSQL's, where that of this machine is off. Otherwise the next replica would ask for an attempt
    * while the tool is at work on it, or look for its message in the wrong hour.
    */
   readonly clock: Clock = {
@@ -69,13 +72,14 @@ export class Copies implements Leases {
   }
 
   holding(name: string): Holding | null {
-    return this.#store === null ? soleCopy.holding(name) : (this.#keeper?.holding(name) ?? null);
+    return this.#store === null ? soleReplica.holding(name) : (this.#keeper?.holding(name) ?? null);
   }
 
   readiness(): readonly ReadinessPart[] {
-    if (this.#isLeaving) return [{ part: 'copy', ok: false, detail: 'It is stopping. Other copies go on.' }];
+    if (this.#isLeaving)
+      return [{ part: 'copy', ok: false, detail: 'It is stopping. Other replicas go on.' }];
     if (this.#others === 0) return [];
-    return [{ part: 'copy', ok: true, detail: 'Not all copies run the same config; the log names them.' }];
+    return [{ part: 'copy', ok: true, detail: 'Not all replicas run the same config; the log names them.' }];
   }
 
   async join(parts: Parts): Promise<void> {
@@ -84,12 +88,12 @@ export class Copies implements Leases {
     this.#keeper = new LeaseKeeper({
       store: this.#store,
       clock: systemClock,
-      copy: this.id,
+      replica: this.id,
       configId: () => config().plan.id,
       names: () => namesOf(config()),
       extra: () => Array.from(worker.sinksWithDeliveries, leaseOfSink),
       ...handing(parts),
-      copies: (copies) => this.#are(copies, parts),
+      replicas: (replicas) => this.#are(replicas, parts),
       quietMs: (name) => config().sinks.get(sinkOf(name) ?? '')?.timeoutMs ?? 0,
       told: (now, askedAt) => this.#told(now, askedAt),
       moved: (deliveries) =>
@@ -103,7 +107,7 @@ export class Copies implements Leases {
   }
 
   /**
-   * Gives the leases back. Where other copies go on, this one is unready for `delayMs` before it resolves, so that callers
+   * Gives the leases back. Where other replicas go on, this one is unready for `delayMs` before it resolves, so that callers
    * learn to go to the others while it still answers. A single one has nobody to send them to.
    */
   async leave(delayMs: number): Promise<void> {
@@ -123,19 +127,20 @@ export class Copies implements Leases {
     );
   }
 
-  /** Tells when copies come and go, and when they run different configs. */
-  #are(copies: LeaseState['copies'], { config, log, metrics }: Parts): void {
+  /** Tells when replicas come and go, and when they run different configs. */
+  #are(replicas: LeaseState['replicas'], { config, log, metrics }: Parts): void {
     const { id } = config().plan;
-    const others = copies.filter(({ configId }) => configId !== id).length;
-    metrics.copies(copies.length - others, others);
-    if (copies.length !== this.#count) log.info({ copies: copies.length }, 'copies that serve this store');
+    const others = replicas.filter(({ configId }) => configId !== id).length;
+    metrics.replicas(replicas.length - others, others);
+    if (replicas.length !== this.#count)
+      log.info({ copies: replicas.length }, 'copies that serve this store');
     if (others > 0 && others !== this.#others) {
       log.warn(
-        { copies },
+        { copies: replicas },
         'the copies run different configs: each event is decided by the config of the copy it reaches',
       );
     }
-    this.#count = copies.length;
+    this.#count = replicas.length;
     this.#others = others;
   }
 }
@@ -154,7 +159,7 @@ function handing({ worker, log, metrics }: Parts): Pick<LeaseParts, 'taken' | 'l
       const sink = sinkOf(lease);
       if (sink !== null) {
         worker.forget(sink);
-        // The copy that has it now says so.
+        // The replica that has it now says so.
         metrics.sinkPaused(sink, false);
       }
       log.info({ lease }, 'given up: another copy does it');
@@ -166,7 +171,7 @@ function handing({ worker, log, metrics }: Parts): Pick<LeaseParts, 'taken' | 'l
   };
 }
 
-/** What a copy with this config can do. */
+/** What a replica with this config can do. */
 const namesOf = ({ sinks }: Config): string[] => [
   ...Array.from(sinks.keys(), leaseOfSink),
   alertsLease,

@@ -6,7 +6,7 @@ const dayMs = 24 * hourMs;
 /** The first requests after a start take precedence. */
 const firstRoundAfterMs = 60_000;
 const betweenRoundsMs = 10 * 60_000;
-/** Another copy may end. */
+/** Another replica may end. */
 const notMineMs = 60_000;
 /** A request waits no longer than one step takes. */
 const eventsPerStep = 25;
@@ -18,7 +18,7 @@ const busyForMs = 1000;
 export interface Retention {
   readonly store: Store;
   readonly clock: Clock;
-  /** Whether this copy has to do it. */
+  /** Whether this replica has to do it. */
   readonly mine: () => boolean;
   readonly retentionMs: () => number;
   /** Called after each round that deleted any. */

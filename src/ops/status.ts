@@ -5,7 +5,7 @@ import type { LiveConfig } from '../config/live/live-config.ts';
 import type { Failure, RaisedNotice, RefusedEvents } from '../model.ts';
 import { addRefused } from '../store/operations/receiving.ts';
 import {
-  type CopyState,
+  type ReplicaState,
   type LaneHead,
   type SinkCount,
   type SinkFigures,
@@ -18,7 +18,7 @@ import type { Clock } from '../support/clock.ts';
 import { count } from '../support/text.ts';
 
 const sayEveryMs = 10_000;
-/** Without a sign for so long, a copy is taken for ended. A few may be late. */
+/** Without a sign for so long, a replica is taken for ended. A few may be late. */
 const aliveForMs = 3 * sayEveryMs;
 const dayMs = 86_400_000;
 const shownNotices = 5;
@@ -26,15 +26,15 @@ const shownNotices = 5;
 const missedForMs = 7 * dayMs;
 
 interface AnnouncerParts {
-  readonly store: Pick<Store, 'keepCopyState'>;
+  readonly store: Pick<Store, 'keepReplicaState'>;
   readonly clock: Clock;
   readonly live: LiveConfig;
-  /** Of this copy. */
+  /** Of this replica. */
   readonly id: string;
   readonly failed: (error: unknown) => void;
 }
 
-/** Says in the store every few seconds that this copy serves it, and by which config. */
+/** Says in the store every few seconds that this replica serves it, and by which config. */
 export class Announcer {
   readonly #parts: AnnouncerParts;
   #last: Promise<boolean> = Promise.resolve(false);
@@ -63,7 +63,7 @@ export class Announcer {
   async #keep(stopped: boolean): Promise<boolean> {
     const { store, failed } = this.#parts;
     try {
-      await store.keepCopyState(this.#state(stopped));
+      await store.keepReplicaState(this.#state(stopped));
       return true;
     } catch (error) {
       failed(error);
@@ -71,7 +71,7 @@ export class Announcer {
     }
   }
 
-  #state(stopped: boolean): CopyState {
+  #state(stopped: boolean): ReplicaState {
     const { clock, id, live } = this.#parts;
     const { file, plan, sinks, admin } = live.config;
     const { refused, waiting, loadedAt: since } = live;
@@ -94,7 +94,7 @@ export class Announcer {
 
 export interface SinkStatus {
   readonly sink: string;
-  /** Null if no running copy has the sink in its config. */
+  /** Null if no running replica has the sink in its config. */
   readonly connector: string | null;
   readonly state: SinkState;
   readonly pause: SinkPause | null;
@@ -110,10 +110,10 @@ export interface SinkStatus {
 /** Whether everything is all right, as the store knows it. */
 export interface Status {
   readonly now: number;
-  /** The copies that serve the store, those with a refused config first. */
-  readonly copies: readonly CopyState[];
+  /** The replicas that serve the store, those with a refused config first. */
+  readonly replicas: readonly ReplicaState[];
   /** Of what served it before; only where nothing does. */
-  readonly lastCopy: CopyState | null;
+  readonly lastReplica: ReplicaState | null;
   /** Why the store cannot be written just now; null if it can. */
   readonly unwritable: string | null;
   /** Events that were refused, until a person puts that away. */
@@ -144,7 +144,7 @@ export const onlyStore = (store: Store): StatusParts => ({ reads: store, store, 
 type StatusReads = Pick<
   Store,
   | 'refused'
-  | 'copyStates'
+  | 'replicaStates'
   | 'counts'
   | 'lastEventAt'
   | 'waiting'
@@ -159,8 +159,8 @@ type StatusReads = Pick<
 /** `timeZone`: of the config, whose day is today. */
 export async function readStatus(parts: StatusParts, now: number, timeZone: string): Promise<Status> {
   const { reads: store } = parts;
-  const all = await store.copyStates();
-  const copies = running(all, now);
+  const all = await store.replicaStates();
+  const replicas = running(all, now);
   const counts = await store.counts();
   const stuck = await store.deadSince(-1, now - missedForMs);
   const pauses = await store.pauses();
@@ -169,11 +169,13 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     now,
     unwritable: await problemOf(parts.store),
     refused: await refusedOf(parts),
-    copies: copies.toSorted((a, b) => Number(b.config.refused !== null) - Number(a.config.refused !== null)),
-    lastCopy: copies.length > 0 ? null : (all[0] ?? null),
+    replicas: replicas.toSorted(
+      (a, b) => Number(b.config.refused !== null) - Number(a.config.refused !== null),
+    ),
+    lastReplica: replicas.length > 0 ? null : (all[0] ?? null),
     lastEventAt: (await store.lastEventAt(now)) ?? (await store.lastEventAt()),
     ...(await store.waiting(beginOfDay(now, timeZone))),
-    sinks: sinkStatuses({ copies, counts, pauses, heads, now, allFigures: await store.sinkFigures(now) }),
+    sinks: sinkStatuses({ replicas, counts, pauses, heads, now, allFigures: await store.sinkFigures(now) }),
     dead: stuck.filter((one) => !isMissed(one)),
     held: counts.some(({ states }) => states.held > 0) ? await store.heldSince(-1) : [],
     missed: stuck.filter(isMissed),
@@ -204,20 +206,20 @@ const beginOfDay = (now: number, timeZone: string): number =>
   Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).startOfDay().epochMilliseconds;
 
 /** Those that serve the store, of all that ever said something. */
-export function running(copies: readonly CopyState[], now: number): CopyState[] {
-  return copies.filter((copy) => !copy.stopped && Math.abs(now - copy.saidAt) < aliveForMs);
+export function running(replicas: readonly ReplicaState[], now: number): ReplicaState[] {
+  return replicas.filter((replica) => !replica.stopped && Math.abs(now - replica.saidAt) < aliveForMs);
 }
 
 /** The sinks in the config, and those that are not and have deliveries that are not over. */
 function sinkStatuses({
-  copies,
+  replicas,
   counts,
   pauses,
   heads,
   now,
   allFigures,
 }: {
-  readonly copies: readonly CopyState[];
+  readonly replicas: readonly ReplicaState[];
   readonly counts: readonly SinkCount[];
   readonly pauses: readonly SinkPause[];
   readonly heads: readonly LaneHead[];
@@ -225,7 +227,7 @@ function sinkStatuses({
   readonly allFigures: readonly SinkFigures[];
 }): SinkStatus[] {
   const known = new Map(
-    copies.flatMap(({ sinks }) => sinks.map(({ name, connector }) => [name, connector] as const)),
+    replicas.flatMap(({ sinks }) => sinks.map(({ name, connector }) => [name, connector] as const)),
   );
   const countOf = new Map(counts.map(({ sink, states }) => [sink, states]));
   return [...new Set([...known.keys(), ...countOf.keys()])]
@@ -258,15 +260,15 @@ function tryAt({ probeAt }: SinkPause, dueAt: readonly number[], now: number): n
 }
 
 /** What needs a person, in a few words each; empty if nothing does. */
-export function needsOf({ copies, sinks, unwritable, refused }: Status): string[] {
+export function needsOf({ replicas, sinks, unwritable, refused }: Status): string[] {
   const needs = needsOfAll({
-    // No copy can say so where the store cannot be written.
-    isServed: copies.length > 0 || unwritable !== null,
+    // No replica can say so where the store cannot be written.
+    isServed: replicas.length > 0 || unwritable !== null,
     unwritable,
     refused,
-    isRefused: copies.some(({ config }) => config.refused !== null),
-    isWaiting: copies.some(({ config }) => config.waiting.length > 0),
-    isClosed: copies.some(({ config }) => typeof config.closed === 'string'),
+    isRefused: replicas.some(({ config }) => config.refused !== null),
+    isWaiting: replicas.some(({ config }) => config.waiting.length > 0),
+    isClosed: replicas.some(({ config }) => typeof config.closed === 'string'),
     sinks: sinks.filter(({ connector }) => connector !== null),
     stuck: sinks,
   });
@@ -283,14 +285,14 @@ const iso = (time: number | null): string | null => (time === null ? null : new 
 
 /** As `status --json` and `/api/status` have it. */
 export function statusJson(status: Status) {
-  const { copies, lastCopy, dead, held } = status;
+  const { replicas, lastReplica, dead, held } = status;
   return {
     needsPerson: needsOf(status).length > 0,
     needs: needsOf(status),
-    running: copies.length > 0,
-    lastSignAt: iso((copies[0] ?? lastCopy)?.saidAt ?? null),
-    config: configJson(copies[0]),
-    copies: copies.map((copy) => ({ copy: copy.id, config: configJson(copy) })),
+    running: replicas.length > 0,
+    lastSignAt: iso((replicas[0] ?? lastReplica)?.saidAt ?? null),
+    config: configJson(replicas[0]),
+    copies: replicas.map((replica) => ({ copy: replica.id, config: configJson(replica) })),
     receiver: { lastEventAt: iso(status.lastEventAt), eventsToday: status.eventsToday },
     storeProblem: status.unwritable,
     refused: refusedJson(status.refused),
@@ -307,9 +309,9 @@ export function statusJson(status: Status) {
   };
 }
 
-/** Null where no copy runs: nobody knows what the next one will have. */
-function configJson(copy: CopyState | undefined) {
-  const { file = null, since = null, refused = null, waiting = [], closed = null } = copy?.config ?? {};
+/** Null where no replica runs: nobody knows what the next one will have. */
+function configJson(replica: ReplicaState | undefined) {
+  const { file = null, since = null, refused = null, waiting = [], closed = null } = replica?.config ?? {};
   return {
     file,
     since: iso(since),

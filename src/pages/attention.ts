@@ -9,7 +9,7 @@ import { count } from '../support/text.ts';
 import { changeList, type Chosen, choiceForm, deliveriesOf, retryButton, seenButton } from './changes.ts';
 import { chip, seen } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
-import type { Asked, Page } from './page.ts';
+import type { PageRequest, Page } from './page.ts';
 import type { Times } from './frame/times.ts';
 
 /** Of the causes, those that most deliveries have. */
@@ -29,7 +29,7 @@ export const attentionPage: Page = {
     const total = groups.reduce((sum, group) => sum + group.count, 0);
     const shown = groups.toSorted((a, b) => b.count - a.count).slice(0, shownGroups);
     const isListed = state !== undefined || total <= shownDeliveries;
-    const parts: Part[] = [];
+    const parts: GroupView[] = [];
     // One after the other: each may have to look for its cause among thousands.
     for (const group of shown)
       parts.push({ ...group, list: isListed ? await listOf(reads, group, asked) : null });
@@ -45,7 +45,12 @@ export const attentionPage: Page = {
   },
 };
 
-async function overview(status: Status, cards: readonly Html[], reads: Reads, asked: Asked): Promise<Html> {
+async function overview(
+  status: Status,
+  cards: readonly Html[],
+  reads: Reads,
+  asked: PageRequest,
+): Promise<Html> {
   const { times } = asked;
   const { missed } = status;
   const changes = await reads.audit({ limit: shownChanges });
@@ -79,17 +84,17 @@ const groupsOf = ({ dead, held }: Status): Group[] => [
   ...held.map((one): Group => ({ ...one, state: 'held' })),
 ];
 
-const isAsked = (group: Group, { query: { sink, state, cause } }: Asked): boolean =>
+const isAsked = (group: Group, { query: { sink, state, cause } }: PageRequest): boolean =>
   (sink ?? group.sink) === group.sink &&
   (state ?? group.state) === group.state &&
   (cause ?? group.cause) === group.cause;
 
 /** A cause, and what is stuck for it as far as that is shown. */
-interface Part extends Group {
+interface GroupView extends Group {
   readonly list: Html | null;
 }
 
-async function listOf(reads: Reads, group: Group, asked: Asked): Promise<Html> {
+async function listOf(reads: Reads, group: Group, asked: PageRequest): Promise<Html> {
   const { state, sink, cause } = group;
   const { after } = asked.query;
   const found = await reads.deliveries({
@@ -117,21 +122,24 @@ async function listOf(reads: Reads, group: Group, asked: Asked): Promise<Html> {
 const queryOf = ({ sink, state, cause }: Group) => ({ sink, state, cause });
 
 /** What is wrong with the connector itself and with its sinks, as items of a list. */
-export const troubleItems = (status: Status, asked: Asked): (Html | false | null)[] => [
+export const troubleItems = (status: Status, asked: PageRequest): (Html | false | null)[] => [
   status.unwritable !== null &&
     html`<li>
       <b>The store cannot be written</b>: ${seen(status.unwritable)}
       <div class="small muted">Until it can, no event is taken: the service is told to send it again.</div>
     </li>`,
   status.unwritable === null &&
-    status.copies.length === 0 &&
+    status.replicas.length === 0 &&
     html`<li><b>No connector has said for a while that it serves the store</b></li>`,
   ...refusals(status.refused).map((one) => refusedItem(one, asked)),
-  ...status.copies.map(({ config }) => configNeeds(config, asked.times)),
+  ...status.replicas.map(({ config }) => configNeeds(config, asked.times)),
   ...status.sinks.map((sink) => sinkTrouble(sink, asked)),
 ];
 
-const refusedItem = ({ reason, what, advice, first, last, count: many }: Refusals, asked: Asked): Html =>
+const refusedItem = (
+  { reason, what, advice, first, last, count: many }: Refusals,
+  asked: PageRequest,
+): Html =>
   html`<li>
     <b>${seen(what)}</b>, ${many > 1 && html`first ${asked.times.short(first)}, last`}
     ${asked.times.short(last)}
@@ -139,7 +147,7 @@ const refusedItem = ({ reason, what, advice, first, last, count: many }: Refusal
     ${seenButton(reason, asked)}
   </li>`;
 
-function configNeeds({ file, refused, waiting }: Status['copies'][number]['config'], times: Times): Html {
+function configNeeds({ file, refused, waiting }: Status['replicas'][number]['config'], times: Times): Html {
   return html`${
     refused &&
     html`<li>
@@ -152,7 +160,7 @@ function configNeeds({ file, refused, waiting }: Status['copies'][number]['confi
   }${waiting.length > 0 && html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`}`;
 }
 
-function sinkTrouble(one: SinkStatus, asked: Asked): Html | null {
+function sinkTrouble(one: SinkStatus, asked: PageRequest): Html | null {
   const { times } = asked;
   const { sink, connector, state, pause, nextTryAt } = one;
   const trouble = troubleOf(one);
@@ -181,8 +189,8 @@ export function sinkRate({ figures }: SinkStatus, times: Times): Html | null {
 function sinkCard(
   { sink, connector, dead, held }: SinkStatus,
   groups: readonly Group[],
-  parts: readonly Part[],
-  asked: Asked,
+  parts: readonly GroupView[],
+  asked: PageRequest,
 ): Html {
   const states = [...(dead > 0 ? (['dead'] as const) : []), ...(held > 0 ? (['held'] as const) : [])];
   const ofSink = groups.filter((group) => group.sink === sink);
@@ -204,7 +212,7 @@ function sinkCard(
   </section>`;
 }
 
-function allPart(all: Chosen, ofNotices: number, asked: Asked): Html {
+function allPart(all: Chosen, ofNotices: number, asked: PageRequest): Html {
   const were = ofNotices === 1 ? 'was' : 'were';
   return html`<section>
     <h3>All to ${all.sink}</h3>
@@ -219,7 +227,7 @@ function allPart(all: Chosen, ofNotices: number, asked: Asked): Html {
   </section>`;
 }
 
-function groupPart({ list, ...group }: Part, asked: Asked): Html {
+function groupPart({ list, ...group }: GroupView, asked: PageRequest): Html {
   const { state, sink, cause, reason, firstAt } = group;
   const chosen: Chosen = { states: [state], sink, count: group.count, ...(state === 'dead' && { cause }) };
   const [, rule, action] = / in (.*) (\d+)$/s.exec(cause) ?? [];
@@ -245,7 +253,7 @@ function groupPart({ list, ...group }: Part, asked: Asked): Html {
   </section>`;
 }
 
-function deliveryItem({ id, sink, rule, attempts }: Delivery, event: Event | null, asked: Asked): Html {
+function deliveryItem({ id, sink, rule, attempts }: Delivery, event: Event | null, asked: PageRequest): Html {
   return html`<li>
     <p class="break">
       ${

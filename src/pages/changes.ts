@@ -1,4 +1,11 @@
-import { type ActionName, change, type Done, NotThere, retrySink, selected } from '../deliveries/by-hand.ts';
+import {
+  type ActionName,
+  change,
+  type ChangeResult,
+  NotThere,
+  retrySink,
+  selected,
+} from '../deliveries/by-hand.ts';
 import type { SinkState } from '../ops/needs.ts';
 import {
   type Delivery,
@@ -14,13 +21,13 @@ import { chip, seen, tones } from './frame/fragments.ts';
 import { html, type Html } from '../support/html.ts';
 import {
   actionsForm,
-  type Asked,
+  type PageRequest,
   csrfField,
   type Form,
   type Page,
   type Parts,
-  type Sent,
-  type Shown,
+  type FormRequest,
+  type PageContent,
 } from './page.ts';
 import type { Times } from './frame/times.ts';
 
@@ -50,7 +57,7 @@ const inWords = ({ count: many, sink }: Pick<Chosen, 'count' | 'sink'>): string 
   `${many === 1 ? 'this delivery' : `these ${many} deliveries`} to ${sink}`;
 
 /** Two buttons for the same deliveries; `many`: what the buttons say besides. */
-export function choiceForm(chosen: Chosen, many: string, asked: Asked): Html {
+export function choiceForm(chosen: Chosen, many: string, asked: PageRequest): Html {
   const button = (action: Action) =>
     html`<button
       ${(action === 'discard' || chosen.id !== undefined) && html`class="quiet"`}
@@ -80,7 +87,7 @@ const choiceFields = ({ id, states, sink, cause, count: many }: Chosen): Html =>
     <input type="hidden" name="count" value="${many}" />`;
 
 /** What a form asks for; null if none of ours sent it. */
-function wishOf({ form }: Sent): { action: Action; chosen: Chosen; note: string | null } | null {
+function wishOf({ form }: FormRequest): { action: Action; chosen: Chosen; note: string | null } | null {
   const { action, id, states = '', sink = '', cause, count: many = '', note = '' } = form;
   if (action !== 'replay' && action !== 'discard') return null;
   const named = states.split(' ').filter((state) => state === 'dead' || state === 'held');
@@ -115,14 +122,14 @@ export const changeForm: Form = {
 /** Most are done by then, and the next page shows the end. */
 const patienceMs = 1500;
 
-const notUnderstood: Shown = {
+const notUnderstood: PageContent = {
   status: 400,
   title: 'This form is not understood',
   body: html`<p>Nothing was changed. <a href="/attention">Back to what needs a person</a></p>`,
 };
 
 /** For browsers without scripts; the others ask in a dialog. */
-function confirmPage(action: Action, chosen: Chosen, note: string | null, asked: Asked): Shown {
+function confirmPage(action: Action, chosen: Chosen, note: string | null, asked: PageRequest): PageContent {
   return {
     title: `${buttons[action]}?`,
     body: html`<form class="card" method="post" action="/attention/change">
@@ -198,7 +205,7 @@ class Run {
   readonly sink: string;
   /** Of what was changed: what became of it, as far as was looked. */
   readonly states = new Map<string, DeliveryState>();
-  readonly refused: Done[] = [];
+  readonly refused: ChangeResult[] = [];
   /** Why it ended early. */
   fault: string | null = null;
   isDone = false;
@@ -240,7 +247,7 @@ class Run {
     }
   }
 
-  #add(results: readonly Done[]): void {
+  #add(results: readonly ChangeResult[]): void {
     for (const one of results) {
       if (one.ok) this.states.set(one.id, this.action === 'replay' ? 'pending' : 'discarded');
       else this.refused.push(one);
@@ -249,7 +256,7 @@ class Run {
 }
 
 /** Puts away what was said of refused events, as far as it was seen. */
-export const seenButton = (reason: RefusedEvents['reason'], asked: Asked): Html =>
+export const seenButton = (reason: RefusedEvents['reason'], asked: PageRequest): Html =>
   actionsForm(
     '/attention/seen',
     html`<input type="hidden" name="until" value="${asked.now}" />
@@ -258,7 +265,7 @@ export const seenButton = (reason: RefusedEvents['reason'], asked: Asked): Html 
   );
 
 /** For a paused or failing sink. */
-export const retryButton = (sink: string, asked: Asked): Html =>
+export const retryButton = (sink: string, asked: PageRequest): Html =>
   actionsForm(
     '/attention/retry',
     html`<button class="quiet" name="sink" value="${sink}" aria-label="Try ${sink} now">Try now</button>`,
@@ -306,7 +313,7 @@ export async function carryOut(
   action: ActionName,
   deliveries: readonly Delivery[],
   by: By,
-): Promise<Done[]> {
+): Promise<ChangeResult[]> {
   const results = await change(parts, action, deliveries, parts.config().plan, by);
   parts.wake();
   return results;

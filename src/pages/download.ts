@@ -5,13 +5,13 @@ import type { RequestHandler } from 'express';
 import { eventCsv, eventsCsvHeader } from '../ops/json.ts';
 import type { EventSearch, FoundEvents } from '../store/store.ts';
 import { searchOf } from './events.ts';
-import type { Asked, Parts } from './page.ts';
+import type { PageRequest, Parts } from './page.ts';
 
 const pageSize = 200;
 
 /** The events of a search as CSV, however many: they are read as fast as the browser takes them. */
 export const download =
-  (parts: Parts, asked: Asked): RequestHandler =>
+  (parts: Parts, asked: PageRequest): RequestHandler =>
   async (_req, res) => {
     const wanted = { ...(await searchOf(asked, parts)), limit: pageSize };
     // What fails here is answered as everywhere; later, the file is cut off, and browsers say so.

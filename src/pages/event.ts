@@ -8,7 +8,7 @@ import { changeList, choiceForm } from './changes.ts';
 import { chip, seen, stateChip, testName, waitsFor } from './frame/fragments.ts';
 import { html, type Html, safeUrl } from '../support/html.ts';
 import { printableLines } from '../support/text.ts';
-import type { Asked, Page, Parts } from './page.ts';
+import type { PageRequest, Page, Parts } from './page.ts';
 import { preview, previewOf } from './frame/previews.ts';
 import { duration, type Times } from './frame/times.ts';
 
@@ -63,7 +63,7 @@ export async function verdicts({ configId, event }: EventDetail, parts: Parts): 
   return why === null ? explain(plan, event, event.receivedAt).rules : { fault: cannotBeUsed(why) };
 }
 
-function factsCard({ event, duplicates }: EventDetail, { times }: Asked): Html {
+function factsCard({ event, duplicates }: EventDetail, { times }: PageRequest): Html {
   const fact = (name: string, value: Html | string) =>
     html`<dt>${name}</dt>
       <dd>${value}</dd>`;
@@ -119,7 +119,7 @@ function deliveryCard(
   one: DeliveryStory,
   { event, deliveries }: EventDetail,
   pauses: readonly SinkPause[],
-  asked: Asked,
+  asked: PageRequest,
   parts: Parts,
 ): Html {
   const { times } = asked;

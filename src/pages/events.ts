@@ -3,7 +3,7 @@ import { deliveryStates, statuses } from '../model.ts';
 import type { EventSearch } from '../store/store.ts';
 import { eventRow, testsOf } from './frame/fragments.ts';
 import { html, type Html, pathWith } from '../support/html.ts';
-import type { Asked, Page, Parts } from './page.ts';
+import type { PageRequest, Page, Parts } from './page.ts';
 import type { Times } from './frame/times.ts';
 
 /** The list of events, with a search. The newest ones come in by themselves; see live.ts. */
@@ -34,7 +34,7 @@ export const eventsPage: Page = {
 const keys = ['candidate', 'test', 'status', 'rule', 'sink', 'state', 'from', 'to'] as const;
 
 /** What is asked for in the address. What cannot be understood there is left out. */
-export async function searchOf({ query, times }: Asked, { reads }: Parts): Promise<EventSearch> {
+export async function searchOf({ query, times }: PageRequest, { reads }: Parts): Promise<EventSearch> {
   const { candidate, test, status, rule, sink, from, to } = query;
   const testId = /^-?\d{1,16}$/.test(test ?? '') ? Number(test) : undefined;
   const lastDay = dayOf(to, times);
@@ -59,7 +59,7 @@ function dayOf(day: string | undefined, times: Times): number | undefined {
   }
 }
 
-function searchForm({ query }: Asked, parts: Parts): Html {
+function searchForm({ query }: PageRequest, parts: Parts): Html {
   const { plan, sinks } = parts.config();
   const option = (key: string, value: string, name = value) =>
     html`<option value="${value}" ${query[key] === value && html`selected`}>${name}</option>`;
@@ -110,10 +110,10 @@ function searchForm({ query }: Asked, parts: Parts): Html {
 }
 
 /** What of the address is a part of the search. */
-const searched = (query: Asked['query']): Asked['query'] =>
+const searched = (query: PageRequest['query']): PageRequest['query'] =>
   Object.fromEntries(keys.map((key) => [key, query[key]]));
 
-const isSearch = (query: Asked['query']): boolean => keys.some((key) => query[key] !== undefined);
+const isSearch = (query: PageRequest['query']): boolean => keys.some((key) => query[key] !== undefined);
 
 const table = (rows: readonly Html[]): Html =>
   html`<div class="table" tabindex="0" ${rows.length === 0 && html`hidden`}>
@@ -132,7 +132,7 @@ const table = (rows: readonly Html[]): Html =>
     </table>
   </div>`;
 
-function older({ query }: Asked, after: string, found: number): Html {
+function older({ query }: PageRequest, after: string, found: number): Html {
   return html`<div class="actions">
     <a class="button quiet" href="${pathWith('/events', { ...searched(query), after })}"
       >${found === 0 ? 'Search further back' : 'Older events'}</a
@@ -140,7 +140,7 @@ function older({ query }: Asked, after: string, found: number): Html {
   </div>`;
 }
 
-function none({ query }: Asked, parts: Parts): Html {
+function none({ query }: PageRequest, parts: Parts): Html {
   if (query['after'] !== undefined) return html`<p class="muted">There are none among these.</p>`;
   if (isSearch(query))
     return html`<div class="empty">

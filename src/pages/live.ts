@@ -3,7 +3,7 @@ import { answerProblem } from '../http/problem.ts';
 import { type EventSearch, type EventStory, isOf, StoreUnavailable } from '../store/store.ts';
 import { searchOf } from './events.ts';
 import { eventRow } from './frame/fragments.ts';
-import type { Asked, Parts } from './page.ts';
+import type { PageRequest, Parts } from './page.ts';
 
 /** Everyone keeps a connection. More look at a page that stands still. */
 const mostListeners = 20;
@@ -16,7 +16,7 @@ const lastsMs = 600_000;
 
 interface Listener {
   readonly res: Response;
-  readonly asked: Asked;
+  readonly asked: PageRequest;
   readonly wanted: EventSearch;
   /** What it has been told of each event. */
   told: ReadonlyMap<string, string>;
@@ -24,7 +24,7 @@ interface Listener {
 
 /**
  * Tells browsers of events that come and of deliveries that change, as rows of the list. Looks into the store while
- * somebody listens, once for all: with several copies, another one may have taken the event.
+ * somebody listens, once for all: with several replicas, another one may have taken the event.
  */
 export class LiveEvents {
   readonly #parts: Parts;
@@ -35,7 +35,7 @@ export class LiveEvents {
     this.#parts = parts;
   }
 
-  listen(asked: Asked): RequestHandler {
+  listen(asked: PageRequest): RequestHandler {
     return async (req, res) => {
       const wanted = await searchOf(asked, this.#parts);
       if (this.#listeners.size >= mostListeners)

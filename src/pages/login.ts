@@ -1,5 +1,5 @@
 import { html } from '../support/html.ts';
-import type { Shown } from './page.ts';
+import type { PageContent } from './page.ts';
 
 const refusals = {
   wrong: 'This password is wrong.',
@@ -7,7 +7,7 @@ const refusals = {
 };
 
 /** `next`: where to go after it. */
-export function loginPage(next: string, refused?: keyof typeof refusals): Shown {
+export function loginPage(next: string, refused?: keyof typeof refusals): PageContent {
   return {
     title: 'Log in',
     body: html`<form class="card stack" method="post" action="/login">

@@ -36,7 +36,7 @@ export interface Parts extends Pick<LoadOptions, 'env' | 'connectors'> {
 }
 
 /** A request, as a page needs it. */
-export interface Asked {
+export interface PageRequest {
   readonly path: string;
   /** Of the path, as `id` of `/events/:id`. */
   readonly params: { readonly [name: string]: string | undefined };
@@ -47,7 +47,7 @@ export interface Asked {
   readonly times: Times;
 }
 
-export interface Shown {
+export interface PageContent {
   /** Of the browser's tab and the page's heading. */
   readonly title: string;
   readonly body: Html;
@@ -65,7 +65,7 @@ export interface Page {
   /** Its name in the menu, which has the pages in the order of the list in site.ts. */
   readonly menu?: string;
   /** Null: there is no such thing, as with a wrong id. */
-  show(asked: Asked, parts: Parts): Promise<Shown | null>;
+  show(asked: PageRequest, parts: Parts): Promise<PageContent | null>;
 }
 
 /** Who changed something, for the audit. */
@@ -75,7 +75,7 @@ export interface By {
 }
 
 /** A form that was sent from one of our pages: that is known by then. */
-export interface Sent extends Asked {
+export interface FormRequest extends PageRequest {
   readonly form: { readonly [name: string]: string | undefined };
   readonly by: By;
 }
@@ -84,15 +84,15 @@ export interface Sent extends Asked {
 export interface Form {
   readonly path: string;
   /** The page to go to, as a path of this site; or a page to show; null as for pages. */
-  carryOut(sent: Sent, parts: Parts): Promise<string | Shown | null>;
+  carryOut(sent: FormRequest, parts: Parts): Promise<string | PageContent | null>;
 }
 
 /** A form that changes something has this in it: without it, it is refused. */
-export const csrfField = ({ person: { csrf } }: Asked): Html =>
+export const csrfField = ({ person: { csrf } }: PageRequest): Html =>
   html`<input type="hidden" name="csrf" value="${csrf ?? ''}" />`;
 
 /** Buttons that change something; nothing for who may only look. */
-export const actionsForm = (path: string, inside: Html, asked: Asked): Html =>
+export const actionsForm = (path: string, inside: Html, asked: PageRequest): Html =>
   html`${
     asked.person.mayChange &&
     html`<form class="actions" method="post" action="${safeUrl(path)}">${csrfField(asked)} ${inside}</form>`

@@ -1,12 +1,12 @@
 import { program } from '../support/program.ts';
 import { stringify } from 'yaml';
 import type { Problem } from '../config/config.ts';
-import { type Explained, explained, type ExplainedDelivery } from '../deliveries/explained.ts';
+import { type Foresight, explained, type ExplainedDelivery } from '../deliveries/explained.ts';
 import { type Status, statuses } from '../model.ts';
 import { count, printable, printableLines } from '../support/text.ts';
 import type { Trial } from '../config/live/trials.ts';
 import { html, type Html, safeUrl } from '../support/html.ts';
-import { type Asked, csrfField, type Form, type Page, type Parts, type Shown } from './page.ts';
+import { type PageRequest, csrfField, type Form, type Page, type Parts, type PageContent } from './page.ts';
 import { testsOf } from './frame/fragments.ts';
 import { preview } from './frame/previews.ts';
 import { readable, type ReadableConfig, type RouteFields, routesSoon } from './routing.ts';
@@ -37,13 +37,13 @@ export const trialForm: Form = {
   },
 };
 
-interface Tried {
+interface TrialView {
   readonly text: string;
   readonly shown: Html;
   readonly status: number;
 }
 
-async function rules(asked: Asked, parts: Parts, tried: Tried | null): Promise<Shown> {
+async function rules(asked: PageRequest, parts: Parts, tried: TrialView | null): Promise<PageContent> {
   const config = parts.config();
   const text = await readable(parts.configText(), config);
   return {
@@ -160,7 +160,7 @@ function cellOf({ heardBy, nobody, otherwiseNobody, meant, twice }: RouteFields,
   ${twice && html`<p><span class="chip wait">twice</span></p>`}`;
 }
 
-function eventForm({ query }: Asked, parts: Parts): Html {
+function eventForm({ query }: PageRequest, parts: Parts): Html {
   const tests = testsOf(parts.config()).slice(0, 200);
   const given = (name: string): string => query[name] ?? '';
   return html`<form method="get" action="/rules#try-event">
@@ -191,7 +191,7 @@ function eventForm({ query }: Asked, parts: Parts): Html {
   </form>`;
 }
 
-function eventResult(asked: Asked, parts: Parts, text: ReadableConfig): Html {
+function eventResult(asked: PageRequest, parts: Parts, text: ReadableConfig): Html {
   const { status, test = '', candidate, at } = asked.query;
   const known = statuses.find((one) => one === status);
   const now = at === undefined ? asked.now : timeOf(at, asked.times.timeZone);
@@ -217,8 +217,8 @@ function timeOf(text: string, timeZone: string): number | null {
 }
 
 function explainedShown(
-  { rules: verdicts, deliveries, event }: Explained,
-  asked: Asked,
+  { rules: verdicts, deliveries, event }: Foresight,
+  asked: PageRequest,
   parts: Parts,
   text: ReadableConfig,
 ): Html {
@@ -243,7 +243,7 @@ function explainedShown(
 function wouldSend(
   { planned, message, problem }: ExplainedDelivery,
   cameAt: number,
-  { times }: Asked,
+  { times }: PageRequest,
   parts: Parts,
 ): Html {
   const { sink, connector, rule, dueAt } = planned;
@@ -269,7 +269,7 @@ function wouldSend(
 
 const yaml = (message: unknown): string => stringify(message, { lineWidth: 0 }).trimEnd();
 
-const configForm = (asked: Asked, text: string): Html =>
+const configForm = (asked: PageRequest, text: string): Html =>
   html`<form method="post" action="/rules/try">
     ${csrfField(asked)}
     <label

@@ -14,7 +14,7 @@ import { html, type Html } from '../support/html.ts';
 import { lonePage, wholePage } from './frame/layout.ts';
 import { LiveEvents } from './live.ts';
 import { loginPage } from './login.ts';
-import type { Asked, Form, Page, Parts, Shown } from './page.ts';
+import type { PageRequest, Form, Page, Parts, PageContent } from './page.ts';
 import { rulesPage, trialForm } from './rules.ts';
 import { Times } from './frame/times.ts';
 import { todayPage } from './today.ts';
@@ -77,7 +77,7 @@ function insideRouter(parts: Parts): Router {
   return router;
 }
 
-type Show = (asked: Asked, req: Request) => Promise<string | Shown | null>;
+type Show = (asked: PageRequest, req: Request) => Promise<string | PageContent | null>;
 
 const showing =
   (parts: Parts, show: Show): RequestHandler =>
@@ -88,7 +88,7 @@ const showing =
     await send(res, shown ?? missing, asked, parts);
   };
 
-async function send(res: Response, shown: Shown, asked: Asked, parts: Parts): Promise<void> {
+async function send(res: Response, shown: PageContent, asked: PageRequest, parts: Parts): Promise<void> {
   // It runs no script, loads nothing, sends nothing, and has nothing of this site.
   if (shown.foreign !== undefined)
     return void res
@@ -105,11 +105,11 @@ function sendPage(res: Response, status: number, page: Html): void {
   res.status(status).set('cache-control', 'no-store').type('html').send(page.text);
 }
 
-function askedBy(req: Request, parts: Parts): Asked {
+function askedBy(req: Request, parts: Parts): PageRequest {
   const now = parts.clock.now();
   return {
     path: req.path,
-    params: req.params as Asked['params'],
+    params: req.params as PageRequest['params'],
     query: queryOf(req),
     person: personOf(req),
     now,
@@ -117,19 +117,19 @@ function askedBy(req: Request, parts: Parts): Asked {
   };
 }
 
-function queryOf(req: Request): Asked['query'] {
+function queryOf(req: Request): PageRequest['query'] {
   const given = Object.entries(req.query).filter(([, value]) => typeof value === 'string' && value !== '');
-  return Object.fromEntries(given) as Asked['query'];
+  return Object.fromEntries(given) as PageRequest['query'];
 }
 
-const missing: Shown = {
+const missing: PageContent = {
   status: 404,
   title: 'There is nothing here',
   body: html`<p>This address leads to nothing. An event may have been deleted when its time was over.</p>
     <p><a href="/">Today</a> · <a href="/events">All events</a></p>`,
 };
 
-const unreadable: Shown = {
+const unreadable: PageContent = {
   status: 503,
   title: 'The store cannot be used just now',
   body: html`<p>The log says why. What the service sends is answered separately from this page.</p>

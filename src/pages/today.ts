@@ -10,7 +10,7 @@ import { type Chart, chartFigure, delaysOf } from './frame/charts.ts';
 import { noEvents } from './events.ts';
 import { chip, seen } from './frame/fragments.ts';
 import { html, type Html } from '../support/html.ts';
-import type { Asked, Page } from './page.ts';
+import type { PageRequest, Page } from './page.ts';
 import { duration, type Times } from './frame/times.ts';
 
 /** What needs a person, first; then how it went in the last two weeks. */
@@ -59,7 +59,7 @@ export async function countsOfDays(
   return counts;
 }
 
-function needs(status: Status, asked: Asked): Html {
+function needs(status: Status, asked: PageRequest): Html {
   const { times } = asked;
   if (needsOf(status).length === 0)
     return html`<p class="notice good"><b>Nothing needs a person.</b> Events are delivered by the rules.</p>`;

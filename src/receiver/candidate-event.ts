@@ -1,12 +1,12 @@
 import { readCandidateId } from '../support/ids.ts';
 import { nestsDeeper } from '../support/json.ts';
 import { isMap, statuses, type CandidateEvent, type Json, type JsonMap, type Status } from '../model.ts';
-import type { Fault } from '../http/problem.ts';
+import type { FieldProblem } from '../http/problem.ts';
 import { lowerAscii, visibleJson } from '../support/text.ts';
 
 export type ParsedEvent =
   | { readonly event: CandidateEvent; readonly raw: JsonMap }
-  | { readonly faults: readonly Fault[] };
+  | { readonly faults: readonly FieldProblem[] };
 
 type Field<Value> = { readonly value: Value } | { readonly fault: string };
 
@@ -42,7 +42,7 @@ export function parseCandidateEvent(body: Json): ParsedEvent {
   return { event, raw: body };
 }
 
-function faultsOf(fields: Record<string, Field<unknown>>): Fault[] {
+function faultsOf(fields: Record<string, Field<unknown>>): FieldProblem[] {
   return Object.entries(fields).flatMap(([field, read]) =>
     'fault' in read ? [{ field, detail: read.fault }] : [],
   );

@@ -18,14 +18,14 @@ import {
 /** Takes events from the receiver. */
 export interface Inbox {
   /** Resolves when the event is on disk. Throws StoreUnavailable when it cannot be stored. */
-  accept(received: Received): Promise<Acceptance>;
+  accept(received: ReceivedEvent): Promise<Acceptance>;
   /** Stores a request that was refused for its content, if possible. Must not throw. Nobody waits for it. */
   keepRejected(request: RejectedRequest): void;
   /** Counts an event that was refused for its sender, or that could not be stored. Must not throw. */
   countRefused(reason: RefusedEvents['reason'], address: string, at: number): void;
 }
 
-export interface Received {
+export interface ReceivedEvent {
   readonly event: CandidateEvent;
   /** The parsed body. */
   readonly raw: JsonMap;
@@ -91,13 +91,13 @@ interface Request {
   readonly startedMs: number;
 }
 
-type Answer = Accepted | Refused;
+type Reply = AcceptedReply | RefusedReply;
 
-interface Accepted {
+interface AcceptedReply {
   readonly acceptance: Acceptance;
 }
 
-interface Refused {
+interface RefusedReply {
   readonly refusal: Refusal;
   /** What was read of the body. Absent if it was not read. */
   readonly body?: Buffer;
@@ -123,7 +123,7 @@ function readHead(
 }
 
 /** `places`: for the bodies of refused callers. */
-async function answerTo(parts: ReceiveParts, places: { left: number }, request: Request): Promise<Answer> {
+async function answerTo(parts: ReceiveParts, places: { left: number }, request: Request): Promise<Reply> {
   const { req, gate, caller, correlation, receivedAt } = request;
   const refusal = refuseCaller(req, gate, caller);
   if (refusal) return refused(parts, places, request, refusal);
@@ -147,7 +147,7 @@ async function refused(
   places: { left: number },
   request: Request,
   refusal: Refusal,
-): Promise<Refused> {
+): Promise<RefusedReply> {
   if (refusalReasons[refusal.status] === undefined || places.left === 0) return { refusal };
   places.left -= 1;
   const content = await contentOf(request, Math.min(parts.bodyTimeoutMs, refusedBodyMs)).finally(
@@ -156,7 +156,7 @@ async function refused(
   return 'event' in content ? { refusal, isEvent: true } : { refusal, body: content.body };
 }
 
-async function accept({ inbox, retryAfterS }: ReceiveParts, received: Received): Promise<Answer> {
+async function accept({ inbox, retryAfterS }: ReceiveParts, received: ReceivedEvent): Promise<Reply> {
   try {
     return { acceptance: await inbox.accept(received) };
   } catch (error) {
@@ -167,21 +167,21 @@ async function accept({ inbox, retryAfterS }: ReceiveParts, received: Received):
   }
 }
 
-function sendAcceptance({ res }: Request, { acceptance: { eventId, duplicate } }: Accepted): void {
+function sendAcceptance({ res }: Request, { acceptance: { eventId, duplicate } }: AcceptedReply): void {
   const text = JSON.stringify({ eventId, duplicate });
   const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
   res.writeHead(duplicate ? 200 : 202, headers);
   res.end(text);
 }
 
-function sendRefusal({ req, res }: Request, { refusal, body }: Refused): void {
+function sendRefusal({ req, res }: Request, { refusal, body }: RefusedReply): void {
   // If the body was not read, Node reads and drops it, and the connection can be reused.
   if (body !== undefined && !req.complete) hangUp(req, res, refusal);
   else answerProblem(res, refusal);
 }
 
 /** Never has the query, which may hold the token, or the whole body. */
-function requestLine(request: Request, answer: Answer): RequestLine {
+function requestLine(request: Request, answer: Reply): RequestLine {
   const warning = warningFor(request, answer);
   return {
     outcome: resultOf(answer),
@@ -195,7 +195,7 @@ function requestLine(request: Request, answer: Answer): RequestLine {
   };
 }
 
-function resultOf(answer: Answer): RequestResult {
+function resultOf(answer: Reply): RequestResult {
   if ('acceptance' in answer) return answer.acceptance.duplicate ? 'duplicate' : 'accepted';
   return resultByStatus[answer.refusal.status] ?? 'invalid';
 }
@@ -207,7 +207,7 @@ const resultByStatus: Partial<Record<number, RequestResult>> = {
   503: 'failed',
 };
 
-function warningFor({ correlation }: Request, answer: Answer): string | null {
+function warningFor({ correlation }: Request, answer: Reply): string | null {
   if ('refusal' in answer) {
     if (answer.error) return answer.error.message;
     if (answer.refusal.status === 403) return 'this address is not allowed to send events';
@@ -217,7 +217,10 @@ function warningFor({ correlation }: Request, answer: Answer): string | null {
   return correlation.unusable;
 }
 
-function refusalDetails({ caller, config }: Request, { refusal, error }: Refused): Record<string, unknown> {
+function refusalDetails(
+  { caller, config }: Request,
+  { refusal, error }: RefusedReply,
+): Record<string, unknown> {
   return {
     detail: refusal.detail,
     ...(refusal.faults && { faults: faultLines(refusal.faults) }),
@@ -231,7 +234,7 @@ const keptStatuses = new Set([400, 413, 415, 422]);
 /** More than is stored: a secret must not be cut in two before it is masked. */
 const rejectedBodyBytes = 4_096;
 
-function keepRejected(inbox: Inbox, request: Request, { refusal, body }: Refused): void {
+function keepRejected(inbox: Inbox, request: Request, { refusal, body }: RefusedReply): void {
   if (body === undefined || !keptStatuses.has(refusal.status)) return;
   inbox.keepRejected({
     receivedAt: request.receivedAt,

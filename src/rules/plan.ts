@@ -2,7 +2,7 @@ import type { Week } from './calendar.ts';
 import type { ActionRef, AlertKind, Event, Json, JsonMap, PlannedDelivery, Status } from '../model.ts';
 import type { Audience } from '../connector.ts';
 import type { AnyTemplateData, TemplateData } from '../templates/data.ts';
-import type { Rendered } from '../templates/template.ts';
+import type { RenderResult } from '../templates/template.ts';
 import type { Field, Subject } from './fields.ts';
 import type { Hours, Windows } from './calendar.ts';
 
@@ -65,7 +65,7 @@ export interface Action extends ActionRef {
   /** The lane of a delivery. The sink's name if the connector has no lanes or the lane's template fails. */
   lane(data: AnyTemplateData): string;
   /** Every key of the action with its templates rendered, or why one failed. */
-  render(data: AnyTemplateData): Rendered;
+  render(data: AnyTemplateData): RenderResult;
   /** Who gets its message; null if a template fails. Without data, as the config has it. */
   audience(data: TemplateData | null): Audience | null;
   /** Only for an action of a stored plan: why it can no longer be carried out. */

@@ -1,7 +1,7 @@
 import type { Expectation, TimedExpectation, TimedScenario } from '../config/config.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import type { Path } from '../support/json.ts';
-import type { Played, Sent } from './engine.ts';
+import type { Playback, SentMessage } from './engine.ts';
 
 /** What came out otherwise than expected, and at which place of the scenario that is shown. */
 export interface Difference {
@@ -85,7 +85,7 @@ function quoted(text: string, from: number, most: number): string {
 const mostListed = 5;
 
 /** All that came out otherwise than a scenario over time expects. */
-export function compareTimed(scenario: TimedScenario, { sent, unmade }: Played): Difference[] {
+export function compareTimed(scenario: TimedScenario, { sent, unmade }: Playback): Difference[] {
   const shown = (time: number) => timeText(time, scenario);
   const path = [...scenario.path, 'expect'];
   const left = sent.filter(({ sink }) => scenario.sinks?.includes(sink) ?? true);
@@ -111,9 +111,13 @@ export function compareTimed(scenario: TimedScenario, { sent, unmade }: Played):
   return left.length === 0 ? found : [...found, { path, message: unexpected(left, shown) }];
 }
 
-type Shown = (time: number) => string;
+type FormatTime = (time: number) => string;
 
-function faultsOf(expected: TimedExpectation, sent: Sent, shown: Shown): { key: string; message: string }[] {
+function faultsOf(
+  expected: TimedExpectation,
+  sent: SentMessage,
+  shown: FormatTime,
+): { key: string; message: string }[] {
   const { at, events, ...keys } = expected;
   const isLate = at !== null && (sent.at < at.at || sent.at >= at.at + at.forMs);
   const isOfOthers = events !== undefined && sortedList(events) !== sortedList(sent.candidates);
@@ -141,13 +145,17 @@ function listed(items: readonly string[]): string {
 }
 
 /** The message to the sink that differs least. */
-function closest(expected: TimedExpectation, left: readonly Sent[], shown: Shown): Sent | undefined {
+function closest(
+  expected: TimedExpectation,
+  left: readonly SentMessage[],
+  shown: FormatTime,
+): SentMessage | undefined {
   const ofSink = left.filter(({ sink }) => sink === expected.sink);
   const faults = ofSink.map((one) => faultsOf(expected, one, shown).length);
   return ofSink[faults.indexOf(Math.min(...faults))];
 }
 
-function unexpected(left: readonly Sent[], shown: Shown): string {
+function unexpected(left: readonly SentMessage[], shown: FormatTime): string {
   const messages = left.map(
     ({ sink, at, candidates }) => `${sink} at "${shown(at)}" (of ${listed(candidates)})`,
   );

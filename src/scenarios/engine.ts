@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import type { Config, SinkConfig, TimedScenario } from '../config/config.ts';
-import { type AnyConnector, type AttemptRequest, type Composed, defineConnector } from '../connector.ts';
+import { type AnyConnector, type AttemptRequest, type ComposeResult, defineConnector } from '../connector.ts';
 import type { AttemptReport } from '../deliveries/call.ts';
 import { ConnectedSinks } from '../deliveries/sinks.ts';
 import { Worker } from '../deliveries/worker.ts';
@@ -13,7 +13,7 @@ import { VirtualClock } from '../support/virtual-clock.ts';
 import { sampleEvent } from '../templates/data.ts';
 
 /** A message that a tool would have got. */
-export interface Sent extends ActionRef {
+export interface SentMessage extends ActionRef {
   readonly sink: string;
   /** When (ms). */
   readonly at: number;
@@ -24,14 +24,14 @@ export interface Sent extends ActionRef {
 }
 
 /** A message that could not be made. */
-export interface Unmade extends ActionRef {
+export interface MissingMessage extends ActionRef {
   readonly sink: string;
   readonly detail: string;
 }
 
-export interface Played {
-  readonly sent: readonly Sent[];
-  readonly unmade: readonly Unmade[];
+export interface Playback {
+  readonly sent: readonly SentMessage[];
+  readonly unmade: readonly MissingMessage[];
 }
 
 const dayMs = 86_400_000;
@@ -42,7 +42,11 @@ const patienceMs = 400 * dayMs;
  * Plays a scenario through what serves: intake, store and worker, with digests, hours, rates and duplicates. Only the
  * clock is not real, and the tools are not called. `until`: when to give up, on the scale of performance.now(). Null then.
  */
-export async function play(config: Config, { events }: TimedScenario, until: number): Promise<Played | null> {
+export async function play(
+  config: Config,
+  { events }: TimedScenario,
+  until: number,
+): Promise<Playback | null> {
   const clock = new VirtualClock(events[0]?.at ?? 0);
   const memory = await openSqlite(':memory:', { serve: false });
   const { store, settled } = watched(memory);
@@ -128,10 +132,10 @@ function watched(real: Store): { readonly store: Store; readonly settled: () => 
 type Message = { readonly fields: JsonMap; readonly message: Json };
 
 /** Stands in for the tools: keeps what they would get. */
-class Tools implements Played {
+class Tools implements Playback {
   readonly config: Config;
-  readonly sent: Sent[] = [];
-  readonly unmade: Unmade[] = [];
+  readonly sent: SentMessage[] = [];
+  readonly unmade: MissingMessage[] = [];
   /** Events. */
   accepted = 0;
   /** Nothing here fails for any config. */
@@ -167,7 +171,7 @@ class Tools implements Played {
     };
     return defineConnector({
       ...connector,
-      compose(fields: JsonMap, context, options): Composed<Message> {
+      compose(fields: JsonMap, context, options): ComposeResult<Message> {
         const composed = connector.compose(fields, context, options);
         return 'rejected' in composed
           ? composed

@@ -2,7 +2,7 @@ import type {
   CheckedConfig,
   Config,
   OneEventScenario,
-  Place,
+  Position,
   Problem,
   Scenario,
   TimedScenario,
@@ -14,15 +14,15 @@ import { type Action, type Plan, unmatchedRule } from '../rules/plan.ts';
 import { digestData, sampleEvent, templateData } from '../templates/data.ts';
 import { compareTimed, type Difference, differentKeys } from './compare.ts';
 
-export interface Tried {
+export interface ScenarioReport {
   /** Where something else comes out than expected. */
   readonly problems: readonly Problem[];
   /** Rules and actions of which no scenario has a message. None if there are no scenarios. */
-  readonly unreached: readonly Unreached[];
+  readonly unreached: readonly CoverageGap[];
 }
 
 /** An action, or a whole rule, or with `unmatched` all its actions. */
-export interface Unreached extends Place {
+export interface CoverageGap extends Position {
   readonly rule: string;
   readonly action: number | null;
 }
@@ -35,9 +35,9 @@ export async function runScenarios(
   config: CheckedConfig,
   now = Date.now(),
   deadlineMs = triedForMs,
-): Promise<Tried> {
+): Promise<ScenarioReport> {
   const until = performance.now() + deadlineMs;
-  const reached = new Reached(config.plan);
+  const reached = new Coverage(config.plan);
   const problems: Problem[] = [];
   for (const scenario of config.scenarios) {
     for (const one of eventsOf(scenario)) reached.event(one);
@@ -55,7 +55,7 @@ const eventsOf = (scenario: Scenario): readonly CandidateEvent[] =>
   'event' in scenario ? [scenario.event] : scenario.events;
 
 /** What scenarios have messages of. */
-class Reached {
+class Coverage {
   readonly #plan: Plan;
   readonly #rules = new Set<string>();
   readonly #actions = new Set<string>();
@@ -75,8 +75,8 @@ class Reached {
     this.#actions.add(keyOf(ref));
   }
 
-  missing({ plan, at }: CheckedConfig): Unreached[] {
-    const unreached = (rule: string, actions: readonly Action[]): Unreached[] => {
+  missing({ plan, at }: CheckedConfig): CoverageGap[] {
+    const unreached = (rule: string, actions: readonly Action[]): CoverageGap[] => {
       const path = rule === unmatchedRule ? [unmatchedRule] : ['rules', plan.rules.names.indexOf(rule)];
       if (!this.#rules.has(rule)) return [{ rule, action: null, ...at(path) }];
       const others = actions.filter((action) => !this.#actions.has(keyOf(action)));
@@ -93,7 +93,7 @@ class Reached {
 const keyOf = ({ rule, action }: ActionRef): string => `${action} ${rule}`;
 
 /** One event, decided: neither its hours nor its digests count. */
-function tryOne(scenario: OneEventScenario, { plan }: Config, now: number, reached: Reached): Difference[] {
+function tryOne(scenario: OneEventScenario, { plan }: Config, now: number, reached: Coverage): Difference[] {
   const { path, event: given, expect, name, sinks } = scenario;
   const event = sampleEvent(given, now);
   const sent = explain(plan, event, now)
@@ -107,7 +107,7 @@ function tryOne(scenario: OneEventScenario, { plan }: Config, now: number, reach
 }
 
 /** An action as it would be sent, or why a template failed. */
-interface Sent {
+interface RenderedAction {
   readonly action: Action;
   readonly sink: string;
   readonly fields: JsonMap;
@@ -115,7 +115,7 @@ interface Sent {
 }
 
 /** A digest is rendered as if this were its only event. */
-function rendered(action: Action, event: Event, { test }: Plan, now: number): Sent {
+function rendered(action: Action, event: Event, { test }: Plan, now: number): RenderedAction {
   const data = action.digest
     ? digestData([event], test, action.rule, now)
     : templateData(event, test(event.testId), action.rule, now);
@@ -125,7 +125,7 @@ function rendered(action: Action, event: Event, { test }: Plan, now: number): Se
   return { action, sink, fields: result.fields, fault: null };
 }
 
-function mismatch(sent: readonly Sent[], expect: OneEventScenario['expect']): string | null {
+function mismatch(sent: readonly RenderedAction[], expect: OneEventScenario['expect']): string | null {
   const failed = sent.find(({ fault }) => fault !== null);
   if (failed) return `a message to ${failed.sink} cannot be made: ${failed.fault}`;
   if (sinksOf(sent) !== sinksOf(expect))
@@ -146,7 +146,7 @@ async function tryTimed(
   scenario: TimedScenario,
   config: Config,
   until: number,
-  reached: Reached,
+  reached: Coverage,
 ): Promise<Difference[]> {
   const { path, name, sinks } = scenario;
   const named = (message: string) => (name === null ? message : `${name}: ${message}`);

@@ -3,7 +3,7 @@ import { StoreUnavailable } from './store.ts';
 import type { Tallies } from './tallies.ts';
 
 /** A write that waits for its commit. */
-export interface Queued {
+export interface QueuedWrite {
   /** By performance.now(). */
   readonly queuedAt: number;
   readonly work: (tallies: Tallies) => Operation<unknown>;
@@ -28,7 +28,7 @@ export const groupCommitLimits: GroupCommitLimits = { maxQueued: 5000, maxBatch:
  */
 export abstract class GroupCommit {
   readonly #limits: GroupCommitLimits;
-  readonly #queue: Queued[] = [];
+  readonly #queue: QueuedWrite[] = [];
   #scheduled = false;
   #writers = 0;
   #waiting = 0;
@@ -45,7 +45,7 @@ export abstract class GroupCommit {
   protected abstract readonly on: string;
 
   /** Resolves or rejects each write but those that it returns, which are tried again with the next. Throws nothing. */
-  protected abstract commitAll(batch: readonly Queued[]): Promise<readonly Queued[]>;
+  protected abstract commitAll(batch: readonly QueuedWrite[]): Promise<readonly QueuedWrite[]>;
 
   get queued(): number {
     return this.#waiting;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { storable } from '../support/text.ts';
-import { liveCopies } from './operations/leases.ts';
+import { liveReplicas } from './operations/leases.ts';
 import { all, get, lock, query, run, together, type Operation, type Value } from './operation.ts';
 import { type Driver, StoreUnavailable } from './store.ts';
 
@@ -38,13 +38,13 @@ export const tables: readonly Table[] = [
 /** With events of the largest size, these are some tens of MB. */
 const pageRows = 500;
 
-interface Unfinished {
+interface UnfinishedMove {
   readonly source: string;
   readonly begun_at: number;
 }
 
 const sql = {
-  unfinished: query<Unfinished>('select source, begun_at from unfinished_copy limit 1'),
+  unfinished: query<UnfinishedMove>('select source, begun_at from unfinished_copy limit 1'),
   begin: 'insert into unfinished_copy (source, begun_at) values ($1, $2)',
   end: 'delete from unfinished_copy',
   count: ({ name }: Table) => query<{ readonly n: number }>(`select count(*) as n from ${name}`),
@@ -79,7 +79,7 @@ interface Side {
 /** Called after each page. */
 export type MoveProgress = (done: 'copied' | 'checked', table: string, rows: number, of: number) => void;
 
-export interface Moved {
+export interface MovedTable {
   readonly table: string;
   readonly rows: number;
 }
@@ -89,12 +89,12 @@ export interface Moved {
  * well. If it is interrupted, the next one goes on after the last row that the target has. A target with data and without a
  * mark is only compared: an earlier one may have ended without learning that it did. Throws StoreUnavailable.
  */
-export async function move(source: Side, target: Side, progress: MoveProgress): Promise<Moved[]> {
+export async function move(source: Side, target: Side, progress: MoveProgress): Promise<MovedTable[]> {
   await source.driver.read(refuseUnfinished);
   for (const side of [source, target]) await refuseServed(side);
   const isMarked = await target.driver.write(() => begin(source.name, target.name));
   if (isMarked) for (const table of tables) await copy(table, source, target, progress);
-  const moved: Moved[] = [];
+  const moved: MovedTable[] = [];
   for (const table of tables) {
     const { rows, difference } = await compare(table, source, target, progress);
     if (difference !== null) throw new StoreUnavailable(refusal(isMarked, source, target, difference));
@@ -123,10 +123,10 @@ export function* refuseUnfinished(): Operation<void> {
 
 /** SQLite's lock says this before. */
 async function refuseServed({ name, driver }: Side): Promise<void> {
-  const copies = driver.shared ? await driver.read(liveCopies) : [];
-  if (copies.length === 0) return;
+  const replicas = driver.shared ? await driver.read(liveReplicas) : [];
+  if (replicas.length === 0) return;
   throw new StoreUnavailable(
-    `${name} is being served (${copies.join(', ')}). Stop every copy first; one that was killed counts for some seconds more.`,
+    `${name} is being served (${replicas.join(', ')}). Stop every replica first; one that was killed counts for some seconds more.`,
   );
 }
 

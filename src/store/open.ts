@@ -1,8 +1,8 @@
 import { isPostgres, withoutPassword } from '../support/store-url.ts';
-import { type Moved, move, type MoveProgress, refuseUnfinished } from './move.ts';
+import { type MovedTable, move, type MoveProgress, refuseUnfinished } from './move.ts';
 import { sqliteDriver } from './sqlite.ts';
 import { ThreadReads } from './reads.ts';
-import { type Copied, copySqlite, type Progress } from './sqlite/backup.ts';
+import { type BackupResult, copySqlite, type Progress } from './sqlite/backup.ts';
 import { resolveLinks } from './sqlite/files.ts';
 import { type Driver, type OpenOptions, type Reads, type Store, storeOn, StoreUnavailable } from './store.ts';
 
@@ -58,7 +58,7 @@ export async function glanceAt<T>(url: string, look: (reads: Reads) => Promise<T
 const countingMs = 600_000;
 
 /** See move. Neither store may be served meanwhile. */
-export async function moveStore(from: string, to: string, progress: MoveProgress): Promise<Moved[]> {
+export async function moveStore(from: string, to: string, progress: MoveProgress): Promise<MovedTable[]> {
   const [source, target] = [nameOf(from), nameOf(to)];
   if (source === target) throw new StoreUnavailable(`${source} is both the source and the target.`);
   await using stores = new AsyncDisposableStack();
@@ -83,7 +83,7 @@ export async function checkStore(url: string): Promise<string | null> {
 }
 
 /** See copySqlite. */
-export async function copyStore(url: string, to: string, progress: Progress): Promise<Copied> {
+export async function copyStore(url: string, to: string, progress: Progress): Promise<BackupResult> {
   return copySqlite(fileOf(url), to, progress);
 }
 

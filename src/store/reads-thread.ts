@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Answered, Asked } from './reads.ts';
+import type { ReadReply, ReadRequest } from './reads.ts';
 import { Database, runOn } from './sqlite/database.ts';
 import { failureKind, unavailable } from './sqlite/failures.ts';
 import { callsOf, reads, StoreUnavailable } from './store.ts';
@@ -19,7 +19,7 @@ const calls = callsOf(reads, async (make, given) => {
   }
 }) as Record<string, (...given: readonly unknown[]) => Promise<unknown>>;
 
-async function answer({ id, name, given }: Asked): Promise<Answered> {
+async function answer({ id, name, given }: ReadRequest): Promise<ReadReply> {
   try {
     return { id, value: await calls[name]!(...given) };
   } catch (error) {
@@ -30,7 +30,7 @@ async function answer({ id, name, given }: Asked): Promise<Answered> {
   }
 }
 
-parentPort?.on('message', async (asked: Asked) => {
+parentPort?.on('message', async (asked: ReadRequest) => {
   // oxlint-disable-next-line require-post-message-target-origin -- that is of browsers
   parentPort?.postMessage(await answer(asked));
 });

@@ -1,14 +1,14 @@
 import { Worker } from 'node:worker_threads';
 import { callsOf, type Reads, reads, StoreUnavailable } from './store.ts';
 
-export interface Asked {
+export interface ReadRequest {
   readonly id: number;
   readonly name: string;
   readonly given: readonly unknown[];
 }
 
 /** `unavailable`: why, as the store says it. */
-export type Answered = { readonly id: number } & (
+export type ReadReply = { readonly id: number } & (
   | { readonly value: unknown }
   | { readonly unavailable: string }
   | { readonly fault: unknown }
@@ -79,7 +79,7 @@ export class ThreadReads {
   }
 
   /** Never while an earlier thread still reads: of those there would be more and more. */
-  #tell(asked: Asked): void {
+  #tell(asked: ReadRequest): void {
     if (!this.#waiting.has(asked.id)) return;
     this.#worker ??= this.#start();
     // oxlint-disable-next-line require-post-message-target-origin -- that is of browsers
@@ -90,13 +90,13 @@ export class ThreadReads {
     const worker = new Worker(thread, { workerData: this.#file });
     worker.unref();
     const gone = (error: Error) => (this.#worker === worker ? this.#end(error) : undefined);
-    worker.on('message', (answer: Answered) => this.#answered(answer));
+    worker.on('message', (answer: ReadReply) => this.#answered(answer));
     worker.on('error', gone);
     worker.on('exit', () => gone(new StoreUnavailable('The reading of the store was ended.')));
     return worker;
   }
 
-  #answered(answer: Answered): void {
+  #answered(answer: ReadReply): void {
     const { id } = answer;
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);

@@ -5,7 +5,14 @@ import { claim } from './operations/claiming.ts';
 import * as counting from './operations/counting.ts';
 import * as forgetting from './operations/forgetting.ts';
 import * as housekeeping from './operations/housekeeping.ts';
-import { copyStates, type CopyState, keepCopyState, leave, release, renew } from './operations/leases.ts';
+import {
+  replicaStates,
+  type ReplicaState,
+  keepReplicaState,
+  leave,
+  release,
+  renew,
+} from './operations/leases.ts';
 import type { Operation } from './operation.ts';
 import * as reading from './operations/reading.ts';
 import * as receiving from './operations/receiving.ts';
@@ -17,11 +24,11 @@ import type { Tallies } from './tallies.ts';
 export type { By, Change } from './operations/audit.ts';
 export type { Replay, Late, ManualResult } from './operations/by-hand.ts';
 export type { LaneHead, AttemptResult, Deferral } from './operations/carrying-out.ts';
-export type { Claimed } from './operations/claiming.ts';
+export type { Claim } from './operations/claiming.ts';
 export type { SinkCount, DayCount, Tally, StuckCount } from './operations/counting.ts';
 export type { Forgotten } from './operations/forgetting.ts';
 export type { PruneMark, SignOfLife } from './operations/housekeeping.ts';
-export type { Lease, LeaseState, CopyState } from './operations/leases.ts';
+export type { Lease, LeaseState, ReplicaState } from './operations/leases.ts';
 export type {
   EventFilter,
   EventStory,
@@ -107,7 +114,7 @@ export const reads = {
   audit,
   candidatesMeant,
   config: housekeeping.config,
-  copyStates,
+  replicaStates: replicaStates,
   counts: counting.counts,
   daily: counting.daily,
   deadSince: counting.deadSince,
@@ -248,7 +255,7 @@ export function storeOn(driver: Driver) {
       ),
 
     /** See the operation. All of them, step by step. */
-    async rescue(now: number, settlingMs: number, of?: carrying.Rescued): Promise<number> {
+    async rescue(now: number, settlingMs: number, of?: carrying.RescueQuery): Promise<number> {
       for (let total = 0; ;) {
         const count = await write((tallies) => carrying.rescue(tallies, { now, settlingMs, of }, batch));
         if (count === 0) return total;
@@ -290,7 +297,7 @@ export function storeOn(driver: Driver) {
     },
 
     /** A step of a round. See the operations. */
-    async prune(query: housekeeping.Prune): Promise<housekeeping.Pruned> {
+    async prune(query: housekeeping.Prune): Promise<housekeeping.PruneResult> {
       const pruned = await write((tallies) => housekeeping.prune(tallies, query));
       if (pruned.after !== null) return pruned;
       await write(() => housekeeping.endRound(query.before, savedConfigs, shared));
@@ -308,7 +315,7 @@ export function storeOn(driver: Driver) {
     },
 
     /** See the operation. */
-    keepCopyState: (state: CopyState) => write(() => keepCopyState(state, shared)),
+    keepReplicaState: (state: ReplicaState) => write(() => keepReplicaState(state, shared)),
 
     /** See the operation. `bytes` and `oldestTransactionMs` are the driver's. */
     vitals: async (now: number) => ({

@@ -1,12 +1,12 @@
 import type { DeliveryState, Failure, Outcome } from '../model.ts';
 
 /** `planned` counts a sink's deliveries independently of their states, so that the two can be compared. */
-export type Counted = DeliveryState | 'planned';
+export type CountedState = DeliveryState | 'planned';
 
 type HourChange = [hour: number, sink: string, what: string, delayMs: number, change: number];
 
 /** A sink's attempts. */
-interface Tried {
+interface AttemptFigures {
   /** When the last one ended (ms). */
   at: number;
   attempts: number;
@@ -26,10 +26,10 @@ const hourMs = 3_600_000;
  * be rewritten for every delivery.
  */
 export class Tallies {
-  readonly #counts = new Map<string, Map<Counted, number>>();
+  readonly #counts = new Map<string, Map<CountedState, number>>();
   readonly #uses = new Map<string, number>();
   readonly #hours = new Map<string, HourChange>();
-  readonly #tried = new Map<string, Tried>();
+  readonly #tried = new Map<string, AttemptFigures>();
 
   planned(sink: string, state: DeliveryState, count = 1): void {
     this.#count(sink, 'planned', count);
@@ -84,10 +84,10 @@ export class Tallies {
 
   /** Returns every change, in a fixed order, and clears them. */
   drain(): {
-    readonly counts: readonly (readonly [sink: string, state: Counted, change: number])[];
+    readonly counts: readonly (readonly [sink: string, state: CountedState, change: number])[];
     readonly uses: readonly (readonly [configId: string, change: number])[];
     readonly hours: readonly Readonly<HourChange>[];
-    readonly tried: readonly (readonly [sink: string, tried: Readonly<Tried>])[];
+    readonly tried: readonly (readonly [sink: string, tried: Readonly<AttemptFigures>])[];
   } {
     const counts = [...this.#counts].flatMap(([sink, states]) =>
       Array.from(states, ([state, change]) => [sink, state, change] as const),
@@ -118,14 +118,14 @@ export class Tallies {
     else this.#hours.set(key, [hour, sink, what, delayMs, count]);
   }
 
-  #count(sink: string, state: Counted, change: number): void {
+  #count(sink: string, state: CountedState, change: number): void {
     let states = this.#counts.get(sink);
     if (!states) this.#counts.set(sink, (states = new Map()));
     states.set(state, (states.get(state) ?? 0) + change);
   }
 }
 
-const untried: Tried = {
+const untried: AttemptFigures = {
   at: -Infinity,
   attempts: 0,
   failed: 0,

@@ -21,10 +21,10 @@ class SafeUrl {
 }
 
 /** `null`, `undefined`, `false` and `''` leave nothing. */
-export type Part = Html | SafeUrl | string | number | null | undefined | false | readonly Part[];
+export type HtmlValue = Html | SafeUrl | string | number | null | undefined | false | readonly HtmlValue[];
 
 /** What a value is to become, by where it stands in the template. */
-type Place =
+type HtmlContext =
   | 'text'
   /** In quotes. */
   | 'attribute'
@@ -35,13 +35,13 @@ type Place =
   /** Between attributes: only markup of ours, such as `checked`. */
   | 'tag';
 
-const places = new WeakMap<TemplateStringsArray, readonly Place[]>();
+const places = new WeakMap<TemplateStringsArray, readonly HtmlContext[]>();
 
 /**
  * Markup with values in it. What a value is depends on where it stands: text is escaped, a URL has to be a checked one, and
  * where nothing from outside may stand (a script, a style, an attribute without quotes) a template is refused at its first use.
  */
-export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
+export function html(strings: TemplateStringsArray, ...parts: readonly HtmlValue[]): Html {
   const known = places.getOrInsertComputed(strings, placesIn);
   const text = strings.map((string, at) =>
     at < parts.length ? string + filled(parts[at], known[at]!) : string,
@@ -55,7 +55,7 @@ const inQuotes = /<[a-z][^<>]*\s([a-z-]+)="([^"<>]*)$/i;
 const inTag = /<[^<>]*$/;
 const inCode = /<(script|style)\b[^<>]*>[^<]*$|<!--/i;
 
-function placesIn(strings: TemplateStringsArray): Place[] {
+function placesIn(strings: TemplateStringsArray): HtmlContext[] {
   let before = '';
   return strings.slice(0, -1).map((string) => {
     before += string;
@@ -66,7 +66,7 @@ function placesIn(strings: TemplateStringsArray): Place[] {
   });
 }
 
-function placeAfter(before: string): Place {
+function placeAfter(before: string): HtmlContext {
   const [, name = '', start = ''] = inQuotes.exec(before) ?? [];
   const code = inCode.exec(before.slice(before.lastIndexOf('</') + 1));
   if (code || /^on|^style$/i.test(name) || (name === '' && /=\s*$/.test(before)))
@@ -78,7 +78,7 @@ function placeAfter(before: string): Place {
   throw new Error(`A URL is of this site from its first character on, or one value: …${before.slice(-60)}`);
 }
 
-function filled(part: Part, place: Place): string {
+function filled(part: HtmlValue, place: HtmlContext): string {
   if (part === null || part === undefined || part === false || part === '') return '';
   if (part instanceof Html) {
     if (place === 'text' || place === 'tag') return part.text;

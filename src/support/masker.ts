@@ -173,14 +173,14 @@ const escapings = [commonEscapes, quotedPrintable, wrapped];
 const controls: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' };
 const named: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
-interface Unescaped {
+interface DecodedText {
   readonly text: string;
   /** Where each of its characters begins in the original text; the last entry is where that text ends. */
   readonly starts: readonly number[];
 }
 
 /** A text with its escapes decoded. */
-function decode(text: string, { pattern, meaningOf }: Escaping): Unescaped {
+function decode(text: string, { pattern, meaningOf }: Escaping): DecodedText {
   const pieces: string[] = [];
   const starts: number[] = [];
   let end = 0;

@@ -1,12 +1,12 @@
 import { type Arguments, CaptureTag, type Template, type Token, TypeGuards, type Value } from 'liquidjs';
 import { closest, tagsIn } from '../support/text.ts';
 import { timeZoneOf, unknownCodes } from './dates.ts';
-import { checking, disabledFilters, escapeAt, type IsStrict, type Place } from './engine.ts';
-import { type Fault, parse } from './parse.ts';
+import { checking, disabledFilters, escapeAt, type IsStrict, type Target } from './engine.ts';
+import { type SyntaxFault, parse } from './parse.ts';
 import {
   any,
   entryOf,
-  type Known,
+  type ValueInfo,
   loopShapes,
   neverStrict,
   number,
@@ -33,7 +33,7 @@ export interface PlacedFault {
  */
 export function check(
   source: string,
-  place: Place,
+  place: Target,
   roots: ReadonlyMap<string, Shape>,
 ): { readonly faults: readonly PlacedFault[]; readonly isStrict: IsStrict } {
   const curly = curlyQuotes(source);
@@ -52,14 +52,14 @@ export function check(
 const straightText = /"[^"]*"|'[^']*'/g;
 
 /** Quotes that a word processor has made round: in a tag they are no quotes. One for each tag. */
-function curlyQuotes(source: string): Fault[] {
+function curlyQuotes(source: string): SyntaxFault[] {
   return [...tagsIn(source)].flatMap(({ part, index }) => {
     const at = part.replaceAll(straightText, (inside) => ' '.repeat(inside.length)).search(/[“”„‟‘’‚‛«»]/);
     return at < 0 ? [] : [{ offset: index + at, message: `${part[at]} is no quote here: write ' or "` }];
   });
 }
 
-function withPosition({ offset, message }: Fault, source: string): PlacedFault {
+function withPosition({ offset, message }: SyntaxFault, source: string): PlacedFault {
   const before = source.slice(0, offset);
   const lineStart = before.lastIndexOf('\n') + 1;
   return { line: before.split('\n').length, column: offset - lineStart + 1, message };
@@ -68,7 +68,7 @@ function withPosition({ offset, message }: Fault, source: string): PlacedFault {
 /** How special characters are escaped where a template prints: percent-encoded, in another way, or not at all. */
 type Escaping = 'percent' | 'signs' | null;
 
-function escapingAt(place: Place): Escaping {
+function escapingAt(place: Target): Escaping {
   const escaped = escapeAt(place, '<');
   if (escaped === '%3C') return 'percent';
   return escaped === '<' && !place.medium.join ? null : 'signs';
@@ -81,7 +81,7 @@ type Path = Extract<Operand, { props: unknown }>;
 
 /** Visits a parsed template in the order of rendering, and knows the names that exist at each place. */
 class Checker {
-  readonly faults: Fault[] = [];
+  readonly faults: SyntaxFault[] = [];
   readonly scope: Scope;
   readonly #escaping: Escaping;
 
@@ -104,7 +104,7 @@ class Checker {
   }
 
   /** Reports the faults of an expression, and returns what is known about its value. */
-  #read(argument: Argument): Known {
+  #read(argument: Argument): ValueInfo {
     if ('filters' in argument) return this.#readFiltered(argument);
     if ('props' in argument) return this.#readPath(argument);
     if ('lhs' in argument) {
@@ -120,7 +120,7 @@ class Checker {
   #readFiltered({
     initial,
     filters,
-  }: Pick<Value, 'initial'> & { readonly filters: readonly unknown[] }): Known {
+  }: Pick<Value, 'initial'> & { readonly filters: readonly unknown[] }): ValueInfo {
     this.#checkOperators(initial.postfix);
     const operands = initial.postfix.filter((token) => !TypeGuards.isOperatorToken(token)) as Operand[];
     const values = operands.map((operand) => this.#read(operand));
@@ -161,7 +161,7 @@ class Checker {
     return untrusted || values.some((value) => value.untrusted);
   }
 
-  #readPath(token: Path): Known {
+  #readPath(token: Path): ValueInfo {
     const steps = token.props.map((prop) => this.#readStep(prop));
     if (token.variable) return this.#follow(this.#read(token.variable), steps, 0, token);
     const known = this.scope.find(String(steps[0]));
@@ -177,7 +177,7 @@ class Checker {
   }
 
   /** Follows a path from its step `start` on. */
-  #follow(from: Known, path: readonly Step[], start: number, token: Token): Known {
+  #follow(from: ValueInfo, path: readonly Step[], start: number, token: Token): ValueInfo {
     let { shape, raw } = from;
     for (let at = start; at < path.length; at += 1) {
       const step = path[at] ?? null;
@@ -201,7 +201,7 @@ class Checker {
 }
 
 /** Untrusted although it is escaped, because a filter may undo the escaping. */
-const captured: Known = { shape: text, untrusted: true, raw: false };
+const captured: ValueInfo = { shape: text, untrusted: true, raw: false };
 
 /**
  * Without `offset: continue`, which is not a variable, and without words such as `reversed`, which are undefined here.
@@ -219,7 +219,10 @@ function childrenOf(template: Template): Template[] {
   return children?.done ? children.value : [];
 }
 
-function loopNames([variable = '', helper = '']: readonly string[], collection: Known): Map<string, Known> {
+function loopNames(
+  [variable = '', helper = '']: readonly string[],
+  collection: ValueInfo,
+): Map<string, ValueInfo> {
   return new Map([
     [variable, { ...collection, shape: entryOf(collection.shape) }],
     [helper, { ...unknown, shape: loopShapes[helper] ?? any }],

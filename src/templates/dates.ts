@@ -102,7 +102,7 @@ function offsetName(minutesBehind: number): string {
 type Moment = Temporal.ZonedDateTime;
 
 /** What else a code may depend on. */
-interface Given {
+interface CodeOptions {
   readonly flags: string;
   readonly width: number;
   readonly locale: string;
@@ -110,7 +110,7 @@ interface Given {
 
 /** A format code: the text or number that it gives, and the width that a number is padded to. */
 interface Code {
-  readonly of: (moment: Moment, given: Given) => string | number;
+  readonly of: (moment: Moment, given: CodeOptions) => string | number;
   readonly width?: number;
   readonly fill?: ' ';
 }

@@ -12,7 +12,7 @@ type Filter = Extract<Parameters<Liquid['registerFilter']>[1], (...args: never[]
 const builtIn = (name: string): Filter => (builtInFilters as Record<string, Filter>)[name] as Filter;
 
 /** Where a template prints to. */
-export interface Place {
+export interface Target {
   readonly medium: Medium;
   /** Leads to the string inside the action's key. */
   readonly path: readonly (string | number)[];
@@ -21,7 +21,7 @@ export interface Place {
   readonly setting: Setting;
 }
 
-export const escapeAt = ({ medium, path, action }: Place, value: string): string =>
+export const escapeAt = ({ medium, path, action }: Target, value: string): string =>
   medium.escape(value, path, action);
 
 /** Whether a variable's path must lead to a value. */
@@ -29,12 +29,12 @@ export type IsStrict = (path: readonly unknown[]) => boolean;
 
 /** The context of one rendering of one template: data, place and limits. */
 export class Rendering extends Context {
-  readonly #place: Place;
+  readonly #place: Target;
   readonly #isStrict: IsStrict;
   /** Something that was to be printed is not there. */
   isHollow = false;
 
-  constructor(data: AnyTemplateData, place: Place, isStrict: IsStrict) {
+  constructor(data: AnyTemplateData, place: Target, isStrict: IsStrict) {
     // LiquidJS's limiters are a class with private fields; these two have the same methods.
     const limits = { renderLimit: new StepLimit() as never, memoryLimit: new UseLimit() as never };
     super(

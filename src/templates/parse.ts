@@ -12,20 +12,20 @@ import { checking, disabledTags } from './engine.ts';
 import { formatCount, sizes } from './limits.ts';
 
 /** A fault in a template. `offset`: where it starts in the text. */
-export interface Fault {
+export interface SyntaxFault {
   readonly offset: number;
   readonly message: string;
 }
 
-export interface Parsed {
+export interface ParseResult {
   readonly templates: readonly Template[];
-  readonly faults: readonly Fault[];
+  readonly faults: readonly SyntaxFault[];
   /** False if a tag that may define a name could not be parsed. */
   readonly namesAreComplete: boolean;
 }
 
 /** Parses as LiquidJS does, but continues after a fault and keeps what could be parsed. */
-export function parse(source: string): Parsed {
+export function parse(source: string): ParseResult {
   const excess = excessOf(source);
   if (excess) return { templates: [], faults: [excess], namesAreComplete: false };
   const parser = new Parser(checking);
@@ -46,7 +46,7 @@ export function parse(source: string): Parsed {
 }
 
 /** Finds what would take LiquidJS long to parse or overflow its stack. */
-function excessOf(source: string): Fault | null {
+function excessOf(source: string): SyntaxFault | null {
   if (source.length > sizes.characters) {
     const message = `the template is longer than ${formatCount(sizes.characters)} characters`;
     return { offset: sizes.characters, message };
@@ -58,7 +58,7 @@ function excessOf(source: string): Fault | null {
 
 /** Counts tags and outputs, and how deep they are nested. */
 class PartCounter {
-  fault: Fault | null = null;
+  fault: SyntaxFault | null = null;
   #parts = 0;
   #depth = 0;
 
@@ -137,7 +137,7 @@ const blockPart = /^tag "(end\w+|else|elsif|when)" not found/;
 /** After a fault in an opening tag, LiquidJS cannot tell what its closing tag closes. */
 const isConsequence = ({ message }: LiquidError): boolean => blockPart.test(message);
 
-function faultOf(error: LiquidError): Fault {
+function faultOf(error: LiquidError): SyntaxFault {
   const { token } = error;
   const message = (error.originalError?.message ?? error.message).replace(/, line:\d+, col:\d+$/, '');
   for (const { pattern, words, back = 0 } of wordings) {

@@ -53,7 +53,7 @@ export function entryOf(shape: Shape): Shape {
 }
 
 /** What is known about a value: its shape and its origin. */
-export interface Known {
+export interface ValueInfo {
   readonly shape: Shape;
   /** Outsiders may have written it: it comes from an event, or from a tool's answer that a notice quotes. */
   readonly untrusted: boolean;
@@ -63,15 +63,15 @@ export interface Known {
 
 const untrustedNames: ReadonlySet<string> = new Set(['event', 'events', 'links', 'notice']);
 
-export const unknown: Known = { shape: any, untrusted: false, raw: false };
+export const unknown: ValueInfo = { shape: any, untrusted: false, raw: false };
 
 export const neverStrict: IsStrict = () => false;
 
 /** The names that a template can use at one place. A loop's names end with the loop; assigned names stay. */
 export class Scope {
   readonly #roots: ReadonlyMap<string, Shape>;
-  readonly #assigned = new Map<string, Known>();
-  readonly #loops: ReadonlyMap<string, Known>[] = [];
+  readonly #assigned = new Map<string, ValueInfo>();
+  readonly #loops: ReadonlyMap<string, ValueInfo>[] = [];
   /** Every name that was ever given to a value inside `event.raw`. */
   readonly #rawNames = new Set<unknown>();
   readonly #untrustedNames = new Set<unknown>(['event', 'events']);
@@ -81,12 +81,12 @@ export class Scope {
     this.#roots = roots;
   }
 
-  find(name: string): Known | null {
+  find(name: string): ValueInfo | null {
     const loop = this.#loops.findLast((names) => names.has(name));
     return loop?.get(name) ?? this.#assigned.get(name) ?? this.#findRoot(name);
   }
 
-  #findRoot(name: string): Known | null {
+  #findRoot(name: string): ValueInfo | null {
     const shape = this.#roots.get(name);
     return shape ? { shape, untrusted: untrustedNames.has(name), raw: false } : null;
   }
@@ -95,13 +95,13 @@ export class Scope {
     return [this.#roots, this.#assigned, ...this.#loops].flatMap((names) => Array.from(names.keys()));
   }
 
-  assign(name: string, known: Known): void {
+  assign(name: string, known: ValueInfo): void {
     this.#assigned.set(name, known);
     this.#remember(name, known);
   }
 
   /** Visits the body of a loop, where `names` exist. */
-  within(names: ReadonlyMap<string, Known>, visit: () => void): void {
+  within(names: ReadonlyMap<string, ValueInfo>, visit: () => void): void {
     for (const [name, known] of names) this.#remember(name, known);
     this.#loops.push(names);
     visit();
@@ -112,7 +112,7 @@ export class Scope {
     this.#readsRaw = true;
   }
 
-  #remember(name: string, { raw, untrusted }: Known): void {
+  #remember(name: string, { raw, untrusted }: ValueInfo): void {
     if (raw) this.#rawNames.add(name);
     if (untrusted) this.#untrustedNames.add(name);
   }

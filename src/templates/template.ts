@@ -5,7 +5,7 @@ import { memo, tagsIn } from '../support/text.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import { check, type PlacedFault } from './check.ts';
 import { type AnyTemplateData, plainSetting } from './data.ts';
-import { checking, escapeAt, type IsStrict, outlineOf, type Place, printing, Rendering } from './engine.ts';
+import { checking, escapeAt, type IsStrict, outlineOf, type Target, printing, Rendering } from './engine.ts';
 import { neverStrict } from './scope.ts';
 import { type Names, namesFor, type Vocabulary } from './vocabulary.ts';
 
@@ -27,7 +27,7 @@ export function compileFields(
   const { isTried = true } = vocabulary;
   const namesOf = namesFor(vocabulary);
   const { setting = plainSetting } = vocabulary;
-  const parts = Object.entries(fields).map(([key, value]): [string, Part] => {
+  const parts = Object.entries(fields).map(([key, value]): [string, FieldTemplate] => {
     const medium = media[key];
     if (medium === undefined) return [key, constant(value)];
     const report = (fault: TemplateFault) => faults.push({ ...fault, path: [key, ...fault.path] });
@@ -40,7 +40,7 @@ export function compileFields(
 }
 
 /** The keys of an action with their templates rendered, or why one failed. */
-export type Rendered =
+export type RenderResult =
   | {
       readonly fields: JsonMap;
       /** Keys with a `{{ … }}` that had nothing to print. */
@@ -50,9 +50,9 @@ export type Rendered =
 
 /** The keys of an action, compiled. */
 export class CompiledFields {
-  readonly #parts: { readonly [key: string]: Part };
+  readonly #parts: { readonly [key: string]: FieldTemplate };
 
-  constructor(parts: { readonly [key: string]: Part }) {
+  constructor(parts: { readonly [key: string]: FieldTemplate }) {
     this.#parts = parts;
   }
 
@@ -62,7 +62,7 @@ export class CompiledFields {
   }
 
   /** Renders all keys, or only the given ones. Leaves out keys that the action does not have. */
-  render(data: AnyTemplateData, keys: readonly string[] = Object.keys(this.#parts)): Rendered {
+  render(data: AnyTemplateData, keys: readonly string[] = Object.keys(this.#parts)): RenderResult {
     const fields: Record<string, Json> = {};
     const hollow: string[] = [];
     for (const key of keys) {
@@ -78,20 +78,20 @@ export class CompiledFields {
 }
 
 /** A value of an action, compiled. */
-interface Part {
+interface FieldTemplate {
   /** It has no templates, so it always renders to the same value. */
   readonly constant: boolean;
   /** Throws errors for explainRenderError. `onHollow`: a text had nothing to print in one of its places. */
   render(data: AnyTemplateData, isStrict?: IsStrict, onHollow?: () => void): Json;
 }
 
-interface Source extends Place {
+interface Source extends Target {
   readonly names: Names;
   readonly isTried: boolean;
   readonly report: (fault: TemplateFault) => void;
 }
 
-function compilePart(value: Json, source: Source): Part {
+function compilePart(value: Json, source: Source): FieldTemplate {
   if (typeof value === 'string')
     return startsTag.test(value) ? compileTemplate(value, source) : constant(value);
   if (Array.isArray(value)) return compileList(value as readonly Json[], source);
@@ -100,17 +100,17 @@ function compilePart(value: Json, source: Source): Part {
 
 const startsTag = /\{[{%]/;
 
-const constant = (value: Json): Part => ({ constant: true, render: () => value });
+const constant = (value: Json): FieldTemplate => ({ constant: true, render: () => value });
 
 const at = (source: Source, step: string | number): Source => ({ ...source, path: [...source.path, step] });
 
-function compileList(list: readonly Json[], source: Source): Part {
+function compileList(list: readonly Json[], source: Source): FieldTemplate {
   const parts = list.map((entry, index) => compilePart(entry, at(source, index)));
   if (parts.every((part) => part.constant)) return constant(list);
   return { constant: false, render: (data) => parts.map((part) => part.render(data)) };
 }
 
-function compileMap(map: JsonMap, source: Source): Part {
+function compileMap(map: JsonMap, source: Source): FieldTemplate {
   const parts = Object.entries(map).map(
     ([key, entry]) => [key, compilePart(entry, at(source, key))] as const,
   );
@@ -125,8 +125,8 @@ function compileMap(map: JsonMap, source: Source): Part {
 function compileTemplate(
   text: string,
   { medium, path, action, setting, names, isTried, report }: Source,
-): Part {
-  const place: Place = { medium, path, action, setting };
+): FieldTemplate {
+  const place: Target = { medium, path, action, setting };
   const known = names.sound.get(medium)?.get(soundId(text, place));
   const { faults, isStrict } = known ? { faults: [], isStrict: known } : check(text, place, names.roots);
   for (const fault of faults) report({ ...fault, path });
@@ -147,7 +147,7 @@ const shortText = 4000;
 const flat = /^\{(?:\{|%-?\s*(?:if|elsif|else|endif|unless|endunless)\b)(?:[^'"\\]|"[^"\\]*"|'[^'\\]*')*$/;
 
 /** Templates with the same id are all without faults if one is: large configs have thousands that are alike. */
-function soundId(text: string, { medium, path, action }: Place): string {
+function soundId(text: string, { medium, path, action }: Target): string {
   // Few media look at the other keys.
   const others = medium.escape.length > 2 ? action : null;
   return `${templateKind(text)}\0${path.join('\0')}\0${others === null ? '' : JSON.stringify(others)}`;
@@ -171,15 +171,15 @@ function soleOutput(text: string): Output | null {
 /** Rules often share a template. Sharing the parsed template keeps a large config small and deciding fast. */
 const parse = memo(1000, (text) => printing.parse(text));
 
-class TextTemplate implements Part {
+class TextTemplate implements FieldTemplate {
   readonly constant = false;
   readonly #text: string;
   /** Parsed when it is first rendered. */
   #templates: Template[] | null = null;
-  readonly #place: Place;
+  readonly #place: Target;
   readonly #isStrict: IsStrict;
 
-  constructor(text: string, place: Place, isStrict: IsStrict) {
+  constructor(text: string, place: Target, isStrict: IsStrict) {
     this.#text = text;
     this.#place = place;
     this.#isStrict = isStrict;
@@ -195,13 +195,13 @@ class TextTemplate implements Part {
 }
 
 /** Renders to a value as data. Its text is still escaped, because it may come from the event. */
-class ValueTemplate implements Part {
+class ValueTemplate implements FieldTemplate {
   readonly constant = false;
   readonly #output: Output;
-  readonly #place: Place;
+  readonly #place: Target;
   readonly #isStrict: IsStrict;
 
-  constructor(output: Output, place: Place, isStrict: IsStrict) {
+  constructor(output: Output, place: Target, isStrict: IsStrict) {
     this.#output = output;
     this.#place = place;
     this.#isStrict = isStrict;

@@ -133,7 +133,7 @@ async function watching({ storeFails = 0, paused = [] as (string | Paused)[], mo
       await vi.waitFor(() => expect(alarm).not.toBeNull());
     },
     goOn: () => {},
-    /** Whether another copy looks meanwhile. */
+    /** Whether another replica looks meanwhile. */
     beMine: (mine: boolean) => void (isMine = mine),
     /** As after a restart of the process. */
     restart() {
@@ -162,7 +162,7 @@ test('an alert is sent once, however long its condition lasts', async () => {
   expect(await watch.causes()).toEqual(['paused tool']);
 });
 
-test('one of several copies looks, and another one goes on with what the one before has raised', async () => {
+test('one of several replicas looks, and another one goes on with what the one before has raised', async () => {
   const paused: string[] = [];
   const watch = await watching({ paused });
   await watch.look(minute);
@@ -746,7 +746,7 @@ summary: { at: "Mon 09:00", then: [ { sink: other, text: "{{ notice.detail }}" }
     });
   });
 
-  test('goes once a week, however often the process starts or sleeps, or another copy tells it', async () => {
+  test('goes once a week, however often the process starts or sleeps, or another replica tells it', async () => {
     const watch = await watching({ more });
     await watch.look(7 * hour);
     for (let times = 0; times < 3; times += 1) {

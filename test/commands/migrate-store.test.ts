@@ -273,7 +273,7 @@ describe('migrate-store', () => {
     await sqlite.close();
     const postgres = await open(schema, true);
     await postgres.leases!.renew({
-      copy: 'copy-1',
+      replica: 'copy-1',
       configId,
       names: [],
       extra: [],
@@ -281,7 +281,7 @@ describe('migrate-store', () => {
       takes: true,
       forMs: 60_000,
     });
-    const served = expect.stringMatching(/is being served \(copy-1\)\. Stop every copy first/);
+    const served = expect.stringMatching(/is being served \(copy-1\)\. Stop every replica first/);
     expect(await move(schema, file('new'))).toMatchObject({ code: 1, err: served });
     expect(await move(file('old'), schema)).toMatchObject({ code: 1, err: served });
     await postgres.leases!.leave('copy-1');

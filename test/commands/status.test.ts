@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test, vi } from 'vitest';
 import { onlyStore, readStatus } from '../../src/ops/status.ts';
 import { openStore } from '../../src/store/open.ts';
-import type { CopyState } from '../../src/store/store.ts';
+import type { ReplicaState } from '../../src/store/store.ts';
 import { arrival, claimDue, configId, delivered, resultOf, t0 } from '../contract/store-fixtures.ts';
 import { freshSchema } from '../fixtures/postgres.ts';
 import {
@@ -392,20 +392,20 @@ rules:
     expect((await command('events', '--audit')).out).toMatch(/ignore, by .* from a command on .*: a test\n/);
   });
 
-  test('of several copies names those that run another config, and says what one has refused', async () => {
+  test('of several replicas names those that run another config, and says what one has refused', async () => {
     const url = await freshSchema();
     const store = await openStore(url, { serve: false });
-    const said = (id: string, refused: CopyState['config']['refused'] = null): CopyState => ({
+    const said = (id: string, refused: ReplicaState['config']['refused'] = null): ReplicaState => ({
       id,
       saidAt: Date.now(),
       stopped: false,
       config: { id, file: 'a.yaml', since: 1_000, refused, waiting: [] },
       sinks: [{ name: 'ats', connector: 'webhook' }],
     });
-    await store.keepCopyState(said('one'));
-    await store.keepCopyState(said('two'));
-    expect((await run(['status', '--store', url])).out).toContain('2 copies');
-    await store.keepCopyState(said('two', { since: 2_000, problem: 'a.yaml:1:1: wrong', others: 1 }));
+    await store.keepReplicaState(said('one'));
+    await store.keepReplicaState(said('two'));
+    expect((await run(['status', '--store', url])).out).toContain('2 replicas');
+    await store.keepReplicaState(said('two', { since: 2_000, problem: 'a.yaml:1:1: wrong', others: 1 }));
     const { code, out } = await run(['status', '--store', url]);
     expect(code).toBe(4);
     expect(out).toMatch(/refused at 1970.*: a\.yaml:1:1: wrong \(and 1 more problem\)\n.*\n  by two\n/);
@@ -417,7 +417,7 @@ rules:
 /** Lets the last sign of life be so much older. */
 async function agedBy(ms: number, url: string): Promise<void> {
   const store = await openStore(url, { serve: false });
-  const [last] = await store.copyStates();
-  await store.keepCopyState({ ...last!, saidAt: last!.saidAt - ms });
+  const [last] = await store.replicaStates();
+  await store.keepReplicaState({ ...last!, saidAt: last!.saidAt - ms });
   await store.close();
 }

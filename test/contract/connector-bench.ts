@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import type {
   AnyConnector,
   AttemptRequest,
-  Composed,
+  ComposeResult,
   DeliveryContext,
   Finding,
   Sink,
@@ -195,7 +195,7 @@ export class ConnectorBench {
   }
 
   #request(deliveryId: string, { fields, ...over }: Over & { readonly fields?: Json }) {
-    const composed: Composed<unknown> = this.compose(fields ?? this.subject.fields, deliveryId);
+    const composed: ComposeResult<unknown> = this.compose(fields ?? this.subject.fields, deliveryId);
     return attemptAt(composed, { deliveryId, firstAttemptAt: Date.now() - 1000, ...over });
   }
 }

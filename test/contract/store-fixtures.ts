@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { deliveryId } from '../../src/support/ids.ts';
 import type { Delivered, Event, Outcome, PlannedDelivery, RaisedNotice, Rejected } from '../../src/model.ts';
 import { eventWith } from '../fixtures/event.ts';
-import type { Acceptance, Arrival, AttemptResult, By, Claimed, Store } from '../../src/store/store.ts';
+import type { Acceptance, Arrival, AttemptResult, By, Claim, Store } from '../../src/store/store.ts';
 
 export const t0 = Date.UTC(2026, 0, 1);
 export const minute = 60_000;
@@ -85,7 +85,7 @@ const missedIn = ({ missed, note }: Delivered): string | null => (missed && note
 
 /** How a claimed delivery's attempt ended; a retry is due a minute later, an unknown outcome is held. */
 export function resultOf(
-  { delivery, claimedAt }: Pick<Claimed, 'delivery' | 'claimedAt'>,
+  { delivery, claimedAt }: Pick<Claim, 'delivery' | 'claimedAt'>,
   outcome: Outcome,
   changes: Partial<AttemptResult> = {},
 ): AttemptResult {
@@ -126,7 +126,7 @@ export function claimDue(
   now: number = t0,
   lane = 'slack #hiring',
   limit = 100,
-): Promise<Claimed[]> {
+): Promise<Claim[]> {
   return store.claim({ lane, now, limit });
 }
 

@@ -35,21 +35,21 @@ export function housekeeping(bench: () => Bench): void {
     expect((await store.latestConfig())?.id).toBe('cfg_a');
   });
 
-  test('keeps what each copy says of itself, newest first', async () => {
+  test('keeps what each replica says of itself, newest first', async () => {
     const { store } = bench();
-    expect(await store.copyStates()).toEqual([]);
+    expect(await store.replicaStates()).toEqual([]);
     const config = { id: configId, file: 'a.yaml', since: t0, refused: null, waiting: ['store.url'] };
     const sinks = [{ name: 'slack', connector: 'slack' }];
     const said = (id: string, saidAt: number) => ({ id, saidAt, stopped: false, config, sinks });
-    await store.keepCopyState(said('first', t0));
-    await store.keepCopyState(said('first', t0 + 1));
-    expect(await store.copyStates()).toEqual([said('first', t0 + 1)]);
-    await store.keepCopyState(said('second', t0 + 2));
+    await store.keepReplicaState(said('first', t0));
+    await store.keepReplicaState(said('first', t0 + 1));
+    expect(await store.replicaStates()).toEqual([said('first', t0 + 1)]);
+    await store.keepReplicaState(said('second', t0 + 2));
     // Only one process may serve a file.
     const others = store.leases === null ? [] : [said('first', t0 + 1)];
-    expect(await store.copyStates()).toEqual([said('second', t0 + 2), ...others]);
-    await store.keepCopyState(said('third', t0 + 2 * day));
-    expect(await store.copyStates()).toEqual([said('third', t0 + 2 * day)]);
+    expect(await store.replicaStates()).toEqual([said('second', t0 + 2), ...others]);
+    await store.keepReplicaState(said('third', t0 + 2 * day));
+    expect(await store.replicaStates()).toEqual([said('third', t0 + 2 * day)]);
   });
 
   test('knows what came today, and since when the oldest delivery waits', async () => {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Attempt, PlannedDelivery } from '../../src/model.ts';
-import type { Claimed, Store } from '../../src/store/store.ts';
+import type { Claim, Store } from '../../src/store/store.ts';
 import type { Bench } from './store.ts';
 import {
   arrival,
@@ -189,7 +189,7 @@ class Both {
   }
 
   /** The events that a message told of when it was begun, but for those that were pruned since. */
-  #toldBefore({ delivery: { id } }: Claimed, now: string[]): string[] {
+  #toldBefore({ delivery: { id } }: Claim, now: string[]): string[] {
     const kept = new Set(this.#model.events.map(({ arrival: { event } }) => event.id));
     const before = (this.#told.get(id) ?? now).filter((eventId) => kept.has(eventId));
     this.#told.set(id, before);

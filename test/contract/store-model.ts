@@ -4,7 +4,7 @@ import type {
   Acceptance,
   Arrival,
   AttemptResult,
-  Claimed,
+  Claim,
   DeliveryStory,
   EventDetail,
   LaneHead,
@@ -84,8 +84,8 @@ export class StoreModel {
     );
   }
 
-  claim({ lane, now, limit }: { lane: string; now: number; limit: number }): Claimed[] {
-    const claimed: Claimed[] = [];
+  claim({ lane, now, limit }: { lane: string; now: number; limit: number }): Claim[] {
+    const claimed: Claim[] = [];
     while (claimed.length < limit) {
       const due = this.#waiting(lane).find(({ dueAt }) => dueAt <= now);
       if (!due) break;
@@ -94,7 +94,7 @@ export class StoreModel {
     return claimed;
   }
 
-  #begin(due: KeptDelivery, now: number): Claimed {
+  #begin(due: KeptDelivery, now: number): Claim {
     if (due.group !== null && due.carrier === null) this.#gather(due, now);
     const together = this.#together(due);
     for (const kept of together) {

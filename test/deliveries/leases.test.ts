@@ -12,7 +12,7 @@ import { bench, configFor, ScriptedTool } from './scripted.ts';
 
 const minuteMs = 60_000;
 
-/** Copies on one real store, each under a clock that stands still, and that renews when a test says so. */
+/** Replicas on one real store, each under a clock that stands still, and that renews when a test says so. */
 async function cluster() {
   const url = await freshSchema();
   const opened: Store[] = [];
@@ -27,20 +27,24 @@ async function cluster() {
   return {
     url,
     open,
-    /** By the database's clock, everything that this copy has has run out. */
-    runOut: async (copy: string): Promise<void> => {
-      await sql(url, `update leases set until = 1 where holder = '${copy}'`);
-      await sql(url, `update copies set until = 1 where id = '${copy}'`);
+    /** By the database's clock, everything that this replica has has run out. */
+    runOut: async (replica: string): Promise<void> => {
+      await sql(url, `update leases set until = 1 where holder = '${replica}'`);
+      await sql(url, `update copies set until = 1 where id = '${replica}'`);
     },
-    copy: async (copy: string, names: readonly string[], parts: Partial<LeaseParts> = {}): Promise<Copy> => {
-      const made = new Copy(await open(), copy, names, parts);
+    replica: async (
+      replica: string,
+      names: readonly string[],
+      parts: Partial<LeaseParts> = {},
+    ): Promise<Replica> => {
+      const made = new Replica(await open(), replica, names, parts);
       await made.keeper.start();
       return made;
     },
   };
 }
 
-class Copy {
+class Replica {
   names: readonly string[];
   extra: readonly string[] = [];
   elapsed = 0;
@@ -51,7 +55,7 @@ class Copy {
   readonly keeper: LeaseKeeper;
   #alarm: (() => void) | null = null;
 
-  constructor(store: Store, copy: string, names: readonly string[], parts: Partial<LeaseParts>) {
+  constructor(store: Store, replica: string, names: readonly string[], parts: Partial<LeaseParts>) {
     this.names = names;
     this.keeper = new LeaseKeeper({
       store: store.leases!,
@@ -63,14 +67,14 @@ class Copy {
           return () => (this.#alarm = null);
         },
       },
-      copy,
+      replica: replica,
       configId: () => configId,
       names: () => this.names,
       extra: () => this.extra,
       taken: async (lease) => void this.taken.push(lease),
       lost: (name) => this.lost.push(name),
       idle: async () => {},
-      copies: () => {},
+      replicas: () => {},
       quietMs: () => 0,
       moved: () => {},
       told: () => {},
@@ -92,27 +96,27 @@ class Copy {
 }
 
 /** Each renews often enough for everything to have found its place. */
-async function settle(...copies: Copy[]): Promise<void> {
-  for (let round = 0; round < 4; round += 1) for (const copy of copies) await copy.renew();
+async function settle(...replicas: Replica[]): Promise<void> {
+  for (let round = 0; round < 4; round += 1) for (const replica of replicas) await replica.renew();
 }
 
 const sinksTo = (count: number) => Array.from({ length: count }, (_, n) => `sink ${n}`);
 
-const shares = (...copies: Copy[]) => {
-  const held = copies.flatMap((copy) => copy.held);
+const shares = (...replicas: Replica[]) => {
+  const held = replicas.flatMap((replica) => replica.held);
   expect(new Set(held).size, 'nothing is held twice').toBe(held.length);
-  return copies.map((copy) => copy.held.length).toSorted((a, b) => a - b);
+  return replicas.map((replica) => replica.held.length).toSorted((a, b) => a - b);
 };
 
-describe('copies', () => {
+describe('replicas', () => {
   test('share evenly, also when another one comes or goes', async () => {
-    const { copy } = await cluster();
-    const a = await copy('a', sinksTo(7));
+    const { replica } = await cluster();
+    const a = await replica('a', sinksTo(7));
     expect(a.held).toHaveLength(7);
-    const b = await copy('b', sinksTo(7));
+    const b = await replica('b', sinksTo(7));
     await settle(a, b);
     expect(shares(a, b)).toEqual([3, 4]);
-    const c = await copy('c', sinksTo(7));
+    const c = await replica('c', sinksTo(7));
     await settle(a, b, c);
     expect(shares(a, b, c)).toEqual([2, 2, 3]);
     await b.keeper.stop();
@@ -121,8 +125,12 @@ describe('copies', () => {
   });
 
   test('leave everything where it is once it is shared', async () => {
-    const { copy } = await cluster();
-    const all = [await copy('a', sinksTo(8)), await copy('b', sinksTo(8)), await copy('c', sinksTo(8))];
+    const { replica } = await cluster();
+    const all = [
+      await replica('a', sinksTo(8)),
+      await replica('b', sinksTo(8)),
+      await replica('c', sinksTo(8)),
+    ];
     await settle(...all);
     const before = all.map(({ held }) => held);
     const takenBefore = all.map(({ taken }) => taken.length);
@@ -132,9 +140,9 @@ describe('copies', () => {
   });
 
   test('take over from one that died, but not before its leases have run out', async () => {
-    const { copy, runOut, url } = await cluster();
-    const a = await copy('a', sinksTo(4));
-    const b = await copy('b', sinksTo(4));
+    const { replica, runOut, url } = await cluster();
+    const a = await replica('a', sinksTo(4));
+    const b = await replica('b', sinksTo(4));
     await settle(a, b);
     const left = a.held;
     await sql(url, `update copies set until = 1 where id = 'a'`);
@@ -148,10 +156,10 @@ describe('copies', () => {
   });
 
   test('hand over what is idle, and begin nothing more until then', async () => {
-    const { copy } = await cluster();
+    const { replica } = await cluster();
     const busy = Promise.withResolvers<void>();
-    const a = await copy('a', sinksTo(2), { idle: () => busy.promise });
-    const b = await copy('b', sinksTo(2));
+    const a = await replica('a', sinksTo(2), { idle: () => busy.promise });
+    const b = await replica('b', sinksTo(2));
     await settle(a, b);
     expect(a.held).toHaveLength(1);
     expect(b.held).toHaveLength(0);
@@ -163,18 +171,18 @@ describe('copies', () => {
   });
 
   test('hold what only one of them has in its config there', async () => {
-    const { copy } = await cluster();
-    const a = await copy('a', [...sinksTo(2), 'x', 'y', 'z']);
-    const b = await copy('b', sinksTo(2));
+    const { replica } = await cluster();
+    const a = await replica('a', [...sinksTo(2), 'x', 'y', 'z']);
+    const b = await replica('b', sinksTo(2));
     await settle(a, b);
     expect(a.held).toEqual(['x', 'y', 'z']);
     expect(b.held).toEqual(sinksTo(2));
   });
 
   test('hand over what left their config to one that still has it', async () => {
-    const { copy } = await cluster();
-    const a = await copy('a', sinksTo(2));
-    const b = await copy('b', sinksTo(2));
+    const { replica } = await cluster();
+    const a = await replica('a', sinksTo(2));
+    const b = await replica('b', sinksTo(2));
     await settle(a, b);
     const before = a.held;
     a.names = [];
@@ -184,9 +192,9 @@ describe('copies', () => {
   });
 
   test('leave a sink that none has in its config alone until a new config had time to reach all of them', async () => {
-    const { copy } = await cluster();
-    const a = await copy('a', sinksTo(2));
-    const b = await copy('b', sinksTo(2));
+    const { replica } = await cluster();
+    const a = await replica('a', sinksTo(2));
+    const b = await replica('b', sinksTo(2));
     for (const one of [a, b]) one.extra = ['sink new'];
     await settle(a, b);
     expect([...a.held, ...b.held]).not.toContain('sink new');
@@ -203,9 +211,9 @@ describe('copies', () => {
   });
 
   test('leave a sink alone that another one has in its config', async () => {
-    const { copy } = await cluster();
-    const a = await copy('a', []);
-    const b = await copy('b', ['sink new']);
+    const { replica } = await cluster();
+    const a = await replica('a', []);
+    const b = await replica('b', ['sink new']);
     a.extra = ['sink new'];
     for (let passedMs = 0; passedMs < 2 * minuteMs; passedMs += 10_000) {
       for (const one of [a, b]) one.elapsed += 10_000;
@@ -216,14 +224,14 @@ describe('copies', () => {
   });
 });
 
-describe('a copy', () => {
+describe('a replica', () => {
   test('that stood still holds nothing, and learns what others have taken over', async () => {
-    const { copy, runOut } = await cluster();
-    const a = await copy('a', ['one']);
+    const { replica, runOut } = await cluster();
+    const a = await replica('a', ['one']);
     a.elapsed += 10_000;
     expect(a.held).toEqual([]);
     await runOut('a');
-    const b = await copy('b', ['one']);
+    const b = await replica('b', ['one']);
     expect(b.held).toEqual(['one']);
     await a.renew();
     expect(a.held).toEqual([]);
@@ -231,22 +239,22 @@ describe('a copy', () => {
   });
 
   test('whose machine was suspended begins and ends nothing before it has renewed', async () => {
-    const { copy, runOut } = await cluster();
-    const a = await copy('a', ['taken', 'kept']);
+    const { replica, runOut } = await cluster();
+    const a = await replica('a', ['taken', 'kept']);
     const [taken, kept] = a.names.map((name) => a.keeper.holding(name)!);
     a.now += minuteMs;
     expect([a.held, taken!.until, kept!.until]).toEqual([[], -Infinity, -Infinity]);
     await runOut('a');
-    await copy('b', ['taken']);
+    await replica('b', ['taken']);
     await a.renew();
     expect([a.held, taken!.until, kept!.until]).toEqual([['kept'], -Infinity, 10_000]);
   });
 
   test('that cannot renew begins nothing after its time, and goes on with what nobody took', async () => {
-    const { copy, runOut, open } = await cluster();
+    const { replica, runOut, open } = await cluster();
     const { leases } = await open();
     let isAway = false;
-    const a = await copy('a', sinksTo(3), {
+    const a = await replica('a', sinksTo(3), {
       store: {
         ...leases!,
         renew: (asked) =>
@@ -275,15 +283,15 @@ describe('a copy', () => {
   });
 
   test('takes nothing over at once when the database was away: the others have to renew first', async () => {
-    const { copy, runOut, open } = await cluster();
+    const { replica, runOut, open } = await cluster();
     const { leases } = await open();
     let isAway = false;
     const store: LeaseStore = {
       ...leases!,
       renew: (asked) => (isAway ? Promise.reject(new StoreUnavailable('It is away.')) : leases!.renew(asked)),
     };
-    const a = await copy('a', sinksTo(4));
-    const b = await copy('b', sinksTo(4), { store });
+    const a = await replica('a', sinksTo(4));
+    const b = await replica('b', sinksTo(4), { store });
     await settle(a, b);
     isAway = true;
     await b.renew();
@@ -301,10 +309,10 @@ describe('a copy', () => {
   });
 
   test('holds a lease only when what the one before left is looked after, and tries that again', async () => {
-    const { copy } = await cluster();
+    const { replica } = await cluster();
     let failures = 1;
     const looked = Promise.withResolvers<void>();
-    const a = await copy('a', ['one'], {
+    const a = await replica('a', ['one'], {
       taken: async () => {
         if (failures > 0) {
           failures -= 1;
@@ -321,10 +329,10 @@ describe('a copy', () => {
   });
 
   test('does not give back what it got again in the meantime', async () => {
-    const { copy, runOut, url } = await cluster();
+    const { replica, runOut, url } = await cluster();
     const busy = Promise.withResolvers<void>();
-    const a = await copy('a', sinksTo(2), { idle: () => busy.promise });
-    const b = await copy('b', sinksTo(2));
+    const a = await replica('a', sinksTo(2), { idle: () => busy.promise });
+    const b = await replica('b', sinksTo(2));
     await a.renew();
     expect(a.held).toHaveLength(1);
     // The other one takes over everything, and ends.
@@ -365,11 +373,11 @@ class GivenLease implements Leases {
   }
 }
 
-/** As another copy takes it at the end of the one before. */
-async function take(store: Store, copy: string, name = 'sink tool'): Promise<Lease> {
-  const asked = { copy, configId, names: [name], extra: [], orphans: [], takes: true, forMs: 60_000 };
+/** As another replica takes it at the end of the one before. */
+async function take(store: Store, replica: string, name = 'sink tool'): Promise<Lease> {
+  const asked = { replica, configId, names: [name], extra: [], orphans: [], takes: true, forMs: 60_000 };
   const { held } = await store.leases!.renew(asked);
-  return { name, copy, epoch: held.get(name)! };
+  return { name, replica, epoch: held.get(name)! };
 }
 
 /** A worker on PostgreSQL that has the lease of its sink. */
@@ -418,7 +426,7 @@ async function working(
       isBusy = true;
       on.worker.wake();
     },
-    /** Another copy takes over the sink. */
+    /** Another replica takes over the sink. */
     takeOver: async (): Promise<Lease> => {
       await runOut('a');
       return take(real, 'b');
@@ -437,7 +445,7 @@ const reached = async (
   });
 
 describe('a worker', () => {
-  test('gets nothing with a lease that another copy has taken over', async () => {
+  test('gets nothing with a lease that another replica has taken over', async () => {
     const scripted = new ScriptedTool();
     const on = await working(scripted);
     await on.takeOver();
@@ -478,7 +486,7 @@ describe('a worker', () => {
     expect(await on.delivery(eventId)).toMatchObject({ state: 'pending', attempts: 1, uncertain: true });
   });
 
-  test('leaves a sink alone that its config does not have and another copy may have', async () => {
+  test('leaves a sink alone that its config does not have and another replica may have', async () => {
     const scripted = new ScriptedTool();
     const on = await working(scripted);
     const holding = on.leases.lease;
@@ -526,7 +534,7 @@ describe('a worker', () => {
     expect(scripted.sent).toEqual([]);
   });
 
-  test('rescues nothing with a lost lease: it may be what the next copy is sending', async () => {
+  test('rescues nothing with a lost lease: it may be what the next replica is sending', async () => {
     const on = await working(new ScriptedTool());
     const lost = on.leases.lease!;
     on.leases.lease = undefined;
@@ -591,7 +599,7 @@ describe('a worker', () => {
     expect(await on.real.pauses()).toMatchObject([{ sink: 'tool' }]);
   });
 
-  test('leaves a pause alone that the next copy has stored', async () => {
+  test('leaves a pause alone that the next replica has stored', async () => {
     const scripted = new ScriptedTool();
     scripted.deliver = () => ({ outcome: 'retry', reason: 'server', detail: 'Down.', sinkWide: true });
     const on = await working(scripted, 'concurrency: 10');
@@ -607,18 +615,18 @@ describe('a worker', () => {
   });
 });
 
-test('retention keeps the configs of copies that are alive, however long no event has used them', async () => {
+test('retention keeps the configs of replicas that are alive, however long no event has used them', async () => {
   const { open, runOut } = await cluster();
   const [a, b] = [await open(), await open()];
   await b.saveConfig({ id: 'cfg_b', source: {}, savedAt: t0 });
   const asked = { names: [], extra: [], orphans: [], takes: true, forMs: minuteMs };
-  await b.leases!.renew({ ...asked, copy: 'b', configId: 'cfg_b' });
+  await b.leases!.renew({ ...asked, replica: 'b', configId: 'cfg_b' });
   await prune(a, t0 + 400 * day);
   expect(await b.accept(arrival({}, { configId: 'cfg_b' }))).toMatchObject({ duplicate: false });
   await b.saveConfig({ id: 'cfg_gone', source: {}, savedAt: t0 });
-  await b.leases!.renew({ ...asked, copy: 'b', configId: 'cfg_gone' });
+  await b.leases!.renew({ ...asked, replica: 'b', configId: 'cfg_gone' });
   await runOut('b');
-  await a.leases!.renew({ ...asked, copy: 'a', configId });
+  await a.leases!.renew({ ...asked, replica: 'a', configId });
   await prune(a, t0 + 400 * day);
   expect(await a.config('cfg_gone')).toBeNull();
 });

@@ -127,7 +127,7 @@ const behindMs = 600_000;
 /** Beyond the time that a lease runs for. */
 const stillMs = 14_000;
 const betweenCopiesMs = 400;
-/** A copy stands still for long, and all has to be delivered afterwards. */
+/** A replica stands still for long, and all has to be delivered afterwards. */
 const betweenEventsMs = 200;
 /** So that something is always under way when commits are lost. */
 const betweenMoreMs = 100;
@@ -135,8 +135,8 @@ const betweenMoreMs = 100;
 const calmMs = 3000;
 
 /**
- * The same with several copies on one PostgreSQL. Copies are killed, or stand still for longer than their leases run, and
- * the server crashes or its standby takes over, in turn. The clock of one may be behind. What a copy that stood still had begun is over by its time-out, or by the end of its lease.
+ * The same with several replicas on one PostgreSQL. Replicas are killed, or stand still for longer than their leases run, and
+ * the server crashes or its standby takes over, in turn. The clock of one may be behind. What a replica that stood still had begun is over by its time-out, or by the end of its lease.
  */
 export async function runRoundOfCopies(
   seed: number,
@@ -149,9 +149,9 @@ export async function runRoundOfCopies(
   const configFile = join(folder, 'config.yaml');
   // In every other round an attempt may take longer than a lease runs.
   await writeFile(configFile, configText(storeUrl, tools, seed % 2 === 1 ? 16 : 1));
-  const copies = Array.from({ length: count }, () => new ConnectorProcess(configFile, tools.env));
-  if (random() < 0.5) copies[0]!.clockAheadMs = -behindMs;
-  const urls = (await Promise.all(copies.map((copy) => copy.start()))).map((url) => `${url}/hook`);
+  const replicas = Array.from({ length: count }, () => new ConnectorProcess(configFile, tools.env));
+  if (random() < 0.5) replicas[0]!.clockAheadMs = -behindMs;
+  const urls = (await Promise.all(replicas.map((replica) => replica.start()))).map((url) => `${url}/hook`);
   let turn = 0;
   const between = cluster.losesCommits ? betweenMoreMs : betweenEventsMs;
   const sender = new Sender(() => urls[(turn += 1) % urls.length]!, between);
@@ -164,11 +164,11 @@ export async function runRoundOfCopies(
       await sleep(300 + random() * 1000);
       const victim = Math.floor(random() * count);
       if (fault === 0) await cluster.fail();
-      else if (fault === 1) await standStill(copies[victim]!);
+      else if (fault === 1) await standStill(replicas[victim]!);
       else {
-        await copies[victim]!.kill();
+        await replicas[victim]!.kill();
         await sleep(random() * betweenCopiesMs);
-        urls[victim] = `${await copies[victim]!.start()}/hook`;
+        urls[victim] = `${await replicas[victim]!.start()}/hook`;
       }
     }
     await sleep(calmMs);
@@ -176,7 +176,7 @@ export async function runRoundOfCopies(
     await sending;
     cluster.calm();
     const stories = await drained(storeUrl, 0);
-    const codes = await Promise.all(copies.map((copy) => copy.stop()));
+    const codes = await Promise.all(replicas.map((replica) => replica.stop()));
     const lost = cluster.losesCommits ? notStored(stories, sender.accepted) : [];
     const breaches = [
       ...findBreaches(
@@ -203,17 +203,17 @@ export async function runRoundOfCopies(
     };
   } finally {
     sender.stop();
-    await Promise.all(copies.map((copy) => copy.kill()));
+    await Promise.all(replicas.map((replica) => replica.kill()));
     await cluster.remove();
     await tools.close();
     await rm(folder, { recursive: true });
   }
 }
 
-async function standStill(copy: ConnectorProcess): Promise<void> {
-  process.kill(copy.pid!, 'SIGSTOP');
+async function standStill(replica: ConnectorProcess): Promise<void> {
+  process.kill(replica.pid!, 'SIGSTOP');
   await sleep(stillMs);
-  process.kill(copy.pid!, 'SIGCONT');
+  process.kill(replica.pid!, 'SIGCONT');
 }
 
 /**

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import type { ReceiverConfig } from '../../src/config/config.ts';
 import { createReceiver, type ReceiverOptions } from '../../src/receiver/server.ts';
-import type { Inbox, Received } from '../../src/receiver/receive.ts';
+import type { Inbox, ReceivedEvent } from '../../src/receiver/receive.ts';
 import type { Acceptance, RejectedRequest } from '../../src/store/store.ts';
 
 export const path = '/webhooks/candidates';
@@ -31,7 +31,7 @@ const defaults: ReceiverConfig = {
 
 /** An inbox in memory, whose answer a test can set. */
 class MemoryInbox implements Inbox {
-  readonly received: Received[] = [];
+  readonly received: ReceivedEvent[] = [];
   readonly rejected: RejectedRequest[] = [];
   readonly refused: Parameters<Inbox['countRefused']>[] = [];
   answer: () => Acceptance | Promise<Acceptance> = () => ({
@@ -40,7 +40,7 @@ class MemoryInbox implements Inbox {
     correlationReused: false,
   });
 
-  async accept(received: Received): Promise<Acceptance> {
+  async accept(received: ReceivedEvent): Promise<Acceptance> {
     this.received.push(received);
     return this.answer();
   }

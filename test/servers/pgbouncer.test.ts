@@ -42,7 +42,7 @@ describe.each(['transaction', 'session'])('behind PgBouncer with pool_mode=%s', 
     const settings = [
       `[databases]\nevents = ${to} dbname=postgres`,
       `[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =`,
-      // Fewer than the copies open.
+      // Fewer than the replicas open.
       `auth_type = any\npool_mode = ${mode}\ndefault_pool_size = ${mode === 'session' ? 12 : 2}`,
     ];
     const file = join(folder, 'pgbouncer.ini');
@@ -65,7 +65,7 @@ describe.each(['transaction', 'session'])('behind PgBouncer with pool_mode=%s', 
 
   const url = (database = 'events') => `postgres://somebody@127.0.0.1:${port}/${database}`;
 
-  test('several copies start at once, write once and read', async () => {
+  test('several replicas start at once, write once and read', async () => {
     const schema = `${url()}?schema=${freshName()}`;
     drivers = await Promise.all([1, 2, 3].map(() => postgresDriver(schema, { limits: { maxBatch: 20 } })));
     const names = Array.from({ length: 100 }, (_, n) => `config ${100 + n}`);

@@ -180,21 +180,21 @@ const exampleFor = (folder: string, tool: string) =>
 const haproxyFor = (port: number) =>
   readFileSync(join(root, 'deploy/haproxy.cfg'), 'utf8').replace('bind :8080', `bind 127.0.0.1:${port}`);
 
-/** Three copies behind HAProxy. */
-async function threeCopies(url: string) {
+/** Three replicas behind HAProxy. */
+async function threeReplicas(url: string) {
   const tool = await endpoint();
   const { folder, write } = await workplace();
   const file = await write('config.yaml', exampleFor(folder, tool.url));
   const ports = [await freePort(), await freePort(), await freePort()];
-  const copies = ports.map((port) => {
-    const copy = new ConnectorProcess(file, { PORT: String(port), TRUST_PROXY: '1', STORE_URL: url });
-    onTestFinished(() => copy.kill());
-    return copy;
+  const replicas = ports.map((port) => {
+    const replica = new ConnectorProcess(file, { PORT: String(port), TRUST_PROXY: '1', STORE_URL: url });
+    onTestFinished(() => replica.kill());
+    return replica;
   });
-  await Promise.all(copies.map((copy) => copy.start()));
+  await Promise.all(replicas.map((replica) => replica.start()));
   const places = Object.fromEntries(ports.map((port, n) => [`COPY_${n + 1}`, `127.0.0.1:${port}`]));
   const port = await proxy('sbin/haproxy', (config) => ['-f', config, '-db', '-q'], haproxyFor, places);
-  return { tool, copies, port };
+  return { tool, replicas, port };
 }
 
 /** Each accepted event was delivered, and there are no others. */
@@ -207,15 +207,15 @@ async function allDelivered(url: string, tool: HttpSandbox, events: number): Pro
 
 const isStored = (status: unknown) => status === 202 || status === 200;
 
-describe('three copies on PostgreSQL behind HAProxy', () => {
+describe('three replicas on PostgreSQL behind HAProxy', () => {
   test('are restarted in turn under load: no request fails, and each event is delivered', async () => {
     const url = await freshSchema();
-    const { tool, copies, port } = await threeCopies(url);
-    const left = [...copies];
+    const { tool, replicas, port } = await threeReplicas(url);
+    const left = [...replicas];
     const restart = async () => {
-      const copy = left.shift()!;
-      await copy.stop();
-      await copy.start();
+      const replica = left.shift()!;
+      await replica.stop();
+      await replica.start();
     };
     const answers = await answersOver(restart, { ...hook, port });
     expect(answers.filter((status) => !isStored(status))).toEqual([]);
@@ -259,16 +259,16 @@ describe('three copies on PostgreSQL behind HAProxy', () => {
   test('tell the sender to come again while PostgreSQL is away, and take events when it is back', async () => {
     const server = await PostgresServer.start();
     onTestFinished(() => server.remove());
-    const { port } = await threeCopies(server.url());
+    const { port } = await threeReplicas(server.url());
     await server.crash();
     const url = `http://127.0.0.1:${port}/webhooks/candidates`;
     const body = JSON.stringify({ candidateId: 'one', testId: 1, status: 'Completed' });
     const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
-    // First a copy says so, and once HAProxy knows that none is ready, it does.
+    // First a replica says so, and once HAProxy knows that none is ready, it does.
     await vi.waitFor(async () => {
       const answer = await fetch(url, request);
       expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '5']);
-      expect(await answer.json()).toMatchObject({ status: 503, detail: 'No copy is ready.' });
+      expect(await answer.json()).toMatchObject({ status: 503, detail: 'No replica is ready.' });
     }, 60_000);
     await server.start();
     await vi.waitFor(async () => expect((await fetch(url, request)).status).toBe(202), 60_000);

@@ -6,7 +6,7 @@ import { Worker } from '../../src/deliveries/worker.ts';
 import { eventIds } from '../../src/support/ids.ts';
 import { VirtualClock } from '../../src/support/virtual-clock.ts';
 import { createIntake } from '../../src/intake.ts';
-import type { Inbox, Received } from '../../src/receiver/receive.ts';
+import type { Inbox, ReceivedEvent } from '../../src/receiver/receive.ts';
 import { lastSeenAt } from '../../src/ops/retention.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -261,7 +261,12 @@ class World {
   }
 
   async #post(candidateId: string, testId: number, correlation: string): Promise<void> {
-    const event: Received['event'] = { candidateId, candidateNumericalId: null, testId, status: 'Completed' };
+    const event: ReceivedEvent['event'] = {
+      candidateId,
+      candidateNumericalId: null,
+      testId,
+      status: 'Completed',
+    };
     const correlationId = `${candidateId}-${correlation}`;
     await this.#inbox.accept({ event, raw: { ...event }, correlationId, receivedAt: this.clock.now() });
     this.note(`${candidateId} is accepted`);

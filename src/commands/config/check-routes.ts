@@ -11,7 +11,7 @@ const lookedForMs = 5000;
 const mostOfAKind = 10;
 
 /** What was looked at. */
-interface Looked {
+interface RouteSurvey {
   readonly all: readonly Route[];
   /** How many tests there are, if all were looked at. */
   readonly tests: number;
@@ -45,7 +45,7 @@ export function warningAt(
   return { severity: 'warning', ...at(path, what), message: mask(message) };
 }
 
-function unheardWarnings({ all, tests }: Looked, config: CheckedConfig): Problem[] {
+function unheardWarnings({ all, tests }: RouteSurvey, config: CheckedConfig): Problem[] {
   const unheard = all.filter((route) => route.unheard !== null);
   const byRule = Map.groupBy(unheard, (route) => route.unheard?.rules[0]);
   return [...byRule].flatMap(([rule, same]) => {
@@ -143,7 +143,7 @@ function findPath(value: Json, path: Path, isIt: (value: Json, path: Path) => bo
 }
 
 /** Two actions of one rule are meant as they stand. */
-function twiceWarnings({ all, tests }: Looked, config: CheckedConfig): Problem[] {
+function twiceWarnings({ all, tests }: RouteSurvey, config: CheckedConfig): Problem[] {
   const pairs = all.flatMap((route) =>
     route.twice.filter(({ first, second }) => first.rule !== second.rule).map((twice) => ({ route, twice })),
   );

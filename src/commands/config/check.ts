@@ -2,7 +2,7 @@ import { type CheckedConfig, ConfigError, type Problem } from '../../config/conf
 import { tooShort } from '../../config/settings.ts';
 import { formatProblem, inOrder, reportText } from '../../config/text/problems.ts';
 import { allActions, type Plan, unmatchedRule } from '../../rules/plan.ts';
-import { runScenarios, type Unreached } from '../../scenarios/run.ts';
+import { runScenarios, type CoverageGap } from '../../scenarios/run.ts';
 import { program } from '../../support/program.ts';
 import { count, jsonLine, printable } from '../../support/text.ts';
 import { choiceOption, command, configFile, flag, type ValuesOf } from '../command.ts';
@@ -54,7 +54,7 @@ interface Report {
   readonly config: CheckedConfig | null;
   readonly errors: readonly Problem[];
   readonly warnings: readonly Problem[];
-  readonly unreached: readonly Unreached[];
+  readonly unreached: readonly CoverageGap[];
   readonly live: readonly LiveOf[];
   /** What was not looked at. */
   readonly left: readonly string[];
@@ -164,7 +164,7 @@ function overnight(plan: Plan): string[] {
 
 const mostUnreached = 10;
 
-function unreachedText(unreached: readonly Unreached[], { plan }: CheckedConfig): string {
+function unreachedText(unreached: readonly CoverageGap[], { plan }: CheckedConfig): string {
   const named = unreached.slice(0, mostUnreached).map(({ rule, action }) => {
     const name = rule === unmatchedRule ? '"unmatched"' : `the rule "${rule}"`;
     if (action === null) return name;

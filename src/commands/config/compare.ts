@@ -11,7 +11,7 @@ import { eventLine, type Io, paint } from '../output.ts';
 /** What two plans make of one event, held against each other. Pure: an event is decided as of when it came. */
 
 /** A delivery as a plan decides it, with what it says. */
-export interface Planned extends ActionRef {
+export interface PlannedMessage extends ActionRef {
   readonly sink: string;
   readonly connector: string;
   /** Milliseconds since the epoch. */
@@ -32,7 +32,7 @@ export interface Edit {
 /** One delivery that becomes other; of a changed one, `planned` is how it would be, and `edits` says what changes. */
 export interface Difference {
   readonly kind: 'removed' | 'added' | 'changed';
-  readonly planned: Planned;
+  readonly planned: PlannedMessage;
   readonly edits: readonly Edit[];
 }
 
@@ -44,7 +44,7 @@ export function wholly(plan: Plan | PlanFault): Plan | PlanFault {
   return why === undefined || why === null ? plan : { fault: cannotBeUsed(why) };
 }
 
-export function plannedFor(plan: Plan, event: Event): Planned[] {
+export function plannedFor(plan: Plan, event: Event): PlannedMessage[] {
   return decide(plan, event, event.receivedAt).map((delivery) => {
     const { rule, action, sink, connector, dueAt } = delivery;
     const decided = actionOf(plan, delivery);
@@ -60,7 +60,7 @@ export function plannedFor(plan: Plan, event: Event): Planned[] {
  * whichever rule asks for it; a message that has no equal is held against the one of the same action, else against
  * another one to its sink.
  */
-export function compare(before: readonly Planned[], after: readonly Planned[]): Difference[] {
+export function compare(before: readonly PlannedMessage[], after: readonly PlannedMessage[]): Difference[] {
   const [old, fresh] = [[...before], [...after]];
   takePairs(old, fresh, (a, b) => sameSink(a, b) && editsOf(a, b).length === 0);
   const pairs = [
@@ -77,11 +77,11 @@ export function compare(before: readonly Planned[], after: readonly Planned[]): 
 
 /** Takes out of both lists what belongs together, first come, first served. */
 function takePairs(
-  old: Planned[],
-  fresh: Planned[],
-  belong: (a: Planned, b: Planned) => boolean,
-): [Planned, Planned][] {
-  const pairs: [Planned, Planned][] = [];
+  old: PlannedMessage[],
+  fresh: PlannedMessage[],
+  belong: (a: PlannedMessage, b: PlannedMessage) => boolean,
+): [PlannedMessage, PlannedMessage][] {
+  const pairs: [PlannedMessage, PlannedMessage][] = [];
   for (const one of old.splice(0)) {
     const place = fresh.findIndex((other) => belong(one, other));
     const [other] = place === -1 ? [] : fresh.splice(place, 1);
@@ -91,9 +91,10 @@ function takePairs(
   return pairs;
 }
 
-const sameSink = (a: Planned, b: Planned): boolean => a.sink === b.sink && a.connector === b.connector;
+const sameSink = (a: PlannedMessage, b: PlannedMessage): boolean =>
+  a.sink === b.sink && a.connector === b.connector;
 
-function editsOf(before: Planned, after: Planned): Edit[] {
+function editsOf(before: PlannedMessage, after: PlannedMessage): Edit[] {
   const [old, fresh] = [leavesOf(before), leavesOf(after)];
   return [...new Set([...old.keys(), ...fresh.keys()])]
     .map((key) => ({ key, before: old.get(key) ?? null, after: fresh.get(key) ?? null }))
@@ -101,7 +102,7 @@ function editsOf(before: Planned, after: Planned): Edit[] {
 }
 
 /** What a recipient could notice. A list is one leaf: who reads `to.2` has to count. */
-function leavesOf({ fields, fault, dueAt }: Planned): Map<string, Json> {
+function leavesOf({ fields, fault, dueAt }: PlannedMessage): Map<string, Json> {
   const leaves = new Map<string, Json>([['dueAt', new Date(dueAt).toISOString()]]);
   if (fault !== null) leaves.set('fault', fault);
   const open: [string, Json][] = [['', fields]];
@@ -117,7 +118,7 @@ function leavesOf({ fields, fault, dueAt }: Planned): Map<string, Json> {
 
 /** As `backtest --json` has it. Only what messages say is masked: the rest is words of ours. */
 export function differencesJson(event: Event, found: readonly Difference[], mask: Mask) {
-  const whole = ({ rule, action, sink, connector, dueAt, fields, fault }: Planned) => {
+  const whole = ({ rule, action, sink, connector, dueAt, fields, fault }: PlannedMessage) => {
     const said = { dueAt: new Date(dueAt).toISOString(), fields: maskTexts(fields, mask) };
     return { rule, action, sink, connector, ...said, ...(fault !== null && { fault: mask(fault) }) };
   };

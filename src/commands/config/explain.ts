@@ -1,7 +1,7 @@
 import { connectors } from '../../../connectors/index.ts';
 import { timeExpected, timeMeant } from '../../config/scenarios.ts';
 import { loadToShow } from '../../config/load.ts';
-import { type Explained, type ExplainedDelivery, explained } from '../../deliveries/explained.ts';
+import { type Foresight, type ExplainedDelivery, explained } from '../../deliveries/explained.ts';
 import { eventFields } from '../../ops/json.ts';
 import { jsonLine, printable } from '../../support/text.ts';
 import {
@@ -68,7 +68,7 @@ function deliveryFields({ planned, action: _, ...said }: ExplainedDelivery) {
   return { rule, action, sink, connector, dueAt: new Date(dueAt).toISOString(), group, ...said };
 }
 
-function explainedText({ event, rules, deliveries }: Explained, io: Io): string {
+function explainedText({ event, rules, deliveries }: Foresight, io: Io): string {
   const shown = deliveries.flatMap((one) => shownText(one, event.receivedAt, io));
   const heading = (title: string) => paint(io, 'bold', title);
   return [

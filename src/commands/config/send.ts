@@ -132,7 +132,7 @@ function checkedUrl(text: string): string {
 }
 
 /** What one POST of an event came to, redirects followed. */
-export type Posted =
+export type PostResult =
   | { readonly status: number; readonly body: string; readonly redirects: readonly Redirect[] }
   /** There was no answer; `failure` says why in plain words. */
   | { readonly status: null; readonly failure: string; readonly redirects: readonly Redirect[] };
@@ -155,7 +155,7 @@ const maxRedirects = 10;
 const keepsMethod = new Set([307, 308]);
 
 /** One POST with the headers that the service sends; `timeoutMs` holds for the whole way, as the service's does. */
-export async function postEvent(request: PostRequest): Promise<Posted> {
+export async function postEvent(request: PostRequest): Promise<PostResult> {
   const redirects: Redirect[] = [];
   try {
     return await follow(request, redirects);
@@ -167,7 +167,7 @@ export async function postEvent(request: PostRequest): Promise<Posted> {
 async function follow(
   { url, body, correlationId, timeoutMs }: PostRequest,
   redirects: Redirect[],
-): Promise<Posted> {
+): Promise<PostResult> {
   const signal = AbortSignal.timeout(timeoutMs);
   const correlation = { 'x-service-correlationid': correlationId };
   const post = {

@@ -245,7 +245,7 @@ async function follow(store: Store, options: EventsOptions, io: Io): Promise<voi
   const nameOf = await testNames(store);
   const candidates = await meant(options.candidate, store);
   try {
-    for (let seen: Seen | null = null; !end.signal.aborted;) {
+    for (let seen: EventStates | null = null; !end.signal.aborted;) {
       const looked = await look(store, seen);
       const wanted = looked.changed.filter((story) => isAskedFor(story, options, candidates));
       const shown = seen === null ? wanted.slice(0, options.limit ?? shownAtFirst) : wanted;
@@ -262,10 +262,13 @@ async function follow(store: Store, options: EventsOptions, io: Io): Promise<voi
 }
 
 /** How each event was when it was looked at last. */
-type Seen = ReadonlyMap<string, string>;
+type EventStates = ReadonlyMap<string, string>;
 
-/** The newest events that are new or changed, newest first. Copies may add one before others, so a known one is no end. */
-async function look(store: Store, before: Seen | null): Promise<{ changed: EventStory[]; seen: Seen }> {
+/** The newest events that are new or changed, newest first. Replicas may add one before others, so a known one is no end. */
+async function look(
+  store: Store,
+  before: EventStates | null,
+): Promise<{ changed: EventStory[]; seen: EventStates }> {
   const seen = new Map<string, string>();
   const changed: EventStory[] = [];
   for await (const story of storiesOf(store, {})) {

@@ -11,7 +11,7 @@ import {
   troubleOf,
 } from '../../ops/status.ts';
 import { program, shellWord } from '../../support/program.ts';
-import type { CopyState, StuckCount } from '../../store/store.ts';
+import type { ReplicaState, StuckCount } from '../../store/store.ts';
 import { count, jsonLine, printable } from '../../support/text.ts';
 import { command, flag, storeOptions } from '../command.ts';
 import { exit, type Io, noticeHead, paint, when } from '../output.ts';
@@ -34,7 +34,7 @@ export const status = command({
 
 function statusText(found: Status, timeZone: string, io: Io): string {
   const needs = needsOf(found);
-  const isRunning = found.copies.length > 0;
+  const isRunning = found.replicas.length > 0;
   const sections: { readonly [title: string]: readonly string[] } = {
     Config: configLines(found, io),
     Store: found.unwritable === null ? [] : [printable(found.unwritable)],
@@ -64,20 +64,20 @@ function statusText(found: Status, timeZone: string, io: Io): string {
   return lines.join('\n');
 }
 
-function configLines({ copies, lastCopy }: Status, io: Io): string[] {
-  if (copies.length === 0) {
-    if (lastCopy === null) return ['No connector has served this store yet. `serve` starts one.'];
-    const at = when(lastCopy.saidAt, io);
-    return lastCopy.stopped
+function configLines({ replicas, lastReplica }: Status, io: Io): string[] {
+  if (replicas.length === 0) {
+    if (lastReplica === null) return ['No connector has served this store yet. `serve` starts one.'];
+    const at = when(lastReplica.saidAt, io);
+    return lastReplica.stopped
       ? [`No connector serves this store. The last one was stopped at ${at}.`]
       : [
           `No connector serves this store. The last sign of life was at ${at}: it was killed, or stands still.`,
         ];
   }
-  const alike = Map.groupBy(copies, (copy) => copyLines(copy, io).join('\n  '));
+  const alike = Map.groupBy(replicas, (replica) => replicaLines(replica, io).join('\n  '));
   if (alike.size === 1) {
-    const many = copies.length === 1 ? [] : [`${copies.length} copies, all by this config`];
-    return [...copyLines(copies[0]!, io), ...many];
+    const many = replicas.length === 1 ? [] : [`${replicas.length} replicas, all by this config`];
+    return [...replicaLines(replicas[0]!, io), ...many];
   }
   return [...alike].flatMap(([lines, same]) => [
     lines,
@@ -85,8 +85,8 @@ function configLines({ copies, lastCopy }: Status, io: Io): string[] {
   ]);
 }
 
-function copyLines(
-  { config: { file, since, refused, waiting, closed = null } }: CopyState,
+function replicaLines(
+  { config: { file, since, refused, waiting, closed = null } }: ReplicaState,
   io: Io,
 ): string[] {
   const lines = [`${printable(file)}, in force since ${when(since, io)}`];

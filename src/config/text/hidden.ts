@@ -16,7 +16,7 @@ export interface WrittenScalar {
 }
 
 /** What is known of a place from the keys above it. */
-interface Place {
+interface Context {
   /** The keys of a `row` are names of columns, which say nothing about secrets. */
   readonly inRow: boolean;
   readonly isHeaders: boolean;
@@ -27,16 +27,16 @@ interface Place {
   readonly isTemplate: boolean | null;
 }
 
-export const placeOf = (path: Path): Place =>
-  path.reduce<Place>((place, key) => (typeof key === 'string' ? under(place, key) : place), top);
+export const placeOf = (path: Path): Context =>
+  path.reduce<Context>((place, key) => (typeof key === 'string' ? under(place, key) : place), top);
 
-const top: Place = { inRow: false, isHeaders: false, isSecret: false, inSecret: false, isTemplate: null };
+const top: Context = { inRow: false, isHeaders: false, isSecret: false, inSecret: false, isTemplate: null };
 
 /** Elsewhere, such as in a sink's options, braces mean nothing. */
 const haveTemplates: ReadonlySet<string> = new Set(['rules', 'unmatched', 'alerts', 'summary', 'links']);
 
 /** The place of the value under a key. Entries of a list have the place of the list. */
-function under({ inRow, isHeaders, inSecret, isTemplate }: Place, key: string): Place {
+function under({ inRow, isHeaders, inSecret, isTemplate }: Context, key: string): Context {
   const isRow = inRow || key === 'row';
   // What stands under `auth` has names of its own.
   const isWithin = inSecret || (isCredentialKey(key) && !/auth/i.test(key));
@@ -60,7 +60,7 @@ export function scalarsOf(document: Document): WrittenScalar[] {
     },
   });
   const seen = new Map<Node, Set<string>>();
-  const walk = (node: unknown, place: Place): void => {
+  const walk = (node: unknown, place: Context): void => {
     if (isPair(node)) {
       const key = isScalar(node.key) ? String(node.key.source ?? node.key.value) : '';
       if (!isScalar(node.key)) walk(node.key, place);

@@ -5,10 +5,10 @@ import type { Mask } from '../../support/secret.ts';
 import { count } from '../../support/text.ts';
 import { hashHint, hashWordLength, type Range } from './yaml-faults.ts';
 import { hideInLines, hideScalars } from './hidden.ts';
-import { type Parsed, parseYaml, scalarOffset, type Tree } from './yaml.ts';
+import { type YamlResult, parseYaml, scalarOffset, type Tree } from './yaml.ts';
 
 /** A place in the config file. Lines and columns count from 1. */
-export interface Place {
+export interface Position {
   readonly line: number;
   readonly column: number;
   /** Two lines: the line, and a caret under the place. Credentials in the file are replaced by stars. */
@@ -16,7 +16,7 @@ export interface Place {
 }
 
 /** A fault in the config file, at its place. */
-export interface Problem extends Place {
+export interface Problem extends Position {
   readonly severity: 'error' | 'warning';
   /** What is wrong, what was expected, and perhaps a suggestion. */
   readonly message: string;
@@ -154,7 +154,7 @@ const contextLines = 100;
 export class Source {
   readonly text: string;
   readonly lines = new LineCounter();
-  #parsed: Parsed | null = null;
+  #parsed: YamlResult | null = null;
   #last: { readonly line: number; readonly mask: Mask; readonly shown: string } | null = null;
 
   constructor(text: string) {
@@ -163,7 +163,7 @@ export class Source {
     for (const { index } of text.matchAll(/\n/g)) this.lines.addNewLine(index + 1);
   }
 
-  get parsed(): Parsed {
+  get parsed(): YamlResult {
     return (this.#parsed ??= parseYaml(this));
   }
 

@@ -17,7 +17,7 @@ export interface Reference {
   readonly fallback: string | null;
 }
 
-export type Part = { readonly index: number; readonly length: number } & (
+export type TextPiece = { readonly index: number; readonly length: number } & (
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'reference'; readonly reference: Reference }
   | { readonly kind: 'fault'; readonly message: string }
@@ -29,8 +29,8 @@ const formsExpected = 'expected ${NAME}, ${NAME:-default} or ${file:/path}; $${ 
 export const looksLikePath = (text: string): boolean => /^(?:\.{0,2}\/[\w./-]+|[\w./ -]+\.json)$/.test(text);
 
 /** A string's literal text and references, in order. `$${` is the literal text `${`. */
-export function partsOf(text: string): Part[] {
-  const parts: Part[] = [];
+export function partsOf(text: string): TextPiece[] {
+  const parts: TextPiece[] = [];
   let end = 0;
   const take = (upTo: number): void => {
     if (upTo > end) parts.push({ kind: 'text', index: end, length: upTo - end, text: text.slice(end, upTo) });
@@ -39,7 +39,7 @@ export function partsOf(text: string): Part[] {
   for (const { 0: begin, index } of text.matchAll(/\$?\$\{/g)) {
     if (index < end) continue;
     take(index);
-    const part: Part =
+    const part: TextPiece =
       begin === '$${' ? { kind: 'text', index, length: 3, text: '${' } : referenceAt(text, index);
     parts.push(part);
     end += part.length;
@@ -51,7 +51,7 @@ export function partsOf(text: string): Part[] {
 export const hasReference = (text: string): boolean =>
   text.includes('${') && partsOf(text).some(({ kind }) => kind !== 'text');
 
-function referenceAt(text: string, index: number): Part {
+function referenceAt(text: string, index: number): TextPiece {
   const close = text.indexOf('}', index);
   const whole = text.slice(index, close === -1 ? undefined : close + 1);
   const place = { index, length: whole.length };
@@ -74,13 +74,13 @@ export interface Surroundings {
   readonly readFile?: (path: string) => string;
 }
 
-export type Resolved = { readonly value: string } | { readonly missing: string };
+export type Resolution = { readonly value: string } | { readonly missing: string };
 
 /** The values of a config's references, and its secrets. */
 export class Values {
   readonly #env: Surroundings['env'];
   readonly #readFile: (path: string) => string;
-  readonly #files = new Map<string, Resolved>();
+  readonly #files = new Map<string, Resolution>();
   readonly #secrets = new Set<string>();
   #isFileMissing = false;
   #mask: Mask = (text) => text;
@@ -93,7 +93,7 @@ export class Values {
   /** Replaces secrets by `***`. Masks nothing before learnSecrets, but can be passed on earlier. */
   readonly mask: Mask = (text) => this.#mask(text);
 
-  resolve(reference: Reference): Resolved {
+  resolve(reference: Reference): Resolution {
     const resolved = reference.from === 'file' ? this.#file(reference.name) : this.#variable(reference);
     if ('value' in resolved) this.#keep(resolved.value, reference);
     else this.#isFileMissing ||= reference.from === 'file';
@@ -128,7 +128,7 @@ export class Values {
     for (const secret of isSecret ? [value] : secretsOfUrl(value)) this.#secrets.add(secret);
   }
 
-  #variable({ name, fallback }: Reference): Resolved {
+  #variable({ name, fallback }: Reference): Resolution {
     // The name comes from the config, and every object has a `constructor`.
     const value = Object.hasOwn(this.#env, name) ? this.#env[name] : undefined;
     if (value !== undefined && value !== '') return { value };
@@ -141,7 +141,7 @@ export class Values {
   }
 
   /** Each file is read once, so that all uses agree. One line break at the end is not part of the value. */
-  #file(path: string): Resolved {
+  #file(path: string): Resolution {
     return this.#files.getOrInsertComputed(path, () => {
       try {
         const value = this.#readFile(path).replace(/\r?\n$/, '');

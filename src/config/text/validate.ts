@@ -28,7 +28,7 @@ export const beginPart = <R extends Reading>(reading: R): R & PartReading => ({
   ...(reading.forPart?.() ?? { fault: () => null }),
 });
 
-interface Part {
+interface Section {
   readonly schema: z.ZodType;
   /** As written, with references. */
   readonly raw: Json;
@@ -40,7 +40,7 @@ interface Part {
 
 /** Checks a part of the config by its schema, or reports one fault for each mistake and returns undefined. */
 export function validate<S extends z.ZodType>(
-  part: Part & { schema: S },
+  part: Section & { schema: S },
   reading: Reading,
 ): z.output<S> | undefined {
   const { schema, raw } = part;
@@ -54,7 +54,7 @@ export function validate<S extends z.ZodType>(
   return undefined;
 }
 
-function interpolatePart({ raw, textOf }: Part, resolve: Resolve): Json {
+function interpolatePart({ raw, textOf }: Section, resolve: Resolve): Json {
   if (!textOf || !isMap(raw) || !mentionsReference(raw)) return interpolate(raw, resolve);
   const parts = Object.entries(raw).map(([key, value]) =>
     interpolate({ [key]: value }, resolve, textOf(key)),
@@ -97,7 +97,7 @@ const isOtherShape = ({ code, path }: Issue): boolean =>
 const join = (path: readonly PropertyKey[]): string => path.map(String).join('\0');
 
 /** A misspelt key is reported once: not again as a missing key, or as a failed check of the whole map. */
-function faultsOf(issues: readonly Issue[], part: Part): Fault[] {
+function faultsOf(issues: readonly Issue[], part: Section): Fault[] {
   const maps = new Set<string>();
   const meant = new Set<string>();
   const unknown = issues.flatMap((issue) => {
@@ -117,7 +117,7 @@ function faultsOf(issues: readonly Issue[], part: Part): Fault[] {
   return [...unknown, ...others.map((issue) => toFault(issue, part))];
 }
 
-function toFault(issue: Issue, { raw, path: base, schema }: Part): Fault {
+function toFault(issue: Issue, { raw, path: base, schema }: Section): Fault {
   const inner = issue.path as Path;
   const path = [...base, ...inner];
   if ((issue as { onKey?: boolean }).onKey) return error(path, issue.message, 'key');

@@ -43,7 +43,7 @@ interface ScalarPlace {
   readonly range?: readonly [start: number, end: number, ...more: number[]] | null | undefined;
 }
 
-export interface Parsed {
+export interface YamlResult {
   /** Null where the text is too broken for its values to mean anything. */
   readonly tree: Tree | null;
   readonly faults: readonly TextFault[];
@@ -57,7 +57,7 @@ interface YamlText {
 }
 
 /** Parses text to values with their places. */
-export function parseYaml({ text, lines }: YamlText): Parsed {
+export function parseYaml({ text, lines }: YamlText): YamlResult {
   const control = unprintable.exec(text);
   const unread = control
     ? [

@@ -71,9 +71,9 @@ export function summaryNotice(
   };
 }
 
-type Counted = { readonly count: number };
+type Count = { readonly count: number };
 
-const sum = (counted: readonly Counted[]): number => counted.reduce((total, one) => total + one.count, 0);
+const sum = (counted: readonly Count[]): number => counted.reduce((total, one) => total + one.count, 0);
 const short = (name: string): string => (name.length > mostName ? `${name.slice(0, mostName - 1)}…` : name);
 
 function listed<T>(all: readonly T[], most: number, what: string, line: (one: T) => string): string[] {

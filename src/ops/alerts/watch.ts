@@ -28,9 +28,9 @@ export interface AlertParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly config: () => Config;
-  /** Whether this copy has to look. */
+  /** Whether this replica has to look. */
   readonly mine: () => boolean;
-  readonly paused: () => Promise<readonly Paused[]>;
+  readonly paused: () => Promise<readonly Outage[]>;
   /** Null if the config's file is in force as it is. */
   readonly refused: () => Refusal | null;
   /** Whether changed keys wait for a restart. */
@@ -43,7 +43,7 @@ export interface AlertParts {
   readonly failed: (error: unknown) => void;
 }
 
-interface Paused {
+interface Outage {
   readonly sink: string;
   readonly since: number;
   readonly because: Failure | null;
@@ -62,7 +62,7 @@ export function watchAlerts(parts: AlertParts): () => void {
 
   async function check(): Promise<void> {
     if (parts.mine()) await watch.check().catch(parts.failed);
-    // Another copy may raise notices meanwhile.
+    // Another replica may raise notices meanwhile.
     else watch = new AlertWatch(parts, startedAt);
     if (!stopped) cancel = parts.clock.after(checkEveryMs, () => void check());
   }
@@ -155,9 +155,9 @@ class AlertWatch {
 
   /** Those that fail without being paused. Their retries may be hours away, so whatever waits counts. */
   async #failing(
-    allPaused: readonly Paused[],
+    allPaused: readonly Outage[],
     figures: readonly SinkFigures[],
-  ): Promise<(Paused & Pick<SinkFigures, 'failures' | 'lastSuccessAt'>)[]> {
+  ): Promise<(Outage & Pick<SinkFigures, 'failures' | 'lastSuccessAt'>)[]> {
     const { store, config } = this.#parts;
     const isPaused = (sink: string) => allPaused.some((one) => one.sink === sink);
     const failing = figures.filter(

@@ -14,7 +14,7 @@ import { routesIn } from '../routing.ts';
 export function apiRouter(parts: Parts): Router {
   const { clock, config } = parts;
   const router = Router();
-  const read = (path: string, answer: Answer) => router.get(path, answering(answer));
+  const read = (path: string, answer: JsonHandler) => router.get(path, answering(answer));
   router.use('/deliveries', changesRouter(parts));
   router.post('/sinks/:sink/retry', (req, res) => retryNow(parts, req.params.sink, res));
   read('/status', async () => statusJson(await readStatus(parts, clock.now(), config().plan.timeZone)));
@@ -27,10 +27,10 @@ export function apiRouter(parts: Parts): Router {
 }
 
 /** Null: it is answered, or there is none. */
-type Answer = (req: Request, res: Response) => Promise<object | null>;
+type JsonHandler = (req: Request, res: Response) => Promise<object | null>;
 
 const answering =
-  (answer: Answer): RequestHandler =>
+  (answer: JsonHandler): RequestHandler =>
   async (req, res) => {
     try {
       const found = await answer(req, res);

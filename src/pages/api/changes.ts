@@ -1,6 +1,6 @@
 import { Router, type Request, type Response } from 'express';
 import { fieldsOf, personOf } from '../../admin/access.ts';
-import { type Done, NotThere, selected, type Selection } from '../../deliveries/by-hand.ts';
+import { type ChangeResult, NotThere, selected, type Selection } from '../../deliveries/by-hand.ts';
 import { answerProblem } from '../../http/problem.ts';
 import { replayableStates } from '../../model.ts';
 import { needsRetry, sinkStates } from '../../ops/needs.ts';
@@ -98,10 +98,10 @@ async function doneTo(
   meant: Selection,
   req: Request,
   res: Response,
-): Promise<Done[] | null> {
+): Promise<ChangeResult[] | null> {
   const { who, from } = personOf(req);
   const note = fieldsOf(req)['note']?.trim().slice(0, 500) || null;
-  const done: Done[] = [];
+  const done: ChangeResult[] = [];
   try {
     for await (const page of selected(parts.reads, meant))
       done.push(...(await carryOut(parts, action, page, { who, from: `the API, ${from}`, note })));

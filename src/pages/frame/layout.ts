@@ -1,9 +1,14 @@
 import { assetLinks, iconUrl } from './assets.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
-import { csrfField, type Asked, type Page, type Shown } from '../page.ts';
+import { csrfField, type PageRequest, type Page, type PageContent } from '../page.ts';
 
 /** A whole page. `needs`: how many deliveries need a person. */
-export function wholePage(shown: Shown, asked: Asked, needs: number, pages: readonly Page[]): Html {
+export function wholePage(
+  shown: PageContent,
+  asked: PageRequest,
+  needs: number,
+  pages: readonly Page[],
+): Html {
   const isHere = (path: string) => asked.path === path || (path !== '/' && asked.path.startsWith(`${path}/`));
   const links = pages.map(
     ({ path, menu }) =>
@@ -43,7 +48,7 @@ export function wholePage(shown: Shown, asked: Asked, needs: number, pages: read
 }
 
 /** For who is not logged in: it tells nothing of what is inside. */
-export function lonePage(shown: Shown): Html {
+export function lonePage(shown: PageContent): Html {
   return documentOf(
     shown,
     html`<main id="content" class="lone" tabindex="-1">
@@ -54,7 +59,7 @@ export function lonePage(shown: Shown): Html {
   );
 }
 
-const documentOf = ({ title, charts }: Shown, body: Html): Html =>
+const documentOf = ({ title, charts }: PageContent, body: Html): Html =>
   html`<!doctype html>
     <html lang="en">
       <head>

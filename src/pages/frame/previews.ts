@@ -4,21 +4,28 @@ import { html, type Html } from '../../support/html.ts';
 import { printable, printableLines } from '../../support/text.ts';
 import type { Parts } from '../page.ts';
 
-interface Shown {
+interface StoredMessage {
   readonly id: string;
   readonly connector: string;
   readonly message: Json;
 }
 
 /** A message by what its connector says of it; as data where there is no such connector any more. */
-export function previewOf({ connector, message }: Shown, { connectors }: Pick<Parts, 'connectors'>): Preview {
+export function previewOf(
+  { connector, message }: StoredMessage,
+  { connectors }: Pick<Parts, 'connectors'>,
+): Preview {
   const known = isMap(message) && connectors.get(connector)?.describe?.preview(message);
   const data = () => html`<pre tabindex="0">${printableLines(JSON.stringify(message, null, 2))}</pre>`;
   return known || { where: connector, body: data() };
 }
 
 /** A message as people see it in the tool. `eventId`: null where no event has come, so that nothing is there to frame. */
-export function preview(shown: Shown, parts: Pick<Parts, 'connectors'>, eventId: string | null): Html {
+export function preview(
+  shown: StoredMessage,
+  parts: Pick<Parts, 'connectors'>,
+  eventId: string | null,
+): Html {
   const { where, title, body, document } = previewOf(shown, parts);
   return html`<div class="preview">
     <div class="where">${printable(where)}</div>

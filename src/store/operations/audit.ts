@@ -59,13 +59,18 @@ export const sql = {
 };
 
 /** What a change was made to, or what it made. */
-export interface Changed {
+export interface ChangedDelivery {
   readonly seq: number;
   readonly carrier: number | null;
 }
 
 /** Writes a line for what was changed in this transaction, if anything was. */
-export function* note(action: ChangeKind, changed: readonly Changed[], now: number, by: By): Operation<void> {
+export function* note(
+  action: ChangeKind,
+  changed: readonly ChangedDelivery[],
+  now: number,
+  by: By,
+): Operation<void> {
   if (changed.length === 0) return;
   const seq = yield* insert(sql.insertChange, now, by.who, by.from, action, by.note);
   yield* together(

@@ -7,7 +7,7 @@ import {
 } from '../../model.ts';
 import { parseDeliveryId } from '../../support/ids.ts';
 import type { Tallies } from '../tallies.ts';
-import { type By, type Changed, note } from './audit.ts';
+import { type By, type ChangedDelivery, note } from './audit.ts';
 import { apply as applyChange, change, find, type FoundRow } from './deliveries.ts';
 import { get, lock, query, run, together, type Operation } from '../operation.ts';
 import { deliveryIdAt, of, places, planned as ofPlan, seqsPerEvent } from './rows.ts';
@@ -123,7 +123,7 @@ function* discardOne(tallies: Tallies, found: FoundRow, now: number): Operation<
   tallies.moved(found.sink, found.state, 'discarded', yield* applyChange(sql.discard, found, now));
 }
 
-interface Audited {
+interface AuditEntry {
   readonly action: ChangeKind;
   readonly now: number;
   readonly by: By;
@@ -137,7 +137,7 @@ interface Audited {
 function* changeAll<Item extends { readonly deliveryId: string }>(
   items: readonly Item[],
   from: readonly DeliveryState[],
-  { action, now, by }: Audited,
+  { action, now, by }: AuditEntry,
   make: (item: Item, found: FoundRow) => Operation<void>,
 ): Operation<ManualResult[]> {
   const findAll = () => together(items.map(({ deliveryId }) => find(deliveryId)));
@@ -179,7 +179,7 @@ export function* resend(
 ): Operation<ManualResult[]> {
   yield* lock(addingLock);
   const results: ManualResult[] = [];
-  const made: Changed[] = [];
+  const made: ChangedDelivery[] = [];
   for (const item of items) results.push(yield* resendOne(tallies, item, now, made));
   yield* note('resend', made, now, by);
   return results;
@@ -189,7 +189,7 @@ function* resendOne(
   tallies: Tallies,
   { deliveryId, configId, planned }: Replay,
   now: number,
-  made: Changed[],
+  made: ChangedDelivery[],
 ): Operation<ManualResult> {
   const found = yield* find(deliveryId);
   if (!found) return { deliveryId, done: false, state: null };
@@ -231,7 +231,7 @@ function* applyOne(
   return { eventId, seqs: yield* add(tallies, event.seq, { configId, deliveries, resendOf: null }) };
 }
 
-interface Added {
+interface Addition {
   readonly configId: string;
   readonly deliveries: readonly PlannedDelivery[];
   /** The seq of the delivery that a person sends again. */
@@ -242,7 +242,7 @@ interface Added {
 function* add(
   tallies: Tallies,
   subject: number,
-  { configId, deliveries, resendOf }: Added,
+  { configId, deliveries, resendOf }: Addition,
 ): Operation<number[]> {
   const first = ((yield* get(sql.lastOf, subject))?.seq ?? subject * seqsPerEvent) + 1;
   const seqs = deliveries.map((_, index) => first + index);
@@ -259,4 +259,4 @@ function* add(
   return seqs;
 }
 
-const alone = (seq: number): Changed => ({ seq, carrier: null });
+const alone = (seq: number): ChangedDelivery => ({ seq, carrier: null });

@@ -21,8 +21,8 @@ export interface LaneHead {
   readonly seq: number;
 }
 
-/** What is rescued: a sink's. Nothing if another copy has taken over the lease. */
-export interface Rescued {
+/** What is rescued: a sink's. Nothing if another replica has taken over the lease. */
+export interface RescueQuery {
   readonly sink: string;
   readonly lease?: Lease;
 }
@@ -210,7 +210,7 @@ const interrupted = {
  */
 export function* rescue(
   tallies: Tallies,
-  { now, settlingMs, of }: { now: number; settlingMs: number; of: Rescued | undefined },
+  { now, settlingMs, of }: { now: number; settlingMs: number; of: RescueQuery | undefined },
   limit: number,
 ): Operation<number> {
   if (of?.lease && !(yield* holdsAlone(of.lease))) return 0;

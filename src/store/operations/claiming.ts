@@ -15,11 +15,11 @@ export interface ClaimQuery {
   readonly untriedFirst?: boolean;
   /** Takes only what comes as late as this one. */
   readonly from?: Pick<LaneHead, 'dueAt' | 'seq'>;
-  /** Nothing is claimed if another copy has taken it over. */
+  /** Nothing is claimed if another replica has taken it over. */
   readonly lease?: Lease;
 }
 
-export interface Claimed {
+export interface Claim {
   /** In a digest: the carrier. */
   readonly delivery: Delivery;
   /**
@@ -39,12 +39,12 @@ interface DueRow extends RowOf<Delivery & Event> {
   readonly carrier: number | null;
 }
 
-interface Due extends Pick<DueRow, 'seq' | 'carrier'> {
+interface DueDelivery extends Pick<DueRow, 'seq' | 'carrier'> {
   readonly found: Delivery;
   readonly row: RowOf<Event>;
 }
 
-const toDue = (row: DueRow): Due => {
+const toDue = (row: DueRow): DueDelivery => {
   const { seq, carrier } = row;
   return { seq, carrier, found: delivery.read(row), row };
 };
@@ -97,7 +97,7 @@ const mostDeliveries = 1000;
  * doubt after a restore go apart. From then on they are one digest, and the first is its carrier: the digest is claimed as a
  * whole under the carrier's id, and every change to one of its deliveries is made to all.
  */
-export function* claim(tallies: Tallies, asked: ClaimQuery, most = mostDeliveries): Operation<Claimed[]> {
+export function* claim(tallies: Tallies, asked: ClaimQuery, most = mostDeliveries): Operation<Claim[]> {
   const { limit, lease } = asked;
   if (lease && !(yield* holds(lease))) return [];
   // So that no two claims at once see the same deliveries, and what a person discards is not begun.
@@ -111,15 +111,20 @@ export function* claim(tallies: Tallies, asked: ClaimQuery, most = mostDeliverie
   return [...claimed, ...(yield* claim(tallies, { ...asked, limit: left }, mostLeft))];
 }
 
-function* due({ lane, now, limit, untriedFirst = false, from }: ClaimQuery): Operation<Due[]> {
+function* due({ lane, now, limit, untriedFirst = false, from }: ClaimQuery): Operation<DueDelivery[]> {
   const asked = [lane, now, limit, from?.dueAt ?? 0, from?.seq ?? 0] as const;
   const untried = untriedFirst ? yield* all(sql.untriedLast, ...asked) : [];
   return (untried.length > 0 ? untried : yield* all(sql.dueFirst, ...asked)).map(toDue);
 }
 
-function* claimRows(tallies: Tallies, rows: readonly Due[], now: number, most: number): Operation<Claimed[]> {
-  const begun: Due[] = [];
-  const single: Due[] = [];
+function* claimRows(
+  tallies: Tallies,
+  rows: readonly DueDelivery[],
+  now: number,
+  most: number,
+): Operation<Claim[]> {
+  const begun: DueDelivery[] = [];
+  const single: DueDelivery[] = [];
   const wentAlong = new Set<number>();
   let taken = 0;
   for (const one of rows) {
@@ -158,13 +163,13 @@ function* claimRows(tallies: Tallies, rows: readonly Due[], now: number, most: n
   return yield* together(begun.map((one) => toClaimed(one, now)));
 }
 
-const begin = ({ seq, carrier, found: { state, attempts } }: Due, now: number): Operation<number> =>
+const begin = ({ seq, carrier, found: { state, attempts } }: DueDelivery, now: number): Operation<number> =>
   apply(sql.claim, { seq, carrier, state, attempts }, now);
 
 /** A notice's delivery has no event. */
-const deliveriesIn = ({ events }: Claimed): number => Math.max(1, events.length);
+const deliveriesIn = ({ events }: Claim): number => Math.max(1, events.length);
 
-function* toClaimed({ found, carrier, row }: Due, now: number): Operation<Claimed> {
+function* toClaimed({ found, carrier, row }: DueDelivery, now: number): Operation<Claim> {
   const ofDigest = carrier === null ? null : yield* all(sql.eventsOfDigest, carrier);
   const raised = found.noticeId === null ? undefined : yield* get(reading.noticeById, found.noticeId);
   return {

@@ -1,5 +1,5 @@
 import { deliveryStates, type DeliveryState, missedCause, type Status } from '../../model.ts';
-import type { Counted } from '../tallies.ts';
+import type { CountedState } from '../tallies.ts';
 import { lanes } from './carrying-out.ts';
 import { all, get, query, type Operation } from '../operation.ts';
 import {
@@ -73,7 +73,7 @@ const firstPending = (range: string) =>
   `(select min(+d.seq) from deliveries d where ${waits} and ${range}) / ${seqsPerEvent}`;
 
 export const sql = {
-  deliveryCounts: query<{ readonly sink: string; readonly state: Counted; readonly n: number }>(`
+  deliveryCounts: query<{ readonly sink: string; readonly state: CountedState; readonly n: number }>(`
   select sink, state, n from delivery_counts order by sink, state`),
   /** Those that went dead since $1, and those that were delivered since $2 but missed somebody. */
   deadSince: stuckOf(`
@@ -115,7 +115,7 @@ export const sql = {
 export function* counts(): Operation<SinkCount[]> {
   const bySink = Map.groupBy(yield* all(sql.deliveryCounts), ({ sink }) => sink);
   return Array.from(bySink, ([sink, rows]) => {
-    const inState = (state: Counted) => rows.find((row) => row.state === state)?.n ?? 0;
+    const inState = (state: CountedState) => rows.find((row) => row.state === state)?.n ?? 0;
     const states = Object.fromEntries(deliveryStates.map((state) => [state, inState(state)]));
     return { sink, planned: inState('planned'), states: states as SinkCount['states'] };
   });

@@ -120,7 +120,7 @@ function* eraseOne(tallies: Tallies, event: FoundEvent): Operation<void> {
 }
 
 /** Where people or tools may have written whom something was about. */
-interface Place {
+interface FreeText {
   readonly table:
     | 'deliveries'
     | 'attempts'
@@ -137,7 +137,7 @@ interface Place {
   readonly from: Value;
 }
 
-const places: readonly Place[] = [
+const places: readonly FreeText[] = [
   { table: 'rejected_requests', key: ['seq'], columns: ['body', 'faults', 'correlation_id'], from: -1 },
   { table: 'notices', key: ['seq'], columns: ['cause', 'detail', 'advice'], from: -1 },
   { table: 'audit', key: ['seq'], columns: ['note'], from: -1 },
@@ -163,7 +163,7 @@ function withoutIn(column: string, text: string, without: Mask): string {
 type Row = Readonly<Record<string, Value>>;
 
 /** A row that names the candidate. */
-export interface Mention extends Pick<Place, 'table'> {
+export interface Mention extends Pick<FreeText, 'table'> {
   readonly key: Row;
   readonly before: Row;
 }
@@ -192,7 +192,7 @@ export function* findMentions({ without, hints }: Mentions): Operation<Mention[]
 }
 
 function rowsOf(
-  { table, key, columns, isLarge }: Place,
+  { table, key, columns, isLarge }: FreeText,
   from: Value,
   to: Value,
   hints: readonly string[],

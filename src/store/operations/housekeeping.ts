@@ -30,7 +30,7 @@ export interface PruneMark {
   readonly seq: number;
 }
 
-export interface Pruned {
+export interface PruneResult {
   /** How many events and notices were deleted. */
   readonly count: number;
   /** Null at the end of a round. */
@@ -89,9 +89,9 @@ export const sql = {
     `select id, source, saved_at as "savedAt" from configs order by saved_at desc limit 1`,
   ),
   /** Only PostgreSQL has this table. */
-  configsOfCopies: query<{ readonly id: string }>(`select config_id as id from copies`),
+  configsOfReplicas: query<{ readonly id: string }>(`select config_id as id from copies`),
   unusedConfigs: query<{ readonly id: string }>(`select id from configs where uses = 0 and saved_at < $1`),
-  /** As `unusedConfigs`: another copy may have begun to use it since. */
+  /** As `unusedConfigs`: another replica may have begun to use it since. */
   deleteConfig: `delete from configs where id = $1 and uses = 0 and saved_at < $2`,
   /** The next ones from before $1, after the time $2 and the seq $3. `over`: nothing keeps it any more. */
   oldEvents: query<OldRow>(`
@@ -200,8 +200,8 @@ const oldest: PruneMark = { of: 'events', at: Number.MIN_SAFE_INTEGER, seq: 0 };
  * before `before`, or that have no deliveries and arrived before it. If a digest loses its carrier, its last remaining
  * delivery becomes the carrier.
  */
-export function* prune(tallies: Tallies, { before, limit, after = oldest }: Prune): Operation<Pruned> {
-  // Two copies that delete the same would both subtract it from the counts.
+export function* prune(tallies: Tallies, { before, limit, after = oldest }: Prune): Operation<PruneResult> {
+  // Two replicas that delete the same would both subtract it from the counts.
   yield* lock('prune');
   const isOfEvents = after.of === 'events';
   const rows = yield* all(isOfEvents ? sql.oldEvents : sql.oldNotices, before, after.at, after.seq, limit);
@@ -252,14 +252,14 @@ function* forget(
 }
 
 /**
- * At the end of a round: deletes unused configs saved before `before`, except those in `keep`, and those of copies that are
+ * At the end of a round: deletes unused configs saved before `before`, except those in `keep`, and those of replicas that are
  * alive; and from the audit, what was before `before` and has nothing left that it is about.
  */
 export function* endRound(before: number, keep: ReadonlySet<string>, shared: boolean): Operation<void> {
-  // A copy may use its config although no event has referred to it for long.
-  const ofCopies = shared ? (yield* all(sql.configsOfCopies)).map(({ id }) => id) : [];
+  // A replica may use its config although no event has referred to it for long.
+  const ofReplicas = shared ? (yield* all(sql.configsOfReplicas)).map(({ id }) => id) : [];
   for (const { id } of yield* all(sql.unusedConfigs, before))
-    if (!keep.has(id) && !ofCopies.includes(id)) yield* run(sql.deleteConfig, id, before);
+    if (!keep.has(id) && !ofReplicas.includes(id)) yield* run(sql.deleteConfig, id, before);
   yield* run(sql.pruneAudit, before);
   yield* run(sql.pruneHours, Math.floor(before / 3_600_000));
 }

@@ -2,41 +2,41 @@ import { settleIn } from './housekeeping.ts';
 import { all, get, lock, query, run, type Operation } from '../operation.ts';
 
 /**
- * Who of several copies does what. A lease runs by the database's clock. Its epoch counts how often it was taken, so that
- * a copy that stood still cannot go on with one that was taken over.
+ * Who of several replicas does what. A lease runs by the database's clock. Its epoch counts how often it was taken, so that
+ * a replica that stood still cannot go on with one that was taken over.
  */
 export interface Lease {
   readonly name: string;
-  readonly copy: string;
+  readonly replica: string;
   readonly epoch: number;
 }
 
 export interface LeaseRequest {
-  readonly copy: string;
+  readonly replica: string;
   readonly configId: string;
-  /** What the copy can do by its config. */
+  /** What the replica can do by its config. */
   readonly names: readonly string[];
-  /** What has to be done although it is not in this copy's config. */
+  /** What has to be done although it is not in this replica's config. */
   readonly extra: readonly string[];
-  /** Of these, what this copy takes if no copy has it in its config. */
+  /** Of these, what this replica takes if no replica has it in its config. */
   readonly orphans: readonly string[];
   /** False: it only renews what it has. */
   readonly takes: boolean;
-  /** For how long the leases run (ms). Without a sign for so long, a copy is taken for ended. */
+  /** For how long the leases run (ms). Without a sign for so long, a replica is taken for ended. */
   readonly forMs: number;
   /** How long (ms) a tool may be at work on what was begun with a lease. */
   readonly quietMs?: (name: string) => number;
 }
 
 export interface LeaseState {
-  /** The epochs of the leases that the copy holds, by name. */
+  /** The epochs of the leases that the replica holds, by name. */
   readonly held: ReadonlyMap<string, number>;
-  /** What it should give back when it is idle, because other copies have less. */
+  /** What it should give back when it is idle, because other replicas have less. */
   readonly surplus: readonly string[];
-  /** Of `extra`, what no copy has in its config, and no other holds. */
+  /** Of `extra`, what no replica has in its config, and no other holds. */
   readonly unknown: readonly string[];
-  /** The copies that are alive, this one among them. */
-  readonly copies: readonly { readonly id: string; readonly configId: string }[];
+  /** The replicas that are alive, this one among them. */
+  readonly replicas: readonly { readonly id: string; readonly configId: string }[];
   /** What the database's clock says (ms). */
   readonly now: number;
   /** See `settleIn`. Where the database is in another place, all leases have ended. */
@@ -44,7 +44,7 @@ export interface LeaseState {
 }
 
 /** What a process that serves the store says of itself every few seconds, so that whoever reads the store knows. */
-export interface CopyState {
+export interface ReplicaState {
   readonly id: string;
   /** By its clock (ms). */
   readonly saidAt: number;
@@ -69,7 +69,7 @@ export interface CopyState {
   readonly sinks: readonly { readonly name: string; readonly connector: string }[];
 }
 
-/** Milliseconds by PostgreSQL's clock, which all copies share. */
+/** Milliseconds by PostgreSQL's clock, which all replicas share. */
 export const now = `(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
 interface LeaseRow {
@@ -90,15 +90,15 @@ const isHeld = (strength: string) =>
 
 /** Only PostgreSQL has these tables: nobody else may serve a SQLite file meanwhile. */
 const sql = {
-  keepCopy: `
+  keepReplica: `
     insert into copies (id, config_id, names, until) values ($1, $2, $3, ${now} + $4)
     on conflict (id) do update set config_id = $2, names = $3, until = ${now} + $4`,
-  forgetEndedCopies: `delete from copies where until <= ${now}`,
-  forgetCopy: `delete from copies where id = $1`,
-  copies: query<{ readonly id: string; readonly configId: string; readonly names: string }>(
+  forgetEndedReplicas: `delete from copies where until <= ${now}`,
+  forgetReplica: `delete from copies where id = $1`,
+  replicas: query<{ readonly id: string; readonly configId: string; readonly names: string }>(
     `select id, config_id as "configId", names from copies order by id`,
   ),
-  liveCopies: query<{ readonly id: string }>(`select id from copies where until > ${now} order by id`),
+  liveReplicas: query<{ readonly id: string }>(`select id from copies where until > ${now} order by id`),
   leases: query<LeaseRow>(`
     select name, holder, epoch, case when until > ${now} then 1 else 0 end as live from leases order by name`),
   renewAll: `update leases set until = ${now} + $2 where holder = $1`,
@@ -117,20 +117,20 @@ const sql = {
   isUnused: isHeld('update'),
 };
 
-/** How the states of copies are kept, on either database. */
+/** How the states of replicas are kept, on either database. */
 export const stateSql = {
-  keepCopyState: `
+  keepReplicaState: `
   insert into copy_states (id, said_at, state) values ($1, $2, $3)
   on conflict (id) do update set said_at = $2, state = $3`,
   forgetOthers: `delete from copy_states where id <> $1 and said_at < $2`,
-  copyStates: query<{ readonly state: string }>(`select state from copy_states order by said_at desc`),
+  replicaStates: query<{ readonly state: string }>(`select state from copy_states order by said_at desc`),
 };
 
 /**
- * Says that the copy is alive, renews all leases that it holds, and takes what nobody holds, up to its share. One copy after the other decides, so that each sees what the others have.
+ * Says that the replica is alive, renews all leases that it holds, and takes what nobody holds, up to its share. One replica after the other decides, so that each sees what the others have.
  */
 export function* renew(asked: LeaseRequest): Operation<LeaseState> {
-  const { copy, configId, names, extra, orphans, takes, forMs } = asked;
+  const { replica, configId, names, extra, orphans, takes, forMs } = asked;
   yield* lock('leases');
   const { place, at } = (yield* get(sql.place))!;
   const distrusted =
@@ -138,34 +138,34 @@ export function* renew(asked: LeaseRequest): Operation<LeaseState> {
       ? null
       : yield* settleIn({ isAt: (kept) => kept === place, next: () => place }, at, distrustedAtOnce);
   if (distrusted !== null) yield* endAll(asked);
-  yield* run(sql.forgetEndedCopies);
-  yield* run(sql.keepCopy, copy, configId, JSON.stringify(names), forMs);
-  const copies = (yield* all(sql.copies)).map(({ id, configId: config, names: known }) => ({
+  yield* run(sql.forgetEndedReplicas);
+  yield* run(sql.keepReplica, replica, configId, JSON.stringify(names), forMs);
+  const replicas = (yield* all(sql.replicas)).map(({ id, configId: config, names: known }) => ({
     id,
     configId: config,
     names: JSON.parse(known) as string[],
   }));
   const leases = yield* all(sql.leases);
   const held = new Map(
-    leases.filter(({ holder }) => holder === copy).map(({ name, epoch }) => [name, epoch] as const),
+    leases.filter(({ holder }) => holder === replica).map(({ name, epoch }) => [name, epoch] as const),
   );
-  yield* run(sql.renewAll, copy, forMs);
-  // What ran out and nobody took over stays this copy's: it may be in use.
-  const inForce = leases.filter(({ holder, live }) => live === 1 || holder === copy);
+  yield* run(sql.renewAll, replica, forMs);
+  // What ran out and nobody took over stays this replica's: it may be in use.
+  const inForce = leases.filter(({ holder, live }) => live === 1 || holder === replica);
   const holders = new Map(inForce.map(({ name, holder }) => [name, holder]));
-  const shares = share(copies, holders);
-  const unknown = extra.filter((name) => !shares.has(name) && (holders.get(name) ?? copy) === copy);
-  const own = names.filter((name) => shares.get(name) === copy);
+  const shares = share(replicas, holders);
+  const unknown = extra.filter((name) => !shares.has(name) && (holders.get(name) ?? replica) === replica);
+  const own = names.filter((name) => shares.get(name) === replica);
   for (const name of [...own, ...unknown.filter((one) => orphans.includes(one))]) {
     if (!takes || holders.has(name)) continue;
-    held.set(name, (yield* get(sql.take, name, copy, forMs))!.epoch);
+    held.set(name, (yield* get(sql.take, name, replica, forMs))!.epoch);
   }
-  const surplus = [...held.keys()].filter((name) => (shares.get(name) ?? copy) !== copy);
+  const surplus = [...held.keys()].filter((name) => (shares.get(name) ?? replica) !== replica);
   return {
     held,
     surplus,
     unknown,
-    copies: copies.map(({ names: _, ...one }) => one),
+    replicas: replicas.map(({ names: _, ...one }) => one),
     now: at,
     distrusted,
   };
@@ -190,13 +190,13 @@ interface Knowing {
 }
 
 /**
- * Which copy should hold each name: one that has it in its config. Names stay where they are unless another copy has
- * fewer by two or more. All copies come to the same result.
+ * Which replica should hold each name: one that has it in its config. Names stay where they are unless another replica has
+ * fewer by two or more. All replicas come to the same result.
  */
-function share(copies: readonly Knowing[], holders: ReadonlyMap<string, string>): Map<string, string> {
-  const knows = new Map(copies.map(({ id, names }) => [id, new Set(names)]));
-  const own = new Map(copies.map(({ id }) => [id, [] as string[]]));
-  const names = [...new Set(copies.flatMap((one) => one.names))];
+function share(replicas: readonly Knowing[], holders: ReadonlyMap<string, string>): Map<string, string> {
+  const knows = new Map(replicas.map(({ id, names }) => [id, new Set(names)]));
+  const own = new Map(replicas.map(({ id }) => [id, [] as string[]]));
+  const names = [...new Set(replicas.flatMap((one) => one.names))];
   // What is free comes last, because the last ones are moved.
   for (const name of names.toSorted((a, b) => Number(holders.has(b)) - Number(holders.has(a)))) {
     const able = [...own].filter(([id]) => knows.get(id)!.has(name));
@@ -208,7 +208,7 @@ function share(copies: readonly Knowing[], holders: ReadonlyMap<string, string>)
   return new Map([...own].flatMap(([id, its]) => its.map((name) => [name, id] as const)));
 }
 
-/** From a copy to one that has fewer by two or more. False if there is none. */
+/** From a replica to one that has fewer by two or more. False if there is none. */
 function moveOne(
   own: ReadonlyMap<string, string[]>,
   knows: ReadonlyMap<string, ReadonlySet<string>>,
@@ -224,44 +224,44 @@ function moveOne(
   return false;
 }
 
-/** Gives a lease back, if the copy still holds it. */
-export function* release({ name, copy, epoch }: Lease): Operation<void> {
+/** Gives a lease back, if the replica still holds it. */
+export function* release({ name, replica, epoch }: Lease): Operation<void> {
   yield* lock('leases');
-  yield* run(sql.release, name, copy, epoch);
+  yield* run(sql.release, name, replica, epoch);
 }
 
-/** Gives back all, at the end of a copy. */
-export function* leave(copy: string): Operation<void> {
+/** Gives back all, at the end of a replica. */
+export function* leave(replica: string): Operation<void> {
   yield* lock('leases');
-  yield* run(sql.releaseAll, copy);
-  yield* run(sql.forgetCopy, copy);
+  yield* run(sql.releaseAll, replica);
+  yield* run(sql.forgetReplica, replica);
 }
 
-/** The copies that serve the store. */
-export function* liveCopies(): Operation<string[]> {
-  return (yield* all(sql.liveCopies)).map(({ id }) => id);
+/** The replicas that serve the store. */
+export function* liveReplicas(): Operation<string[]> {
+  return (yield* all(sql.liveReplicas)).map(({ id }) => id);
 }
 
 /** Whether nobody has taken over this lease; it stays so until the end of the transaction. */
-export function* holds({ name, copy, epoch }: Lease): Operation<boolean> {
-  return (yield* get(sql.isHeld, name, copy, epoch)) !== undefined;
+export function* holds({ name, replica, epoch }: Lease): Operation<boolean> {
+  return (yield* get(sql.isHeld, name, replica, epoch)) !== undefined;
 }
 
 /** The same, and no claim with it is under way. */
-export function* holdsAlone({ name, copy, epoch }: Lease): Operation<boolean> {
-  return (yield* get(sql.isUnused, name, copy, epoch)) !== undefined;
+export function* holdsAlone({ name, replica, epoch }: Lease): Operation<boolean> {
+  return (yield* get(sql.isUnused, name, replica, epoch)) !== undefined;
 }
 
-/** Those of ended copies tell when the last one was there. */
+/** Those of ended replicas tell when the last one was there. */
 const keptForMs = 86_400_000;
 
-/** Replaces what the copy said before. Where only one process may serve the store, also what others said. */
-export function* keepCopyState(state: CopyState, shared: boolean): Operation<void> {
-  yield* run(stateSql.keepCopyState, state.id, state.saidAt, JSON.stringify(state));
+/** Replaces what the replica said before. Where only one process may serve the store, also what others said. */
+export function* keepReplicaState(state: ReplicaState, shared: boolean): Operation<void> {
+  yield* run(stateSql.keepReplicaState, state.id, state.saidAt, JSON.stringify(state));
   yield* run(stateSql.forgetOthers, state.id, shared ? state.saidAt - keptForMs : Number.MAX_SAFE_INTEGER);
 }
 
-/** What the copies said last, newest first; those that ended among them. */
-export function* copyStates(): Operation<CopyState[]> {
-  return (yield* all(stateSql.copyStates)).map(({ state }) => JSON.parse(state) as CopyState);
+/** What the replicas said last, newest first; those that ended among them. */
+export function* replicaStates(): Operation<ReplicaState[]> {
+  return (yield* all(stateSql.replicaStates)).map(({ state }) => JSON.parse(state) as ReplicaState);
 }

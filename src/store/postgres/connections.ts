@@ -6,7 +6,7 @@ import { postgresSteps } from '../schema.ts';
 import type { Statement } from '../operation.ts';
 import { StoreUnavailable } from '../store.ts';
 import { optionsFault, parseHostUrl, urlsOfHosts } from '../../support/store-url.ts';
-import { explained, failureKind, type Place, readOnlyCode } from './failures.ts';
+import { explained, failureKind, type StoreAddress, readOnlyCode } from './failures.ts';
 import { send } from './pipeline.ts';
 
 export interface ConnectionLimits {
@@ -19,7 +19,7 @@ export interface ConnectionLimits {
   readonly statementMs: number;
   /** Of the server, for a row or a lock that another transaction holds. Longer than `standstillMs`. */
   readonly lockMs: number;
-  /** Of the server, for a transaction whose process stands still: its locks stop all other copies. */
+  /** Of the server, for a transaction whose process stands still: its locks stop all other replicas. */
   readonly standstillMs: number;
   /** For the server's answer, where it or the network is silent. */
   readonly answerMs: number;
@@ -52,7 +52,7 @@ interface Server {
  * the URL names several servers, one of them is the primary, and it is looked for when the one in use fails.
  */
 export class Connections {
-  readonly place: Place;
+  readonly place: StoreAddress;
   readonly limits: ConnectionLimits;
   readonly #servers: readonly Server[];
   /** The place of the one in use. */
@@ -192,7 +192,7 @@ const newer: Statement = {
   wants: 'row',
 };
 const outdated =
-  'A newer version of the connector has changed the tables since this one started, and this one cannot use them. Update this copy.';
+  'A newer version of the connector has changed the tables since this one started, and this one cannot use them. Update this replica.';
 
 const isReadOnly = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === readOnlyCode;
@@ -274,13 +274,13 @@ function settingsOf(schema: string | null, limits: ConnectionLimits, place?: str
 }
 
 /** Throws StoreUnavailable, never with the password. */
-function parseUrls(text: string): { place: Place; configs: readonly PoolConfig[] } {
+function parseUrls(text: string): { place: StoreAddress; configs: readonly PoolConfig[] } {
   const parsed = urlsOfHosts(text).map(parseUrl);
   const server = parsed.map(({ place }) => place.server).join(' or ');
   return { place: { ...parsed[0]!.place, server }, configs: parsed.map(({ config }) => config) };
 }
 
-function parseUrl(text: string): { place: Place; config: PoolConfig } {
+function parseUrl(text: string): { place: StoreAddress; config: PoolConfig } {
   const url = readUrl(text);
   const options = url.searchParams;
   const fault = optionsFault(options);
@@ -299,7 +299,7 @@ function parseUrl(text: string): { place: Place; config: PoolConfig } {
     enableChannelBinding: options.has('channel_binding') && options.get('channel_binding') !== 'disable',
   });
   const user = config.user ?? process.env.PGUSER ?? 'of this process';
-  const place: Place = {
+  const place: StoreAddress = {
     server: `${host || process.env.PGHOST || 'localhost'}:${port}`,
     user,
     database: config.database ?? process.env.PGDATABASE ?? user,

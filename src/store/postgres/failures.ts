@@ -9,7 +9,7 @@ import { StoreUnavailable } from '../store.ts';
 export type FailureKind = 'again' | 'lost' | 'unavailable' | 'fault';
 
 /** Where a store is, to say so. Without the password. */
-export interface Place {
+export interface StoreAddress {
   /** host:port, or a socket's folder */
   readonly server: string;
   readonly user: string;
@@ -17,12 +17,12 @@ export interface Place {
   readonly schema: string | null;
 }
 
-type Explain = (place: Place, message: string) => string;
+type Explain = (place: StoreAddress, message: string) => string;
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const againCodes = new Set(['40001', '40P01']);
 
-const lostExplained = ({ server }: Place, message: string) =>
+const lostExplained = ({ server }: StoreAddress, message: string) =>
   `The connection to PostgreSQL at ${server} broke: ${message}.`;
 
 /** Of a standby. */
@@ -121,7 +121,7 @@ const byMessage: readonly (readonly [RegExp, Explain])[] = [
 const lost = /^(?:57P0[1-5]|08(?!P01)...|25P03|ECONNREFUSED|ECONNRESET|EPIPE)$/;
 const lostMessage = /^Connection terminated(?! due)|not queryable|no answer in time/;
 
-/** A duplicate's event, deleted by another copy since it was found. Now it is no duplicate. */
+/** A duplicate's event, deleted by another replica since it was found. Now it is no duplicate. */
 const isOfDeleted = (error: unknown): boolean =>
   error instanceof DatabaseError &&
   error.code === '23503' &&
@@ -137,7 +137,7 @@ export function failureKind(error: unknown): FailureKind {
 }
 
 /** The failure in plain words. A fault stays as it is. */
-export function explained(error: unknown, place: Place): unknown {
+export function explained(error: unknown, place: StoreAddress): unknown {
   if (error instanceof StoreUnavailable) return error;
   const { code, message } = partsOf(error);
   const sentence = explain(code, message)?.(place, message.replace(/\.$/, ''));
@@ -157,21 +157,21 @@ function partsOf(error: unknown): { code: string; message: string } {
   return { code: 'code' in error ? String(error.code) : '', message: error.message };
 }
 
-function refused({ server, user, database }: Place, message: string): string {
+function refused({ server, user, database }: StoreAddress, message: string): string {
   if (message.includes('no encryption')) {
     return `PostgreSQL at ${server} does not admit the user ${user} to the database ${database} without TLS. Add ?sslmode=verify-full to store.url.`;
   }
   return `PostgreSQL at ${server} does not admit the user ${user} to the database ${database}: ${message}.`;
 }
 
-function refusedByPooler({ server }: Place, message: string): string {
+function refusedByPooler({ server }: StoreAddress, message: string): string {
   return `${server} refused the connection: ${message}.`;
 }
 
-function noAnswer({ server }: Place): string {
+function noAnswer({ server }: StoreAddress): string {
   return `PostgreSQL at ${server} did not answer in time.`;
 }
 
-function untrusted({ server }: Place): string {
+function untrusted({ server }: StoreAddress): string {
   return `The certificate of PostgreSQL at ${server} is not from a known authority. Name the authority's file in store.url: ?sslmode=verify-full&sslrootcert=/path/ca.pem.`;
 }

@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import { GroupCommit, type GroupCommitLimits, type Queued } from '../group-commit.ts';
+import { GroupCommit, type GroupCommitLimits, type QueuedWrite } from '../group-commit.ts';
 import type { Statement } from '../operation.ts';
 import { StoreUnavailable } from '../store.ts';
 import { Tallies } from '../tallies.ts';
@@ -17,7 +17,7 @@ export class PostgresGroupCommit extends GroupCommit {
     this.#connections = connections;
   }
 
-  protected async commitAll(batch: readonly Queued[]): Promise<readonly Queued[]> {
+  protected async commitAll(batch: readonly QueuedWrite[]): Promise<readonly QueuedWrite[]> {
     try {
       const results = await this.#connections.patiently(() => this.#commit(batch));
       for (const [place, write] of batch.entries()) write.resolve(results[place]);
@@ -32,7 +32,7 @@ export class PostgresGroupCommit extends GroupCommit {
     return [];
   }
 
-  async #commit(batch: readonly Queued[]): Promise<unknown[]> {
+  async #commit(batch: readonly QueuedWrite[]): Promise<unknown[]> {
     const results = await this.#connections.transaction(async (transaction) => {
       const tallies = new Tallies();
       const operations = batch.map(({ work }) => work(tallies));

@@ -15,7 +15,7 @@ interface Owner {
   readonly locks: string[];
 }
 
-interface Held {
+interface HeldLock {
   readonly owner: Owner;
   readonly waiting: Task[];
 }
@@ -48,7 +48,7 @@ class Lockstep {
   #asked: { readonly task: Task; readonly statement: Statement }[] = [];
   /** Of this round. Whoever asks after them in the round sees what the former holders committed. */
   #locks: string[] = [];
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, HeldLock>();
   readonly #taken = new Set<string>();
 
   get asks(): boolean {

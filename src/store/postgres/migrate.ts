@@ -2,7 +2,7 @@ import { all, get, query, run, type Operation } from '../operation.ts';
 import { postgresSteps } from '../schema.ts';
 import { type OpenOptions, StoreUnavailable } from '../store.ts';
 import type { Connections, Transaction } from './connections.ts';
-import type { Place } from './failures.ts';
+import type { StoreAddress } from './failures.ts';
 import { inLockstep } from './lockstep.ts';
 
 const version = query<{ readonly version: number }>(
@@ -10,7 +10,7 @@ const version = query<{ readonly version: number }>(
 );
 /**
  * Whether there is a table of ours, as the name is in use by others, and one of somebody else's. In one statement, since
- * another copy may create them between two.
+ * another replica may create them between two.
  */
 const tables = query<{ readonly own: number; readonly other: string | null }>(`
   select
@@ -60,7 +60,7 @@ const rights = query<{ readonly schema: string | null; readonly may_create: stri
   select current_schema() as schema,
     coalesce(has_schema_privilege(current_schema(), 'create'), has_database_privilege(current_database(), 'create'))::text as may_create`);
 
-function* lookWithRights(place: Place): Operation<string> {
+function* lookWithRights(place: StoreAddress): Operation<string> {
   const found = yield* look(place);
   if (found === postgresSteps.length) return `the store is in ${nameOf(place)}`;
   const { schema, may_create: mayCreate } = (yield* get(rights))!;
@@ -80,7 +80,7 @@ async function perform<T>(transaction: Transaction, operation: Operation<T>): Pr
 }
 
 /** Returns the schema's version, or null where nothing is yet. Throws StoreUnavailable if it is not for this version. */
-function* look(place: Place): Operation<number | null> {
+function* look(place: StoreAddress): Operation<number | null> {
   const { server_encoding: encoding } = (yield* get(findEncoding))!;
   if (encoding !== 'UTF8') {
     throw new StoreUnavailable(
@@ -102,7 +102,7 @@ function* look(place: Place): Operation<number | null> {
   );
 }
 
-function* bringUpToDate(place: Place): Operation<void> {
+function* bringUpToDate(place: StoreAddress): Operation<void> {
   yield* run(`select set_config('statement_timeout', '${migratingMs}', true)`);
   yield* run(`select set_config('lock_timeout', '${migratingMs}', true)`);
   yield* all(query(lock));
@@ -129,6 +129,6 @@ const statementsOf = (step: string): string[] =>
     .split(';')
     .filter((statement) => statement.trim() !== '');
 
-function nameOf({ database, schema }: Place): string {
+function nameOf({ database, schema }: StoreAddress): string {
   return schema === null ? `the database ${database}` : `the schema ${schema} of the database ${database}`;
 }

@@ -5,7 +5,7 @@ import type { Statement, Value } from '../operation.ts';
 
 type Row = Record<string, Value>;
 
-interface Answer {
+interface ResultSet {
   readonly rows: Row[];
   changes: number;
 }
@@ -52,7 +52,7 @@ class Pipeline implements Submittable {
   readonly #groups: ReadonlyMap<string, readonly number[]>;
   /** The same places, in the order of the answers. */
   readonly #order: readonly number[];
-  readonly #answers: Answer[];
+  readonly #answers: ResultSet[];
   readonly #done = Promise.withResolvers<readonly unknown[]>();
   #fields: readonly { readonly name: string; readonly isNumber: boolean }[] = [];
   #answered = 0;
@@ -115,7 +115,7 @@ class Pipeline implements Submittable {
     this.#done.reject(error);
   }
 
-  get #current(): Answer {
+  get #current(): ResultSet {
     return this.#answers[this.#order[this.#answered]!]!;
   }
 }
@@ -135,7 +135,7 @@ function textOf({ sql, wants }: Statement): string {
   return wants === 'seq' ? `${sql} returning seq` : sql;
 }
 
-function wanted({ rows, changes }: Answer, { wants }: Statement): unknown {
+function wanted({ rows, changes }: ResultSet, { wants }: Statement): unknown {
   if (wants === 'changes') return changes;
   if (wants === 'seq') return rows[0]?.seq;
   return wants === 'row' ? rows[0] : rows;

@@ -194,7 +194,7 @@ alter table notices add column recovered integer check (recovered in (0, 1));
 create table copy_states (
   id text primary key,
   said_at integer not null,
-  -- See CopyState.
+  -- See ReplicaState.
   state text not null
 ) strict, without rowid;
 

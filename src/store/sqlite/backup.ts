@@ -11,7 +11,7 @@ import { inodeOf, refuseEmptied, refuseOthers, resolveLinks } from './files.ts';
 /** Called now and then, with bytes. */
 export type Progress = (copied: number, total: number) => void;
 
-export interface Copied {
+export interface BackupResult {
   /** What was accepted before is in the copy. */
   readonly takenAt: number;
   readonly bytes: number;
@@ -28,7 +28,7 @@ const spareBytes = 100_000_000;
  * Copies a store to a file of its own, while it may be served, and checks the copy. It is on the disk when this resolves;
  * when this rejects, nothing is left. What is at `to` is overwritten. Throws StoreUnavailable.
  */
-export async function copySqlite(path: string, to: string, progress: Progress): Promise<Copied> {
+export async function copySqlite(path: string, to: string, progress: Progress): Promise<BackupResult> {
   const from = resolveLinks(path);
   if (!existsSync(from)) throw new StoreUnavailable(`There is no store at ${resolve(path)}.`);
   refuseOthers(from);

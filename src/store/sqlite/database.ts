@@ -2,7 +2,7 @@ import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { Operation, Query, Statement, Step, Value } from '../operation.ts';
 
-interface Prepared {
+interface PreparedStatement {
   readonly prepared: StatementSync;
   readonly parameters: number;
 }
@@ -16,7 +16,7 @@ const lockTimeoutMs = 5;
  */
 export class Database {
   readonly #db: DatabaseSync;
-  readonly #statements = new Map<string, Prepared>();
+  readonly #statements = new Map<string, PreparedStatement>();
 
   constructor(path: string, { readOnly = false } = {}) {
     if (path !== ':memory:' && !readOnly) makeOwn(path);
@@ -71,7 +71,7 @@ export class Database {
     return prepared;
   }
 
-  #prepare(sql: string): Prepared {
+  #prepare(sql: string): PreparedStatement {
     // For SQLite, `$1` is a name and `?1` is a position, which binds at half the cost.
     const prepared = this.#db.prepare(sql.replaceAll(/\$(?=\d)/g, '?'));
     const places = Array.from(sql.matchAll(/\$(\d+)/g), ([, place]) => Number(place));

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { GroupCommit, type GroupCommitLimits, groupCommitLimits, type Queued } from '../group-commit.ts';
+import { GroupCommit, type GroupCommitLimits, groupCommitLimits, type QueuedWrite } from '../group-commit.ts';
 import { writeTallies } from '../operations/housekeeping.ts';
 import { Tallies } from '../tallies.ts';
 import type { Connection } from './connection.ts';
@@ -31,7 +31,7 @@ export class SqliteGroupCommit extends GroupCommit {
   }
 
   /** Where another process holds the lock, waits without blocking this process. */
-  protected async commitAll(batch: readonly Queued[]): Promise<readonly Queued[]> {
+  protected async commitAll(batch: readonly QueuedWrite[]): Promise<readonly QueuedWrite[]> {
     try {
       this.#commitOrAlone(batch);
       this.#retryMs = firstRetryMs;
@@ -48,7 +48,7 @@ export class SqliteGroupCommit extends GroupCommit {
     }
   }
 
-  #commitOrAlone(batch: readonly Queued[]): void {
+  #commitOrAlone(batch: readonly QueuedWrite[]): void {
     let outcomes: Outcome[];
     try {
       outcomes = this.#commit(batch, runWrite);
@@ -62,7 +62,7 @@ export class SqliteGroupCommit extends GroupCommit {
     }
   }
 
-  #commit(batch: readonly Queued[], run: typeof runWrite): Outcome[] {
+  #commit(batch: readonly QueuedWrite[], run: typeof runWrite): Outcome[] {
     const db = this.#connection.open();
     try {
       const tallies = new Tallies();
@@ -79,12 +79,12 @@ export class SqliteGroupCommit extends GroupCommit {
   }
 }
 
-const runWrite = (db: Database, tallies: Tallies, { work }: Queued): Outcome => ({
+const runWrite = (db: Database, tallies: Tallies, { work }: QueuedWrite): Outcome => ({
   result: runOn(db, work(tallies)),
 });
 
 /** Slower: only for a batch in which a write has failed. */
-function runAlone(db: Database, tallies: Tallies, write: Queued): Outcome {
+function runAlone(db: Database, tallies: Tallies, write: QueuedWrite): Outcome {
   let outcome: Outcome;
   db.exec('savepoint one_write');
   try {

@@ -11,7 +11,7 @@ import { inLockstep } from '../../../src/store/postgres/lockstep.ts';
 import { send } from '../../../src/store/postgres/pipeline.ts';
 import { Tallies } from '../../../src/store/tallies.ts';
 import { openPostgres } from '../../../src/store/postgres.ts';
-import type { Claimed, EventStory, Store } from '../../../src/store/store.ts';
+import type { Claim, EventStory, Store } from '../../../src/store/store.ts';
 import {
   arrival,
   carriedOut,
@@ -83,8 +83,8 @@ describe('what several do at the same time on PostgreSQL', () => {
     sql(url, 'select state, count(*)::int as n from deliveries group by state order by state');
 
   test.each([
-    ['one copy', () => one],
-    ['two copies', () => other],
+    ['one replica', () => one],
+    ['two replicas', () => other],
   ])('of %s, a delivery is begun or discarded, never both', async (_, second) => {
     const group = { group: 'digest', groupMax: 10 };
     for (const deliveries of [[planned()], [planned(group)]]) {
@@ -109,7 +109,7 @@ describe('what several do at the same time on PostgreSQL', () => {
         for (const earlier of [2, 1]) await accept(t0 - earlier);
       return send(between, statements, 10_000);
     });
-    const [digest] = claimed as Claimed[];
+    const [digest] = claimed as Claim[];
     expect(digest?.delivery).toMatchObject({ eventId, carrier: digest?.delivery.id });
     expect(digest?.events).toHaveLength(2);
     expect(digest?.events.map(({ id }) => id)).toContain(eventId);
@@ -143,7 +143,7 @@ describe('what several do at the same time on PostgreSQL', () => {
     expect(look + claimed).toBeLessThan(60);
   });
 
-  test('a duplicate of an event that another copy deletes at that moment is a new event', async () => {
+  test('a duplicate of an event that another replica deletes at that moment is a new event', async () => {
     const old = { candidateId: 'a', correlationId: 'first', receivedAt: t0 };
     const { eventId } = await one.accept(arrival(old));
     const again = arrival({ ...old, id: `${eventId.slice(0, -1)}z`, receivedAt: t0 + day });
@@ -152,8 +152,8 @@ describe('what several do at the same time on PostgreSQL', () => {
   });
 
   test.each([
-    ['one copy', () => one],
-    ['two copies', () => other],
+    ['one replica', () => one],
+    ['two replicas', () => other],
   ])('of %s, a delivery is replayed once', async (_, second) => {
     const [deliveryId] = await carriedOut(one, [rejected]);
     const again = { deliveryId: deliveryId!, configId, planned: planned() };
@@ -166,8 +166,8 @@ describe('what several do at the same time on PostgreSQL', () => {
   });
 
   test.each([
-    ['one copy', () => one],
-    ['two copies', () => other],
+    ['one replica', () => one],
+    ['two replicas', () => other],
   ])(
     'of %s, a rule is applied late once, and each message sent again gets an id of its own',
     async (_, second) => {
@@ -226,7 +226,7 @@ describe('what several do at the same time on PostgreSQL', () => {
   test('a claim whose commit goes on after its connection was lost is rescued, too', async () => {
     const { eventId } = await one.accept(arrival());
     const asked = {
-      copy: 'a',
+      replica: 'a',
       configId,
       names: ['sink slack'],
       extra: [],
@@ -235,7 +235,7 @@ describe('what several do at the same time on PostgreSQL', () => {
       forMs: day,
     };
     const { held } = await one.leases!.renew(asked);
-    const lease = { name: 'sink slack', copy: 'a', epoch: held.get('sink slack')! };
+    const lease = { name: 'sink slack', replica: 'a', epoch: held.get('sink slack')! };
     const claim = `select 1 from leases for share;
       update deliveries set state = 'sending', attempts = 1, started_at = ${t0}, first_attempt_at = ${t0}`;
     const rescued = await atOnce(claim, () => one.rescue(t0, minute, { sink: 'slack', lease }));

@@ -96,7 +96,7 @@ test('after a failover that lost commits, what may have been sent by then is ask
   onTestFinished(() => store.close());
   await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
   const asked = {
-    copy: 'a',
+    replica: 'a',
     configId,
     names: ['sink slack'],
     extra: [],
@@ -107,7 +107,7 @@ test('after a failover that lost commits, what may have been sent by then is ask
   const renew = () => store.leases!.renew(asked);
   const leaseOf = ({ held }: LeaseState) => ({
     name: 'sink slack',
-    copy: 'a',
+    replica: 'a',
     epoch: held.get('sink slack')!,
   });
   const lease = leaseOf(await renew());

@@ -63,13 +63,13 @@ describe('the cost of a statement does not grow with what is stored', () => {
     latestConfig: ___,
     writeProbe: ____,
     pruneAudit: ________,
-    configsOfCopies: ____________,
+    configsOfReplicas: ____________,
     ...pruning
   } = housekeeping;
   // Only after the clock was set back, step by step.
   const { putOff: _____, ...carrying } = carryingOut;
   // As many as there are copies.
-  const { copyStates: ______, forgetOthers: _______, ...looking } = stateSql;
+  const { replicaStates: ______, forgetOthers: _______, ...looking } = stateSql;
   // As many as there are sinks.
   const { figures: _________, retriesAsked: __________, ...ofSinks } = sinksSql;
   const statements = {

@@ -8,7 +8,7 @@ import { startTools } from '../sandbox/tools.ts';
 
 const longer = 50_000;
 
-/** `delay`: how long a copy goes on answering at a stop. */
+/** `delay`: how long a replica goes on answering at a stop. */
 function twoWebhooks(tool: HttpSandbox, delay: string, timeout = '1s'): string {
   const sinks = ['one', 'two'].map(
     (name) =>
@@ -20,7 +20,7 @@ function twoWebhooks(tool: HttpSandbox, delay: string, timeout = '1s'): string {
   );
 }
 
-/** Starts a copy that runs until the test ends. */
+/** Starts a replica that runs until the test ends. */
 async function started(
   url: string | null,
   config: string,
@@ -31,23 +31,23 @@ async function started(
   const store = url === null ? base(folder) : base(folder).replace(/"sqlite:.*"/, `"${url}"`);
   const adopt = (text: string) => write('config.yaml', store.replace('fatal', 'info') + text);
   const file = await adopt(config);
-  const copy = new ConnectorProcess(file, env);
-  copy.clockAheadMs = clockAheadMs;
-  onTestFinished(() => copy.kill());
-  const address = await copy.start();
-  const ready = copy.lines.find((line) => line.includes('"msg":"ready"'))!;
+  const replica = new ConnectorProcess(file, env);
+  replica.clockAheadMs = clockAheadMs;
+  onTestFinished(() => replica.kill());
+  const address = await replica.start();
+  const ready = replica.lines.find((line) => line.includes('"msg":"ready"'))!;
   const { admin } = JSON.parse(ready) as { admin: string };
   const metric = async (name: string) => {
     const text = await (await fetch(new URL('/metrics', admin))).text();
     return text.match(new RegExp(`(?<=^candidate_connector_${name}) ?[{\\d].*`, 'gm'));
   };
   return {
-    copy,
+    replica,
     file,
     adopt,
     metric,
     status: async () => (await fetch(new URL('/api/status', admin))).json(),
-    copies: () => metric('copies'),
+    replicas: () => metric('copies'),
     post: () => postTo({ host: '127.0.0.1', port: Number(new URL(address).port) }),
     readiness: async () => {
       const response = await fetch(new URL('/readyz', address));
@@ -55,23 +55,24 @@ async function started(
     },
     logs: (text: string, times: number) =>
       vi.waitFor(
-        () => expect(copy.lines.filter((line) => line.includes(text)).length).toBeGreaterThanOrEqual(times),
+        () =>
+          expect(replica.lines.filter((line) => line.includes(text)).length).toBeGreaterThanOrEqual(times),
         longer,
       ),
   };
 }
 
-test('one of several copies is unready before it stops, and answers on, while another one takes over', async () => {
+test('one of several replicas is unready before it stops, and answers on, while another one takes over', async () => {
   const tool = await endpoint();
   const url = await freshSchema();
   const first = await started(url, twoWebhooks(tool, '8s'));
   const second = await started(url, twoWebhooks(tool, '10m'));
   await second.logs('"msg":"taken', 2);
-  const stopped = first.copy.stop();
+  const stopped = first.replica.stop();
   await vi.waitFor(async () => expect((await first.readiness()).status).toBe(503), longer);
   expect((await first.readiness()).body).toMatchObject({
     parts: expect.arrayContaining([
-      { part: 'copy', ok: false, detail: 'It is stopping. Other copies go on.' },
+      { part: 'copy', ok: false, detail: 'It is stopping. Other replicas go on.' },
     ]),
   });
   await second.logs('"msg":"taken', 4);
@@ -81,22 +82,22 @@ test('one of several copies is unready before it stops, and answers on, while an
   expect(await stopped).toBe(0);
   // It is alone from then on, and waits for nobody.
   await second.logs('"copies":1,', 1);
-  expect(await second.copy.stop()).toBe(0);
+  expect(await second.replica.stop()).toBe(0);
 });
 
 test.each(['SQLite', 'PostgreSQL'])(
-  'a single copy on %s stays ready until it stops, and does not wait',
+  'a single replica on %s stays ready until it stops, and does not wait',
   async (kind) => {
     const tool = await endpoint();
-    const { copy, post, readiness } = await started(
+    const { replica, post, readiness } = await started(
       kind === 'SQLite' ? null : await freshSchema(),
       twoWebhooks(tool, '10m', '60s'),
     );
     tool.faults.decide = () => ({ kind: 'hang', commit: true });
     expect(await post()).toBe(202);
     await vi.waitFor(() => expect(tool.calls).toHaveLength(2), longer);
-    const logged = copy.logs('"msg":"stopping"');
-    const stopped = copy.stop();
+    const logged = replica.logs('"msg":"stopping"');
+    const stopped = replica.stop();
     await logged;
     expect((await readiness()).status).toBe(200);
     // What is under way ends, and with it the stop.
@@ -105,7 +106,7 @@ test.each(['SQLite', 'PostgreSQL'])(
   },
 );
 
-test('copies that run different configs say so in /readyz and in a metric, until they run the same', async () => {
+test('replicas that run different configs say so in /readyz and in a metric, until they run the same', async () => {
   const tool = await endpoint();
   const url = await freshSchema();
   const first = await started(url, twoWebhooks(tool, '0s'));
@@ -113,22 +114,24 @@ test('copies that run different configs say so in /readyz and in a metric, until
   const different = {
     part: 'copy',
     ok: true,
-    detail: 'Not all copies run the same config; the log names them.',
+    detail: 'Not all replicas run the same config; the log names them.',
   };
-  for (const copy of [first, second]) {
+  for (const replica of [first, second]) {
     await vi.waitFor(async () => {
-      expect((await copy.readiness()).body).toMatchObject({
+      expect((await replica.readiness()).body).toMatchObject({
         status: 'ready',
         parts: expect.arrayContaining([different]),
       });
-      expect(await copy.copies()).toEqual(['{config="same"} 1', '{config="other"} 1']);
+      expect(await replica.replicas()).toEqual(['{config="same"} 1', '{config="other"} 1']);
     }, longer);
   }
   await second.adopt(twoWebhooks(tool, '0s'));
-  for (const copy of [first, second]) {
+  for (const replica of [first, second]) {
     await vi.waitFor(async () => {
-      expect((await copy.readiness()).body).toMatchObject({ parts: expect.not.arrayContaining([different]) });
-      expect(await copy.copies()).toEqual(['{config="same"} 2', '{config="other"} 0']);
+      expect((await replica.readiness()).body).toMatchObject({
+        parts: expect.not.arrayContaining([different]),
+      });
+      expect(await replica.replicas()).toEqual(['{config="same"} 2', '{config="other"} 0']);
     }, longer);
   }
 }, 120_000);
@@ -164,9 +167,9 @@ test("a replica whose clock is ahead goes by PostgreSQL's before the first event
 test('a stop does not wait for a PostgreSQL that is away', async () => {
   const server = await PostgresServer.start();
   onTestFinished(() => server.remove());
-  const { copy, logs } = await started(server.url(), twoWebhooks(await endpoint(), '0s'));
+  const { replica, logs } = await started(server.url(), twoWebhooks(await endpoint(), '0s'));
   await server.crash();
-  expect(await copy.stop()).toBe(0);
+  expect(await replica.stop()).toBe(0);
   await logs('PostgreSQL did not answer in time', 1);
 }, 60_000);
 
@@ -190,7 +193,7 @@ rules:
 alerts: { dead: { then: [{ sink: mail, to: ops@example.com }] } }
 `;
 
-test('a copy that is killed with everything under way is followed by another one, whatever the time-outs and its clock are', async () => {
+test('a replica that is killed with everything under way is followed by another one, whatever the time-outs and its clock are', async () => {
   const tools = await startTools();
   onTestFinished(() => tools.close().then(() => undefined));
   const url = await freshSchema();
@@ -210,7 +213,7 @@ test('a copy that is killed with everything under way is followed by another one
   await vi.waitFor(() => expect(reached.size).toBe(4), longer);
   const longestLease = `select max(until) - (extract(epoch from clock_timestamp()) * 1000)::bigint as ms from leases`;
   expect(Number((await sql(url, longestLease))[0]!['ms'])).toBeLessThanOrEqual(12_000);
-  await first.copy.kill();
+  await first.replica.kill();
   for (const faults of tools.faults) faults.clear();
 
   const second = await started(url, fourSinks, tools.env);
