@@ -201,10 +201,13 @@ describe('status', () => {
     await post(app, { candidateId: 'a' });
     await vi.waitFor(async () => expect((await json()).sinks[0].failures).toBeGreaterThan(4), 20_000);
     expect((await json()).sinks[0]).toMatchObject({ state: 'working', pending: 1 });
-    expect(await command('status')).toMatchObject({
-      code: 0,
-      out: expect.stringContaining('ats (webhook)  perhaps failing, 1 waiting'),
-    });
+    // While it is being sent it does not wait.
+    await vi.waitFor(async () =>
+      expect(await command('status')).toMatchObject({
+        code: 0,
+        out: expect.stringContaining('ats (webhook)  perhaps failing, 1 waiting'),
+      }),
+    );
     expect(await (await fetch(new URL('/', app.adminUrl))).text()).toContain('perhaps failing');
     using store = new DatabaseSync(`${folder}/connector.db`);
     store.exec('update sink_figures set first_failed_at = first_failed_at - 60000');

@@ -51,7 +51,8 @@ export const stack = /^ +at .*[.:]\d+/m;
 /** A folder for configs and stores that goes with the test. */
 export async function workplace() {
   const folder = await mkdtemp(join(tmpdir(), 'commands-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  // A process that was told to end may still write.
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   return {
     folder,
     /** Writes a file and returns its path. */
