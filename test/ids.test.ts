@@ -3,16 +3,18 @@ import { expect, test } from 'vitest';
 import { deliveryId, eventIds, noticeIds, parseDeliveryId } from '../src/support/ids.ts';
 
 const pattern = /^evt_[0-9a-hjkmnp-tv-z]{26}$/;
-const entropy = fc.uint8Array({ minLength: 10, maxLength: 10 });
+const entropy = fc.tuple(fc.nat({ max: 2 ** 39 - 1 }), fc.nat({ max: 2 ** 40 - 1 }));
 const time = fc.nat({ max: 2 ** 48 - 1 });
 
-const firstId = (now: number, random: Uint8Array) => eventIds({ random: () => random })(now);
+function firstId(now: number, drawn: readonly number[]): string {
+  const left = [...drawn];
+  return eventIds({ random: () => left.shift()! })(now);
+}
 
 test('an event id is a ULID in lower case', () => {
   // The specification's own example, 01ARZ3NDEKTSV4RRFFQ69G5FAV, but for the first bit of its entropy, which is kept
   // free to count up.
-  const bytes = Uint8Array.from([0x56, 0x76, 0x4c, 0x61, 0xef, 0xb9, 0x93, 0x02, 0xbd, 0x5b]);
-  expect(firstId(1_469_922_850_259, bytes)).toBe('evt_01arz3ndekasv4rrffq69g5fav');
+  expect(firstId(1_469_922_850_259, [0x56764c61ef, 0xb99302bd5b])).toBe('evt_01arz3ndekasv4rrffq69g5fav');
   fc.assert(fc.property(time, entropy, (now, random) => pattern.test(firstId(now, random))));
 });
 
@@ -33,7 +35,7 @@ test('a source of event ids gives growing ones, also within a millisecond and wh
 });
 
 test('a source of event ids counts up past a byte, and past the highest draw', () => {
-  const next = eventIds({ random: () => new Uint8Array(10).fill(0xff) });
+  const next = eventIds({ random: (end) => end - 1 });
   const ids = Array.from({ length: 600 }, () => next(1));
   expect(new Set(ids).size).toBe(ids.length);
   expect(ids.toSorted()).toEqual(ids);

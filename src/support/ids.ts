@@ -1,7 +1,8 @@
-import { randomBytes } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
-const entropyBytes = 10;
+/** An id ends with two halves of 40 random bits. */
+const halfEnd = 2 ** 40;
 
 /** The id of the n-th delivery (from 1) that was planned for an event or a notice. */
 export function deliveryId(plannedFor: string, n: number): string {
@@ -17,7 +18,8 @@ export function parseDeliveryId(id: string): { eventId: string; noticeId: string
 export interface IdsFrom {
   /** The newest id from before this process. All new ones are greater, whatever the clock says. */
   readonly after?: string | undefined;
-  readonly random?: (bytes: number) => Uint8Array;
+  /** A whole number from 0 to below `end`. */
+  readonly random?: (end: number) => number;
 }
 
 /**
@@ -35,84 +37,32 @@ export function noticeIds(from: IdsFrom = {}): (now: number) => string {
   return (now) => `ntc_${next(now)}`;
 }
 
-function ulids({ after, random = pooledRandom() }: IdsFrom): (now: number) => string {
-  let [lastMs, entropy] = parseUlid(after ?? '') ?? [-1, new Uint8Array(entropyBytes)];
+function ulids({ after = '', random = randomInt }: IdsFrom): (now: number) => string {
+  const before = /^[a-z]{3}_([0-9a-hjkmnp-tv-z]{10})(.{8})(.{8})$/.exec(after)?.slice(1) ?? [];
+  let [ms = -1, high = 0, low = 0] = before.map(readDigits);
   return (now) => {
-    if (now > lastMs) {
-      lastMs = now;
-      entropy = random(entropyBytes);
+    if (now > ms) {
+      ms = now;
       // Leaves room to count up: a value close to the end could overflow within its millisecond.
-      entropy[0] = entropy[0]! & 0x7f;
+      [high, low] = [random(halfEnd / 2), random(halfEnd)];
     } else {
-      increment(entropy);
+      low = (low + 1) % halfEnd;
+      if (low === 0) high += 1;
     }
-    return ulid(lastMs, entropy);
+    return digits(ms, 10) + digits(high, 8) + digits(low, 8);
   };
 }
 
-const pooledBytes = 4096;
-
-/** To ask the system for a few bytes costs more than the rest of an id, so it is asked for many at once. */
-function pooledRandom(): (bytes: number) => Uint8Array {
-  let pool = new Uint8Array(0);
-  let used = 0;
-  return (bytes) => {
-    if (used + bytes > pool.length) {
-      pool = randomBytes(pooledBytes);
-      used = 0;
-    }
-    used += bytes;
-    return pool.slice(used - bytes, used);
-  };
-}
-
-function ulid(now: number, entropy: Uint8Array): string {
-  return `${timePart(now)}${fiveBytes(entropy, 0)}${fiveBytes(entropy, 5)}`;
-}
-
-function increment(bytes: Uint8Array): void {
-  for (let index = bytes.length - 1; index >= 0; index -= 1) {
-    bytes[index] = (bytes[index]! + 1) & 0xff;
-    if (bytes[index] !== 0) return;
-  }
-}
-
-function timePart(now: number): string {
+/** In base 32. */
+function digits(value: number, length: number): string {
   let text = '';
-  let rest = now;
-  for (let digit = 0; digit < 10; digit += 1) {
-    text = alphabet[rest % 32] + text;
-    rest = Math.floor(rest / 32);
-  }
+  for (let rest = value; text.length < length; rest = Math.floor(rest / 32))
+    text = alphabet.charAt(rest % 32) + text;
   return text;
 }
 
-/** The time and the entropy of an id; null if it is not one of ours. */
-function parseUlid(id: string): [number, Uint8Array] | null {
-  const text = /^[a-z]{3}_([0-9a-hjkmnp-tv-z]{26})$/.exec(id)?.[1];
-  if (text === undefined) return null;
-  const bits = text.split('').reduce((sum, letter) => sum * 32n + BigInt(alphabet.indexOf(letter)), 0n);
-  const entropy = Array.from({ length: entropyBytes }, (_, index) =>
-    Number((bits >> BigInt(8 * (entropyBytes - 1 - index))) & 0xffn),
-  );
-  return [Number(bits >> BigInt(8 * entropyBytes)), Uint8Array.from(entropy)];
-}
-
-/** Eight characters of five bits each. */
-function fiveBytes(bytes: Uint8Array, at: number): string {
-  const high = (bytes[at]! << 12) | (bytes[at + 1]! << 4) | (bytes[at + 2]! >> 4);
-  const low = ((bytes[at + 2]! & 0x0f) << 16) | (bytes[at + 3]! << 8) | bytes[at + 4]!;
-  return twentyBits(high) + twentyBits(low);
-}
-
-function twentyBits(bits: number): string {
-  return (
-    alphabet.charAt(bits >> 15) +
-    alphabet.charAt((bits >> 10) & 31) +
-    alphabet.charAt((bits >> 5) & 31) +
-    alphabet.charAt(bits & 31)
-  );
-}
+const readDigits = (text: string): number =>
+  text.split('').reduce((sum, digit) => sum * 32 + alphabet.indexOf(digit), 0);
 
 /** In characters, not in UTF-16 units. */
 export const maxCandidateIdLength = 256;

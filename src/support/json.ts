@@ -1,10 +1,5 @@
 import { isMap, type Json } from '../model.ts';
 
-/**
- * Walks through JSON without recursion: what strangers send, and what the store has kept, may be nested deeper than the
- * stack allows.
- */
-
 export type Path = readonly (string | number)[];
 
 const isTree = (value: unknown): value is object => typeof value === 'object' && value !== null;
@@ -19,62 +14,20 @@ export function nestsDeeper(value: Json, levels: number): boolean {
   return false;
 }
 
-/** A value inside another one, and the keys that lead to it. */
-class Step {
-  readonly #key: string | number;
-  readonly #above: Step | null;
-  readonly depth: number;
-
-  constructor(key: string | number, above: Step | null) {
-    this.#key = key;
-    this.#above = above;
-    this.depth = (above?.depth ?? 0) + 1;
-  }
-
-  path(): Path {
-    const keys: (string | number)[] = [this.#key];
-    for (let step = this.#above; step; step = step.#above) keys.push(step.#key);
-    return keys.toReversed();
-  }
-}
-
-/** No JSON that we keep has so many levels: what is deeper contains itself. */
-const deepest = 100_000;
-
-interface Open {
-  readonly tree: object;
-  readonly copy: Json[] | Record<string, Json>;
-  readonly step: Step | null;
-}
-
-/** A copy in which everything but maps and lists, however deep, is what `change` makes of it. */
-export function mapLeaves(value: unknown, change: (leaf: unknown, path: () => Path) => Json): Json {
-  const open: Open[] = [];
-  const copyOf = (inner: unknown, step: Step | null): Json => {
-    if (!isTree(inner)) return change(inner, () => step?.path() ?? []);
-    if (step && step.depth > deepest) throw new RangeError('the value contains itself');
-    const copy = Array.isArray(inner) ? [] : {};
-    open.push({ tree: inner, copy, step });
-    return copy;
-  };
-  const root = copyOf(value, null);
-  for (let next = open.pop(); next; next = open.pop()) fill(next, copyOf);
-  return root;
-}
-
-function fill({ tree, copy, step }: Open, copyOf: (inner: unknown, step: Step) => Json): void {
-  if (Array.isArray(copy)) {
-    for (const [index, inner] of (tree as unknown[]).entries())
-      copy.push(copyOf(inner, new Step(index, step)));
-    return;
-  }
-  for (const [key, inner] of Object.entries(tree)) {
-    const made = copyOf(inner, new Step(key, step));
-    // Assigning `__proto__` would set the prototype instead of a key.
-    if (key === '__proto__')
-      Object.defineProperty(copy, key, { value: made, enumerable: true, configurable: true, writable: true });
-    else copy[key] = made;
-  }
+/**
+ * A copy in which everything but maps and lists is what `change` makes of it. What contains itself is a RangeError, as it
+ * never ends.
+ */
+export function mapLeaves(
+  value: unknown,
+  change: (leaf: unknown, path: () => Path) => Json,
+  path: () => Path = () => [],
+): Json {
+  const inside = (inner: unknown, key: string | number) => mapLeaves(inner, change, () => [...path(), key]);
+  if (Array.isArray(value)) return value.map(inside);
+  if (!isTree(value)) return change(value, path);
+  // Unlike an assignment, this makes a key of `__proto__`, too.
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, inside(inner, key)]));
 }
 
 /** `rules[0].then[1].text`, for where there is no file to point into. */

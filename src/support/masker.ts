@@ -8,14 +8,14 @@ const switches = new Set(['true', 'false', 'null', 'none']);
 
 /**
  * A function that replaces each of these secrets, and the secret parts of each, by a mark: plain, in upper or lower case,
- * with the escapes of JSON, URLs or HTML, in base64, and split over the lines of a mail. It reads a text once, however many
- * secrets there are. `whole`: one that begins or ends with a digit is another one where there is a further digit.
+ * with the escapes of JSON, URLs or HTML, in base64, and split over the lines of a mail. `whole`: one that begins or ends with a digit is another one where there is a further digit.
  */
 export function masker(secrets: Iterable<string>, { mark = '***', whole = false } = {}): Mask {
-  const forms = new Forms([...secrets].flatMap(withParts).flatMap((secret) => formsOf(secret, whole)));
-  if (forms.isEmpty) return (text) => text;
+  const all = [...secrets].flatMap(withParts).flatMap((secret) => formsOf(secret, whole));
+  const forms = [...new Map(all.map((form) => [`${form.anyCase} ${form.text}`, form])).values()];
+  if (forms.length === 0) return (text) => text;
   return (text) => {
-    const found = forms.findIn(text);
+    const found = findIn(text, forms);
     for (const escaping of mayBeEscaped.test(text) ? escapings : [])
       if (escaping.hint.test(text)) found.push(...findEscaped(text, forms, escaping));
     return found.length === 0 ? text : maskRanges(text, found, mark);
@@ -67,66 +67,17 @@ const base64Forms = (secret: string): Form[] =>
     [text, text.replace(/=+$/, '')].map((one) => ({ text: one, anyCase: false, alone: null })),
   );
 
-/** Longer forms are indexed by their first eight characters, the others by four. */
-const longWindow = 8;
-const shortWindow = 4;
-
-/** Finds forms by a rolling hash of their first characters. */
-class Forms {
-  readonly #long = new Map<number, Form[]>();
-  readonly #short = new Map<number, Form[]>();
-  /** By the lowest bits of the hash: 1 where a form may begin. Rules out most positions with one lookup. */
-  readonly #mayBegin = new Uint8Array(0x10000);
-
-  constructor(forms: readonly Form[]) {
-    const unique = new Map(forms.map((form) => [JSON.stringify([form.text, form.anyCase]), form]));
-    for (const form of unique.values()) {
-      const [index, size] =
-        form.text.length >= longWindow ? [this.#long, longWindow] : [this.#short, shortWindow];
-      let window = 0;
-      for (let at = 0; at < size; at += 1) window = rolled(window, form.text.charCodeAt(at));
-      index.getOrInsertComputed(size === longWindow ? window : window & 0xffff, () => []).push(form);
-      this.#mayBegin[window & 0xffff] = 1;
+function findIn(text: string, forms: readonly Form[]): Range[] {
+  const lower = lazily(() => lowerAscii(text));
+  const found: Range[] = [];
+  for (const { text: form, anyCase, alone } of forms) {
+    const within = anyCase ? lower() : text;
+    for (let start = within.indexOf(form); start >= 0; start = within.indexOf(form, start + 1)) {
+      const end = start + form.length;
+      if (!alone?.test(text[start - 1] ?? '') && !alone?.test(text[end] ?? '')) found.push([start, end]);
     }
   }
-
-  get isEmpty(): boolean {
-    return this.#long.size + this.#short.size === 0;
-  }
-
-  findIn(text: string): Range[] {
-    const found: Range[] = [];
-    const lower = lazily(() => lowerAscii(text));
-    const look = (forms: readonly Form[] | undefined, start: number) => {
-      for (const form of forms ?? [])
-        if (isAt(form, start, text, lower)) found.push([start, start + form.text.length]);
-    };
-    const mayBegin = this.#mayBegin;
-    let window = 0;
-    for (let at = 0; at < text.length; at += 1) {
-      window = rolled(window, text.charCodeAt(at));
-      if (mayBegin[window & 0xffff] === 0) continue;
-      look(this.#long.get(window), at - longWindow + 1);
-      look(this.#short.get(window & 0xffff), at - shortWindow + 1);
-    }
-    return found;
-  }
-}
-
-/** Shifts by four bits a character: 32 bits cover the last eight, the lower 16 the last four. Ignores case. */
-const rolled = (window: number, code: number): number =>
-  (window << 4) ^ (code >= 65 && code <= 90 ? code | 32 : code);
-
-function isAt(
-  { text: form, anyCase, alone }: Form,
-  start: number,
-  text: string,
-  lower: () => string,
-): boolean {
-  if (start < 0 || !(anyCase ? lower() : text).startsWith(form, start)) return false;
-  return (
-    alone === null || !(alone.test(text[start - 1] ?? '') || alone.test(text[start + form.length] ?? ''))
-  );
+  return found;
 }
 
 /** A way in which a tool may escape a text. */
@@ -207,9 +158,9 @@ function meaningOfCommon(match: RegExpMatchArray): string {
 
 const character = (code: number): string => (code > 0x10ffff ? '' : String.fromCodePoint(code));
 
-function findEscaped(text: string, forms: Forms, escaping: Escaping): Range[] {
+function findEscaped(text: string, forms: readonly Form[], escaping: Escaping): Range[] {
   const plain = decode(text, escaping);
-  return forms.findIn(plain.text).map(([start, end]) => {
+  return findIn(plain.text, forms).map(([start, end]) => {
     const from = plain.starts[start] ?? 0;
     // One escape may stand for several characters: all of it is masked.
     let after = end;

@@ -159,7 +159,7 @@ function csvField(text: string): string {
 
 /** Of ASCII only: it keeps the length, and takes no sign for a letter that only looks like it, such as U+212A for K. */
 export const lowerAscii = (text: string): string =>
-  text.replaceAll(/[A-Z]+/g, (upper) => upper.toLowerCase());
+  /[^\0-\x7f]/.test(text) ? text.replaceAll(/[A-Z]+/g, (upper) => upper.toLowerCase()) : text.toLowerCase();
 
 export function lazily<T>(make: () => T): () => T {
   let made: T | undefined;

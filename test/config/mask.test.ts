@@ -77,10 +77,10 @@ describe('a secret is masked', () => {
   });
 
   test.each([['whsec_'], ['\\'], ['\\\\/'], ['%25'], ['%c3%'], ['&amp;'], ['&amp;&#']])(
-    'of thousands, in a text that is all %s',
+    'of hundreds, in a text that is all %s',
     (text) => {
-      const secrets = Array.from({ length: 2_000 }, (_, index) => `whsec_${index}${'x'.repeat(index % 40)}`);
-      expect(masker(secrets)(text.repeat(100_000)).slice(0, 5)).toBe(text.repeat(5).slice(0, 5));
+      const secrets = Array.from({ length: 200 }, (_, index) => `whsec_${index}${'x'.repeat(index % 40)}`);
+      expect(masker(secrets)(text.repeat(10_000)).slice(0, 5)).toBe(text.repeat(5).slice(0, 5));
     },
   );
 

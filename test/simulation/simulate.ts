@@ -89,9 +89,7 @@ class World {
   readonly random: () => number;
   readonly tools: readonly ModelTool[];
   readonly accepted = new Set<string>();
-  readonly #nextId = eventIds({
-    random: (bytes) => Uint8Array.from({ length: bytes }, () => this.random() * 256),
-  });
+  readonly #nextId = eventIds({ random: (end) => Math.floor(this.random() * end) });
   readonly #pending = new Pending();
   readonly #sabotage: Sabotage | null;
   readonly #deaths: Death[];
