@@ -42,6 +42,7 @@ alerts: { refused: { then: [ { sink: ops } ] } }
   expect(await json('/api/status')).toMatchObject({ needsPerson: true, storeProblem: expect.any(String) });
   expect(await page('/')).toMatch(/The store cannot be written.*3 events from 127\.0\.0\.1 were refused/s);
   expect(await page('/metrics')).toContain('candidate_connector_ready{part="store"} 0');
+  expect(await page('/metrics')).toContain('candidate_connector_ready{part="config"} 1');
 
   limit('unlimited');
   await vi.waitFor(async () => expect(await status()).toBe(4), 20_000);
@@ -52,6 +53,8 @@ alerts: { refused: { then: [ { sink: ops } ] } }
   });
   expect(await page('/metrics')).toContain('candidate_connector_ready{part="store"} 1');
   const [, until = ''] = /name="until" value="(\d+)"/.exec(await page('/attention')) ?? [];
+  // What came after the page was shown stays.
+  await seen(`${Date.parse(total.first) - 1}`);
   expect(await status()).toBe(4);
   await seen(until);
   expect(await status()).toBe(0);

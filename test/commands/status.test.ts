@@ -385,7 +385,11 @@ rules:
     );
     expect(out).toContain('When that is done: candidate-connector ignore --reason address\n');
 
-    expect((await command('ignore', '--from', '::ffff:1')).out).toContain('Nothing of this was refused');
+    for (const other of [
+      ['--from', '::ffff:1'],
+      ['--reason', 'store'],
+    ])
+      expect((await command('ignore', ...other)).out).toContain('Nothing of this was refused');
     expect(await command('ignore', '--from', '127.0.0.1', '--note', 'a test')).toEqual({
       code: 0,
       out: 'Put away: 1 event from 127.0.0.1 was refused: receiver.allowFrom does not have that address.\n',
