@@ -33,10 +33,18 @@ test('the days are those of the config, also where the clocks change', async () 
   ]);
 });
 
-test('a time zone from outside counts on the pages, too', async () => {
-  const { login, page } = await startPages("timezone: '${ZONE}'\nsinks: {}\nrules: []\n", {
-    ZONE: 'Asia/Tokyo',
-  });
+test('a time zone from outside counts on the pages and by the API, too', async () => {
+  // Twelve hours ahead of UTC.
+  const env = { ZONE: 'Etc/GMT-12' };
+  const { folder, login, page } = await startPages("timezone: '${ZONE}'\nsinks: {}\nrules: []\n", env);
   await login();
   expect(await page('/')).toContain('<h1>Today</h1>');
+  const [now, day] = [Date.now(), 86_400_000];
+  const [ofUtc, begin] = [now - (now % day), now - ((now + day / 2) % day)];
+  const store = await openStore(`sqlite:${folder}/connector.db`, { serve: false });
+  await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  await store.accept(arrival({ receivedAt: Math.max(ofUtc, begin) - 1 }));
+  await store.close();
+  const { receiver } = JSON.parse(await page('/api/status'));
+  expect(receiver.eventsToday).toBe(begin < ofUtc ? 1 : 0);
 });
