@@ -99,6 +99,8 @@ test('a sink of the config that fails is shown, as the store knows it', async ()
   expect(samples).not.toHaveProperty(['sink_failing{sink="gone"}']);
   figures[0]!.lastFailedAt -= 1;
   expect(await samplesOf(metrics)).toMatchObject({ 'sink_failing{sink="mail"}': 0 });
+  metrics.sinksKnown(['slack']);
+  expect(await samplesOf(metrics)).not.toHaveProperty(['sink_failing{sink="mail"}']);
 });
 
 test('a failed reload shows until a config is loaded', async () => {
