@@ -144,6 +144,11 @@ describe('check has words for', () => {
       `4:5: error: ${oddSpace}`,
     ],
     [
+      'what cannot be seen before a key',
+      'rules:\n  - name: a\n    when:\n    \u200B status: Completed\n',
+      '4:5: error: an invisible character (U+200B) stands before this; type plain spaces',
+    ],
+    [
       'a dash that is missing before deeper lines',
       'rules:\n  name: a\n    when: {}\n    then:\n      - sink: slack\n',
       `2:9: error: ${deeper}`,
@@ -247,6 +252,11 @@ describe('check finds what is well-formed and wrong', () => {
       'capitals and spaces in the name of a channel',
       posts('text: t').replace("'#a'", "'#Hiring Team'"),
       ['1:62: warning: names of channels have no capitals and no spaces; did you mean "#hiring-team"?'],
+    ],
+    [
+      'a capital alone',
+      posts('text: t').replace("'#a'", "'#Hiring'"),
+      ['1:62: warning: names of channels have no capitals and no spaces; did you mean "#hiring"?'],
     ],
     [
       'a person by a name',
@@ -435,7 +445,7 @@ describe('check takes no offence at', () => {
       'mrkdwn, mail addresses and code',
       says('*done* 2 ** 3 by a@here.example <!here> <https://a.example|it> [1] (x) {a: 1}'),
     ],
-    ...["'#{{ test.name }}'", "'#größe-1'", 'C0123ABCD', 'Dana@example.com', "'${TEAM}'"].map(
+    ...["'#Team {{ test.name }}'", "'#größe-1'", 'C0123ABCD', 'Dana@example.com', "'${TEAM}'"].map(
       (channel): [string, string] => [`the channel ${channel}`, posts('text: t').replace("'#a'", channel)],
     ),
     ['quotes within a text', says('“Design” is done, and ‘more’ too.')],
