@@ -53,6 +53,9 @@ describe('status', () => {
       await store.accept(arrival({ receivedAt: Date.parse(`2026-11-21T${hour}:00Z`) }));
     expect((await readStatus(onlyStore(store), now, 'Asia/Tokyo')).eventsToday).toBe(2);
     expect((await readStatus(onlyStore(store), now, 'UTC')).eventsToday).toBe(3);
+    // The last one came by a clock that was ahead.
+    const { lastEventAt } = await readStatus(onlyStore(store), now - 1_800_000, 'UTC');
+    expect(lastEventAt).toBe(Date.parse('2026-11-21T15:00:00Z'));
     await store.saveConfig({ id: 'tokyo', source: { timezone: 'Asia/Tokyo' }, savedAt: now });
     await store.close();
     const { out } = await run(['status', '--store', `sqlite:${folder}/connector.db`]);
