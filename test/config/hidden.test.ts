@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
+import { connectors } from '../../connectors/index.ts';
+import { parseConfig } from '../../src/config/load.ts';
 import { Source } from '../../src/config/text/problems.ts';
 import { failure, load } from './tools.ts';
 
@@ -73,9 +75,12 @@ describe('a credential is hidden in the lines of a config', () => {
     'auth: "Basic hunter2-Winter"',
     "headers: 'Authorization: Bearer hunter2-Winter-hunter2'",
     'auth: { oauth2: hunter2-Winter }',
-    'token: [ hunter2-Winter ]',
+    'auth: { basic: "dana:hunter2-Winter" }',
+    'auth: { bearer: [ hunter2-Winter ] }',
   ])('and quoted in no message: %s', (option) => {
-    const { message } = failure(() => load(`sinks: { page: { connector: pager, ${option} } }\nrules: []`));
+    const text = `sinks: { ats: { connector: webhook, url: 'https://ats.example.com/in', ${option} } }\nrules: []`;
+    const { message } = failure(() => parseConfig(text, 'config.yaml', { env: {}, connectors }));
+    expect(message).toContain('expected');
     expect(message).not.toContain('hunter2');
   });
 
@@ -103,6 +108,10 @@ describe('a credential is hidden in the lines of a config', () => {
       `sinks:\n  ats:\n    key: |-: :\n      ${key.join('\n      ')}\n`,
       `sinks: { ats: { token: "${key.join('\n')}\nrules: []\n`,
       `sinks:\n  ats: { secret: '${key.join('\n  ')}' } }\n`,
+      // Without its first line, and far below it.
+      `sinks:\n  ats:\n    key: |-: :\n      ${key.slice(1).join('\n      ')}\n`,
+      `# ${key[1]}${key[2]}\nsinks: [\n`,
+      `sinks:\n  ats:\n    key: |\n      ${Array(60).fill(key[1]).join('\n      ')}\n${key[2]}\nrules: []\n`,
     ]) {
       const { message } = failure(() => load(text));
       for (const line of key.slice(1)) expect(message).not.toContain(line);

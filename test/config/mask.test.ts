@@ -211,7 +211,7 @@ rules: [ { name: a, when: {}, then: [ { sink: ats${keys} } ] } ]`;
 
   test('no word of an action that only looks like the name of a credential', () => {
     const text = `sinks: { ats: { connector: webhook, url: "https://h.example/api/v2/T024BE7LD1" } }
-rules: [ { name: a, when: {}, then: [ { sink: ats, path: "?key={{ event.candidateId }}", body: { project: { key: HIRING }, author: Somebody2026, token: "{{ event.id }}" } } ] } ]`;
+rules: [ { name: a, when: {}, then: [ { sink: ats, path: "?key={{ event.candidateId }}", body: { project: { key: HIRING }, author: Somebody2026, token: "{{ event.id }}", row: { Token: Somebody2026 } } } ] } ]`;
     const given = parseConfig(text, 'config.yaml', { env: {}, connectors });
     expect(given.mask('HIRING Somebody2026 T024BE7LD1')).toBe('HIRING Somebody2026 T024BE7LD1');
     expect(given.warnings).toEqual([]);

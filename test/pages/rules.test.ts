@@ -2,6 +2,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { readable } from '../../src/pages/routing.ts';
+import { load } from '../config/tools.ts';
 import { endpoint, jsonLines, post, run, settled } from '../commands/tools.ts';
 import { barriersOf, desktop, openTab, phone } from './browser.ts';
 import { password, startPages } from './tools.ts';
@@ -189,4 +191,9 @@ describe('in a browser', () => {
     await page.getByText('this config would be refused').waitFor();
     expect(await barriersOf(page)).toEqual([]);
   });
+});
+
+test('no line is shown of a text that cannot be parsed, or is too long', async () => {
+  for (const text of ['password: "hunter2\nrules: []\n', `rules: [] # ${'x'.repeat(60_000)}`])
+    expect((await readable(text, load('rules: []'))).lines).toBeNull();
 });

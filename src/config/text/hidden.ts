@@ -43,7 +43,8 @@ function under({ inRow, isHeaders, inSecret, isTemplate }: Context, key: string)
   return {
     inRow: isRow,
     isHeaders: key === 'headers',
-    isSecret: !isRow && (isHeaders || isWithin || namesSecret(key)),
+    // A name and a password in one text, where `basic` wants a map.
+    isSecret: !isRow && (isHeaders || isWithin || namesSecret(key) || key === 'basic'),
     inSecret: isWithin,
     isTemplate: isTemplate ?? haveTemplates.has(key),
   };
