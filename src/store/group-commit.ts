@@ -2,11 +2,11 @@ import type { Operation } from './operation.ts';
 import { StoreUnavailable } from './store.ts';
 import type { Tallies } from './tallies.ts';
 
+export type Work = (tallies: Tallies) => Operation<unknown>;
+
 /** A write that waits for its commit. */
-export interface QueuedWrite {
-  /** By performance.now(). */
-  readonly queuedAt: number;
-  readonly work: (tallies: Tallies) => Operation<unknown>;
+interface QueuedWrite {
+  readonly work: Work;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -20,35 +20,38 @@ export interface GroupCommitLimits {
   readonly maxWriters: number;
 }
 
-export const groupCommitLimits: GroupCommitLimits = { maxQueued: 5000, maxBatch: 500, maxWriters: 1 };
+const defaultLimits: GroupCommitLimits = { maxQueued: 5000, maxBatch: 500, maxWriters: 1 };
 
 /**
  * Puts the writes of many requests into one transaction, so that they share its round trips and its fsync. While one
  * runs, further writes gather for the next. A write resolves after its commit. One that fails does not fail the others.
  */
-export abstract class GroupCommit {
+export class GroupCommit {
+  readonly #on: string;
+  readonly #commit: (works: readonly Work[]) => Promise<readonly unknown[]>;
   readonly #limits: GroupCommitLimits;
   readonly #queue: QueuedWrite[] = [];
   #scheduled = false;
   #writers = 0;
-  #waiting = 0;
   #closed: StoreUnavailable | null = null;
   readonly #drained = Promise.withResolvers<void>();
   /** Transactions committed so far. */
   commits = 0;
+  /** Writes that wait, or whose transaction runs. */
+  queued = 0;
 
-  constructor(limits: Partial<GroupCommitLimits> = {}) {
-    this.#limits = { ...groupCommitLimits, ...limits };
-  }
-
-  /** What the writes wait for, to say so. */
-  protected abstract readonly on: string;
-
-  /** Resolves or rejects each write but those that it returns, which are tried again with the next. Throws nothing. */
-  protected abstract commitAll(batch: readonly QueuedWrite[]): Promise<readonly QueuedWrite[]>;
-
-  get queued(): number {
-    return this.#waiting;
+  /**
+   * `on`: what the writes wait for, to say so. `commit`: one transaction; resolves to its results. Where the store cannot be
+   * written, it throws StoreUnavailable.
+   */
+  constructor(
+    on: string,
+    commit: (works: readonly Work[]) => Promise<readonly unknown[]>,
+    limits: Partial<GroupCommitLimits> = {},
+  ) {
+    this.#on = on;
+    this.#commit = commit;
+    this.#limits = { ...defaultLimits, ...limits };
   }
 
   /** Not an async function: each event is one of these. */
@@ -56,21 +59,10 @@ export abstract class GroupCommit {
     if (this.#closed) return Promise.reject(this.#closed);
     const { length } = this.#queue;
     if (length >= this.#limits.maxQueued)
-      return Promise.reject(new StoreUnavailable(`${length} writes wait for ${this.on} already.`));
-    this.#waiting += 1;
+      return Promise.reject(new StoreUnavailable(`${length} writes wait for ${this.#on} already.`));
+    this.queued += 1;
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({
-        queuedAt: performance.now(),
-        work,
-        resolve: (result) => {
-          this.#waiting -= 1;
-          resolve(result as T);
-        },
-        reject: (error) => {
-          this.#waiting -= 1;
-          reject(error);
-        },
-      });
+      this.#queue.push({ work, resolve: (result) => resolve(result as T), reject });
       this.#schedule();
     });
   }
@@ -96,10 +88,27 @@ export abstract class GroupCommit {
     const batch = this.#queue.splice(0, this.#limits.maxBatch);
     this.#writers += 1;
     if (this.#queue.length > 0) this.#schedule();
-    this.#queue.unshift(...(await this.commitAll(batch)));
+    await this.#commitAll(batch);
     this.#writers -= 1;
     if (this.#queue.length > 0) this.#schedule();
     this.#endIfDrained();
+  }
+
+  async #commitAll(batch: readonly QueuedWrite[]): Promise<void> {
+    try {
+      const results = await this.#commit(batch.map(({ work }) => work));
+      this.commits += 1;
+      this.queued -= batch.length;
+      for (const [place, write] of batch.entries()) write.resolve(results[place]);
+    } catch (error) {
+      if (batch.length > 1 && !(error instanceof StoreUnavailable)) {
+        // A bug in one of them. Slower, and seldom.
+        for (const write of batch) await this.#commitAll([write]);
+        return;
+      }
+      this.queued -= batch.length;
+      for (const write of batch) write.reject(error);
+    }
   }
 
   #endIfDrained(): void {

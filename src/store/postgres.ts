@@ -2,8 +2,8 @@ import { type Driver, type Store, storeOn, StoreUnavailable } from './store.ts';
 import { now as clockNow } from './operations/leases.ts';
 import { get, query, type Operation, type Statement } from './operation.ts';
 import { Connections, type ConnectionLimits } from './postgres/connections.ts';
-import type { GroupCommitLimits } from './group-commit.ts';
-import { PostgresGroupCommit } from './postgres/group-commit.ts';
+import { GroupCommit, type GroupCommitLimits } from './group-commit.ts';
+import { committed } from './postgres/group-commit.ts';
 import { inLockstep } from './postgres/lockstep.ts';
 import { checkSchema, migrate } from './postgres/migrate.ts';
 
@@ -47,7 +47,7 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
     await connections.close(closed());
     throw error;
   }
-  const commit = new PostgresGroupCommit(connections, options.limits);
+  const commit = new GroupCommit('PostgreSQL', (works) => committed(connections, works), options.limits);
   const read = async <T>(work: () => Operation<T>): Promise<T> => {
     const ask = (statements: readonly Statement[]) => connections.outside(statements);
     const [result] = await inLockstep([work()], ask);

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { GroupCommit, type GroupCommitLimits, type Work } from './group-commit.ts';
+import { writeTallies } from './operations/housekeeping.ts';
 import { Connection, emptyWal } from './sqlite/connection.ts';
 import { runOn, type Database } from './sqlite/database.ts';
 import { failureKind } from './sqlite/failures.ts';
@@ -13,16 +15,25 @@ import {
   refuseOthers,
   resolveLinks,
 } from './sqlite/files.ts';
-import { defaultLimits, SqliteGroupCommit, type SqliteLimits } from './sqlite/group-commit.ts';
 import { migrate } from './sqlite/migrate.ts';
 import { refuseBesideRescued } from './sqlite/rescue.ts';
 import { countIn } from './sqlite/traces.ts';
 import { ServingLock } from './sqlite/serving-lock.ts';
 import { type Driver, type Home, type OpenOptions, type Store, storeOn, StoreUnavailable } from './store.ts';
+import { Tallies } from './tallies.ts';
 
-const betweenLooksMs = 1000;
+interface SqliteLimits extends GroupCommitLimits {
+  /** How long a read or a transaction waits for another process that holds the lock. */
+  readonly busyForMs: number;
+}
 
 type SqliteOptions = OpenOptions & { readonly limits?: Partial<SqliteLimits> };
+
+const betweenLooksMs = 1000;
+const retryMs = 20;
+const patientForMs = 30_000;
+/** Most read for a moment. A replicator or a backup may read for hours. */
+const patientWithReadersMs = 2000;
 
 /**
  * Opens the store in a file. Creates the file and its folder if they are missing, unless `mustExist`. Throws
@@ -42,27 +53,38 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
   await makeFolder(dirname(file));
   refuseOthers(file);
   refuseBesideRescued(file);
-  const limits = { ...defaultLimits, ...options.limits };
+  const { limits = {} } = options;
+  const { busyForMs = 10_000 } = limits;
   const connection = new Connection(file, options.damaged);
+  /** Waits without blocking this process. */
+  const patiently = async <T>(ask: (db: Database) => T, forMs = busyForMs): Promise<T> => {
+    const deadline = performance.now() + forMs;
+    for (;;) {
+      try {
+        return ask(connection.open());
+      } catch (error) {
+        const kind = failureKind(error);
+        if (kind === 'fault') throw error;
+        if (kind === 'unavailable' || performance.now() > deadline) throw connection.failed(error);
+      }
+      await sleep(retryMs);
+    }
+  };
   let lock: ServingLock | null = null;
   try {
     // Reads first, so that no lock file is left beside another program's file.
-    await patiently(connection, limits.busyForMs, () => {});
+    await patiently(() => {});
     if (options.serve) {
       lock = new ServingLock(file);
       connection.serve(lock);
       keepFromOthers(file);
     }
-    await patiently(connection, limits.busyForMs, (db) => migrate(db, file));
+    await patiently((db) => migrate(db, file));
   } catch (error) {
     connection.close(closed());
     throw error;
   }
-  return driverOn(connection, lock, limits);
-}
-
-function driverOn(connection: Connection, lock: ServingLock | null, limits: SqliteLimits): Driver {
-  const commit = new SqliteGroupCommit(connection, limits);
+  const commit = new GroupCommit('the disk', (works) => patiently((db) => committed(db, works)), limits);
   const guard = lock ? setInterval(() => look(connection), betweenLooksMs).unref() : undefined;
   return {
     get commits() {
@@ -72,20 +94,50 @@ function driverOn(connection: Connection, lock: ServingLock | null, limits: Sqli
       return commit.queued;
     },
     shared: false,
-    home: lock && homeOf(connection.path, lock),
+    home: lock && homeOf(file, lock),
     write: (work) => commit.write(work),
-    read: (work) => patiently(connection, limits.busyForMs, (db) => runOn(db, work())),
-    traces: (texts, rewrite) => tracesIn(connection, texts, rewrite),
-    tidy: async () => tidy(connection),
+    read: (work) => patiently((db) => runOn(db, work())),
+    async traces(texts, rewrite) {
+      if (rewrite) await patiently((db) => db.exec('vacuum'), patientForMs);
+      const deadline = performance.now() + patientWithReadersMs;
+      while ((await patiently((db) => db.get(emptyWal), patientForMs))?.busy !== 0) {
+        if (performance.now() > deadline) return 'being read';
+        await sleep(retryMs);
+      }
+      return countIn([file, `${file}-wal`], texts);
+    },
+    /** Nothing of what was deleted stays in the WAL, unless somebody reads it; then next time. */
+    async tidy() {
+      try {
+        connection.open().get(emptyWal);
+      } catch (error) {
+        if (failureKind(error) !== 'busy') throw connection.failed(error);
+      }
+    },
     now: async () => Date.now(),
     oldestTransactionMs: async () => null,
-    bytes: async () => bytesOf(connection.path) + bytesOf(`${connection.path}-wal`),
+    bytes: async () => bytesOf(file) + bytesOf(`${file}-wal`),
     async close() {
       clearInterval(guard);
       await commit.close(closed());
       connection.close(closed());
     },
   };
+}
+
+/** Writes that share a transaction. */
+function committed(db: Database, works: readonly Work[]): unknown[] {
+  const tallies = new Tallies();
+  try {
+    db.exec('begin immediate');
+    const results = works.map((work) => runOn(db, work(tallies)));
+    runOn(db, writeTallies(tallies));
+    db.exec('commit');
+    return results;
+  } catch (error) {
+    db.rollback();
+    throw error;
+  }
 }
 
 /** A copy is another file than the store was. One that was written over it does not have what was remembered beside it. */
@@ -96,49 +148,6 @@ function homeOf(path: string, lock: ServingLock): Home {
     next: () => `${identityOf(path)} ${next}`,
     kept: () => lock.remember(next),
   };
-}
-
-const retryMs = 20;
-const patientForMs = 30_000;
-/** Most read for a moment. A replicator or a backup may read for hours. */
-const patientWithReadersMs = 2000;
-
-async function tracesIn(
-  connection: Connection,
-  texts: readonly string[],
-  rewrite: boolean,
-): Promise<number | 'being read'> {
-  if (rewrite) await patiently(connection, patientForMs, (db) => db.exec('vacuum'));
-  const deadline = performance.now() + patientWithReadersMs;
-  while ((await patiently(connection, patientForMs, (db) => db.get(emptyWal)))?.busy !== 0) {
-    if (performance.now() > deadline) return 'being read';
-    await sleep(retryMs);
-  }
-  return countIn([connection.path, `${connection.path}-wal`], texts);
-}
-
-/** Nothing of what was deleted stays in the WAL, unless somebody reads it; then next time. */
-function tidy(connection: Connection): void {
-  try {
-    connection.open().get(emptyWal);
-  } catch (error) {
-    if (failureKind(error) !== 'busy') throw connection.failed(error);
-  }
-}
-
-/** Runs a query, and repeats it while another process has the file locked. */
-async function patiently<T>(connection: Connection, busyForMs: number, ask: (db: Database) => T): Promise<T> {
-  const deadline = performance.now() + busyForMs;
-  for (;;) {
-    try {
-      return ask(connection.open());
-    } catch (error) {
-      const kind = failureKind(error);
-      if (kind === 'fault') throw error;
-      if (kind === 'unavailable' || performance.now() > deadline) throw connection.failed(error);
-    }
-    await sleep(retryMs);
-  }
 }
 
 function look(connection: Connection): void {
