@@ -36,6 +36,7 @@ const keys = ['candidate', 'test', 'status', 'rule', 'sink', 'state', 'from', 't
 /** What is asked for in the address. What cannot be understood there is left out. */
 export async function searchOf({ query, times }: PageRequest, { reads }: Parts): Promise<EventSearch> {
   const { candidate, test, status, rule, sink, from, to } = query;
+  const state = deliveryStates.find((one) => one === query['state']);
   const testId = /^-?\d{1,16}$/.test(test ?? '') ? Number(test) : undefined;
   const lastDay = dayOf(to, times);
   return {
@@ -44,7 +45,7 @@ export async function searchOf({ query, times }: PageRequest, { reads }: Parts):
     status,
     rule,
     sink,
-    state: deliveryStates.find((state) => state === query['state']),
+    states: state && [state],
     since: dayOf(from, times),
     until: lastDay === undefined ? undefined : times.dayAfter(lastDay),
   };

@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { answerProblem } from '../http/problem.ts';
-import { type EventSearch, type EventStory, isOf, StoreUnavailable } from '../store/store.ts';
+import { type EventSearch, type EventStory, isFound, StoreUnavailable } from '../store/store.ts';
 import { searchOf } from './events.ts';
 import { eventRow } from './frame/fragments.ts';
 import type { PageRequest, Parts } from './page.ts';
@@ -86,7 +86,7 @@ export class LiveEvents {
   }
 
   #tell(listener: Listener, stories: readonly EventStory[]): void {
-    const found = stories.filter((story) => isWanted(listener.wanted, story));
+    const found = stories.filter((story) => isFound(listener.wanted, story));
     const marks = new Map(found.map((story) => [story.event.id, markOf(story)]));
     // The oldest first, since each new one goes to the top.
     for (const story of found.toReversed()) {
@@ -102,19 +102,3 @@ export class LiveEvents {
 /** What a row shows that can change. */
 const markOf = ({ duplicates, deliveries }: EventStory): string =>
   [duplicates, ...deliveries.map(({ state }) => state)].join();
-
-/** As Store.search has it. */
-function isWanted(wanted: EventSearch, { event, deliveries }: EventStory): boolean {
-  const { candidates, testId, status, since = -Infinity, until = Infinity, rule, sink, state } = wanted;
-  const isSame = (asked: unknown, value: unknown) => asked === undefined || asked === value;
-  const isOfDelivery = [rule, sink, state].some((asked) => asked !== undefined);
-  return (
-    (candidates === undefined || isOf(candidates, event.candidateId)) &&
-    isSame(testId, event.testId) &&
-    isSame(status, event.status) &&
-    event.receivedAt >= since &&
-    event.receivedAt < until &&
-    (!isOfDelivery ||
-      deliveries.some((one) => isSame(rule, one.rule) && isSame(sink, one.sink) && isSame(state, one.state)))
-  );
-}

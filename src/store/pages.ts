@@ -1,12 +1,12 @@
 import type { Delivery } from '../model.ts';
-import type { DeliveryFilter, EventFilter, EventStory, Store } from './store.ts';
+import type { DeliveryFilter, EventSearch, EventStory, Store } from './store.ts';
 
 export const pageSize = 500;
 
 /** Stored events, newest first. */
 export function storiesOf(
   store: Pick<Store, 'events'>,
-  { limit = Infinity, ...filter }: Omit<EventFilter, 'after'>,
+  { limit = Infinity, ...filter }: Omit<EventSearch, 'after'>,
 ): AsyncGenerator<EventStory> {
   return pageByPage<EventStory>(limit, (size, last) =>
     store.events({ ...filter, limit: size, ...(last && { after: last.event.id }) }),
@@ -29,18 +29,12 @@ export async function* pageByPage<Entry>(
   }
 }
 
-/** One by one. */
-export async function* each<T>(pages: AsyncIterable<readonly T[]>): AsyncGenerator<T> {
-  for await (const page of pages) yield* page;
-}
-
 /** A page may change state before the next one is read: that goes on after it. */
 export async function* deliveryPages(
   store: Pick<Store, 'deliveries'>,
   filter: Omit<DeliveryFilter, 'after' | 'limit'>,
-  size = pageSize,
 ): AsyncGenerator<readonly Delivery[]> {
-  const paged = { ...filter, limit: size };
+  const paged = { ...filter, limit: pageSize };
   for (let page = await store.deliveries(paged); page.length > 0;) {
     yield page;
     page = await store.deliveries({ ...paged, after: page.at(-1)!.id });

@@ -16,7 +16,7 @@ import {
 import type { Operation } from './operation.ts';
 import * as reading from './operations/reading.ts';
 import * as receiving from './operations/receiving.ts';
-import { candidatesMeant, search } from './operations/searching.ts';
+import { candidatesMeant, events, search } from './operations/searching.ts';
 import * as sinks from './operations/sinks.ts';
 import type { RecentCorrelations } from './recent-correlations.ts';
 import type { Tallies } from './tallies.ts';
@@ -30,7 +30,6 @@ export type { Forgotten } from './operations/forgetting.ts';
 export type { PruneMark, SignOfLife } from './operations/housekeeping.ts';
 export type { Lease, LeaseState, ReplicaState } from './operations/leases.ts';
 export type {
-  EventFilter,
   EventStory,
   EventDetail,
   DeliveryStory,
@@ -42,7 +41,7 @@ export type { Arrival, NoticeArrival, Acceptance, KeptRequest } from './operatio
 export type { RejectedRequest } from './operations/rows.ts';
 export type { Candidates, EventSearch, FoundEvents } from './operations/searching.ts';
 export type { SinkPause, SinkFigures } from './operations/sinks.ts';
-export { isOf } from './operations/searching.ts';
+export { isFound } from './operations/searching.ts';
 
 export interface OpenOptions {
   /** Takes the exclusive right to serve this store. Other processes may still read and write. */
@@ -121,7 +120,7 @@ export const reads = {
   deliveries: reading.deliveries,
   delivery: reading.delivery,
   event: reading.event,
-  events: reading.events,
+  events,
   heldSince: counting.heldSince,
   lanes: carrying.lanes,
   lastEventAt: counting.lastEventAt,

@@ -9,11 +9,8 @@ import { text as wholeText } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { printer } from '../../src/commands/output.ts';
 import { run as runProgram } from '../../src/commands/program.ts';
-import { storiesByState } from '../../src/commands/store/events.ts';
-import type { Outcome } from '../../src/model.ts';
 import { openStore } from '../../src/store/open.ts';
-import type { DeliveryFilter } from '../../src/store/store.ts';
-import { arrival, carriedOut, configId, delivered, notice, t0 } from '../contract/store-fixtures.ts';
+import { arrival, configId, notice, t0 } from '../contract/store-fixtures.ts';
 import { SmtpSandbox } from '../../sandbox/smtp.ts';
 import { base, endpoint, jsonLines, main, nothing, post, run, serving, settled, workplace } from './tools.ts';
 
@@ -396,26 +393,6 @@ rules: [ { name: all, when: {}, then: [ ${actions.join(', ')} ] } ]
       expect(out).toContain('gnp.exe');
     }
     expect(jsonLines(await command('events', '--json'))[0]).toMatchObject({ candidateId });
-  });
-
-  test('by a common state are read no further than they are shown', async () => {
-    const { folder } = await workplace();
-    const store = await openStore(`sqlite:${folder}/connector.db`, { serve: true });
-    onTestFinished(() => store.close());
-    await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
-    await carriedOut(store, Array<Outcome>(20).fill(delivered));
-    const read: number[] = [];
-    const counted = {
-      event: (id: string) => store.event(id),
-      async deliveries(filter: DeliveryFilter) {
-        const page = await store.deliveries(filter);
-        read.push(page.length);
-        return page;
-      },
-    };
-    const stories = await Array.fromAsync(storiesByState(counted, { states: ['delivered'], limit: 5 }));
-    expect(stories).toHaveLength(5);
-    expect(read).toEqual([5]);
   });
 
   test('are found by test, rule and several states, with the names of tests', async () => {

@@ -147,7 +147,9 @@ describe('migrate-store', () => {
       expect(await move(from, to)).toMatchObject({ code: 0 });
 
       const store = await open(to, true);
-      const [later, first] = (await store.events({ candidateId: hostile })).map(({ event }) => event.id);
+      const [later, first] = (await store.events({ candidates: { ids: [hostile] } })).map(
+        ({ event }) => event.id,
+      );
       const again = (correlationId: string, receivedAt: number) =>
         store.accept(arrival({ candidateId: hostile, correlationId, receivedAt }));
       // However late, and within the window.

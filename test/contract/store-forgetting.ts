@@ -26,7 +26,7 @@ export function forgetting(bench: () => Bench): void {
   const accept = (candidateId: string, deliveries: PlannedDelivery[], changes: object = {}) =>
     bench().store.accept(arrival({ candidateId, ...changes }, { deliveries }));
   const eventIdsOf = async () =>
-    (await bench().store.events({ candidateId: gone })).map(({ event }) => event.id);
+    (await bench().store.events({ candidates: { ids: [gone] } })).map(({ event }) => event.id);
   const forget = async (eventIds?: string[]) =>
     bench().store.forget(
       { candidateId: gone, eventIds: eventIds ?? (await eventIdsOf()), mentions: mentionsOf(gone, [20970]) },

@@ -168,7 +168,7 @@ export function receiving(bench: () => Bench): void {
     expect(candidateKey(one)).toBe(candidateKey(other));
     await store.accept(arrival({ candidateId: one }));
     expect(await store.accept(arrival({ candidateId: other }))).toMatchObject({ duplicate: false });
-    expect(await store.events({ candidateId: one })).toHaveLength(1);
+    expect(await store.events({ candidates: { ids: [one] } })).toHaveLength(1);
   });
 
   test('knows the retry of a duplicate by its correlation id, also after the window', async () => {

@@ -12,7 +12,11 @@ beforeAll(async () => {
   show = await startShowcase({ ADMIN_PASSWORD: password });
   const idOf = async (asked: Parameters<typeof show.store.search>[0]) =>
     (await show.store.search({ ...asked, limit: 1 })).stories[0]!.event.id;
-  const ids = await Promise.all([idOf({ state: 'dead' }), idOf({ sink: 'mail' }), idOf({ sink: 'sheet' })]);
+  const ids = await Promise.all([
+    idOf({ states: ['dead'] }),
+    idOf({ sink: 'mail' }),
+    idOf({ sink: 'sheet' }),
+  ]);
   paths = ['/', '/events', '/events?state=held', ...ids.map((id) => `/events/${id}`), '/attention', '/rules'];
 });
 afterAll(() => show.close());

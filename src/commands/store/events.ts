@@ -1,18 +1,16 @@
 import { setTimeout } from 'node:timers/promises';
 import { InvalidArgumentError } from 'commander';
-import { type Delivery, type DeliveryState, deliveryStates } from '../../model.ts';
+import { type DeliveryState, deliveryStates } from '../../model.ts';
 import {
-  type Candidates,
   type Change,
-  type EventFilter,
   type EventSearch,
   type EventStory,
-  isOf,
+  isFound,
   type KeptRequest,
   type NoticeStory,
   type Store,
 } from '../../store/store.ts';
-import { deliveryPages, each, pageByPage, pageSize, storiesOf } from '../../store/pages.ts';
+import { pageByPage, pageSize, storiesOf } from '../../store/pages.ts';
 import { jsonLine, printable } from '../../support/text.ts';
 import { changeFields, eventCsv, eventsCsvHeader, noticeStoryJson, storyJson } from '../../ops/json.ts';
 import {
@@ -170,29 +168,14 @@ async function print<Entry>(list: List<Entry>, options: EventsOptions, io: Io): 
 const readLimit = (options: EventsOptions): number => limitOf(options) + 1;
 
 async function storyList(store: Store, options: EventsOptions): Promise<List<EventStory>> {
-  const { since, status, candidate, test: testId, rule, state: states, sink } = options;
-  const candidates = await meant(candidate, store);
-  // Nothing in the store leads from these to deliveries in a state, so all others are read over.
-  const isSifted = (status ?? candidate ?? testId ?? rule) !== undefined;
-  const entries =
-    states === undefined
-      ? found(store, { since, status, candidates, testId, rule }, readLimit(options))
-      : sifted(
-          storiesByState(store, {
-            states,
-            ...(since !== undefined && { since }),
-            ...(sink !== undefined && { sink }),
-            ...(isSifted ? {} : { limit: readLimit(options) }),
-          }),
-          (story) => isAskedFor(story, options, candidates),
-          readLimit(options),
-        );
+  const { candidate } = options;
+  const asked = await searchOf(options, store);
   const nameOf = await testNames(store);
   const pauses = await pausesOf(store);
   const catalogName = await catalogNames(store);
   const reasons = new Reasons();
   return {
-    entries,
+    entries: found(store, asked, readLimit(options)),
     json: storyJson,
     csv: { header: eventsCsvHeader, line: (story) => eventCsv(story, catalogName(story.event.testId)) },
     text: (story, io) => storyText(story, nameOf, pauses, io, reasons),
@@ -204,8 +187,11 @@ async function storyList(store: Store, options: EventsOptions): Promise<List<Eve
   };
 }
 
-const meant = async (candidate: string | undefined, store: Store): Promise<Candidates | undefined> =>
-  candidate === undefined ? undefined : store.candidatesMeant(candidate);
+async function searchOf(options: EventsOptions, store: Store): Promise<EventSearch> {
+  const { since, status, candidate, test: testId, rule, state: states, sink } = options;
+  const candidates = candidate === undefined ? undefined : await store.candidatesMeant(candidate);
+  return { since, status, candidates, testId, rule, states, sink };
+}
 
 /** A page may have fewer than there are, or none; see Store.search. */
 async function* found(store: Store, asked: EventSearch, limit: number): AsyncGenerator<EventStory> {
@@ -215,20 +201,6 @@ async function* found(store: Store, asked: EventSearch, limit: number): AsyncGen
     yield* page.stories;
     left -= page.stories.length;
     after = page.after;
-  }
-}
-
-async function* sifted<Entry>(
-  entries: AsyncIterable<Entry>,
-  isWanted: (entry: Entry) => boolean,
-  limit: number,
-): AsyncGenerator<Entry> {
-  let left = limit;
-  for await (const entry of entries) {
-    if (!isWanted(entry)) continue;
-    yield entry;
-    left -= 1;
-    if (left === 0) return;
   }
 }
 
@@ -243,11 +215,11 @@ async function follow(store: Store, options: EventsOptions, io: Io): Promise<voi
   const stop = () => end.abort();
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, stop);
   const nameOf = await testNames(store);
-  const candidates = await meant(options.candidate, store);
+  const asked = await searchOf(options, store);
   try {
     for (let seen: EventStates | null = null; !end.signal.aborted;) {
       const looked = await look(store, seen);
-      const wanted = looked.changed.filter((story) => isAskedFor(story, options, candidates));
+      const wanted = looked.changed.filter((story) => isFound(asked, story));
       const shown = seen === null ? wanted.slice(0, options.limit ?? shownAtFirst) : wanted;
       seen = looked.seen;
       const pauses = await pausesOf(store);
@@ -282,24 +254,6 @@ async function look(
     if (seen.size >= followed && (before === null || before.has(event.id))) break;
   }
   return { changed, seen };
-}
-
-function isAskedFor(
-  { event, deliveries }: EventStory,
-  { since = 0, status, test, rule, state, sink }: EventsOptions,
-  candidates: Candidates | undefined,
-): boolean {
-  const isAsked = (one: Delivery) =>
-    (rule === undefined || one.rule === rule) &&
-    (state?.includes(one.state) ?? true) &&
-    (sink === undefined || one.sink === sink);
-  return (
-    event.receivedAt >= since &&
-    (test === undefined || event.testId === test) &&
-    (status === undefined || event.status === status) &&
-    (candidates === undefined || isOf(candidates, event.candidateId)) &&
-    ((rule === undefined && state === undefined) || deliveries.some(isAsked))
-  );
 }
 
 function storyText(
@@ -359,34 +313,3 @@ const rejectedList = (store: Store, options: EventsOptions): List<KeptRequest> =
     ].join('\n'),
   none: 'No refused requests.',
 });
-
-export interface StoriesByState extends Pick<EventFilter, 'since' | 'limit'> {
-  readonly states: readonly DeliveryState[];
-  readonly sink?: string;
-}
-
-/** Events with a delivery in one of these states, newest first. Found by the deliveries, page by page, no more than are shown. */
-export async function* storiesByState(
-  store: Pick<Store, 'deliveries' | 'event'>,
-  { states, sink, since, limit = Infinity }: StoriesByState,
-): AsyncGenerator<EventStory> {
-  const filter = {
-    states,
-    newestFirst: true,
-    ...(sink !== undefined && { sink }),
-    ...(since !== undefined && { since }),
-  };
-  let left = limit;
-  let last: string | null = null;
-  for await (const delivery of each(deliveryPages(store, filter, Math.min(limit, pageSize)))) {
-    const { eventId } = delivery;
-    // The deliveries of an event stand beside each other.
-    if (eventId === null || eventId === last) continue;
-    last = eventId;
-    const detail = await store.event(eventId);
-    if (!detail) continue;
-    yield { ...detail, duplicates: detail.duplicates.length };
-    left -= 1;
-    if (left === 0) return;
-  }
-}

@@ -84,7 +84,7 @@ function mentionsIn({ id, details }: Person): Mentions {
 
 async function detailsOf(store: Store, candidateId: string): Promise<EventDetail[]> {
   const details: EventDetail[] = [];
-  for await (const { event } of storiesOf(store, { candidateId })) {
+  for await (const { event } of storiesOf(store, { candidates: { ids: [candidateId] } })) {
     const detail = await store.event(event.id);
     if (detail) details.push(detail);
   }

@@ -4,12 +4,10 @@ import { find } from './deliveries.ts';
 import { all, get, query, together, type Operation, type Query, type Value } from '../operation.ts';
 import {
   attempt as attempts,
-  candidateKey,
   causeOfDeath,
   deliveries as deliveriesTable,
   delivery as ofDelivery,
   event as ofEvent,
-  firstNoticeSeq,
   isLastAttempt,
   notice as ofNotice,
   of,
@@ -18,22 +16,11 @@ import {
   rareState,
   type RowOf,
   seqOf,
-  seqsPerEvent,
 } from './rows.ts';
 
 export interface Duplicate {
   readonly receivedAt: number;
   readonly correlationId: string | null;
-}
-
-export interface EventFilter {
-  readonly since?: number;
-  readonly status?: string;
-  readonly candidateId?: string;
-  /** Only events after this one in the list. For paging: the last one of the page before. */
-  readonly after?: string;
-  /** Default: 100. */
-  readonly limit?: number;
 }
 
 export interface EventStory {
@@ -78,12 +65,10 @@ export interface NoticeDetail extends Omit<NoticeStory, 'deliveries'> {
 export interface DeliveryFilter {
   readonly states: readonly DeliveryState[];
   readonly sink?: string;
-  /** Only dead ones of events, with this cause as `deadSince` has it. Not with `newestFirst`. */
+  /** Only dead ones of events, with this cause as `deadSince` has it. */
   readonly cause?: string;
   /** Created at or after (ms). */
   readonly since?: number;
-  /** Instead of oldest first. Leaves out deliveries of notices. */
-  readonly newestFirst?: boolean;
   /** Only deliveries after this one in the list. For paging: the last one of the page before. */
   readonly after?: string;
   /** Default: 1000. */
@@ -101,9 +86,9 @@ export interface Condition {
   readonly values: readonly Value[];
 }
 
-/** None where a value is not given. */
-export const given = (text: string, ...values: (Value | undefined)[]): Condition[] =>
-  values.includes(undefined) ? [] : [{ text, values: values as Value[] }];
+/** None where the value is not given. */
+export const given = (text: string, value: Value | undefined): Condition[] =>
+  value === undefined || value === null ? [] : [{ text, values: [value] }];
 
 /** With the values numbered in their order, after the first ones. */
 export function joined(
@@ -124,10 +109,6 @@ export const eventsWhere = (where: string): Query<ListedRow> =>
     (select count(*) from duplicates where event_seq = e.seq) as duplicates
   from events e ${where} order by e.received_at desc, e.seq desc limit $1`);
 
-/** Those that come after this one in a list, newest first. */
-export const olderThan = (id: string | undefined): Condition[] =>
-  given('(e.received_at, e.seq) < (select received_at, seq from events where id = ?)', id);
-
 const indexOf = (state: DeliveryState) =>
   state === 'pending' || state === 'delivered' ? '' : `and ${rareState}`;
 
@@ -146,18 +127,6 @@ export function deliveriesIn(state: DeliveryState, cause = false): Query<Deliver
     select ${deliveryColumns} from ${deliveriesTable} where d.state = '${state}' ${indexOf(state)} ${cause ? ofCause : ''}
       and (cast($1 as text) is null or d.sink = $1) and (cast($2 as bigint) is null or coalesce(e.received_at, n.raised_at) >= $2)
       and ${seq} > $3 order by ${seq} limit $4`);
-}
-
-/**
- * Only deliveries of events. $1 sink may be null; $2: received since, 0 for all; $3: only those before this seq. Reads
- * from the newest back to the first event of that time. The plus keeps SQLite from searching for it from the oldest on.
- */
-export function newestIn(state: DeliveryState, since: boolean): Query<DeliveryRow> {
-  const first = `(select min(+seq) from events where received_at >= $2) * ${seqsPerEvent}`;
-  return query(`
-    select ${deliveryColumns} from ${deliveriesTable} where d.state = '${state}' ${indexOf(state)}
-      and (cast($1 as text) is null or d.sink = $1) and e.received_at >= $2
-      and d.seq < $3 ${since ? `and d.seq > ${first}` : ''} order by d.seq desc limit $4`);
 }
 
 const selectNotices = `select ${ofNotice.columns}, n.seq, n.config_id as "configId" from notices n`;
@@ -201,22 +170,7 @@ const defaultStories = 100;
 const defaultDeliveries = 1000;
 const maxDuplicates = 1000;
 
-/** Newest first. */
-export function* events(filter: EventFilter): Operation<EventStory[]> {
-  const { since, status, candidateId, after, limit = defaultStories } = filter;
-  const key = candidateId === undefined ? undefined : candidateKey(candidateId);
-  return yield* storiesWhere(
-    [
-      ...given('e.received_at >= ?', since),
-      ...given('e.status = ?', status),
-      ...given('e.candidate_key = ? and e.candidate_id = ?', key, candidateId),
-      ...olderThan(after),
-    ],
-    limit,
-  );
-}
-
-/** Events with their deliveries. */
+/** Events with their deliveries, newest first. */
 export function* storiesWhere(conditions: readonly Condition[], limit: number): Operation<EventStory[]> {
   const [where, values] = joined(conditions, limit);
   const rows = yield* all(eventsWhere(where), ...values);
@@ -277,24 +231,22 @@ export function* delivery(id: string): Operation<Delivery | null> {
 
 /** Deliveries in these states, oldest first. Those of notices come last. */
 export function* deliveries(filter: DeliveryFilter): Operation<Delivery[]> {
-  const { sink = null, since = null, limit = defaultDeliveries, newestFirst = false } = filter;
+  const { sink = null, since = null, limit = defaultDeliveries, cause } = filter;
   // Nothing comes after a deleted delivery.
-  const gone = newestFirst ? 0 : Number.MAX_SAFE_INTEGER;
-  const start = newestFirst ? firstNoticeSeq * seqsPerEvent : 0;
-  const after = filter.after === undefined ? start : ((yield* find(filter.after))?.seq ?? gone);
+  const after =
+    filter.after === undefined ? 0 : ((yield* find(filter.after))?.seq ?? Number.MAX_SAFE_INTEGER);
   // One query for each state, because most states have their own index.
   const rows = yield* together(
     filter.states.map((state) =>
-      newestFirst
-        ? all(newestIn(state, since !== null), sink, since ?? 0, after, limit)
-        : filter.cause === undefined
-          ? all(deliveriesIn(state), sink, since, after, limit)
-          : all(deliveriesIn(state, true), sink, since, after, limit, filter.cause),
+      all(
+        deliveriesIn(state, cause !== undefined),
+        ...[sink, since, after, limit, cause].filter((value) => value !== undefined),
+      ),
     ),
   );
   return rows
     .flat()
-    .toSorted((a, b) => (newestFirst ? b.seq - a.seq : a.seq - b.seq))
+    .toSorted((a, b) => a.seq - b.seq)
     .slice(0, limit)
     .map(ofDelivery.read);
 }

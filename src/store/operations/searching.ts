@@ -1,16 +1,10 @@
 import type { DeliveryState } from '../../model.ts';
-import { all, get, query, together, type Operation } from '../operation.ts';
-import { type Condition, type EventStory, given, joined, olderThan, storiesWhere } from './reading.ts';
+import { all, get, query, type Operation } from '../operation.ts';
+import { type Condition, type EventStory, given, joined, storiesWhere } from './reading.ts';
 import { candidateKey, of, rareState, seqsPerEvent } from './rows.ts';
 
 /** Those with one of these ids; or, where there are too many to name them, those whose ids begin so. */
 export type Candidates = { readonly ids: readonly string[] } | { readonly beginning: string };
-
-/** Whether a candidate is of one of them. */
-export const isOf = (candidates: Candidates, candidateId: string): boolean =>
-  'beginning' in candidates
-    ? candidateId.startsWith(candidates.beginning)
-    : candidates.ids.includes(candidateId);
 
 /** Events that have all of these; and with a delivery that has all that is asked of one. */
 export interface EventSearch {
@@ -24,7 +18,7 @@ export interface EventSearch {
   /** Of a delivery. */
   readonly rule?: string | undefined;
   readonly sink?: string | undefined;
-  readonly state?: DeliveryState | undefined;
+  readonly states?: readonly DeliveryState[] | undefined;
   /** Only events after the one with this id in the list. */
   readonly after?: string | undefined;
   /** Default: 50. */
@@ -39,52 +33,80 @@ export interface FoundEvents {
 
 /** Events that are looked at for a search that no index serves: as many as take some 50 ms. */
 const mostLooked = 10_000;
-/** Of one event; more are very rare, and the next page has them. */
-const deliveriesLooked = 20;
-const defaultLimit = 50;
+
+/** All that have what is asked for, newest first. Default: the first 100. */
+export function events(asked: EventSearch): Operation<EventStory[]> {
+  return storiesWhere(conditionsOf(asked), asked.limit ?? 100);
+}
 
 /**
  * Newest first. Looks at a bounded number of events where no index serves the search, so it may find fewer than there are;
  * `after` then says where to go on.
  */
 export function* search(asked: EventSearch): Operation<FoundEvents> {
-  const { limit = defaultLimit, state } = asked;
-  if (state !== undefined && isRare(state)) return yield* byRareState(asked, state, limit);
-  const hasIndex = asked.candidates !== undefined && 'ids' in asked.candidates;
-  const until = hasIndex ? null : yield* lookedUntil(asked);
-  const conditions = [...ofEvents(asked), ...ofDeliveries(asked), ...(until ? [notBefore(until)] : [])];
+  const { limit = 50, candidates, states } = asked;
+  const hasIndex = (candidates !== undefined && 'ids' in candidates) || areRare(states);
+  let until: string | null = null;
+  if (!hasIndex) {
+    const { since, until: before, status, after } = asked;
+    const [where, values] = joined(conditionsOf({ since, until: before, status, after }));
+    const last = query<{ readonly id: string }>(`
+    select e.id from events e ${where} order by e.received_at desc, e.seq desc limit 1 offset ${mostLooked}`);
+    until = (yield* get(last, ...values))?.id ?? null;
+  }
+  const bound = given('(e.received_at, e.seq) >= (select received_at, seq from events where id = ?)', until);
   // One more than are shown, to see whether there are any.
-  const found = yield* storiesWhere(conditions, limit + 1);
+  const found = yield* storiesWhere([...conditionsOf(asked), ...bound], limit + 1);
   const stories = found.slice(0, limit);
   return { stories, after: found.length > limit ? stories.at(-1)!.event.id : until };
 }
 
-const isRare = (state: DeliveryState): boolean => state !== 'pending' && state !== 'delivered';
+/** Few deliveries are in such a state, and they have an index. */
+const areRare = (states: readonly DeliveryState[] = ['pending']): boolean =>
+  states.every((state) => state !== 'pending' && state !== 'delivered');
 
-/** The event up to which this page looks; null where it looks at all that are left. */
-function* lookedUntil(asked: EventSearch): Operation<string | null> {
-  const [where, values] = joined(ofEvents({ ...asked, testId: undefined, candidates: undefined }));
-  const row = yield* get(
-    query<{ readonly id: string }>(`
-    select e.id from events e ${where} order by e.received_at desc, e.seq desc limit 1 offset ${mostLooked}`),
-    ...values,
+/** Whether a search finds this event. */
+export function isFound(asked: EventSearch, { event, deliveries }: EventStory): boolean {
+  const { candidates, testId, status, since = -Infinity, until = Infinity, rule, sink, states } = asked;
+  const { candidateId, receivedAt } = event;
+  const isSame = (wanted: unknown, value: unknown) => wanted === undefined || wanted === value;
+  const isMeant =
+    candidates === undefined ||
+    ('ids' in candidates
+      ? candidates.ids.includes(candidateId)
+      : candidateId.startsWith(candidates.beginning));
+  return (
+    isMeant &&
+    isSame(testId, event.testId) &&
+    isSame(status, event.status) &&
+    receivedAt >= since &&
+    receivedAt < until &&
+    ((rule ?? sink ?? states) === undefined ||
+      deliveries.some(
+        (one) => isSame(rule, one.rule) && isSame(sink, one.sink) && (states?.includes(one.state) ?? true),
+      ))
   );
-  return row?.id ?? null;
 }
 
-const notBefore = (id: string): Condition => ({
-  text: `(e.received_at, e.seq) >= (select received_at, seq from events where id = ?)`,
-  values: [id],
-});
-
-function ofEvents({ candidates, testId, status, since, until, after }: EventSearch): Condition[] {
+export function conditionsOf(asked: EventSearch): Condition[] {
+  const { candidates, testId, status, since, until, after, rule, sink, states } = asked;
+  const ofDelivery = [
+    ...given('d.rule = ?', rule),
+    ...given('d.sink = ?', sink),
+    ...(states ? [{ text: `d.state in (${states.map(() => '?').join(', ')})`, values: states }] : []),
+  ];
+  const such = ofDelivery.map(({ text }) => text).join(' and ');
+  const hasDelivery = areRare(states)
+    ? `e.seq in (select d.seq / ${seqsPerEvent} from deliveries d where ${rareState} and ${such})`
+    : `exists (select 1 from deliveries d where d.seq ${of('e.seq')} and ${such})`;
   return [
     ...(candidates === undefined ? [] : [ofCandidates(candidates)]),
     ...given('e.test_id = ?', testId),
     ...given('e.status = ?', status),
     ...given('e.received_at >= ?', since),
     ...given('e.received_at < ?', until),
-    ...olderThan(after),
+    ...given('(e.received_at, e.seq) < (select received_at, seq from events where id = ?)', after),
+    ...(such === '' ? [] : [{ text: hasDelivery, values: ofDelivery.flatMap(({ values }) => values) }]),
   ];
 }
 
@@ -153,37 +175,4 @@ function asStored(text: string): string {
   return /^[0-9a-f]{32}$/i.test(digits) || /^[0-9a-f]{8}-[0-9a-f-]{0,27}$/i.test(written)
     ? digits.toLowerCase()
     : written;
-}
-
-function ofDeliveries({ rule, sink, state }: EventSearch): Condition[] {
-  const wanted = [...given('d.rule = ?', rule), ...given('d.sink = ?', sink), ...given('d.state = ?', state)];
-  if (wanted.length === 0) return [];
-  const both = wanted.map(({ text }) => text).join(' and ');
-  const text = `exists (select 1 from deliveries d where d.seq ${of('e.seq')} and ${both})`;
-  return [{ text, values: wanted.flatMap(({ values }) => values) }];
-}
-
-/** Few deliveries are in such a state, and they have an index: their events are found by them. */
-function* byRareState(asked: EventSearch, state: DeliveryState, limit: number): Operation<FoundEvents> {
-  const { rule, sink, after, ...rest } = asked;
-  const [where, values] = joined([
-    { text: `d.state = '${state}' and ${rareState}`, values: [] },
-    ...ofEvents(rest),
-    ...given('d.rule = ?', rule),
-    ...given('d.sink = ?', sink),
-    ...given(`d.seq < (select seq from events where id = ?) * ${seqsPerEvent}`, after),
-  ]);
-  const found = yield* all(
-    query<{ readonly seq: number }>(`
-    select e.seq from deliveries d join events e on e.seq = d.seq / ${seqsPerEvent} ${where}
-    order by d.seq desc limit ${(limit + 1) * deliveriesLooked}`),
-    ...values,
-  );
-  const seqs = [...new Set(found.map(({ seq }) => seq))];
-  const shown = seqs.slice(0, limit);
-  const stories = yield* together(
-    shown.map((seq) => storiesWhere([{ text: 'e.seq = ?', values: [seq] }], 1)),
-  );
-  const listed = stories.flat();
-  return { stories: listed, after: seqs.length > limit ? listed.at(-1)!.event.id : null };
 }
