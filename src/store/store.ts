@@ -39,7 +39,7 @@ export type {
 } from './operations/reading.ts';
 export type { Arrival, NoticeArrival, Acceptance, KeptRequest } from './operations/receiving.ts';
 export type { RejectedRequest } from './operations/rows.ts';
-export type { Candidates, EventSearch, FoundEvents } from './operations/searching.ts';
+export type { EventSearch, FoundEvents } from './operations/searching.ts';
 export type { SinkPause, SinkFigures } from './operations/sinks.ts';
 export { isFound } from './operations/searching.ts';
 

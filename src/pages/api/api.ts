@@ -52,10 +52,11 @@ async function search({ reads }: Parts, req: Request, res: Response): Promise<ob
     answerProblem(res, { status: 400, detail: 'The query cannot be understood.', faults });
     return null;
   }
-  const { candidate, test: testId, since, until, ...rest } = asked.data;
+  const { candidate, test: testId, state, since, until, ...rest } = asked.data;
   const found = await reads.search({
     ...rest,
     testId,
+    states: state && [state],
     candidates: candidate === undefined ? undefined : await reads.candidatesMeant(candidate),
     since: since === undefined ? undefined : Date.parse(since),
     until: until === undefined ? undefined : Date.parse(until),
