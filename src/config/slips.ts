@@ -1,7 +1,7 @@
 import { slot } from '../connector.ts';
 import { isMap, type Json, type JsonMap } from '../model.ts';
 import { type Path, type PlacedText, strings, valueAt } from '../support/json.ts';
-import { type FoundSecret, looksRandom, namesSecret, secretsOfUrl } from '../support/secret.ts';
+import { type FoundSecret, looksRandom, namesSecret, secretsOfUrl, urlPasswords } from '../support/secret.ts';
 import { closest, tagsIn } from '../support/text.ts';
 import type { SinkConfig } from './sinks.ts';
 import { actionsOf, type PlanSource, type WrittenAction } from './plan-source.ts';
@@ -166,7 +166,8 @@ export function literalSecrets({ sinks }: JsonMap, source: PlanSource): FoundSec
   return [...addresses, ...texts].flatMap(({ text, path }) => {
     if (hasReference(text)) return [];
     const inUrl = inAddress(text, path.at(-1) === 'path');
-    const values = inUrl.length > 0 ? inUrl : isCredential(text, path) ? [withoutScheme(text)] : [];
+    const whole = isCredential(text, path) ? [withoutScheme(text)] : inText(text, path);
+    const values = inUrl.length > 0 ? inUrl : whole;
     return values
       .filter((value) => !/\{\{|\{%|%7B(?:%7B|%25)/.test(value))
       .map((value) => ({ path, value, inUrl: inUrl.length > 0 }));
@@ -176,8 +177,21 @@ export function literalSecrets({ sinks }: JsonMap, source: PlanSource): FoundSec
 /** Other keys, such as `key` in `project: { key: HIRING }`, tell nothing by themselves. */
 function isCredential(text: string, path: Path): boolean {
   const name = String(path.findLast((key) => typeof key === 'string'));
-  return placeOf(path).isSecret && namesSecret(name) && (isCredentialKey(name) || looksRandom(text));
+  const isHeader = path.at(-2) === 'headers';
+  return (
+    placeOf(path).isSecret && (isHeader || namesSecret(name)) && (isCredentialKey(name) || looksRandom(text))
+  );
 }
+
+/** Under the names of credentials in a body that is text: JSON, or a form. */
+function inText(text: string, path: Path): string[] {
+  if (path.at(-1) !== 'body') return [];
+  return Array.from(text.matchAll(namedInText), ([, name = '', value = '']) =>
+    namesSecret(name) && looksRandom(value) ? [value] : [],
+  ).flat();
+}
+
+const namedInText = /([\w-]{1,100})["']?\s{0,9}[:=]\s{0,9}["']?([^"'&\s,{}]{1,2000})/g;
 
 /** Of a header. */
 const withoutScheme = (text: string): string => text.replace(/^(?:bearer|basic|token|bot|apikey)\s+/i, '');
@@ -188,7 +202,8 @@ function inAddress(text: string, isPath: boolean): string[] {
   const url = URL.parse(text, isPath ? 'https://sink.invalid' : undefined);
   if (url === null) return [];
   if (/hook|\/services\//i.test(`${url.host}${url.pathname}`)) return secretsOfUrl(url.href);
-  return [...url.searchParams].filter(([name]) => namesSecret(name)).map(([, value]) => value);
+  const parameters = [...url.searchParams].filter(([name]) => namesSecret(name)).map(([, value]) => value);
+  return [...urlPasswords(text), ...parameters];
 }
 
 /** Warns of credentials in the file itself, which end up in backups and version control. `config` is as written. */

@@ -96,11 +96,14 @@ export function partsOfUrl(text: string): string[] {
 /** By its first host, where a database has several. */
 const urlOf = (text: string): URL | null => URL.parse(urlsOfHosts(text)[0] ?? '');
 
-/** The password in a URL, as written and decoded. */
-function urlPasswords(text: string): string[] {
-  const password = urlOf(text)?.password ?? '';
+/** The password in a URL, as written and decoded; for an API often the user is the key. */
+export function urlPasswords(text: string): string[] {
+  const { protocol = '', username = '', password = '' } = urlOf(text) ?? {};
   const written = /:\/\/[^/@:]*:([^/]*)@/.exec(text)?.[1] ?? '';
-  return password === '' ? [] : [password, written, decoded(password)].filter((part) => part !== '');
+  const keys = protocol.startsWith('http') && looksRandom(username) ? [username] : [];
+  return password === ''
+    ? keys
+    : [...keys, password, written, decoded(password)].filter((part) => part !== '');
 }
 
 const partsOf = (url: URL): string[] =>

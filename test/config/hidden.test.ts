@@ -67,6 +67,12 @@ describe('a credential is hidden in the lines of a config', () => {
     'catalog: { 1: { note: xoxb-12345678-hunter2 } }',
     'rules: [ { note: "curl -H Authorization: Bearer hunter2-hunter2-hunter2" } ]',
     'sinks: { ats: { headers: "X-Key: hunter2" } }',
+    'sinks: { ats: { url: "https://hunter2Winter:@h.example" } }',
+    'url: https://a.example # hunter2-Winter-hunter2-Winter',
+    'token: { hunter2 }',
+    'rules: [ { then: [ { body: "token=hunter2&x=1" } ] } ]',
+    `rules: [ { then: [ { body: '{"routing_key": "hunter2"}' } ] } ]`,
+    'rules: [ { then: [ { body: "{\\"routing_key\\": \\"hunter2\\"}" } ] } ]',
   ])('wherever it is known by its look, or by a key above it: %s', (text) => {
     expect(shown(text)).not.toContain('hunter2');
   });

@@ -192,6 +192,11 @@ sinks:
     ['headers: { Authorization: "Bearer xyz-literal" }', 'xyz-literal'],
     ['headers: { authorization: xyz-literal }', 'xyz-literal'],
     ['headers: { X-Api-Key: xyz-literal }', 'xyz-literal'],
+    [`body: '{ "routing_key": "0a1b2c3d4e5f6a7b" }'`, '0a1b2c3d4e5f6a7b'],
+    [
+      'headers: { Content-Type: application/x-www-form-urlencoded }, body: "a=b&token=0a1b2c3d4e5f6a7b"',
+      '0a1b2c3d4e5f6a7b',
+    ],
     ['path: "/candidates?api_key=xyz-literal"', 'xyz-literal'],
     ['path: /hooks/T024BE7LD1/in', 'T024BE7LD1'],
     ['body: { token: xyz-literal }', 'xyz-literal'],
@@ -208,6 +213,24 @@ rules: [ { name: a, when: {}, then: [ { sink: ats${keys} } ] } ]`;
     expect(literal).toHaveLength(1);
     expect(literal[0]?.excerpt).not.toContain(value);
   });
+
+  test('what is written into any header of an action and looks like a credential', () => {
+    const text = `sinks: { ats: { connector: webhook, url: "https://h.example" } }
+rules: [ { name: a, when: {}, then: [ { sink: ats, headers: { X-Tenant: aB3dE5fG7hJ9, X-From: hiring } } ] } ]`;
+    const given = parseConfig(text, 'config.yaml', { env: {}, connectors });
+    expect(given.mask('aB3dE5fG7hJ9 of hiring')).toBe('*** of hiring');
+  });
+
+  test.each(['https://aB3dE5fG7hJ9:@h.example/v1', 'https://aB3dE5fG7hJ9:x@h.example/v1'])(
+    'an API key that is the user of an address: %s',
+    (url) => {
+      const written = `sinks: { ats: { connector: webhook, url: "${url}" } }\nrules: []`;
+      for (const text of [written, written.replace(url, '${ATS_URL}')])
+        expect(
+          parseConfig(text, 'config.yaml', { env: { ATS_URL: url }, connectors }).mask('aB3dE5fG7hJ9'),
+        ).toBe('***');
+    },
+  );
 
   test('no word of an action that only looks like the name of a credential', () => {
     const text = `sinks: { ats: { connector: webhook, url: "https://h.example/api/v2/T024BE7LD1" } }
@@ -250,6 +273,12 @@ describe('a report of problems shows no credential', () => {
     ['sinks: { page: { connector: pager, url: https://h.example/?token=literal, lout: 1 } }', 'literal'],
     ['admin: { password: hidden-pass, prt: 1 }', 'hidden-pass'],
     ['admin: { password: [hidden-pass] }', 'hidden-pass'],
+    ['admin: { password: *hidden-pass }', 'hidden-pass'],
+    ['admin: { password: "${hidden-pass-2A7b9c}" }', 'hidden-pass-2A7b9c'],
+    ['admin: { password: "${hiddenpass2A7b9c}" }', 'hiddenpass2A7b9c'],
+    ['admin: password=hidden-pass', 'hidden-pass'],
+    ['store: { url: "host=db password=hidden-pass" }', 'hidden-pass'],
+    ['sinks: { page: { xoxb-1234567890-hidden: pager } }', 'xoxb-1234567890-hidden'],
   ])('%j', (text, secret) => {
     const { message } = failure(() => load(text));
     expect(message).not.toContain(secret);
@@ -258,6 +287,7 @@ describe('a report of problems shows no credential', () => {
 
   test.each([
     ['a number as a token', 'sinks: { page: { connector: pager, token: 1234567890 } }', '1234567890'],
+    ['a map whose key has no space behind it', 'admin:\n  password:|\n    hidden-pass', 'hidden-pass'],
     [
       'a mail server that is none',
       'sinks: { page: { connector: email, url: "http://u:hidden-pass@h", from: a@b.c } }',

@@ -1,4 +1,4 @@
-import { type Document, isAlias, isMap, isPair, isScalar, isSeq, type Node, visit } from 'yaml';
+import { type Document, isAlias, isMap, isPair, isScalar, isSeq, type Node, type Scalar, visit } from 'yaml';
 import type { Path } from '../../support/json.ts';
 import { looksRandom, type Mask, namesSecret, secretsOfUrl } from '../../support/secret.ts';
 import type { Range } from './yaml-faults.ts';
@@ -61,10 +61,16 @@ export function scalarsOf(document: Document): WrittenScalar[] {
     },
   });
   const seen = new Map<Node, Set<string>>();
+  const add = (node: Scalar, isSecret: boolean, isTemplate: boolean): void => {
+    const [start, end] = node.range ?? [0, 0];
+    found.set(node, { range: [start, end], value: String(node.value), isSecret, isTemplate });
+  };
   const walk = (node: unknown, place: Context): void => {
     if (isPair(node)) {
       const key = isScalar(node.key) ? String(node.key.source ?? node.key.value) : '';
+      const isLost = place.inSecret && node.value === null;
       if (!isScalar(node.key)) walk(node.key, place);
+      else if (isLost || knownToken.test(key)) add(node.key, true, false);
       return walk(node.value, under(place, key));
     }
     if (!isNode(node)) return;
@@ -74,11 +80,10 @@ export function scalarsOf(document: Document): WrittenScalar[] {
     places.add(mark);
     if (isAlias(node)) return anchored.get(node.source)?.forEach((one) => walk(one, place));
     if (isMap(node) || isSeq(node)) return node.items.forEach((item) => walk(item, place));
-    const [start, end] = node.range ?? [0, 0];
     // A text where a map of headers belongs.
     const isSecret = place.isSecret || place.isHeaders || found.get(node)?.isSecret === true;
     const isTemplate = place.isTemplate === true && found.get(node)?.isTemplate !== false;
-    found.set(node, { range: [start, end], value: String(node.value), isSecret, isTemplate });
+    add(node, isSecret, isTemplate);
   };
   walk(document.contents, top);
   return [...found.values()].toSorted((a, b) => a.range[0] - b.range[0]);
@@ -102,9 +107,11 @@ export function hideScalars(text: string, [from, to]: Range, scalars: WrittenSca
 }
 
 /** Of what stands in one piece on a line, the line's text is enough to find what is secret in it. */
-function isToHide({ value, isSecret }: WrittenScalar, raw: string, mask: Mask): boolean {
+function isToHide({ value, isSecret, isTemplate }: WrittenScalar, raw: string, mask: Mask): boolean {
   if (isSecret) return !plainValue.test(value);
   if (knownToken.test(value)) return true;
+  // What was meant as a map, with more below its key.
+  if (!isTemplate && raw.includes('\n') && underCredentialKey.test(value)) return true;
   const lines = value.split('\n');
   const urls = value.split(/\s+/).filter((part) => part.includes('://') && secretsOfUrl(part).length > 0);
   if (!urls.every((url) => raw.includes(url))) return true;
@@ -132,8 +139,13 @@ const stars = (value: string): string =>
 
 const reference = /\$\{[^}]*\}?|\S/g;
 
-const starsAside = (part: string): string =>
-  part.length === 1 ? '*' : part.replace(fallback, (given) => '*'.repeat(given.length));
+function starsAside(part: string): string {
+  if (part.length === 1) return '*';
+  const [, name = ''] = /^\$\{(?!file:)([^}]*?)(?::-|\}?$)/s.exec(part) ?? [];
+  // Somebody wrote the credential itself into the braces.
+  if (looksRandom(name) && /\W|^(?=.*[a-z]).{16}/.test(name)) return part.replaceAll(/\S/g, '*');
+  return part.replace(fallback, (given) => '*'.repeat(given.length));
+}
 
 const fallback = /(?<=^\$\{\w+:-)[^}]+/;
 
@@ -153,7 +165,9 @@ export function hideInLines(lines: readonly string[], isRead: boolean): string[]
         (isComment || !isRead) &&
         (begins || keys.some((key) => /^keys?$/i.test(key) || isCredentialKey(key)));
     else if (isInside) return line.replace(/(?<=^[\s#]*)[^\s#].*/, stars);
-    const hidden = hideCredentials(line);
+    const hidden = hideCredentials(line).replace(/(?<=\s)#.*/, (comment) =>
+      comment.replaceAll(word, hideLong),
+    );
     return isComment || !isRead ? hidden.replaceAll(word, hideLong) : hidden;
   });
 }
@@ -176,7 +190,7 @@ export const withoutPasswords = (text: string): string => text.replaceAll(word, 
 const word = /[^\s"']+/g;
 
 const credentialWords =
-  '(?:token|secret|passw|credential|auth(?!ors?(?![a-z]))|bearer|cookie|private[-_]?key|api[-_]?key)';
+  '(?:token|secret|passw|credential|auth(?!ors?(?![a-z]))|bearer|cookie|(?:private|api|access|routing|integration|signing)[-_]?key)';
 const credentialKey = new RegExp(credentialWords, 'i');
 
 /** Unlike others that may be called so, such as `key`. */
@@ -184,7 +198,7 @@ export const isCredentialKey = (name: string): boolean => credentialKey.test(nam
 
 /** Bounded, because a line may be a whole file of JSON: nothing may scan to its end repeatedly. */
 const underCredentialKey = new RegExp(
-  String.raw`(${credentialWords}\w{0,99}["']?\s*:\s*)("[^"]*"?|'[^']*'?|\[[^\]]*\]?|(?:\$\{[^}]*\}?|[^\s,{}[\]"'])+)`,
+  String.raw`(${credentialWords}\w{0,99}[\\"']{0,2}\s*[:=：](?!=)\s*\\?)("[^"]*"?|'[^']*'?|\[[^\]]*\]?|(?:\$\{[^}]*\}?|[^\s,{}[\]"'])+)`,
   'i',
 );
 

@@ -181,7 +181,10 @@ export class Source {
     return lines.flatMap((shown, index) =>
       Array.from(shown.matchAll(/\*+(?: \*+)*/g), ({ 0: stars, index: at }) =>
         written[index]!.slice(at, at + stars.length),
-      ).filter((part) => !/^[* ]+$/.test(part)),
+      )
+        // YAML reads a sign before it as its own, and a message may quote the rest.
+        .flatMap((part) => [part, part.replaceAll(/^(?:[*&!]|\$\{)|\}$/g, '')])
+        .filter((part) => !/^[* ]*$/.test(part)),
     );
   }
 
