@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { masker } from '../support/masker.ts';
-import { Secret } from '../support/secret.ts';
+import { type Mask, Secret } from '../support/secret.ts';
 import type { Retry } from '../model.ts';
 import type { CallFailure, CallResult } from './calls.ts';
 import { askAgain, sinkWide, unansweredOutcome } from './outcomes.ts';
@@ -85,15 +85,19 @@ export class AccessTokens {
   #coming: Promise<TokenResult> | null = null;
   /** All that was given out lately, for a tool may quote it. */
   #secrets: readonly string[] = [];
-  #mask = masker([]);
+  readonly #own: readonly string[];
+  #mask: Mask;
 
   constructor(options: OAuth2Options, post: PostForm, refreshTokens: RefreshTokens = inMemory) {
     this.#options = options;
     this.#post = post;
     this.#refreshTokens = refreshTokens;
+    const { clientSecret, refreshToken } = options;
+    this.#own = [clientSecret?.reveal() ?? '', this.#login, refreshToken?.reveal() ?? ''];
+    this.#mask = masker(this.#own);
   }
 
-  /** Without the tokens in any spelling. The config's own secrets are masked elsewhere. */
+  /** Without the tokens and the login in any spelling: what is quoted is cut before the config's secrets are masked. */
   readonly mask = (text: string): string => this.#mask(text);
 
   get(signal: AbortSignal): Promise<TokenResult> {
@@ -157,13 +161,19 @@ export class AccessTokens {
         : { grant_type: 'refresh_token', refresh_token: refreshToken };
     const client = { client_id: id, ...(password !== '' && { client_secret: password }) };
     const form = { ...grant, ...(scope !== undefined && { scope }), ...(clientIn === 'body' && client) };
-    const login = Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(password)}`).toString('base64');
     const headers = {
       'content-type': 'application/x-www-form-urlencoded',
       accept: 'application/json',
-      ...(clientIn === 'header' && { authorization: `Basic ${login}` }),
+      ...(clientIn === 'header' && { authorization: `Basic ${this.#login}` }),
     };
     return this.#post(tokenUrl, { headers, body: new URLSearchParams(form).toString() }, signal);
+  }
+
+  get #login(): string {
+    const { clientId, clientSecret } = this.#options;
+    return Buffer.from([clientId, clientSecret?.reveal() ?? ''].map(encodeURIComponent).join(':')).toString(
+      'base64',
+    );
   }
 
   /** Another refresh token in the config is another consent. */
@@ -178,7 +188,7 @@ export class AccessTokens {
     );
     if (fresh.length === 0) return;
     this.#secrets = [...fresh, ...this.#secrets].slice(0, secretsKept);
-    this.#mask = masker(this.#secrets);
+    this.#mask = masker([...this.#own, ...this.#secrets]);
   }
 
   get #host(): string {

@@ -307,6 +307,20 @@ describe('access tokens', () => {
     });
   });
 
+  test('that are not given quote no credential, also where the words are cut', async () => {
+    const clientSecret = 'cL1ent-seCret-that-is-longer-than-what-is-quoted-of-it';
+    for (const quoted of [clientSecret, Buffer.from(`app:${clientSecret}`).toString('base64')]) {
+      const words = `${'x'.repeat(180)} ${quoted}`;
+      const endpoint = await receiver(() => ({
+        status: 400,
+        body: { error: 'x', error_description: words },
+      }));
+      const sink = await connected({ url: endpoint.url, ...oauth2(endpoint.url, { clientSecret }) });
+      const { detail } = (await sink.deliver(request())) as { detail: string };
+      expect(detail).toContain('xxx ***)');
+    }
+  });
+
   test('from a server that hangs end with the time of the attempt', async () => {
     const controller = new AbortController();
     const { url } = await serve(() => controller.abort());
