@@ -6,7 +6,7 @@ import type { EventData, Json, JsonMap, Outcome, Receipt, Rejected, Retry } from
 
 export type { EventData };
 import type { Html } from './support/html.ts';
-import { Secret } from './support/secret.ts';
+import { type Mask, Secret } from './support/secret.ts';
 
 /**
  * The contract of connectors. A connector is a plain object for one kind of tool. It makes one attempt and returns its
@@ -128,6 +128,8 @@ export interface AttemptRequest<Message> {
   readonly earlier: () => Promise<Receipt | null>;
   /** What earlier attempts kept for this one: what they achieved in part, or what they wrote over. */
   readonly progress: Json | null;
+  /** Hides the config's secrets, for what a connector cuts. What it returns is masked once more. */
+  readonly mask: Mask;
   /**
    * Aborts at the sink's time-out, at shutdown, and when another replica may take over the sink. If the request may have been
    * sent by then, the outcome is `unknown`. `aborted` looks at the clock: a process that stood still has to ask it before

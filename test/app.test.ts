@@ -320,7 +320,11 @@ rules:
 `,
   );
   const env = { RECEIVER_TOKEN: token, RULE_TOKEN: word, ATS: other };
-  http.faults.once({ kind: 'status', status: 410, body: { said: other.replace('/', '\\/'), team: word } });
+  http.faults.once({
+    kind: 'status',
+    status: 410,
+    body: { said: other.replace('/', '\\/'), cut: `padded${`${word} `.repeat(40)}` },
+  });
   const app = await serving(file, env);
   const url = { receiverUrl: `${app.receiverUrl}?token=${token}` };
   const { eventId } = await post(url, { candidateId: 'Dana' }, `cor ${token}`);
@@ -341,7 +345,7 @@ rules:
   expect(shown).toContain('cor ***');
   expect(ran[0]?.out).toContain("the test's team is ***");
   expect(ran[2]?.out).toContain('"state":"dead"');
-  for (const secret of [token, token.slice(0, 12), word, other, 'key\\/of'])
+  for (const secret of [token, token.slice(0, 12), word, word.slice(0, 8), other, 'key\\/of'])
     expect(shown).not.toContain(secret);
 });
 

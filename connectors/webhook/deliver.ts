@@ -50,7 +50,7 @@ export function connectWebhook(options: WebhookOptions, refreshTokens?: RefreshT
     const result = await exchange(route, callOf(request, access?.token), signal);
     // It may have been revoked before its time; the next attempt has another one.
     if (access && 'answer' in result && result.answer.status === 401) tokens?.refused(access.token);
-    const terms = { ...options, proxy: route.proxy, mask };
+    const terms = { ...options, proxy: route.proxy, mask: (text: string) => mask(request.mask(text)) };
     const outcome = outcomeOf(result, terms, now, signal.aborted);
     // The config does not know them, so nobody else masks what the headers of the answer say.
     return tokens ? (maskTexts(outcome as unknown as Json, tokens.mask) as unknown as Outcome) : outcome;

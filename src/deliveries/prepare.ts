@@ -58,7 +58,7 @@ export async function prepareAttempt(
     const prepared = await prepareClaimed(parts, claimed, config, now);
     if ('until' in prepared) return { claimed, until: prepared.until };
     if ('outcome' in prepared) return nothingSent(claimed, prepared);
-    return { claimed, prepared, request: await requestFor(parts.store, claimed, prepared, now) };
+    return { claimed, prepared, request: await requestFor(parts, claimed, prepared, now) };
   } catch (error) {
     // The store could not be read, or composing the message hit a bug.
     return nothingSent(claimed, retry('unexpected', `The attempt could not begin: ${messageOf(error)}`));
@@ -98,7 +98,7 @@ async function prepareClaimed(
 }
 
 async function requestFor(
-  store: Store,
+  { store, config }: PrepareParts,
   { delivery }: Claim,
   { message, thread }: PreparedMessage,
   now: number,
@@ -113,6 +113,7 @@ async function requestFor(
     threadOf: thread === null ? null : await store.threadOf(delivery.sink, thread),
     earlier: () => store.newestReceipt(delivery.lane),
     progress: delivery.progress,
+    mask: (text) => config().mask(text),
   };
 }
 
