@@ -19,8 +19,6 @@ export interface Person {
   readonly hasSession: boolean;
   /** False: without a password, everybody on this machine is let in, and only to look. */
   readonly mayChange: boolean;
-  /** False once it is logged out, or the password is another one. For answers that go on. */
-  readonly isStillIn: () => boolean;
 }
 
 interface AccessOptions {
@@ -126,23 +124,21 @@ export class Access {
   #personWithout(req: Request): Person | null {
     const expected = this.#password;
     const from = addressOf(req);
-    const isStillIn = () => this.#personWithout(req) !== null;
     if (expected === null) {
       const who = 'somebody on this machine';
-      return { who, from, csrf: this.#openCsrf, hasSession: false, mayChange: false, isStillIn };
+      return { who, from, csrf: this.#openCsrf, hasSession: false, mayChange: false };
     }
     const session = this.#sessions.find(req.headers.cookie, hostOf(req), expected, Date.now());
     if (session === null) return null;
     const { who, csrf } = session;
-    return { who, from, csrf, hasSession: true, mayChange: true, isStillIn };
+    return { who, from, csrf, hasSession: true, mayChange: true };
   }
 
   #personWith({ user, password }: Login, req: Request): Person | 'wrong' | 'busy' {
     const judged = this.#judge(password, req);
     if (judged !== 'right') return judged;
     const who = user || 'a program';
-    const isStillIn = () => this.#isRight(password);
-    return { who, from: addressOf(req), csrf: null, hasSession: false, mayChange: true, isStillIn };
+    return { who, from: addressOf(req), csrf: null, hasSession: false, mayChange: true };
   }
 
   #judge(password: string, req: Request): 'right' | 'wrong' | 'busy' {

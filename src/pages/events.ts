@@ -6,7 +6,7 @@ import { html, type Html, pathWith } from '../support/html.ts';
 import type { PageRequest, Page, Parts } from './page.ts';
 import type { Times } from './frame/times.ts';
 
-/** The list of events, with a search. The newest ones come in by themselves; see live.ts. */
+/** The list of events, with a search. Its first page is loaded again and again; see page.js. */
 
 export const eventsPage: Page = {
   path: '/events',
@@ -21,10 +21,12 @@ export const eventsPage: Page = {
       title: 'Events',
       body: html`<div class="stack">
         ${searchForm(asked, parts)}
-        <section class="card" ${isFirst && html`data-live="/events/live"`} aria-label="Events found">
+        <section class="card" aria-label="Events found">
           ${isFirst && html`<p class="live muted small" role="status"></p>`}
-          ${rows.length === 0 && none(asked, parts)} ${table(rows)}
-          ${after !== null && older(asked, after, rows.length)}
+          <div id="found" ${isFirst && html`data-refresh="2000"`}>
+            ${rows.length === 0 ? none(asked, parts) : table(rows)}
+            ${after !== null && older(asked, after, rows.length)}
+          </div>
         </section>
       </div>`,
     };
@@ -117,7 +119,7 @@ const searched = (query: PageRequest['query']): PageRequest['query'] =>
 const isSearch = (query: PageRequest['query']): boolean => keys.some((key) => query[key] !== undefined);
 
 const table = (rows: readonly Html[]): Html =>
-  html`<div class="table" tabindex="0" ${rows.length === 0 && html`hidden`}>
+  html`<div class="table" tabindex="0">
     <table class="events">
       <thead>
         <tr>

@@ -12,7 +12,6 @@ import { eventPage, messagePage } from './event.ts';
 import { eventsPage } from './events.ts';
 import { html, type Html } from '../support/html.ts';
 import { lonePage, wholePage } from './frame/layout.ts';
-import { LiveEvents } from './live.ts';
 import { loginPage } from './login.ts';
 import type { PageRequest, Form, Page, Parts, PageContent } from './page.ts';
 import { rulesPage, trialForm } from './rules.ts';
@@ -57,9 +56,7 @@ function insideRouter(parts: Parts): Router {
   const router = Router();
   router.use(secure);
   router.use('/api', apiRouter(parts));
-  const live = new LiveEvents(parts);
   router.get('/events.csv', (req, res, next) => download(parts, askedBy(req, parts))(req, res, next));
-  router.get('/events/live', (req, res, next) => live.listen(askedBy(req, parts))(req, res, next));
   for (const page of pages)
     router.get(
       page.path,

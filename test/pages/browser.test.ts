@@ -129,6 +129,9 @@ test('an event is seen as it arrives, and what became of it', async () => {
   const mail = page.frameLocator('iframe');
   await mail.getByText('canceled', { exact: false }).first().waitFor();
   await page.getByText('status is Canceled').waitFor();
+  await page.goto(`${app.adminUrl}/events`);
+  await page.context().clearCookies();
+  await page.getByText('Not live just now.').waitFor();
 });
 
 test('charts are drawn, and have their numbers as tables', async () => {

@@ -52,56 +52,34 @@ function button(text, value, className = '') {
   return made;
 }
 
-// A part with data-refresh is loaded again after so many ms, until it has none.
+// A part with data-refresh is loaded again every so many ms while somebody may see it, until it has none.
 for (const part of document.querySelectorAll('[data-refresh]')) void refresh(part);
 
 async function refresh(part) {
-  while (part.dataset.refresh !== undefined) {
+  const status = part.parentElement.querySelector('.live');
+  const say = (text) => status && (status.textContent = text);
+  say('Live: what comes is shown at once.');
+  for (let shown = ''; part.dataset.refresh !== undefined;) {
     await new Promise((resolve) => setTimeout(resolve, Number(part.dataset.refresh)));
-    const answer = await fetch(location.href, { headers: { accept: 'text/html' } }).catch(() => null);
-    if (answer === null) continue;
-    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    const fresh = page.getElementById(part.id);
-    if (fresh === null) return;
+    if (document.hidden) continue;
+    const fresh = await load(part.id);
+    say(
+      fresh
+        ? 'Live: what comes is shown at once.'
+        : 'Not live just now. Load the page again to see what is new.',
+    );
+    if (!fresh || fresh.innerHTML === shown) continue;
+    shown = fresh.innerHTML;
+    const known = new Set(Array.from(part.querySelectorAll('tr'), ({ id }) => id));
     part.replaceChildren(...fresh.childNodes);
+    for (const row of part.querySelectorAll('tr')) row.classList.toggle('new', !known.has(row.id));
     if (fresh.dataset.refresh === undefined) delete part.dataset.refresh;
   }
 }
 
-// A list of events stays up to date by itself.
-const live = document.querySelector('[data-live]');
-if (live) keepLive(live);
-
-function keepLive(section) {
-  const status = section.querySelector('.live');
-  const table = section.querySelector('table');
-  const source = new EventSource(section.dataset.live + location.search);
-  source.addEventListener('open', () => (status.textContent = 'Live: what comes is shown at once.'));
-  source.addEventListener(
-    'error',
-    () => (status.textContent = 'Not live just now. Load the page again to see what is new.'),
-  );
-  source.addEventListener('message', ({ data }) => {
-    const { id, row } = JSON.parse(data);
-    const made = document.createElement('template');
-    made.innerHTML = row;
-    show(table, id, made.content.firstElementChild);
-    section.querySelector('.empty')?.remove();
-    table.parentElement.hidden = false;
-  });
-}
-
-const mostRows = 50;
-
-function show(table, id, row) {
-  const [body] = table.tBodies;
-  const before = document.getElementById(id);
-  if (before) {
-    if (before.isEqualNode(row)) return;
-    before.replaceWith(row);
-  } else {
-    body.prepend(row);
-    if (body.rows.length > mostRows) body.lastElementChild.remove();
-  }
-  row.classList.add('new');
+/** The part as the server has it now; null if it cannot be had, as after the logout. */
+async function load(id) {
+  const answer = await fetch(location.href, { headers: { accept: 'text/html' } }).catch(() => null);
+  const text = await answer?.text().catch(() => '');
+  return new DOMParser().parseFromString(text ?? '', 'text/html').getElementById(id);
 }
