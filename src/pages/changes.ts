@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type ActionName,
   change,
@@ -46,15 +48,22 @@ export interface Chosen {
 
 export const deliveriesOf = (many: number): string => (many === 1 ? '1 delivery' : `${many} deliveries`);
 
-const questions = {
-  replay: (which: string) => `Send ${which} again, by the config in force?`,
-  discard: (which: string) => `Give up ${which} for good? Nothing will be sent.`,
+const actions = {
+  replay: {
+    button: 'Replay',
+    done: 'sent again',
+    question: (which: string) => `Send ${which} again, by the config in force?`,
+  },
+  discard: {
+    button: 'Discard',
+    done: 'discarded',
+    question: (which: string) => `Give up ${which} for good? Nothing will be sent.`,
+  },
 };
-type Action = keyof typeof questions;
-const buttons = { replay: 'Replay', discard: 'Discard' } as const;
+type Action = keyof typeof actions;
 
-const inWords = ({ count: many, sink }: Pick<Chosen, 'count' | 'sink'>): string =>
-  `${many === 1 ? 'this delivery' : `these ${many} deliveries`} to ${sink}`;
+const questionOf = (action: Action, { count: many, sink }: Chosen): string =>
+  actions[action].question(`${many === 1 ? 'this delivery' : `these ${many} deliveries`} to ${sink}`);
 
 /** Two buttons for the same deliveries; `many`: what the buttons say besides. */
 export function choiceForm(chosen: Chosen, many: string, asked: PageRequest): Html {
@@ -63,10 +72,10 @@ export function choiceForm(chosen: Chosen, many: string, asked: PageRequest): Ht
       ${(action === 'discard' || chosen.id !== undefined) && html`class="quiet"`}
       name="action"
       value="${action}"
-      aria-label="${[buttons[action], many, chosen.id].filter(Boolean).join(' ')}"
-      data-confirm="${questions[action](inWords(chosen))}"
+      aria-label="${[actions[action].button, many, chosen.id].filter(Boolean).join(' ')}"
+      data-confirm="${questionOf(action, chosen)}"
     >
-      ${buttons[action]} ${many}
+      ${actions[action].button} ${many}
     </button>`;
   const inside = html`${choiceFields(chosen)}
   ${
@@ -86,36 +95,22 @@ const choiceFields = ({ id, states, sink, cause, count: many }: Chosen): Html =>
     ${cause !== undefined && html`<input type="hidden" name="cause" value="${cause}" />`}
     <input type="hidden" name="count" value="${many}" />`;
 
-/** What a form asks for; null if none of ours sent it. */
-function wishOf({ form }: FormRequest): { action: Action; chosen: Chosen; note: string | null } | null {
-  const { action, id, states = '', sink = '', cause, count: many = '', note = '' } = form;
-  if (action !== 'replay' && action !== 'discard') return null;
-  const named = states.split(' ').filter((state) => state === 'dead' || state === 'held');
-  if (id === undefined && (named.length === 0 || sink === '')) return null;
-  const chosen = {
-    states: named,
-    sink,
-    count: Number(many) || 0,
-    ...(id !== undefined && { id }),
-    ...(cause !== undefined && { cause }),
-  };
-  return { action, chosen, note: note.trim().slice(0, 500) || null };
-}
-
 export const changeForm: Form = {
   path: '/attention/change',
   async carryOut(sent, parts) {
-    const wish = wishOf(sent);
-    if (wish === null) return notUnderstood;
-    const { action, chosen, note } = wish;
-    if (sent.form['confirmed'] !== 'yes') return confirmPage(action, chosen, note, sent);
-    const run = runsOf(parts).start(parts, action, chosen, {
-      who: sent.by.who,
-      from: `the page, ${sent.by.from}`,
-      note,
-    });
-    await Promise.race([run.ended, new Promise((resolve) => setTimeout(resolve, patienceMs))]);
-    return `/attention/changes/${run.id}`;
+    const { action, id, states = '', sink = '', cause, count: many, confirmed } = sent.form;
+    const named = states.split(' ').filter((state) => state === 'dead' || state === 'held');
+    if (action !== 'replay' && action !== 'discard') return notUnderstood;
+    if (id === undefined && (named.length === 0 || sink === '')) return notUnderstood;
+    const chosen: Chosen = {
+      states: named,
+      sink,
+      count: Number(many) || 0,
+      ...(id !== undefined && { id }),
+      ...(cause !== undefined && { cause }),
+    };
+    if (confirmed !== 'yes') return confirmPage(action, chosen, sent);
+    return `/attention/changes/${await start(parts, action, chosen, sent.by)}`;
   },
 };
 
@@ -129,16 +124,16 @@ const notUnderstood: PageContent = {
 };
 
 /** For browsers without scripts; the others ask in a dialog. */
-function confirmPage(action: Action, chosen: Chosen, note: string | null, asked: PageRequest): PageContent {
+function confirmPage(action: Action, chosen: Chosen, asked: FormRequest): PageContent {
   return {
-    title: `${buttons[action]}?`,
+    title: `${actions[action].button}?`,
     body: html`<form class="card" method="post" action="/attention/change">
-      <p>${questions[action](inWords(chosen))}</p>
+      <p>${questionOf(action, chosen)}</p>
       ${csrfField(asked)} ${choiceFields(chosen)}
       <input type="hidden" name="confirmed" value="yes" />
-      <label>Why <input name="note" maxlength="500" value="${note}" /></label>
+      <label>Why <input name="note" maxlength="500" value="${asked.by.note}" /></label>
       <p class="actions">
-        <button name="action" value="${action}">${buttons[action]}</button>
+        <button name="action" value="${action}">${actions[action].button}</button>
         <a class="button quiet" href="/attention">Cancel</a>
       </p>
     </form>`,
@@ -148,29 +143,36 @@ function confirmPage(action: Action, chosen: Chosen, note: string | null, asked:
 export const changePage: Page = {
   path: '/attention/changes/:id',
   async show({ params }, parts) {
-    const run = runsOf(parts).find(params['id'] ?? '');
-    if (run === null) return null;
-    await run.look(parts);
+    const run = runsOf(parts).get(params['id'] ?? '');
+    if (run === undefined) return null;
+    const open = [...run.states].filter(([, state]) => isUnderWay(state)).slice(0, lookedAt);
+    const found = await inParts(open, ([id]) => parts.reads.delivery(id));
+    for (const [place, [id]] of open.entries()) {
+      const state = found[place]?.state;
+      run.states.delete(id);
+      // At the end, so that the others are looked at next.
+      if (state) run.states.set(id, state);
+    }
+    const isOver = run.isDone && run.states.values().every((state) => !isUnderWay(state));
     return {
-      title: `${run.action === 'replay' ? 'Replay' : 'Discard'} to ${run.sink}`,
-      body: html`<div id="progress" class="stack" ${run.isOver ? null : html`data-refresh="1000"`}>
+      title: `${actions[run.action].button} to ${run.sink}`,
+      body: html`<div id="progress" class="stack" ${isOver ? null : html`data-refresh="1000"`}>
         ${progress(run)}
       </div>`,
     };
   },
 };
 
-function progress(run: Run): Html {
-  const states = [...Map.groupBy(run.states.values(), (state) => state)];
-  const { refused, fault } = run;
-  const [alone] = run.states.keys();
-  const others = run.states.size - 1 + refused.length;
+function progress({ action, isDone, states, refused, fault }: Run): Html {
+  const byState = [...Map.groupBy(states.values(), (state) => state)];
+  const [alone] = states.keys();
+  const others = states.size - 1 + refused.length;
   return html`<section class="card" role="status">
-      <h2>${headOf(run)}</h2>
+      <h2>${deliveriesOf(states.size)} ${actions[action].done}${!isDone && ' so far'}</h2>
       ${
-        run.action === 'replay' &&
+        action === 'replay' &&
         html`<ul class="chips plain">
-          ${states.map(([state, all]) => html`<li>${chip(tones[state], `${all.length} ${state}`)}</li>`)}
+          ${byState.map(([state, all]) => html`<li>${chip(tones[state], `${all.length} ${state}`)}</li>`)}
         </ul>`
       }
       ${fault !== null && html`<p class="notice bad">${fault}</p>`}
@@ -191,68 +193,53 @@ function progress(run: Run): Html {
 }
 
 const shownRefused = 20;
+/** More would keep others waiting for the store. */
+const lookedAt = 500;
 
-function headOf({ action, isDone, states }: Run): string {
-  const many = deliveriesOf(states.size);
-  if (action === 'discard') return `${many} discarded${isDone ? '' : ' so far'}`;
-  return `${many} sent again${isDone ? '' : ' so far'}`;
-}
+const isUnderWay = (state: DeliveryState): boolean =>
+  openStates.includes(state) && !replayableStates.includes(state);
 
 /** One request of a person, which may take a while. */
-class Run {
-  readonly id: string;
+interface Run {
   readonly action: Action;
   readonly sink: string;
   /** Of what was changed: what became of it, as far as was looked. */
-  readonly states = new Map<string, DeliveryState>();
-  readonly refused: ChangeResult[] = [];
+  readonly states: Map<string, DeliveryState>;
+  readonly refused: ChangeResult[];
   /** Why it ended early. */
-  fault: string | null = null;
-  isDone = false;
-  readonly ended: Promise<void>;
+  fault: string | null;
+  isDone: boolean;
+}
 
-  constructor(id: string, parts: Parts, action: Action, chosen: Chosen, by: By) {
-    this.id = id;
-    this.action = action;
-    this.sink = chosen.sink;
-    this.ended = this.#go(parts, chosen, by);
-  }
+const keptRuns = 50;
+/** The last ones, by id, for as long as the connector runs; the audit has all. */
+const runs = new WeakMap<Parts, Map<string, Run>>();
+const runsOf = (parts: Parts): Map<string, Run> => runs.getOrInsertComputed(parts, () => new Map());
 
-  /** Nothing more is to be seen. */
-  get isOver(): boolean {
-    return this.isDone && this.states.values().every((state) => !isUnderWay(state));
-  }
-
-  async look({ reads }: Parts): Promise<void> {
-    const open = [...this.states].filter(([, state]) => isUnderWay(state)).slice(0, lookedAt);
-    const found = await inParts(open, ([id]) => reads.delivery(id));
-    for (const [place, [id]] of open.entries()) {
-      const state = found[place]?.state;
-      this.states.delete(id);
-      // At the end, so that the others are looked at next.
-      if (state) this.states.set(id, state);
-    }
-  }
-
-  async #go(parts: Parts, { id, ...rest }: Chosen, by: By): Promise<void> {
-    try {
-      const pages = selected(parts.reads, { ...rest, ids: id === undefined ? [] : [id] });
-      for await (const page of pages) this.#add(await carryOut(parts, this.action, page, by));
-    } catch (error) {
+/** Resolves to its id when it is done, or when most are. */
+async function start(parts: Parts, action: Action, { id, ...rest }: Chosen, by: By): Promise<string> {
+  const run: Run = { action, sink: rest.sink, states: new Map(), refused: [], fault: null, isDone: false };
+  const all = runsOf(parts);
+  const runId = randomUUID();
+  all.set(runId, run);
+  const [oldest = ''] = all.keys();
+  if (all.size > keptRuns) all.delete(oldest);
+  const go = async () => {
+    for await (const page of selected(parts.reads, { ...rest, ids: id === undefined ? [] : [id] }))
+      for (const one of await carryOut(parts, action, page, by)) {
+        if (one.ok) run.states.set(one.id, action === 'replay' ? 'pending' : 'discarded');
+        else run.refused.push(one);
+      }
+  };
+  const ended = go()
+    .catch((error: unknown) => {
       const isKnown = error instanceof StoreUnavailable || error instanceof NotThere;
-      this.fault = isKnown ? error.message : 'It stopped because of a bug in the connector. See the log.';
-      if (!isKnown) parts.log.error({ err: error, action: this.action }, 'a change by hand failed');
-    } finally {
-      this.isDone = true;
-    }
-  }
-
-  #add(results: readonly ChangeResult[]): void {
-    for (const one of results) {
-      if (one.ok) this.states.set(one.id, this.action === 'replay' ? 'pending' : 'discarded');
-      else this.refused.push(one);
-    }
-  }
+      run.fault = isKnown ? error.message : 'It stopped because of a bug in the connector. See the log.';
+      if (!isKnown) parts.log.error({ err: error, action }, 'a change by hand failed');
+    })
+    .finally(() => (run.isDone = true));
+  await Promise.race([ended, sleep(patienceMs)]);
+  return runId;
 }
 
 /** Puts away what was said of refused events, as far as it was seen. */
@@ -277,7 +264,7 @@ export const retryForm: Form = {
   async carryOut({ form: { sink = '' } }, parts) {
     if (!parts.config().sinks.has(sink)) return notUnderstood;
     await tryNow(parts, sink);
-    await new Promise((resolve) => setTimeout(resolve, patienceMs));
+    await sleep(patienceMs);
     return '/attention';
   },
 };
@@ -290,22 +277,16 @@ export async function tryNow(parts: Parts, sink: string): Promise<SinkState> {
 
 export const seenForm: Form = {
   path: '/attention/seen',
-  async carryOut({ form, now, by: { who, from } }, { store, refused }) {
+  async carryOut({ form, now, by }, { store, refused }) {
     const reason = refusalReasons.find((one) => one === form['reason']);
     const until = Number(form['until']);
     if (reason === undefined || !Number.isSafeInteger(until)) return notUnderstood;
     // What this process has not written yet was shown, too.
     await refused.write();
-    await store.ignoreRefused({ reason, until }, now, { who, from: `the page, ${from}`, note: null });
+    await store.ignoreRefused({ reason, until }, now, by);
     return '/attention';
   },
 };
-
-/** More would keep others waiting for the store. */
-const lookedAt = 500;
-
-const isUnderWay = (state: DeliveryState): boolean =>
-  openStates.includes(state) && !replayableStates.includes(state);
 
 /** Does it by the config in force. What was changed goes at once. */
 export async function carryOut(
@@ -317,29 +298,6 @@ export async function carryOut(
   const results = await change(parts, action, deliveries, parts.config().plan, by);
   parts.wake();
   return results;
-}
-
-const keptRuns = 50;
-const runs = new WeakMap<Parts, Runs>();
-const runsOf = (parts: Parts): Runs => runs.getOrInsertComputed(parts, () => new Runs());
-
-/** The last ones, for as long as the connector runs; the audit has all. */
-class Runs {
-  readonly #all = new Map<string, Run>();
-  #started = 0;
-
-  start(parts: Parts, action: Action, chosen: Chosen, by: By): Run {
-    const id = `${Date.now().toString(36)}-${(this.#started += 1)}`;
-    const run = new Run(id, parts, action, chosen, by);
-    this.#all.set(id, run);
-    const [oldest = ''] = this.#all.keys();
-    if (this.#all.size > keptRuns) this.#all.delete(oldest);
-    return run;
-  }
-
-  find(id: string): Run | null {
-    return this.#all.get(id) ?? null;
-  }
 }
 
 /** Who did what, newest first. */

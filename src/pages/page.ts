@@ -1,12 +1,12 @@
+import type { Request } from 'express';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import type { LoadOptions } from '../config/load.ts';
 import type { PlanFault } from '../config/live/stored-plans.ts';
-import type { Person } from '../admin/access.ts';
+import { fieldsOf, type Person, personOf } from '../admin/access.ts';
 import type { Plan } from '../rules/plan.ts';
 import type { RefusedFigures } from '../ops/refused.ts';
-import type { Reads } from '../store/store.ts';
-import type { Store } from '../store/store.ts';
+import type { By, Reads, Store } from '../store/store.ts';
 import type { Trials } from '../config/live/trials.ts';
 import type { Clock } from '../support/clock.ts';
 import { html, type Html, safeUrl } from '../support/html.ts';
@@ -68,15 +68,10 @@ export interface Page {
   show(asked: PageRequest, parts: Parts): Promise<PageContent | null>;
 }
 
-/** Who changed something, for the audit. */
-export interface By {
-  readonly who: string;
-  readonly from: string;
-}
-
 /** A form that was sent from one of our pages: that is known by then. */
 export interface FormRequest extends PageRequest {
   readonly form: { readonly [name: string]: string | undefined };
+  /** Who changes something, for the audit. */
   readonly by: By;
 }
 
@@ -85,6 +80,12 @@ export interface Form {
   readonly path: string;
   /** The page to go to, as a path of this site; or a page to show; null as for pages. */
   carryOut(sent: FormRequest, parts: Parts): Promise<string | PageContent | null>;
+}
+
+/** Who sent a request, `where` its form or program is, and the note that it came with. */
+export function byOf(req: Request, where: string): By {
+  const { who, from } = personOf(req);
+  return { who, from: `${where}, ${from}`, note: fieldsOf(req)['note']?.trim().slice(0, 500) || null };
 }
 
 /** A form that changes something has this in it: without it, it is refused. */

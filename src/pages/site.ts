@@ -13,7 +13,7 @@ import { eventsPage } from './events.ts';
 import { html, type Html } from '../support/html.ts';
 import { lonePage, wholePage } from './frame/layout.ts';
 import { loginPage } from './login.ts';
-import type { PageRequest, Form, Page, Parts, PageContent } from './page.ts';
+import { byOf, type PageRequest, type Form, type Page, type Parts, type PageContent } from './page.ts';
 import { rulesPage, trialForm } from './rules.ts';
 import { Times } from './frame/times.ts';
 import { todayPage } from './today.ts';
@@ -63,10 +63,9 @@ function insideRouter(parts: Parts): Router {
       showing(parts, (asked) => page.show(asked, parts)),
     );
   for (const form of forms) {
-    const handler = showing(parts, (asked, req) => {
-      const { who, from } = asked.person;
-      return form.carryOut({ ...asked, form: fieldsOf(req), by: { who, from } }, parts);
-    });
+    const handler = showing(parts, (asked, req) =>
+      form.carryOut({ ...asked, form: fieldsOf(req), by: byOf(req, 'the page') }, parts),
+    );
     router.post(form.path, handler);
   }
   router.use(notFound(parts));

@@ -1,5 +1,5 @@
 import { Router, type Request, type Response } from 'express';
-import { fieldsOf, personOf } from '../../admin/access.ts';
+import { fieldsOf } from '../../admin/access.ts';
 import { type ChangeResult, NotThere, selected, type Selection } from '../../deliveries/by-hand.ts';
 import { answerProblem } from '../../http/problem.ts';
 import { replayableStates } from '../../model.ts';
@@ -7,7 +7,7 @@ import { needsRetry, sinkStates } from '../../ops/needs.ts';
 import { StoreUnavailable } from '../../store/store.ts';
 import { printable } from '../../support/text.ts';
 import { carryOut, tryNow } from '../changes.ts';
-import type { Parts } from '../page.ts';
+import { byOf, type Parts } from '../page.ts';
 
 const actions = ['replay', 'discard'] as const;
 type Action = (typeof actions)[number];
@@ -99,12 +99,10 @@ async function doneTo(
   req: Request,
   res: Response,
 ): Promise<ChangeResult[] | null> {
-  const { who, from } = personOf(req);
-  const note = fieldsOf(req)['note']?.trim().slice(0, 500) || null;
   const done: ChangeResult[] = [];
   try {
     for await (const page of selected(parts.reads, meant))
-      done.push(...(await carryOut(parts, action, page, { who, from: `the API, ${from}`, note })));
+      done.push(...(await carryOut(parts, action, page, byOf(req, 'the API'))));
     return done;
   } catch (error) {
     const status = error instanceof NotThere ? 404 : error instanceof StoreUnavailable ? 503 : null;
