@@ -1,0 +1,235 @@
+import type { Request } from 'express';
+import { z } from 'zod';
+import { wording } from '../../config/text/wording.ts';
+import { NotThere, selected, type Selection } from '../../deliveries/by-hand.ts';
+import type { Refusal } from '../../http/problem.ts';
+import { deliveryStates, replayableStates, statuses } from '../../model.ts';
+import { detailJson, storyJson } from '../../ops/json.ts';
+import { needsRetry, sinkStates } from '../../ops/needs.ts';
+import { readStatus, refusedJson, refusedOf, statusJson } from '../../ops/status.ts';
+import { printable } from '../../support/text.ts';
+import { carryOut, tryNow } from '../changes.ts';
+import { verdicts } from '../event.ts';
+import { byOf, type Parts } from '../page.ts';
+import { routesIn } from '../routing.ts';
+import { type DescribedRoute, openApi } from './openapi.ts';
+import { detail, json, refused, route, sinkState, status, story } from './shapes.ts';
+
+/** A part of the API, with what it does. */
+interface ApiRoute extends DescribedRoute {
+  /** Throws NotPossible. */
+  readonly handle: (parts: Parts, req: Request) => Promise<object>;
+}
+
+/** Why a request is not served. */
+export class NotPossible extends Error {
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal) {
+    super(refusal.detail);
+    this.refusal = refusal;
+  }
+}
+
+/** What was sent, by its schema. */
+function understood<Schema extends z.ZodObject>(
+  schema: Schema,
+  given: unknown,
+  refusal: Refusal,
+): z.output<Schema> {
+  const read = schema.safeParse(given ?? {}, { error: wording });
+  if (read.success) return read.data;
+  const faults = read.error.issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys'
+      ? issue.keys.map((key) => ({
+          field: printable(key).slice(0, 60),
+          detail: `Expected one of ${Object.keys(schema.shape).join(', ')}.`,
+        }))
+      : [
+          {
+            field: issue.path.join('.') || 'body',
+            detail: `${issue.message.replace(/^expected/, 'Expected')}.`,
+          },
+        ],
+  );
+  throw new NotPossible({ ...refusal, faults });
+}
+
+/** Of up to 16 digits, as the largest that can be told from the next one. */
+const testId = z.string().regex(/^-?\d{1,16}$/, { error: 'expected the id of a test, a whole number' });
+const note = z.string().optional().describe('Why, for the audit.');
+
+/** What the query of a search may have. */
+const searchQuery = z.strictObject({
+  candidate: z
+    .string()
+    .optional()
+    .describe('An id; or else the number; or else the beginning of an id, of 6 characters or more.'),
+  test: testId.transform(Number).optional(),
+  status: z.enum(statuses).optional(),
+  rule: z.string().optional(),
+  sink: z.string().optional(),
+  state: z.enum(deliveryStates).optional().describe('Of a delivery.'),
+  since: z.iso.datetime({ offset: true }).optional().describe('Received then or later.'),
+  until: z.iso.datetime({ offset: true }).optional().describe('Received before.'),
+  after: z.string().optional().describe('`after` of the page before.'),
+  limit: z.coerce.number().int().min(1).max(500).optional().describe('Default: 50.'),
+});
+
+const timeOf = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
+
+async function search({ reads }: Parts, { query }: Request) {
+  const refusal = { status: 400, detail: 'The query cannot be understood.' };
+  const { candidate, test, state, since, until, ...rest } = understood(searchQuery, query, refusal);
+  const candidates = candidate === undefined ? undefined : await reads.candidatesMeant(candidate);
+  const times = { since: timeOf(since), until: timeOf(until) };
+  const states = state && [state];
+  const found = await reads.search({ ...rest, ...times, testId: test, states, candidates });
+  return { events: found.stories.map(storyJson), after: found.after };
+}
+
+const meant = z.strictObject({
+  event: z.string().optional(),
+  state: z.enum(['dead', 'held']).optional(),
+  sink: z.string().optional(),
+  rule: z.string().optional(),
+  cause: z.string().optional().describe('With the state `dead` alone, as the status names it.'),
+  note,
+  csrf: z.string().optional().describe('Of a page, for its session.'),
+});
+
+type Action = 'replay' | 'discard';
+
+async function changeMany(parts: Parts, action: Action, req: Request) {
+  const unclear = { status: 422, detail: 'Nothing was done: the body cannot be understood.' };
+  const { event, state, sink, rule, cause } = understood(meant, req.body, unclear);
+  if (event === undefined && state === undefined)
+    throw new NotPossible({
+      status: 422,
+      detail: 'Give `state` ("dead" or "held") or `event`, and narrow it by `sink` and `rule`.',
+    });
+  if (cause !== undefined && (state !== 'dead' || event !== undefined))
+    throw new NotPossible({ status: 422, detail: '`cause` narrows the state "dead" alone.' });
+  const done = await changed(parts, action, req, {
+    ids: event === undefined ? [] : [event],
+    states: state === undefined ? replayableStates : [state],
+    ...(sink !== undefined && { sink }),
+    ...(rule !== undefined && { rule }),
+    ...(cause !== undefined && { cause }),
+  });
+  return {
+    changed: done.filter(({ ok }) => ok).map(({ id }) => id),
+    refused: done.filter(({ ok }) => !ok).map(({ id, says }) => ({ deliveryId: id, why: says })),
+  };
+}
+
+async function changeOne(parts: Parts, action: Action, req: Request) {
+  const [one] = await changed(parts, action, req, { ids: [String(req.params['id'])], states: [] });
+  const { id, ok, says } = one!;
+  if (!ok) throw new NotPossible({ status: 409, detail: `${id}: ${says}` });
+  return { deliveryId: id, state: action === 'replay' ? 'pending' : 'discarded' };
+}
+
+async function changed(parts: Parts, action: Action, req: Request, which: Selection) {
+  try {
+    const pages = await Array.fromAsync(selected(parts.reads, which), (page) =>
+      carryOut(parts, action, page, byOf(req, 'the API')),
+    );
+    return pages.flat();
+  } catch (error) {
+    if (error instanceof NotThere) throw new NotPossible({ status: 404, detail: error.message });
+    throw error;
+  }
+}
+
+const changes = (action: Action, does: string): ApiRoute[] => [
+  {
+    method: 'post',
+    path: `/deliveries/{id}/${action}`,
+    summary: `${does} a delivery that is dead or held.`,
+    body: z.object({ note }),
+    answer: z.object({ deliveryId: z.string(), state: z.enum(deliveryStates) }),
+    handle: (parts, req) => changeOne(parts, action, req),
+  },
+  {
+    method: 'post',
+    path: `/deliveries/${action}`,
+    summary: `${does} all dead or held deliveries that the body means: of an event, or in a state.`,
+    body: meant,
+    answer: z.object({
+      changed: z.array(z.string()),
+      refused: z.array(z.object({ deliveryId: z.string(), why: z.string() })),
+    }),
+    handle: (parts, req) => changeMany(parts, action, req),
+  },
+];
+
+export const apiRoutes: readonly ApiRoute[] = [
+  {
+    method: 'get',
+    path: '/status',
+    summary: 'Whether everything is all right.',
+    answer: status,
+    handle: async (parts) =>
+      statusJson(await readStatus(parts, parts.clock.now(), parts.config().plan.timeZone)),
+  },
+  {
+    method: 'get',
+    path: '/events',
+    summary:
+      'Events, newest first, page by page. A page may have fewer than its limit although there are more.',
+    query: searchQuery,
+    answer: z.object({ events: z.array(story), after: z.string().nullable().describe('null: no more.') }),
+    handle: search,
+  },
+  {
+    method: 'get',
+    path: '/events/{id}',
+    summary: "An event's whole story.",
+    answer: detail,
+    async handle(parts, { params }) {
+      const found = await parts.reads.event(String(params['id']));
+      if (found === null) throw new NotPossible({ status: 404, detail: 'There is no such event.' });
+      const about = found.event.id;
+      return detailJson(found, await verdicts(found, parts), await parts.reads.audit({ about }));
+    },
+  },
+  {
+    method: 'get',
+    path: '/refused',
+    summary: 'How many events were refused, until somebody puts that away.',
+    answer: z.object({ totals: z.array(refused), items: z.array(json).describe('Empty as yet.') }),
+    handle: async (parts) => ({ totals: refusedJson(await refusedOf(parts)), items: [] }),
+  },
+  ...changes('replay', 'Sends again'),
+  ...changes('discard', 'Gives up'),
+  {
+    method: 'post',
+    path: '/sinks/{sink}/retry',
+    summary: 'Tries a paused or failing sink now; 409 where it is neither.',
+    body: z.object({}),
+    answer: z.object({ sink: z.string(), state: sinkState.describe('Before.') }),
+    async handle(parts, { params }) {
+      const sink = String(params['sink']);
+      if (!parts.config().sinks.has(sink))
+        throw new NotPossible({ status: 404, detail: 'The config has no such sink.' });
+      const state = await tryNow(parts, sink);
+      if (needsRetry(state)) return { sink, state };
+      throw new NotPossible({ status: 409, detail: `It is ${sinkStates[state]}: there is nothing to try.` });
+    },
+  },
+  {
+    method: 'get',
+    path: '/routes',
+    summary: 'Who hears of which test and status.',
+    answer: z.object({ routes: z.array(route) }),
+    handle: async ({ config }) => ({ routes: await routesIn(config()) }),
+  },
+  {
+    method: 'get',
+    path: '/openapi.json',
+    summary: 'This document.',
+    answer: z.record(z.string(), json),
+    handle: async () => openApi(apiRoutes),
+  },
+];

@@ -1,0 +1,184 @@
+import { z } from 'zod';
+import {
+  alertKinds,
+  deliverySpec,
+  eventSpec,
+  type FieldList,
+  outcomeKinds,
+  reasons,
+  refusalReasons,
+  shownInDetail,
+  shownOfDelivery,
+  shownOfEvent,
+  statuses,
+} from '../../model.ts';
+import { type SinkState, sinkStates } from '../../ops/needs.ts';
+
+/** What the API answers. A test compares it with the answers of a real server. */
+
+const time = z.iso.datetime();
+export const json = z.unknown();
+export const count = z.int().min(0);
+
+const kinds = {
+  text: z.string(),
+  number: z.int(),
+  time,
+  flag: z.boolean(),
+  json,
+  map: z.record(z.string(), json),
+};
+
+/** Fields of a record, as its list describes them. */
+const recordOf = (list: FieldList, fields: readonly string[]) =>
+  z.object(
+    Object.fromEntries(
+      fields.map((field) => {
+        const { kind, values, nullable, about } = list[field]!;
+        const type: z.ZodType = values ? z.enum(values) : kinds[kind];
+        const whole = nullable ? type.nullable() : type;
+        return [field, about === undefined ? whole : whole.describe(about)];
+      }),
+    ),
+  );
+
+const delivery = recordOf(deliverySpec, shownOfDelivery);
+const event = recordOf(eventSpec, shownOfEvent).extend({ duplicates: count });
+
+const attempt = z.object({
+  number: z.int().min(1),
+  startedAt: time,
+  endedAt: time,
+  outcome: z.enum(outcomeKinds),
+  reason: z.enum(reasons).optional(),
+  detail: z.string().optional(),
+  advice: z.string().optional(),
+  note: z.string().optional(),
+  missed: z.literal(true).optional(),
+  receipt: z.record(z.string(), json).optional(),
+  retryAfterMs: z.number().optional(),
+  sinkWide: z.union([z.boolean(), z.literal('perhaps')]).optional(),
+  perhapsDone: z.literal(true).optional(),
+  progress: json.optional(),
+});
+
+export const story = event.extend({ deliveries: z.array(delivery) });
+
+export const detail = event.extend({
+  repeats: z.array(z.object({ receivedAt: time, correlationId: z.string().nullable() })),
+  raw: z.record(z.string(), json).describe('The payload as it came.'),
+  rules: z
+    .array(z.object({ rule: z.string(), matched: z.boolean(), because: z.string() }))
+    .nullable()
+    .describe('By the config that was in force; null where `rulesLost` says why.'),
+  rulesLost: z.string().optional(),
+  deliveries: z.array(
+    delivery.extend({
+      ...recordOf(deliverySpec, shownInDetail).shape,
+      message: json,
+      history: z.array(attempt),
+    }),
+  ),
+  changes: z.array(
+    z.object({
+      at: time,
+      action: z.string(),
+      who: z.string(),
+      from: z.string(),
+      note: z.string().nullable(),
+      deliveries: z.array(z.string()),
+    }),
+  ),
+});
+
+export const sinkState = z.enum(Object.keys(sinkStates) as SinkState[]);
+
+const config = z.object({
+  file: z.string().nullable(),
+  since: time.nullable(),
+  refused: z.object({ since: time, problem: z.string(), others: count }).nullable(),
+  waitsForRestart: z.array(z.string()),
+  adminClosed: z.string().nullable().describe('Why nobody is let in on the admin port.'),
+});
+
+const stuck = z.object({ sink: z.string(), count, reason: z.string(), since: time });
+
+export const refused = z.object({
+  reason: z
+    .enum(refusalReasons)
+    .describe('The store could not take them, the address is not allowed, or the token was wrong.'),
+  from: z.string().describe('An address; of IPv6 a network; `others` for all beyond 50 sources.'),
+  count,
+  first: time,
+  last: time,
+});
+
+export const status = z.object({
+  needsPerson: z.boolean(),
+  needs: z.array(z.string()),
+  running: z.boolean(),
+  lastSignAt: time.nullable(),
+  config,
+  copies: z.array(z.object({ copy: z.string(), config })),
+  receiver: z.object({ lastEventAt: time.nullable(), eventsToday: count }),
+  storeProblem: z.string().nullable().describe('Why the store cannot be written.'),
+  refused: z.array(refused),
+  sinks: z.array(
+    z.object({
+      sink: z.string(),
+      connector: z.string().nullable(),
+      state: sinkState,
+      paused: z.boolean(),
+      since: time.nullable(),
+      reason: z.string().nullable(),
+      nextProbeAt: time.nullable().describe('Of a paused one. Null if only the next message tells.'),
+      lastSuccessAt: time.nullable(),
+      attempts: count.describe('Of the last hour.'),
+      failures: count.describe('Of these, those that ended `retry` or `unknown`.'),
+      pending: count,
+      dead: count,
+      held: count,
+    }),
+  ),
+  oldestPendingAt: time.nullable(),
+  dead: z.array(stuck),
+  held: z.array(stuck),
+  missed: z.array(stuck),
+  notices: z.array(
+    z.object({
+      id: z.string(),
+      alert: z.enum([...alertKinds, 'summary']),
+      cause: z.string(),
+      sink: z.string().nullable(),
+      from: z.string().optional().describe('Of refused events.'),
+      count,
+      since: time,
+      detail: z.string(),
+      advice: z.string(),
+      recovered: z.boolean(),
+      raisedAt: time,
+    }),
+  ),
+});
+
+export const route = z.object({
+  testId: z.int().nullable().describe('null: any other test.'),
+  test: json,
+  status: z.enum(statuses),
+  heardBy: z.array(
+    z.object({
+      rule: z.string(),
+      action: z.int(),
+      sink: z.string(),
+      connector: z.string(),
+      place: z.string(),
+      condition: z.string().nullable(),
+      hours: z.string().nullable(),
+      digest: z.boolean(),
+    }),
+  ),
+  nobody: z.boolean(),
+  otherwiseNobody: z.boolean(),
+  meant: z.boolean(),
+  twice: z.boolean(),
+});
