@@ -18,7 +18,7 @@ import { type SinkState, sinkStates } from '../../ops/needs.ts';
 
 const time = z.iso.datetime();
 export const json = z.unknown();
-export const count = z.int().min(0);
+const count = z.int().min(0);
 
 const kinds = {
   text: z.string(),
