@@ -42,6 +42,26 @@ describe('serve', () => {
     expect(lines().map(({ msg }) => msg)).toEqual(['ready', 'stopping', 'stopped']);
   });
 
+  test('is not ended by SIGHUP while it starts or stops, nor by a Ctrl-C that npm passes on', async () => {
+    const { folder, write } = await workplace();
+    const hangs = `http://127.0.0.1:${await heldPort()}`;
+    const sinks = `sinks: { ats: { connector: webhook, url: "${hangs}", allowPrivate: true, timeout: 1s } }`;
+    const rules = 'rules: [{ name: all, when: {}, then: [{ sink: ats }] }]';
+    const asStarted = `process.on('newListener', (name) => name === 'SIGTERM' && process.kill(process.pid, 'SIGHUP'))`;
+    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(asStarted)}` };
+    const { app, connector } = await serve(
+      await write('config.yaml', `${loud(folder)}${sinks}\n${rules}\n`),
+      env,
+    );
+    await post(app, { candidateId: 'Dana' });
+    const stopping = connector.logs('"stopping"');
+    process.kill(connector.pid!, 'SIGINT');
+    await stopping;
+    process.kill(connector.pid!, 'SIGINT');
+    process.kill(connector.pid!, 'SIGHUP');
+    expect(await connector.ended()).toBe(0);
+  });
+
   test.each([
     [2, ['rule-1', 'rule-2']],
     [12, [...Array.from({ length: 10 }, (_, index) => `rule-${index + 1}`), 'and 2 more']],

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { takeHandedOver } from '../../http/listen.ts';
 import { command, configFile } from '../command.ts';
 import { exit } from '../output.ts';
@@ -10,8 +9,10 @@ export const serve = command({
   examples: ['serve --config config.yaml'],
   argument: configFile,
   async run({ config }, { env }): Promise<never> {
+    // It is listened to while the config is watched; before and after that it would end the process.
+    process.on('SIGHUP', () => {});
+    const signalled = stopSignal();
     const { startApp } = await import('../../app.ts');
-    const signalled = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
     const app = await startApp(config, env, takeHandedOver(process.env, process.pid));
     const code = await Promise.race([signalled.then(() => exit.ok), app.damaged.then(() => exit.problems)]);
     await app.stop();
@@ -19,3 +20,19 @@ export const serve = command({
     process.exit(code);
   },
 });
+
+const stopSignals = ['SIGTERM', 'SIGINT'] as const;
+const repeatsWithinMs = 1000;
+
+/** npm passes on a Ctrl-C that this process has had, too: that is the same one. A later one ends the process at once. */
+function stopSignal(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const stop = (): void => {
+    resolve();
+    setTimeout(() => {
+      for (const signal of stopSignals) process.off(signal, stop);
+    }, repeatsWithinMs).unref();
+  };
+  for (const signal of stopSignals) process.on(signal, stop);
+  return promise;
+}
