@@ -184,44 +184,29 @@ function* endAll({ forMs, quietMs }: LeaseRequest): Operation<void> {
   }
 }
 
-interface Knowing {
-  readonly id: string;
-  readonly names: readonly string[];
-}
-
 /**
- * Which replica should hold each name: one that has it in its config. Names stay where they are unless another replica has
- * fewer by two or more. All replicas come to the same result.
+ * Which replica should hold each name: of those that have it in their config, the one with the fewest; where several have as
+ * few, its holder. All replicas come to the same result, and it stays when all names have gone where they should.
  */
-function share(replicas: readonly Knowing[], holders: ReadonlyMap<string, string>): Map<string, string> {
-  const knows = new Map(replicas.map(({ id, names }) => [id, new Set(names)]));
-  const own = new Map(replicas.map(({ id }) => [id, [] as string[]]));
-  const names = [...new Set(replicas.flatMap((one) => one.names))];
-  // What is free comes last, because the last ones are moved.
-  for (const name of names.toSorted((a, b) => Number(holders.has(b)) - Number(holders.has(a)))) {
-    const able = [...own].filter(([id]) => knows.get(id)!.has(name));
-    const [first] = able.toSorted(([, a], [, b]) => a.length - b.length);
-    const [, to] = able.find(([id]) => id === holders.get(name)) ?? first!;
-    to.push(name);
+function share(
+  replicas: readonly { readonly id: string; readonly names: readonly string[] }[],
+  holders: ReadonlyMap<string, string>,
+): Map<string, string> {
+  const counts = new Map(replicas.map(({ id }) => [id, 0]));
+  const shares = new Map<string, string>();
+  const ableTo = new Map<string, string[]>();
+  for (const { id, names } of replicas)
+    for (const name of names) ableTo.set(name, [...(ableTo.get(name) ?? []), id]);
+  // What only a few can do is given out first. In the order of names, as each replica has them in another one.
+  const inOrder = [...ableTo].toSorted(([a, x], [b, y]) => x.length - y.length || (a < b ? -1 : 1));
+  for (const [name, able] of inOrder) {
+    const least = Math.min(...able.map((id) => counts.get(id)!));
+    const fewest = able.filter((id) => counts.get(id) === least);
+    const to = fewest.find((id) => id === holders.get(name)) ?? fewest[0]!;
+    shares.set(name, to);
+    counts.set(to, least + 1);
   }
-  while (moveOne(own, knows));
-  return new Map([...own].flatMap(([id, its]) => its.map((name) => [name, id] as const)));
-}
-
-/** From a replica to one that has fewer by two or more. False if there is none. */
-function moveOne(
-  own: ReadonlyMap<string, string[]>,
-  knows: ReadonlyMap<string, ReadonlySet<string>>,
-): boolean {
-  for (const from of own.values()) {
-    for (const [id, to] of own) {
-      const place = from.findLastIndex((name) => knows.get(id)!.has(name));
-      if (place < 0 || from.length - to.length < 2) continue;
-      to.push(...from.splice(place, 1));
-      return true;
-    }
-  }
-  return false;
+  return shares;
 }
 
 /** Gives a lease back, if the replica still holds it. */
