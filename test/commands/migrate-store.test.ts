@@ -172,7 +172,7 @@ describe('migrate-store', () => {
   );
 
   test.each(['PostgreSQL', 'SQLite'])(
-    'that is killed on its way to %s is not served, and goes on',
+    'that is killed on its way to %s is not served, and begins anew',
     { timeout: 60_000 },
     async (kind) => {
       const { folder, write, path, file, schema } = await places();
@@ -197,18 +197,14 @@ describe('migrate-store', () => {
       const mixed = await move(file('other'), to);
       expect(mixed).toMatchObject({ code: 1, err: expect.stringContaining('Finish that one with --from') });
 
-      const resumed = await move(from, to);
-      expect(resumed.code).toBe(0);
-      // It was there already.
-      expect(resumed.err).not.toContain('copied events');
-      expect(resumed.err).toContain('copied attempts');
+      expect(await move(from, to)).toMatchObject({ code: 0 });
       expect(await run(['events', '--store', to, '--limit', '1'])).toMatchObject({ code: 0 });
       expect(await move(to, file('back'))).toMatchObject({ code: 0 });
       expect(rowsOfFile(path('back'))).toEqual(asStored(rowsOfFile(path('old'))));
     },
   );
 
-  test('that never learns of its last commit says what helps: the next one tells that all is there', async () => {
+  test('that never learns of its last commit says what helps', async () => {
     const { file, schema } = await places();
     await fill(file('old'));
     const proxy = await PostgresProxy.start(schema);
@@ -221,30 +217,25 @@ describe('migrate-store', () => {
     const { code, err } = await move(file('old'), proxy.url);
     expect([code, err]).toEqual([
       1,
-      expect.stringMatching(/last writes were stored is not known\. Run the same `migrate-store` again/),
+      expect.stringMatching(
+        /last writes were stored is not known\. All is there and was compared: if `status` can read the target, it is whole/,
+      ),
     ]);
-    proxy.breakAfter = () => false;
-    const again = await move(file('old'), proxy.url);
-    expect(again).toMatchObject({ code: 0, out: expect.stringContaining('has every row of sqlite:') });
-    expect(again.err).not.toContain('copied');
-    expect(again.err).toContain('checked deliveries');
-
-    const store = await open(schema, true);
-    await store.accept(arrival());
-    expect(await move(file('old'), schema)).toMatchObject({
-      code: 1,
-      err: expect.stringMatching(/has data that is not that of sqlite:.*old\.db: other content in the table/),
-    });
+    expect(await run(['events', '--store', schema, '--limit', '1'])).toMatchObject({ code: 0 });
   });
 
-  test('says where the source was changed before it went on, and serves nothing then', async () => {
+  test('says where the source was changed meanwhile, and serves nothing then', async () => {
     const { file, schema } = await places();
     await fill(file('old'));
-    await killedAtAttempts(file('old'), schema, schema);
-    const source = await openStore(file('old'), { serve: true });
-    expect(await source.rescue(t0, 0)).toBe(2);
-    await source.close();
-    const { code, err } = await move(file('old'), schema);
+    const proxy = await PostgresProxy.start(schema);
+    onTestFinished(() => proxy.close());
+    const source = new DatabaseSync(file('old').slice('sqlite:'.length));
+    proxy.breakAfter = (data) => {
+      if (data.includes('insert into attempts')) source.exec("update deliveries set lane = 'elsewhere'");
+      return false;
+    };
+    const { code, err } = await move(file('old'), proxy.url);
+    source.close();
     expect([code, err]).toEqual([
       1,
       expect.stringMatching(/has other content in the table deliveries: one of the two/),
@@ -297,7 +288,7 @@ describe('migrate-store', () => {
     for (const to of [file('full'), schema])
       expect(await move(file('old'), to)).toMatchObject({
         code: 1,
-        err: expect.stringMatching(/: other content in the table events\. Name an empty target/),
+        err: expect.stringMatching(/has data, in the table \w+\. Name an empty target/),
       });
     expect(rowsOfFile(path('full'))).toEqual(before);
     expect(await run(['events', '--store', schema, '--limit', '1'])).toMatchObject({ code: 0 });

@@ -6,8 +6,7 @@ import { exit, nowAndThen } from '../output.ts';
 /** Copies a store to another database, and tells on stderr how far it is: at the end of each table, and now and then. */
 export const migrateStore = command({
   name: 'migrate-store',
-  description:
-    'copy a stopped store to another database and compare the two; goes on where it was interrupted',
+  description: 'copy a stopped store to another database and compare the two',
   examples: [
     'migrate-store --from sqlite:/data/connector.db --to postgres://connector@db.internal/connector',
     'migrate-store --from postgres://connector@db.internal/connector --to sqlite:/data/connector.db',
