@@ -56,12 +56,13 @@ export class Access {
 
   /**
    * Without a password, any site could have its name lead to this machine and read the pages: so only the machine's own
-   * names are answered. And what comes from another site may change nothing.
+   * names are answered, and no proxy, which may bring anybody. And what comes from another site may change nothing.
    */
   readonly refuseForeign: RequestHandler = (req, res, next) => {
     const closed = tooShort(this.#options.config());
     if (closed !== null) return answerProblem(res, { status: 403, detail: closed });
-    if (this.#password === null && !isLoopback(hostname(req))) return answerProblem(res, misdirected);
+    if (this.#password === null && (!isLoopback(hostname(req)) || cameThroughProxy(req)))
+      return answerProblem(res, misdirected);
     if (!isSafe(req) && isFromElsewhere(req)) return answerProblem(res, fromElsewhere);
     next();
   };
@@ -168,7 +169,8 @@ const longestName = 60;
 
 const misdirected: Refusal = {
   status: 421,
-  detail: 'Without a password, this port is only for this machine: call it localhost, or set admin.password.',
+  detail:
+    'Without a password, this port is only for this machine: call it localhost, without a proxy, or set admin.password.',
 };
 const fromElsewhere: Refusal = { status: 403, detail: 'This request comes from another site.' };
 const onlyReads: Refusal = {
@@ -213,6 +215,9 @@ const hostOf = ({ headers }: Request): string => (headers.host ?? '').toLowerCas
 function hostname(req: Request): string {
   return (URL.parse(`http://${hostOf(req)}`)?.hostname ?? '').replace(/^\[(.*)\]$/, '$1');
 }
+
+const cameThroughProxy = ({ headers }: Request): boolean =>
+  ['x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via'].some((name) => name in headers);
 
 /** Browsers say where a form comes from; programs need not. */
 function isFromElsewhere(req: Request): boolean {

@@ -152,6 +152,9 @@ describe('without a password', () => {
       '10.0.0.1',
     ])
       expect(await statusFor(app.adminUrl, host)).toBe(421);
+    // Apache and others name this machine as the host, too.
+    for (const header of ['x-forwarded-for', 'forwarded', 'via'])
+      expect((await fetch(app.adminUrl, { headers: { [header]: '198.51.100.7' } })).status).toBe(421);
   });
 
   test('everybody on this machine may look, and try a config, and nobody may change anything', async () => {
