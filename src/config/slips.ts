@@ -220,10 +220,15 @@ export function checkLiteralSecrets(config: Json, secrets: readonly FoundSecret[
     if (!inUrl && looksLikePath(text)) return [];
     const isPart = inUrl || writtenAt.length < path.length;
     const what = isPart ? 'the credential in this URL' : 'this credential';
-    const message = `${what} is written in the file; take it from \${NAME} or \${file:/path} instead`;
+    const message = otherReference.test(text)
+      ? 'this is taken as it stands here; a variable is written as ${NAME}'
+      : `${what} is written in the file; take it from \${NAME} or \${file:/path} instead`;
     return [warning(writtenAt, message)];
   });
 }
+
+/** As shells, Windows and templates write a variable. */
+const otherReference = /^(?:\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%|\{\{\s*[A-Z_][A-Z0-9_.]*\s*\}\})$/i;
 
 const standsIn =
   'the variable is not set, and the default that is written here stands in for this credential';

@@ -427,6 +427,15 @@ describe('check finds what is well-formed and wrong', () => {
   });
 });
 
+test.each(['$ADMIN_PASSWORD', '%ADMIN_PASSWORD%', '{{ ADMIN_PASSWORD }}'])(
+  'check says how a variable is written, where one is written as %s',
+  async (written) => {
+    expect(await foundIn(`admin: { password: '${written}' }\n${posts('text: t')}`)).toEqual([
+      '1:20: warning: this is taken as it stands here; a variable is written as ${NAME}',
+    ]);
+  },
+);
+
 describe('check takes no offence at', () => {
   test.each([
     [
