@@ -41,12 +41,14 @@ const maxReplyBytes = 64 * 1024;
 /** How to connect, as nodemailer takes it. */
 export function smtpSettings({ url, name, requireTls }: MailOptions, tokens: TokenLogin | null) {
   const { login } = url;
+  // Whoever writes smtp:// with this port means it: servers begin with TLS there, and would never greet (RFC 8314, 3.3).
+  const secure = url.secure || url.port === 465;
   return {
     name,
     host: url.host,
     port: url.port,
-    secure: url.secure,
-    requireTLS: requireTls && !url.secure,
+    secure,
+    requireTLS: requireTls && !secure,
     // Where sending unencrypted is allowed, so is encrypting for a server that cannot prove who it is.
     tls: { rejectUnauthorized: requireTls || url.secure },
     ...(login?.password && { auth: { user: login.user, pass: login.password.reveal() } }),

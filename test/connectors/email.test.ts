@@ -6,6 +6,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { defaultClientName, email } from '../../connectors/email/index.ts';
 import { isLoopback } from '../../src/http/addresses.ts';
+import { smtpSettings } from '../../connectors/email/client.ts';
 import type { Mail } from '../../connectors/email/message.ts';
 import type { Sink } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
@@ -36,6 +37,19 @@ async function connect({
   open.unshift(sink);
   return sink;
 }
+
+test.each([
+  ['smtp', 465, true],
+  ['smtps', 2465, true],
+  ['smtp', 587, false],
+] as const)('%s:// with port %i begins with TLS: %s', (scheme, port, secure) => {
+  const options = email.options.parse({ url: `${scheme}://mail.example.com:${port}`, from });
+  const common = { name: 'h', proxy: null, refreshTokens: undefined, requireTls: true };
+  expect(smtpSettings({ ...options, ...common }, null)).toMatchObject({
+    secure,
+    requireTLS: !secure,
+  });
+});
 
 describe('the mail', () => {
   test('has text and HTML, its people, headers, date and a Message-ID of delivery id and domain', async () => {
