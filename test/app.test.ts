@@ -43,7 +43,7 @@ async function prepared() {
   const tools = await startTools();
   onTestFinished(async () => void (await tools.close()));
   const file = await write('config.yaml', configText(folder));
-  return { folder, tools, file, env: tools.env, done: () => settled(file, tools.env) };
+  return { folder, tools, file, env: tools.env, done: () => settled(file) };
 }
 
 const everything = ({ received }: Tools) => ({
@@ -215,7 +215,7 @@ describe('nothing is lost', () => {
     await tools.slack.stop();
     await tools.http.stop();
     const pending = await post(first, { ...sample, status: 'Canceled' });
-    await settled(file, env, /delivered|pending/);
+    await settled(file, /delivered|pending/);
     await first.stop();
     await Promise.all([tools.slack.start(), tools.http.start()]);
     const second = await serving(file, env);
@@ -231,7 +231,7 @@ describe('nothing is lost', () => {
     tools.http.faults.decide = () => ({ kind: 'hang', commit: false });
     const first = await startApp(file, env);
     const before = await post(first, { candidateId: 'Before' });
-    await settled(file, env, /delivered|sending/);
+    await settled(file, /delivered|sending/);
     const stopped = first.stop();
     const ready = await fetch(new URL('/readyz', first.receiverUrl));
     expect([ready.status, ready.headers.get('connection')]).toEqual([200, 'close']);
@@ -329,7 +329,7 @@ rules:
   const url = { receiverUrl: `${app.receiverUrl}?token=${token}` };
   const { eventId } = await post(url, { candidateId: 'Dana' }, `cor ${token}`);
   await post(url, { candidateId: '', padding: 'x'.repeat(1_960), said: token }, token);
-  await settled(file, env);
+  await settled(file);
   const ran = await Promise.all(
     [
       ['event', eventId],
@@ -415,7 +415,7 @@ describe('a changed config', () => {
     await tools.slack.stop();
     const app = await serving(file, env);
     const { eventId } = await post(app, { candidateId: 'Dana' });
-    await settled(file, env, /delivered|pending/);
+    await settled(file, /delivered|pending/);
     const loadedAt = await metric(app.adminUrl, 'config_loaded_timestamp_seconds');
     await writeFile(file, configText(folder).replace('#hiring', '#general'));
     await vi.waitFor(
@@ -439,12 +439,12 @@ describe('a changed config', () => {
     await tools.http.stop();
     const first = await startApp(file, { ...env, GREETING: 'good day' });
     const { eventId } = await post(first, { candidateId: 'Dana' });
-    await settled(file, { ...env, GREETING: 'good day' }, /delivered|pending/);
+    await settled(file, /delivered|pending/);
     await first.stop();
     await writeFile(file, configText(folder));
     await tools.http.start();
     await serving(file, env);
-    await settled(file, env);
+    await settled(file);
     const [story] = jsonLines<{ deliveries: { state: string; lastError: string | null }[]; rules: object[] }>(
       await run(['event', eventId, '--json', '--config', file], env),
     );

@@ -105,10 +105,10 @@ test('what waits in a store that was restored is asked for, or held, and not sen
   copyFileSync(`${folder}/connector.db`, `${folder}/snapshot.db`);
   ats.faults.clear();
   // In its old place it goes on.
-  await served(() => settled(file, {}, /^delivered$/));
+  await served(() => settled(file, /^delivered$/));
   expect(ats.calls).toHaveLength(1);
   renameSync(`${folder}/snapshot.db`, `${folder}/connector.db`);
-  await served(() => settled(file, {}, /^(delivered|held)$/));
+  await served(() => settled(file, /^(delivered|held)$/));
   expect((await run(['events', '--state', 'held', '--config', file])).out).toContain('Dana');
   expect(ats.calls).toHaveLength(1);
 });

@@ -24,48 +24,40 @@ async function node(...args: string[]): Promise<{ code: number; output: string }
   return { code, output };
 }
 
-/** Runs real tests and counts what they gave. */
-async function countsOf(tests: string): Promise<{ code: number; output: string }> {
-  await writeFile(join(folder, 'some.test.js'), tests);
-  await node(vitest, 'run', '--globals', '--root', folder, '--reporter=json', '--outputFile=report.json');
-  return node(counts, join(folder, 'report.json'));
-}
+const files = {
+  passes: `test('a', () => {}); test('b', () => {});`,
+  fails: `test('a', () => {}); test('b', () => { throw new Error('no'); });`,
+  skips: `test('a', () => {}); test('b', { skip: true }, () => {}); test('c', { todo: true });`,
+  breaks: `import './missing.js'; test('a', () => {});`,
+};
 
-test('passes where every test ran and passed', async () => {
-  expect(await countsOf(`test('a', () => {}); test('b', () => {});`)).toEqual({
-    code: 0,
-    output: '2 passed, 0 failed, 0 skipped\n',
+test('passes where every test ran and passed, and fails else; adds up several reports', async () => {
+  // Real tests, and vitest's own reports of them.
+  const reports = Object.entries(files).map(async ([name, content]) => {
+    await writeFile(join(folder, `${name}.test.js`), content);
+    const report = join(folder, `${name}.json`);
+    await node(
+      vitest,
+      'run',
+      name,
+      '--globals',
+      '--root',
+      folder,
+      '--reporter=json',
+      `--outputFile=${report}`,
+    );
+    return report;
   });
-});
-
-test('fails where a test failed', async () => {
-  expect(await countsOf(`test('a', () => {}); test('b', () => { throw new Error('no'); });`)).toEqual({
-    code: 1,
-    output: '1 passed, 1 failed, 0 skipped\n',
-  });
-});
-
-test('fails where a test was skipped or left to be written', async () => {
-  const tests = `test('a', () => {}); test('b', { skip: true }, () => {}); test('c', { todo: true });`;
-  expect(await countsOf(tests)).toEqual({ code: 1, output: '1 passed, 0 failed, 2 skipped\n' });
-});
-
-test('fails where a file could not be loaded', async () => {
-  expect(await countsOf(`import './missing.js'; test('a', () => {});`)).toEqual({
-    code: 1,
-    output: '0 passed, 1 failed, 0 skipped\n',
-  });
-});
-
-test('adds up several reports, and fails where one has no tests', async () => {
-  await countsOf(`test('a', () => {});`);
-  const report = join(folder, 'report.json');
-  expect(await node(counts, report, report)).toEqual({ code: 0, output: '2 passed, 0 failed, 0 skipped\n' });
+  const [passes = '', fails = '', skips = '', breaks = ''] = await Promise.all(reports);
   const absent = join(folder, 'absent.json');
-  expect(await node(counts, report, absent)).toEqual({ code: 1, output: '1 passed, 0 failed, 0 skipped\n' });
-});
-
-test('fails where no test ran', async () => {
-  const none = { code: 1, output: '0 passed, 0 failed, 0 skipped\n' };
-  expect(await node(counts, join(folder, 'absent.json'))).toEqual(none);
+  for (const [given, code, output] of [
+    [[passes], 0, '2 passed, 0 failed, 0 skipped\n'],
+    [[fails], 1, '1 passed, 1 failed, 0 skipped\n'],
+    [[skips], 1, '1 passed, 0 failed, 2 skipped\n'],
+    [[breaks], 1, '0 passed, 1 failed, 0 skipped\n'],
+    [[passes, passes], 0, '4 passed, 0 failed, 0 skipped\n'],
+    [[passes, absent], 1, '2 passed, 0 failed, 0 skipped\n'],
+    [[absent], 1, '0 passed, 0 failed, 0 skipped\n'],
+  ] as const)
+    expect(await node(counts, ...given)).toEqual({ code, output });
 });

@@ -226,7 +226,7 @@ describe('discard', () => {
     const { app, command, crm, delivery, file, states } = await withDead(['Dana']);
     crm.faults.decide = () => down;
     const robin = await post(app, { candidateId: 'Robin' });
-    await settled(file, {}, /^(delivered|dead|pending)$/);
+    await settled(file, /^(delivered|dead|pending)$/);
     const pending = `dlv_${robin.eventId.slice(4)}_2`;
     const { code, out } = await command('discard', delivery(0), pending);
     expect({ code, out }).toEqual({

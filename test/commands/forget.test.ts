@@ -71,7 +71,7 @@ test('erases a candidate beside a connector that serves, and names what the tool
   expect(line).toMatchObject({ action: 'forget', note: 'they asked for it', deliveries: [] });
 
   expect(await post(app, { candidateId: dashed }, 'c-1')).toMatchObject({ status: 202, duplicate: false });
-  await settled(file, {}, /^(delivered|pending)$/);
+  await settled(file, /^(delivered|pending)$/);
   expect(ats.calls).toHaveLength(3);
   expect((await command('forget', 'nobody-here')).out).toMatch(
     /^The store has no event of candidate nobody-here\.\n/,

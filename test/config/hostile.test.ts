@@ -126,7 +126,7 @@ test.each([
   ['addresses', '://:'],
   ['addresses in words', 'a://b:c '],
 ])('a fault beside %s is reported quickly, however long the line is', (_, part) => {
-  const text = `{ "catalog": { "1": { "name": "${part.repeat(1_000_000 / part.length)}" } }, "lgo": {} }`;
+  const text = `{ "catalog": { "1": { "name": "${part.repeat(250_000 / part.length)}" } }, "lgo": {} }`;
   expect(problems(text)).toContainEqual(expect.stringContaining('unknown key "lgo"'));
 });
 

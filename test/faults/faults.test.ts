@@ -6,23 +6,24 @@ import { runRound, runRoundOfCopies } from './round.ts';
 /** `npm run faults` sends twice as many; each is five deliveries. */
 const betweenMs = 10;
 
-test.concurrent.each([1, 2])(
-  'killed at random while tools fail and drop their answers, everything arrives as promised (seed %i)',
+test.concurrent(
+  'killed at random while tools fail and drop their answers, everything arrives as promised',
   { timeout: 180_000 },
-  async (seed) => {
-    const report = await runRound(seed, null, betweenMs);
+  async () => {
+    // Killed three times; a file of its store vanishes, and in its last life its clock is far ahead.
+    const report = await runRound(2, null, betweenMs);
     expect(report.breaches).toEqual([]);
     expect(report.accepted).toBeGreaterThan(50);
   },
 );
 
 test.concurrent(
-  'so it does with three copies on one PostgreSQL, killed and standing still in turn while it crashes',
+  'so it does with two replicas on one PostgreSQL, killed and standing still in turn while it crashes',
   { timeout: 240_000 },
   async () => {
     const server = await PostgresServer.start();
     try {
-      const report = await runRoundOfCopies(36, 3, server);
+      const report = await runRoundOfCopies(36, 2, server);
       expect(report.breaches).toEqual([]);
       expect(report.accepted).toBeGreaterThan(20);
     } finally {

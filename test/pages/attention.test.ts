@@ -159,7 +159,7 @@ rules: [ { name: told, when: {}, then: [ { sink: ats }, { sink: ats, path: /x },
 `);
     const { app, file, login, page, csrf, send } = pages;
     for (const candidateId of ['a', 'b', 'c', 'd', 'e']) await post(app, { candidateId });
-    await settled(file, {}, /^(dead|held|pending)$/);
+    await settled(file, /^(dead|held|pending)$/);
     await login();
     await vi.waitFor(async () => expect(await page('/attention')).toContain('down is paused'), 10_000);
     const text = await page('/attention');
@@ -195,7 +195,7 @@ rules: [ { name: told, when: {}, then: [ { sink: ats }, { sink: ats, path: /x },
     );
     await send('/attention/retry', { form: { sink: 'down', csrf: await csrf() } });
     await vi.waitFor(async () => expect(await page('/attention')).not.toContain('down is paused'), 10_000);
-    await settled(file, {}, /^(delivered|dead|discarded)$/);
+    await settled(file, /^(delivered|dead|discarded)$/);
   });
 
   test('may be hundreds, with many causes', async () => {

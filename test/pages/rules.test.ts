@@ -91,7 +91,7 @@ describe('the page', () => {
   test('tries a pasted config: its mistakes, what would become other, and nothing from outside of it', async () => {
     const { app, file, text, folder, http, send, tryConfig } = await started();
     await post(app, { candidateId: 'Dana' });
-    await settled(file, env);
+    await settled(file);
     const files = join(folder, 'secrets');
     await mkdir(files);
     await writeFile(join(files, 'one'), 'secret-in-a-file');
