@@ -26,22 +26,6 @@ async function heldPort(): Promise<number> {
 }
 
 describe('serve', () => {
-  test('ends once it has stopped, though a library left a connection open', async () => {
-    const { folder, write } = await workplace();
-    const connects = `import { connect } from 'node:net'; connect(${await heldPort()}, '127.0.0.1')`;
-    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(connects)}` };
-    const { connector, lines } = await serve(await write('config.yaml', loud(folder) + nothing), env);
-    expect(await connector.stop()).toBe(0);
-    expect(lines().at(-1)?.msg).toBe('stopped');
-  });
-
-  test.each(['SIGTERM', 'SIGINT'] as const)('stops on %s with exit code 0', async (signal) => {
-    const { folder, write } = await workplace();
-    const { connector, lines } = await serve(await write('config.yaml', loud(folder) + nothing));
-    expect(await connector.stop(signal)).toBe(0);
-    expect(lines().map(({ msg }) => msg)).toEqual(['ready', 'stopping', 'stopped']);
-  });
-
   test('is not ended by SIGHUP while it starts or stops, nor by a Ctrl-C that npm passes on', async () => {
     const { folder, write } = await workplace();
     const hangs = `http://127.0.0.1:${await heldPort()}`;
@@ -63,29 +47,33 @@ describe('serve', () => {
   });
 
   test.each([
-    [2, ['rule-1', 'rule-2']],
-    [12, [...Array.from({ length: 10 }, (_, index) => `rule-${index + 1}`), 'and 2 more']],
-  ])('says what it serves when it is ready, with %i rules', async (count, rules) => {
-    const { folder, write } = await workplace();
-    const written = Array.from(
-      { length: count },
-      (_, index) => `{ name: rule-${index + 1}, when: {}, then: [] }`,
-    );
-    const sinks = 'sinks: { ats: { connector: webhook, url: https://ats.example.com } }';
-    const file = await write('config.yaml', `${loud(folder)}${sinks}\nrules: [${written.join(', ')}]\n`);
-    const { lines } = await serve(file);
-    expect(lines().find(({ msg }) => msg === 'ready')).toMatchObject({
-      file,
-      store: `sqlite:${folder}/connector.db`,
-      rules,
-      sinks: ['ats (webhook)'],
-    });
-  });
+    ['SIGTERM', 2, ['rule-1', 'rule-2']],
+    ['SIGINT', 12, [...Array.from({ length: 10 }, (_, index) => `rule-${index + 1}`), 'and 2 more']],
+  ] as const)(
+    'says what it serves, and stops on %s with exit code 0, though a library left a connection open',
+    async (signal, count, rules) => {
+      const { folder, write } = await workplace();
+      const written = Array.from(
+        { length: count },
+        (_, index) => `{ name: rule-${index + 1}, when: {}, then: [] }`,
+      );
+      const sinks = 'sinks: { ats: { connector: webhook, url: https://ats.example.com } }';
+      const file = await write('config.yaml', `${loud(folder)}${sinks}\nrules: [${written.join(', ')}]\n`);
+      const connects = `import { connect } from 'node:net'; connect(${await heldPort()}, '127.0.0.1')`;
+      const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(connects)}` };
+      const { connector, lines } = await serve(file, env);
+      expect(await connector.stop(signal)).toBe(0);
+      const [ready, ...others] = lines().filter(({ level }) => level === 'info');
+      expect(others.map(({ msg }) => msg)).toEqual(['stopping', 'stopped']);
+      const store = `sqlite:${folder}/connector.db`;
+      expect(ready).toMatchObject({ msg: 'ready', file, store, rules, sinks: ['ats (webhook)'] });
+    },
+  );
 
   test('does not begin with a config that has problems: it lists them and exits 1', async () => {
     const { folder, write } = await workplace();
     const file = await write('config.yaml', `${base(folder)}sinks: { a: { connector: slak } }\nrules: {}\n`);
-    const { code, out, err } = await program(['serve', '--config', file]);
+    const { code, out, err } = await run(['serve', '--config', file]);
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toContain(`${file}:6:26: error: there is no connector "slak"; did you mean "slack"?`);
     expect(err).toMatch(/\n2 errors\n$/);
@@ -98,11 +86,7 @@ describe('serve', () => {
       const { folder, write } = await workplace();
       const port = await heldPort();
       const config = base(folder).replace(new RegExp(`(${server}: .*port: )0`), `$1${port}`);
-      const { code, err } = await program([
-        'serve',
-        '--config',
-        await write('config.yaml', config + nothing),
-      ]);
+      const { code, err } = await run(['serve', '--config', await write('config.yaml', config + nothing)]);
       expect(code).toBe(1);
       expect(err).toMatch(
         new RegExp(`^candidate-connector: cannot listen on 127.0.0.1:${port}: .*choose another port`),
@@ -156,7 +140,6 @@ test.each([
   );
   const rescued = (await readdir(folder)).find((name) => name.includes('rescued-'));
   if (rescued !== undefined) await rename(join(folder, rescued), path);
-  await connector.start();
   const accepted = answers.filter((status) => status === 202);
   expect(jsonLines(await run(['events', '--json', '--config', file]))).toHaveLength(accepted.length);
   // Once it is seen, nothing is accepted.
@@ -225,7 +208,7 @@ rules: []
     };
   }
 
-  test('keeps what protects an open port together with the port, and names what waits', async () => {
+  test('keeps what protects an open port together with the port, and names what waits; else it takes effect at once', async () => {
     const { app, connector, metrics, readiness, receiver, reload } = await reloading();
     const waiting = await reload('localhost', {});
     expect(waiting).toEqual([
@@ -248,14 +231,7 @@ rules: []
     await reload('localhost', { password: 'second-word', token: 'second-token' });
     expect([await metrics('second-word'), await metrics('first-word')]).toEqual([401, 200]);
     expect([await receiver('second-token'), await receiver('first-token')]).toEqual([401, 415]);
-    await fetch(new URL('/first-token/first-word', app.receiverUrl));
-    await connector.stop();
-    expect(connector.lines.join('\n')).not.toMatch(/(first|second)-(word|token)/);
-  });
-
-  test('with the port as it is takes new passwords and tokens at once', async () => {
-    const { metrics, readiness, receiver, reload } = await reloading();
-    await reload('localhost', {});
+    // With the port as it is new ones are taken.
     await reload('127.0.0.1', { password: 'second-word', token: 'second-token' });
     expect([await metrics('first-word'), await metrics('second-word')]).toEqual([401, 200]);
     expect([await receiver('first-token'), await receiver('second-token')]).toEqual([401, 415]);
@@ -264,6 +240,9 @@ rules: []
       async () => expect((await readiness()).parts).toContainEqual({ part: 'config', ok: true }),
       5_000,
     );
+    await fetch(new URL('/first-token/first-word', app.receiverUrl));
+    await connector.stop();
+    expect(connector.lines.join('\n')).not.toMatch(/(first|second)-(word|token)/);
   });
 });
 
@@ -288,12 +267,4 @@ describe('the program', () => {
     const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
     expect({ out, err }).toEqual({ out: '{', err: 'code 0\n' });
   });
-});
-
-test('commands work beside a connector in a process of its own', async () => {
-  const { folder, write } = await workplace();
-  const file = await write('config.yaml', loud(folder) + nothing);
-  const { app } = await serve(file);
-  const { eventId } = await post(app, { candidateId: 'Dana' });
-  expect(jsonLines(await run(['events', '--json', '--config', file]))).toMatchObject([{ id: eventId }]);
 });
