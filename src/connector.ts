@@ -21,10 +21,12 @@ export { fetchFailure, httpFailure, statedDelayMs, WatchedFetch } from './connec
 export type { CallFailure, CallResult, HttpFailure } from './connector/calls.ts';
 export {
   AccessTokens,
+  jsonMap,
   mayRotate,
   oauth2Options,
   type RefreshTokens,
   secret,
+  usableUntil,
 } from './connector/credentials.ts';
 export type { OAuth2Options, PostForm } from './connector/credentials.ts';
 export { openProxy, proxyAgent, proxyFor, proxyOption } from './connector/proxy.ts';

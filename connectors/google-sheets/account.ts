@@ -4,9 +4,58 @@ import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { oneLine, Secret, secret } from '../../src/connector.ts';
-import { askForToken, Refusal, tokenIn, Unusable } from './tokens.ts';
-import type { Fetch, Token } from './tokens.ts';
+import { jsonMap, oneLine, Secret, secret, usableUntil } from '../../src/connector.ts';
+
+type Fetch = typeof globalThis.fetch;
+
+/** Credentials that need a person. Its message shows nothing of them. */
+export class Unusable extends Error {
+  readonly what: string;
+  readonly fix: string;
+
+  constructor(what: string, fix: string) {
+    super(`The credentials cannot be used: ${what}; ${fix}.`);
+    this.what = what;
+    this.fix = fix;
+  }
+}
+
+/** An answer that has no token. `data`: its body, if that is JSON. */
+export class Refusal extends Error {
+  readonly data: unknown;
+
+  constructor(data: unknown) {
+    super('no token');
+    this.data = data;
+  }
+}
+
+export interface Token {
+  readonly token: string;
+  /** On the monotonic clock (ms). */
+  readonly untilMs: number;
+}
+
+/** Without a body the token is only read. */
+async function askForToken(
+  fetch: Fetch,
+  url: string,
+  body?: string | URLSearchParams,
+  headers: { [name: string]: string } = {},
+): Promise<Token> {
+  const answer = await fetch(url, { ...(body && { method: 'POST', body }), headers });
+  const data = jsonMap(await answer.text());
+  if (!answer.ok) throw new Refusal(data);
+  return tokenIn(data);
+}
+
+/** The token of an answer. Google's service for impersonation has names of its own in it. */
+function tokenIn(data: { readonly [key: string]: unknown }): Token {
+  const { access_token, accessToken: token = access_token, expires_in, expireTime } = data;
+  if (typeof token !== 'string' || !/^[\x21-\x7E]{1,16384}$/.test(token)) throw new Refusal(data);
+  const lifeS = typeof expireTime === 'string' ? (Date.parse(expireTime) - Date.now()) / 1000 : expires_in;
+  return { token, untilMs: usableUntil(lifeS) };
+}
 
 export type Library = typeof import('googleapis/build/src/apis/sheets/index.js');
 
@@ -68,23 +117,19 @@ const unusable = (what: string): Unusable =>
     'credentials has to be the JSON of a service account, of workload identity federation (external_account) or of an impersonation (impersonated_service_account), the path of a file with it, or adc',
   );
 
-/** Reads and checks the credentials. Rejects with an Unusable. */
-export async function readAccount(given: Credentials): Promise<Account> {
-  if (given instanceof Secret) return accountOf(json(await jsonText(given.reveal())), sheets);
-  return given === 'adc' ? defaultAccount() : serviceAccount(given, sheets);
-}
-
 /**
- * Application default credentials: from the file that the environment names, else from what gcloud has left on this
- * machine, else the account of the machine at Google that this runs on.
+ * Reads and checks the credentials. Rejects with an Unusable. Application default ones come from the file that the
+ * environment names, else from what gcloud has left on this machine, else of the machine at Google that this runs on.
  */
-async function defaultAccount(): Promise<Account> {
+export async function readAccount(given: Credentials): Promise<Account> {
+  if (given instanceof Secret) return accountOf(await readJson(given.reveal()), sheets);
+  if (given !== 'adc') return serviceAccount(given, sheets);
   const folder = process.env['CLOUDSDK_CONFIG'] || join(homedir(), '.config', 'gcloud');
   const ofGcloud = join(folder, 'application_default_credentials.json');
   const path = process.env['GOOGLE_APPLICATION_CREDENTIALS'] || (existsSync(ofGcloud) ? ofGcloud : null);
   if (path === null) return machineAccount;
   try {
-    return accountOf(json(await jsonText(path)), sheets, true);
+    return accountOf(await readJson(path), sheets, true);
   } catch (error) {
     // The config does not name the file.
     if (error instanceof Unusable) throw new Unusable(`of ${path}, ${error.what}`, error.fix);
@@ -106,7 +151,9 @@ function serviceAccount(
   { client_email: email, private_key, token_uri: url = googleTokenUrl }: z.infer<typeof inline>,
   scopes: readonly string[],
 ): Account {
-  const key = usableKey(private_key);
+  // Line breaks often arrive as the two characters \n when a key went through an environment variable.
+  const key = private_key.reveal().replaceAll(String.raw`\n`, '\n');
+  if (!isRsaKey(key)) throw unusable('its private_key is no PEM key of RSA');
   const ask: Account['ask'] = async ({ auth }, fetch) => {
     // The library has Google's address built in; files name it.
     const transporterOptions = transporter((_, init) => fetch(url, init));
@@ -122,9 +169,9 @@ const transporter = (fetch: Fetch) => ({ retryConfig: { retry: 0 }, fetchImpleme
 
 /** The library finds the token of the other side that is exchanged, and would exchange it past our way of calling. */
 function federated(file: z.infer<typeof federation>, scopes: readonly string[]): Account {
-  const { service_account_impersonation_url: url, service_account_impersonation: options, ...source } = file;
+  const { service_account_impersonation_url: url, service_account_impersonation: life, ...source } = file;
   if (url !== undefined) {
-    const lifetimeS = options?.token_lifetime_seconds;
+    const lifetimeS = life?.token_lifetime_seconds;
     return impersonation(
       { service_account_impersonation_url: url, source_credentials: source },
       scopes,
@@ -139,64 +186,42 @@ function federated(file: z.infer<typeof federation>, scopes: readonly string[]):
       'its credential_source has no file, url or environment_id',
       'the connector runs no executable and shows Google no certificate: let that credential be written to a file',
     );
-  return {
-    name: 'a federated identity',
-    ask: async (library, fetch) => {
-      const subject = await subjectToken(library, file, fetch);
-      return askForToken(fetch, { url: file.token_url, ...exchangeOf(file, scopes, subject) });
-    },
+  const ask: Account['ask'] = async ({ auth }, fetch) => {
+    const options = { ...file, transporterOptions: transporter(fetch) } as never;
+    const client = aws === undefined ? new auth.IdentityPoolClient(options) : new auth.AwsClient(options);
+    const subject = await client.retrieveSubjectToken().catch((error: unknown) => {
+      // Its calls fail like all others. A parser's message quotes what it read.
+      if (error instanceof Error && 'config' in error) throw error;
+      const isParsers = error instanceof SyntaxError || !(error instanceof Error);
+      const words = isParsers
+        ? 'it is no valid JSON'
+        : oneLine(error.message).replace(/\W+$/, '').slice(0, 300);
+      throw new Unusable(`the token to exchange cannot be had: ${words}`, 'check credential_source');
+    });
+    const { client_id: id, client_secret: password = '', workforce_pool_user_project: userProject } = file;
+    // RFC 8693.
+    const body = new URLSearchParams({
+      grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+      requested_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+      audience: file.audience,
+      scope: scopes.join(' '),
+      subject_token_type: file.subject_token_type,
+      subject_token: subject,
+      ...(id === undefined && userProject !== undefined && { options: JSON.stringify({ userProject }) }),
+    });
+    const login = Buffer.from(`${id}:${password}`).toString('base64');
+    const headers: { [name: string]: string } = id === undefined ? {} : { authorization: `Basic ${login}` };
+    return askForToken(fetch, file.token_url, body, headers);
   };
+  return { name: 'a federated identity', ask };
 }
-
-/** RFC 8693. */
-function exchangeOf(file: z.infer<typeof federation>, scopes: readonly string[], subject: string) {
-  const { client_id: id, client_secret: password = '', workforce_pool_user_project: userProject } = file;
-  const login = id === undefined ? null : Buffer.from(`${id}:${password}`).toString('base64');
-  const body = new URLSearchParams({
-    grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
-    requested_token_type: 'urn:ietf:params:oauth:token-type:access_token',
-    audience: file.audience,
-    scope: scopes.join(' '),
-    subject_token_type: file.subject_token_type,
-    subject_token: subject,
-    ...(login === null && userProject !== undefined && { options: JSON.stringify({ userProject }) }),
-  });
-  const headers: { [name: string]: string } = login === null ? {} : { authorization: `Basic ${login}` };
-  return { body, headers };
-}
-
-async function subjectToken(
-  { auth: { AwsClient, IdentityPoolClient } }: Library,
-  file: z.infer<typeof federation>,
-  fetch: Fetch,
-): Promise<string> {
-  const options = { ...file, transporterOptions: transporter(fetch) } as never;
-  const isAws = file.credential_source['environment_id'] !== undefined;
-  try {
-    const client = isAws ? new AwsClient(options) : new IdentityPoolClient(options);
-    return await client.retrieveSubjectToken();
-  } catch (error) {
-    // Its calls fail like all others.
-    if (error instanceof Error && 'config' in error) throw error;
-    throw new Unusable(
-      `the token to exchange cannot be had: ${localWords(error)}`,
-      'check credential_source',
-    );
-  }
-}
-
-/** A parser's message quotes what it read. */
-const localWords = (error: unknown): string =>
-  error instanceof SyntaxError || !(error instanceof Error)
-    ? 'it is no valid JSON'
-    : oneLine(error.message).replace(/\W+$/, '').slice(0, 300);
 
 function person(file: z.infer<typeof user>): Account {
   const { client_id, client_secret, refresh_token } = file;
   const form = { grant_type: 'refresh_token', client_id, client_secret, refresh_token };
   return {
     name: 'the person who signed in with gcloud',
-    ask: (_library, fetch) => askForToken(fetch, { url: googleTokenUrl, body: new URLSearchParams(form) }),
+    ask: (_library, fetch) => askForToken(fetch, googleTokenUrl, new URLSearchParams(form)),
   };
 }
 
@@ -209,7 +234,7 @@ const machineAccount: Account = {
     );
     url.searchParams.set('scopes', sheets.join(','));
     try {
-      return await askForToken(fetch, { url: url.href, headers: { 'metadata-flavor': 'Google' } });
+      return await askForToken(fetch, url.href, undefined, { 'metadata-flavor': 'Google' });
     } catch (error) {
       if (error instanceof Refusal) throw error;
       throw new Unusable(
@@ -243,23 +268,22 @@ function impersonation(
   const ask: Account['ask'] = async (library, fetch) => {
     const { token } = await source.ask(library, fetch);
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-    return askForToken(fetch, { url, headers, body });
+    return askForToken(fetch, url, body, headers);
   };
   return { name: /([^/]+):generateAccessToken$/.exec(url)?.[1] ?? '', ask };
 }
 
-async function jsonText(jsonOrPath: string): Promise<string> {
-  if (jsonOrPath.trimStart().startsWith('{')) return jsonOrPath;
-  try {
-    // A pipe in its place would keep a thread waiting, and there are four.
-    return await readFile(jsonOrPath, { encoding: 'utf8', flag: constants.O_RDONLY | constants.O_NONBLOCK });
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'unreadable';
-    throw unusable(`the file that it names cannot be read (${code})`);
+async function readJson(jsonOrPath: string): Promise<unknown> {
+  let text = jsonOrPath;
+  if (!text.trimStart().startsWith('{')) {
+    try {
+      // A pipe in its place would keep a thread waiting, and there are four.
+      text = await readFile(text, { encoding: 'utf8', flag: constants.O_RDONLY | constants.O_NONBLOCK });
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? 'unreadable';
+      throw unusable(`the file that it names cannot be read (${code})`);
+    }
   }
-}
-
-function json(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -280,13 +304,10 @@ function valid<Schema extends z.ZodType>(schema: Schema, file: unknown): z.infer
   throw unusable(wrong === '' ? 'it is no JSON object' : `its ${wrong} is not as expected`);
 }
 
-function usableKey(key: Secret): string {
-  // Line breaks often arrive as the two characters \n when a key went through an environment variable.
-  const pem = key.reveal().replaceAll(String.raw`\n`, '\n');
+function isRsaKey(pem: string): boolean {
   try {
-    if (createPrivateKey(pem).asymmetricKeyType === 'rsa') return pem;
+    return createPrivateKey(pem).asymmetricKeyType === 'rsa';
   } catch {
-    // As for a key of another kind.
+    return false;
   }
-  throw unusable('its private_key is no PEM key of RSA');
 }

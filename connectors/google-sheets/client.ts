@@ -1,10 +1,8 @@
 import type { MethodOptions, sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
 import { httpFailure, masker, oneLine, WatchedFetch } from '../../src/connector.ts';
 import type { CallFailure, CallResult, HttpFailure, Proxy } from '../../src/connector.ts';
-import { isOfTheMachine } from './account.ts';
-import type { Account, Library } from './account.ts';
-import { Refusal, Unusable } from './tokens.ts';
-import type { Token } from './tokens.ts';
+import { isOfTheMachine, Refusal, Unusable } from './account.ts';
+import type { Account, Library, Token } from './account.ts';
 
 /** Why a call of the Sheets API gave no result. */
 export type Failure =
@@ -51,7 +49,10 @@ export type Call = <Data>(
   signal: AbortSignal,
 ) => Promise<Answer<Data>>;
 
-/** Calls through Google's client. A token is fetched before and apart, so that its failure is known to have sent nothing. `closed` ends such a fetch when no attempt waits for it any more. `counts` gets each call that was begun. */
+/**
+ * Calls through Google's client. A token is fetched before and apart, so that its failure is known to have sent nothing.
+ * `closed` ends such a fetch when no attempt waits for it any more. `counts` gets each call that was begun.
+ */
 export function sheetsApi(
   library: Library,
   account: Account,
@@ -61,6 +62,7 @@ export function sheetsApi(
 ): Call {
   const api = library.sheets({ version: 'v4', rootUrl: apiUrl }).spreadsheets;
   const tokens = new Tokens(library, account, proxy, closed);
+  const failed = (failure: Failure) => ({ ok: false, failure }) as const;
   return async (kind, run, signal) => {
     if (signal.aborted) return failed({ kind: 'stopped', sent: false });
     const token = await tokens.get(signal);
@@ -68,31 +70,24 @@ export function sheetsApi(
     const watched = new WatchedFetch(maxAnswerBytes, signal, proxy);
     counts[kind] += 1;
     try {
-      const { data } = await run(api, callOptions(token, watched));
+      const headers = { authorization: `Bearer ${token}` };
+      const { data } = await run(api, { headers, retry: false, fetchImplementation: watched.fetch });
       return typeof data === 'object' ? { ok: true, data } : failed({ kind: 'foreign' });
     } catch (error) {
-      if (watched.answered?.status === 401) tokens.forget();
-      if (!watched.began) throw error;
-      return failed(failureOf(error, watched, masker([token])));
+      const { answered, began } = watched;
+      if (answered?.status === 401) tokens.forget();
+      if (!began) throw error;
+      if (answered === null || answered.ok) return failed(watched.failureOf(error));
+      const body = (error as { response?: { data?: { error?: ErrorBody } } }).response?.data?.error;
+      const reasons = Array.isArray(body?.details) ? body.details.map(({ reason }) => textOf(reason)) : [];
+      const said = {
+        status: textOf(body?.status),
+        message: masker([token])(textOf(body?.message)),
+        reason: reasons.find((reason) => reason !== '') ?? '',
+      };
+      return failed({ ...httpFailure(answered), error: said });
     }
   };
-}
-
-const failed = (failure: Failure) => ({ ok: false, failure }) as const;
-
-function callOptions(token: string, watched: WatchedFetch): MethodOptions {
-  return {
-    headers: { authorization: `Bearer ${token}` },
-    retry: false,
-    fetchImplementation: watched.fetch,
-  };
-}
-
-function failureOf(error: unknown, watched: WatchedFetch, mask: (text: string) => string): Failure {
-  const { answered } = watched;
-  if (answered === null || answered.ok) return watched.failureOf(error);
-  const { message, ...rest } = apiError(error);
-  return { ...httpFailure(answered), error: { ...rest, message: mask(message) } };
 }
 
 interface ErrorBody {
@@ -101,20 +96,7 @@ interface ErrorBody {
   readonly details?: readonly { readonly reason?: unknown }[];
 }
 
-function apiError(error: unknown): ApiError {
-  const { response } = error as { response?: { data?: { error?: ErrorBody } } };
-  const body = response?.data?.error;
-  const reasons = Array.isArray(body?.details) ? body.details.map(({ reason }) => reason) : [];
-  return {
-    status: textOf(body?.status),
-    message: textOf(body?.message),
-    reason: textOf(reasons.find((reason) => typeof reason === 'string')),
-  };
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** Attempts share a token, so one attempt's end must not end its fetch; this does. */
 const fetchTimeoutMs = 10_000;
@@ -128,7 +110,12 @@ class Tokens {
   readonly #closed: AbortSignal;
   #kept: Token | null = null;
   #coming: Promise<string | Failure> | null = null;
-  #asked: Asked | null = null;
+  /** The last call on the way to a token. */
+  #asked: {
+    readonly host: string;
+    readonly watched: WatchedFetch;
+    readonly mask: (text: string) => string;
+  } | null = null;
 
   constructor(library: Library, account: Account, proxy: Proxy | null, closed: AbortSignal) {
     this.#library = library;
@@ -139,12 +126,14 @@ class Tokens {
 
   /** A token, or why there is none; nothing of the call that needs it has left then. */
   async get(signal: AbortSignal): Promise<string | Failure> {
+    if (this.#kept && performance.now() < this.#kept.untilMs) return this.#kept.token;
+    this.#coming ??= this.#ask().finally(() => (this.#coming = null));
     const stopped = Promise.withResolvers<Failure>();
     const stop = () =>
-      stopped.resolve(this.#asked ? unanswered(this.#asked) : { kind: 'stopped', sent: false });
+      stopped.resolve(this.#asked ? unanswered(this.#asked.host) : { kind: 'stopped', sent: false });
     signal.addEventListener('abort', stop, { once: true });
     try {
-      return await Promise.race([this.#token(), stopped.promise]);
+      return await Promise.race([this.#coming, stopped.promise]);
     } finally {
       signal.removeEventListener('abort', stop);
     }
@@ -155,74 +144,55 @@ class Tokens {
     this.#kept = null;
   }
 
-  async #token(): Promise<string | Failure> {
-    if (this.#kept && performance.now() < this.#kept.untilMs) return this.#kept.token;
-    this.#coming ??= this.#ask().finally(() => (this.#coming = null));
-    return this.#coming;
-  }
-
   async #ask(): Promise<string | Failure> {
     try {
       this.#kept = await this.#account.ask(this.#library, this.#fetch);
       return this.#kept.token;
     } catch (error) {
-      return tokenFailure(error, this.#asked);
+      if (error instanceof Unusable) return { kind: 'unusable', words: error.message };
+      if (this.#asked === null) throw error;
+      const { host, watched, mask } = this.#asked;
+      const refusal =
+        error instanceof Refusal ? error : (error as { response?: { data?: unknown } }).response;
+      if (refusal && watched.answered) {
+        // OAuth's code with its description, or what Google's other services say.
+        const { error: code, error_description: description } = Object(refusal.data) as {
+          [key: string]: unknown;
+        };
+        const { status, message } = Object(code) as { status?: unknown; message?: unknown };
+        const said = [code, description, status, message].filter((part) => typeof part === 'string');
+        const words = mask(oneLine(said.join(': ')).slice(0, 300));
+        return { ...httpFailure(watched.answered), kind: 'token', host, words };
+      }
+      const failure = watched.failureOf(error);
+      if (failure.kind === 'foreign')
+        return { kind: 'token', status: 200, host, words: '', retryAfterMs: null };
+      if (failure.kind === 'stopped') return unanswered(host);
+      return { kind: 'network', sent: false, words: `${host} was asked for a token, and ${failure.words}` };
     }
   }
 
   readonly #fetch = (url: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
     const { href, host } = new URL(url instanceof Request ? url.url : url);
     const ended = AbortSignal.any([AbortSignal.timeout(fetchTimeoutMs), this.#closed]);
-    const proxy = isOfTheMachine(href) ? null : this.#proxy;
-    const watched = new WatchedFetch(maxTokenBytes, ended, proxy);
-    this.#asked = { host, watched, mask: masker(secretsSent(init)) };
+    const watched = new WatchedFetch(maxTokenBytes, ended, isOfTheMachine(href) ? null : this.#proxy);
+    // An answer may quote what it was sent.
+    const { body, headers } = init;
+    const sent = typeof body === 'string' || body instanceof URLSearchParams ? body : '';
+    const form = new URLSearchParams(sent);
+    const [, login = ''] = new Headers(headers).get('authorization')?.split(' ') ?? [];
+    const mask = masker([...secretFields.flatMap((field) => form.getAll(field)), login]);
+    this.#asked = { host, watched, mask };
     return watched.fetch(url, init);
   };
 }
 
-/** The last call on the way to a token. */
-interface Asked {
-  readonly host: string;
-  readonly watched: WatchedFetch;
-  /** An answer may quote what it was sent. */
-  readonly mask: (text: string) => string;
-}
+const secretFields = ['assertion', 'subject_token', 'refresh_token', 'client_secret'];
 
-function tokenFailure(error: unknown, asked: Asked | null): Failure {
-  if (error instanceof Unusable) return { kind: 'unusable', words: error.message };
-  if (asked === null) throw error;
-  const { host, watched, mask } = asked;
-  const refusal = error instanceof Refusal ? error : (error as { response?: { data?: unknown } }).response;
-  if (refusal && watched.answered)
-    return { ...httpFailure(watched.answered), kind: 'token', host, words: mask(oauthWords(refusal.data)) };
-  const failure = watched.failureOf(error);
-  if (failure.kind === 'foreign') return { kind: 'token', status: 200, host, words: '', retryAfterMs: null };
-  if (failure.kind === 'stopped') return unanswered(asked);
-  return { kind: 'network', sent: false, words: `${host} was asked for a token, and ${failure.words}` };
-}
-
-const unanswered = ({ host }: Asked): Failure => ({
+const unanswered = (host: string): Failure => ({
   kind: 'token',
   status: 408,
   host,
   words: `${host} had not answered when the time was up`,
   retryAfterMs: null,
 });
-
-const secretFields = ['assertion', 'subject_token', 'refresh_token', 'client_secret'];
-
-function secretsSent({ body, headers }: RequestInit): string[] {
-  const form = new URLSearchParams(
-    typeof body === 'string' ? body : body instanceof URLSearchParams ? body : '',
-  );
-  const [, login = ''] = new Headers(headers).get('authorization')?.split(' ') ?? [];
-  return [...secretFields.flatMap((field) => form.getAll(field)), login];
-}
-
-/** What an answer says of its error: OAuth's code with its description, or that of Google's other services. */
-function oauthWords(data: unknown): string {
-  const { error, error_description: description } = Object(data) as { [key: string]: unknown };
-  const { status, message } = Object(error) as { status?: unknown; message?: unknown };
-  const parts = [error, description, status, message].filter((part) => typeof part === 'string');
-  return oneLine(parts.join(': ')).slice(0, 300);
-}

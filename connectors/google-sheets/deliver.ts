@@ -1,14 +1,29 @@
+import { isDeepStrictEqual } from 'node:util';
+import { delivered } from '../../src/connector.ts';
 import type { Outcome, Retry } from '../../src/model.ts';
 import type { Failure } from './client.ts';
 import { deliveryHeader } from './message.ts';
-import type { RowRequest } from './message.ts';
-import { progressOf, refusedRows, unwrittenRows } from './outcomes.ts';
+import type { RowRequest, WrittenRow } from './message.ts';
+import { columnsInWords, failedRead, notReadBack, refusedRows, unwrittenRows } from './outcomes.ts';
 import type { Result } from './outcomes.ts';
-import { earlierRows, planTab } from './plan.ts';
-import { readBack, readBackLater, settle, writtenEarlier } from './read-back.ts';
-import { batchUpdate, isRefusal, withDates } from './spreadsheet.ts';
-import type { Spreadsheet } from './spreadsheet.ts';
-import { readTabs } from './tabs.ts';
+import { addition, earlierRows, groupOf, planTab, unread } from './plan.ts';
+import type { Plan } from './plan.ts';
+import { landings } from './repair.ts';
+import type { Before, Landing } from './repair.ts';
+import {
+  a1,
+  batchUpdate,
+  formatCell,
+  Grid,
+  isOutdated,
+  isRefusal,
+  readParts,
+  tableRange,
+  withDates,
+  writeCells,
+} from './spreadsheet.ts';
+import type { Fix, Spreadsheet, Tab, View } from './spreadsheet.ts';
+import { readTabs, readWhole } from './tabs.ts';
 import type { Wanted } from './tabs.ts';
 
 /**
@@ -17,87 +32,225 @@ import type { Wanted } from './tabs.ts';
  */
 export async function deliverRows(sheet: Spreadsheet, requests: readonly RowRequest[]): Promise<Outcome[]> {
   const outcomes = new Map<string, Outcome>();
-  let failure: Retry | undefined;
-  for (const group of Map.groupBy(requests, (request) => progressOf(request).group).values()) {
-    const results = failure ? [] : await oneCall(sheet, group);
+  let failure: Outcome | undefined;
+  for (const [group, all] of Map.groupBy(requests, groupOf)) {
+    const results = failure ? [] : await oneCall(sheet, all, group === unread);
     for (const [{ deliveryId }, outcome] of results) outcomes.set(deliveryId, outcome);
-    failure ??= results.map(([, outcome]) => outcome).find(isSinkWide);
+    failure ??= results
+      .map(([, outcome]) => outcome)
+      .find((outcome) => outcome.outcome === 'retry' && outcome.sinkWide === true);
   }
-  return requests.map(({ deliveryId }) => outcomes.get(deliveryId) ?? unsent(failure!));
+  // What another delivery achieved in part is not this one's.
+  const { progress: _, ...unsent } = (failure ?? {}) as Retry;
+  return requests.map(({ deliveryId }) => outcomes.get(deliveryId) ?? unsent);
 }
 
-function isSinkWide(outcome: Outcome): outcome is Retry {
-  return outcome.outcome === 'retry' && outcome.sinkWide === true;
-}
-
-/** What another delivery achieved in part is not this one's. */
-function unsent({ progress: _, ...failure }: Retry): Retry {
-  return failure;
-}
-
-async function oneCall(sheet: Spreadsheet, given: readonly RowRequest[]): Promise<Result[]> {
+/** `wasWritten`: by an attempt that could not read them back. */
+async function oneCall(
+  sheet: Spreadsheet,
+  given: readonly RowRequest[],
+  wasWritten: boolean,
+): Promise<Result[]> {
   const { signal } = given[0]!;
+  const later = wasWritten ? readBackLater : unwrittenRows;
   const withTimes = await withDates(sheet, given);
-  if (!withTimes.ok) return unreadRows(sheet, withTimes.failure, given);
+  if (!withTimes.ok) return later(sheet, withTimes.failure, given);
   const requests = withTimes.data;
-  const begun = writtenEarlier(sheet, requests);
-  const begunFailed = (failure: Failure) => begun.flatMap(({ rows }) => readBackLater(sheet, rows, failure));
-  const fresh = requests.filter((request) => !progressOf(request).written);
-  const views = await readTabs(sheet, wantedOf(fresh), signal);
-  if (!views.ok) return unreadRows(sheet, views.failure, requests);
+  const byTab = Map.groupBy(requests, ({ message }) => message.tab.toLowerCase());
+  const wanted = [...byTab.values()].map((all): Wanted => {
+    const names = new Set(all.flatMap(({ message }) => Object.keys(message.row)));
+    names.delete(deliveryHeader);
+    // Rows with a key, and those that were written, may stand anywhere in it.
+    const whole = wasWritten || all.some(({ message }) => message.key !== undefined);
+    return { title: all[0]!.message.tab, names: [...names, deliveryHeader], whole };
+  });
+  const views = await readTabs(sheet, wanted, signal);
+  if (!views.ok) return later(sheet, views.failure, requests);
+  // Rows that earlier attempts have written and that stand wrongly are put right before anything else is done.
   const settled: Result[] = [];
   for (const view of views.data) {
-    const rows = earlierRows(view, fresh);
+    const rows = earlierRows(view, requests);
     if (rows.length > 0)
       settled.push(...(await settle(sheet, { tab: view.tab, before: null, rows }, view, signal)));
   }
   if (settled.length > 0) {
     const done = new Set(settled.map(([request]) => request));
     const rest = requests.filter((request) => !done.has(request));
-    return [...settled, ...(rest.length > 0 ? await oneCall(sheet, rest) : [])];
+    return [...settled, ...(rest.length > 0 ? await oneCall(sheet, rest, wasWritten) : [])];
   }
-  const plans = views.data.map((view) => planTab(sheet, view, fresh));
+  const plans = views.data.map((view) => planTab(sheet, view, requests));
   const results = plans.flatMap((plan) => plan.results);
   const writes = plans.flatMap((plan) => plan.writes);
   const changes = writes.map(({ request }) => request);
   const answer = changes.length === 0 ? null : await batchUpdate(sheet, changes, signal);
-  if (answer === null || answer.ok) {
-    for (const { tab, grid } of views.data) {
-      sheet.written.set(tab.title.toLowerCase(), { sheetId: tab.sheetId, header: grid.header });
-    }
-    return toldOf(sheet, [...results, ...(await readBack(sheet, [...plans, ...begun], signal))]);
+  if (answer?.ok === false) {
+    if (isRefusal(answer.failure)) sheet.tabs.clear();
+    const rows = plans.flatMap((plan) => plan.rows);
+    return [...results, ...refusedRows(sheet, answer.failure, rows, writes)];
   }
-  if (isRefusal(answer.failure)) sheet.tabs.clear();
-  const rows = plans.flatMap((plan) => plan.rows);
-  return [...results, ...begunFailed(answer.failure), ...refusedRows(sheet, answer.failure, rows, writes)];
-}
-
-/** The first row of a tab that was made anew, or of a column, tells of it. */
-function toldOf({ madeAnew }: Spreadsheet, results: readonly Result[]): Result[] {
+  for (const { tab, grid } of views.data)
+    sheet.written.set(tab.title.toLowerCase(), { sheetId: tab.sheetId, header: grid.header });
+  results.push(...(await readBack(sheet, plans, signal)));
+  // The first row of a tab that was made anew, or of a column, tells of it.
   return results.map(([request, outcome]) => {
     const tab = request.message.tab.toLowerCase();
-    const words = madeAnew.get(tab);
+    const words = sheet.madeAnew.get(tab);
     if (words === undefined || outcome.outcome !== 'delivered') return [request, outcome];
-    madeAnew.delete(tab);
+    sheet.madeAnew.delete(tab);
     const note = [words, ...(outcome.note === undefined ? [] : [outcome.note])].join(' ');
     return [request, { ...outcome, note, missed: true }];
   });
 }
 
-/** How deliveries end where nothing could be read before they were written. */
-function unreadRows(sheet: Spreadsheet, failure: Failure, requests: readonly RowRequest[]): Result[] {
-  const fresh = requests.filter((request) => !progressOf(request).written);
-  const begun = writtenEarlier(sheet, requests).flatMap(({ rows }) => readBackLater(sheet, rows, failure));
-  return [...begun, ...unwrittenRows(sheet, failure, fresh)];
+/** Reads back what was written, with its header, and puts right what landed wrongly. */
+async function readBack(sheet: Spreadsheet, all: readonly Plan[], signal: AbortSignal): Promise<Result[]> {
+  const plans = all.filter(({ rows }) => rows.length > 0);
+  // Rows of their own are looked for where they were inserted; any other may have been moved before it was written.
+  const isBlock = ({ rows }: Plan) => rows.every(({ before }) => before === null);
+  const parts = plans.map((plan) => {
+    const { tab, rows } = plan;
+    if (!isBlock(plan)) return { tab, first: 0, range: tableRange(tab) };
+    const [first, last] = [rows[0]!.at, rows.at(-1)!.at];
+    return { tab, first, range: a1(tab.title, first + 1, last + 1) };
+  });
+  const read = await readParts(sheet, parts, signal);
+  if (!read.ok && !isOutdated(read.failure))
+    return plans.flatMap(({ rows }) => readBackLater(sheet, read.failure, requestsOf(rows)));
+  const results: Result[] = [];
+  for (const [index, plan] of plans.entries()) {
+    const { tab, rows } = plan;
+    const grid = read.ok ? read.data[index]! : null;
+    const isAsWritten = ({ id, at, row, header }: WrittenRow) =>
+      grid?.cell(at, deliveryHeader) === id &&
+      Object.keys(row).every((name) => grid.column(name) === header!.indexOf(name));
+    const isEnough = isBlock(plan) ? rows.every(isAsWritten) : grid?.header.length === tab.width;
+    results.push(...(await settle(sheet, plan, grid && isEnough ? { tab, grid } : null, signal)));
+  }
+  return results;
 }
 
-/** What has to be known of each tab: of one with keyed rows everything, as they may stand anywhere in it. */
-function wantedOf(requests: readonly RowRequest[]): Wanted[] {
-  const byTab = Map.groupBy(requests, ({ message }) => message.tab.toLowerCase());
-  return [...byTab.values()].map((all) => {
-    const names = new Set(all.flatMap(({ message }) => Object.keys(message.row)));
-    names.delete(deliveryHeader);
-    const whole = all.some(({ message }) => message.key !== undefined);
-    return { title: all[0]!.message.tab, names: [...names, deliveryHeader], whole };
+const requestsOf = (rows: readonly WrittenRow[]) => rows.flatMap(({ requests }) => requests);
+
+/** People may go on editing: after so many repairs the delivery only tells what is wrong. */
+const maxRepairs = 5;
+
+/** How deliveries end that were written: with what became of their rows. `view`: their tab, read since. */
+async function settle(
+  sheet: Spreadsheet,
+  plan: Plan,
+  view: View | null,
+  signal: AbortSignal,
+): Promise<Result[]> {
+  let { rows } = plan;
+  const { sheetId } = plan.tab;
+  let before: Before | null = plan.before && { seen: plan.before, meant: plan.before };
+  let tried: readonly Fix[] = [];
+  for (let repairs = 0; ; repairs += 1) {
+    const width = Math.max(...rows.map(({ header }) => header?.length ?? 0));
+    const read = view
+      ? ({ ok: true, data: view } as const)
+      : await readWhole(sheet, { sheetId, width }, signal);
+    if (!read.ok) return readBackLater(sheet, read.failure, requestsOf(rows));
+    if (read.data === null) return rows.flatMap((row) => resultsOf(sheet, plan, row, null));
+    const { tab, grid } = read.data;
+    const compared = landings(rows, before, grid);
+    // What is not there may be merged with others: where they are is read before the next rows.
+    if (compared.some(({ row, absent }) => row === null || absent.length > 0)) sheet.tabs.clear();
+    rows = rows.map((row, index) => {
+      return { ...row, notes: [...new Set([...row.notes, ...notesOf(compared[index]!)])] };
+    });
+    const deleted = rows.filter((_, index) => compared[index]!.isDeleted);
+    const fixes = compared.flatMap((one) => one.fixes);
+    const isInVain = fixes.length > 0 && isDeepStrictEqual(fixes, tried);
+    if (fixes.length + deleted.length === 0 || isInVain || repairs === maxRepairs) {
+      // The next rows are looked for from the last ones on.
+      if (tab.lastRow !== null) tab.lastRow = Math.max(tab.lastRow, ...compared.map(({ row }) => row ?? 0));
+      return rows.flatMap((row, index) => resultsOf(sheet, { tab, grid }, row, compared[index]!));
+    }
+    // Deleted just before they were updated, they are added as if they had not been there.
+    const anew = addition({ tab, grid }, deleted);
+    const changes = fixes.flatMap(({ row, column, value, format }) => [
+      writeCells(sheetId, row, column, [value]),
+      ...formatCell(sheetId, row, column, format),
+    ]);
+    changes.push(...anew.writes.map(({ request }) => request));
+    const fixed = await batchUpdate(sheet, changes, signal);
+    if (!fixed.ok && !isRefusal(fixed.failure)) return readBackLater(sheet, fixed.failure, requestsOf(rows));
+    tried = fixes;
+    if (fixed.ok) {
+      // People may have moved rows and columns before that, too: it is held against what was read, like any other write.
+      before = { seen: grid, meant: grid.with(fixes) };
+      rows = Array.from(rows, (row, index) => {
+        const again = anew.rows[deleted.indexOf(row)];
+        const at = compared[index]!.row;
+        if (again || at === null) return again ?? row;
+        return { ...row, at, header: grid.header, before: grid.rows[at] ?? [] };
+      });
+    }
+    view = null;
+  }
+}
+
+/** How the deliveries of a row end. `landing`: null where its tab is gone. */
+function resultsOf(
+  sheet: Spreadsheet,
+  { tab, grid }: { readonly tab: Tab; readonly grid?: Grid },
+  { at, header, requests, notes }: WrittenRow,
+  landing: Landing | null,
+): Result[] {
+  if (!grid || landing?.row == null) {
+    const receipt = new Grid([header ?? []]).receiptOf(sheet, tab, at);
+    const gone =
+      'The row was written, but is not there any more: somebody removed, merged or changed it right after that.';
+    return requests.map((request) => [request, delivered(receipt, [...notes, gone].join(' '))]);
+  }
+  const { row, absent, fixes } = landing;
+  const said: [boolean, string][] = [
+    [
+      absent.length > 0,
+      `What belongs in ${columnsInWords(absent)} is not there: somebody emptied the cell at that moment, or it is merged with others. Unmerge them, and fill it in by hand.`,
+    ],
+    [
+      fixes.length > 0,
+      'Somebody goes on changing the sheet, or it may not be edited there: look whether the row stands under its headers.',
+    ],
+  ];
+  return requests.map((request) => {
+    const isRenamed = request.message.tab.toLowerCase() !== tab.title.toLowerCase();
+    const renamed = `The tab was renamed to ${tab.title} while the row was written.`;
+    const all = [
+      ...notes,
+      ...[...said, [isRenamed, renamed] as const].flatMap(([is, text]) => (is ? [text] : [])),
+    ];
+    return [request, delivered(grid.receiptOf(sheet, tab, row), all.join(' ') || undefined)];
   });
+}
+
+/** What a delivery tells of its row, where somebody changed the sheet while it was written. */
+function notesOf({ fixes, isDeleted, isUnclear, lost, missing, gone }: Landing): string[] {
+  const said: [boolean, string][] = [
+    [
+      fixes.length > 0 || isDeleted,
+      'Somebody changed the sheet while the row was written: it landed wrongly, and was put where it belongs. What it had written over was put back as far as it was known, a formula as its value.',
+    ],
+    [
+      lost.length > 0,
+      `What stood in ${columnsInWords(lost)} of the row that it landed in is not known, and may be lost.`,
+    ],
+    [missing.length > 0, `Somebody renamed or removed ${columnsInWords(missing)} while the row was written.`],
+    [
+      gone.length > 0,
+      `${gone.join(', ')}: gone since. Somebody deleted such a row, or this one was written over it.`,
+    ],
+    [lost.length > 0 || gone.length > 0, 'The version history of the sheet has it.'],
+    [isUnclear, notReadBack],
+  ];
+  return said.flatMap(([isSo, text]) => (isSo ? [text] : []));
+}
+
+/** Written for certain: the next attempt looks for them, and does not write what it finds. */
+function readBackLater(sheet: Spreadsheet, failure: Failure, requests: readonly RowRequest[]): Result[] {
+  const outcome = failedRead(failure, sheet);
+  const detail = `The row was written and has still to be read back. ${outcome.detail}`;
+  return requests.map((request) => [request, { ...outcome, detail, progress: { written: true } }]);
 }

@@ -1,29 +1,14 @@
 import { z } from 'zod';
-import {
-  candidate,
-  candidateInList,
-  countsByStatus,
-  defineConnector,
-  eventTitle,
-  forEachTest,
-  noticeInShort,
-  ofEntry,
-  ofMessage,
-  openProxy,
-  plain,
-  proxyOption,
-  testName,
-} from '../../src/connector.ts';
-import type { Sink, Subject } from '../../src/connector.ts';
-import type { JsonMap } from '../../src/model.ts';
+import { defineConnector, openProxy, plain, proxyOption } from '../../src/connector.ts';
+import type { Sink } from '../../src/connector.ts';
 import { checkSheet } from './check.ts';
 import { credentials, readAccount } from './account.ts';
 import { sheetsApi } from './client.ts';
+import { defaultFields } from './defaults.ts';
 import { deliverRows } from './deliver.ts';
 import { describe } from './describe.ts';
 import { findRows } from './find.ts';
-import { kind } from './format.ts';
-import { compose, deliveryHeader } from './message.ts';
+import { compose, deliveryHeader, kind } from './message.ts';
 import type { SheetMessage } from './message.ts';
 import type { Spreadsheet } from './spreadsheet.ts';
 
@@ -93,42 +78,6 @@ const action = z
       context.addIssue({ code: 'custom', path: ['as', name], message });
     }
   });
-
-/** The row of an action that has none. */
-function defaultFields(about: Subject['kind'], hasLink: boolean): readonly JsonMap[] {
-  if (about === 'notice') return [{ tab: 'Alerts' }, { row: noticeRow, as: { Sent: 'date', Since: 'date' } }];
-  if (about === 'digest') return [{ row: digestRow, as: { Sent: 'date' } }];
-  if (!hasLink) return [{ row: eventRow, as: { Received: 'date' } }];
-  const row = { ...eventRow, Candidate: `${candidate} <{{ links.candidate }}>` };
-  return [{ row, as: { Received: 'date', Candidate: 'link' } }];
-}
-
-const eventRow = {
-  Received: '{{ event.receivedAt }}',
-  Test: testName(ofMessage),
-  Candidate: candidate,
-  Status: eventTitle,
-  'Candidate id': '{{ event.candidateId }}',
-  'Test id': '{{ event.testId }}',
-};
-
-const digestRow = {
-  Sent: '{{ now }}',
-  Events: '{{ events.size }}',
-  Summary: forEachTest(
-    testName(ofEntry),
-    `: ${countsByStatus('group.items')}{% unless forloop.last %}; {% endunless %}`,
-  ),
-  Candidates: `{% for event in events %}${candidateInList(false)}{% unless forloop.last %}, {% endunless %}{% endfor %}`,
-};
-
-const noticeRow = {
-  Sent: '{{ now }}',
-  Alert: noticeInShort,
-  Since: '{{ notice.since }}',
-  Detail: '{{ notice.detail }}',
-  'To do': '{{ notice.advice }}',
-};
 
 /** Writes rows to one spreadsheet. Values are never interpreted: what begins with = stays text. */
 export const googleSheets = defineConnector({

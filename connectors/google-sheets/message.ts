@@ -1,13 +1,20 @@
+import { z } from 'zod';
 import { rejected } from '../../src/connector.ts';
 import type { AttemptRequest, ComposeResult, DeliveryContext } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
-import { formatted, serialOf } from './format.ts';
-import type { Cell, Format, Kind } from './format.ts';
 
 /** The column that keeps which delivery wrote a row. */
 export const deliveryHeader = 'Delivery';
 
+/** What a column's values become; see `as` of the action. */
+export const kind = z.enum(['date', 'number', 'link']);
+
+export type Cell = string | number | boolean;
+
 export type Row = readonly Cell[];
+
+/** How a cell shows its value. `uri`: what it links to, none where that is null; `plain`: as a cell of no kind does. */
+export type Format = 'date' | 'plain' | { readonly uri: string | null };
 
 /** One row to write. `row`: header to value, the delivery id included. */
 export type SheetMessage = {
@@ -27,7 +34,7 @@ export interface SheetFields {
   readonly tab: string;
   readonly row: { readonly [header: string]: Json };
   readonly key?: string | undefined;
-  readonly as?: { readonly [header: string]: Kind } | undefined;
+  readonly as?: { readonly [header: string]: z.infer<typeof kind> } | undefined;
 }
 
 const maxCellLength = 50_000;
@@ -39,157 +46,112 @@ export function compose(
   { tab, row, key: keyHeader, as = {} }: SheetFields,
   { deliveryId }: DeliveryContext,
 ): ComposeResult<SheetMessage> {
+  const refuse = (detail: string, advice: string) => ({ rejected: rejected('invalid', detail, advice) });
   const title = tab.toWellFormed().replace(/\s+/g, ' ').trim();
   if (title === '')
     return refuse('The tab of this row is empty.', 'Give the action a tab for this case too, then replay.');
-  if (title.length > maxTabLength) {
+  if (title.length > maxTabLength)
     return refuse(
       `The name of the tab is longer than ${maxTabLength} characters.`,
       'Shorten it, then replay.',
     );
-  }
   const key = keyHeader?.trim();
-  const kinds = new Map(Object.entries(as).map(([header, kind]) => [header.trim(), kind]));
-  const cells = Object.entries(row).map(([name, value]) => {
+  const kinds = new Map(Object.entries(as).map(([header, one]) => [header.trim(), one]));
+  const cells: { [header: string]: Cell } = {};
+  const formats: [string, Format][] = [];
+  const notes = new Set<string>();
+  for (const [name, value] of Object.entries(row)) {
     const header = name.trim();
-    return [header, formatted(header, cellOf(value), kinds.get(header))] as const;
-  });
-  const fitted = Object.fromEntries(cells.map(([header, { cell }]) => [header, fit(cell)]));
-  const formats = cells.flatMap(([header, { format }]) => (format ? [[header, format] as const] : []));
-  if (key !== undefined && (!Object.hasOwn(fitted, key) || fitted[key] === '')) {
+    const { cell, format, note } = formatted(header, value, kinds.get(header));
+    const fits = typeof cell !== 'string' || cell.length <= maxCellLength;
+    // Half of a surrogate pair, where the cut falls into one, cannot be sent.
+    const fitted = fits
+      ? cell
+      : cell.slice(0, maxCellLength - notice.length).replace(/[\uD800-\uDBFF]$/, '') + notice;
+    // Assigning `__proto__` would set no key.
+    Object.defineProperty(cells, header, { value: fitted, enumerable: true, configurable: true });
+    if (format) formats.push([header, format]);
+    if (!fits) notes.add('A value was too long for a cell and was shortened.');
+    if (note !== undefined) notes.add(note);
+  }
+  if (key !== undefined && (!Object.hasOwn(cells, key) || cells[key] === ''))
     return refuse(
       `The row has no value for its key ${key}.`,
       'Give the key a value in this case too, then replay.',
     );
-  }
   const message = {
     tab: title,
-    row: { ...fitted, [deliveryHeader]: deliveryId },
+    row: { ...cells, [deliveryHeader]: deliveryId },
     ...(key !== undefined && { key }),
     ...(formats.length > 0 && { formats: Object.fromEntries(formats) }),
   };
-  const shortened = cells.some(([header, { cell }]) => fitted[header] !== cell);
-  const notes = [
-    ...(shortened ? ['A value was too long for a cell and was shortened.'] : []),
-    ...cells.flatMap(([, { note = [] }]) => note),
-  ];
-  return notes.length > 0 ? { message, note: notes.join(' ') } : { message };
-}
-
-function refuse(detail: string, advice: string) {
-  return { rejected: rejected('invalid', detail, advice) };
-}
-
-/** Absent values leave the cell empty; lists and objects become their JSON. */
-function cellOf(value: Json): Cell {
-  if (value === null || value === undefined) return '';
-  if (typeof value === 'object') return JSON.stringify(value);
-  return typeof value === 'string' ? value.toWellFormed() : value;
-}
-
-function fit(cell: Cell): Cell {
-  if (typeof cell !== 'string' || cell.length <= maxCellLength) return cell;
-  // Half of a surrogate pair, where the cut falls into one, cannot be sent.
-  return cell.slice(0, maxCellLength - notice.length).replace(/[\uD800-\uDBFF]$/, '') + notice;
-}
-
-/** A row that was written, or may have been, as the next attempt needs to know it. */
-export interface WrittenRow {
-  /** What its column Delivery was given. */
-  readonly id: string;
-  readonly sheetId: number;
-  readonly row: SheetMessage['row'];
-  /** The row (from 0) that it was written to. */
-  readonly at: number;
-  /** The header that it was written by; null where that is not known any more. */
-  readonly header: readonly string[] | null;
-  /** What stood in that row, empty where that is not known; null for a row of its own, which was inserted. */
-  readonly before: Row | null;
-  /** What people have to know of it. */
-  readonly notes: readonly string[];
-  readonly requests: readonly RowRequest[];
-}
-
-/** A row as one call leaves it. */
-export interface PlannedRow {
-  /** Where it is (from 0), or null for one that is added. */
-  readonly rowIndex: number | null;
-  readonly row: SheetMessage['row'];
-  /** The deliveries that it carries out: several where they have the same key. */
-  readonly requests: readonly RowRequest[];
-}
-
-/** By the header of a key: the values of its column, each with the first row (from 0) that has it. */
-export type KeyColumns = ReadonlyMap<string, ReadonlyMap<string, number>>;
-
-/** Where a newer delivery has updated the row of the same key meanwhile, which then stays as it is. */
-export function newerAt(
-  { deliveryId, message: { key, row } }: RowRequest,
-  grid: { cell(row: number, name: string): Cell },
-  keys: KeyColumns,
-): number | null {
-  if (key === undefined) return null;
-  const at = keys.get(key)?.get(String(row[key]));
-  return at !== undefined && isNewer(grid.cell(at, deliveryHeader), deliveryId) ? at : null;
-}
-
-/** Whether a Delivery cell names a later event than an id does. Two deliveries of one event are of the same age. */
-function isNewer(cell: unknown, deliveryId: string): boolean {
-  const [there, ours] = [timeOf(cell), timeOf(deliveryId)];
-  return there !== null && ours !== null && there > ours;
-}
-
-/** The ULID of a delivery's id, which sorts by time; null for what people wrote into the cell. */
-function timeOf(id: unknown): string | null {
-  return /^dlv_([0-9a-z]{26})_\d+$/.exec(String(id))?.[1] ?? null;
+  return notes.size > 0 ? { message, note: [...notes].join(' ') } : { message };
 }
 
 /**
- * What one tab's deliveries come to when they are carried out in this order: rows to update and rows to add, the added
- * ones in order of arrival. A delivery may update the row that one before it adds. Pure.
+ * A value as its cell is to hold it, and as its kind; what is not of it stays as it is. A time stays text: what it is in
+ * the sheet depends on the sheet's time zone. `note`: what the delivery tells of it.
  */
-export function planRows(requests: readonly RowRequest[], columns: KeyColumns): PlannedRow[] {
-  const planned: PlannedRow[] = [];
-  for (const request of requests) {
-    const place = placeOf(request.message, planned, columns);
-    if (typeof place === 'object' && place !== null) planned[planned.indexOf(place)] = merged(place, request);
-    else planned.push({ rowIndex: place, row: request.message.row, requests: [request] });
+function formatted(
+  header: string,
+  value: Json,
+  as: z.infer<typeof kind> | undefined,
+): { readonly cell: Cell; readonly format?: Format; readonly note?: string } {
+  const plain = typeof value === 'string' ? value.toWellFormed() : (value ?? '');
+  const cell = typeof plain === 'object' ? JSON.stringify(plain) : plain;
+  if (as === 'link') {
+    const text = String(cell).trim();
+    // One and no more: where the text has a link of its own, nobody can tell which of them was meant.
+    const found =
+      /^(?<uri>https?:\/\/[^\s<>]+)$/i.exec(text) ??
+      /^(?<shown>[^<>]*\S)\s*<(?<uri>https?:\/\/[^\s<>]+)>$/i.exec(text) ??
+      /^\[(?<shown>[^[\]]*)\]\((?<uri>https?:\/\/[^\s()<>]+)\)$/i.exec(text);
+    const { uri, shown = uri } = found?.groups ?? {};
+    const isLink = uri && shown?.trim() && URL.canParse(uri);
+    return isLink ? { cell: shown!, format: { uri } } : { cell, format: { uri: null } };
   }
-  return planned;
+  if (as === undefined || typeof cell !== 'string' || cell === '') return { cell };
+  if (as === 'number') {
+    // Sheets keeps 15 digits. Zeros in front show that it is a code.
+    const isNumber = /^-?(0|[1-9]\d*)(\.\d+)?$/.test(cell.trim()) && cell.replace(/\D/g, '').length <= 15;
+    return { cell: isNumber ? Number(cell) : cell };
+  }
+  if (serialOf(cell, 'UTC') !== null) return { cell, format: 'date' };
+  return { cell, note: `${header} has a value that is no ISO time, and was written as it is.` };
 }
 
-/** The planned row that a message joins, or the index of the one that it updates, or null where it adds one. */
-function placeOf(
-  { key, row }: SheetMessage,
-  planned: readonly PlannedRow[],
-  columns: KeyColumns,
-): PlannedRow | number | null {
-  if (key === undefined) return null;
-  const value = String(row[key]);
-  const rowIndex = columns.get(key)?.get(value) ?? null;
-  const there = planned.find((one) => one.rowIndex !== null && one.rowIndex === rowIndex);
-  if (rowIndex !== null && there === undefined) return rowIndex;
-  // A row that was looked up by this value may get another one from a delivery before.
-  if (there && (valueIn(there, key) ?? value) === value) return there;
-  return planned.find((one) => valueIn(one, key) === value) ?? null;
+/** Sheets counts days from here. */
+const firstDay = Temporal.PlainDateTime.from('1899-12-30');
+
+/** An ISO time as Sheets counts it, in whole seconds; one without an offset is of the time zone. Null for other text. */
+function serialOf(text: string, timeZone: string): number | null {
+  const time = text.trim();
+  if (!/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$/i.test(time)) return null;
+  try {
+    const local = /(Z|[+-]\d\d:?\d\d)$/i.test(time)
+      ? Temporal.Instant.from(time).toZonedDateTimeISO(timeZone).toPlainDateTime()
+      : time;
+    const until = firstDay.until(Temporal.PlainDateTime.from(local), { smallestUnit: 'second' });
+    return until.total('days');
+  } catch {
+    return null;
+  }
 }
 
-function valueIn({ row }: PlannedRow, header: string): string | undefined {
-  return Object.hasOwn(row, header) ? String(row[header]) : undefined;
+/** Google's words for a time zone, as `GMT-07:00`, are not all names; UTC where it is none that is known here. */
+export function knownZone(timeZone: string | null | undefined): string {
+  try {
+    return new Temporal.ZonedDateTime(0n, (timeZone ?? 'UTC').replace(/^GMT(?=[+-])/, '')).timeZoneId;
+  } catch {
+    return 'UTC';
+  }
 }
 
-/**
- * The newer values win, under the newer id. If the answer is lost, the newest is found by it, and the others leave the row
- * alone when they see it there.
- */
-function merged({ rowIndex, row, requests }: PlannedRow, request: RowRequest): PlannedRow {
-  const isLate = isNewer(row[deliveryHeader], request.deliveryId);
-  const values = isLate ? { ...request.message.row, ...row } : { ...row, ...request.message.row };
-  return { rowIndex, row: values, requests: [...requests, request] };
-}
+export const hasDates = ({ message }: RowRequest): boolean =>
+  Object.values(message.formats ?? {}).includes('date');
 
 /** The request with its times as numbers of the sheet's time zone. */
-export function dated<Request extends RowRequest>(request: Request, timeZone: string): Request {
+export function dated(request: RowRequest, timeZone: string): RowRequest {
   const { row, formats = {} } = request.message;
   const cells = Object.entries(row).map(([header, cell]) => {
     const serial = formats[header] === 'date' ? serialOf(String(cell), timeZone) : null;
@@ -198,8 +160,22 @@ export function dated<Request extends RowRequest>(request: Request, timeZone: st
   return { ...request, message: { ...request.message, row: Object.fromEntries(cells) } };
 }
 
-export const hasDates = ({ message }: RowRequest): boolean =>
-  Object.values(message.formats ?? {}).includes('date');
+/** A row that was written, or is to be. */
+export interface WrittenRow {
+  /** What its column Delivery is given. */
+  readonly id: string;
+  readonly row: SheetMessage['row'];
+  /** The row (from 0) that it is written to. */
+  readonly at: number;
+  /** The header that it is written by; null where that is not known any more. */
+  readonly header: readonly string[] | null;
+  /** What stood in that row, empty where that is not known; null for a row of its own, which is inserted. */
+  readonly before: Row | null;
+  /** What people have to know of it. */
+  readonly notes: readonly string[];
+  /** The deliveries that it carries out: several where they have the same key. */
+  readonly requests: readonly RowRequest[];
+}
 
 /** The format of a row's value: that of the last delivery that gave it. */
 export function formatOf(

@@ -1,14 +1,12 @@
 import { delivered } from '../../src/connector.ts';
-import { Grid, lastFilled } from './grid.ts';
-import type { View } from './grid.ts';
-import { twiceInHeader } from './header.ts';
-import { rowAfter } from './merges.ts';
-import { deliveryHeader, newerAt, planRows } from './message.ts';
-import type { KeyColumns, PlannedRow, RowRequest, SheetMessage, WrittenRow } from './message.ts';
+import { deliveryHeader, formatOf } from './message.ts';
+import type { RowRequest, SheetMessage, WrittenRow } from './message.ts';
+import { notReadBack } from './outcomes.ts';
 import type { Result, Write } from './outcomes.ts';
 import { isMisplaced, rowsWithIds } from './repair.ts';
-import { appendToTable, insert, writeRow } from './requests.ts';
-import type { Spreadsheet, Tab } from './spreadsheet.ts';
+import { cellData, formatCell, insert, rowAfter, writeCells } from './spreadsheet.ts';
+import type { Grid, Request, Spreadsheet, Tab, View } from './spreadsheet.ts';
+import { twiceInHeader } from './tabs.ts';
 
 /** What was written in a tab. */
 export interface Plan {
@@ -18,52 +16,20 @@ export interface Plan {
   readonly rows: readonly WrittenRow[];
 }
 
-/** What one call does in a tab. */
-interface TabPlan extends Plan {
-  readonly writes: readonly Write[];
-  /** How deliveries end for which nothing has to be written. */
-  readonly results: readonly Result[];
-}
+export const unread = Symbol('written, and not read back');
 
-export function planTab(sheet: Spreadsheet, { tab, grid }: View, all: readonly RowRequest[]): TabPlan {
-  const requests = inTab(tab, all);
-  const keys = keyColumns(requests, grid);
-  const own = grid.firstRows(deliveryHeader);
-  const results = requests.flatMap((request): Result[] => {
-    const newer = newerAt(request, grid, keys);
-    const at = newer ?? (request.attempt > 1 ? own.get(request.deliveryId) : undefined);
-    const note = newer === null ? alreadyThere : newerThere;
-    return at === undefined ? [] : [[request, delivered(grid.receiptOf(sheet, tab, at), note)]];
-  });
-  const done = new Set(results.map(([request]) => request));
-  const planned = planRows(
-    requests.filter((request) => !done.has(request)),
-    keys,
-  );
-  const updated = planned.flatMap(({ row, requests: of, rowIndex }): WrittenRow[] => {
-    if (rowIndex === null) return [];
-    const notes = twiceInHeader(grid, Object.keys(row));
-    const before = grid.rows[rowIndex] ?? [];
-    return [{ ...rowOf(tab, row, of), at: rowIndex, header: grid.header, before, notes }];
-  });
-  const added = addition(
-    { tab, grid },
-    planned.filter(({ rowIndex }) => rowIndex === null),
-  );
-  // Inserted rows move what is below them, so those that are there come first.
-  const writes = [...writesOf(tab, grid, updated), ...added.writes];
-  const before = updated.length > 0 ? grid : null;
-  return { tab, before, rows: [...updated, ...added.rows], writes, results };
+/** Equal for rows that may share a call: what an attempt hands to the next one. */
+export function groupOf({ progress }: RowRequest): unknown {
+  const { group, written } = Object(progress) as { readonly group?: string; readonly written?: unknown };
+  return written ? unread : group;
 }
 
 const inTab = ({ title }: Tab, all: readonly RowRequest[]) =>
   all.filter(({ message }) => message.tab.toLowerCase() === title.toLowerCase());
 
-const newerThere = 'A newer update of this row was there already, so the row was left as it is.';
-
 const alreadyThere = 'The row was there already.';
 
-/** Rows that earlier attempts have written and that stand wrongly: they are put right before anything else is done. */
+/** Rows that earlier attempts have written and that stand wrongly. */
 export function earlierRows({ tab, grid }: View, all: readonly RowRequest[]): WrittenRow[] {
   const tried = inTab(tab, all).filter(({ attempt }) => attempt > 1);
   const keys = keyColumns(tried, grid);
@@ -79,66 +45,176 @@ export function earlierRows({ tab, grid }: View, all: readonly RowRequest[]): Wr
     // People may have worked since with a row that was updated.
     if (grid.cell(at, deliveryHeader) === id && !(isOwn && isMisplaced(message, at, grid))) return [];
     // Of a row of its own all cells are known to be ours.
-    return [{ ...rowOf(tab, message.row, [request]), at, before: isOwn ? null : [], notes: [alreadyThere] }];
+    const before = isOwn ? null : [];
+    return [{ id, row: message.row, requests: [request], at, header: null, before, notes: [alreadyThere] }];
   });
 }
 
-/** A row that is not written yet. */
-function rowOf({ sheetId }: Tab, row: SheetMessage['row'], requests: readonly RowRequest[]): WrittenRow {
-  const id = String(row[deliveryHeader]);
-  return { id, sheetId, row, requests, at: -1, header: null, before: null, notes: [] };
+/** What one call does in a tab. `results`: how deliveries end for which nothing has to be written. */
+export function planTab(
+  sheet: Spreadsheet,
+  { tab, grid }: View,
+  all: readonly RowRequest[],
+): Plan & { readonly writes: readonly Write[]; readonly results: readonly Result[] } {
+  const requests = inTab(tab, all);
+  const keys = keyColumns(requests, grid);
+  const own = grid.firstRows(deliveryHeader);
+  const results = requests.flatMap((request): Result[] => {
+    const newer = newerAt(request, grid, keys);
+    const at = newer ?? (request.attempt > 1 ? own.get(request.deliveryId) : undefined);
+    const isUnread = groupOf(request) === unread && request.message.key !== undefined;
+    const note =
+      newer === null
+        ? [alreadyThere, ...(isUnread ? [notReadBack] : [])].join(' ')
+        : 'A newer update of this row was there already, so the row was left as it is.';
+    return at === undefined ? [] : [[request, delivered(grid.receiptOf(sheet, tab, at), note)]];
+  });
+  const done = new Set(results.map(([request]) => request));
+  const planned = planRows(
+    requests.filter((request) => !done.has(request)),
+    keys,
+  );
+  const updated = planned.flatMap(({ row, requests: of, rowIndex: at }): WrittenRow[] => {
+    if (at === null) return [];
+    const notes = twiceInHeader(grid, Object.keys(row));
+    const before = grid.rows[at] ?? [];
+    return [{ id: idOf(row), row, requests: of, at, header: grid.header, before, notes }];
+  });
+  const added = addition(
+    { tab, grid },
+    planned.filter(({ rowIndex }) => rowIndex === null),
+  );
+  // Inserted rows move what is below them, so those that are there come first.
+  const writes = [...writesOf(tab, grid, updated), ...added.writes];
+  const before = updated.length > 0 ? grid : null;
+  return { tab, before, rows: [...updated, ...added.rows], writes, results };
 }
 
-function writesOf(tab: Tab, grid: Grid, rows: readonly WrittenRow[]): Write[] {
-  return rows.flatMap((written) => {
-    const { requests, before } = written;
-    const isNew = before === null;
-    return writeRow(tab.sheetId, written, grid).map((request) => ({ request, requests, isNew }));
-  });
+const idOf = (row: SheetMessage['row']): string => String(row[deliveryHeader]);
+
+/** By the header of a key: the values of its column, each with the first row (from 0) that has it. */
+type KeyColumns = ReadonlyMap<string, ReadonlyMap<string, number>>;
+
+const keyColumns = (requests: readonly RowRequest[], grid: Grid): KeyColumns =>
+  new Map(
+    requests.flatMap(({ message: { key } }) => (key === undefined ? [] : [[key, grid.firstRows(key)]])),
+  );
+
+/** Where a newer delivery has updated the row of the same key meanwhile, which then stays as it is. */
+function newerAt(
+  { deliveryId, message: { key, row } }: RowRequest,
+  grid: Grid,
+  keys: KeyColumns,
+): number | null {
+  const at = key === undefined ? undefined : keys.get(key)?.get(String(row[key]));
+  return at !== undefined && isNewer(grid.cell(at, deliveryHeader), deliveryId) ? at : null;
+}
+
+/** Whether a Delivery cell names a later event than an id does. Two deliveries of one event are of the same age. */
+function isNewer(cell: unknown, deliveryId: string): boolean {
+  // The ULID of a delivery's id sorts by time. People write other things into the cell.
+  const [there, ours] = [cell, deliveryId].map((id) => /^dlv_([0-9a-z]{26})_\d+$/.exec(String(id))?.[1]);
+  return there !== undefined && ours !== undefined && there > ours;
+}
+
+/** A row as one call leaves it. */
+interface PlannedRow {
+  /** Where it is (from 0), or null for one that is added. */
+  readonly rowIndex: number | null;
+  readonly row: SheetMessage['row'];
+  /** The deliveries that it carries out: several where they have the same key. */
+  readonly requests: readonly RowRequest[];
+}
+
+/**
+ * What one tab's deliveries come to when they are carried out in this order: rows to update and rows to add, the added
+ * ones in order of arrival. A delivery may update the row that one before it adds. Pure.
+ */
+function planRows(requests: readonly RowRequest[], columns: KeyColumns): PlannedRow[] {
+  const planned: PlannedRow[] = [];
+  for (const request of requests) {
+    const { deliveryId, message } = request;
+    const { key, row } = message;
+    const value = key === undefined ? '' : String(row[key]);
+    const valueIn = (one: PlannedRow) =>
+      key !== undefined && Object.hasOwn(one.row, key) ? String(one.row[key]) : undefined;
+    const rowIndex = (key === undefined ? undefined : columns.get(key)?.get(value)) ?? null;
+    const there = planned.find((one) => rowIndex !== null && one.rowIndex === rowIndex);
+    // A row that was looked up by this value may get another one from a delivery before.
+    const joined =
+      there && (valueIn(there) ?? value) === value
+        ? there
+        : planned.find((one) => (rowIndex === null || there) && valueIn(one) === value);
+    if (!joined) {
+      planned.push({ rowIndex: there ? null : rowIndex, row, requests: [request] });
+      continue;
+    }
+    // The newer values win, under the newer id. If the answer is lost, the newest is found by it, and the others leave the
+    // row alone when they see it there.
+    const isLate = isNewer(joined.row[deliveryHeader], deliveryId);
+    const values = isLate ? { ...row, ...joined.row } : { ...joined.row, ...row };
+    planned[planned.indexOf(joined)] = { ...joined, row: values, requests: [...joined.requests, request] };
+  }
+  return planned;
 }
 
 /** Rows of their own, inserted below the table. */
 export function addition(
   { tab, grid }: View,
-  added: readonly (Pick<PlannedRow, 'row' | 'requests'> & Partial<Pick<WrittenRow, 'notes'>>)[],
-) {
+  added: readonly (Pick<WrittenRow, 'row' | 'requests'> & Partial<Pick<WrittenRow, 'notes'>>)[],
+): { readonly rows: readonly WrittenRow[]; readonly writes: readonly Write[] } {
   if (added.length === 0) return { rows: [], writes: [] };
-  const at = endOf({ tab, grid }, added);
-  const rows = added.map(({ row, requests, notes = twiceInHeader(grid, Object.keys(row)) }, index) => {
-    return { ...rowOf(tab, row, requests), at: at + index, header: grid.header, notes };
-  });
-  // Right below the header they would look like it. At the end of the grid nothing else is there to be like.
-  const first = rowAfter(tab.merges, grid.headerRow + 1, grid.header.length);
-  const inheritFromBefore = at > first || (tab.rowCount ?? 0) <= at;
-  const whole = (request: Write['request']): Write => {
-    return { request, requests: added.flatMap(({ requests }) => requests), isNew: true };
-  };
-  const insertion = whole(insert(tab.sheetId, 'ROWS', at, added.length, inheritFromBefore));
-  const values = added.map(({ row }) => row);
-  const joins = tab.tables
-    .filter(({ bottom }) => bottom === at)
-    .map((table) => whole(appendToTable(table, grid, values)));
-  return { rows, writes: [insertion, ...joins, ...writesOf(tab, grid, rows)] };
-}
-
-/** By the header of a key: the values of its column, each with the first row (from 0) that has it. */
-function keyColumns(requests: readonly RowRequest[], grid: Grid): KeyColumns {
-  const names = new Set(requests.flatMap(({ message: { key } }) => (key === undefined ? [] : [key])));
-  return new Map([...names].map((name) => [name, grid.firstRows(name)]));
-}
-
-/**
- * Where the table ends: below the last row with a delivery's id, what follows it without a gap, and cells that are merged
- * with those. Columns that are not written to do not count, nor do unticked boxes: people fill them down in advance.
- */
-function endOf({ tab: { merges, tables }, grid }: View, added: readonly Pick<PlannedRow, 'row'>[]): number {
+  const { sheetId, tables } = tab;
+  const { header, headerRow } = grid;
+  // The table ends below the last row with a delivery's id, what follows it without a gap, and cells that are merged with
+  // those. Columns that are not written to do not count, nor do unticked boxes: people fill them down in advance.
   const names = new Set(added.flatMap(({ row }) => Object.keys(row)));
   const columns = [...names].map((name) => grid.column(name));
-  const isFilled = (row: number) =>
-    columns.some((column) => grid.at(row, column) !== '' && grid.at(row, column) !== false);
-  const below = (row: number) => rowAfter(merges, row, grid.header.length);
-  let end = below(Math.max(grid.headerRow, lastFilled(grid, grid.column(deliveryHeader))) + 1);
-  while (isFilled(end)) end = below(end + 1);
+  const below = (row: number) => rowAfter(tab, row, header.length);
+  let end = below(Math.max(headerRow, grid.lastFilled(grid.column(deliveryHeader))) + 1);
+  while (columns.some((column) => grid.at(end, column) !== '' && grid.at(end, column) !== false))
+    end = below(end + 1);
   // A table's last row may be its footer, which stays below.
-  return tables.some(({ bottom, hasFooter }) => hasFooter && bottom === end) ? end - 1 : end;
+  const at = tables.some(({ bottom, hasFooter }) => hasFooter && bottom === end) ? end - 1 : end;
+  const rows = added.map(({ row, requests, notes = twiceInHeader(grid, Object.keys(row)) }, index) => {
+    return { id: idOf(row), row, requests, at: at + index, header, before: null, notes };
+  });
+  // Right below the header they would look like it. At the end of the grid nothing else is there to be like.
+  const inheritFromBefore = at > below(headerRow + 1) || (tab.rowCount ?? 0) <= at;
+  const requests = added.flatMap((one) => one.requests);
+  // Rows below a table's edge do not belong to it, but for those that are appended to the table itself.
+  const joins = tables.flatMap(({ bottom, id, left, right }): Request[] => {
+    if (bottom !== at) return [];
+    const values = added.map(({ row }) => ({
+      values: header
+        .slice(left, right)
+        .map((name, index) => cellData(isNamed(row, header, left + index) ? row[name]! : '')),
+    }));
+    return [{ appendCells: { tableId: id, rows: values, fields: 'userEnteredValue' } }];
+  });
+  const whole = [insert(sheetId, 'ROWS', at, added.length, inheritFromBefore), ...joins];
+  const writes = whole.map((request): Write => ({ request, requests, isNew: true }));
+  return { rows, writes: [...writes, ...writesOf(tab, grid, rows)] };
 }
+
+/** The cells of rows that their messages name, and no others, wherever the header has them. */
+function writesOf({ sheetId }: Tab, { header }: Grid, rows: readonly WrittenRow[]): Write[] {
+  return rows.flatMap((written) => {
+    const { at, row, requests, before } = written;
+    const changes: Request[] = [];
+    for (let column = 0; column < header.length; column += 1) {
+      const from = column;
+      while (column < header.length && isNamed(row, header, column)) column += 1;
+      const values = header.slice(from, column).map((name) => row[name]!);
+      if (values.length > 0) changes.push(writeCells(sheetId, at, from, values));
+    }
+    for (const [column, name] of header.entries())
+      if (isNamed(row, header, column))
+        changes.push(...formatCell(sheetId, at, column, formatOf(written, name)));
+    return changes.map((request) => ({ request, requests, isNew: before === null }));
+  });
+}
+
+/** Where a name stands twice, its first column is the one. */
+const isNamed = (row: SheetMessage['row'], header: readonly string[], column: number): boolean =>
+  Object.hasOwn(row, header[column]!) && header.indexOf(header[column]!) === column;

@@ -1,10 +1,8 @@
 import type { sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
+import type { Receipt } from '../../src/model.ts';
 import type { Answer, Call, Failure } from './client.ts';
-import { knownZone } from './format.ts';
-import { mergesOf } from './merges.ts';
-import type { Merge } from './merges.ts';
-import { dated, hasDates } from './message.ts';
-import type { Row, RowRequest } from './message.ts';
+import { dated, hasDates, knownZone } from './message.ts';
+import type { Cell, Format, Row, RowRequest } from './message.ts';
 import { missingTab } from './outcomes.ts';
 
 /** A spreadsheet that can be called. Rows and columns count from 0 everywhere; only A1 notation counts from 1. */
@@ -31,9 +29,10 @@ export interface Tab {
   /** null for a tab without cells, such as a chart. */
   readonly rowCount: number | null;
   readonly headerRow: number;
-  readonly merges: readonly Merge[];
+  /** Cells that are merged, those above the header apart: what is written to them is not kept, but for the first. */
+  readonly merges: readonly Box[];
   /** The tables (menu Format, "Convert to table") that have this header. */
-  readonly tables: readonly Table[];
+  readonly tables: readonly (Box & { readonly id: string; readonly hasFooter: boolean })[];
   /** How many columns its header had. */
   width: number | null;
   /** The column of the deliveries' ids, and the last row that had one. */
@@ -41,16 +40,28 @@ export interface Tab {
   lastRow: number | null;
 }
 
-export interface Table {
-  readonly id: string;
+/** `right`, `bottom`: the first column to the right of it, and the first row below it. */
+interface Box {
+  readonly top: number;
   readonly left: number;
-  /** The first column to the right of it, and the first row below it. */
-  readonly right: number;
   readonly bottom: number;
-  readonly hasFooter: boolean;
+  readonly right: number;
 }
 
 export type Request = sheets_v4.Schema$Request;
+
+/** A range of a tab, both ends included: `'Results'!A2:C2`. */
+export const a1 = (title: string, from: string | number, to: string | number): string =>
+  `'${title.replaceAll("'", "''")}'!${from}:${to}`;
+
+/** 0 is A, 26 is AA. */
+export function columnName(index: number): string {
+  const letter = String.fromCodePoint(65 + (index % 26));
+  return index < 26 ? letter : columnName(Math.floor(index / 26) - 1) + letter;
+}
+
+/** All columns that had a header. */
+export const tableRange = ({ title, width }: Tab): string => a1(title, 'A', columnName((width ?? 1) - 1));
 
 /** Making a tab and finding where it ends takes some looks, and people may change it meanwhile. */
 const maxLooks = 8;
@@ -65,7 +76,10 @@ export async function lookUntilDone<Data>(
     if (answer?.ok || (answer && !isOutdated(answer.failure))) return answer;
     if (answer) tabs.clear();
   }
-  return { ok: false, failure: changedMeanwhile };
+  // As the API would say it.
+  const message = 'The tab was changed by somebody else meanwhile';
+  const error = { status: 'ABORTED', message, reason: '' };
+  return { ok: false, failure: { kind: 'http', status: 409, retryAfterMs: null, error } };
 }
 
 export const tabWith = ({ tabs }: Spreadsheet, sheetId: number): Tab | undefined =>
@@ -109,6 +123,124 @@ export async function batchUpdate(
   return answer.ok && !Array.isArray(answer.data.replies) ? foreign : answer;
 }
 
+/** A cell to set right. */
+export interface Fix {
+  readonly row: number;
+  readonly column: number;
+  readonly value: Cell;
+  readonly format?: Format | undefined;
+}
+
+/** The cells of a tab as they were at one moment, its header above its rows. What was not read looks empty. */
+export class Grid {
+  readonly rows: readonly Row[];
+  readonly headerRow: number;
+  readonly header: readonly string[];
+  readonly #indexes = new Map<string, ReadonlyMap<string, readonly number[]>>();
+
+  constructor(rows: readonly Row[], headerRow = 0) {
+    this.rows = rows;
+    this.headerRow = headerRow;
+    this.header = (rows[headerRow] ?? []).map((name) => String(name).trim());
+  }
+
+  at(row: number, column: number): Cell {
+    return this.rows[row]?.[column] ?? '';
+  }
+
+  /** An empty cell where there is no such column. */
+  cell(row: number, name: string): Cell {
+    return this.at(row, this.column(name));
+  }
+
+  column(name: string): number {
+    return name === '' ? -1 : this.header.indexOf(name);
+  }
+
+  /** The last row that has a value in a column; -1 where none has. */
+  lastFilled(column: number): number {
+    return this.rows.findLastIndex((row) => (row[column] ?? '') !== '');
+  }
+
+  /** By the values of a column, the first row that has each. */
+  firstRows(name: string): ReadonlyMap<string, number> {
+    const found = new Map<string, number>();
+    for (let row = this.headerRow + 1; row < this.rows.length; row += 1) {
+      const value = String(this.cell(row, name));
+      if (!found.has(value)) found.set(value, row);
+    }
+    return found;
+  }
+
+  /** The rows that have these values in these columns. */
+  rowsWith(names: readonly string[], values: Row): readonly number[] {
+    const columns = JSON.stringify(names);
+    let index = this.#indexes.get(columns);
+    if (!index) {
+      const printed = (row: number) => JSON.stringify(names.map((name) => this.cell(row, name)));
+      index = Map.groupBy(this.rows.keys(), printed);
+      this.#indexes.set(columns, index);
+    }
+    return index.get(JSON.stringify(values)) ?? [];
+  }
+
+  /** The same with some cells changed. */
+  with(cells: readonly Fix[]): Grid {
+    const rows = this.rows.map((row) => [...row]);
+    for (const { row, column, value } of cells) {
+      while (rows[row]!.length < column) rows[row]!.push('');
+      rows[row]![column] = value;
+    }
+    return new Grid(rows, this.headerRow);
+  }
+
+  /** What proves a row: its place under the header. */
+  receiptOf({ spreadsheetId }: Spreadsheet, { title }: Tab, row: number): Receipt {
+    const first = Math.max(
+      0,
+      this.header.findIndex((name) => name !== ''),
+    );
+    const last = Math.max(first, this.header.length - 1);
+    const range = a1(title, `${columnName(first)}${row + 1}`, `${columnName(last)}${row + 1}`);
+    return { spreadsheetId, range };
+  }
+}
+
+export interface View {
+  readonly tab: Tab;
+  readonly grid: Grid;
+}
+
+/** A part of a tab: its header, and the rows from `first` on that a range has; the header alone without one. */
+export interface Part {
+  readonly tab: Tab;
+  readonly first: number;
+  readonly range: string | null;
+}
+
+/** Parts of tabs under their headers, all read at the same moment. */
+export async function readParts(
+  sheet: Spreadsheet,
+  parts: readonly Part[],
+  signal: AbortSignal,
+): Promise<Answer<Grid[]>> {
+  const ranges = parts.flatMap(({ tab: { title, headerRow }, range }) => [
+    a1(title, headerRow + 1, headerRow + 1),
+    ...(range === null ? [] : [range]),
+  ]);
+  const answer = await readRanges(sheet, ranges, signal);
+  if (!answer.ok) return answer;
+  const values = answer.data.values();
+  const grids = parts.map(({ tab: { headerRow }, first, range }) => {
+    const [header = []] = values.next().value!;
+    const read = range === null ? [] : values.next().value!;
+    const length = Math.max(first + read.length, headerRow + 1);
+    const rows = Array.from({ length }, (_, row) => read[row - first] ?? []);
+    return new Grid(rows.with(headerRow, header), headerRow);
+  });
+  return { ok: true, data: grids };
+}
+
 export interface Description {
   readonly title: string;
   readonly tabs: readonly Tab[];
@@ -132,13 +264,39 @@ export async function describe(sheet: Spreadsheet, signal: AbortSignal): Promise
   const { properties, sheets } = answer.data;
   if (!Array.isArray(sheets)) return foreign;
   const before = new Map([...remembered.values()].map((tab) => [tab.sheetId, tab]));
-  const tabs = sheets.flatMap((one) => tabOf(one, before, headerRow));
+  const protections = new Map<number, sheets_v4.Schema$GridRange[]>();
+  const tabs = sheets.flatMap((one): Tab[] => {
+    // Protobuf leaves out what is 0 in some renderings, and the first tab's id is 0.
+    const sheetId = one.properties?.sheetId ?? 0;
+    const { title, gridProperties } = one.properties ?? {};
+    const locked = one.protectedRanges?.filter((each) => !each.requestingUserCanEdit && !each.warningOnly);
+    protections.set(sheetId, locked?.map(({ range }) => range ?? {}) ?? []);
+    if (!title) return [];
+    const merges = (one.merges ?? []).map(boxOf).filter(({ bottom }) => bottom > headerRow);
+    const tables = (one.tables ?? []).flatMap(({ tableId: id, range = {}, rowsProperties }) => {
+      const box = boxOf(range);
+      const hasFooter = rowsProperties?.footerColorStyle !== undefined;
+      return id && box.top === headerRow && box.bottom > 0 && box.right > 0
+        ? [{ id, ...box, hasFooter }]
+        : [];
+    });
+    const rowCount = gridProperties?.rowCount ?? null;
+    return [{ ...(before.get(sheetId) ?? unread), sheetId, title, headerRow, rowCount, merges, tables }];
+  });
   sheet.timeZone = knownZone(properties?.timeZone);
   remembered.clear();
   for (const tab of tabs) remembered.set(tab.title.toLowerCase(), tab);
-  const protections = new Map(sheets.map((one) => [one.properties?.sheetId ?? 0, protectionsOf(one)]));
   return { ok: true, data: { title: properties?.title ?? spreadsheetId, tabs, protections } };
 }
+
+const boxOf = (range: sheets_v4.Schema$GridRange): Box => ({
+  top: range.startRowIndex ?? 0,
+  left: range.startColumnIndex ?? 0,
+  bottom: range.endRowIndex ?? 0,
+  right: range.endColumnIndex ?? 0,
+});
+
+const unread = { width: null, deliveryColumn: -1, lastRow: null };
 
 /** The requests with their times as the sheet counts them. Its time zone is read with its tabs, which are needed anyway. */
 export async function withDates(
@@ -151,50 +309,76 @@ export async function withDates(
   return { ok: true, data: requests.map((request) => dated(request, sheet.timeZone!)) };
 }
 
-const protectionsOf = ({ protectedRanges }: sheets_v4.Schema$Sheet) =>
-  (protectedRanges ?? []).flatMap(({ range, requestingUserCanEdit, warningOnly }) =>
-    requestingUserCanEdit || warningOnly ? [] : [range ?? {}],
+/** A row before which one can be inserted: from this one on, below what is merged across it in a table so wide. */
+export const rowAfter = ({ merges }: Tab, row: number, width: number): number =>
+  firstAfter(
+    merges.flatMap(({ top, bottom, left }) => (left < width ? [[top, bottom]] : [])),
+    row,
   );
 
-function tabOf(one: sheets_v4.Schema$Sheet, before: ReadonlyMap<number, Tab>, headerRow: number): Tab[] {
-  // Protobuf leaves out what is 0 in some renderings, and the first tab's id is 0.
-  const { sheetId = 0, title, gridProperties } = one.properties ?? {};
-  if (!title) return [];
-  const read = before.get(sheetId!) ?? unread;
-  const rowCount = gridProperties?.rowCount ?? null;
-  const [merges, tables] = [mergesOf(one, headerRow), tablesOf(one, headerRow)];
-  return [{ ...read, sheetId: sheetId!, title, headerRow, rowCount, merges, tables }];
+/** The same for columns, by what is merged in the header. */
+export const columnAfter = ({ merges, headerRow }: Tab, column: number): number =>
+  firstAfter(
+    merges.flatMap(({ top, bottom, left, right }) =>
+      top <= headerRow && headerRow < bottom ? [[left, right]] : [],
+    ),
+    column,
+  );
+
+function firstAfter(stretches: readonly (readonly number[])[], index: number): number {
+  const across = stretches.find(([from, to]) => from! < index && index < to!);
+  return across ? firstAfter(stretches, across[1]!) : index;
 }
-
-const tablesOf = ({ tables }: sheets_v4.Schema$Sheet, headerRow: number): Table[] =>
-  (tables ?? []).flatMap(({ tableId, range, rowsProperties }) => {
-    const {
-      startRowIndex = 0,
-      startColumnIndex: left,
-      endColumnIndex: right,
-      endRowIndex: bottom,
-    } = range ?? {};
-    const hasFooter = rowsProperties?.footerColorStyle !== undefined;
-    return startRowIndex === headerRow && tableId && bottom && right
-      ? [{ id: tableId, left: left ?? 0, right, bottom, hasFooter }]
-      : [];
-  });
-
-export const unread = { width: null, deliveryColumn: -1, lastRow: null };
 
 /** The sheet is not as it was when it was last read: a tab, a row or a column is gone. */
 export const isOutdated = (failure: Failure): boolean =>
   says(failure, /exceeds grid limits/) || says(failure, missingTab);
 
-export const isRefusal = (failure: Failure) => failure.kind === 'http' && failure.status === 400;
+export const isRefusal = (failure: Failure): boolean => says(failure, /^/);
 
 export const says = (failure: Failure, words: RegExp): boolean =>
   failure.kind === 'http' && failure.status === 400 && words.test(failure.error.message);
 
-/** As the API would say it. */
-const changedMeanwhile: Failure = {
-  kind: 'http',
-  status: 409,
-  retryAfterMs: null,
-  error: { status: 'ABORTED', message: 'The tab was changed by somebody else meanwhile', reason: '' },
-};
+/** At the very end of a grid there is nothing behind to be like. */
+export function insert(
+  sheetId: number,
+  dimension: 'ROWS' | 'COLUMNS',
+  at: number,
+  count: number,
+  inheritFromBefore: boolean,
+): Request {
+  const range = { sheetId, dimension, startIndex: at, endIndex: at + count };
+  return { insertDimension: { range, inheritFromBefore } };
+}
+
+/** Values side by side. They are literal: text that begins with = stays text. An empty one empties its cell. */
+export function writeCells(sheetId: number, rowIndex: number, columnIndex: number, values: Row): Request {
+  const start = { sheetId, rowIndex, columnIndex };
+  return { updateCells: { start, rows: [{ values: values.map(cellData) }], fields: 'userEnteredValue' } };
+}
+
+export function cellData(value: Cell): sheets_v4.Schema$CellData {
+  if (value === '') return {};
+  if (typeof value === 'number') return { userEnteredValue: { numberValue: value } };
+  if (typeof value === 'boolean') return { userEnteredValue: { boolValue: value } };
+  return { userEnteredValue: { stringValue: value } };
+}
+
+/** A field that is named and has no value is cleared. */
+export function formatCell(
+  sheetId: number,
+  rowIndex: number,
+  columnIndex: number,
+  format: Format | undefined,
+): Request[] {
+  if (format === undefined) return [];
+  const [number, link] = ['userEnteredFormat.numberFormat', 'userEnteredFormat.textFormat.link'];
+  const [userEnteredFormat, fields] =
+    format === 'plain'
+      ? [{}, `${number},${link}`]
+      : format === 'date'
+        ? [{ numberFormat: { type: 'DATE_TIME' } }, number]
+        : [format.uri === null ? {} : { textFormat: { link: { uri: format.uri } } }, link];
+  const start = { sheetId, rowIndex, columnIndex };
+  return [{ updateCells: { start, rows: [{ values: [{ userEnteredFormat }] }], fields } }];
+}

@@ -1,15 +1,25 @@
 import { randomInt } from 'node:crypto';
-import { columnName, columnRange, quoteTab, tableRange } from './a1.ts';
-import type { Answer } from './client.ts';
-import { Grid, lastFilled, readParts } from './grid.ts';
-import type { Part, View } from './grid.ts';
-import { lostHeader, mergedHeader, missingHeaderRow } from './header.ts';
-import { columnAfter } from './merges.ts';
+import type { Answer, Failure } from './client.ts';
+import {
+  a1,
+  batchUpdate,
+  columnAfter,
+  columnName,
+  describe,
+  Grid,
+  insert,
+  lookUntilDone,
+  readParts,
+  readRanges,
+  says,
+  tableRange,
+  tabWith,
+  writeCells,
+} from './spreadsheet.ts';
+import type { Part, Request, Spreadsheet, Tab, View } from './spreadsheet.ts';
 import { deliveryHeader } from './message.ts';
+import type { Row } from './message.ts';
 import { columnsInWords } from './outcomes.ts';
-import { insert, writeCells } from './requests.ts';
-import { batchUpdate, describe, lookUntilDone, says, tabWith } from './spreadsheet.ts';
-import type { Request, Spreadsheet, Tab } from './spreadsheet.ts';
 
 /** What has to be known of a tab before it is written to. */
 export interface Wanted {
@@ -21,6 +31,9 @@ export interface Wanted {
   /** How many columns of all of its rows at least, where something may stand beside the header. */
   readonly minWidth?: number;
 }
+
+/** Columns that are added and not there have landed in merged cells; for the second time these are known. */
+const maxAdditions = 2;
 
 /** Reads tabs with their headers, all at the same moment, and makes those that are missing. */
 export async function readTabs(
@@ -36,28 +49,21 @@ export async function readTabs(
     if (!read.ok) return read;
     const lost = await lostHeader(sheet, read.data, wanted, signal);
     if (lost) return { ok: false, failure: lost };
-    const columns = read.data.map((view, index) => newColumns(sheet, view, wanted[index]!));
-    const lacking = columns.findIndex((requests) => requests.length > 0);
-    if (lacking !== -1 && additions === maxAdditions) {
-      return { ok: false, failure: mergedHeader(tabs.data[lacking]!) };
+    const columns = read.data.map((view, index) => newColumns(sheet, view, wanted[index]!.names));
+    const lacking = tabs.data[columns.findIndex((requests) => requests.length > 0)];
+    if (!lacking) return read.data.every(({ isEnough }) => isEnough) ? read : null;
+    if (additions === maxAdditions) {
+      const { title, headerRow } = lacking;
+      const words = `The tab ${title}: its header in row ${headerRow + 1} takes no new columns, as cells are merged there. Unmerge them.`;
+      return { ok: false, failure: { kind: 'header', tab: title, words } };
     }
-    if (lacking !== -1) {
-      additions += 1;
-      const added = await batchUpdate(sheet, columns.flat(), signal);
-      // Cells that somebody has merged meanwhile keep no names.
-      return added.ok ? refresh(sheet, signal) : added;
-    }
-    return read.data.every(({ isEnough }) => isEnough) ? read : null;
+    additions += 1;
+    const added = await batchUpdate(sheet, columns.flat(), signal);
+    if (!added.ok) return added;
+    // Cells that somebody has merged meanwhile keep no names.
+    const described = await describe(sheet, signal);
+    return described.ok ? null : described;
   });
-}
-
-/** Columns that are added and not there have landed in merged cells; for the second time these are known. */
-const maxAdditions = 2;
-
-/** Reads again what tabs there are; null where that worked. */
-async function refresh(sheet: Spreadsheet, signal: AbortSignal) {
-  const described = await describe(sheet, signal);
-  return described.ok ? null : described;
 }
 
 /** The tabs in the order in which they are wanted; null where some were made just now. */
@@ -67,133 +73,131 @@ async function findTabs(
   isFirst: boolean,
   signal: AbortSignal,
 ): Promise<Answer<Tab[]> | null> {
-  const tabs = () => wanted.flatMap(({ title }) => known(sheet, title) ?? []);
+  const { tabs, written, madeAnew, headerRow } = sheet;
+  const known = (title: string) => tabs.get(title.toLowerCase());
+  const found = () => wanted.flatMap(({ title }) => known(title) ?? []);
   // Merged cells and tables move with rows and columns, and where they are is not read with the values.
-  const mayHaveMoved = isFirst && tabs().some(({ merges, tables }) => merges.length + tables.length > 0);
-  if (tabs().length < wanted.length || missingHeaderRow(tabs()) || mayHaveMoved) {
+  const mayHaveMoved = isFirst && found().some(({ merges, tables }) => merges.length + tables.length > 0);
+  if (found().length < wanted.length || missingHeaderRow(found()) || mayHaveMoved) {
     const described = await describe(sheet, signal);
     if (!described.ok) return described;
   }
-  const failure = missingHeaderRow(tabs());
+  const failure = missingHeaderRow(found());
   if (failure) return { ok: false, failure };
-  const missing = wanted.filter(({ title }) => !known(sheet, title));
-  if (missing.length === 0) return { ok: true, data: tabs() };
-  for (const { title } of missing) noteMissingTab(sheet, title);
-  const made = missing.map((one) => newTab(one, sheet.headerRow));
+  const missing = wanted.filter(({ title }) => !known(title));
+  if (missing.length === 0) return { ok: true, data: found() };
+  const made = missing.map(({ title, names }): { tab: Tab; requests: Request[] } => {
+    const before = written.get(title.toLowerCase());
+    const renamed = before && tabWith(sheet, before.sheetId);
+    const words = renamed
+      ? `Somebody renamed the tab ${title} to ${renamed.title}, and a new one was made. Rename it back and move the rows of the new one, or give the action its new name.`
+      : `Somebody deleted the tab ${title}, and a new one was made.`;
+    if (before) madeAnew.set(title.toLowerCase(), words);
+    // Named by us, so that the header can be written in the same call: a tab is never there without it.
+    const sheetId = randomInt(1, 2 ** 31 - 1);
+    const [rowCount, columnCount] = [1000, Math.max(26, names.length)];
+    const gridProperties = { columnCount, rowCount, frozenRowCount: headerRow + 1 };
+    const [width, deliveryColumn] = [names.length, names.indexOf(deliveryHeader)];
+    const place = { sheetId, title, rowCount, headerRow, merges: [], tables: [] };
+    return {
+      tab: { ...place, width, deliveryColumn, lastRow: headerRow },
+      requests: [
+        { addSheet: { properties: { sheetId, title, gridProperties } } },
+        writeCells(sheetId, headerRow, 0, names),
+      ],
+    };
+  });
   const requests = made.flatMap((one) => one.requests);
   const answer = await batchUpdate(sheet, requests, signal);
-  if (answer.ok) for (const { tab } of made) sheet.tabs.set(tab.title.toLowerCase(), tab);
+  if (answer.ok) for (const { tab } of made) tabs.set(tab.title.toLowerCase(), tab);
   // Another replica may have made it at the same moment.
   return answer.ok || says(answer.failure, /already exists/) ? null : answer;
 }
 
-const known = (sheet: Spreadsheet, title: string) => sheet.tabs.get(title.toLowerCase());
+/** Why there cannot be a header in one of these tabs: it is a chart, or ends above the header's row. */
+export function missingHeaderRow(tabs: readonly Tab[]): Failure | null {
+  const short = tabs.find(({ rowCount, headerRow }) => rowCount === null || rowCount <= headerRow);
+  if (!short) return null;
+  const { title, rowCount, headerRow } = short;
+  const words =
+    rowCount === null
+      ? 'has no cells: it is a chart. Rename it, or give the action another tab.'
+      : `has only ${rowCount} ${rowCount === 1 ? 'row' : 'rows'}, and its header should be in row ${headerRow + 1}. Add rows to it, or set headerRow.`;
+  return { kind: 'header', tab: title, words: `The tab ${title} ${words}` };
+}
 
+/** A tab of so many rows is read at once where nothing is known of it yet. */
+const smallTabRows = 5000;
+
+/**
+ * Reads of each tab its header alone while that is not known, its Delivery column while its end is not, and else what is
+ * wanted of it. `isEnough`: it was as remembered, so that the rows that are wanted were read.
+ */
 async function readOnce(
   sheet: Spreadsheet,
   wanted: readonly Wanted[],
   tabs: readonly Tab[],
   signal: AbortSignal,
 ): Promise<Answer<(View & { readonly isEnough: boolean })[]>> {
-  const parts = wanted.map((want, index) => partOf(tabs[index]!, want));
+  const isWhole = ({ lastRow, rowCount }: Tab, { whole }: Wanted) =>
+    whole || (lastRow === null && rowCount !== null && rowCount <= smallTabRows);
+  const parts = wanted.map((want, index): Part => {
+    const tab = tabs[index]!;
+    const { title, width, deliveryColumn, lastRow } = tab;
+    if (width === null) return { tab, first: 0, range: null };
+    if (isWhole(tab, want))
+      return { tab, first: 0, range: tableRange({ ...tab, width: Math.max(width, want.minWidth ?? 0) }) };
+    if (lastRow !== null)
+      return { tab, first: lastRow, range: a1(title, `A${lastRow + 1}`, columnName(width - 1)) };
+    const column = columnName(deliveryColumn);
+    return { tab, first: 0, range: deliveryColumn === -1 ? null : a1(title, column, column) };
+  });
   const read = await readParts(sheet, parts, signal);
   if (!read.ok) return read;
-  const views = parts.map((part, index) => remember(part, wanted[index]!, read.data[index]!));
+  const views = parts.map(({ tab, range, first }, index) => {
+    const grid = read.data[index]!;
+    const wasWhole = isWhole(tab, wanted[index]!);
+    const before = { ...tab };
+    const { headerRow } = tab;
+    // A row above the header hides it, and how wide the table is.
+    tab.width = grid.header.length || before.width;
+    tab.deliveryColumn = grid.column(deliveryHeader);
+    const top = { tab, grid: new Grid(grid.rows.slice(0, headerRow + 1), headerRow), isEnough: false };
+    if (range === null || before.width !== tab.width) return top;
+    if (wasWhole) {
+      tab.lastRow = Math.max(headerRow, grid.lastFilled(tab.deliveryColumn));
+      return { tab, grid, isEnough: true };
+    }
+    if (before.lastRow === null) {
+      const isThatColumn = before.deliveryColumn === tab.deliveryColumn;
+      tab.lastRow = isThatColumn ? Math.max(headerRow, grid.lastFilled(0)) : null;
+      return top;
+    }
+    // Somebody deleted rows, or moved them: the last one has to be found again.
+    const isLast = first === headerRow || grid.at(first, tab.deliveryColumn) !== '';
+    if (!isLast) tab.lastRow = null;
+    return { tab, grid, isEnough: isLast };
+  });
   return { ok: true, data: views };
 }
 
-/** A small tab is read at once where nothing is known of it yet. */
-function isReadWhole({ lastRow, rowCount }: Tab, { whole }: Wanted): boolean {
-  return whole || (lastRow === null && rowCount !== null && rowCount <= smallTabRows);
-}
-
-const smallTabRows = 5000;
-
-/** What to read of a tab: the header alone while that is not known, and the Delivery column while its end is not. */
-function partOf(tab: Tab, want: Wanted): Part {
-  const { title, width, deliveryColumn, lastRow } = tab;
-  if (width === null) return { tab, first: 0, range: null };
-  if (isReadWhole(tab, want)) {
-    return { tab, first: 0, range: tableRange({ title, width: Math.max(width, want.minWidth ?? 0) }) };
-  }
-  if (lastRow !== null) {
-    return { tab, first: lastRow, range: `${quoteTab(title)}!A${lastRow + 1}:${columnName(width - 1)}` };
-  }
-  return { tab, first: 0, range: deliveryColumn === -1 ? null : columnRange(tab, deliveryColumn) };
-}
-
-/** Keeps what was read of a tab, and tells whether it was enough: it was not where the tab was not as remembered. */
-function remember({ tab, range, first }: Part, want: Wanted, grid: Grid) {
-  const isWhole = isReadWhole(tab, want);
-  const before = { ...tab };
-  // A row above the header hides it, and how wide the table is.
-  tab.width = grid.header.length || before.width;
-  tab.deliveryColumn = grid.column(deliveryHeader);
-  const { headerRow } = tab;
-  const top = { tab, grid: new Grid(grid.rows.slice(0, headerRow + 1), headerRow), isEnough: false };
-  if (range === null || before.width !== tab.width) return top;
-  if (isWhole) {
-    tab.lastRow = Math.max(headerRow, lastFilled(grid, tab.deliveryColumn));
-    return { tab, grid, isEnough: true };
-  }
-  if (before.lastRow === null) {
-    const isThatColumn = before.deliveryColumn === tab.deliveryColumn;
-    tab.lastRow = isThatColumn ? Math.max(headerRow, lastFilled(grid, 0)) : null;
-    return top;
-  }
-  // Somebody deleted rows, or moved them: the last one has to be found again.
-  const isLast = first === headerRow || grid.at(first, tab.deliveryColumn) !== '';
-  if (!isLast) tab.lastRow = null;
-  return { tab, grid, isEnough: isLast };
-}
-
-const defaultColumns = 26;
-
-const defaultRows = 1000;
-
-function newTab(
-  { title, names }: Wanted,
-  headerRow: number,
-): { readonly tab: Tab; readonly requests: Request[] } {
-  // Named by us, so that the header can be written in the same call: a tab is never there without it.
-  const sheetId = randomInt(1, 2 ** 31 - 1);
-  const columnCount = Math.max(defaultColumns, names.length);
-  const gridProperties = { columnCount, rowCount: defaultRows, frozenRowCount: headerRow + 1 };
-  const addSheet = { properties: { sheetId, title, gridProperties } };
-  const header = { width: names.length, deliveryColumn: names.indexOf(deliveryHeader), lastRow: headerRow };
-  return {
-    tab: { sheetId, title, rowCount: defaultRows, headerRow, merges: [], tables: [], ...header },
-    requests: [{ addSheet }, writeCells(sheetId, headerRow, 0, names)],
-  };
-}
-
 /** Columns of our own behind all others: whatever somebody types meanwhile is not written over. */
-function newColumns(sheet: Spreadsheet, { tab, grid }: View, wanted: Wanted): Request[] {
-  const { sheetId, headerRow, merges } = tab;
-  const names = wanted.names.filter((name) => grid.column(name) === -1);
-  noteMissingColumns(sheet, tab, names);
-  const at = columnAfter(merges, grid.header.length, headerRow);
+function newColumns(
+  { written, madeAnew }: Spreadsheet,
+  { tab, grid }: View,
+  wanted: readonly string[],
+): Request[] {
+  const { sheetId, headerRow, title } = tab;
+  const names = wanted.filter((name) => grid.column(name) === -1);
   if (names.length === 0) return [];
-  return [insert(sheetId, 'COLUMNS', at, names.length, at > 0), writeCells(sheetId, headerRow, at, names)];
-}
-
-function noteMissingTab({ written, madeAnew, tabs }: Spreadsheet, title: string): void {
   const before = written.get(title.toLowerCase());
-  if (!before) return;
-  const renamed = [...tabs.values()].find(({ sheetId }) => sheetId === before.sheetId);
-  const words = renamed
-    ? `Somebody renamed the tab ${title} to ${renamed.title}, and a new one was made. Rename it back and move the rows of the new one, or give the action its new name.`
-    : `Somebody deleted the tab ${title}, and a new one was made.`;
-  madeAnew.set(title.toLowerCase(), words);
-}
-
-function noteMissingColumns({ written, madeAnew }: Spreadsheet, tab: Tab, names: readonly string[]): void {
-  const title = tab.title.toLowerCase();
-  const before = written.get(title);
-  const gone = before?.sheetId === tab.sheetId ? names.filter((name) => before.header.includes(name)) : [];
-  if (gone.length === 0) return;
-  const words = `Somebody renamed or deleted ${columnsInWords(gone)} of the tab ${tab.title}, and it was added anew behind the others. Rename it back, or give the action its new name.`;
-  madeAnew.set(title, words);
+  const gone = before?.sheetId === sheetId ? names.filter((name) => before.header.includes(name)) : [];
+  if (gone.length > 0) {
+    const words = `Somebody renamed or deleted ${columnsInWords(gone)} of the tab ${title}, and it was added anew behind the others. Rename it back, or give the action its new name.`;
+    madeAnew.set(title.toLowerCase(), words);
+  }
+  const at = columnAfter(tab, grid.header.length);
+  return [insert(sheetId, 'COLUMNS', at, names.length, at > 0), writeCells(sheetId, headerRow, at, names)];
 }
 
 /** Where columns were deleted before a write, some of it landed beside the header. */
@@ -217,16 +221,68 @@ export async function readWhole(
     if (failure) return { ok: false, failure };
     const want = { title: tab.title, names: [], whole: true, minWidth };
     const read = await readOnce(sheet, [want], [tab], signal);
-    if (!read.ok) minWidth = 0;
-    if (!read.ok) return read;
+    if (!read.ok) {
+      minWidth = 0;
+      return read;
+    }
     const [{ grid, isEnough }] = read.data as [View & { isEnough: boolean }];
     if (!isEnough && tab.width !== null) return null;
-    return { ok: true, data: { tab, grid: new Grid(grid.rows, headerRowOf(grid)) } };
+    // Somebody may have put rows above the header.
+    const found = grid.rows.findIndex((cells) =>
+      cells.some((cell) => String(cell).trim() === deliveryHeader),
+    );
+    return { ok: true, data: { tab, grid: new Grid(grid.rows, found === -1 ? grid.headerRow : found) } };
   });
 }
 
-/** Somebody may have put rows above the header. */
-function headerRowOf({ rows, headerRow }: Grid): number {
-  const found = rows.findIndex((cells) => cells.some((cell) => String(cell).trim() === deliveryHeader));
-  return found === -1 ? headerRow : found;
+/** What people have to know of columns that a header has more than once. */
+export function twiceInHeader({ header }: Grid, names: readonly string[]): string[] {
+  const twice = [...new Set(names)].filter((name) => header.indexOf(name) !== header.lastIndexOf(name));
+  return twice.map((name) => `The header has more than one column ${name}: the first of them is written.`);
+}
+
+/** So many rows at the top show whether the header stands elsewhere. */
+const rowsAtTop = 200;
+
+/**
+ * Why a tab's header cannot be what stands in its row. A tab without the column Delivery may be one that was never written
+ * to; or people moved, removed or emptied its header, and a new one would stand above the wrong values.
+ */
+export async function lostHeader(
+  sheet: Spreadsheet,
+  views: readonly View[],
+  wanted: readonly { readonly names: readonly string[] }[],
+  signal: AbortSignal,
+): Promise<Failure | null> {
+  const suspects = views.flatMap(({ tab, grid }, index) =>
+    grid.column(deliveryHeader) === -1 ? [{ tab, names: wanted[index]!.names }] : [],
+  );
+  const ranges = suspects.map(({ tab }) => a1(tab.title, 1, Math.min(rowsAtTop, tab.rowCount ?? 1)));
+  const read = await readRanges(sheet, ranges, signal);
+  if (!read.ok) return read.failure;
+  for (const [index, { tab, names }] of suspects.entries()) {
+    const { rows, header, headerRow } = new Grid(read.data[index]!, tab.headerRow);
+    const fail = (words: string): Failure => {
+      return { kind: 'header', tab: tab.title, words: `The tab ${tab.title}: ${words}` };
+    };
+    const own = `row ${headerRow + 1}`;
+    const at = rows.findIndex((cells: Row) => {
+      const there = new Set(cells.map((cell) => String(cell).trim()));
+      return there.has(deliveryHeader) && names.some((name) => name !== deliveryHeader && there.has(name));
+    });
+    if (at !== -1)
+      return fail(
+        `its header stands in row ${at + 1}, and should in ${own}. Move it there, or set headerRow to ${at + 1} if all tabs of the sink are so.`,
+      );
+    if (header.some((name) => /^dlv_[0-9a-z]{26}_\d+$/.test(name)))
+      return fail(
+        `${own} has no header but values. Insert a row there with the names of the columns, ${deliveryHeader} among them.`,
+      );
+    const isEmpty = header.every((name) => name === '');
+    if (isEmpty && rows.some((cells, row) => row > headerRow && cells.some((cell) => cell !== '')))
+      return fail(
+        `${own}, where its header should be, is empty, and there are values below it. Fill in the names of the columns there, or set headerRow.`,
+      );
+  }
+  return null;
 }

@@ -49,6 +49,12 @@ const secretsKept = 6;
 /** RFC 6749 lets a server leave `expires_in` out. */
 const assumedLifeS = 300;
 
+/** Until when a token that lives so long (s) is used, on the monotonic clock (ms). */
+export function usableUntil(lifeS: unknown): number {
+  const life = Number(lifeS ?? assumedLifeS);
+  return performance.now() + (life > 0 ? life : assumedLifeS) * 1000 - marginMs;
+}
+
 /**
  * The newest refresh token of each consent, which is the one in the config: some servers give another with each answer,
  * and take the one before no more. A reload opens sinks again and must go on with it.
@@ -129,7 +135,7 @@ export class AccessTokens {
     this.#remember(token.token, token.refreshToken);
     if (token.refreshToken !== undefined && token.refreshToken !== newer)
       await this.#refreshTokens.keep(this.#consent, token.refreshToken);
-    this.#current = { token: token.token, until: performance.now() + token.lifeS * 1000 - marginMs };
+    this.#current = { token: token.token, until: usableUntil(token.lifeS) };
     return { token: token.token };
   }
 
@@ -201,22 +207,18 @@ const saysInvalidGrant = (answer: Awaited<ReturnType<PostForm>>): boolean =>
 
 interface Token {
   readonly token: string;
-  readonly lifeS: number;
+  readonly lifeS: unknown;
   readonly refreshToken: string | undefined;
 }
 
 function readToken(text: string): Token | null {
-  const { access_token: token, expires_in: life, refresh_token: next } = jsonMap(text);
+  const { access_token: token, expires_in: lifeS, refresh_token: next } = jsonMap(text);
   if (typeof token !== 'string' || !/^[\x21-\x7e]{1,8192}$/.test(token)) return null;
-  const lifeS = Number(life ?? assumedLifeS);
-  return {
-    token,
-    lifeS: lifeS > 0 ? lifeS : assumedLifeS,
-    refreshToken: typeof next === 'string' ? next : undefined,
-  };
+  return { token, lifeS, refreshToken: typeof next === 'string' ? next : undefined };
 }
 
-function jsonMap(text: string): { readonly [key: string]: unknown } {
+/** The map that a text is as JSON; empty where it is none. */
+export function jsonMap(text: string): { readonly [key: string]: unknown } {
   try {
     const parsed: unknown = JSON.parse(text);
     return typeof parsed === 'object' && parsed !== null ? { ...parsed } : {};
