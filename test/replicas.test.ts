@@ -136,6 +136,13 @@ test('replicas that run different configs say so in /readyz and in a metric, unt
   }
 }, 120_000);
 
+test('a replica whose config a standby lacks stores it again, and accepts events', async () => {
+  const url = await freshSchema();
+  const { post } = await started(url, 'sinks: {}\nrules: []\n');
+  await sql(url, 'delete from configs');
+  await vi.waitFor(async () => expect(await post()).toBe(202), longer);
+});
+
 test("a replica whose clock is ahead goes by PostgreSQL's before the first event can come, as do its pages, metrics and commands", async () => {
   const tool = await endpoint();
   const url = await freshSchema();

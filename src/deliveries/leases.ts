@@ -43,6 +43,8 @@ export interface LeaseParts {
   readonly quietMs: (name: string) => number;
   /** Called when the database is in another place: it was promoted or restored, and so many deliveries are in doubt. */
   readonly moved: (distrusted: number) => void;
+  /** Called when the database lacks this replica's config: no event can be stored without it. */
+  readonly configLost: () => void;
   /** What the database's clock says, of which it was asked at that time on the scale of Clock.elapsed. */
   readonly told: (now: number, askedAt: number) => void;
   readonly failed: (error: unknown) => void;
@@ -138,7 +140,8 @@ export class LeaseKeeper implements Leases {
   }
 
   async #ask(): Promise<void> {
-    const { store, clock, replica, configId, names, extra, replicas, quietMs, moved, told } = this.#parts;
+    const { store, clock, replica, configId, names, extra, replicas, quietMs, moved, configLost, told } =
+      this.#parts;
     // The database counts from later on, so it never thinks that a lease ended before this process does.
     const askedAt = clock.elapsed();
     const wasSuspended = suspendedSince(clock);
@@ -161,6 +164,7 @@ export class LeaseKeeper implements Leases {
     this.#noteUnknown(new Set(state.unknown), askedAt);
     replicas(state.replicas);
     if (state.distrusted !== null) moved(state.distrusted);
+    if (!state.isConfigKept) configLost();
   }
 
   #noteUnknown(unknown: ReadonlySet<string>, elapsed: number): void {

@@ -83,8 +83,10 @@ export class Replicas implements Leases {
   }
 
   async join(parts: Parts): Promise<void> {
-    const { config, log, worker } = parts;
+    const { store, config, log, worker } = parts;
     if (this.#store === null) return;
+    const failed = (error: unknown) =>
+      log.error({ err: error }, 'the leases could not be renewed; trying again');
     this.#keeper = new LeaseKeeper({
       store: this.#store,
       clock: systemClock,
@@ -101,7 +103,11 @@ export class Replicas implements Leases {
           { deliveries },
           'PostgreSQL was promoted, restored or moved: what it was told last may be missing, so each tool is asked before what waits is sent',
         ),
-      failed: (error) => log.error({ err: error }, 'the leases could not be renewed; trying again'),
+      configLost: () => {
+        const { plan, planSource: source } = config();
+        store.saveConfig({ id: plan.id, source, savedAt: this.clock.now() }).catch(failed);
+      },
+      failed,
     });
     await this.#keeper.start();
   }

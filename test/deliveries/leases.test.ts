@@ -77,6 +77,7 @@ class Replica {
       replicas: () => {},
       quietMs: () => 0,
       moved: () => {},
+      configLost: () => {},
       told: () => {},
       failed: (error) => this.failures.push(error),
       ...parts,

@@ -37,6 +37,8 @@ export interface LeaseState {
   readonly unknown: readonly string[];
   /** The replicas that are alive, this one among them. */
   readonly replicas: readonly { readonly id: string; readonly configId: string }[];
+  /** The database has its config. A standby that took over, or a restored dump, may lack it. */
+  readonly isConfigKept: boolean;
   /** What the database's clock says (ms). */
   readonly now: number;
   /** See `settleIn`. Where the database is in another place, all leases have ended. */
@@ -95,9 +97,14 @@ const sql = {
     on conflict (id) do update set config_id = $2, names = $3, until = ${now} + $4`,
   forgetEndedReplicas: `delete from copies where until <= ${now}`,
   forgetReplica: `delete from copies where id = $1`,
-  replicas: query<{ readonly id: string; readonly configId: string; readonly names: string }>(
-    `select id, config_id as "configId", names from copies order by id`,
-  ),
+  replicas: query<{
+    readonly id: string;
+    readonly configId: string;
+    readonly names: string;
+    readonly kept: number;
+  }>(`
+    select id, config_id as "configId", names, case when config_id in (select id from configs) then 1 else 0 end as kept
+    from copies order by id`),
   liveReplicas: query<{ readonly id: string }>(`select id from copies where until > ${now} order by id`),
   leases: query<LeaseRow>(`
     select name, holder, epoch, case when until > ${now} then 1 else 0 end as live from leases order by name`),
@@ -140,11 +147,10 @@ export function* renew(asked: LeaseRequest): Operation<LeaseState> {
   if (distrusted !== null) yield* endAll(asked);
   yield* run(sql.forgetEndedReplicas);
   yield* run(sql.keepReplica, replica, configId, JSON.stringify(names), forMs);
-  const replicas = (yield* all(sql.replicas)).map(({ id, configId: config, names: known }) => ({
-    id,
-    configId: config,
-    names: JSON.parse(known) as string[],
-  }));
+  const known = yield* all(sql.replicas);
+  const replicas = known.map(({ names: own, ...one }) =>
+    Object.assign(one, { names: JSON.parse(own) as string[] }),
+  );
   const leases = yield* all(sql.leases);
   const held = new Map(
     leases.filter(({ holder }) => holder === replica).map(({ name, epoch }) => [name, epoch] as const),
@@ -165,7 +171,8 @@ export function* renew(asked: LeaseRequest): Operation<LeaseState> {
     held,
     surplus,
     unknown,
-    replicas: replicas.map(({ names: _, ...one }) => one),
+    replicas: replicas.map(({ id, configId: config }) => ({ id, configId: config })),
+    isConfigKept: replicas.some((one) => one.id === replica && one.kept === 1),
     now: at,
     distrusted,
   };
