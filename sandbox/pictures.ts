@@ -114,7 +114,6 @@ function noticeMail(): string {
     paused: [{ sink: 'slack', since: receivedAt - 15 * 60_000, because, lastSuccessAt: null }],
     dead: [],
     held: [],
-    unrecorded: { alert: 'dead', stuck: [] },
     refused: null,
     refusedEvents: [],
     lastEventAt: receivedAt,

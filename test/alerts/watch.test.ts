@@ -177,60 +177,6 @@ test('one of several replicas looks, and another one goes on with what the one b
   expect(await watch.causes()).toEqual(['paused tool']);
 });
 
-test('a delivery that stays sending for longer than any attempt takes is reported, and each further one too', async () => {
-  const watch = await watching();
-  const begin = async () => {
-    await watch.store.accept(
-      arrival(
-        {},
-        { configId: config.plan.id, deliveries: [planned({ sink: 'tool', lane: 'tool', dueAt: start })] },
-      ),
-    );
-    return watch.store.claim({ lane: 'tool', now: start, limit: 1 });
-  };
-  await begin();
-  await watch.look(minute);
-  await watch.look(14 * minute);
-  expect(await watch.causes()).toEqual([]);
-  await watch.look(minute);
-  await begin();
-  await watch.look(minute);
-  await watch.look(20 * minute);
-  expect(await watch.notices()).toMatchObject([
-    {
-      alert: 'held',
-      cause: 'unrecorded tool',
-      sink: null,
-      count: 1,
-      detail: expect.stringContaining(
-        'A delivery to tool may have arrived or not: the attempt could not be recorded',
-      ),
-      advice: expect.stringContaining('events --state sending'),
-    },
-  ]);
-  await watch.look(hour);
-  await watch.look(2 * hour);
-  expect(await watch.causes()).toEqual(['unrecorded tool', 'unrecorded tool']);
-});
-
-test('an attempt that ends in time is not reported, though the next one begins at once', async () => {
-  const watch = await watching();
-  await watch.store.accept(
-    arrival(
-      {},
-      { configId: config.plan.id, deliveries: [planned({ sink: 'tool', lane: 'tool', dueAt: start })] },
-    ),
-  );
-  for (let attempt = 0; attempt < 4; attempt += 1) {
-    const claimed = await watch.store.claim({ lane: 'tool', now: start, limit: 1 });
-    await watch.look(10 * minute);
-    await watch.store.record(
-      claimed.map((one) => resultOf(one, unknown, { state: 'pending', dueAt: start })),
-    );
-  }
-  expect(await watch.causes()).toEqual([]);
-});
-
 test('a notice that could not be stored is raised at the next check', async () => {
   const watch = await watching({ storeFails: 1, paused: ['tool'] });
   await watch.look(minute);
@@ -621,19 +567,6 @@ describe('a dead delivery', () => {
     watch.restart();
     await watch.look(2 * hour);
     expect(await watch.causes()).toEqual([deadTool]);
-  });
-
-  test('is not reported again after an upgrade from 0.1, whose notices were of a sink', async () => {
-    const watch = await watching();
-    await watch.event('tool');
-    const before = noticeWith({ alert: 'dead', cause: 'dead tool', sink: 'tool', raisedAt: start + minute });
-    await watch.store.raise({ notice: before, configId: watch.configId, deliveries: [], quietMs: 0 });
-    await watch.look(minute);
-    await watch.event('tool');
-    await watch.look(30 * minute);
-    expect(await watch.causes()).toEqual(['dead tool']);
-    await watch.look(hour);
-    expect((await watch.notices()).map(({ cause, count }) => [cause, count]).at(-1)).toEqual([deadTool, 1]);
   });
 });
 

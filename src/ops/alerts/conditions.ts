@@ -2,7 +2,6 @@ import { program, shellWord } from '../../support/program.ts';
 import { recoveryMs } from '../../deliveries/breaker.ts';
 import {
   type AlertKind,
-  type Delivery,
   type Failure,
   missedCause,
   type Notice,
@@ -33,8 +32,6 @@ export interface Situation {
   readonly dead: readonly StuckCount[];
   /** The same for held ones. */
   readonly held: readonly StuckCount[];
-  /** Deliveries that stay `sending`, and the alert that reports them. */
-  readonly unrecorded: { readonly alert: StuckState; readonly stuck: readonly StuckCount[] };
   /** Null if the config's file is in force as it is. */
   readonly refused: Refusal | null;
   /** Events that were refused and not put away; see `newlyRefused`. */
@@ -56,9 +53,8 @@ export interface Refusal {
   readonly loadedAt: number;
 }
 
-function causeOf(alert: AlertKind | 'unrecorded', sink: string, cause = ''): string {
-  return cause === '' ? `${alert} ${sink}` : `${alert} ${sink}: ${cause}`;
-}
+const causeOf = (alert: AlertKind, sink: string, cause = ''): string =>
+  cause === '' ? `${alert} ${sink}` : `${alert} ${sink}: ${cause}`;
 
 /** The shortest time between two notices with the same cause. */
 export const quietMs = 3_600_000;
@@ -76,12 +72,12 @@ const passing: readonly string[] = [
   'unexpected',
 ] satisfies Reason[];
 
-/** When the last notice of a cause was raised. Version 0.1 had one for all causes of a sink. */
+/** When the last notice of a cause was raised. */
 export function lastNotice(notified: ReadonlyMap<string, number>, cause: string): number | undefined {
   const [trouble = '', reason = ''] = cause.split(': ', 2);
   const alike = passing.includes(reason) ? passing.map((one) => `${trouble}: ${one}`) : [cause];
   const times = alike.flatMap((one) => notified.get(one) ?? []);
-  return times.length > 0 ? Math.max(...times) : notified.get(trouble);
+  return times.length > 0 ? Math.max(...times) : undefined;
 }
 
 /** The notices of one kind of alert whose condition has lasted for `afterMs`. Pure. */
@@ -90,32 +86,39 @@ export function noticesFor(kind: AlertKind, afterMs: number, situation: Situatio
 }
 
 const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice[] } = {
-  dead: ({ dead, unrecorded }) => [
-    ...dead.map((stuck) => ({
-      ...about('dead', stuck),
-      ...(isMissed(stuck) ? missed(stuck) : givenUp(stuck)),
-    })),
-    ...unrecordedNotices('dead', unrecorded),
-  ],
-  held: ({ held, unrecorded }) => [
-    ...held.map((stuck) => ({
-      ...about('held', stuck),
-      detail: `${deliveriesOf(stuck)} may have arrived or not, and only a person can tell. ${stuck.reason}`,
-      advice: `Look there, then replay or discard those listed by: ${program} events --state held --sink ${stuck.sink}`,
-    })),
-    ...unrecordedNotices('held', unrecorded),
-  ],
+  dead: ({ dead }) =>
+    dead.map((stuck) =>
+      isMissed(stuck)
+        ? stuckNotice(
+            'dead',
+            stuck,
+            'went out, but not as meant.',
+            `Put right what it says. Tell those who were left out yourself, or send it again to all of them: ${program} resend takes the ids of the deliveries.`,
+          )
+        : stuckNotice(
+            'dead',
+            stuck,
+            'had to be given up.',
+            `Fix the cause, then replay them: ${program} replay --dead --sink ${shellWord(stuck.sink)} --cause ${shellWord(stuck.cause)}`,
+          ),
+    ),
+  held: ({ held }) =>
+    held.map((stuck) =>
+      stuckNotice(
+        'held',
+        stuck,
+        'may have arrived or not, and only a person can tell.',
+        `Look there, then replay or discard those listed by: ${program} events --state held --sink ${stuck.sink}`,
+      ),
+    ),
   paused: ({ paused, now }) =>
     paused.map(({ because, ...down }) => ({
-      alert: 'paused',
+      ...about('paused', down.since),
       // Each cause has its own fix.
       cause: causeOf('paused', down.sink, because?.reason),
       sink: down.sink,
-      count: 0,
-      since: down.since,
       detail: `${downFor(down, now)}${because ? `. ${asSentence(because.detail)}` : '.'} They wait, and none is lost.`,
       advice: `Put this right, or forward this to somebody who can. The messages then go out by themselves, but for those that have failed for longer than retry.giveUpAfter: these have to be replayed. To see whether it works, run: ${program} check --live. To try it at once, run: ${program} retry ${down.sink}`,
-      recovered: false,
     })),
   config: ({ refused, now }) => {
     if (refused === null) return [];
@@ -124,40 +127,28 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
       others === 0 ? '' : ` There ${others === 1 ? 'is one more problem' : `are ${others} more problems`}.`;
     return [
       {
-        alert: 'config',
+        ...about('config', since),
         cause: `config: ${problem}`,
-        sink: null,
-        count: 0,
-        since,
         detail: `The changed config was refused. ${asSentence(problem)}${more} What was loaded ${inWords(now - loadedAt)} ago stays in force.`,
         advice: `Correct the file: it is loaded by itself when it changes. Do not restart before, for it would not start. All problems are shown by: ${program} check --config ${file}`,
-        recovered: false,
       },
     ];
   },
   refused: ({ refusedEvents }) =>
     refusals(refusedEvents).map(({ reason, what, advice, command, from, count, first }) => ({
-      alert: 'refused',
+      ...about('refused', first),
       cause: refusedCause(reason),
-      sink: null,
       from,
       count,
-      since: first,
       detail: `${what}.`,
       advice: `${advice} When that is done: ${command}`,
-      recovered: false,
     })),
   silence: ({ lastEventAt, now }) => [
     {
-      alert: 'silence',
-      cause: 'silence',
-      sink: null,
-      count: 0,
-      since: lastEventAt,
+      ...about('silence', lastEventAt),
       detail: `No event has come for ${inWords(now - lastEventAt)}.`,
       advice:
         "If candidates have taken tests since, check that the Webhook URL in the testing service's account still leads here.",
-      recovered: false,
     },
   ],
 };
@@ -190,38 +181,26 @@ export function newlyRefused(
 /** It was delivered, and not as it was meant: see Delivered.missed. */
 export const isMissed = ({ cause }: StuckCount): boolean => cause.startsWith(`${missedCause} `);
 
-const missed = (stuck: StuckCount) => ({
-  detail: `${deliveriesOf(stuck)} went out, but not as meant. ${stuck.reason}`,
-  advice: `Put right what it says. Tell those who were left out yourself, or send it again to all of them: ${program} resend takes the ids of the deliveries.`,
+function stuckNotice(
+  alert: StuckState,
+  { sink, cause, count, firstAt, reason }: StuckCount,
+  what: string,
+  advice: string,
+): Notice {
+  const deliveries = `${count === 1 ? 'A delivery' : `${count} deliveries`} to ${sink}`;
+  const detail = `${deliveries} ${what} ${reason}`;
+  return { ...about(alert, firstAt), cause: causeOf(alert, sink, cause), sink, count, detail, advice };
+}
+
+/** What most notices have: they begin a trouble, and are about no sink. */
+const about = (alert: AlertKind, since: number) => ({
+  alert,
+  cause: alert as string,
+  sink: null,
+  count: 0,
+  since,
+  recovered: false,
 });
-
-const givenUp = (stuck: StuckCount) => ({
-  detail: `${deliveriesOf(stuck)} had to be given up. ${stuck.reason}`,
-  advice: `Fix the cause, then replay them: ${program} replay --dead --sink ${shellWord(stuck.sink)} --cause ${shellWord(stuck.cause)}`,
-});
-
-function about(alert: StuckState, { sink, cause, count, firstAt }: StuckCount) {
-  return { alert, cause: causeOf(alert, sink, cause), sink, count, since: firstAt, recovered: false };
-}
-
-function unrecordedNotices(kind: StuckState, { alert, stuck }: Situation['unrecorded']): Notice[] {
-  if (alert !== kind) return [];
-  return stuck.map((one) => ({
-    alert,
-    cause: causeOf('unrecorded', one.sink),
-    // The sink is not at fault.
-    sink: null,
-    count: one.count,
-    since: one.firstAt,
-    detail: `${deliveriesOf(one)} may have arrived or not: the attempt could not be recorded because of a bug in the connector.`,
-    advice: `See the log. At its next start the connector resumes those listed by: ${program} events --state sending. It asks the tool first where it can.`,
-    recovered: false,
-  }));
-}
-
-function deliveriesOf({ sink, count }: StuckCount): string {
-  return `${count === 1 ? 'A delivery' : `${count} deliveries`} to ${sink}`;
-}
 
 const asSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
 
@@ -320,37 +299,3 @@ export class StuckDeliveries {
     return causeOf(this.#kind, sink, cause);
   }
 }
-
-/** Longer than any attempt takes, time-out and abort included. */
-const longestAttemptMs = 15 * 60_000;
-
-/**
- * Deliveries that stay `sending` for longer than any attempt takes: a bug kept the outcome from being recorded. Measured
- * on the scale of Clock.elapsed.
- */
-export class UnrecordedAttempts {
-  /** When each attempt in flight was first seen. */
-  #seenAt = new Map<string, number>();
-
-  look(sending: readonly Delivery[], now: number, elapsed: number): StuckCount[] {
-    const seenAt = new Map(
-      sending.map((delivery) => [keyOf(delivery), this.#seenAt.get(keyOf(delivery)) ?? elapsed]),
-    );
-    this.#seenAt = seenAt;
-    const dueAt = (delivery: Delivery) => (seenAt.get(keyOf(delivery)) ?? elapsed) + longestAttemptMs;
-    const overdue = sending.filter((delivery) => delivery.noticeId === null && dueAt(delivery) <= elapsed);
-    return Array.from(
-      Map.groupBy(overdue, ({ sink }) => sink),
-      ([sink, all]) => ({
-        sink,
-        cause: '',
-        count: all.length,
-        // The newest counts, or a notice about older ones would hide it.
-        firstAt: now - elapsed + Math.max(...all.map(dueAt)),
-        reason: '',
-      }),
-    );
-  }
-}
-
-const keyOf = ({ id, attempts }: Delivery): string => `${id} ${attempts}`;

@@ -17,7 +17,6 @@ import {
   Recoveries,
   type Situation,
   StuckDeliveries,
-  UnrecordedAttempts,
 } from './conditions.ts';
 import { isFailing, needsOf, type Troubles } from '../needs.ts';
 import { summaryNotice, summaryWeek, tallyOf } from './summary.ts';
@@ -85,7 +84,6 @@ class AlertWatch {
   readonly #couldNotSend = new Map<string, number>();
   readonly #dead: StuckDeliveries;
   readonly #held: StuckDeliveries;
-  readonly #unrecorded = new UnrecordedAttempts();
   readonly #recoveries = new Recoveries();
   /** The cause of a summary of a time before the store was in use. */
   #notSummarized = '';
@@ -121,10 +119,6 @@ class AlertWatch {
       paused: [...allPaused, ...failing].filter(({ sink, hasWork }) => hasWork && config().sinks.has(sink)),
       dead: isWanted('dead') ? await this.#dead.look(now, notified) : [],
       held: isWanted('held') ? await this.#held.look(now, notified) : [],
-      unrecorded: {
-        alert: isWanted('held') ? 'held' : 'dead',
-        stuck: this.#unrecorded.look(await store.deliveries({ states: ['sending'] }), now, clock.elapsed()),
-      },
       refused: this.#parts.refused(),
       refusedEvents: isWanted('refused') ? newlyRefused(await store.refused(), notified) : [],
       lastEventAt: (await store.lastEventAt(now)) ?? this.#startedAt,
