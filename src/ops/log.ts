@@ -31,9 +31,7 @@ export function createLogger(options: LogOptions): Log {
   const { level, mask } = options;
   const isPretty = options.format === 'auto' ? process.stdout.isTTY : options.format === 'pretty';
   const format = isPretty ? prettyLine(options.color) : visibleJson;
-  const lines = new Lines(stdoutPrinter(), (dropped) =>
-    log.warn({ dropped }, 'stdout did not accept all lines of the log'),
-  );
+  const lines = new Lines((dropped) => log.warn({ dropped }, 'stdout did not accept all lines of the log'));
   const destination: DestinationStream = { write: (line) => lines.add(format(masked(line, mask))) };
   const settings = {
     level,
@@ -131,12 +129,8 @@ function fieldText(value: unknown): string {
   return printable(isPlain ? value : JSON.stringify(value));
 }
 
-interface Printer {
-  /** Must not block: what cannot be written now is written later, and `done` is called then. */
-  print(text: string, done: (error?: Error | null) => void): void;
-  /** Writes what it can at once, while the process exits. */
-  printLast(text: string): void;
-}
+/** Must not block: what cannot be written now is written later, and `done` is called then. */
+type Print = (text: string, done: (error?: Error | null) => void) => void;
 
 /** Lines are written in batches: one write a line would cost a tenth of accepting an event. */
 const writeAtLength = 16_384;
@@ -144,9 +138,7 @@ const writeAtLatestMs = 100;
 /** In characters, for a stdout that is slow or full. As much again may be in a write. */
 const maxWaiting = 1024 * 1024;
 
-/**
- * Buffers lines on their way to stdout. Nothing waits for them: lines without room or reader are dropped and counted.
- */
+/** Buffers lines on their way to stdout. Nothing waits for them: lines without room or reader are dropped and counted. */
 class Lines {
   dropped = 0;
   #reported = 0;
@@ -155,12 +147,11 @@ class Lines {
   #isWriting = false;
   #timer: NodeJS.Timeout | undefined;
   #whenOut: (() => void) | null = null;
-  readonly #printer: Printer;
+  readonly #print = stdoutPrint();
   readonly #report: (dropped: number) => void;
-  readonly #atExit = () => this.#printer.printLast(this.#waiting);
+  readonly #atExit = () => printLast(this.#waiting);
 
-  constructor(printer: Printer, report: (dropped: number) => void) {
-    this.#printer = printer;
+  constructor(report: (dropped: number) => void) {
     this.#report = report;
     process.on('exit', this.#atExit);
   }
@@ -196,59 +187,48 @@ class Lines {
     this.#waiting = '';
     this.#waitingLines = 0;
     this.#isWriting = true;
-    this.#printer.print(text, (error) => this.#wrote(lines, error));
+    this.#print(text, (error) => this.#wrote(lines, error));
   }
 
   #wrote(lines: number, error?: Error | null): void {
     this.#isWriting = false;
     if (error) this.dropped += lines;
-    else this.#reportDropped();
+    else if (this.dropped > this.#reported) {
+      // Only after a successful write; otherwise the report would be dropped, too.
+      const dropped = this.dropped - this.#reported;
+      this.#reported = this.dropped;
+      this.#report(dropped);
+    }
     if (this.#waiting === '') this.#whenOut?.();
     else this.#write();
-  }
-
-  /** Only after a successful write; otherwise the report would be dropped, too. */
-  #reportDropped(): void {
-    const dropped = this.dropped - this.#reported;
-    this.#reported = this.dropped;
-    if (dropped > 0) this.#report(dropped);
   }
 }
 
 const fd = 1;
 
-function stdoutPrinter(): Printer {
+function stdoutPrint(): Print {
+  const { stdout } = process;
   const stat = fstatSync(fd, { throwIfNoEntry: false });
-  const isFile = stat !== undefined && !process.stdout.isTTY && !stat.isFIFO() && !stat.isSocket();
-  return isFile ? filePrinter : streamPrinter();
+  if (stat !== undefined && !stdout.isTTY && !stat.isFIFO() && !stat.isSocket()) return printToFile;
+  // Each write gets its own error. An unhandled 'error' event would end the process.
+  if (stdout.listenerCount('error') === 0) stdout.on('error', () => {});
+  return (text, done) => void stdout.write(text, done);
 }
 
 /** Node's own stdout writes to files synchronously, and a slow disk would block the process. */
-const filePrinter: Printer = {
-  print(text, done) {
-    const writeRest = (bytes: Buffer): void =>
-      write(fd, bytes, (error, written) => {
-        if (error || written === bytes.length) done(error);
-        else writeRest(bytes.subarray(written));
-      });
-    writeRest(Buffer.from(text));
-  },
-  printLast(text) {
-    try {
-      if (text !== '') writeSync(fd, text);
-    } catch {
-      // The process exits; nobody can be told.
-    }
-  },
-};
+function printToFile(text: string | Buffer, done: (error?: Error | null) => void): void {
+  const bytes = Buffer.from(text);
+  write(fd, bytes, (error, written) => {
+    if (error || written === bytes.length) done(error);
+    else printToFile(bytes.subarray(written), done);
+  });
+}
 
-/** For pipes, sockets and terminals. */
-function streamPrinter(): Printer {
-  const { stdout } = process;
-  // Each write gets its own error. An unhandled 'error' event would end the process.
-  if (stdout.listenerCount('error') === 0) stdout.on('error', () => {});
-  return {
-    print: (text, done) => void stdout.write(text, done),
-    printLast: (text) => void (text !== '' && stdout.write(text)),
-  };
+/** Writes what it can at once, while the process exits. */
+function printLast(text: string): void {
+  try {
+    if (text !== '') writeSync(fd, text);
+  } catch {
+    // Nobody can be told any more.
+  }
 }
