@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connectors } from '../connectors/index.ts';
 import { watchAlerts } from './ops/alerts/watch.ts';
-import { createMetrics, type Metrics } from './admin/metrics.ts';
+import { createMetrics } from './admin/metrics.ts';
 import { createAdmin } from './admin/server.ts';
-import { type Clock, systemClock } from './support/clock.ts';
-import { alertsLease, Replicas, retentionLease, type BaseParts } from './ops/replicas.ts';
+import { systemClock } from './support/clock.ts';
+import { alertsLease, Replicas, retentionLease } from './ops/replicas.ts';
 import type { Config } from './config/config.ts';
 import { LiveConfig } from './config/live/live-config.ts';
 import { markOf, reloadConfig, watchConfig } from './config/live/reload.ts';
@@ -12,10 +12,9 @@ import { readText } from './config/text/files.ts';
 import { parseConfig, textOf } from './config/load.ts';
 import { tooShort } from './config/settings.ts';
 import { compilePlan, Plans } from './config/live/stored-plans.ts';
-import type { Leases } from './deliveries/leases.ts';
 import { ConnectedSinks } from './deliveries/sinks.ts';
 import { observeAttempts } from './deliveries/call.ts';
-import { Worker, type WorkerParts } from './deliveries/worker.ts';
+import { Worker } from './deliveries/worker.ts';
 import type { ReadinessPart } from './http/health.ts';
 import { eventIds, noticeIds } from './support/ids.ts';
 import { createIntake } from './intake.ts';
@@ -23,7 +22,7 @@ import { addressOf, type HandedOver, listen } from './http/listen.ts';
 import { createLogger } from './ops/log.ts';
 import { createReceiver } from './receiver/server.ts';
 import { RefusedFigures } from './ops/refused.ts';
-import { keepRetention, lastSeenAt, type RunningRetention } from './ops/retention.ts';
+import { keepRetention, lastSeenAt } from './ops/retention.ts';
 import { Announcer } from './ops/status.ts';
 import { openStore, readsBeside } from './store/open.ts';
 import { keptRefreshTokens } from './store/refresh-tokens.ts';
@@ -60,24 +59,41 @@ const trialThread = new URL('./commands/config/trial-thread.ts', import.meta.url
 
 /**
  * Joins the parts and starts them. With a socket that was handed over, the receiver listens there and not where the config
- * says. Throws ConfigError, StoreUnavailable or CannotListen when it cannot.
+ * says. Throws ConfigError, StoreUnavailable or CannotListen when it cannot. Each step has what the steps before it made, and
+ * says how it is undone: in reverse order, when a later one fails and when the app stops.
  */
 export async function startApp(file: string, env: Env, handedOver: HandedOver | null = null): Promise<App> {
-  // Stops what was started in reverse order, when a step fails and when the app stops.
   await using starting = new AsyncDisposableStack();
+  const base = await readTheConfig(file, env, starting);
+  const stored = await openTheStore(base, starting);
+  const trusted = await judgeTheClock(stored, starting);
+  const working = await prepareDeliveries(trusted);
+  const listening = await openThePorts(working, handedOver, starting);
+  const { announcer, rescued } = await beginDeliveries(listening, starting);
+  await watchOverIt(listening, announcer, starting);
+  const { log, receiver, adminUrl, config } = listening;
+  log.info({ receiver: addressOf(receiver), admin: adminUrl, ...summaryOf(config()), rescued }, 'ready');
+  return runningApp(listening, starting.move());
+}
+
+type Undo = AsyncDisposableStack;
+
+async function readTheConfig(file: string, env: Env, undo: Undo) {
   const read = await readText(file, { onlyRegular: true });
-  let [textInForce, textRead] = [textOf(read, file), ''];
+  const text = textOf(read, file);
   // What only its authors need holds the whole file in memory.
-  const { at: _at, scenarios: _scenarios, ...first } = parseConfig(textInForce, file, { env, connectors });
+  const { at: _at, scenarios: _scenarios, ...first } = parseConfig(text, file, { env, connectors });
   const live = new LiveConfig(first);
   const config = () => live.config;
-  const output = createLogger({
-    ...config().log,
-    color: wantsColor(process.stdout, env),
-    mask: (line) => config().mask(line),
-  });
-  const { log } = output;
-  starting.defer(() => output.end(logGraceMs));
+  const color = wantsColor(process.stdout, env);
+  const output = createLogger({ ...first.log, color, mask: (line) => config().mask(line) });
+  undo.defer(() => output.end(logGraceMs));
+  return { file, env, read, text: { inForce: text }, live, config, output, log: output.log };
+}
+type Base = Awaited<ReturnType<typeof readTheConfig>>;
+
+async function openTheStore(base: Base, undo: Undo) {
+  const { file, env, live, config, output, log } = base;
   const storeLost = Promise.withResolvers<void>();
   const damaged = (err: Error, over: boolean) => {
     log.fatal(
@@ -86,11 +102,9 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     );
     if (over) storeLost.resolve();
   };
-  const store = starting.adopt(await openStore(config().store.url, { serve: true, damaged }), (it) =>
-    it.close(),
-  );
+  const store = undo.adopt(await openStore(config().store.url, { serve: true, damaged }), (it) => it.close());
   const refused = new RefusedFigures(store, systemClock);
-  starting.defer(() => refused.stop());
+  undo.defer(() => refused.stop());
   const replicas = new Replicas(store, log);
   const { clock } = replicas;
   await replicas.lookAtClock(store);
@@ -120,7 +134,14 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
       );
   };
   await adopt(config());
+  const plan = (id: string) => plans.get(id);
+  return { ...base, store, storeLost: storeLost.promise, refused, replicas, clock, metrics, plan, adopt };
+}
+type Stored = Awaited<ReturnType<typeof openTheStore>>;
 
+/** Before any event can come: one stored with a wrong clock would make that clock look right. */
+async function judgeTheClock(stored: Stored, undo: Undo) {
+  const { store, config, log, clock, replicas } = stored;
   const seenAt = await lastSeenAt(store);
   const distrusted = await store.settleIn(Math.max(clock.now(), seenAt));
   if (distrusted !== null)
@@ -128,44 +149,78 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
       { deliveries: distrusted },
       'the store was restored or moved: what waits may have been sent from where it was, so each tool is asked first',
     );
-  // Before any event can come: one stored with a wrong clock would make that clock look right.
-  const retention = startRetention({ store, config, log, clock, leases: replicas });
-  starting.defer(retention.stop);
+  const retention = keepRetention({
+    store,
+    clock,
+    mine: () => replicas.holding(retentionLease) !== null,
+    retentionMs: () => config().store.retentionMs,
+    pruned: (events) => log.info({ events }, 'events older than the retention deleted'),
+    doubted: (aheadMs) =>
+      log.warn(
+        { aheadHours: Math.round(aheadMs / 3_600_000) },
+        'the clock is more than a day off from when the store was last used, or nobody knows when that was: ' +
+          'until it has run on for 24 hours, nothing is deleted and no delivery is given up',
+      ),
+    failed: (error) => log.error({ err: error }, 'retention could not be applied; trying again later'),
+  });
+  undo.defer(retention.stop);
+  return { ...stored, seenAt, clockDoubted: retention.isClockDoubted };
+}
+type Trusted = Awaited<ReturnType<typeof judgeTheClock>>;
+
+async function prepareDeliveries(trusted: Trusted) {
+  const { store, refused, config, plan, clock, clockDoubted, log, metrics, replicas } = trusted;
   const refreshTokens = keptRefreshTokens(store, config().store.secretKey, (message, error) =>
     log.error({ err: error }, message),
   );
   const sinks = new ConnectedSinks(refreshTokens);
-  const plan = (id: string) => plans.get(id);
-  const { isClockDoubted: clockDoubted } = retention;
-  const worker = createWorker({
+  const worker = new Worker({
     store,
     sinks,
     config,
     plan,
     clock,
     clockDoubted,
-    log,
-    metrics,
     leases: replicas,
+    random: Math.random,
+    observe: observeAttempts(log, metrics),
+    sinkChanged(sink, change, because) {
+      metrics.sinkPaused(sink, change === 'paused');
+      if (change === 'resumed') log.info({ sink }, 'sink resumed');
+      else if (because) log.warn({ sink, because }, 'sink paused: it fails for all deliveries; it is probed');
+      else log.warn({ sink }, 'sink still paused from before the start; it is probed');
+    },
+    pulledIn: (aheadMs, deliveries) =>
+      log.warn(
+        { aheadSeconds: Math.round(aheadMs / 1000), deliveries },
+        'the clock was set back: deliveries that it had put off while it was ahead are due sooner',
+      ),
+    storeFailed: (error) => log.error({ err: error }, 'the store cannot be used; trying again'),
+    callFailed: (error) => log.error({ err: error }, 'an attempt failed because of a bug in the connector'),
   });
+  const wake = () => worker.wake();
   const [newest] = await store.events({ limit: 1 });
   const nextId = eventIds({ after: newest?.event.id });
-  const inbox = createIntake({ store, refused, config, wake: () => worker.wake(), log, nextId });
+  const inbox = createIntake({ store, refused, config, wake, log, nextId });
+  return { ...trusted, sinks, worker, wake, inbox };
+}
+type Working = Awaited<ReturnType<typeof prepareDeliveries>>;
+
+/** As soon as events can be stored: nobody accepts them before. They wait for the worker. */
+async function openThePorts(working: Working, handedOver: HandedOver | null, undo: Undo) {
+  const { store, config, text, clock, metrics, log, live, replicas, inbox } = working;
   const readiness = async () => [await storeReadiness(store), live.readiness(), ...replicas.readiness()];
   const closing = new AbortController();
   const beside = readsBeside(config().store.url, store);
+  const receiverUrl = () => `${addressOf(receiver)}${config().receiver.path}`;
   const site = async () => {
     const { createSite } = await import('./pages/site.ts');
-    const wake = () => worker.wake();
-    const receiverUrl = () => `${addressOf(receiver)}${config().receiver.path}`;
     const { reads } = beside;
     const trials = new Trials(reads, trialThread, closing.signal);
-    const configText = () => textInForce;
-    const shown = { reads, config, configText, trials, plan, receiverUrl };
-    return createSite({ store, refused, clock, ...shown, wake, log, env, connectors });
+    return createSite({ ...working, connectors, reads, trials, configText: () => text.inForce, receiverUrl });
   };
   const admin = createAdmin({ config: () => config().admin, metrics, site, log, readiness });
-  starting.defer(() => admin.stop(0));
+  undo.defer(() => admin.stop(0));
   const receiver = createReceiver({
     config: () => config().receiver,
     inbox,
@@ -174,18 +229,23 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     readiness,
     now: () => clock.now(),
   });
-  starting.defer(async () => {
+  undo.defer(async () => {
     await receiver.retire();
     await receiver.stop(requestsGraceMs);
   });
   // Before the port closes: a long read that somebody waits for cannot be broken off, and the process ends after it.
-  starting.defer(() => beside.close());
-  starting.defer(() => closing.abort());
-  // As soon as events can be stored: nobody accepts them before. They wait for the worker.
+  undo.defer(() => beside.close());
+  undo.defer(() => closing.abort());
   receiver.socketOutlivesIt = handedOver !== null;
   await listen(receiver, handedOver ?? config().receiver);
   await listen(admin, config().admin);
+  return { ...working, receiver, receiverUrl, adminUrl: addressOf(admin) };
+}
+type Listening = Awaited<ReturnType<typeof openThePorts>>;
 
+/** Says first that it serves the store, and at a stop when all has ended. */
+async function beginDeliveries(listening: Listening, undo: Undo) {
+  const { store, config, live, log, metrics, clock, replicas, sinks, worker, seenAt } = listening;
   const announcer = new Announcer({
     store,
     clock,
@@ -193,25 +253,32 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
     id: replicas.id,
     failed: (error) => log.debug({ err: error }, 'the sign of life could not be stored; trying again'),
   });
-  starting.defer(() => announcer.stop());
-  starting.adopt(sinks, (it) => it.close());
-  starting.defer(async () => {
+  undo.defer(() => announcer.stop());
+  undo.adopt(sinks, (it) => it.close());
+  undo.defer(async () => {
     await Promise.all([worker.stop(attemptsGraceMs), replicas.leave(config().shutdown.delayMs)]);
   });
   // Before the worker looks at the clock.
   await replicas.join({ store, config, worker, log, metrics });
   const rescued = await worker.start(seenAt);
   await announcer.say();
+  return { announcer, rescued };
+}
 
+/** Reloads the config when its file changes, and tells people when the connector needs them. */
+async function watchOverIt(listening: Listening, announcer: Announcer, undo: Undo) {
+  const { file, env, read, text, live, config, adopt } = listening;
+  const { store, log, metrics, clock, replicas, worker, wake } = listening;
+  let textRead = text.inForce;
   const watch = watchConfig(file, {
     inForce: markOf(read),
-    load: (text, signal) => {
-      textRead = text;
-      return reloadConfig(text, file, { env, connectors, thread: reloadThread, signal });
+    load: (changed, signal) => {
+      textRead = changed;
+      return reloadConfig(changed, file, { env, connectors, thread: reloadThread, signal });
     },
     onLoaded: async (next) => {
       await adopt(next);
-      textInForce = textRead;
+      text.inForce = textRead;
       void announcer.say();
       log.info({ file }, 'config reloaded');
     },
@@ -222,18 +289,35 @@ export async function startApp(file: string, env: Env, handedOver: HandedOver | 
       log.error({ file, err: error }, 'config not reloaded: the old one stays');
     },
   });
-  starting.defer(() => watch.close());
-  starting.defer(await startAlerts({ store, config, worker, log, clock, leases: replicas, live }));
-  // Connections begin to close while the attempts finish; the port stays open for further events.
-  starting.defer(() => void receiver.retire());
-  const addresses = { receiver: addressOf(receiver), admin: addressOf(admin) };
-  log.info({ ...addresses, ...summaryOf(config()), rescued }, 'ready');
+  undo.defer(() => watch.close());
+  const [newest] = await store.notices({ limit: 1 });
+  const stopAlerts = watchAlerts({
+    nextId: noticeIds({ after: newest?.notice.id }),
+    store,
+    clock,
+    config,
+    wake,
+    mine: () => replicas.holding(alertsLease) !== null,
+    paused: () => worker.pauses(),
+    refused: () => live.refused,
+    isWaiting: () => live.waiting.length > 0,
+    raised: (notice) => log.warn({ notice }, 'alert raised'),
+    cannotSend: (notice) =>
+      log.error({ notice }, 'alert cannot be sent: all its actions use the sink in trouble'),
+    failed: (error) =>
+      log.error({ err: error }, 'the conditions for alerts could not be checked; trying again'),
+  });
+  undo.defer(stopAlerts);
+}
 
-  const started = starting.move();
+function runningApp(listening: Listening, started: Undo): App {
+  const { config, output, log, store, storeLost, replicas, receiver, receiverUrl, adminUrl } = listening;
+  // Connections begin to close while the attempts finish; the port stays open for further events.
+  started.defer(() => void receiver.retire());
   return {
-    receiverUrl: `${addressOf(receiver)}${config().receiver.path}`,
-    adminUrl: addressOf(admin),
-    damaged: storeLost.promise,
+    receiverUrl: receiverUrl(),
+    adminUrl,
+    damaged: storeLost,
     async stop() {
       log.info('stopping');
       const ended = started.disposeAsync().then(() => true);
@@ -262,82 +346,6 @@ function summaryOf({ file, store, plan, sinks }: Config) {
 }
 
 const mostNamedRules = 10;
-
-type WorkerNeeds = BaseParts &
-  Pick<WorkerParts, 'sinks' | 'plan' | 'clock' | 'clockDoubted' | 'leases'> & { readonly metrics: Metrics };
-
-function createWorker({ log, metrics, ...parts }: WorkerNeeds): Worker {
-  return new Worker({
-    ...parts,
-    random: Math.random,
-    observe: observeAttempts(log, metrics),
-    sinkChanged(sink, change, because) {
-      metrics.sinkPaused(sink, change === 'paused');
-      if (change === 'resumed') log.info({ sink }, 'sink resumed');
-      else if (because) log.warn({ sink, because }, 'sink paused: it fails for all deliveries; it is probed');
-      else log.warn({ sink }, 'sink still paused from before the start; it is probed');
-    },
-    pulledIn: (aheadMs, deliveries) =>
-      log.warn(
-        { aheadSeconds: Math.round(aheadMs / 1000), deliveries },
-        'the clock was set back: deliveries that it had put off while it was ahead are due sooner',
-      ),
-    storeFailed: (error) => log.error({ err: error }, 'the store cannot be used; trying again'),
-    callFailed: (error) => log.error({ err: error }, 'an attempt failed because of a bug in the connector'),
-  });
-}
-
-/** Returns how to stop it. */
-async function startAlerts(
-  parts: BaseParts & {
-    readonly worker: Worker;
-    readonly clock: Clock;
-    readonly leases: Leases;
-    readonly live: LiveConfig;
-  },
-): Promise<() => void> {
-  const { store, config, worker, log, clock, leases, live } = parts;
-  const [newest] = await store.notices({ limit: 1 });
-  return watchAlerts({
-    nextId: noticeIds({ after: newest?.notice.id }),
-    store,
-    clock,
-    config,
-    mine: () => leases.holding(alertsLease) !== null,
-    paused: () => worker.pauses(),
-    refused: () => live.refused,
-    isWaiting: () => live.waiting.length > 0,
-    wake: () => worker.wake(),
-    raised: (notice) => log.warn({ notice }, 'alert raised'),
-    cannotSend: (notice) =>
-      log.error({ notice }, 'alert cannot be sent: all its actions use the sink in trouble'),
-    failed: (error) =>
-      log.error({ err: error }, 'the conditions for alerts could not be checked; trying again'),
-  });
-}
-
-function startRetention({
-  store,
-  config,
-  log,
-  clock,
-  leases,
-}: BaseParts & { readonly clock: Clock; readonly leases: Leases }): RunningRetention {
-  return keepRetention({
-    store,
-    clock,
-    mine: () => leases.holding(retentionLease) !== null,
-    retentionMs: () => config().store.retentionMs,
-    pruned: (events) => log.info({ events }, 'events older than the retention deleted'),
-    doubted: (aheadMs) =>
-      log.warn(
-        { aheadHours: Math.round(aheadMs / 3_600_000) },
-        'the clock is more than a day off from when the store was last used, or nobody knows when that was: ' +
-          'until it has run on for 24 hours, nothing is deleted and no delivery is given up',
-      ),
-    failed: (error) => log.error({ err: error }, 'retention could not be applied; trying again later'),
-  });
-}
 
 async function storeReadiness(store: Store): Promise<ReadinessPart> {
   try {

@@ -112,44 +112,44 @@ const describe: { readonly [kind in AlertKind]: (situation: Situation) => Notice
       ),
     ),
   paused: ({ paused, now }) =>
-    paused.map(({ because, ...down }) => ({
-      ...about('paused', down.since),
-      // Each cause has its own fix.
-      cause: causeOf('paused', down.sink, because?.reason),
-      sink: down.sink,
-      detail: `${downFor(down, now)}${because ? `. ${asSentence(because.detail)}` : '.'} They wait, and none is lost.`,
-      advice: `Put this right, or forward this to somebody who can. The messages then go out by themselves, but for those that have failed for longer than retry.giveUpAfter: these have to be replayed. To see whether it works, run: ${program} check --live. To try it at once, run: ${program} retry ${down.sink}`,
-    })),
+    paused.map(({ because, ...down }) =>
+      noticeOf('paused', down.since, {
+        // Each cause has its own fix.
+        cause: causeOf('paused', down.sink, because?.reason),
+        sink: down.sink,
+        detail: `${downFor(down, now)}${because ? `. ${asSentence(because.detail)}` : '.'} They wait, and none is lost.`,
+        advice: `Put this right, or forward this to somebody who can. The messages then go out by themselves, but for those that have failed for longer than retry.giveUpAfter: these have to be replayed. To see whether it works, run: ${program} check --live. To try it at once, run: ${program} retry ${down.sink}`,
+      }),
+    ),
   config: ({ refused, now }) => {
     if (refused === null) return [];
     const { problem, others, file, since, loadedAt } = refused;
     const more =
       others === 0 ? '' : ` There ${others === 1 ? 'is one more problem' : `are ${others} more problems`}.`;
     return [
-      {
-        ...about('config', since),
+      noticeOf('config', since, {
         cause: `config: ${problem}`,
         detail: `The changed config was refused. ${asSentence(problem)}${more} What was loaded ${inWords(now - loadedAt)} ago stays in force.`,
         advice: `Correct the file: it is loaded by itself when it changes. Do not restart before, for it would not start. All problems are shown by: ${program} check --config ${file}`,
-      },
+      }),
     ];
   },
   refused: ({ refusedEvents }) =>
-    refusals(refusedEvents).map(({ reason, what, advice, command, from, count, first }) => ({
-      ...about('refused', first),
-      cause: refusedCause(reason),
-      from,
-      count,
-      detail: `${what}.`,
-      advice: `${advice} When that is done: ${command}`,
-    })),
+    refusals(refusedEvents).map(({ reason, what, advice, command, from, count, first }) =>
+      noticeOf('refused', first, {
+        cause: refusedCause(reason),
+        from,
+        count,
+        detail: `${what}.`,
+        advice: `${advice} When that is done: ${command}`,
+      }),
+    ),
   silence: ({ lastEventAt, now }) => [
-    {
-      ...about('silence', lastEventAt),
+    noticeOf('silence', lastEventAt, {
       detail: `No event has come for ${inWords(now - lastEventAt)}.`,
       advice:
         "If candidates have taken tests since, check that the Webhook URL in the testing service's account still leads here.",
-    },
+    }),
   ],
 };
 
@@ -189,18 +189,17 @@ function stuckNotice(
 ): Notice {
   const deliveries = `${count === 1 ? 'A delivery' : `${count} deliveries`} to ${sink}`;
   const detail = `${deliveries} ${what} ${reason}`;
-  return { ...about(alert, firstAt), cause: causeOf(alert, sink, cause), sink, count, detail, advice };
+  return noticeOf(alert, firstAt, { cause: causeOf(alert, sink, cause), sink, count, detail, advice });
 }
 
-/** What most notices have: they begin a trouble, and are about no sink. */
-const about = (alert: AlertKind, since: number) => ({
-  alert,
-  cause: alert as string,
-  sink: null,
-  count: 0,
-  since,
-  recovered: false,
-});
+/** Most notices begin a trouble, and are about no sink. */
+function noticeOf(
+  alert: AlertKind,
+  since: number,
+  more: Pick<Notice, 'detail' | 'advice'> & Partial<Notice>,
+): Notice {
+  return { alert, cause: alert, sink: null, count: 0, since, recovered: false, ...more };
+}
 
 const asSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
 
