@@ -6,7 +6,7 @@ import { query } from '../operation.ts';
 import { StoreUnavailable } from '../store.ts';
 import { Database, runOn } from './database.ts';
 import { unavailable } from './failures.ts';
-import { inodeOf, refuseEmptied, refuseOthers, resolveLinks } from './files.ts';
+import { inodeOf, refuseOtherWal, refuseOthers, resolveLinks } from './files.ts';
 
 /** Called now and then, with bytes. */
 export type Progress = (copied: number, total: number) => void;
@@ -32,7 +32,7 @@ export async function copySqlite(path: string, to: string, progress: Progress): 
   const from = resolveLinks(path);
   if (!existsSync(from)) throw new StoreUnavailable(`There is no store at ${resolve(path)}.`);
   refuseOthers(from);
-  refuseEmptied(from);
+  refuseOtherWal(from);
   remove(to);
   // It holds candidates' data.
   closeSync(openSync(to, 'wx', 0o600));

@@ -2,7 +2,7 @@ import { query } from '../operation.ts';
 import { type OpenOptions, StoreUnavailable } from '../store.ts';
 import { Database } from './database.ts';
 import { failureKind, unavailable } from './failures.ts';
-import { bytesOf, inodeOf, refuseEmptied } from './files.ts';
+import { bytesOf, inodeOf, refuseOtherWal } from './files.ts';
 import { refuseForeign } from './migrate.ts';
 import { rescue } from './rescue.ts';
 import type { ServingLock } from './serving-lock.ts';
@@ -115,7 +115,7 @@ export class Connection {
         `${this.path} was removed or replaced when the disk had failed. See what was done, and start again.`,
       );
     }
-    refuseEmptied(this.path);
+    refuseOtherWal(this.path);
     const db = openDatabase(this.path);
     for (const suffix of ['', '-wal', '-shm'])
       this.#inodes.set(this.path + suffix, inodeOf(this.path + suffix));

@@ -1,4 +1,14 @@
-import { chmodSync, existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { StoreUnavailable } from '../store.ts';
@@ -20,12 +30,39 @@ export function identityOf(path: string): string {
 /** 0 where there is no file. */
 export const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
-/** Beside an empty file SQLite removes the WAL, with the newest events in it. */
-export function refuseEmptied(path: string): void {
-  if (!existsSync(path) || bytesOf(path) > 0 || bytesOf(`${path}-wal`) === 0) return;
-  throw new StoreUnavailable(
-    `${path} was emptied. Copy ${path}-wal to another folder, since only that has the newest events. Then restore a backup.`,
-  );
+/** What this process may have open: to close a file drops all locks that the process has on it. */
+const lookedInto = new Set<string>();
+
+/**
+ * A WAL belongs to the file that it was made beside. Beside an empty one SQLite removes it, with the newest events in it;
+ * into a backup that was put in the store's place it writes parts of the store before. A file that SQLite has used with a
+ * WAL says so, and one that `backup` has made does not.
+ */
+export function refuseOtherWal(path: string): void {
+  const isNew = !lookedInto.has(path);
+  lookedInto.add(path);
+  if (!existsSync(path) || bytesOf(`${path}-wal`) === 0) return;
+  if (bytesOf(path) === 0)
+    throw new StoreUnavailable(
+      `${path} was emptied. Copy ${path}-wal to another folder, since only that has the newest events. Then restore a backup.`,
+    );
+  if (isNew && writeVersionOf(path) === 1)
+    throw new StoreUnavailable(
+      `${path}-wal is not of this ${path}, which was put there since, as a backup: together they would be damaged. Move ${path}-wal and ${path}-shm to another folder, then start the connector. A ${path}.rescued-TIME, if there is one, has all that the store had: rename it to ${path} before that.`,
+    );
+}
+
+/** In the header of SQLite's files: 1 for one that is written without a WAL, 2 with one. */
+function writeVersionOf(path: string): number | undefined {
+  const header = Buffer.alloc(19);
+  try {
+    const fd = openSync(path, 'r');
+    readSync(fd, header);
+    closeSync(fd);
+  } catch {
+    // Opening it reports what is wrong.
+  }
+  return header[18];
 }
 
 /**

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { moveStore, openStore } from '../../../src/store/open.ts';
+import { copyStore, moveStore, openStore } from '../../../src/store/open.ts';
 import { query } from '../../../src/store/operation.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
@@ -182,6 +182,18 @@ test('doubts what is moved from a copy, since the new store is where it belongs'
   expect(await served(uncertain, `${folder}/new.db`)).toEqual([true, true]);
   await moveStore(`sqlite:${path}`, `sqlite:${folder}/newer.db`, () => {});
   expect(await served(uncertain, `${folder}/newer.db`)).toEqual([false, false]);
+});
+
+test('refuses a backup beside the WAL of the store before, which would damage it', async () => {
+  const before = join(folder, 'before.db');
+  const store = await openSqlite(before, { serve: true });
+  await copyStore(`sqlite:${before}`, path, () => {});
+  await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
+  copyFileSync(`${before}-wal`, `${path}-wal`);
+  await store.close();
+  expect(await refusal(`sqlite:${path}`)).toContain(`Move ${path}-wal and ${path}-shm to another folder`);
+  rmSync(`${path}-wal`);
+  await (await openSqlite(path, { serve: true })).close();
 });
 
 test('says which folder it cannot make', async () => {
