@@ -61,6 +61,8 @@ function outcomeOf(failure: Failure, { account }: Subject): Retry | Rejected | U
   if (status === 404) return sinkWide('not_found', `${detail} Check spreadsheetId in the sink.`);
   // A conflict is with somebody else's edit.
   if (status === 409) return sinkWide('server', detail, retryAfterMs);
+  // Google itself answers with no other status, but where a call is too large.
+  if (!tooLarge.has(status)) return sinkWide('invalid', `${detail} Check apiUrl and any proxy on the way.`);
   return rejected(
     'invalid',
     detail,
@@ -75,6 +77,8 @@ const accessAdvice: ReadonlyMap<string, string> = new Map([
     'The login of {account} may not use Google Sheets: give it the scope https://www.googleapis.com/auth/spreadsheets, for a virtual machine in its settings, for `gcloud auth application-default login` by --scopes.',
   ],
 ]);
+
+const tooLarge = new Set([413, 414, 431]);
 
 /** The same for a call that writes no row, so that it certainly is not there. */
 export const nothingWritten = (failure: Failure, subject: Subject): Retry | Rejected =>

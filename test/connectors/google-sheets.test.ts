@@ -711,6 +711,17 @@ describe('a refusal by Google', () => {
     expect(calls(sandbox)).toBe('token spreadsheets.get');
   });
 
+  test.each([402, 405, 451])('by a proxy (%i) kills no row', async (status) => {
+    const { sandbox, sink } = await connected();
+    sandbox.faults.decide = () => ({ kind: 'status', status, body: '<html>not by this way</html>' });
+    sandbox.faults.only = ['spreadsheets.get', 'spreadsheets.batchUpdate'];
+    expect(await sink.deliver(requestFor({ row: { A: '1' } }))).toMatchObject({
+      outcome: 'retry',
+      sinkWide: true,
+      detail: expect.stringContaining('any proxy on the way'),
+    });
+  });
+
   test('to read the time zone makes calls smaller, and ends', async () => {
     const { sandbox, sink } = await connected();
     refuse(sandbox, 'spreadsheets.get', 400, { message: 'Request contains an invalid argument.' });
