@@ -139,10 +139,10 @@ export function forgetting(bench: () => Bench): void {
     const other = await accept(kept, [planned()]);
     const [claimed] = await claimDue(store);
     const message = { candidateNumericalId: 20970, text: 'Candidate 20970' };
-    const detail = `It knows ${gone.toUpperCase()} (candidate 20970) and test 20970.`;
+    const detail = `It knows ${gone.toUpperCase()} (candidate 20970), #20970, and test 20970, #209701, &#20970;.`;
     await store.record([resultOf(claimed!, { ...rejected, detail }, { lastError: detail, message })]);
     expect(await forget()).toMatchObject({ done: true });
-    const said = 'It knows (erased) (candidate (erased)) and test 20970.';
+    const said = 'It knows (erased) (candidate (erased)), #(erased), and test 20970, #209701, &#20970;.';
     const [delivery] = (await store.event(other.eventId))!.deliveries;
     expect([delivery?.lastError, delivery?.history[0]?.outcome]).toMatchObject([said, { detail: said }]);
     // Its own message is about another candidate, who may have the same number.
