@@ -14,12 +14,6 @@ const failedToPause = 45;
 const lastAttempts = 50;
 /** After an outage, deliveries wait no longer than this for a probe. */
 export const longestBetweenProbesMs = 5 * 60_000;
-/** The concurrency after a successful probe. Each success doubles it, until the limit is lifted; each failure halves it. */
-const firstConcurrency = 2;
-const fullConcurrency = 64;
-/** A sink called rarely may not get there. Its recovery ends after this time. */
-export const recoveryMs = 60_000;
-
 export type SinkChange = 'paused' | 'resumed';
 
 /**
@@ -68,10 +62,6 @@ export class Breaker {
   #pause: Pause | null;
   #probing = false;
   #answered = false;
-  #concurrency = Infinity;
-  /** While the sink recovers: when its pause began, and when the recovery ends (ms). */
-  #recovery: { readonly since: number; readonly until: number } | null = null;
-
   /** `pause`: from before a restart. */
   constructor(pause: Pause | null = null) {
     this.#pause = pause;
@@ -85,11 +75,6 @@ export class Breaker {
   /** Whether the tool has answered a question since its last attempt: nothing more is to be learned by one. */
   get answered(): boolean {
     return this.#answered;
-  }
-
-  /** The most calls in flight; limited for a while after a pause. */
-  get concurrency(): number {
-    return this.#concurrency;
   }
 
   /** When the next attempt may start (ms); Infinity if a probe has to end first. */
@@ -138,40 +123,18 @@ export class Breaker {
     if (ended.probe) this.#probing = this.#answered = false;
     // Another message may probe at once.
     if (health === 'inconclusive') return null;
-    if (this.#recovery && ended.now >= this.#recovery.until) this.#endRecovery();
-    if (health === 'works') return this.#works(ended);
     if (this.#pause) {
-      // Attempts from before the pause say nothing new.
-      if (ended.probe) this.#pause = nextProbe(this.#pause, ended);
-      return null;
-    }
-    this.#note(health, ended);
-    if (health === 'fails') this.#concurrency /= 2;
-    if (this.#concurrency >= 1 && !this.#isDown(ended.now)) return null;
-    // Until the sink has recovered, this is still the same outage.
-    this.#pause = nextProbe({ since: this.#recovery?.since ?? ended.now, probes: 0, because: null }, ended);
-    this.#endRecovery();
-    return 'paused';
-  }
-
-  #works(ended: EndedAttempt): SinkChange | null {
-    if (this.#pause) {
-      this.#recovery = { since: this.#pause.since, until: ended.now + recoveryMs };
+      // What failed and began before the pause says nothing new.
+      if (health !== 'works' && ended.probe) this.#pause = nextProbe(this.#pause, ended);
+      if (health !== 'works') return null;
       this.#pause = null;
       this.#last.length = 0;
-      this.#concurrency = firstConcurrency;
-      this.#note('works', ended);
       return 'resumed';
     }
-    this.#note('works', ended);
-    this.#concurrency *= 2;
-    if (this.#concurrency >= fullConcurrency) this.#endRecovery();
-    return null;
-  }
-
-  #endRecovery(): void {
-    this.#concurrency = Infinity;
-    this.#recovery = null;
+    this.#note(health, ended);
+    if (health === 'works' || !this.#isDown(ended.now)) return null;
+    this.#pause = nextProbe({ since: ended.now, probes: 0, because: null }, ended);
+    return 'paused';
   }
 
   #note(health: Result['health'], { deliveryId, now }: EndedAttempt): void {

@@ -64,7 +64,7 @@ export class Traffic {
     if (emptyAt !== undefined && sink?.pace) this.#rates.wasEmpty(bucket, sink.pace, emptyAt);
     const inRate = this.#rates.allowance(bucket, sink?.pace ?? null, now, aheadMs);
     const wanted = Math.min(breaker.allowance(now), inRate);
-    const calls = this.#slots.take(key, limitsOf(sink, breaker.concurrency), wanted);
+    const calls = this.#slots.take(key, limitsOf(sink), wanted);
     const probe = calls > 0 && breaker.take();
     return { calls, probe, untriedFirst: probe && !isOrdered(sink) };
   }
@@ -72,7 +72,7 @@ export class Traffic {
   /** When to ask for a permit again (ms); Infinity if a call has to end first. */
   askAgainAt(key: LaneKey, sink: SinkConfig | undefined, now: number): number {
     const breaker = this.#breaker(key.sink);
-    if (this.#slots.isFull(key, limitsOf(sink, breaker.concurrency))) return Infinity;
+    if (this.#slots.isFull(key, limitsOf(sink))) return Infinity;
     const readyAt = this.#rates.readyAt(this.#bucketOf(key, sink), sink?.pace ?? null, now);
     return Math.max(breaker.allowsAt(now), readyAt);
   }
@@ -206,8 +206,8 @@ export class Traffic {
  * Calls in one lane (a channel, say) go one after the other, so that people read messages in order. So do batches,
  * which would otherwise overtake each other.
  */
-function limitsOf(sink: SinkConfig | undefined, mostCalls: number): Limits {
-  const concurrency = Math.min(sink?.concurrency ?? 1, mostCalls);
+function limitsOf(sink: SinkConfig | undefined): Limits {
+  const concurrency = sink?.concurrency ?? 1;
   return { sink: concurrency, lane: isOrdered(sink) ? 1 : concurrency };
 }
 

@@ -130,44 +130,16 @@ function resumed(now = 9000): Breaker {
   return breaker;
 }
 
-test('a probe that works resumes the sink with two calls at once, and each success doubles them', () => {
+test('a probe that works resumes the sink, and five failures then are another outage', () => {
   const breaker = resumed();
   expect(breaker.pause).toBeNull();
   expect(breaker.allowance(9000)).toBe(Infinity);
-  const limits = [breaker.concurrency];
-  for (let success = 0; success < 5; success += 1) {
-    endAll(breaker, 'works', 1, 9000);
-    limits.push(breaker.concurrency);
-  }
-  expect(limits).toEqual([2, 4, 8, 16, 32, Infinity]);
+  expect(endAll(breaker, 'fails', 4, 9000)).toEqual([]);
+  expect(endAll(breaker, 'fails', 1, 9001)).toEqual(['paused']);
+  expect(breaker.pause).toMatchObject({ since: 9001, probes: 1 });
 });
 
-test('a sink that fails again while it recovers is paused at once, as one outage', () => {
-  const breaker = resumed();
-  endAll(breaker, 'works', 1, 9000);
-  expect(endAll(breaker, 'fails', 3, 9000)).toEqual(['paused']);
-  expect(breaker.pause).toMatchObject({ since: 0, probes: 1 });
-  expect(breaker.concurrency).toBe(Infinity);
-});
-
-test('a sink that has recovered is treated like any other', () => {
-  const breaker = resumed();
-  endAll(breaker, 'works', 5, 9000);
-  expect(endAll(breaker, 'fails', 44, 9000)).toEqual([]);
-  expect(endAll(breaker, 'fails', 1, 9000)).toEqual(['paused']);
-  expect(breaker.pause).toMatchObject({ since: 9000 });
-});
-
-test('a sink that is rarely called has recovered after a minute', () => {
-  const breaker = resumed();
-  endAll(breaker, 'works', 1, 69_000);
-  expect(breaker.concurrency).toBe(Infinity);
-  expect(endAll(breaker, 'fails', 3, 70_000)).toEqual([]);
-  expect(endAll(breaker, 'fails', 2, 90_000)).toEqual(['paused']);
-  expect(breaker.pause).toMatchObject({ since: 90_000 });
-});
-
-test('single messages that fail while a sink recovers do not pause it', () => {
+test('single messages that fail once it is resumed do not pause it', () => {
   expect(endAll(resumed(), 'fails perhaps', 19, 9000)).toEqual([]);
 });
 

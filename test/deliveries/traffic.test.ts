@@ -35,26 +35,6 @@ test('a probe prefers untried deliveries, except in lanes that keep an order', (
   expect(paused().permit(one, ordered, later)).toMatchObject({ probe: true, untriedFirst: false });
 });
 
-test('a resumed sink gets few concurrent calls at first, in all of its lanes together', () => {
-  const traffic = paused();
-  const roomy = { ...sink, concurrency: 8 };
-  const works: Outcome = { outcome: 'delivered', receipt: {} };
-  const { probe } = traffic.permit(one, roomy, later);
-  const end = () =>
-    traffic.ended(
-      traffic.started(one, roomy, later, probe),
-      [{ deliveryId: 'dlv_1', outcome: works }],
-      roomy,
-      later,
-    );
-  expect(end()).toBe('resumed');
-  expect(traffic.permit(one, roomy, later)).toMatchObject({ calls: 2, probe: false });
-  expect(traffic.permit(other, roomy, later)).toMatchObject({ calls: 0 });
-  expect(traffic.askAgainAt(other, roomy, later)).toBe(Infinity);
-  end();
-  expect(traffic.permit(other, roomy, later)).toMatchObject({ calls: 3, probe: false });
-});
-
 test('an unused probe goes to another lane', () => {
   const traffic = paused();
   const { calls, probe } = traffic.permit(one, sink, later);

@@ -1,5 +1,4 @@
 import { program, shellWord } from '../../support/program.ts';
-import { recoveryMs } from '../../deliveries/breaker.ts';
 import {
   type AlertKind,
   type Failure,
@@ -58,6 +57,8 @@ const causeOf = (alert: AlertKind, sink: string, cause = ''): string =>
 
 /** The shortest time between two notices with the same cause. */
 export const quietMs = 3_600_000;
+/** A sink that fails again sooner than that after it worked is in the same outage. */
+const recoveryMs = 60_000;
 
 export function mayNotify(notifiedAt: number | undefined, now: number): boolean {
   return notifiedAt === undefined || now - notifiedAt >= quietMs;
@@ -240,7 +241,6 @@ export class Recoveries {
     this.#endedAt = new Map(ended.map(({ id }) => [id, this.#endedAt.get(id) ?? elapsed]));
     return ended.flatMap((notice) => {
       const endedMs = elapsed - this.#endedAt.get(notice.id)!;
-      // Until then a sink that fails again is in the same outage.
       const mayBeSame = notice.sink !== null && endedMs < recoveryMs;
       return mayBeSame ? [] : [recovery(notice, inWords(now - endedMs - notice.since))];
     });
