@@ -6,7 +6,7 @@ import { type Event, unknownOfEvent } from './model.ts';
 import type { Inbox } from './receiver/receive.ts';
 import type { RefusedFigures } from './ops/refused.ts';
 import { decide } from './rules/decide.ts';
-import type { RejectedRequest, Store } from './store/store.ts';
+import type { Store } from './store/store.ts';
 
 /** How many rejected requests are kept for people to look at. */
 const keptRejected = 1000;
@@ -44,19 +44,16 @@ export function createIntake({ store, refused, config, wake, log, nextId = event
       refused?.add({ reason, from, count: 1, first: at, last: at });
     },
     keepRejected(request) {
-      store.keepRejected(masked(request, config()), keptRejected).catch((error: unknown) => {
+      const mask = (text: string) => config().mask(text);
+      const kept = {
+        ...request,
+        correlationId: request.correlationId && mask(request.correlationId),
+        faults: request.faults.map(mask),
+        body: mask(request.body).slice(0, keptBodyLength),
+      };
+      store.keepRejected(kept, keptRejected).catch((error: unknown) => {
         log.error({ err: error, status: request.status }, 'a rejected request could not be stored');
       });
     },
-  };
-}
-
-function masked(request: RejectedRequest, config: Config): RejectedRequest {
-  const mask = (text: string) => config.mask(text);
-  return {
-    ...request,
-    correlationId: request.correlationId && mask(request.correlationId),
-    faults: request.faults.map(mask),
-    body: mask(request.body).slice(0, keptBodyLength),
   };
 }

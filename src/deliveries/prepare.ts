@@ -1,6 +1,6 @@
 import { rejected, retry, type AttemptRequest, type Subject } from '../connector.ts';
 import type { Config, SinkConfig } from '../config/config.ts';
-import type { ActionRef, Event, Json, Outcome, RaisedNotice } from '../model.ts';
+import type { ActionRef, Event, Json, Outcome, RaisedNotice, Reason } from '../model.ts';
 import { openFrom } from '../rules/decide.ts';
 import { type Action, allActions, type Plan, whyUnusable } from '../rules/plan.ts';
 import type { Claim, Store } from '../store/store.ts';
@@ -42,10 +42,8 @@ export interface Postponement {
 export interface ReadyDelivery {
   readonly claimed: Claim;
   readonly prepared: PreparedMessage;
-  readonly request: Request;
+  readonly request: Omit<AttemptRequest<Json>, 'signal'>;
 }
-
-type Request = Omit<AttemptRequest<Json>, 'signal'>;
 
 /** Composes the message of a claimed delivery by the plan it was made by. `config`: its sink, today. Never throws. */
 export async function prepareAttempt(
@@ -54,67 +52,46 @@ export async function prepareAttempt(
   config: SinkConfig,
   now: number,
 ): Promise<ReadyDelivery | AttemptEnd | Postponement> {
+  const { delivery, events } = claimed;
+  const refused = (reason: Reason, why: string) =>
+    nothingSent(claimed, rejected(reason, why, "Replay it to send it by today's config."));
   try {
-    const prepared = await prepareClaimed(parts, claimed, config, now);
-    if ('until' in prepared) return { claimed, until: prepared.until };
+    const plan = await parts.plan(delivery.configId);
+    if ('fault' in plan) return refused('unexpected', plan.fault);
+    const action = actionOf(plan, delivery);
+    if (!action) return refused('unexpected', 'The config that decided this delivery has no such action.');
+    const unusable = whyUnusable(plan, action, events);
+    if (unusable !== undefined) return refused('unexpected', cannotBeUsed(unusable));
+    const kind = config.connector.name;
+    if (action.connector !== kind)
+      return refused(
+        'invalid',
+        `Sink ${config.name} was a ${action.connector} sink and is a ${kind} sink now.`,
+      );
+    // A retry, a pause or a rate limit may have delayed it past closing time. A replay means now.
+    const until = delivery.replayed ? now : openFrom(action, now);
+    if (until > now) return { claimed, until };
+    const prepared = prepare(action, claimed, delivery.id, plan, config, now);
     if ('outcome' in prepared) return nothingSent(claimed, prepared);
-    return { claimed, prepared, request: await requestFor(parts, claimed, prepared, now) };
+    // Threads are stored, and so looked up, by their masked key.
+    const thread = prepared.thread === null ? null : parts.config().mask(prepared.thread);
+    const request = {
+      deliveryId: delivery.id,
+      message: prepared.message,
+      attempt: delivery.attempts,
+      // In a store that was restored, an attempt from before may be missing: not before it was due.
+      firstAttemptAt: Math.min(delivery.since, delivery.firstAttemptAt ?? now),
+      now,
+      threadOf: thread === null ? null : await parts.store.threadOf(delivery.sink, thread),
+      earlier: () => parts.store.newestReceipt(delivery.lane),
+      progress: delivery.progress,
+      mask: (text: string) => parts.config().mask(text),
+    };
+    return { claimed, prepared: { ...prepared, thread }, request };
   } catch (error) {
     // The store could not be read, or composing the message hit a bug.
     return nothingSent(claimed, retry('unexpected', `The attempt could not begin: ${messageOf(error)}`));
   }
-}
-
-async function prepareClaimed(
-  parts: PrepareParts,
-  claimed: Claim,
-  config: SinkConfig,
-  now: number,
-): Promise<PreparedMessage | Outcome | { readonly until: number }> {
-  const { delivery } = claimed;
-  const plan = await parts.plan(delivery.configId);
-  if ('fault' in plan) return rejected('unexpected', plan.fault, byTodaysConfig);
-  const action = actionOf(plan, delivery);
-  if (!action) {
-    return rejected(
-      'unexpected',
-      'The config that decided this delivery has no such action.',
-      byTodaysConfig,
-    );
-  }
-  const unusable = whyUnusable(plan, action, claimed.events);
-  if (unusable !== undefined) return rejected('unexpected', cannotBeUsed(unusable), byTodaysConfig);
-  if (action.connector !== config.connector.name) {
-    const detail = `Sink ${config.name} was a ${action.connector} sink and is a ${config.connector.name} sink now.`;
-    return rejected('invalid', detail, byTodaysConfig);
-  }
-  // A retry, a pause or a rate limit may have delayed it past closing time. A replay means now.
-  const until = delivery.replayed ? now : openFrom(action, now);
-  if (until > now) return { until };
-  const prepared = prepare(action, claimed, delivery.id, plan, config, now);
-  if ('outcome' in prepared || prepared.thread === null) return prepared;
-  // Threads are stored, and so looked up, by their masked key.
-  return { ...prepared, thread: parts.config().mask(prepared.thread) };
-}
-
-async function requestFor(
-  { store, config }: PrepareParts,
-  { delivery }: Claim,
-  { message, thread }: PreparedMessage,
-  now: number,
-): Promise<Request> {
-  return {
-    deliveryId: delivery.id,
-    message,
-    attempt: delivery.attempts,
-    // In a store that was restored, an attempt from before may be missing: not before it was due.
-    firstAttemptAt: Math.min(delivery.since, delivery.firstAttemptAt ?? now),
-    now,
-    threadOf: thread === null ? null : await store.threadOf(delivery.sink, thread),
-    earlier: () => store.newestReceipt(delivery.lane),
-    progress: delivery.progress,
-    mask: (text) => config().mask(text),
-  };
 }
 
 /** A message as the connector will send it. */
@@ -145,8 +122,14 @@ export function prepare(
   if ('fault' in rendered) {
     return rejected('invalid', rendered.fault, 'Fix the template in the config, then replay this delivery.');
   }
-  const context = { deliveryId, subject: subjectOf(action, about) };
-  const composed = connector.compose(rendered.fields, context, options);
+  const { events, notice } = about;
+  const [first] = events;
+  const subject: Subject = notice
+    ? { kind: 'notice', notice: noticeFields(notice) }
+    : action.digest || !first
+      ? { kind: 'digest', events: events.map(eventData) }
+      : { kind: 'event', event: eventData(first) };
+  const composed = connector.compose(rendered.fields, { deliveryId, subject }, options);
   if ('rejected' in composed) return composed.rejected;
   return {
     message: composed.message,
@@ -165,13 +148,6 @@ export function dataOf(action: Action, { events, notice }: About, plan: Plan, no
   return templateData(event, plan.test(event.testId), action.rule, now);
 }
 
-function subjectOf({ digest }: Action, { events, notice }: About): Subject {
-  if (notice) return { kind: 'notice', notice: noticeFields(notice) };
-  const [first] = events;
-  if (digest || !first) return { kind: 'digest', events: events.map(eventData) };
-  return { kind: 'event', event: eventData(first) };
-}
-
 const indexes = new WeakMap<Plan, ReadonlyMap<string, Action>>();
 
 /** An action of a plan, those of alerts included. Indexed, because every delivery looks one up. */
@@ -184,9 +160,7 @@ export function actionOf(plan: Plan, ref: ActionRef): Action | undefined {
   return index.get(keyOf(ref));
 }
 
-const keyOf = (ref: ActionRef): string => `${ref.action} ${ref.rule}`;
-
-const byTodaysConfig = "Replay it to send it by today's config.";
+const keyOf = ({ rule, action }: ActionRef): string => `${action} ${rule}`;
 
 export function nothingSent(claimed: Claim, outcome: Outcome): AttemptEnd {
   return { claimed, prepared: null, ending: { outcome, unsent: true } };

@@ -1,10 +1,10 @@
 import type { Clock, ClockJumps } from '../support/clock.ts';
 import type { SinkConfig } from '../config/config.ts';
 import { maskTexts, type Mask } from '../support/secret.ts';
-import type { Delivery, Outcome, Receipt } from '../model.ts';
+import type { Outcome, Receipt } from '../model.ts';
 import { StoreUnavailable, type AttemptResult, type Claim, type Deferral } from '../store/store.ts';
 import type { AttemptEnd, Postponement, PrepareParts } from './prepare.ts';
-import { settle } from './settle.ts';
+import { type Circumstances, settle } from './settle.ts';
 
 export interface RecordParts extends PrepareParts {
   readonly clock: Clock;
@@ -44,48 +44,56 @@ interface CallContext {
 export async function recordAll(
   parts: RecordParts,
   attempted: readonly AttemptEnd[],
-  context: CallContext,
+  { sink, startedAt, endedAt, shutdown }: CallContext,
 ): Promise<AttemptRecord[]> {
+  // Of a sink missing from the config, all deliveries are rejected.
+  const retry = sink?.retry ?? { minDelayMs: 0, maxDelayMs: 0, giveUpAfterMs: 0 };
+  const recorded = async (some: readonly AttemptEnd[]): Promise<AttemptRecord[]> => {
+    const circumstances: Circumstances = {
+      policy: parts.clockDoubted() ? { ...retry, giveUpAfterMs: Infinity } : retry,
+      now: endedAt,
+      // The clock may have been set back during the attempt.
+      quietAt: Math.min(startedAt, endedAt) + (sink?.timeoutMs ?? 0),
+      skippedMs: (since) => parts.clockJumps.skippedMs(since),
+      random: parts.random,
+    };
+    const settled = some.map(({ claimed, prepared, ending }) => {
+      const { delivery, claimedAt } = claimed;
+      const result: AttemptRecord['result'] = {
+        deliveryId: delivery.id,
+        claimedAt,
+        attempt: { number: delivery.attempts, startedAt, endedAt, outcome: ending.outcome },
+        ...settle(delivery, ending, circumstances),
+        delayMs: Math.max(0, endedAt - delivery.createdAt),
+        ...(ending.unsent && { unsent: true }),
+        message: prepared?.message ?? null,
+        thread: prepared?.thread ?? null,
+      };
+      return { claimed, result };
+    });
+    await retryStore(parts, shutdown, () => {
+      const settledAt = parts.clock.now();
+      return parts.store.record(settled.map(({ result }) => ({ ...result, settledAt })));
+    });
+    return settled;
+  };
   if (attempted.length === 0) return [];
   try {
-    return await record(parts, attempted, context);
+    return await recorded(attempted);
   } catch (error) {
     parts.callFailed(error);
   }
-  const settled: AttemptRecord[] = [];
-  for (const one of attempted) settled.push(...(await recordAlone(parts, one, context)));
-  return settled;
-}
-
-async function recordAlone(
-  parts: RecordParts,
-  one: AttemptEnd,
-  context: CallContext,
-): Promise<AttemptRecord[]> {
-  try {
-    return await record(parts, [one], context).catch(() => record(parts, [withoutDetails(one)], context));
-  } catch (error) {
-    // Another attempt could send it again and again.
-    parts.unrecorded(one.claimed.delivery.id);
-    parts.callFailed(error);
-    return [];
+  const records: AttemptRecord[] = [];
+  for (const one of attempted) {
+    try {
+      records.push(...(await recorded([one]).catch(() => recorded([withoutDetails(one)]))));
+    } catch (error) {
+      // Another attempt could send it again and again.
+      parts.unrecorded(one.claimed.delivery.id);
+      parts.callFailed(error);
+    }
   }
-}
-
-async function record(
-  parts: RecordParts,
-  attempted: readonly AttemptEnd[],
-  context: CallContext,
-): Promise<AttemptRecord[]> {
-  const settled = attempted.map((one) => ({
-    claimed: one.claimed,
-    result: resultOf(one, context, parts),
-  }));
-  await retryStore(parts, context.shutdown, () => {
-    const settledAt = parts.clock.now();
-    return parts.store.record(settled.map(({ result }) => ({ ...result, settledAt })));
-  });
-  return settled;
+  return records;
 }
 
 /** Returns deliveries to the queue that this call did not attempt. */
@@ -109,35 +117,6 @@ export async function defer(
   }
 }
 
-function resultOf(
-  { claimed: { delivery, claimedAt }, prepared, ending }: AttemptEnd,
-  { sink, startedAt, endedAt }: CallContext,
-  { random, clockDoubted, clockJumps }: RecordParts,
-): AttemptRecord['result'] {
-  const retry = sink?.retry ?? noRetry;
-  const settlement = settle(delivery, ending, {
-    policy: clockDoubted() ? { ...retry, giveUpAfterMs: Infinity } : retry,
-    now: endedAt,
-    // The clock may have been set back during the attempt.
-    quietAt: Math.min(startedAt, endedAt) + (sink?.timeoutMs ?? 0),
-    skippedMs: (since) => clockJumps.skippedMs(since),
-    random,
-  });
-  return {
-    deliveryId: delivery.id,
-    claimedAt,
-    attempt: { number: delivery.attempts, startedAt, endedAt, outcome: ending.outcome },
-    ...settlement,
-    delayMs: Math.max(0, endedAt - delivery.createdAt),
-    ...(ending.unsent && { unsent: true }),
-    message: prepared?.message ?? null,
-    thread: prepared?.thread ?? null,
-  };
-}
-
-/** For a sink missing from the config, whose deliveries are all rejected. */
-const noRetry = { minDelayMs: 0, maxDelayMs: 0, giveUpAfterMs: 0 };
-
 /** Retries while the store is unavailable: a lost outcome would mean sending again. */
 async function retryStore(
   parts: RecordParts,
@@ -160,16 +139,37 @@ async function retryStore(
 
 /**
  * Masks every secret in what is stored and shown of an attempt. Only texts from templates and tools are masked, one by
- * one: a secret may look like a number, like `false`, or like the name of an outcome.
+ * one: a secret may look like a number, like `false`, or like the name of an outcome. `progress` is not masked: the
+ * connector needs it unchanged, or it would repeat what is already done.
  */
 export async function maskAttempt(parts: RecordParts, attempted: AttemptEnd): Promise<AttemptEnd> {
   try {
     const { claimed, prepared, ending } = attempted;
-    const mask = await maskFor(parts, claimed.delivery);
+    const config = parts.config();
+    const { configId } = claimed.delivery;
+    // An older plan may have put secrets into the message that today's config does not know.
+    const plan = configId === config.plan.id ? config.plan : await parts.plan(configId);
+    const mask: Mask =
+      'fault' in plan || plan === config.plan
+        ? (text) => config.mask(text)
+        : (text) => config.mask(plan.mask(text));
+    const { outcome } = ending;
+    const masked: Outcome =
+      outcome.outcome === 'delivered'
+        ? {
+            ...outcome,
+            receipt: maskTexts(outcome.receipt, mask) as Receipt,
+            ...(outcome.note !== undefined && { note: mask(outcome.note) }),
+          }
+        : {
+            ...outcome,
+            detail: mask(outcome.detail),
+            ...(outcome.outcome === 'rejected' && { advice: mask(outcome.advice) }),
+          };
     return {
       claimed,
       prepared: prepared && { ...prepared, message: maskTexts(prepared.message, mask) },
-      ending: { ...ending, outcome: maskOutcome(ending.outcome, mask) },
+      ending: { ...ending, outcome: masked },
     };
   } catch (error) {
     parts.callFailed(error);
@@ -177,39 +177,12 @@ export async function maskAttempt(parts: RecordParts, attempted: AttemptEnd): Pr
   }
 }
 
-/** An older plan may have put secrets into the message that today's config does not know. */
-async function maskFor(parts: RecordParts, { configId }: Delivery): Promise<Mask> {
-  const config = parts.config();
-  const plan = configId === config.plan.id ? config.plan : await parts.plan(configId);
-  return 'fault' in plan || plan === config.plan
-    ? (text) => config.mask(text)
-    : (text) => config.mask(plan.mask(text));
-}
-
-/** `progress` is not masked: the connector needs it unchanged, or it would repeat what is already done. */
-function maskOutcome(outcome: Outcome, mask: Mask): Outcome {
-  if (outcome.outcome === 'delivered') {
-    const { note } = outcome;
-    const receipt = maskTexts(outcome.receipt, mask) as Receipt;
-    return { ...outcome, receipt, ...(note !== undefined && { note: mask(note) }) };
-  }
-  const detail = mask(outcome.detail);
-  return outcome.outcome === 'rejected'
-    ? { ...outcome, detail, advice: mask(outcome.advice) }
-    : { ...outcome, detail };
-}
-
-const detailsLost = 'The details could not be kept because of a bug in the connector; its log has them.';
-
 /** Keeps only the outcome, if the rest cannot be masked or stored: what was sent must not be sent again. */
 function withoutDetails({ claimed, ending }: AttemptEnd): AttemptEnd {
-  return { claimed, prepared: null, ending: { ...ending, outcome: outcomeAlone(ending.outcome) } };
-}
-
-function outcomeAlone(outcome: Outcome): Outcome {
-  if (outcome.outcome === 'delivered') return { outcome: 'delivered', receipt: {}, note: detailsLost };
-  const failure = { reason: 'unexpected', detail: detailsLost } as const;
-  return outcome.outcome === 'rejected'
-    ? { outcome: 'rejected', ...failure, advice: 'Replay it when the bug is fixed.' }
-    : { outcome: outcome.outcome, ...failure };
+  const { outcome } = ending.outcome;
+  const lost = 'The details could not be kept because of a bug in the connector; its log has them.';
+  const failure = { reason: 'unexpected', detail: lost, advice: 'Replay it when the bug is fixed.' } as const;
+  const bare: Outcome =
+    outcome === 'delivered' ? { outcome, receipt: {}, note: lost } : { outcome, ...failure };
+  return { claimed, prepared: null, ending: { ...ending, outcome: bare } };
 }

@@ -1,6 +1,13 @@
 import type { RetryPolicy } from '../config/config.ts';
-import { mayHaveArrived } from '../model.ts';
-import type { Delivery, DeliveryState, Json, Outcome, Retry, Unknown } from '../model.ts';
+import {
+  type Delivery,
+  type DeliveryState,
+  type Json,
+  mayHaveArrived,
+  type Outcome,
+  type Retry,
+  type Unknown,
+} from '../model.ts';
 
 /** How an attempt ended. */
 export interface Ending {
@@ -59,7 +66,12 @@ export function settle(
       lastError: `${outcome.detail} It may have arrived: look there, then replay or discard it.`,
     };
   }
-  const waited = now + delayMs(delivery.attempts, outcome, policy, random);
+  // A delay that the tool asked for replaces the backoff, but is never shorter than `minDelay`.
+  const waited =
+    now +
+    (isStated(outcome)
+      ? Math.max(outcome.retryAfterMs, policy.minDelayMs)
+      : backoffMs(delivery.attempts, policy, random));
   const dueAt = Math.ceil(outcome.outcome === 'unknown' ? Math.max(waited, quietAt) : waited);
   // Time when the connector itself was down does not count.
   const since = Math.max(delivery.since, delivery.firstAttemptAt ?? now);
@@ -76,17 +88,6 @@ export function settle(
     };
   }
   return { ...rest, state: 'pending', dueAt, lastError: outcome.detail };
-}
-
-/** A delay that the tool asked for replaces the backoff, but is never shorter than `minDelay`. */
-function delayMs(
-  attempt: number,
-  outcome: Retry | Unknown,
-  policy: RetryPolicy,
-  random: () => number,
-): number {
-  if (isStated(outcome)) return Math.max(outcome.retryAfterMs, policy.minDelayMs);
-  return backoffMs(attempt, policy, random);
 }
 
 function isStated(outcome: Retry | Unknown): outcome is Retry & { readonly retryAfterMs: number } {
