@@ -29,6 +29,17 @@ async function logIn(page: Page): Promise<void> {
 /** Nothing of these may be run, or seen as markup. */
 const hostile = `"><img src=x onerror=alert(1)><script>alert(2)</script>'&amp;<!channel>{{7*7}}`;
 
+test('this browser keeps sites apart, as those of people do', async () => {
+  const page = await openTab();
+  await page.route('**/*', (route) => {
+    const body =
+      route.request().url() === 'http://one.example/' ? '<iframe src="http://two.example/"></iframe>' : '';
+    return route.fulfill({ contentType: 'text/html', body });
+  });
+  await page.goto('http://one.example/');
+  expect(await page.evaluate('document.querySelector("iframe").contentDocument')).toBeNull();
+});
+
 test('everybody can use each page, in light on a desktop and in dark on a phone', async () => {
   const page = await openTab();
   await page.goto(show.app.adminUrl);
