@@ -52,6 +52,7 @@ test('the demo stays up until Ctrl-C, shows what arrives, and names commands tha
   expect(await (await fetch(named?.['metrics'] ?? '', { headers: { authorization } })).text()).toContain(
     'candidate_connector_requests_total{result="accepted"} 5',
   );
+  expect((await fetch(named?.['metrics'] ?? '')).status).toBe(401);
   child.kill('SIGINT');
   const [err, [code]] = await Promise.all([text(child.stderr), ended]);
   expect({ code, err }).toEqual({ code: 0, err: '' });
