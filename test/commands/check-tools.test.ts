@@ -1,11 +1,15 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { serve } from '../connectors/raw-server.ts';
 import { selfSigned } from '../../sandbox/certificate.ts';
 import { SmtpSandbox, type SmtpSandboxOptions } from '../../sandbox/smtp.ts';
 import { startSlack } from '../../sandbox/slack.ts';
-import { base, run, stack, workplace } from './tools.ts';
+import { base, main, run, stack, workplace } from './tools.ts';
 
 beforeEach(() => void vi.stubEnv('no_proxy', '*'));
 afterEach(() => void vi.unstubAllEnvs());
@@ -189,4 +193,28 @@ describe('check --live finds', () => {
     ]);
     expect(out).not.toContain('an-expired-secret');
   });
+});
+
+test('with --live it keeps the refresh token that comes in place of the one that it used up', async () => {
+  let valid = 'given-refresh-token';
+  const { url } = await serve(async (request, response) => {
+    const given = new URLSearchParams(await text(request)).get('refresh_token');
+    if (request.method === 'POST' && given !== valid)
+      return response.writeHead(400).end('{"error":"invalid_grant"}');
+    if (request.method === 'POST') valid += '-and-on';
+    response.end(JSON.stringify({ access_token: 'access', refresh_token: valid }));
+  });
+  const { folder, write } = await workplace();
+  const auth = { oauth2: { tokenUrl: url, clientId: 'app', refreshToken: valid } };
+  const sinks = { ats: { connector: 'webhook', url, allowPrivate: true, auth } };
+  const withKey = base(folder).replace('.db" }', '.db", secretKey: "${STORE_KEY}" }');
+  const file = await write('config.yaml', `${withKey}\nsinks: ${JSON.stringify(sinks)}\nrules: []\n`);
+  const env = { ...process.env, STORE_KEY: randomBytes(32).toString('base64') };
+  for (const used of ['given-refresh-token-and-on', 'given-refresh-token-and-on-and-on']) {
+    // Within a process it would be known anyway.
+    await promisify(execFile)(process.execPath, [main, 'check', '--live', '--config', file], {
+      env,
+    });
+    expect(valid).toBe(used);
+  }
 });
