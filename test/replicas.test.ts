@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { post as postTo } from './activated.ts';
 import { base, endpoint, run, workplace } from './commands/tools.ts';
@@ -47,6 +48,7 @@ async function started(
     adopt,
     metric,
     status: async () => (await fetch(new URL('/api/status', admin))).json(),
+    page: async () => (await fetch(admin, { headers: { accept: 'text/html' } })).text(),
     replicas: () => metric('copies'),
     post: () => postTo({ host: '127.0.0.1', port: Number(new URL(address).port) }),
     readiness: async () => {
@@ -159,9 +161,30 @@ test("a replica whose clock is ahead goes by PostgreSQL's before the first event
   vi.spyOn(Date, 'now').mockImplementation(() => now() + aheadMs);
   onTestFinished(() => void vi.restoreAllMocks());
   const of = ['--config', one.file];
-  expect(await run(['resend', ...of, `${id.replace('evt', 'dlv')}_1`])).toMatchObject({ code: 0 });
-  await vi.waitFor(async () => expect(await delivered()).toHaveLength(3), longer);
+  const resent = await run(['resend', '--wait', ...of, `${id.replace('evt', 'dlv')}_1`]);
+  expect(resent).toMatchObject({ code: 0, err: '' });
+  expect(await delivered()).toHaveLength(3);
   expect(await run(['status', ...of])).toMatchObject({ code: 0 });
+  expect(await one.page()).toMatch(/the last <time[^>]*>(?:now|\d+ seconds? ago)</);
+  const { write } = await workplace();
+  const text = await readFile(one.file, 'utf8');
+  const later = await write(
+    'config.yaml',
+    text.replace(', { sink: two }', '').replace('name: all', 'name: late'),
+  );
+  expect(await run(['apply', '--rule', 'late', '--since', '1d', '--yes', '--config', later])).toMatchObject({
+    code: 0,
+  });
+  await vi.waitFor(async () => expect(await delivered()).toHaveLength(4), longer);
+  await sql(url, `insert into refused values ('store', 'a', 1, 1, 1)`);
+  expect(await run(['ignore', '--all', ...of])).toMatchObject({ code: 0 });
+  const [{ candidate_id }] = (await sql(url, 'select candidate_id from events')) as [Record<string, string>];
+  expect(await run(['forget', candidate_id!, '--yes', ...of])).toMatchObject({ code: 0 });
+  const told = await sql(url, 'select action, changed_at from audit order by seq');
+  expect(told.map(({ action }) => action)).toEqual(['resend', 'apply', 'ignore', 'forget']);
+  const [saved] = await sql(url, 'select max(saved_at) as latest from configs');
+  for (const time of [...told.map(({ changed_at }) => changed_at), saved!['latest']])
+    expect(Number(time)).toBeLessThan(now() + 60_000);
 
   tool.faults.decide = () => ({ kind: 'rate-limit', retryAfterS: 600 });
   expect(await one.post()).toBe(202);
