@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { text as textOf } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { serve } from '../connectors/raw-server.ts';
@@ -198,10 +198,9 @@ describe('check --live finds', () => {
 test('with --live it keeps the refresh token that comes in place of the one that it used up', async () => {
   let valid = 'given-refresh-token';
   const { url } = await serve(async (request, response) => {
-    const given = new URLSearchParams(await text(request)).get('refresh_token');
-    if (request.method === 'POST' && given !== valid)
-      return response.writeHead(400).end('{"error":"invalid_grant"}');
-    if (request.method === 'POST') valid += '-and-on';
+    const given = new URLSearchParams(await textOf(request)).get('refresh_token');
+    if (given !== null && given !== valid) response.statusCode = 400;
+    else if (given !== null) valid += '-and-on';
     response.end(JSON.stringify({ access_token: 'access', refresh_token: valid }));
   });
   const { folder, write } = await workplace();

@@ -881,6 +881,8 @@ test('a rate beyond what the store takes claims for is reached, with several del
   for (let event = 0; event < 60; event += 1) await on.accept(`candidate-${event}`);
   await vi.waitFor(() => expect(tool.sent).toHaveLength(60), { timeout: 10_000, interval: 5 });
   expect(claims.mock.calls.length).toBeLessThan(30);
+  // From where the look found work on.
+  for (const [query] of claims.mock.calls) expect(query.from).toMatchObject({ lane: query.lane });
 });
 
 describe('sinks of one account', () => {
