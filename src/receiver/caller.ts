@@ -47,7 +47,13 @@ function tokensOf(req: IncomingMessage): string[] {
   const url = req.url ?? '';
   const query = url.includes('?') ? url.slice(url.indexOf('?')) : '';
   const bearer = /^bearer +(\S+)$/i.exec(req.headers.authorization ?? '')?.[1];
-  return [...new URLSearchParams(query).getAll('token'), ...(bearer === undefined ? [] : [bearer])];
+  const given = new URLSearchParams(query).getAll('token');
+  // Whoever writes a token with a plus into an address as it is means no space.
+  return [
+    ...given,
+    ...given.map((one) => one.replaceAll(' ', '+')),
+    ...(bearer === undefined ? [] : [bearer]),
+  ];
 }
 
 /** Why this caller may not send events, if so. */
