@@ -120,6 +120,8 @@ export interface Status {
   readonly refused: readonly RefusedEvents[];
   readonly lastEventAt: number | null;
   readonly eventsToday: number;
+  /** Requests that were no events, from who may send some. */
+  readonly rejectedToday: number;
   readonly sinks: readonly SinkStatus[];
   readonly oldestPendingAt: number | null;
   /** Without those of notices. */
@@ -275,6 +277,10 @@ export function needsOf({ replicas, sinks, unwritable, refused }: Status): strin
   return needs.map(({ words }) => words);
 }
 
+/** What came today and is no event: the service may have changed what it sends. */
+export const rejectedWords = ({ rejectedToday: many }: Status): string =>
+  `${count(many, 'request')} today ${many === 1 ? 'was no event' : 'were no events'}`;
+
 /** How many of what is stuck are notices' deliveries: `dead` and `held` have only those of events. */
 export function stuckNotices(status: Status, state: 'dead' | 'held'): number {
   const all = status.sinks.reduce((sum, sink) => sum + sink[state], 0);
@@ -293,7 +299,11 @@ export function statusJson(status: Status) {
     lastSignAt: iso((replicas[0] ?? lastReplica)?.saidAt ?? null),
     config: configJson(replicas[0]),
     copies: replicas.map((replica) => ({ copy: replica.id, config: configJson(replica) })),
-    receiver: { lastEventAt: iso(status.lastEventAt), eventsToday: status.eventsToday },
+    receiver: {
+      lastEventAt: iso(status.lastEventAt),
+      eventsToday: status.eventsToday,
+      rejectedToday: status.rejectedToday,
+    },
     storeProblem: status.unwritable,
     refused: refusedJson(status.refused),
     sinks: status.sinks.map((sink) => sinkJson(sink)),

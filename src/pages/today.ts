@@ -1,7 +1,14 @@
 import { program } from '../support/program.ts';
 import { statuses } from '../model.ts';
 import { sinkStates, stateWord } from '../ops/needs.ts';
-import { needsOf, readStatus, type SinkStatus, type Status, stuckNotices } from '../ops/status.ts';
+import {
+  needsOf,
+  readStatus,
+  rejectedWords,
+  type SinkStatus,
+  type Status,
+  stuckNotices,
+} from '../ops/status.ts';
 import type { Reads } from '../store/store.ts';
 import type { DayCount, StuckCount } from '../store/store.ts';
 import { count } from '../support/text.ts';
@@ -35,6 +42,12 @@ export const todayPage: Page = {
       ...(!isNew && { charts: true as const }),
       body: html`<div class="stack">
         ${needs(status, asked)}
+        ${
+          status.rejectedToday > 0 &&
+          html`<p class="notice wait">
+            ${rejectedWords(status)}. <code>${program} events --rejected</code> says why.
+          </p>`
+        }
         ${isNew ? html`<section class="card">${noEvents(parts)}</section>` : figures(status, counts, times)}
         ${!isNew && charts(counts, shownDays)} ${sinksCard(status, counts, times)}
         ${noticesCard(status, times)}

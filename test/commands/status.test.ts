@@ -101,6 +101,16 @@ describe('status', () => {
     });
   });
 
+  test('says how many requests today were no events', async () => {
+    const { app, command, json } = await startServing();
+    await post(app, { candidateId: '' });
+    await vi.waitFor(async () => expect(await json()).toMatchObject({ receiver: { rejectedToday: 1 } }));
+    const { code, out } = await command('status');
+    expect(code).toBe(0);
+    expect(out).toContain('1 request today was no event: `events --rejected` says why');
+    expect(await (await fetch(app.adminUrl)).text()).toContain('1 request today was no event');
+  });
+
   test('answers on the admin port with the same, for those with the password', async () => {
     const { app, json } = await startServing('{ port: 0, password: secret }');
     const url = new URL('/api/status', app.adminUrl);

@@ -4,6 +4,7 @@ import {
   needsOf,
   onlyStore,
   readStatus,
+  rejectedWords,
   type SinkStatus,
   type Status,
   statusJson,
@@ -42,6 +43,7 @@ function statusText(found: Status, timeZone: string, io: Io): string {
       found.lastEventAt === null
         ? `no event yet; \`${program} send\` sends one`
         : `last event ${when(found.lastEventAt, io)}, ${count(found.eventsToday, 'event')} today (${timeZone})`,
+      ...(found.rejectedToday > 0 ? [`${rejectedWords(found)}: \`events --rejected\` says why`] : []),
     ],
     Refused: refusals(found.refused).flatMap(({ what, first, last, advice, command: ignoring }) => [
       printable(`${what}; the first at ${when(first, io)}, the last at ${when(last, io)}`),

@@ -103,6 +103,9 @@ export const sql = {
     `select max(received_at) as at from events where received_at <= $1`,
   ),
   eventsSince: query<{ readonly n: number }>(`select count(*) as n from events where received_at >= $1`),
+  rejectedSince: query<{ readonly n: number }>(
+    `select count(*) as n from rejected_requests where received_at >= $1`,
+  ),
   oldestPending: query<{ readonly at: number | null }>(`
   select min(came_at) as at from (
     select received_at as came_at from events where seq = ${firstPending(`+d.seq < ${noticesFrom}`)}
@@ -162,10 +165,18 @@ function* oldestPendingAt(): Operation<number | null> {
   return (yield* get(sql.oldestPending))?.at ?? null;
 }
 
+interface Waiting {
+  readonly eventsToday: number;
+  /** Requests that were no events. */
+  readonly rejectedToday: number;
+  readonly oldestPendingAt: number | null;
+}
+
 /** `today`: when the day began (ms). */
-export function* waiting(today: number): Operation<{ eventsToday: number; oldestPendingAt: number | null }> {
+export function* waiting(today: number): Operation<Waiting> {
   return {
     eventsToday: (yield* get(sql.eventsSince, today))?.n ?? 0,
+    rejectedToday: (yield* get(sql.rejectedSince, today))?.n ?? 0,
     oldestPendingAt: yield* oldestPendingAt(),
   };
 }
