@@ -12,13 +12,13 @@ const ofUplot = (name: string) => join(dirname(createRequire(import.meta.url).re
 
 const types = { css: 'text/css', js: 'text/javascript', svg: 'image/svg+xml' } as const;
 
-function asset(name: string, type: keyof typeof types, path: string) {
-  const content = readFileSync(path);
+function asset(name: string, type: keyof typeof types, ...paths: readonly string[]) {
+  const content = Buffer.concat(paths.map((path) => readFileSync(path)));
   return { name, type: types[type], content, version: hash('sha256', content).slice(0, 12) };
 }
 
 const assets = {
-  style: asset('page.css', 'css', ours('page.css')),
+  style: asset('page.css', 'css', ours('frame.css'), ours('parts.css'), ours('pages.css')),
   script: asset('page.js', 'js', ours('page.js')),
   icon: asset('icon.svg', 'svg', ours('icon.svg')),
   charts: asset('charts.js', 'js', ours('charts.js')),
