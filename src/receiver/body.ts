@@ -48,62 +48,39 @@ export function readBody(req: IncomingMessage, res: ServerResponse, limits: Body
 
 type Content = Exclude<ParsedEvent, { faults: unknown }> | { readonly refusal: Refusal };
 
-/** The event in a body, or why it is refused. */
-export function readContent(headers: IncomingHttpHeaders, body: Body, maxBytes: number): Content {
-  const refusal = refuseType(headers) ?? refuseIncomplete(body, maxBytes);
-  if (refusal) return { refusal };
-  const parsed = parseJson(body.bytes);
-  if ('fault' in parsed) return { refusal: { status: 400, detail: parsed.fault } };
-  const content = parseCandidateEvent(parsed.json);
-  if ('event' in content) return content;
-  return {
-    refusal: { status: 422, detail: 'The body is JSON but not a CandidateEvent.', faults: content.faults },
-  };
-}
-
 const jsonType = /^(?:application|text)\/(?:[^\s;/]+\+)?json\s*(?:;|$)/i;
+const byteOrderMark = '\uFEFF';
 
-function refuseType(headers: IncomingHttpHeaders): Refusal | null {
+/** The event in a body, or why it is refused. JSON is always UTF-8, and a `charset` has no meaning for it (RFC 8259, 11). */
+export function readContent(headers: IncomingHttpHeaders, { bytes, fault }: Body, maxBytes: number): Content {
+  const refuse = (status: number, detail: string) => ({ refusal: { status, detail } });
   const encoding = headers['content-encoding'] ?? 'identity';
   if (encoding.toLowerCase() !== 'identity') {
     const detail = 'A body with a Content-Encoding is not supported; send it uncompressed.';
-    return { status: 415, detail, headers: { 'accept-encoding': 'identity' } };
+    return { refusal: { status: 415, detail, headers: { 'accept-encoding': 'identity' } } };
   }
-  if (jsonType.test(headers['content-type'] ?? '')) return null;
-  return { status: 415, detail: 'Expected the Content-Type application/json.' };
-}
-
-function refuseIncomplete({ fault }: Body, maxBytes: number): Refusal | null {
-  if (fault === null) return null;
-  if (fault === 'too large') return { status: 413, detail: `The body is larger than ${maxBytes} bytes.` };
-  const what =
-    fault === 'too slow'
-      ? 'The body did not arrive in time.'
-      : 'The connection ended before the end of the body.';
-  return { status: 408, detail: what };
-}
-
-type ParsedJson = { readonly json: Json } | { readonly fault: string };
-
-const byteOrderMark = '\uFEFF';
-
-/** JSON is always UTF-8, and a `charset` has no meaning for it (RFC 8259, section 11). */
-function parseJson(bytes: Buffer): ParsedJson {
-  if (bytes.length === 0) return { fault: 'The body is empty; expected a JSON object.' };
-  if (!isUtf8(bytes)) return { fault: 'The body is not UTF-8, the only encoding that JSON has.' };
+  if (!jsonType.test(headers['content-type'] ?? ''))
+    return refuse(415, 'Expected the Content-Type application/json.');
+  if (fault === 'too large') return refuse(413, `The body is larger than ${maxBytes} bytes.`);
+  if (fault === 'too slow') return refuse(408, 'The body did not arrive in time.');
+  if (fault === 'gone') return refuse(408, 'The connection ended before the end of the body.');
+  if (bytes.length === 0) return refuse(400, 'The body is empty; expected a JSON object.');
+  if (!isUtf8(bytes)) return refuse(400, 'The body is not UTF-8, the only encoding that JSON has.');
   const text = bytes.toString('utf8');
+  let json: Json;
   try {
-    return { json: JSON.parse(text.startsWith(byteOrderMark) ? text.slice(1) : text) as Json };
+    json = JSON.parse(text.startsWith(byteOrderMark) ? text.slice(1) : text) as Json;
   } catch (error) {
-    return { fault: `The body is not JSON: ${reason(error)}.` };
+    // The parser's message quotes the body, so only its position is used.
+    const position = /at position (\d+)/.exec((error as Error).message)?.[1];
+    const why =
+      position === undefined
+        ? 'it ends too early or has a wrong character'
+        : `wrong at character ${position}`;
+    return refuse(400, `The body is not JSON: ${why}.`);
   }
-}
-
-/** The parser's message quotes the body, so only its position is used. */
-function reason(error: unknown): string {
-  const message = error instanceof Error ? error.message : '';
-  const position = /at position (\d+)/.exec(message)?.[1];
-  return position === undefined
-    ? 'it ends too early or has a wrong character'
-    : `wrong at character ${position}`;
+  const content = parseCandidateEvent(json);
+  if ('event' in content) return content;
+  const detail = 'The body is JSON but not a CandidateEvent.';
+  return { refusal: { status: 422, detail, faults: content.faults } };
 }

@@ -18,13 +18,7 @@ export interface Gate {
 const gates = new WeakMap<ReceiverConfig, Gate>();
 
 /** Cached by the config, which is a new object after each reload. */
-export function gateOf(config: ReceiverConfig): Gate {
-  const known = gates.get(config);
-  if (known) return known;
-  const gate = compileGate(config);
-  gates.set(config, gate);
-  return gate;
-}
+export const gateOf = (config: ReceiverConfig): Gate => gates.getOrInsertComputed(config, compileGate);
 
 function compileGate(config: ReceiverConfig): Gate {
   const isTrusted = trustOf(config.trustProxy);
@@ -33,7 +27,10 @@ function compileGate(config: ReceiverConfig): Gate {
   const allows = (address: string | null) =>
     allowed === null || (address !== null && listHas(allowed, address));
   return {
-    callerOf: (req) => findCaller(req.socket.remoteAddress ?? '', forwardedFor(req), isTrusted),
+    callerOf({ socket, headers: { 'x-forwarded-for': header } }) {
+      const forwardedFor = Array.isArray(header) ? header.join(',') : header;
+      return findCaller(socket.remoteAddress ?? '', forwardedFor, isTrusted);
+    },
     allows,
     knows(peer) {
       const address = addressIn(peer);
@@ -103,11 +100,6 @@ export function findCaller(peer: string, header: string | undefined, isTrusted: 
     address = addressIn(entry);
   }
   return { address, hops, untrusted: entries };
-}
-
-function forwardedFor(req: IncomingMessage): string | undefined {
-  const value = req.headers['x-forwarded-for'];
-  return Array.isArray(value) ? value.join(',') : value;
 }
 
 /** Proxies write `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:4711`. */

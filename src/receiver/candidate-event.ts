@@ -31,7 +31,9 @@ export function parseCandidateEvent(body: Json): ParsedEvent {
   const testId = readInteger(body['testId']);
   const status = readStatus(body['status']);
   if ('fault' in candidateId || 'fault' in candidateNumericalId || 'fault' in testId || 'fault' in status) {
-    return { faults: faultsOf({ candidateId, candidateNumericalId, testId, status }) };
+    const read = Object.entries({ candidateId, candidateNumericalId, testId, status });
+    const faults = read.flatMap(([field, one]) => ('fault' in one ? [{ field, detail: one.fault }] : []));
+    return { faults };
   }
   const event = {
     candidateId: candidateId.value,
@@ -40,12 +42,6 @@ export function parseCandidateEvent(body: Json): ParsedEvent {
     status: status.value,
   };
   return { event, raw: body };
-}
-
-function faultsOf(fields: Record<string, Field<unknown>>): FieldProblem[] {
-  return Object.entries(fields).flatMap(([field, read]) =>
-    'fault' in read ? [{ field, detail: read.fault }] : [],
-  );
 }
 
 function readId(value: Json | undefined): Field<string> {

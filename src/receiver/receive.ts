@@ -5,15 +5,7 @@ import { answerProblem, faultLines, hangUp, type Refusal } from '../http/problem
 import type { CandidateEvent, JsonMap, RefusedEvents } from '../model.ts';
 import { type Acceptance, type RejectedRequest, StoreUnavailable } from '../store/store.ts';
 import { readBody, readContent } from './body.ts';
-import {
-  type Caller,
-  type Correlation,
-  correlationOf,
-  explainAddress,
-  type Gate,
-  gateOf,
-  refuseCaller,
-} from './caller.ts';
+import { type Caller, correlationOf, explainAddress, gateOf, refuseCaller } from './caller.ts';
 
 /** Takes events from the receiver. */
 export interface Inbox {
@@ -51,52 +43,7 @@ export interface RequestMetrics {
 
 export type Receive = (req: IncomingMessage, res: ServerResponse, config: ReceiverConfig) => Promise<void>;
 
-/** Handles a request: checks caller, size and content, hands the event to the inbox, answers. */
-export function receiving(parts: ReceiveParts): Receive {
-  const { inbox } = parts;
-  const places = { left: parts.mostRefused };
-  return async (req, res, config) => {
-    const request = readHead(req, res, config, parts.now());
-    const answer = await answerTo(parts, places, request);
-    if ('acceptance' in answer) sendAcceptance(request, answer);
-    else sendRefusal(request, answer);
-    const line = requestLine(request, answer);
-    parts.metrics.requests(line.outcome, line.durationMs / 1_000);
-    parts.accessLog.write(line);
-    if (!('refusal' in answer)) return;
-    keepRejected(inbox, request, answer);
-    const reason = answer.isEvent && refusalReasons[answer.refusal.status];
-    if (reason) inbox.countRefused(reason, request.address, request.receivedAt);
-  };
-}
-
-const refusalReasons: Partial<Record<number, RefusedEvents['reason']>> = {
-  401: 'token',
-  403: 'address',
-  503: 'store',
-};
-
-/** A request to the receiver's path, with what is known from its head. */
-interface Request {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
-  readonly config: ReceiverConfig;
-  readonly gate: Gate;
-  readonly caller: Caller;
-  /** For the log: the caller's address, or what a proxy wrote instead. */
-  readonly address: string;
-  readonly correlation: Correlation;
-  readonly receivedAt: number;
-  /** On the monotonic clock. */
-  readonly startedMs: number;
-}
-
-type Reply = AcceptedReply | RefusedReply;
-
-interface AcceptedReply {
-  readonly acceptance: Acceptance;
-}
-
+/** Why a request is refused, with what is known of its event. */
 interface RefusedReply {
   readonly refusal: Refusal;
   /** What was read of the body. Absent if it was not read. */
@@ -107,97 +54,115 @@ interface RefusedReply {
   readonly error?: Error;
 }
 
-function readHead(
-  req: IncomingMessage,
-  res: ServerResponse,
-  config: ReceiverConfig,
-  receivedAt: number,
-): Request {
-  const startedMs = performance.now();
-  const gate = gateOf(config);
-  const caller = gate.callerOf(req);
-  // A proxy may write anything, of any length, in place of an address.
-  const address = caller.address ?? (caller.hops.at(-1) ?? '').slice(0, 60);
-  const correlation = correlationOf(req.headers, config.correlationHeader);
-  return { req, res, config, gate, caller, address, correlation, receivedAt, startedMs };
-}
-
-/** `places`: for the bodies of refused callers. */
-async function answerTo(parts: ReceiveParts, places: { left: number }, request: Request): Promise<Reply> {
-  const { req, gate, caller, correlation, receivedAt } = request;
-  const refusal = refuseCaller(req, gate, caller);
-  if (refusal) return refused(parts, places, request, refusal);
-  const content = await contentOf(request, parts.bodyTimeoutMs);
-  if ('refusal' in content) return content;
-  const { event, raw } = content;
-  return accept(parts, { event, raw, correlationId: correlation.id, receivedAt });
-}
-
-async function contentOf({ req, res, config }: Request, timeoutMs: number) {
-  const body = await readBody(req, res, { maxBytes: config.maxBodyBytes, timeoutMs });
-  const content = readContent(req.headers, body, config.maxBodyBytes);
-  return 'refusal' in content ? { ...content, body: body.bytes } : content;
-}
-
+/** Anybody may call, so what refused callers send is read within bounds. */
 const refusedBodyMs = 5000;
 
-/** Reads what a refused caller sent, as people have to know of events that were refused. Anybody may call, so within bounds. */
-async function refused(
-  parts: ReceiveParts,
-  places: { left: number },
-  request: Request,
-  refusal: Refusal,
-): Promise<RefusedReply> {
-  if (refusalReasons[refusal.status] === undefined || places.left === 0) return { refusal };
-  places.left -= 1;
-  const content = await contentOf(request, Math.min(parts.bodyTimeoutMs, refusedBodyMs)).finally(
-    () => (places.left += 1),
-  );
-  return 'event' in content ? { refusal, isEvent: true } : { refusal, body: content.body };
-}
+const refusalReasons: Partial<Record<number, RefusedEvents['reason']>> = {
+  401: 'token',
+  403: 'address',
+  503: 'store',
+};
 
-async function accept({ inbox, retryAfterS }: ReceiveParts, received: ReceivedEvent): Promise<Reply> {
-  try {
-    return { acceptance: await inbox.accept(received) };
-  } catch (error) {
-    // After any error, even a bug, the event is not stored and the sender has to try again.
-    const detail = 'The event could not be stored. Send it again.';
-    const refusal = { status: 503, detail, headers: { 'retry-after': String(retryAfterS) } };
-    return { refusal, isEvent: true, error: error instanceof Error ? error : new Error(String(error)) };
+/** Handles a request: checks caller, size and content, hands the event to the inbox, answers. */
+export function receiving(parts: ReceiveParts): Receive {
+  const { inbox, accessLog, metrics, retryAfterS, bodyTimeoutMs } = parts;
+  let placesForRefused = parts.mostRefused;
+
+  async function contentOf(req: IncomingMessage, res: ServerResponse, maxBytes: number, timeoutMs: number) {
+    const body = await readBody(req, res, { maxBytes, timeoutMs });
+    const content = readContent(req.headers, body, maxBytes);
+    return 'refusal' in content ? { ...content, body: body.bytes } : content;
   }
+
+  async function store(received: ReceivedEvent): Promise<Acceptance | RefusedReply> {
+    try {
+      return await inbox.accept(received);
+    } catch (error) {
+      // After any error, even a bug, the event is not stored and the sender has to try again.
+      const detail = 'The event could not be stored. Send it again.';
+      const refusal = { status: 503, detail, headers: { 'retry-after': String(retryAfterS) } };
+      return { refusal, isEvent: true, error: error instanceof Error ? error : new Error(String(error)) };
+    }
+  }
+
+  async function answerTo(
+    req: IncomingMessage,
+    res: ServerResponse,
+    { maxBodyBytes }: ReceiverConfig,
+    refusal: Refusal | null,
+    received: Pick<ReceivedEvent, 'correlationId' | 'receivedAt'>,
+  ): Promise<Acceptance | RefusedReply> {
+    if (!refusal) {
+      const content = await contentOf(req, res, maxBodyBytes, bodyTimeoutMs);
+      return 'refusal' in content ? content : store({ ...content, ...received });
+    }
+    if (refusalReasons[refusal.status] === undefined || placesForRefused === 0) return { refusal };
+    // People have to know of events that were refused.
+    placesForRefused -= 1;
+    const content = await contentOf(req, res, maxBodyBytes, Math.min(bodyTimeoutMs, refusedBodyMs)).finally(
+      () => (placesForRefused += 1),
+    );
+    return 'event' in content ? { refusal, isEvent: true } : { refusal, body: content.body };
+  }
+
+  return async (req, res, config) => {
+    const [startedMs, receivedAt] = [performance.now(), parts.now()];
+    const gate = gateOf(config);
+    const caller = gate.callerOf(req);
+    // A proxy may write anything, of any length, in place of an address.
+    const address = caller.address ?? (caller.hops.at(-1) ?? '').slice(0, 60);
+    const { id: correlationId, unusable } = correlationOf(req.headers, config.correlationHeader);
+    const received = { correlationId, receivedAt };
+    const answer = await answerTo(req, res, config, refuseCaller(req, gate, caller), received);
+
+    if ('refusal' in answer) sendRefusal(req, res, answer);
+    else sendAcceptance(res, answer);
+    const durationMs = performance.now() - startedMs;
+    const outcome = outcomeOf(answer);
+    const warning = warningFor(answer) ?? unusable;
+    metrics.requests(outcome, durationMs / 1_000);
+    // Never has the query, which may hold the token, or the whole body.
+    accessLog.write({
+      outcome,
+      status: res.statusCode,
+      eventId: 'refusal' in answer ? null : answer.eventId,
+      correlationId,
+      address,
+      durationMs,
+      ...(warning !== null && { warning }),
+      ...('refusal' in answer && refusalDetails(answer, caller, config)),
+    });
+    if (!('refusal' in answer)) return;
+    const { status, faults, detail } = answer.refusal;
+    if (answer.body !== undefined && keptStatuses.has(status))
+      inbox.keepRejected({
+        receivedAt,
+        address,
+        correlationId,
+        status,
+        faults: faults ? faultLines(faults) : [detail],
+        body: answer.body.subarray(0, rejectedBodyBytes).toString('utf8'),
+      });
+    const reason = answer.isEvent && refusalReasons[status];
+    if (reason) inbox.countRefused(reason, address, receivedAt);
+  };
 }
 
-function sendAcceptance({ res }: Request, { acceptance: { eventId, duplicate } }: AcceptedReply): void {
+const keptStatuses = new Set([400, 413, 415, 422]);
+/** More than is stored: a secret must not be cut in two before it is masked. */
+const rejectedBodyBytes = 4_096;
+
+function sendAcceptance(res: ServerResponse, { eventId, duplicate }: Acceptance): void {
   const text = JSON.stringify({ eventId, duplicate });
   const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
   res.writeHead(duplicate ? 200 : 202, headers);
   res.end(text);
 }
 
-function sendRefusal({ req, res }: Request, { refusal, body }: RefusedReply): void {
+function sendRefusal(req: IncomingMessage, res: ServerResponse, { refusal, body }: RefusedReply): void {
   // If the body was not read, Node reads and drops it, and the connection can be reused.
   if (body !== undefined && !req.complete) hangUp(req, res, refusal);
   else answerProblem(res, refusal);
-}
-
-/** Never has the query, which may hold the token, or the whole body. */
-function requestLine(request: Request, answer: Reply): RequestLine {
-  const warning = warningFor(request, answer);
-  return {
-    outcome: resultOf(answer),
-    status: request.res.statusCode,
-    eventId: 'acceptance' in answer ? answer.acceptance.eventId : null,
-    correlationId: request.correlation.id,
-    address: request.address,
-    durationMs: performance.now() - request.startedMs,
-    ...(warning !== null && { warning }),
-    ...('refusal' in answer && refusalDetails(request, answer)),
-  };
-}
-
-function resultOf(answer: Reply): RequestResult {
-  if ('acceptance' in answer) return answer.acceptance.duplicate ? 'duplicate' : 'accepted';
-  return resultByStatus[answer.refusal.status] ?? 'invalid';
 }
 
 const resultByStatus: Partial<Record<number, RequestResult>> = {
@@ -207,19 +172,23 @@ const resultByStatus: Partial<Record<number, RequestResult>> = {
   503: 'failed',
 };
 
-function warningFor({ correlation }: Request, answer: Reply): string | null {
+function outcomeOf(answer: Acceptance | RefusedReply): RequestResult {
+  if ('refusal' in answer) return resultByStatus[answer.refusal.status] ?? 'invalid';
+  return answer.duplicate ? 'duplicate' : 'accepted';
+}
+
+function warningFor(answer: Acceptance | RefusedReply): string | null {
   if ('refusal' in answer) {
     if (answer.error) return answer.error.message;
-    if (answer.refusal.status === 403) return 'this address is not allowed to send events';
-  } else if (answer.acceptance.correlationReused) {
-    return 'this correlation id was used before with other content';
+    return answer.refusal.status === 403 ? 'this address is not allowed to send events' : null;
   }
-  return correlation.unusable;
+  return answer.correlationReused ? 'this correlation id was used before with other content' : null;
 }
 
 function refusalDetails(
-  { caller, config }: Request,
   { refusal, error }: RefusedReply,
+  caller: Caller,
+  config: ReceiverConfig,
 ): Record<string, unknown> {
   return {
     detail: refusal.detail,
@@ -228,22 +197,6 @@ function refusalDetails(
     // An expected failure needs no stack.
     ...(error && !(error instanceof StoreUnavailable) && { err: error }),
   };
-}
-
-const keptStatuses = new Set([400, 413, 415, 422]);
-/** More than is stored: a secret must not be cut in two before it is masked. */
-const rejectedBodyBytes = 4_096;
-
-function keepRejected(inbox: Inbox, request: Request, { refusal, body }: RefusedReply): void {
-  if (body === undefined || !keptStatuses.has(refusal.status)) return;
-  inbox.keepRejected({
-    receivedAt: request.receivedAt,
-    address: request.address,
-    correlationId: request.correlation.id,
-    status: refusal.status,
-    faults: refusal.faults ? faultLines(refusal.faults) : [refusal.detail],
-    body: body.subarray(0, rejectedBodyBytes).toString('utf8'),
-  });
 }
 
 /**
