@@ -51,6 +51,12 @@ test('a source of event ids goes on after those of an earlier process, also when
   );
 });
 
+test('sources that go on after the same event id have ids of their own', () => {
+  const after = firstId(5000, [1, 2]);
+  const [a, b] = [eventIds({ after }), eventIds({ after })];
+  expect(new Set([a(1), b(1), a(1), b(1), a(5001), b(5001)]).size).toBe(6);
+});
+
 test('notice ids are like event ids', () => {
   const next = noticeIds();
   const ids = [1, 1, 2].map((ms) => next(1_700_000_000_000 + ms));

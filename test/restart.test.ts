@@ -7,16 +7,20 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { takeHandedOver } from '../src/http/listen.ts';
 import { activated, answersOver, heldAt, post, rules } from './activated.ts';
 import { startApp } from '../src/app.ts';
+import { openStore } from '../src/store/open.ts';
+import { eventIds } from '../src/support/ids.ts';
 import {
   base,
   endpoint,
   jsonLines,
   main,
+  nothing,
   post as postEvent,
   run,
   settled,
   workplace,
 } from './commands/tools.ts';
+import { arrival, configId } from './contract/store-fixtures.ts';
 
 describe('a socket that is handed over', () => {
   test(
@@ -111,4 +115,19 @@ test('what waits in a store that was restored is asked for, or held, and not sen
   await served(() => settled(file, /^(delivered|held)$/));
   expect((await run(['events', '--state', 'held', '--config', file])).out).toContain('Dana');
   expect(ats.calls).toHaveLength(1);
+});
+
+test('what came by a clock that was ahead refuses no event, also after a restart', async () => {
+  const { folder, write } = await workplace();
+  const file = await write('config.yaml', base(folder) + nothing);
+  const receivedAt = Date.now() + 3_600_000;
+  const store = await openStore(`sqlite:${folder}/connector.db`, { serve: false });
+  await store.saveConfig({ id: configId, source: {}, savedAt: receivedAt });
+  await store.accept(arrival({ id: eventIds()(receivedAt), receivedAt }, { deliveries: [] }));
+  await store.close();
+  for (const candidateId of ['Dana', 'Kim']) {
+    const app = await startApp(file, {});
+    expect(await postEvent(app, { candidateId })).toMatchObject({ status: 202 });
+    await app.stop();
+  }
 });

@@ -38,11 +38,14 @@ export function noticeIds(from: IdsFrom = {}): (now: number) => string {
 }
 
 function ulids({ after = '', random = randomInt }: IdsFrom): (now: number) => string {
-  const before = /^[a-z]{3}_([0-9a-hjkmnp-tv-z]{10})(.{8})(.{8})$/.exec(after)?.slice(1) ?? [];
-  let [ms = -1, high = 0, low = 0] = before.map(readDigits);
+  const [, before] = /^[a-z]{3}_([0-9a-hjkmnp-tv-z]{10}).{16}$/.exec(after) ?? [];
+  let [ms, high, low] = [before === undefined ? -1 : readDigits(before), 0, 0];
+  let isFirst = true;
   return (now) => {
-    if (now > ms) {
-      ms = now;
+    // Drawn anew: others may have counted up from the same id.
+    if (now > ms || isFirst) {
+      ms = Math.max(now, ms + 1);
+      isFirst = false;
       // Leaves room to count up: a value close to the end could overflow within its millisecond.
       [high, low] = [random(halfEnd / 2), random(halfEnd)];
     } else {
