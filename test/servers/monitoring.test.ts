@@ -126,7 +126,8 @@ const cases: readonly { series: Labels; quietAt: number; firesAt: number; firing
     },
   },
   {
-    series: { [c('sink_paused', 'sink="mail"')]: '0x5 1x30' },
+    // One alert for both.
+    series: { [c('sink_paused', 'sink="mail"')]: '0x5 1x30', [c('sink_failing', 'sink="mail"')]: '0x5 1x30' },
     quietAt: 19,
     firesAt: 22,
     firing: { alert: 'ConnectorSinkPaused', labels: { sink: 'mail' } },
