@@ -53,7 +53,7 @@ export { ofEntry, ofMessage, testName, testTitle, whatNextOfDigest, wholeIds } f
 export type { Outline };
 export { isLoopback } from './http/addresses.ts';
 export { html, type Html, safeUrl } from './support/html.ts';
-export { listAt, textAt } from './support/json.ts';
+export { listAt, mapLeaves, textAt } from './support/json.ts';
 export { masker } from './support/masker.ts';
 export { maskTexts, partsOfUrl } from './support/secret.ts';
 export { printable, printableLines, visible } from './support/text.ts';

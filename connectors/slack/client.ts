@@ -67,31 +67,17 @@ export function webApi(
     try {
       return { ok: true, data: (await client.apiCall(method, { ...args })) as Data };
     } catch (error) {
-      if (!watched.began) throw error;
-      return { ok: false, failure: failureOf(error, watched) };
+      const { began, answered } = watched;
+      if (!began) throw error;
+      if (answered !== null && answered.status !== 200) return { ok: false, failure: httpFailure(answered) };
+      const { code, data = {} } = error as { code?: unknown; data?: RefusalData & { error?: unknown } };
+      if (code !== 'slack_webapi_platform_error') return { ok: false, failure: watched.failureOf(error) };
+      // The client passes a page that is not JSON on as an error's code.
+      const isCode = typeof data.error === 'string' && /^[a-z][a-z0-9_.:-]{0,99}$/i.test(data.error);
+      const refused = { kind: 'refused', error: String(data.error), data } as const;
+      return { ok: false, failure: isCode ? refused : { kind: 'foreign' } };
     }
   };
-}
-
-function failureOf(error: unknown, watched: WatchedFetch): Failure {
-  const { answered } = watched;
-  if (answered !== null && answered.status !== 200) return httpFailure(answered);
-  const data = platformError(error);
-  if (data !== null) {
-    const code = data.error;
-    return isCode(code) ? { kind: 'refused', error: code, data } : { kind: 'foreign' };
-  }
-  return watched.failureOf(error);
-}
-
-function platformError(error: unknown): (RefusalData & { readonly error?: unknown }) | null {
-  const { code, data } = error as { code?: unknown; data?: RefusalData };
-  return code === 'slack_webapi_platform_error' ? (data ?? {}) : null;
-}
-
-/** The client passes a page that is not JSON on as an error's code. */
-function isCode(code: unknown): code is string {
-  return typeof code === 'string' && /^[a-z][a-z0-9_.:-]{0,99}$/i.test(code);
 }
 
 interface ChannelPage {
@@ -147,21 +133,20 @@ export class Places {
   async address(channel: string, now: number, signal: AbortSignal): Promise<Answer<string>> {
     if (isEmail(channel)) return this.#personWith(channel, signal);
     // A token of an organization takes ids only.
-    if (this.#teamId === undefined || isId(channel)) return { ok: true, data: channel };
-    const resolved = await this.#named(channel, now, signal);
-    if (!resolved.ok) return resolved;
-    return resolved.data.id === null ? refusal('channel_not_found') : { ok: true, data: resolved.data.id };
-  }
-
-  /** The channel that has this name now. People rename channels, and give the name to another one. */
-  async #named(channel: string, now: number, signal: AbortSignal): Promise<Answer<Resolved>> {
+    if (this.#teamId === undefined || isChannelId(channel) || isPersonId(channel))
+      return { ok: true, data: channel };
+    // The channel that has this name now. People rename channels, and give the name to another one.
     const name = channelName(channel);
     const id = this.#channels.get(name) ?? null;
     const age = Math.abs(now - (this.#namedAt.get(name) ?? Infinity));
-    if (id !== null && age < nameHoldsMs) return { ok: true, data: { id } };
+    if (id !== null && age < nameHoldsMs) return { ok: true, data: id };
     const found = await this.#lookUp(channel, id, signal);
-    if (found.ok && found.data.id !== null) this.#namedAt.set(name, now);
-    return found;
+    if (!found.ok) return found;
+    // As if Slack had refused the call.
+    if (found.data.id === null)
+      return { ok: false, failure: { kind: 'refused', error: 'channel_not_found', data: {} } };
+    this.#namedAt.set(name, now);
+    return { ok: true, data: found.data.id };
   }
 
   /** `earlier`: the channel's id by the newest receipt of a message there, if there is one. */
@@ -182,7 +167,11 @@ export class Places {
     const confirmed = hint === null ? null : await this.#confirm(hint, channel, signal);
     if (confirmed !== null) return confirmed;
     this.forget(channel);
-    const joined = await this.#joined(channel, signal);
+    const own = 'users.conversations';
+    const all = await this.#search(own, 'public_channel,private_channel', channel, signal);
+    // The scope for private channels may be the one that is missing.
+    const lacksScope = !all.ok && all.failure.kind === 'refused' && all.failure.error === 'missing_scope';
+    const joined = lacksScope ? await this.#search(own, 'public_channel', channel, signal) : all;
     if (!joined.ok || joined.data.id !== null) return joined;
     if (!joined.data.scopes.includes('chat:write.public')) return joined;
     return this.#search('conversations.list', 'public_channel', channel, signal);
@@ -232,12 +221,6 @@ export class Places {
     return { ok: true, data: { id } };
   }
 
-  async #joined(channel: string, signal: AbortSignal): Promise<Answer<Resolved>> {
-    const all = await this.#search('users.conversations', 'public_channel,private_channel', channel, signal);
-    // The scope for private channels may be the one that is missing.
-    return lacksScope(all) ? this.#search('users.conversations', 'public_channel', channel, signal) : all;
-  }
-
   async #search(
     method: 'users.conversations' | 'conversations.list',
     types: string,
@@ -270,20 +253,9 @@ export function noChannelId(channel: string, searchedAll: boolean): string {
     : `${channel} is not among the first ${maxPages * pageSize} channels, and more are not looked through.`;
 }
 
-function lacksScope(answer: Answer<unknown>): boolean {
-  return !answer.ok && answer.failure.kind === 'refused' && answer.failure.error === 'missing_scope';
-}
-
-/** As if Slack had refused the call. */
-const refusal = (error: string): Answer<never> => ({
-  ok: false,
-  failure: { kind: 'refused', error, data: {} },
-});
-
 /** Ids are in upper case, names never are. */
 const isChannelId = (channel: string): boolean => /^[CDG][A-Z0-9]{7,}$/.test(channel);
 const isPersonId = (channel: string): boolean => /^[UW][A-Z0-9]{7,}$/.test(channel);
-const isId = (channel: string): boolean => isChannelId(channel) || isPersonId(channel);
 const isEmail = (channel: string): boolean => /^[^\s@<>#]{1,64}@[^\s@<>]{1,255}$/.test(channel);
 
 /** A person, by id or by email address: the message goes to them directly. */

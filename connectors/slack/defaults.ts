@@ -30,8 +30,8 @@ const linkedTo = (links: string, text: string, hasLink: boolean): string =>
 
 /** What a message says where its action says nothing: blocks, and a text for notifications. */
 export function defaultFields(about: Subject['kind'], hasLink: boolean): readonly JsonMap[] {
-  if (about === 'event') return [eventFields(hasLink)];
-  return [about === 'digest' ? digestFields(hasLink) : noticeFields];
+  const fields = { event: eventFields, digest: digestFields, notice: noticeFields };
+  return [fields[about](hasLink)];
 }
 
 /** A check mark would say that the test was passed. */
@@ -56,14 +56,13 @@ function eventFields(hasLink: boolean): JsonMap {
   };
 }
 
-/** More would not fit into one block. */
-const mostListed = (hasLink: boolean): number => (hasLink ? 15 : 25);
-
 function digestFields(hasLink: boolean): JsonMap {
   const who = linkedTo(ofEntry.links, candidateInList(hasLink), hasLink);
   const line = `${emoji} Candidate ${who} {{ event.status | words }}, {{ event.receivedAt | date: "short" }}\n`;
+  // More would not fit into one block.
+  const mostListed = hasLink ? 15 : 25;
   const list = [
-    `{% assign room = ${mostListed(hasLink)} | minus: listed | at_least: 0 %}`,
+    `{% assign room = ${mostListed} | minus: listed | at_least: 0 %}`,
     `{% for event in group.items limit: room %}${line}{% endfor %}`,
     '{% assign more = group.items.size | minus: room %}{% if more > 0 %}… and {{ more | number }} more\n{% endif %}',
     '{% assign listed = listed | plus: group.items.size %}{% unless forloop.last %}\n{% endunless %}',
@@ -86,7 +85,7 @@ const noticeEmoji = perNotice({
   summary: ':bar_chart:',
 });
 
-const noticeFields: JsonMap = {
+const noticeFields = (): JsonMap => ({
   text: `${noticeEmoji} Candidate Connector: ${noticeInShort}`,
   blocks: [
     section(
@@ -94,4 +93,4 @@ const noticeFields: JsonMap = {
     ),
     context(noticeBegan),
   ],
-};
+});

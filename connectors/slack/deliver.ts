@@ -1,7 +1,7 @@
 import { delivered, retry, withoutEffect } from '../../src/connector.ts';
 import type { AttemptRequest } from '../../src/connector.ts';
 import type { Outcome, Receipt } from '../../src/model.ts';
-import type { Call, Failure, Places } from './client.ts';
+import type { Call, Places } from './client.ts';
 import type { SlackMessage } from './message.ts';
 import { outcomeOf } from './outcomes.ts';
 
@@ -16,48 +16,43 @@ interface Posted extends Partial<Post> {
   readonly message?: { readonly thread_ts?: string };
 }
 
+/** What a token may lack for looking somebody up, and not for posting to a channel. */
+const ofLookingUp = new Set(['missing_scope', 'not_allowed_token_type', 'enterprise_is_restricted']);
+
 /** Posts with one call of `chat.postMessage`. */
 export async function postMessage(
   call: Call,
   places: Places,
   { message, threadOf, now, signal }: AttemptRequest<SlackMessage>,
 ): Promise<Outcome> {
-  const { threadBy: _, ...rest } = message;
-  const address = await places.address(rest.channel, now, signal);
-  if (!address.ok) return noAddress(address.failure, rest.channel);
+  const { threadBy: _, channel: name, ...rest } = message;
+  const address = await places.address(name, now, signal);
+  if (!address.ok) {
+    const { failure } = address;
+    const outcome = withoutEffect(outcomeOf(failure, name));
+    const concernsOthers = failure.kind !== 'refused' || !ofLookingUp.has(failure.error);
+    return concernsOthers ? outcome : retry(outcome.reason, outcome.detail);
+  }
   const thread = threadOf && { thread_ts: rootOf(postOf(threadOf)) };
-  const args = { ...rest, channel: address.data, ...thread };
-  const answer = await call<Posted>('chat.postMessage', args, signal);
-  if (answer.ok) return posted(places, rest.channel, answer.data, thread);
-  if (answer.failure.kind === 'refused') places.forget(rest.channel);
-  return outcomeOf(answer.failure, rest.channel);
-}
-
-function posted(
-  places: Places,
-  name: string,
-  { channel, ts, message }: Posted,
-  thread: Pick<Post, 'thread_ts'> | null,
-): Outcome {
+  const answer = await call<Posted>(
+    'chat.postMessage',
+    { ...rest, channel: address.data, ...thread },
+    signal,
+  );
+  if (!answer.ok) {
+    if (answer.failure.kind === 'refused') places.forget(name);
+    return outcomeOf(answer.failure, name);
+  }
+  const { channel, ts, message: posted } = answer.data;
   if (channel === undefined || ts === undefined) return outcomeOf({ kind: 'foreign' }, name);
   places.learn(name, channel);
   // An answer to a message that was deleted is not refused.
-  const isBeside = thread && message && message.thread_ts === undefined;
-  return isBeside
-    ? delivered({ channel, ts }, besideThread)
-    : delivered(receiptOf({ channel, ts, ...thread }));
-}
-
-const besideThread = 'The message that began the thread is gone, so Slack put this one into the channel.';
-
-/** What a token may lack for looking somebody up, and not for posting to a channel. */
-const ofLookingUp = new Set(['missing_scope', 'not_allowed_token_type', 'enterprise_is_restricted']);
-
-/** Nothing was sent. */
-function noAddress(failure: Failure, channel: string): Outcome {
-  const outcome = withoutEffect(outcomeOf(failure, channel));
-  const concernsOthers = failure.kind !== 'refused' || !ofLookingUp.has(failure.error);
-  return concernsOthers ? outcome : retry(outcome.reason, outcome.detail);
+  if (thread && posted && posted.thread_ts === undefined)
+    return delivered(
+      { channel, ts },
+      'The message that began the thread is gone, so Slack put this one into the channel.',
+    );
+  return delivered(receiptOf({ channel, ts, ...thread }));
 }
 
 /** What proves a post. */

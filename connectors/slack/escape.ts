@@ -50,20 +50,6 @@ const codeOrAddress = new RegExp(`(\`+[^\`]*\`+|\\]\\([^()\\s]*${title}\\)|<[^<>
 const escapeMarkdown = (value: string): string => value.replace(/[\\`*_~[\]|]/g, '\\$&');
 /** For places where Markdown's escapes would be shown. */
 export const unescapeMarkdown = (text: string): string => text.replace(/\\([\\`*_~[\]|"'()])/g, '$1');
-/** A title ends with the quote or bracket that it begins with. */
-const escapeTitle = (value: string): string => escapeMarkdown(value).replace(/["'()]/g, '\\$&');
-
-function joinMarkdown({ text, values }: Outline): string {
-  const fill = filler(values);
-  const stretches = text.split(codeOrAddress).map((stretch, index) => {
-    if (index % 2 === 0) return fill(stretch, escapeMarkdown);
-    if (stretch.startsWith('`')) return fill(stretch, (value) => value.replaceAll('`', "'"));
-    const [, target = '', rest = ''] = /^(\S*)(.*)$/s.exec(stretch) ?? [];
-    return fill(target, encodeInAddress) + fill(rest, escapeTitle);
-  });
-  return stretches.join('');
-}
-
 /**
  * Within blocks only the `text` strings of text objects know entities; a url, a value or an id would show them.
  * So would the literal text of rich text (elements within elements) and of a table's cells (rows).
@@ -75,7 +61,17 @@ export const inBlocks: Medium = {
   },
   join(outline, path) {
     if (!isMarkup(path)) return filler(outline.values)(outline.text);
-    return isMarkdown(path) ? joinMarkdown(outline) : joinText(outline);
+    if (!isMarkdown(path)) return joinText(outline);
+    const fill = filler(outline.values);
+    const stretches = outline.text.split(codeOrAddress).map((stretch, index) => {
+      if (index % 2 === 0) return fill(stretch, escapeMarkdown);
+      if (stretch.startsWith('`')) return fill(stretch, (value) => value.replaceAll('`', "'"));
+      const [, target = '', rest = ''] = /^(\S*)(.*)$/s.exec(stretch) ?? [];
+      // A title ends with the quote or bracket that it begins with.
+      const inTitle = (value: string) => escapeMarkdown(value).replace(/["'()]/g, '\\$&');
+      return fill(target, encodeInAddress) + fill(rest, inTitle);
+    });
+    return stretches.join('');
   },
   slips(text, path, { blocks }) {
     const object = path.slice(0, -1).reduce<unknown>((inner, step) => Object(inner)[step], blocks);
@@ -118,18 +114,13 @@ export const mrkdwnSlips = (text: string): Slip[] =>
 
 /** What Slack finds no place by. Ids and addresses stay as they are. */
 export function channelSlips(text: string): Slip[] {
-  const message = channelSlip(text.trim().replace(/^#/, ''));
-  return message === null ? [] : [{ index: 0, length: text.length, message }];
-}
-
-function channelSlip(name: string): string | null {
-  if (/[,;]|\s#/.test(name)) return 'one action posts to one place: write an action for each';
+  const name = text.trim().replace(/^#/, '');
+  const slip = (message: string): Slip[] => [{ index: 0, length: text.length, message }];
+  if (/[,;]|\s#/.test(name)) return slip('one action posts to one place: write an action for each');
   if (name.startsWith('@'))
-    return 'Slack finds nobody by such a name: write the id of the person (U…) or the email address';
-  if (!/[ \t]|\p{Lu}/u.test(name) || name.includes(slot) || name.includes('@') || isPlaceId(name))
-    return null;
+    return slip('Slack finds nobody by such a name: write the id of the person (U…) or the email address');
+  const isId = /^[A-Z][A-Z0-9]{2,}$/.test(name);
+  if (!/[ \t]|\p{Lu}/u.test(name) || name.includes(slot) || name.includes('@') || isId) return [];
   const meant = name.toLowerCase().replaceAll(/[ \t]+/g, '-');
-  return `names of channels have no capitals and no spaces; did you mean "#${meant}"?`;
+  return slip(`names of channels have no capitals and no spaces; did you mean "#${meant}"?`);
 }
-
-const isPlaceId = (name: string): boolean => /^[A-Z][A-Z0-9]{2,}$/.test(name);

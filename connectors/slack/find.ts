@@ -1,5 +1,5 @@
 import type { AttemptRequest, Finding } from '../../src/connector.ts';
-import { type Answer, type Call, type Failure, noChannelId, type Places } from './client.ts';
+import { type Call, type Failure, noChannelId, type Places } from './client.ts';
 import { eventType } from './message.ts';
 import type { SlackMessage } from './message.ts';
 import { findFailure, refusals } from './outcomes.ts';
@@ -43,7 +43,16 @@ export async function findMessage(
   const { data } = channel;
   let best: Finding =
     data.id === null ? impossible(noChannelId(message.channel, data.searchedAll)) : { found: null };
-  const toSearch = placesOf(request, data.id, earlier);
+  // The message is in the thread, or outside it if it was posted before the thread existed; or where an earlier one went,
+  // if that channel had the name then.
+  const root = threadOf && postOf(threadOf);
+  const channels = new Set([data.id, earlier].filter((id) => id !== null));
+  const toSearch: Place[] = [
+    ...(root
+      ? [{ method: 'conversations.replies', args: { channel: root.channel, ts: rootOf(root) } } as const]
+      : []),
+    ...[...channels].map((id) => ({ method: 'conversations.history', args: { channel: id } }) as const),
+  ];
   for (const place of toSearch) {
     const { channel: id } = place.args;
     const finding = await searchPlace(call, place, request, (ts) =>
@@ -59,25 +68,6 @@ export async function findMessage(
 interface Place {
   readonly method: 'conversations.history' | 'conversations.replies';
   readonly args: { readonly channel: string; readonly ts?: string };
-}
-
-/**
- * The message is in the thread, or outside it if it was posted before the thread existed; or where an earlier one went, if
- * that channel had the name then.
- */
-function placesOf(
-  { threadOf }: AttemptRequest<SlackMessage>,
-  channel: string | null,
-  earlier: string | null,
-): Place[] {
-  const channels = new Set([channel, earlier].filter((id) => id !== null));
-  const thread = threadOf && postOf(threadOf);
-  return [
-    ...(thread
-      ? [{ method: 'conversations.replies', args: { channel: thread.channel, ts: rootOf(thread) } } as const]
-      : []),
-    ...[...channels].map((id) => ({ method: 'conversations.history', args: { channel: id } }) as const),
-  ];
 }
 
 async function searchPlace(
@@ -97,11 +87,27 @@ async function searchPlace(
   for (let page = 0; page < maxPages; page += 1) {
     const paging = { limit: pageSize, include_all_metadata: true, ...(cursor && { cursor }) };
     const answer = await call<HistoryPage>(method, { ...args, ...paging }, signal);
-    // Asked again later, it would get no further.
-    if (isRateLimit(answer) && length <= limitedPageSize) return impossible(limitedApp);
-    if (!answer.ok) return cannotSearch(method, answer.failure, message.channel);
+    if (!answer.ok) {
+      const { failure } = answer;
+      // Asked again later, it would get no further.
+      if (failure.kind === 'http' && failure.status === 429 && length <= limitedPageSize)
+        return impossible(
+          `Slack shows this app ${limitedPageSize} messages a minute, which is too few to look through: it is not an internal app.`,
+        );
+      // Some tokens may not read threads. That concerns this thread only, whatever the code means for a post.
+      const ofThread =
+        method === 'conversations.replies' && failure.kind === 'refused' ? failure.error : null;
+      // The message that began it was deleted. What answered it later stands in the channel.
+      if (ofThread === 'thread_not_found') return { found: null };
+      if (ofThread === null || refusals.get(ofThread)?.means === 'again')
+        return cannotAsk(failure, message.channel);
+      return impossible(`Slack cannot be asked about the thread in ${message.channel} (${ofThread}).`);
+    }
     if (!answer.data.messages) return cannotAsk({ kind: 'foreign' }, message.channel);
-    const posted = answer.data.messages.find((candidate) => hasDeliveryId(candidate, deliveryId));
+    const posted = answer.data.messages.find(
+      ({ metadata }) =>
+        metadata?.event_type === eventType && metadata.event_payload?.delivery_id === deliveryId,
+    );
     if (posted) return { found: receiptOf({ ...posted, channel: args.channel }) };
     for (const { ts, metadata } of looksForRoot ? answer.data.messages : [])
       if (metadata?.event_type === eventType && metadata.event_payload?.thread === thread) sawRoot(ts);
@@ -112,24 +118,6 @@ async function searchPlace(
     if (cursor === '' || isPast) return { found: null };
   }
   return impossible(`${message.channel} has too many messages since the first attempt to search them all.`);
-}
-
-function hasDeliveryId({ metadata }: PostedMessage, deliveryId: string): boolean {
-  return metadata?.event_type === eventType && metadata.event_payload?.delivery_id === deliveryId;
-}
-
-const limitedApp = `Slack shows this app ${limitedPageSize} messages a minute, which is too few to look through: it is not an internal app.`;
-
-const isRateLimit = (answer: Answer<unknown>): boolean =>
-  !answer.ok && answer.failure.kind === 'http' && answer.failure.status === 429;
-
-/** Some tokens may not read threads. That concerns this thread only, whatever the code means for a post. */
-function cannotSearch(method: Place['method'], failure: Failure, channel: string): Finding {
-  if (method === 'conversations.history' || failure.kind !== 'refused') return cannotAsk(failure, channel);
-  // The message that began it was deleted. What answered it later stands in the channel.
-  if (failure.error === 'thread_not_found') return { found: null };
-  if (refusals.get(failure.error)?.means === 'again') return cannotAsk(failure, channel);
-  return impossible(`Slack cannot be asked about the thread in ${channel} (${failure.error}).`);
 }
 
 /** After a refusal that waiting does not change, asking is impossible; after other failures it is asked again. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { rejected } from '../../src/connector.ts';
-import type { ComposeResult, DeliveryContext, Subject } from '../../src/connector.ts';
+import { mapLeaves, rejected } from '../../src/connector.ts';
+import type { ComposeResult, DeliveryContext } from '../../src/connector.ts';
 import { isMap, type Json } from '../../src/model.ts';
 import { escapeText, escapeValue, isLiteral, isMarkdown, unescapeMarkdown } from './escape.ts';
 
@@ -48,53 +48,58 @@ const maxFallbackLength = 200;
 const maxUsernameLength = 80;
 
 /** Pure: what will be posted. A text or a block that is too long is shortened with a notice in its place. */
-export function compose(fields: SlackFields, context: DeliveryContext): ComposeResult<SlackMessage> {
-  const { channel, text, threadBy, username, icon, blocks: written } = cleaned(fields);
-  if (channel === '') {
-    return { rejected: rejected('invalid', 'The channel of this message is empty.', channelAdvice) };
-  }
-  const { blocks, notes } = fitted(written);
-  const shown = text.trim() === '' ? blocks && fallback(blocks, context) : text;
-  if (shown === undefined) {
-    return { rejected: rejected('invalid', 'The text of this message is empty.', textAdvice) };
-  }
-  const short = shorten(shown, maxTextLength);
+export function compose(
+  fields: SlackFields,
+  { deliveryId, subject }: DeliveryContext,
+): ComposeResult<SlackMessage> {
+  // Lone surrogates cannot be sent as UTF-8.
+  const sendable = (leaf: unknown) => (typeof leaf === 'string' ? leaf.toWellFormed() : leaf) as Json;
+  const given = mapLeaves(fields, sendable) as unknown as SlackFields;
+  const trimmed = (text = '') => text.trim();
+  const [channel, threadBy] = [trimmed(given.channel), trimmed(given.threadBy)];
+  const [username, icon] = [trimmed(given.username), trimmed(given.icon)];
+  const refuse = (what: string, advice: string) => ({
+    rejected: rejected('invalid', `The ${what} of this message is empty.`, advice),
+  });
+  if (channel === '') return refuse('channel', channelAdvice);
+
+  const notes = new Set<string>();
+  const written = given.blocks?.map(withFilledCells);
+  const filled = written && (withoutEmpty(written) as readonly Block[] | undefined);
+  const blocks = filled && fitBlocks(filled);
+  const summary = () => {
+    if (subject.kind === 'notice') return subject.notice.detail;
+    if (subject.kind === 'digest') return `Candidates: ${subject.events.length}`;
+    return `Candidate ${subject.event.candidateId}: ${subject.event.status}`;
+  };
+  const isSilent = trimmed(given.text) === '';
+  if (isSilent && !blocks) return refuse('text', textAdvice);
+  const shown = isSilent
+    ? shorten(wordsOf(blocks!) || escapeValue(summary()), maxFallbackLength)
+    : given.text!;
+  const text = shorten(shown, maxTextLength);
+  const isShorter =
+    filled && blocks && (blocks.length < filled.length || lengthOf(blocks) < lengthOf(filled));
+  if (text !== shown || isShorter) notes.add('The message was too long for Slack and was shortened.');
+  if (!isDeepStrictEqual(filled, written)) notes.add('Blocks without a text or an address were left out.');
+  const isImage = /^https?:\/\//.test(icon);
+  // It may have a secret in it.
+  const thread = createHash('sha256').update(threadBy).digest('hex').slice(0, 16);
   const message: SlackMessage = {
     channel,
-    text: short,
+    text,
     ...(blocks && { blocks }),
     ...(username && { username: shorten(username, maxUsernameLength) }),
-    ...iconArguments(icon),
-    ...(fields.unfurl !== undefined && { unfurl_links: fields.unfurl, unfurl_media: fields.unfurl }),
+    ...(icon && (isImage ? { icon_url: icon } : { icon_emoji: `:${icon.replace(/^:|:$/g, '')}:` })),
+    ...(given.unfurl !== undefined && { unfurl_links: given.unfurl, unfurl_media: given.unfurl }),
     metadata: {
       event_type: eventType,
-      event_payload: { delivery_id: context.deliveryId, ...(threadBy && { thread: hashOf(threadBy) }) },
+      event_payload: { delivery_id: deliveryId, ...(threadBy && { thread }) },
     },
     ...(threadBy && { threadBy }),
   };
-  const note = [...new Set([...(short === shown ? [] : [shortenedNote]), ...notes])].join(' ');
-  return note === '' ? { message } : { message, note };
+  return notes.size === 0 ? { message } : { message, note: [...notes].join(' ') };
 }
-
-const hashOf = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 16);
-
-/** The blocks that Slack takes, none if nothing of them is left, and what is to be said of the others. */
-function fitted(given: readonly Block[] | undefined): {
-  readonly blocks: readonly Block[] | undefined;
-  readonly notes: readonly string[];
-} {
-  const written = given?.map(withFilledCells);
-  const filled = written && (withoutEmpty(written) as readonly Block[] | undefined);
-  const blocks = filled && fitBlocks(filled);
-  const notes = [
-    ...(filled && blocks && isShorter(blocks, filled) ? [shortenedNote] : []),
-    ...(isDeepStrictEqual(filled, written) ? [] : [emptyNote]),
-  ];
-  return { blocks, notes };
-}
-
-const shortenedNote = 'The message was too long for Slack and was shortened.';
-const emptyNote = 'Blocks without a text or an address were left out.';
 
 const channelAdvice =
   'Give the action a channel for this case too (in a template: {{ test.channel | default: "#hiring" }}), then replay.';
@@ -108,41 +113,6 @@ export function threadOf({ channel, threadBy }: SlackMessage): string | null {
 /** A channel's name, however it is written: `#hiring` and `hiring` are the same. */
 export function channelName(channel: string): string {
   return channel.trim().replace(/^#/, '');
-}
-
-/** Names without spaces around them, and no lone surrogates, which cannot be sent as UTF-8. */
-function cleaned({ channel, text = '', blocks, threadBy = '', username = '', icon = '' }: SlackFields) {
-  return {
-    channel: channel.toWellFormed().trim(),
-    text: text.toWellFormed(),
-    threadBy: threadBy.toWellFormed().trim(),
-    username: username.toWellFormed().trim(),
-    icon: icon.toWellFormed().trim(),
-    blocks: blocks && (wellFormed(blocks) as readonly Block[]),
-  };
-}
-
-function wellFormed(tree: Json): Json {
-  if (typeof tree === 'string') return tree.toWellFormed();
-  if (Array.isArray(tree)) return (tree as readonly Json[]).map(wellFormed);
-  if (typeof tree !== 'object' || tree === null) return tree;
-  return Object.fromEntries(Object.entries(tree).map(([key, value]) => [key, wellFormed(value)]));
-}
-
-function fallback(blocks: readonly Block[], { subject }: DeliveryContext): string {
-  return shorten(wordsOf(blocks) || escapeValue(summaryOf(subject)), maxFallbackLength);
-}
-
-function summaryOf(subject: Subject): string {
-  if (subject.kind === 'notice') return subject.notice.detail;
-  if (subject.kind === 'digest') return `Candidates: ${subject.events.length}`;
-  return `Candidate ${subject.event.candidateId}: ${subject.event.status}`;
-}
-
-function iconArguments(icon: string): Pick<SlackMessage, 'icon_emoji' | 'icon_url'> {
-  if (icon === '') return {};
-  if (/^https?:\/\//.test(icon)) return { icon_url: icon };
-  return { icon_emoji: `:${icon.replace(/^:|:$/g, '')}:` };
 }
 
 type Path = readonly (string | number)[];
@@ -171,34 +141,29 @@ const maxTotalSize = 13_000;
 const maxBlockLength = 12_000;
 /** Of the cells of all tables together. */
 const maxCellsLength = 10_000;
-const sizeOf = (block: Block): number =>
-  lengthOf(block) + (block['type'] === 'header' || block['type'] === 'divider' ? 135 : 75);
 
 /** Blocks that Slack takes: texts within their limits, and no more blocks than fit into a message. */
 function fitBlocks(blocks: readonly Block[]): readonly Block[] {
-  const short = shortenCells(blocks.map(shortenTexts));
+  const shortenTo = (block: Block, maxLength: number): Block =>
+    mapTexts(block, (text) => shorten(text, maxLength)) as Block;
+  const isTable = ({ type }: Block) => type === 'table';
+  const within = blocks.map((block) => {
+    const short = mapTexts(block, shorten) as Block;
+    return shortenTo(short, longestOf([short], maxBlockLength));
+  });
+  const longestCell = longestOf(within.filter(isTable), maxCellsLength);
+  const short = within.map((block) => (isTable(block) ? shortenTo(block, longestCell) : block));
   let total = 0;
-  const tooMuch = short.findIndex((block) => (total += sizeOf(block)) > maxTotalSize);
+  const tooMuch = short.findIndex((block) => {
+    total += lengthOf(block) + (block['type'] === 'header' || block['type'] === 'divider' ? 135 : 75);
+    return total > maxTotalSize;
+  });
   const fit = Math.min(tooMuch === -1 ? short.length : tooMuch, maxBlocks);
   if (fit === short.length) return short;
   const kept = Math.max(1, Math.min(fit, maxBlocks - 1));
   const text = `… (shortened: ${short.length - kept} more blocks)`;
   return [...short.slice(0, kept), { type: 'context', elements: [{ type: 'plain_text', text }] }];
 }
-
-function shortenTexts(block: Block): Block {
-  const short = mapTexts(block, shorten) as Block;
-  return shortenTo(short, longestOf([short], maxBlockLength));
-}
-
-function shortenCells(blocks: readonly Block[]): readonly Block[] {
-  const isTable = ({ type }: Block) => type === 'table';
-  const longest = longestOf(blocks.filter(isTable), maxCellsLength);
-  return blocks.map((block) => (isTable(block) ? shortenTo(block, longest) : block));
-}
-
-const shortenTo = (block: Block, maxLength: number): Block =>
-  mapTexts(block, (text) => shorten(text, maxLength)) as Block;
 
 /** How long each text may be, so that all have `room`: what is shorter than its share leaves the rest to others. */
 function longestOf(blocks: readonly Block[], room: number): number {
@@ -211,9 +176,6 @@ function longestOf(blocks: readonly Block[], room: number): number {
   }
   return Infinity;
 }
-
-const isShorter = (fit: readonly Block[], blocks: readonly Block[]): boolean =>
-  fit.length < blocks.length || lengthOf(fit) < lengthOf(blocks);
 
 function textsOf(tree: Json): string[] {
   const texts: string[] = [];
@@ -277,33 +239,21 @@ function wordsOf(blocks: readonly Block[]): string {
 type ChangeText = (text: string, maxLength: number, path: Path) => string;
 
 function mapTexts(tree: Json, change: ChangeText, path: Path = [], types: readonly string[] = []): Json {
-  if (Array.isArray(tree)) {
+  if (Array.isArray(tree))
     return (tree as readonly Json[]).map((item, index) => mapTexts(item, change, [...path, index], types));
-  }
   if (typeof tree !== 'object' || tree === null) return tree;
   const object = tree as Block;
   const inside = typeof object['type'] === 'string' ? [...types, object['type']] : types;
+  const limit = limits.find(({ type, key }) =>
+    type === undefined ? path.includes(key!) : inside.includes(type),
+  );
   const entries = Object.entries(object).map(([key, value]) => [
     key,
     key === 'text' && typeof value === 'string'
-      ? change(value, maxLengthAt(path, inside), [...path, key])
+      ? change(value, limit?.maxLength ?? defaultMaxLength, [...path, key])
       : mapTexts(value, change, [...path, key], inside),
   ]);
   return Object.fromEntries(entries) as Block;
-}
-
-function maxLengthAt(path: Path, types: readonly string[]): number {
-  const limit = limits.find(({ type, key }) =>
-    type === undefined ? path.includes(key!) : types.includes(type),
-  );
-  return limit?.maxLength ?? defaultMaxLength;
-}
-
-/** Cuts a text that is too long, with a notice at its end. Counts UTF-16 units. */
-export function shorten(text: string, maxLength: number): string {
-  if (text.length <= maxLength) return text;
-  const notice = maxLength < 300 ? '…' : '\n… (shortened)';
-  return text.slice(0, safeEnd(text, maxLength - notice.length)) + notice;
 }
 
 /** What must not be cut in two, by its first character. A reference may have entities in it. */
@@ -312,13 +262,16 @@ const units: readonly (readonly [opening: string, unit: RegExp])[] = [
   ['&', /^&(?:amp|lt|gt);/],
 ];
 
-/** The last place at or before `end` that is not inside a `<…>` reference, an entity or a character. */
-function safeEnd(text: string, end: number): number {
+/** Cuts a text that is too long, with a notice at its end. Counts UTF-16 units. */
+export function shorten(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text;
+  const notice = maxLength < 300 ? '…' : '\n… (shortened)';
+  let end = maxLength - notice.length;
   for (const [opening, unit] of units) {
     const start = text.lastIndexOf(opening, end - 1);
     const found = start === -1 ? null : unit.exec(text.slice(start));
-    if (found && start + found[0].length > end) return start;
+    if (found && start + found[0].length > end) return text.slice(0, start) + notice;
   }
-  const splitsPair = text.codePointAt(end - 1)! > 0xffff;
-  return splitsPair ? end - 1 : end;
+  if (text.codePointAt(end - 1)! > 0xffff) end -= 1;
+  return text.slice(0, end) + notice;
 }

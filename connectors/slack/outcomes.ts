@@ -1,6 +1,6 @@
 import { askAgain, rejected, retry, sinkWide, unansweredOutcome, unknown } from '../../src/connector.ts';
 import type { Reason, Rejected, Retry, Unknown } from '../../src/model.ts';
-import { type Failure, isPerson, type RefusalData } from './client.ts';
+import { type Failure, isPerson } from './client.ts';
 
 const slack = {
   name: 'Slack',
@@ -10,16 +10,26 @@ const slack = {
 
 /** How an attempt ends whose call failed. */
 export function outcomeOf(failure: Failure, channel: string): Retry | Rejected | Unknown {
-  if (failure.kind === 'http') return outcomeOfStatus(failure);
-  if (failure.kind === 'refused') return outcomeOfRefusal(failure.error, failure.data, channel);
-  return unansweredOutcome(failure, slack);
+  if (failure.kind === 'http') return outcomeOfStatus(failure.status, failure.retryAfterMs);
+  if (failure.kind !== 'refused') return unansweredOutcome(failure, slack);
+  const { error, data } = failure;
+  const isNobody = error === 'channel_not_found' && isPerson(channel);
+  const { means, reason, what, advice } = isNobody ? nobody : (refusals.get(error) ?? otherRefusal);
+  const { needed, provided, response_metadata } = data;
+  const scopes = needed ? [`needed: ${needed}`, `granted: ${provided ?? ''}`] : [];
+  const said = [...scopes, ...(response_metadata?.messages ?? [])];
+  const extra = said.length === 0 ? '' : `: ${said.join('; ').replace(/\s+/g, ' ').slice(0, 500)}`;
+  const detail = `Slack refused it: ${what.replace('{channel}', () => channel)} (${error}${extra}).`;
+  if (means === 'perhaps') return unknown(reason, detail);
+  if (means === 'never') return rejected(reason, detail, advice);
+  return means === 'sink' ? sinkWide(reason, `${detail} ${advice}`) : retry(reason, `${detail} ${advice}`);
 }
 
 /** The same for a call that only asks. */
 export const findFailure = (failure: Failure, channel: string): Retry =>
   askAgain(outcomeOf(failure, channel));
 
-function outcomeOfStatus({ status, retryAfterMs }: Failure & { kind: 'http' }): Retry | Rejected | Unknown {
+function outcomeOfStatus(status: number, retryAfterMs: number | null): Retry | Rejected | Unknown {
   if (status === 429)
     return retry('rate_limited', 'Slack takes no more messages for the moment.', retryAfterMs);
   const detail = `Slack answered with HTTP status ${status}.`;
@@ -28,29 +38,10 @@ function outcomeOfStatus({ status, retryAfterMs }: Failure & { kind: 'http' }): 
   if (status === 425) return sinkWide('server', detail);
   if (status === 413) return rejected('invalid', detail, 'Make the message shorter, then replay.');
   // Slack itself never answers with these: the address is wrong, or a proxy answers instead, with 3xx perhaps afterwards.
-  const outcome = status < 400 ? unknown : sinkWide;
-  return outcome(reasonOfStatus(status), `${detail} Check apiUrl and any proxy on the way.`);
-}
-
-function reasonOfStatus(status: number): Reason {
-  if (status === 401 || status === 403 || status === 407) return 'auth';
-  return status === 404 || status === 410 || status < 400 ? 'not_found' : 'invalid';
-}
-
-function outcomeOfRefusal(error: string, data: RefusalData, channel: string): Retry | Rejected | Unknown {
-  const isNobody = error === 'channel_not_found' && isPerson(channel);
-  const { means, reason, what, advice } = isNobody ? nobody : (refusals.get(error) ?? otherRefusal);
-  const why = what.replace('{channel}', () => channel);
-  const detail = `Slack refused it: ${why} (${error}${extraDetails(data)}).`;
-  if (means === 'perhaps') return unknown(reason, detail);
-  if (means === 'never') return rejected(reason, detail, advice);
-  return means === 'sink' ? sinkWide(reason, `${detail} ${advice}`) : retry(reason, `${detail} ${advice}`);
-}
-
-function extraDetails({ needed, provided, response_metadata }: RefusalData): string {
-  const scopes = needed ? [`needed: ${needed}`, `granted: ${provided ?? ''}`] : [];
-  const all = [...scopes, ...(response_metadata?.messages ?? [])];
-  return all.length === 0 ? '' : `: ${all.join('; ').replace(/\s+/g, ' ').slice(0, 500)}`;
+  const elsewhere = `${detail} Check apiUrl and any proxy on the way.`;
+  if (status < 400) return unknown('not_found', elsewhere);
+  if (status === 401 || status === 403 || status === 407) return sinkWide('auth', elsewhere);
+  return sinkWide(status === 404 || status === 410 ? 'not_found' : 'invalid', elsewhere);
 }
 
 /**
