@@ -15,7 +15,8 @@ import { type Mask, Secret } from './support/secret.ts';
 
 export { Secret };
 export { delivered, perhapsSinkWide, rejected, retry, sinkWide, unknown } from './connector/outcomes.ts';
-export { askAgain, failedCheck, passed, unansweredOutcome, withoutEffect } from './connector/outcomes.ts';
+export { askAgain, failedCheck, passed, tokenCheck, unansweredOutcome } from './connector/outcomes.ts';
+export { withoutEffect } from './connector/outcomes.ts';
 export type { LiveCheck };
 export { fetchFailure, httpFailure, statedDelayMs, WatchedFetch } from './connector/calls.ts';
 export type { CallFailure, CallResult, HttpFailure } from './connector/calls.ts';

@@ -1,5 +1,5 @@
 import SMTPConnection from 'nodemailer/lib/smtp-connection';
-import { failedCheck, passed } from '../../src/connector.ts';
+import { passed, tokenCheck } from '../../src/connector.ts';
 import type { LiveCheck } from '../../src/connector.ts';
 import { bare, domainOf } from './addresses.ts';
 import type { MailOptions, SmtpError, SmtpSettings, TokenLogin } from './client.ts';
@@ -24,10 +24,10 @@ export async function checkMailServer(
   signal: AbortSignal,
 ): Promise<LiveCheck[]> {
   if (sink.tokens === null) return await checkSession(sink, messages, signal);
-  const fault = await sink.tokens.fault(signal);
-  if (fault) return [failedCheck('access token', fault)];
+  const outcome = await sink.tokens.fault(signal);
   const way = sink.proxy ? `, through the proxy ${sink.proxy.host}; mail itself goes past it` : '';
-  return [passed('access token', `granted${way}`), ...(await checkSession(sink, messages, signal))];
+  const check = tokenCheck(outcome ? { outcome } : {}, way);
+  return outcome ? [check] : [check, ...(await checkSession(sink, messages, signal))];
 }
 
 /**

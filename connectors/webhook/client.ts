@@ -2,58 +2,8 @@ import { getCACertificates } from 'node:tls';
 import { Pool, ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
 import { proxyAgent, proxyFor } from '../../src/connector.ts';
-import type { OAuth2Options, Secret } from '../../src/connector.ts';
-import type { Json } from '../../src/model.ts';
+import type { Endpoint, WebhookOptions } from './options.ts';
 import { isPrivateLiteral, lookupPublic, PrivateAddressError } from './public-addresses.ts';
-
-/** The parts of the sink's url. */
-export interface Endpoint {
-  /** Scheme, host and port. */
-  readonly origin: string;
-  readonly hostname: string;
-  /** Without a slash at its end. */
-  readonly path: string;
-  /** With its question mark; empty if there is none. */
-  readonly query: string;
-  readonly login: { readonly user: string; readonly password: Secret } | null;
-}
-
-export interface WebhookOptions {
-  readonly url: Endpoint;
-  readonly secret?: Secret | readonly Secret[] | undefined;
-  readonly signature?: Signature | undefined;
-  readonly auth?: Auth | undefined;
-  readonly headers?: { readonly [name: string]: Secret } | undefined;
-  readonly success?: Success | undefined;
-  /** Statuses after which a delivery is dead. */
-  readonly dead?: readonly number[] | undefined;
-  /** PEM, as `cert` and `key`. */
-  readonly ca?: string | undefined;
-  readonly cert?: string | undefined;
-  readonly key?: Secret | undefined;
-  /** Absent: as the environment says. */
-  readonly proxy?: string | undefined;
-  readonly allowPrivate: boolean;
-}
-
-export interface Signature {
-  readonly header: string;
-  readonly algorithm: string;
-  readonly encoding: 'hex' | 'base64';
-  readonly prefix: string;
-}
-
-/** One of these. */
-interface Auth {
-  readonly basic?: { readonly user: string; readonly password: Secret } | undefined;
-  readonly bearer?: Secret | undefined;
-  readonly oauth2?: OAuth2Options | undefined;
-}
-
-export interface Success {
-  readonly status?: readonly number[] | undefined;
-  readonly body?: { readonly [key: string]: Json } | undefined;
-}
 
 export type Headers = { readonly [name: string]: string };
 
@@ -71,14 +21,20 @@ export class Route {
     this.origin = origin;
     this.proxy = proxy && new URL(proxy).host;
     this.isBlocked = proxy === null && !options.allowPrivate && isPrivateLiteral(new URL(origin).hostname);
-    this.dispatcher = proxy === null ? openPool(origin, options) : openProxy(proxy, options);
+    const { ca, cert, key } = options;
+    const tls = {
+      timeout: connectTimeoutMs,
+      ...(ca !== undefined && { ca: [...getCACertificates('default'), ca] }),
+      ...(cert !== undefined && { cert, key: key?.reveal() }),
+    };
+    const lookup = options.allowPrivate ? {} : { lookup: lookupPublic };
+    // Which addresses may be called is the proxy's to decide: it resolves the names.
+    this.dispatcher =
+      proxy === null
+        ? new Pool(origin, { ...poolOptions, connect: { ...tls, ...lookup } })
+        : proxyAgent({ Pool, ProxyAgent }, proxy, { ...poolOptions, requestTls: tls });
   }
 }
-
-const tlsOf = ({ ca, cert, key }: WebhookOptions) => ({
-  ...(ca !== undefined && { ca: [...getCACertificates('default'), ca] }),
-  ...(cert !== undefined && { cert, key: key?.reveal() }),
-});
 
 const poolOptions = {
   // The sink's `concurrency` decides: the pool opens no more than are in use at once.
@@ -91,21 +47,6 @@ const poolOptions = {
   bodyTimeout: 5000,
 };
 const connectTimeoutMs = 10_000;
-
-function openPool(origin: string, options: WebhookOptions): Pool {
-  const lookup = options.allowPrivate ? {} : { lookup: lookupPublic };
-  return new Pool(origin, {
-    ...poolOptions,
-    connect: { timeout: connectTimeoutMs, ...tlsOf(options), ...lookup },
-  });
-}
-
-/** Which addresses may be called is the proxy's to decide: it resolves the names. */
-const openProxy = (uri: string, options: WebhookOptions): Dispatcher =>
-  proxyAgent({ Pool, ProxyAgent }, uri, {
-    ...poolOptions,
-    requestTls: { ...tlsOf(options), timeout: connectTimeoutMs },
-  });
 
 /** The request's target for an action's `path`, which starts with a slash, or with a question mark, or is empty. */
 export function targetOf({ path: base, query }: Endpoint, path: string): string {

@@ -1,33 +1,51 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import {
   AccessTokens,
-  failedCheck,
   fetchFailure,
   masker,
   maskTexts,
   partsOfUrl,
-  passed,
   statedDelayMs,
+  tokenCheck,
 } from '../../src/connector.ts';
-import type { AttemptRequest, LiveCheck, PostForm, RefreshTokens, Sink } from '../../src/connector.ts';
+import type { AttemptRequest, PostForm, RefreshTokens, Sink } from '../../src/connector.ts';
 import type { Json, Outcome } from '../../src/model.ts';
 import { checkReceiver } from './check.ts';
 import { exchange, Route, targetOf } from './client.ts';
-import type { Headers, Signature, WebhookOptions } from './client.ts';
+import type { Headers } from './client.ts';
 import { type Call, json } from './message.ts';
+import type { WebhookOptions } from './options.ts';
 import { outcomeOf } from './outcomes.ts';
 import { PrivateAddressError } from './public-addresses.ts';
 
 /** Opens no connection yet. */
 export function connectWebhook(options: WebhookOptions, refreshTokens?: RefreshTokens): Sink<Call> {
-  const { url, auth, success } = options;
+  const { url, auth = {}, success, headers: given = {}, secret = [] } = options;
   const route = new Route(url.origin, options);
-  const fixed = fixedHeaders(options);
+  const login = auth.basic ?? url.login;
+  const password = login?.password.reveal() ?? '';
+  const own = Object.entries(given).map(([name, value]) => [name.toLowerCase(), value.reveal()]);
+  const fixed: Headers = {
+    'user-agent': 'candidate-connector',
+    'content-type': json,
+    ...(login && { authorization: `Basic ${base64(`${login.user}:${password}`)}` }),
+    ...(auth.bearer && { authorization: `Bearer ${auth.bearer.reveal()}` }),
+    ...utf8(Object.fromEntries(own)),
+  };
   const sign = signer(options);
-  const maskOwn = secretMasker(options);
-  const tokenRoute = auth?.oauth2 && new Route(new URL(auth.oauth2.tokenUrl).origin, options);
+  // A receiver may quote in its answer what it was sent, with its own address, which is often a secret in itself.
+  const secrets = [...Object.values(given), ...[secret].flat(), auth.bearer ?? []].flat();
+  const maskOwn = masker([
+    base64(`${login?.user}:${password}`),
+    password,
+    ...secrets.map((each) => each.reveal()),
+    url.path,
+    ...url.query.slice(1).split(/[&=]/),
+    ...partsOfUrl(url.origin + url.path + url.query),
+  ]);
+  const tokenRoute = auth.oauth2 && new Route(new URL(auth.oauth2.tokenUrl).origin, options);
   const tokens =
-    auth?.oauth2 && tokenRoute && new AccessTokens(auth.oauth2, postForm(tokenRoute), refreshTokens);
+    auth.oauth2 && tokenRoute && new AccessTokens(auth.oauth2, postForm(tokenRoute), refreshTokens);
 
   const mask = (text: string): string => maskOwn(tokens ? tokens.mask(text) : text);
 
@@ -60,7 +78,7 @@ export function connectWebhook(options: WebhookOptions, refreshTokens?: RefreshT
     deliver,
     check: async (_messages, signal) => [
       await checkReceiver({ url, route, headers: fixed }, signal),
-      ...(tokens ? [await checkTokens(tokens, signal)] : []),
+      ...(tokens ? [tokenCheck(await tokens.get(signal))] : []),
     ],
     // No attempt is under way any more. What may be left are answers being read to their end.
     close: async () => {
@@ -71,13 +89,6 @@ export function connectWebhook(options: WebhookOptions, refreshTokens?: RefreshT
 
 /** Where it is the body that counts: until the signal ends the call. */
 const waitForBody = { bodyTimeout: 0 };
-
-async function checkTokens(tokens: AccessTokens, signal: AbortSignal): Promise<LiveCheck> {
-  const result = await tokens.get(signal);
-  return 'outcome' in result
-    ? failedCheck('access token', result.outcome)
-    : passed('access token', 'granted');
-}
 
 /** Asks for a token by the same way as the sink's calls. */
 function postForm(route: Route): PostForm {
@@ -99,68 +110,37 @@ function postForm(route: Route): PostForm {
   };
 }
 
-function fixedHeaders({ url, headers = {}, auth = {} }: WebhookOptions): Headers {
-  const login = auth.basic ?? url.login;
-  const own = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value.reveal()]);
-  return {
-    'user-agent': 'candidate-connector',
-    'content-type': json,
-    ...(login && { authorization: `Basic ${base64(`${login.user}:${login.password.reveal()}`)}` }),
-    ...(auth.bearer && { authorization: `Bearer ${auth.bearer.reveal()}` }),
-    ...utf8(Object.fromEntries(own)),
-  };
-}
-
 /**
  * The headers of Standard Webhooks, with one signature for each secret, as a receiver may know only the old or the new
  * one; and those of the sink's own `signature`, by the first secret as text.
  */
 function signer({ secret = [], signature }: WebhookOptions) {
   const secrets = [secret].flat().map((each) => each.reveal());
-  const keys = secrets.filter((text) => signature === undefined || text.startsWith('whsec_')).map(keyOf);
+  const keys = secrets
+    .filter((text) => signature === undefined || text.startsWith('whsec_'))
+    .map((text) => createSecretKey(Buffer.from(text.replace(/^whsec_/, ''), 'base64')));
   return (id: string, timestampS: number, body: Buffer): Headers => {
     const standard = (key: KeyObject): string =>
       `v1,${createHmac('sha256', key).update(`${id}.${timestampS}.`).update(body).digest('base64')}`;
+    const { header, algorithm, encoding, prefix } = signature ?? {};
+    const hmac = () =>
+      createHmac(algorithm!, secrets[0] ?? '')
+        .update(body)
+        .digest(encoding!);
     return {
       'webhook-id': id,
       'webhook-timestamp': String(timestampS),
       ...(keys.length > 0 && { 'webhook-signature': keys.map(standard).join(' ') }),
-      ...(signature && ownSignature(signature, secrets[0] ?? '', body)),
+      ...(header !== undefined && { [header.toLowerCase()]: `${prefix}${hmac()}` }),
     };
   };
 }
 
-const keyOf = (secret: string): KeyObject =>
-  createSecretKey(Buffer.from(secret.replace(/^whsec_/, ''), 'base64'));
-
-function ownSignature(
-  { header, algorithm, encoding, prefix }: Signature,
-  secret: string,
-  body: Buffer,
-): Headers {
-  return { [header.toLowerCase()]: prefix + createHmac(algorithm, secret).update(body).digest(encoding) };
-}
-
-function utf8(headers: Headers): Headers {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, utf8Bytes(value)]));
-}
-
 /** Headers are bytes to HTTP and Latin-1 to Node; receivers read UTF-8. */
-const utf8Bytes = (value: string): string =>
-  /^\p{ASCII}*$/u.test(value) ? value : Buffer.from(value).toString('latin1');
-
-/** A receiver may quote in its answer what it was sent, with its own address, which is often a secret in itself. */
-function secretMasker({ url, headers = {}, secret = [], auth = {} }: WebhookOptions) {
-  const login = auth.basic ?? url.login;
-  const password = login?.password.reveal() ?? '';
-  const given = [...Object.values(headers), ...[secret].flat(), auth.bearer ?? []].flat();
-  const secrets = given.map((each) => each.reveal());
-  const inUrl = [
-    url.path,
-    ...url.query.slice(1).split(/[&=]/),
-    ...partsOfUrl(url.origin + url.path + url.query),
-  ];
-  return masker([base64(`${login?.user}:${password}`), password, ...secrets, ...inUrl]);
+function utf8(headers: Headers): Headers {
+  const bytes = (value: string) =>
+    /^\p{ASCII}*$/u.test(value) ? value : Buffer.from(value).toString('latin1');
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, bytes(value)]));
 }
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');

@@ -29,14 +29,26 @@ export interface CallFields {
 
 /** Pure: the action's keys become the call. */
 export function compose(fields: CallFields, { subject }: DeliveryContext): ComposeResult<Call> {
+  const refuse = (detail: string, advice: string) => ({ rejected: rejected('invalid', detail, advice) });
   const path = pathOf(fields.path ?? '');
-  if (path === null) return { rejected: leadsOutside };
-  const headers = lowerCased(fields.headers ?? {});
+  if (path === null)
+    return refuse(
+      "The `path` leads out of the sink's url.",
+      'Check what its template yields: no part of it may be "." or "..".',
+    );
+  const given = Object.entries(fields.headers ?? {});
+  const headers = Object.fromEntries(given.map(([name, value]) => [name.toLowerCase(), oneLine(value)]));
   const contentType = contentTypeOf(headers);
   const body = encoded(fields.body ?? defaultBody(subject), contentType);
   if (typeof body === 'string' && isJson(contentType)) {
-    const fault = jsonFault(body);
-    if (fault !== null) return { rejected: notJson(fault) };
+    try {
+      JSON.parse(body);
+    } catch (error) {
+      return refuse(
+        `The \`body\` is not valid JSON: ${(error as Error).message.replace(/\s+/g, ' ')}.`,
+        'Write the body as YAML instead of text, which is always valid JSON, or set another Content-Type in headers.',
+      );
+    }
   }
   return { message: { method: fields.method ?? 'POST', path, headers, body } };
 }
@@ -58,16 +70,13 @@ const typeOf = (contentType: string): string => (contentType.split(';', 1)[0] ??
 
 function encoded(body: Json, contentType: string): Json {
   if (typeOf(contentType) !== form || !isMap(body)) return body;
+  // In a form everything is text.
+  const textOf = (value: Json) =>
+    typeof value === 'string' ? value.toWellFormed() : value === null ? '' : JSON.stringify(value);
   const fields = Object.entries(body).flatMap(([name, value]) =>
-    (Array.isArray(value) ? (value as readonly Json[]) : [value]).map((one) => [name, fieldText(one)]),
+    [value].flat().map((one) => [name, textOf(one as Json)]),
   );
   return new URLSearchParams(fields).toString();
-}
-
-/** In a form everything is text. */
-function fieldText(value: Json): string {
-  if (value === null) return '';
-  return typeof value === 'string' ? value.toWellFormed() : JSON.stringify(value);
 }
 
 /** From an action's headers; some JSON, as the sink says, where they have none. */
@@ -84,16 +93,16 @@ export function contentTypeOf(headers: { readonly [name: string]: Json }): strin
 export function escapeFor(contentType: string, value: string): string {
   const type = typeOf(contentType);
   if (type === form) return encodeURIComponent(value.toWellFormed());
-  if (/[/+]x?html$|[/+]xml$/.test(type)) return escapeMarkup(value);
+  if (/[/+]x?html$|[/+]xml$/.test(type))
+    return (
+      value
+        .toWellFormed()
+        // XML cannot have these, escaped or not.
+        .replace(/[^\t\n\r\u{20}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu, '\uFFFD')
+        .replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
+    );
   return type === 'text/plain' ? value : JSON.stringify(value).slice(1, -1);
 }
-
-/** Also without the characters that XML cannot have, escaped or not. */
-const escapeMarkup = (value: string): string =>
-  value
-    .toWellFormed()
-    .replace(/[^\t\n\r\u{20}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu, '\uFFFD')
-    .replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 
 /** A payload as Standard Webhooks recommend it. */
 function defaultBody(subject: Subject): Json {
@@ -127,28 +136,3 @@ function pathOf(written: string): string | null {
   if (url === null) return null;
   return (slashed.startsWith('?') ? '' : url.pathname) + url.search;
 }
-
-const leadsOutside = rejected(
-  'invalid',
-  "The `path` leads out of the sink's url.",
-  'Check what its template yields: no part of it may be "." or "..".',
-);
-
-function jsonFault(text: string): string | null {
-  try {
-    JSON.parse(text);
-    return null;
-  } catch (error) {
-    return (error as Error).message;
-  }
-}
-
-const notJson = (fault: string) =>
-  rejected(
-    'invalid',
-    `The \`body\` is not valid JSON: ${fault.replace(/\s+/g, ' ')}.`,
-    'Write the body as YAML instead of text, which is always valid JSON, or set another Content-Type in headers.',
-  );
-
-const lowerCased = (headers: { readonly [name: string]: string }): { [name: string]: string } =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), oneLine(value)]));

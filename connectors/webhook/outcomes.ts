@@ -10,23 +10,39 @@ import {
 } from '../../src/connector.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { isMap, type Json, type Outcome, type Retry } from '../../src/model.ts';
-import type { Answer, Exchange, Success } from './client.ts';
+import type { Answer, Exchange } from './client.ts';
+import type { WebhookOptions } from './options.ts';
 import { PrivateAddressError } from './public-addresses.ts';
 
 /** What the sink's options say of answers, and the way they came. */
-export interface Terms {
-  readonly success?: Success | undefined;
-  readonly dead?: readonly number[] | undefined;
+export interface Terms extends Pick<WebhookOptions, 'success' | 'dead'> {
   readonly proxy: string | null;
   readonly mask: (text: string) => string;
 }
 
 /** How an attempt ended. `now` in ms: what a Retry-After that names a date is measured from. */
 export function outcomeOf(result: Exchange, terms: Terms, now: number, aborted: boolean): Outcome {
-  return 'answer' in result
-    ? outcomeOfAnswer(result.answer, terms, now, aborted)
-    : outcomeOfError(result.error, result.sent, aborted, terms.proxy);
+  if ('answer' in result) return outcomeOfAnswer(result.answer, terms, now, aborted);
+  const { error, sent } = result;
+  // A retry, since a name may resolve to another address soon. Nothing was connected to.
+  if (error instanceof PrivateAddressError)
+    return sinkWide('invalid', `${privateAddress.detail} ${privateAddress.advice}`);
+  const { words } = fetchFailure(error, terms.proxy);
+  if (sent)
+    return aborted
+      ? unknown('timeout', 'The receiver did not answer in time.')
+      : unknown('network', `No answer came: ${words}.`);
+  if (aborted) return sinkWide('timeout', 'Time ran out before the request was sent.');
+  const isLate = /TIMEOUT|ETIMEDOUT/.test((error as NodeJS.ErrnoException).code ?? '');
+  return sinkWide(isLate ? 'timeout' : 'network', `The receiver cannot be reached: ${words}.`);
 }
+
+/** For a url that leads to this machine or into its network, where the sink does not allow it. */
+export const privateAddress = {
+  detail:
+    "The sink's url leads to an address that is not on the internet (this machine, or a private network).",
+  advice: 'Say allowPrivate: true in the sink if that is meant.',
+};
 
 function outcomeOfAnswer(answer: Answer, terms: Terms, now: number, aborted: boolean): Outcome {
   const { success = {}, dead = [] } = terms;
@@ -38,7 +54,11 @@ function outcomeOfAnswer(answer: Answer, terms: Terms, now: number, aborted: boo
   if (status < 300)
     return perhaps(retry('invalid', `${detail} success.status of the sink does not name it.`));
   if (status < 400) {
-    const elsewhere = perhapsSinkWide('not_found', redirected(status, firstOf(headers['location'])));
+    const host = URL.parse(firstOf(headers['location']) ?? '')?.host;
+    const elsewhere = perhapsSinkWide(
+      'not_found',
+      `The receiver answered ${status} and points to ${host || 'another address'}; redirects are not followed. Put the final address into the sink's url.`,
+    );
     // So a form answers that was taken: the page to look at next is there (RFC 9110, 15.4.3 and 15.4.4).
     return status === 302 || status === 303 ? perhaps(elsewhere) : elsewhere;
   }
@@ -51,8 +71,12 @@ function outcomeOfAnswer(answer: Answer, terms: Terms, now: number, aborted: boo
   if (status === 504) return unknown('timeout', detail);
   if (status === 410) return rejected('not_found', detail, checkAddress);
   const statedMs = statedDelayMs(firstOf(headers['retry-after']), now);
+  // A receiver may have failed behind the work, and a gateway may have lost its answer. Envoy's 408 may be about the
+  // receiver. Who says with 503 when to come again has done nothing.
+  const mayFollowTheWork =
+    status === 408 || (status >= 500 && !nothingDone.has(status) && !(status === 503 && statedMs !== null));
   const again = retryFor(status, detail, statedMs);
-  return mayFollowTheWork(status, statedMs) ? perhaps(again) : again;
+  return mayFollowTheWork ? perhaps(again) : again;
 }
 
 const perhaps = (outcome: Retry): Retry => ({ ...outcome, perhapsDone: true });
@@ -60,28 +84,35 @@ const perhaps = (outcome: Retry): Retry => ({ ...outcome, perhapsDone: true });
 /** From 500 on, the statuses by which nothing was done: not supported, no room, not reached (Cloudflare's 52x). */
 const nothingDone = new Set([501, 505, 506, 507, 508, 510, 511, 521, 523, 525, 526]);
 
-/**
- * Whether a status may come after the work was done: from a receiver that failed behind it, or from a gateway that lost
- * its answer. Envoy's 408 may be about the receiver. Who says with 503 when to come again has done nothing.
- */
-const mayFollowTheWork = (status: number, statedMs: number | null): boolean =>
-  status === 408 || (status >= 500 && !nothingDone.has(status) && !(status === 503 && statedMs !== null));
-
 /** The status is one of success. */
-function outcomeByBody(answer: Answer, wanted: Wanted, detail: string, aborted: boolean): Outcome {
-  const { status, headers, isWhole } = answer;
-  const fault = bodyFault(answer, wanted);
-  if (fault !== null && !isWhole)
-    return unknown(
-      aborted ? 'timeout' : 'network',
-      `${detail} Its body did not come whole, so success is not known.`,
-    );
-  if (fault !== null) {
-    const again = retry('invalid', `${detail} That is no success: ${fault}.`);
-    return fault === notJson ? perhaps(again) : again;
+function outcomeByBody(
+  { status, headers, text, isWhole }: Answer,
+  wanted: { readonly [key: string]: Json },
+  detail: string,
+  aborted: boolean,
+): Outcome {
+  let body: Json | undefined;
+  try {
+    body = JSON.parse(text) as Json;
+  } catch {
+    // A page of something else, perhaps.
   }
+  const isRight = Object.keys(wanted).length === 0 || has(body, wanted);
+  if (!isRight && !isWhole) {
+    const words = `${detail} Its body did not come whole, so success is not known.`;
+    return unknown(aborted ? 'timeout' : 'network', words);
+  }
+  const noSuccess = `${detail} That is no success:`;
+  if (!isRight && body === undefined) return perhaps(retry('invalid', `${noSuccess} its body is not JSON.`));
+  if (!isRight) return retry('invalid', `${noSuccess} its body has not ${JSON.stringify(wanted)}.`);
   const requestId = firstOf(headers['x-request-id']) ?? firstOf(headers['request-id']);
   return delivered({ status, ...(requestId !== undefined && { requestId: requestId.slice(0, 200) }) });
+}
+
+/** Maps may have more keys than are wanted; all else is the same. */
+function has(value: Json | undefined, wanted: Json): boolean {
+  if (!isMap(wanted)) return isDeepStrictEqual(value, wanted);
+  return isMap(value) && Object.entries(wanted).every(([key, inner]) => has(value[key], inner));
 }
 
 const checkAddress = "Check the sink's url and the action's path.";
@@ -110,67 +141,6 @@ function retryFor(status: number, detail: string, retryAfterMs: number | null): 
   const withBreadth = perhapsOfThisMessage.has(status) ? perhapsSinkWide : sinkWide;
   return withBreadth(status === 408 ? 'timeout' : 'server', detail, retryAfterMs);
 }
-
-type Wanted = NonNullable<Success['body']>;
-
-/** A page of something else, perhaps. */
-const notJson = 'its body is not JSON';
-
-/** Why the body is not what a success has. */
-function bodyFault({ text }: Answer, wanted: Wanted): string | null {
-  if (Object.keys(wanted).length === 0) return null;
-  const body = jsonOf(text);
-  if (body === undefined) return notJson;
-  return has(body, wanted) ? null : `its body has not ${JSON.stringify(wanted)}`;
-}
-
-function jsonOf(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Maps may have more keys than are wanted; all else is the same. */
-function has(value: Json | undefined, wanted: Json): boolean {
-  if (!isMap(wanted)) return isDeepStrictEqual(value, wanted);
-  return isMap(value) && Object.entries(wanted).every(([key, inner]) => has(value[key], inner));
-}
-
-function redirected(status: number, location: string | undefined): string {
-  const host = location === undefined ? undefined : URL.parse(location)?.host;
-  const where = host ? `to ${host}` : 'to another address';
-  return [
-    `The receiver answered ${status} and points ${where}; redirects are not followed.`,
-    "Put the final address into the sink's url.",
-  ].join(' ');
-}
-
-function outcomeOfError(error: Error, sent: boolean, aborted: boolean, proxy: string | null): Outcome {
-  if (error instanceof PrivateAddressError) return blocked;
-  const { words } = fetchFailure(error, proxy);
-  if (sent) {
-    return aborted
-      ? unknown('timeout', 'The receiver did not answer in time.')
-      : unknown('network', `No answer came: ${words}.`);
-  }
-  const late = aborted || /TIMEOUT|ETIMEDOUT/.test((error as NodeJS.ErrnoException).code ?? '');
-  const detail = aborted
-    ? 'Time ran out before the request was sent.'
-    : `The receiver cannot be reached: ${words}.`;
-  return sinkWide(late ? 'timeout' : 'network', detail);
-}
-
-/** For a url that leads to this machine or into its network, where the sink does not allow it. */
-export const privateAddress = {
-  detail:
-    "The sink's url leads to an address that is not on the internet (this machine, or a private network).",
-  advice: 'Say allowPrivate: true in the sink if that is meant.',
-};
-
-/** A retry, since a name may resolve to another address soon. Nothing was connected to. */
-const blocked = sinkWide('invalid', `${privateAddress.detail} ${privateAddress.advice}`);
 
 /** More is not looked through for secrets. */
 const quotedFrom = 64 * 1024;

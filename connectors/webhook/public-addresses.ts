@@ -32,7 +32,12 @@ const embedding = subnets('ipv6', ['::ffff:0:0/96', '64:ff9b::/96']);
 export function isPublic(address: string): boolean {
   const [bare = ''] = address.split('%', 1);
   if (isIP(bare) === 4) return !specialV4.check(bare);
-  if (embedding.check(bare, 'ipv6')) return !specialV4.check(lastFourBytes(bare));
+  if (embedding.check(bare, 'ipv6')) {
+    // A URL writes an embedded IPv4 address in hexadecimal groups.
+    const groups = new URL(`http://[${bare}]`).hostname.slice(1, -1).split(':').slice(-2);
+    const [high = 0, low = 0] = groups.map((group) => Number.parseInt(group || '0', 16));
+    return !specialV4.check([high >> 8, high & 255, low >> 8, low & 255].join('.'));
+  }
   return globalV6.check(bare, 'ipv6') && !specialV6.check(bare, 'ipv6');
 }
 
@@ -70,14 +75,4 @@ function subnets(family: 'ipv4' | 'ipv6', cidrs: readonly string[]): BlockList {
     list.addSubnet(network, Number(bits), family);
   }
   return list;
-}
-
-function lastFourBytes(address: string): string {
-  // A URL writes an embedded IPv4 address in hexadecimal groups.
-  const [high = 0, low = 0] = new URL(`http://[${address}]`).hostname
-    .slice(1, -1)
-    .split(':')
-    .slice(-2)
-    .map((group) => Number.parseInt(group || '0', 16));
-  return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }

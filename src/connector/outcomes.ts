@@ -78,3 +78,7 @@ export function failedCheck(what: string, outcome: Retry | Rejected | Unknown): 
   const advice = outcome.outcome === 'rejected' ? outcome.advice : 'Fix that, then check again.';
   return { ok: false, what, detail: outcome.detail, advice };
 }
+
+/** Of the token that a sink's calls need, once it was asked for. `way`: how it came. */
+export const tokenCheck = (result: { readonly outcome: Retry } | object, way = ''): LiveCheck =>
+  'outcome' in result ? failedCheck('access token', result.outcome) : passed('access token', `granted${way}`);
