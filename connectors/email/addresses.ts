@@ -47,37 +47,34 @@ export function audienceOf(lists: readonly string[]): Audience {
   return { place: members.join(', '), members };
 }
 
+const quoted = /"[^"\\]*(?:\\.[^"\\]*)*"/su;
+
 /** A comma or semicolon ends an entry, except in quotes or angle brackets. */
 function splitList(list: string): string[] {
   const text = oneLine(list);
-  const endAt = endFinder(text);
-  const parts: string[] = [];
-  let start = 0;
-  for (let at = 0; at < text.length; at = endAt(at)) {
-    if (text[at] !== ',' && text[at] !== ';') continue;
-    parts.push(text.slice(start, at));
-    start = at + 1;
-  }
-  return [...parts, text.slice(start)].map((part) => part.trim()).filter((part) => part !== '');
-}
-
-const quoted = /"[^"\\]*(?:\\.[^"\\]*)*"/su;
-
-/**
- * Where the quotes, the brackets or the character at a place end. After quotes or a bracket that are never closed, no
- * later one is searched for its end: the time would grow with the square of the length.
- */
-function endFinder(text: string): (at: number) => number {
   const closed = new RegExp(quoted, 'suy');
   const lastBracket = text.lastIndexOf('>');
+  // After quotes or a bracket that are never closed, no later one is searched for its end: the time would grow with the
+  // square of the length.
   let quotesClose = true;
-  return (at) => {
-    if (text[at] === '<' && at < lastBracket) return text.indexOf('>', at) + 1;
-    if (text[at] !== '"' || !quotesClose) return at + 1;
-    closed.lastIndex = at;
-    quotesClose = closed.test(text);
-    return quotesClose ? closed.lastIndex : at + 1;
-  };
+  const parts: string[] = [];
+  let start = 0;
+  for (let at = 0; at < text.length;) {
+    const sign = text[at];
+    let end = at + 1;
+    if (sign === '<' && at < lastBracket) end = text.indexOf('>', at) + 1;
+    if (sign === '"' && quotesClose) {
+      closed.lastIndex = at;
+      quotesClose = closed.test(text);
+      if (quotesClose) end = closed.lastIndex;
+    }
+    if (sign === ',' || sign === ';') {
+      parts.push(text.slice(start, at));
+      start = end;
+    }
+    at = end;
+  }
+  return [...parts, text.slice(start)].map((part) => part.trim()).filter((part) => part !== '');
 }
 
 const named = new RegExp(`^(?:(${quoted.source})\\s*|([^"<>]*))<([^<>]*)>$`, 'su');
@@ -105,17 +102,14 @@ export function joinList({ text, values }: Outline): string {
   return splitList(text)
     .map((entry) => {
       if (entry === slot || !entry.includes(slot)) return fill(entry);
-      const { name, written } = readEntry(entry);
-      return writeEntry(fill(name), fill(written));
+      const { name: given, written } = readEntry(entry);
+      const [name, address] = [fill(given), fill(written)];
+      // Without a valid address the entry is quoted, so that it is read as one entry and refused as a whole.
+      if (normalized(address.trim()) === null) return inQuotes(`${name} ${address}`.trim());
+      if (name === '') return address;
+      return `${/[",;<>\\]/.test(name) ? inQuotes(name) : name} <${address}>`;
     })
     .join(', ');
-}
-
-/** Without a valid address the entry is quoted, so that it is read as one entry and refused as a whole. */
-function writeEntry(name: string, address: string): string {
-  if (normalized(address.trim()) === null) return inQuotes(`${name} ${address}`.trim());
-  if (name === '') return address;
-  return `${/[",;<>\\]/.test(name) ? inQuotes(name) : name} <${address}>`;
 }
 
 const inQuotes = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`;

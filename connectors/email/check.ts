@@ -52,7 +52,24 @@ async function checkSession(
     isOpen = true;
     const open = hasLogin ? 'is open' : 'offers no login, so mails go without the one';
     if (login) loggedIn = passed(loggedIn.what, `The mail server ${open} for ${login.user}.`);
-    for await (const answer of questions(send, from, recipients(messages), mask)) answers.push(answer);
+    const question = async (what: string, command: string, address: string): Promise<SmtpError> => {
+      const response = await send(`${command}:<${address}>`);
+      const responseCode = Number(response.slice(0, 3));
+      const answer = mask(Object.assign(new Error(response), { response, command, responseCode }));
+      answers.push(checkOf(what, answer));
+      return answer;
+    };
+    if (isRefusal(await question(`may send from ${bare(from)}`, 'MAIL FROM', bare(from)))) return;
+    const all = messages.flatMap(({ to, cc = [], bcc = [] }) => [...to, ...cc, ...bcc]);
+    // One of each domain.
+    const places = [...Map.groupBy(all, domainOf).values()].flatMap(([first]) =>
+      first ? [bare(first)] : [],
+    );
+    for (const address of places.slice(0, maxDomains)) {
+      // With 421 the server hangs up.
+      if ((await question(`takes mail for ${address}`, 'RCPT TO', address)).responseCode === 421) return;
+    }
+    await send('RSET');
   };
   const error = await inSession(settings, ask, signal);
   if (error === null) return [reached, loggedIn, ...answers];
@@ -60,36 +77,6 @@ async function checkSession(
   if (isOpen) return [reached, loggedIn, ...answers, fault('stays connected')];
   return isLoginFault(error) ? [reached, fault(loggedIn.what)] : [fault(reached.what)];
 }
-
-/** One of each domain. */
-function recipients(messages: readonly Mail[]): string[] {
-  const all = messages.flatMap(({ to, cc = [], bcc = [] }) => [...to, ...cc, ...bcc]);
-  const byDomain = Map.groupBy(all, domainOf);
-  return [...byDomain.values()].flatMap(([first]) => (first ? [bare(first)] : [])).slice(0, maxDomains);
-}
-
-async function* questions(
-  send: SendCommand,
-  from: MailOptions['from'],
-  to: readonly string[],
-  mask: CheckedSink['mask'],
-): AsyncGenerator<LiveCheck> {
-  const ask = async (command: string, address: string): Promise<SmtpError> =>
-    mask(errorOf(await send(`${command}:<${address}>`), command));
-  const sender = await ask('MAIL FROM', bare(from));
-  yield checkOf(`may send from ${bare(from)}`, sender);
-  if (isRefusal(sender)) return;
-  for (const address of to) {
-    const answer = await ask('RCPT TO', address);
-    yield checkOf(`takes mail for ${address}`, answer);
-    // With 421 the server hangs up.
-    if (answer.responseCode === 421) return;
-  }
-  await send('RSET');
-}
-
-const errorOf = (response: string, command: string): SmtpError =>
-  Object.assign(new Error(response), { response, command, responseCode: Number(response.slice(0, 3)) });
 
 const isRefusal = ({ responseCode = 0 }: SmtpError): boolean => !(responseCode > 0 && responseCode < 400);
 
@@ -126,8 +113,14 @@ async function inSession(
   );
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
+  const { auth } = settings;
+  const talk = async (): Promise<void> => {
+    await untilDone((done) => connection.connect(done));
+    if (auth !== undefined && connection.allowsAuth) await untilDone((done) => connection.login(auth, done));
+    await untilDone((done) => connection.login({ method: 'QUESTIONS' }, done));
+  };
   try {
-    await Promise.race([talk(connection, settings), broken]);
+    await Promise.race([talk(), broken]);
     connection.quit();
     return null;
   } catch (error) {
@@ -136,12 +129,6 @@ async function inSession(
   } finally {
     signal.removeEventListener('abort', stop);
   }
-}
-
-async function talk(connection: SMTPConnection, { auth }: SmtpSettings): Promise<void> {
-  await untilDone((done) => connection.connect(done));
-  if (auth !== undefined && connection.allowsAuth) await untilDone((done) => connection.login(auth, done));
-  await untilDone((done) => connection.login({ method: 'QUESTIONS' }, done));
 }
 
 function untilDone(call: (done: (error?: Error | null) => void) => void): Promise<void> {

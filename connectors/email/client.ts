@@ -101,9 +101,13 @@ export class SmtpClient {
       used.hasSent = true;
       return sent;
     } catch (error) {
-      const isStale =
-        this.#closedBeforeUse(error as SmtpError, mail().messageId) || isUsedUp(error as SmtpError);
-      if (!isStale || !used.hasSent) throw error;
+      const { code, responseCode, command } = error as SmtpError;
+      // The server closed an open connection before anything of the mail was written.
+      const isClosed = code === 'ECONNECTION' && responseCode === undefined;
+      const isUnused = isClosed && !this.#bodies.get(mail().messageId ?? '')?.readableDidRead;
+      // A connection brought as many mails as the server takes over one. Nothing of this mail was written.
+      const isUsedUp = command === 'MAIL FROM' && usedUpWords.test(wordsOf(error as SmtpError));
+      if (!(isUnused || isUsedUp) || !used.hasSent) throw error;
       if (used === this.#current) this.#retire(used.pool);
       return await this.#current.pool.sendMail(mail());
     }
@@ -148,21 +152,14 @@ export class SmtpClient {
     pool.once('clear', () => this.#retired.delete(pool));
     this.#current = this.#open();
   }
-
-  /** Whether the server closed an open connection before anything of the mail was written. */
-  #closedBeforeUse({ code, responseCode }: SmtpError, messageId = ''): boolean {
-    const isClosed = code === 'ECONNECTION' && responseCode === undefined;
-    return isClosed && !this.#bodies.get(messageId)?.readableDidRead;
-  }
 }
 
-/** Whether a connection brought as many mails as the server takes over one. Nothing of this mail was written. */
-const isUsedUp = (error: SmtpError): boolean =>
-  error.command === 'MAIL FROM' &&
-  /too many (e-?mails|messages|transactions).*\b(connection|session)/i.test(wordsOf(error));
+const usedUpWords = /too many (e-?mails|messages|transactions).*\b(connection|session)/i;
 
 /** As much of a reply as is searched for words. Of a very long one that could take minutes, and nothing else would go on. */
 export const wordsOf = ({ response = '' }: SmtpError): string => response.slice(0, 1000);
+
+const maxAnswerBytes = 1024 * 1024;
 
 /** Our name for the login by access token, by which replies tell what they refuse. */
 const tokenMethod = 'TOKEN';
@@ -188,7 +185,17 @@ export class TokenLogin {
     { proxy, refreshTokens }: Pick<MailOptions, 'proxy' | 'refreshTokens'>,
   ) {
     this.user = user;
-    this.#tokens = new AccessTokens(options, formPoster(proxy), refreshTokens);
+    const post: PostForm = async (url, form, signal) => {
+      const watched = new WatchedFetch(maxAnswerBytes, signal, proxy);
+      try {
+        const answer = await watched.fetch(url, { method: 'POST', ...form });
+        const retryAfterMs = statedDelayMs(answer.headers.get('retry-after'));
+        return { ok: true, data: { status: answer.status, text: await answer.text(), retryAfterMs } };
+      } catch (error) {
+        return { ok: false, failure: watched.failureOf(error) };
+      }
+    };
+    this.#tokens = new AccessTokens(options, post, refreshTokens);
   }
 
   /** Why there is no token. */
@@ -218,21 +225,6 @@ export class TokenLogin {
     const { status, text } = first.status === 334 ? await sendCommand('') : first;
     if (status !== 235) throw new Error(text);
   }
-}
-
-const maxAnswerBytes = 1024 * 1024;
-
-function formPoster(proxy: Proxy | null): PostForm {
-  return async (url, form, signal) => {
-    const watched = new WatchedFetch(maxAnswerBytes, signal, proxy);
-    try {
-      const answer = await watched.fetch(url, { method: 'POST', ...form });
-      const retryAfterMs = statedDelayMs(answer.headers.get('retry-after'));
-      return { ok: true, data: { status: answer.status, text: await answer.text(), retryAfterMs } };
-    } catch (error) {
-      return { ok: false, failure: watched.failureOf(error) };
-    }
-  };
 }
 
 /** Masks the login in errors: some servers repeat in a reply what they were sent. */

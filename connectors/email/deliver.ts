@@ -1,6 +1,6 @@
 import { delivered, rejected, retry, sinkWide } from '../../src/connector.ts';
 import type { AttemptRequest, Sink } from '../../src/connector.ts';
-import type { Json, Outcome } from '../../src/model.ts';
+import type { Outcome } from '../../src/model.ts';
 import { bare } from './addresses.ts';
 import { checkMailServer } from './check.ts';
 import { loginMasker, SmtpClient, smtpSettings, tokenCommand, TokenLogin } from './client.ts';
@@ -27,8 +27,8 @@ export function connectMail(options: MailOptions): Sink<Mail> {
   const mask = loginMasker(url, tokens);
   const connection = {
     client,
-    policyRefusals: new PolicyRefusals(),
-    mailRefusals: new MailRefusals(),
+    policyRefusals: new Refusals(),
+    mailRefusals: new Refusals(),
     mask,
     tokens,
   };
@@ -44,8 +44,16 @@ export function connectMail(options: MailOptions): Sink<Mail> {
 
 interface Connection {
   readonly client: SmtpClient;
-  readonly policyRefusals: PolicyRefusals;
-  readonly mailRefusals: MailRefusals;
+  /**
+   * Of recipients. They tell a server that accepts nobody from one that objects to a recipient: a refusal by policy looks
+   * the same.
+   */
+  readonly policyRefusals: Refusals;
+  /**
+   * Of mails. They tell an objection to one mail from one to the sender or the tenant, for which servers have codes and
+   * words without end.
+   */
+  readonly mailRefusals: Refusals;
   readonly mask: (error: SmtpError) => SmtpError;
   readonly tokens: TokenLogin | null;
 }
@@ -54,8 +62,11 @@ async function deliver(
   { client, policyRefusals, mailRefusals, mask, tokens }: Connection,
   { message, progress, now, signal }: AttemptRequest<Mail>,
 ): Promise<Outcome> {
-  const earlier = progressOf(progress);
-  const to = recipientsLeft(message, earlier);
+  // The store gives back what `outcomeOfRecipients` made.
+  const earlier = progress === null ? noProgress : (progress as never as Progress);
+  const done = new Set([...earlier.accepted, ...earlier.refused.map(({ address }) => address)]);
+  const all = new Set([...message.to, ...(message.cc ?? []), ...(message.bcc ?? [])].map(bare));
+  const to = [...all.difference(done)];
   if (to.length === 0) return finished(message, earlier);
   try {
     const envelope = { from: bare(message.from), to };
@@ -63,18 +74,17 @@ async function deliver(
     const mail = () => structuredClone(message as Writable<Mail>);
     const sent = await client.send(() => ({ ...mail(), date: new Date(now), envelope, signal }));
     mailRefusals.clear();
-    return outcomeOfRecipients(message, earlier, sent, policyRefusals.areTheSinks(sent));
+    return outcomeOfRecipients(message, earlier, sent, policyRefusals);
   } catch (thrown) {
     const error = mask(thrown as SmtpError);
     const { rejectedErrors } = error;
     if (error.command === tokenCommand) tokens?.refused();
     if (rejectedErrors) {
-      const answer = { accepted: [], rejectedErrors };
-      return outcomeOfRecipients(message, earlier, answer, policyRefusals.areTheSinks(answer));
+      return outcomeOfRecipients(message, earlier, { accepted: [], rejectedErrors }, policyRefusals);
     }
     // The server asks for the mail's text only after it accepted a recipient.
     if (error.command === 'DATA') policyRefusals.clear();
-    const isRepeated = (words: string) => mailRefusals.isRepeated(words, message);
+    const isRepeated = (words: string) => mailRefusals.isRepeated(message.messageId, words);
     return outcomeOf(error, client.wentOut(message), signal.aborted, isRepeated);
   } finally {
     client.forget(message);
@@ -94,16 +104,6 @@ type Progress = {
 
 const noProgress: Progress = { accepted: [], refused: [], reply: null };
 
-/** The store gives back what `outcomeOfRecipients` made. */
-const progressOf = (stored: Json | null): Progress => (stored === null ? noProgress : (stored as never));
-
-/** Who is still to get the mail, each once. */
-function recipientsLeft({ to, cc = [], bcc = [] }: Mail, { accepted, refused }: Progress): string[] {
-  const done = new Set([...accepted, ...refused.map(({ address }) => address)]);
-  const all = new Set([...to, ...cc, ...bcc].map(bare));
-  return [...all.difference(done)];
-}
-
 /** What the server replied for the recipients of one attempt. */
 interface RecipientAnswer {
   readonly accepted: readonly string[];
@@ -111,45 +111,20 @@ interface RecipientAnswer {
   readonly response?: string;
 }
 
-/**
- * Tells a server that accepts nobody from one that objects to a recipient: a refusal by policy looks the same. When
- * several recipients are refused and none is accepted in between, the fault is the sink's.
- */
-class PolicyRefusals {
+/** Refusals in the same words: of two, with nothing taken in between, the fault is the sink's. */
+class Refusals {
+  #words = '';
   readonly #refused = new Set<string>();
 
-  /** Counts the refusals in an answer; true where policy has refused several recipients since one was accepted. */
-  areTheSinks({ accepted, rejectedErrors = [] }: RecipientAnswer): boolean {
-    if (accepted.length > 0) this.clear();
-    else for (const error of rejectedErrors.filter(mayBeTheSinks)) this.#add(error.recipient ?? '');
+  isRepeated(refused: string, words = ''): boolean {
+    if (words !== this.#words) this.clear();
+    this.#words = words;
+    if (this.#refused.size < 2) this.#refused.add(refused);
     return this.#refused.size > 1;
   }
 
-  /** A recipient was accepted. */
   clear(): void {
     this.#refused.clear();
-  }
-
-  #add(recipient: string): void {
-    if (this.#refused.size < 2) this.#refused.add(recipient);
-  }
-}
-
-/**
- * Tells an objection to one mail from one to the sender or the tenant, for which servers have codes and words without end:
- * two mails refused in the same words, with none taken in between, are refused for what is the sink's.
- */
-class MailRefusals {
-  #last = { words: '', messageId: '' };
-
-  isRepeated(words: string, { messageId }: Mail): boolean {
-    const isSame = words === this.#last.words;
-    if (!isSame) this.#last = { words, messageId };
-    return isSame && messageId !== this.#last.messageId;
-  }
-
-  clear(): void {
-    this.#last = { words: '', messageId: '' };
   }
 }
 
@@ -161,15 +136,21 @@ const isCertainlyTheSinks = (error: SmtpError): boolean => isLoginFault(error) |
 
 /**
  * The outcome of an attempt in which the server answered for each recipient. Who was refused for now, or by policy, is
- * tried again alone. `isSinksFault`: see PolicyRefusals.
+ * tried again alone.
  */
 function outcomeOfRecipients(
   mail: Mail,
   earlier: Progress,
   answer: RecipientAnswer,
-  isSinksFault: boolean,
+  policyRefusals: Refusals,
 ): Outcome {
   const errors = answer.rejectedErrors ?? [];
+  if (answer.accepted.length > 0) policyRefusals.clear();
+  const repeated = errors.map((error) => {
+    return (
+      answer.accepted.length === 0 && mayBeTheSinks(error) && policyRefusals.isRepeated(error.recipient ?? '')
+    );
+  });
   const isFinal = (error: SmtpError) => isPermanent(error) && !mayBeTheSinks(error);
   const refused = errors
     .filter(isFinal)
@@ -182,7 +163,7 @@ function outcomeOfRecipients(
   const waiting = errors.filter((error) => !isFinal(error));
   return waiting.length === 0
     ? finished(mail, progress)
-    : { ...retryRecipients(waiting, isSinksFault), progress };
+    : { ...retryRecipients(waiting, repeated.includes(true)), progress };
 }
 
 function retryRecipients(waiting: readonly SmtpError[], isSinksFault: boolean) {

@@ -11,7 +11,7 @@ import {
   Secret,
   visible,
 } from '../../src/connector.ts';
-import type { Escape, Medium } from '../../src/connector.ts';
+import type { Medium } from '../../src/connector.ts';
 import { addressSlips, audienceOf, domainOf, joinList, parseAddresses } from './addresses.ts';
 import type { Address } from './addresses.ts';
 import type { MailServer } from './client.ts';
@@ -19,15 +19,36 @@ import { defaultFields } from './defaults.ts';
 import { describe } from './describe.ts';
 import { compose } from './message.ts';
 
+const expected = 'expected smtp://user:password@host:587 or smtps://user:password@host:465';
+const mustBeEncoded = 'special characters in the password must be percent-encoded';
+
 /** The `url` option: text in the YAML, a MailServer with a masked password in the code. */
 const mailServer = z
   .string()
   .transform((text, context): MailServer => {
-    const server = parse(text);
-    if (typeof server !== 'string') return server;
     // The text itself stays out of the message: it holds the password.
-    context.addIssue({ code: 'custom', message: server });
-    return z.NEVER;
+    const refuse = (message: string) => {
+      context.addIssue({ code: 'custom', message });
+      return z.NEVER;
+    };
+    const url = URL.parse(text);
+    if (url === null) return refuse(`${expected}; ${mustBeEncoded}`);
+    const { protocol, username, password } = url;
+    if (protocol !== 'smtp:' && protocol !== 'smtps:') return refuse(expected);
+    if (url.hostname === '') return refuse(`no host: ${expected}`);
+    if (url.search !== '' || url.hash !== '' || !['', '/'].includes(url.pathname))
+      return refuse(`nothing may follow the port: ${expected}; ${mustBeEncoded}`);
+    if (username === '' && password !== '') return refuse(`user and password belong together: ${expected}`);
+    const secure = protocol === 'smtps:';
+    const port = url.port === '' ? (secure ? 465 : 587) : Number(url.port);
+    const host = url.hostname.replace(/^\[|\]$/g, '');
+    if (username === '') return { host, port, secure, login: null };
+    try {
+      const [user, decoded] = [decodeURIComponent(username), decodeURIComponent(password)];
+      return { host, port, secure, login: { user, password: decoded === '' ? null : new Secret(decoded) } };
+    } catch {
+      return refuse('user or password has a % that starts no percent-encoding; write it as %25');
+    }
   })
   .meta({
     secret: true,
@@ -152,9 +173,6 @@ const action = z
     when: ({ value }) => typeof value === 'object' && value !== null,
   });
 
-const escapeHtml: Escape = (value) => markup`${visible(value)}`.text;
-
-const header: Medium = { escape: oneLine };
 const recipients: Medium = { escape: oneLine, join: joinList, addresses: true, slips: addressSlips };
 
 /**
@@ -173,8 +191,8 @@ export const email = defineConnector({
     replyTo: recipients,
     subject: { escape: (value) => visible(oneLine(value)) },
     text: { escape: visible },
-    html: { escape: escapeHtml },
-    headers: header,
+    html: { escape: (value) => markup`${visible(value)}`.text },
+    headers: { escape: oneLine },
   },
   defaults: { concurrency: 5, timeoutMs: 60_000 },
   defaultFields,
@@ -198,36 +216,6 @@ export const email = defineConnector({
     });
   },
 });
-
-const expected = 'expected smtp://user:password@host:587 or smtps://user:password@host:465';
-
-function parse(text: string): MailServer | string {
-  const url = URL.parse(text);
-  if (url === null) return `${expected}; special characters in the password must be percent-encoded`;
-  if (url.protocol !== 'smtp:' && url.protocol !== 'smtps:') return expected;
-  if (url.hostname === '') return `no host: ${expected}`;
-  if (url.search !== '' || url.hash !== '' || !['', '/'].includes(url.pathname)) {
-    return `nothing may follow the port: ${expected}; special characters in the password must be percent-encoded`;
-  }
-  if (url.username === '' && url.password !== '') return `user and password belong together: ${expected}`;
-  const secure = url.protocol === 'smtps:';
-  const port = url.port === '' ? (secure ? 465 : 587) : Number(url.port);
-  const login = loginOf(url);
-  if (login === undefined) return 'user or password has a % that starts no percent-encoding; write it as %25';
-  return { host: url.hostname.replace(/^\[|\]$/g, ''), port, secure, login };
-}
-
-function loginOf(url: URL): MailServer['login'] | undefined {
-  if (url.username === '') return null;
-  try {
-    return {
-      user: decodeURIComponent(url.username),
-      password: url.password === '' ? null : new Secret(decodeURIComponent(url.password)),
-    };
-  } catch {
-    return undefined;
-  }
-}
 
 /** False where another key is faulty in a way that leaves the url as it was written. */
 const isMailServer = (value: unknown): value is { url: MailServer; auth?: { user?: string } } =>

@@ -53,9 +53,6 @@ export const warningColor = '#bc4c00';
 export const recoveredColor = '#1a7f37';
 export const summaryColor = '#0b57d0';
 
-const badgeHtml = ({ text, color }: NonNullable<Part['badge']>): Html =>
-  `<p style="margin:0 0 10px;font-size:12px;line-height:20px"><span style="display:inline-block;padding:1px 10px;border-radius:11px;background-color:${color};color:#ffffff;font-weight:bold;${font}">${text}</span></p>\n`;
-
 export const layout = ({ preview, badge, title, body }: Part): Html => `<!doctype html>
 <html lang="en">
 <head>
@@ -71,7 +68,7 @@ ${styles}</head>
 <!--[if mso]><table role="presentation" width="560"><tr><td><![endif]-->
 <table ${table} class="card" bgcolor="#ffffff" style="max-width:560px;background-color:#ffffff;border:1px solid #d0d7de;border-radius:8px">
 <tr><td style="padding:24px 28px">
-${badge ? badgeHtml(badge) : ''}<h1 class="ink" style="margin:0 0 16px;font-size:20px;line-height:28px;font-weight:bold;${ink}">${title}</h1>
+${badge ? `<p style="margin:0 0 10px;font-size:12px;line-height:20px"><span style="display:inline-block;padding:1px 10px;border-radius:11px;background-color:${badge.color};color:#ffffff;font-weight:bold;${font}">${badge.text}</span></p>\n` : ''}<h1 class="ink" style="margin:0 0 16px;font-size:20px;line-height:28px;font-weight:bold;${ink}">${title}</h1>
 ${body}</td></tr></table>
 <!--[if mso]></td></tr></table><![endif]-->
 <p class="soft" style="margin:16px 0 0;font-size:12px;line-height:18px;${soft}">Sent by Candidate Connector.</p>

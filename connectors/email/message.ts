@@ -37,13 +37,16 @@ export function compose(fields: MailFields, deliveryId: string, from: Address): 
   const read = (list: AddressList = []): readonly Address[] => {
     const parsed = parseAddresses(list);
     invalid.push(...parsed.invalid);
-    return parsed.addresses.map(withFoldableName);
+    return parsed.addresses.map((one) =>
+      typeof one === 'string' ? one : { address: one.address, name: headerText(one.name) },
+    );
   };
   const [to, cc, bcc, replyTo] = [read(fields.to), read(fields.cc), read(fields.bcc), read(fields.replyTo)];
   const { html } = fields;
   const text = fields.text ?? (html === undefined ? undefined : textOf(html));
   if (to.length + cc.length + bcc.length === 0) return { rejected: noRecipient(invalid) };
   if (text === undefined && html === undefined) return { rejected: noBody };
+  const headers = Object.entries(fields.headers ?? {}).map(([name, value]) => [name, headerText(value)]);
   const message: Mail = {
     messageId: `<${deliveryId}@${domainOf(from)}>`,
     from,
@@ -54,7 +57,7 @@ export function compose(fields: MailFields, deliveryId: string, from: Address): 
     subject: headerText(fields.subject),
     ...(text !== undefined && { text }),
     ...(html !== undefined && { html }),
-    headers: { 'Auto-Submitted': 'auto-generated', ...headerTexts(fields.headers ?? {}) },
+    headers: { 'Auto-Submitted': 'auto-generated', ...Object.fromEntries(headers) },
   };
   if (invalid.length === 0) return { message };
   return { message, missed: true, note: `Left out, as they are no email addresses: ${quote(invalid)}.` };
@@ -109,14 +112,8 @@ function quote(texts: readonly string[]): string {
   return quoted.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-const headerTexts = (headers: { readonly [name: string]: string }): { [name: string]: string } =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, headerText(value)]));
-
 /**
  * A header is folded at its spaces, and no line may have more than 998 octets (RFC 5322, 2.1.1): servers refuse the mail. So
  * a longer word gets a space. Other characters than ASCII are encoded, which folds them.
  */
 const headerText = (text: string): string => oneLine(text).replace(/[!-~]{900}(?=[!-~])/g, '$& ');
-
-const withFoldableName = (address: Address): Address =>
-  typeof address === 'string' ? address : { ...address, name: headerText(address.name) };

@@ -7,7 +7,7 @@ type Failed = Exclude<Outcome, Delivered>;
 
 /**
  * How an attempt ended that failed. `wentOut`: the whole mail was sent, so the server may have taken it. `isRepeated`:
- * see MailRefusals.
+ * another mail was refused in the same words.
  */
 export function outcomeOf(
   error: SmtpError,

@@ -74,7 +74,7 @@ function encoded(body: Json, contentType: string): Json {
   const textOf = (value: Json) =>
     typeof value === 'string' ? value.toWellFormed() : value === null ? '' : JSON.stringify(value);
   const fields = Object.entries(body).flatMap(([name, value]) =>
-    [value].flat().map((one) => [name, textOf(one as Json)]),
+    [value].flat().map((one) => [name, textOf(one)]),
   );
   return new URLSearchParams(fields).toString();
 }
