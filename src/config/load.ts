@@ -173,6 +173,7 @@ function checkValue(value: Json, options: LoadOptions) {
     ...(sinkNames ? actionsOf(source) : []).flatMap((one) =>
       sinkOf(one).flatMap((name) => unknownSink(name, [...one.path, 'sink'], sinkNames!)),
     ),
+    ...oddValues(value, values),
     ...checkCatalogUse(source),
     ...checkAlertSinks(source, sinks),
     ...checkDigestRetention(source, settings),
@@ -255,6 +256,28 @@ function referenceFaults(value: Json, values: Values, lenientKeys: readonly stri
     }),
   );
 }
+
+/** What a file of variables gives that was written on Windows, or for a shell, which takes the quotes away. */
+const oddities = [
+  [/^\s/, 'begins with a space or a line break, which counts as a part of it'],
+  [/\s$/, 'ends with a space or a line break, which counts as a part of it'],
+  [/^(["']).*\1$/s, 'stands in quotes, which count as a part of it'],
+] as const;
+
+const oddValues = (value: Json, values: Values): Fault[] =>
+  strings(value, [], mentionsReference).flatMap(({ text, path }) =>
+    partsOf(text).flatMap((part) => {
+      if (part.kind !== 'reference' || part.reference.from === 'file') return [];
+      const resolved = values.resolve(part.reference);
+      const given = 'value' in resolved ? resolved.value : '';
+      // Blanks around JSON and keys are none of their content.
+      const what = /^\s*(?:\{|-----BEGIN)/.test(given)
+        ? undefined
+        : oddities.find(([odd]) => odd.test(given))?.[1];
+      const message = `the value of ${part.reference.name} ${what}`;
+      return what ? [{ ...warning(path, message), inside: { index: part.index, length: part.length } }] : [];
+    }),
+  );
 
 /** The keys that a config may have at its top. */
 const topKeys = [...Object.keys(settingSchemas), 'sinks', ...planKeys, 'scenarios', '$schema'];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { interpolate, interpolateText, partsOf, Values } from '../../src/config/text/references.ts';
 import type { Json } from '../../src/model.ts';
-import { load, problems } from './tools.ts';
+import { load, problems, warnings } from './tools.ts';
 
 const files: Record<string, string> = { '/run/token': 'from-file\n', '/run/two': 'a\nb\r\n' };
 const env = { NAME: 'value', EMPTY: '', DOLLAR: '${NAME}' };
@@ -102,4 +102,17 @@ test('a missing variable is one problem, at its place in the string, and the val
     '2:16 the environment variable HOST is not set; set it, as in `export HOST=…`, or write ${HOST:-} if it may be unset',
     '4:9 the environment variable PRT is not set; set it, as in `export PRT=…`, or write ${PRT:-} if it may be unset',
   ]);
+});
+
+test.each([
+  ['secret-1234\r', 'ends with a space or a line break, which counts as a part of it'],
+  [' secret-1234', 'begins with a space or a line break, which counts as a part of it'],
+  ['"secret-1234"', 'stands in quotes, which count as a part of it'],
+  ["'secret-1234'", 'stands in quotes, which count as a part of it'],
+  ['secret "1234"', null],
+  ['{\n "private_key": "-----BEGIN PRIVATE KEY-----" }\n', null],
+])('a variable from a file of another system is told: %j', (value, what) => {
+  expect(warnings('receiver: { token: "x${TOKEN}" }', { TOKEN: value })).toEqual(
+    what === null ? [] : [`1:22 the value of TOKEN ${what}`],
+  );
 });
