@@ -1,4 +1,3 @@
-import { existsSync, statfsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
@@ -6,13 +5,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 // As `npm start` does. Tests start many processes and threads, and each would strip its types anew.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/compiled');
-
-// How long a disk takes over an fsync is no part of the tests, so their stores are in memory where it has room for them.
-const memory = '/dev/shm';
-if (existsSync(memory)) {
-  const { bavail, bsize } = statfsSync(memory);
-  if (bavail * bsize > 4 * 1024 ** 3) process.env.TMPDIR ??= memory;
-}
 
 // These fetch packages of Debian: `npm run test:servers`.
 const servers = 'test/servers/**';
@@ -55,7 +47,7 @@ export default defineConfig({
     exclude: isOfServers ? [] : [servers],
     // Only one apt-get at a time.
     fileParallelism: !isOfServers,
-    globalSetup: 'test/fixtures/postgres.ts',
+    globalSetup: ['test/fixtures/memory.ts', 'test/fixtures/postgres.ts'],
     // Some tests start a dozen processes; a busy machine takes its time over that.
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -277,17 +277,17 @@ export function digests(bench: () => Bench): void {
   test('keeps the config that a digest was replayed under until its last event is pruned', async () => {
     const { store, home } = bench();
     const other = await home.open();
-    await other.saveConfig({ id: 'cfg_today', source: {}, savedAt: t0 });
+    await other.saveConfig({ id: 'cfg_replayed', source: {}, savedAt: t0 });
     const [first] = [await accept(), await accept({}, t0 + 9)];
     const [claimed] = await claimDue(store);
     await store.record([resultOf(claimed!, rejected)]);
-    await store.replay([{ deliveryId: first, configId: 'cfg_today', planned: inGroup() }], t0, person);
+    await store.replay([{ deliveryId: first, configId: 'cfg_replayed', planned: inGroup() }], t0, person);
     const [again] = await claimDue(store);
     await store.record([resultOf(again!, delivered)]);
     expect(await prune(store, t0 + 9)).toBe(1);
-    expect(await store.config('cfg_today')).not.toBeNull();
+    expect(await store.config('cfg_replayed')).not.toBeNull();
     expect(await prune(store, t0 + 10)).toBe(1);
-    expect(await store.config('cfg_today')).toBeNull();
+    expect(await store.config('cfg_replayed')).toBeNull();
   });
 
   test('prunes events of two digests that go out under each other', async () => {

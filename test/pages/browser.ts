@@ -9,7 +9,12 @@ let launched: Promise<Browser> | null = null;
 
 /** One for all tests of a process, with which it ends. */
 function theBrowser(): Promise<Browser> {
-  launched ??= launchBrowser();
+  if (launched) return launched;
+  // It is unpacked once for all runs, and not into the memory that stores of tests are in.
+  const { TMPDIR } = process.env;
+  delete process.env.TMPDIR;
+  launched = launchBrowser();
+  if (TMPDIR !== undefined) launched = launched.finally(() => (process.env.TMPDIR = TMPDIR));
   return launched;
 }
 

@@ -13,6 +13,8 @@ const emptyAll = `do $$ declare name text; begin
 end $$`;
 
 let url: string;
+/** The first that each test opens: connecting takes longer than most tests, too. */
+let first: Store | null = null;
 let observer: Store;
 let cleaner: Client;
 
@@ -25,7 +27,7 @@ beforeAll(async () => {
   await cleaner.query(`set search_path to ${searchParams.get('schema')}`);
 });
 
-afterAll(() => Promise.all([observer.close(), cleaner.end()]));
+afterAll(() => Promise.all([first?.close(), observer.close(), cleaner.end()]));
 
 // Every step is a round trip, and SQLite takes the same operations through all runs.
 const lifecycleRuns = 20;
@@ -35,8 +37,13 @@ storeContract(
   async () => {
     await cleaner.query(emptyAll);
     const opened: Store[] = [];
+    let isOpen = false;
     return {
       async open() {
+        if (!isOpen) {
+          isOpen = true;
+          return (first ??= await openPostgres(url));
+        }
         const store = await openPostgres(url);
         opened.push(store);
         return store;
@@ -53,6 +60,8 @@ storeContract(
       },
       async dispose() {
         await Promise.all(opened.map((store) => store.close()));
+        // Where a test closed it, the next one opens another.
+        await first?.probe().catch(() => (first = null));
       },
     };
   },
