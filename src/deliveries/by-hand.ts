@@ -8,18 +8,12 @@ import type { By, EventStory, Late, ManualResult, Replay, Store } from '../store
 import { printable } from '../support/text.ts';
 
 /** What a person can do to a delivery, in which states, and how that is said. */
-const actions = {
+export type ActionName = 'replay' | 'discard' | 'resend';
+const actions: Record<ActionName, { done: string; states: readonly DeliveryState[]; possible: string }> = {
   replay: { done: 'goes out again', states: replayableStates, possible: 'dead or held' },
   discard: { done: 'is discarded', states: discardableStates, possible: 'pending, dead or held' },
   resend: { done: 'goes out again', states: ['delivered'], possible: 'delivered' },
-} as const satisfies { readonly [name: string]: ActionWords };
-export type ActionName = keyof typeof actions;
-
-interface ActionWords {
-  readonly done: string;
-  readonly states: readonly DeliveryState[];
-  readonly possible: string;
-}
+};
 
 /** Which deliveries a person means. */
 export interface Selection {
@@ -53,13 +47,7 @@ export async function* selected(
     yield await named(store, [...new Set(ids)], isMeant);
     return;
   }
-  const filter = {
-    states,
-    ...(sink !== undefined && { sink }),
-    ...(cause !== undefined && { cause }),
-    ...(since !== undefined && { since }),
-  };
-  for await (const page of deliveryPages(store, filter)) yield page.filter(isMeant);
+  for await (const page of deliveryPages(store, { states, sink, cause, since })) yield page.filter(isMeant);
 }
 
 async function named(
@@ -118,7 +106,7 @@ export async function rehearse(
   const planned = await plans(store, action, deliveries, plan, await store.now());
   return deliveries.map(({ id, state, sink, rule }, place): ChangeResult => {
     const fault = planned[place];
-    if (!(actions[action].states as readonly DeliveryState[]).includes(state))
+    if (!actions[action].states.includes(state))
       return toDone(action, { deliveryId: id, done: false, state });
     if (typeof fault === 'string') return { id, ok: false, says: fault };
     const verb = action === 'discard' ? 'would be discarded' : 'would go out again';
@@ -156,7 +144,11 @@ function toDone(action: ActionName, result: ManualResult): ChangeResult {
   };
 }
 
-/** Of each delivery: how today's plan has it, why it has not, or null where nothing has to be planned. */
+/**
+ * Of each delivery: as today's plan has it, why it has not, or null where nothing has to be planned. As today's plan has the
+ * action of an old delivery: under the same rule, at the same place if that still goes to the same sink, else the rule's
+ * first action for the sink. Due at once: a person who replays does not wait for opening hours.
+ */
 async function plans(
   reads: Hands['reads'],
   action: ActionName,
@@ -165,34 +157,23 @@ async function plans(
   now: number,
 ): Promise<(Replay | string | null)[]> {
   if (action === 'discard' || plan === null) return deliveries.map(() => null);
-  return inParts(deliveries, (delivery) => planToday(reads, plan, delivery, now));
-}
-
-/**
- * As today's plan has the action of an old delivery: under the same rule, at the same place if that still goes to the
- * same sink, else the rule's first action for the sink. Due at once: a person who replays does not wait for opening hours.
- */
-async function planToday(
-  reads: Hands['reads'],
-  plan: Plan,
-  delivery: Delivery,
-  now: number,
-): Promise<Replay | string> {
-  const { rule, sink, eventId, noticeId } = delivery;
-  const sameSink = allActions(plan).filter((one) => one.rule === rule && one.sink === sink);
-  const action = sameSink.find((one) => one.action === delivery.action) ?? sameSink[0];
-  if (!action)
-    return `today's config has no rule ${rule} with an action for ${sink}; put it back to send this`;
-  const notice = noticeId === null ? null : ((await reads.notice(noticeId))?.notice ?? null);
-  const story = noticeId !== null || eventId === null ? null : await reads.event(eventId);
-  if (!notice && !story) return 'the event it is about is no longer stored';
-  const about: About = { events: story ? [story.event] : [], notice };
-  const unusable = whyUnusable(plan, action, about.events);
-  if (unusable !== undefined) return cannotUse(unusable);
-  const lane = action.lane(dataOf(action, about, plan, now));
-  const { connector, action: place } = action;
-  const planned = { rule, action: place, sink, connector, lane, dueAt: now, group: null, groupMax: null };
-  return { deliveryId: delivery.id, configId: plan.id, planned };
+  return inParts(deliveries, async (delivery) => {
+    const { rule, sink, eventId, noticeId } = delivery;
+    const sameSink = allActions(plan).filter((one) => one.rule === rule && one.sink === sink);
+    const ofToday = sameSink.find((one) => one.action === delivery.action) ?? sameSink[0];
+    if (!ofToday)
+      return `today's config has no rule ${rule} with an action for ${sink}; put it back to send this`;
+    const notice = noticeId === null ? null : ((await reads.notice(noticeId))?.notice ?? null);
+    const story = noticeId !== null || eventId === null ? null : await reads.event(eventId);
+    if (!notice && !story) return 'the event it is about is no longer stored';
+    const about: About = { events: story ? [story.event] : [], notice };
+    const unusable = whyUnusable(plan, ofToday, about.events);
+    if (unusable !== undefined) return cannotUse(unusable);
+    const lane = ofToday.lane(dataOf(ofToday, about, plan, now));
+    const { connector, action: place } = ofToday;
+    const planned = { rule, action: place, sink, connector, lane, dueAt: now, group: null, groupMax: null };
+    return { deliveryId: delivery.id, configId: plan.id, planned };
+  });
 }
 
 const cannotUse = (why: string): string => `the config in force cannot be used for it here: ${why}`;

@@ -18,6 +18,8 @@ const mostLanes = 1000;
 export class DueLanes {
   readonly #store: Pick<Store, 'lanes'>;
   readonly #clock: Clock;
+  /** The last lane served, by sink. */
+  readonly #served = new Map<string, string>();
   #known = new Map<string, LaneHead>();
   /** When to look at everything again, on the scale of Clock.elapsed. */
   #allAt = -Infinity;
@@ -33,25 +35,33 @@ export class DueLanes {
     try {
       const heads = await this.#store.lanes(all ? undefined : [...this.#known.values()]);
       if (all && this.#known.size > mostLanes) this.#known.clear();
-      this.#learn(heads, now - lateMs);
+      const until = now - lateMs;
+      for (const [lane, known] of this.#known) this.#known.set(lane, { ...known, dueAt: until, seq: 0 });
+      for (const head of heads)
+        this.#known.set(head.lane, head.dueAt < until ? head : { ...head, dueAt: until, seq: 0 });
       return heads;
     } finally {
-      if (all) this.#pause(this.#clock.elapsed() - elapsed);
+      const tookMs = this.#clock.elapsed() - elapsed;
+      if (all && tookMs > cheapMs)
+        this.#allAt = this.#clock.elapsed() + Math.min(pauses * tookMs, longestPauseMs);
     }
+  }
+
+  served({ sink, lane }: LaneHead): void {
+    this.#served.set(sink, lane);
+  }
+
+  /** Each sink's lanes, beginning after the last one served, so that none starves. */
+  inTurn(heads: readonly LaneHead[]): LaneHead[] {
+    return [...Map.groupBy(heads, ({ sink }) => sink)].flatMap(([sink, own]) => {
+      const inOrder = own.toSorted((a, b) => (a.lane < b.lane ? -1 : 1));
+      const next = inOrder.findIndex(({ lane }) => lane > (this.#served.get(sink) ?? ''));
+      return next <= 0 ? inOrder : inOrder.slice(next).concat(inOrder.slice(0, next));
+    });
   }
 
   /** Deliveries may have become due at any time. */
   forget(): void {
     this.#allAt = -Infinity;
-  }
-
-  #pause(tookMs: number): void {
-    if (tookMs > cheapMs) this.#allAt = this.#clock.elapsed() + Math.min(pauses * tookMs, longestPauseMs);
-  }
-
-  #learn(heads: readonly LaneHead[], until: number): void {
-    for (const [lane, known] of this.#known) this.#known.set(lane, { ...known, dueAt: until, seq: 0 });
-    for (const head of heads)
-      this.#known.set(head.lane, head.dueAt < until ? head : { ...head, dueAt: until, seq: 0 });
   }
 }

@@ -22,39 +22,31 @@ export interface ExplainedDelivery {
   readonly problem?: string;
 }
 
-type Explaining = Pick<Config, 'plan' | 'sinks' | 'mask'>;
-
 /** `now`: when the event comes (ms). */
-export function explained(config: Explaining, fields: Partial<CandidateEvent>, now: number): Foresight {
-  const event = sampleEvent(fields, now);
-  const { rules, actions } = explain(config.plan, event, now);
-  const deliveries = actions.map((one, index) =>
-    Object.assign(messageOf(config, one.action, event, index, now), one),
-  );
-  return { event, rules, deliveries };
-}
-
-/** The message as the connector would send it, or the reason why there is none. */
-function messageOf(
-  config: Explaining,
-  action: Action,
-  event: Event,
-  index: number,
+export function explained(
+  { plan, sinks, mask }: Pick<Config, 'plan' | 'sinks' | 'mask'>,
+  fields: Partial<CandidateEvent>,
   now: number,
-): { message: Json; problem?: string } {
-  const sink = config.sinks.get(action.sink);
-  if (!sink) return { message: null, problem: `There is no sink ${action.sink}.` };
-  const about = { events: [event], notice: null };
-  const mask = (said: string) => config.mask(said);
-  try {
-    const prepared = prepare(action, about, deliveryId(event.id, index + 1), config.plan, sink, now);
-    if (!('outcome' in prepared)) return { message: maskTexts(prepared.message, mask) };
-    const problem = 'detail' in prepared ? prepared.detail : 'There is no message.';
-    return { message: null, problem: mask(problem) };
-  } catch (error) {
-    // Which options a message needs is known to its connector only.
-    if (!sink.isPartial) throw error;
-    const problem = `This message cannot be made, as the sink ${action.sink} lacks a value from outside; \`check\` says which.`;
-    return { message: null, problem };
-  }
+): Foresight {
+  const event = sampleEvent(fields, now);
+  const { rules, actions } = explain(plan, event, now);
+  const deliveries = actions.map((one, index): ExplainedDelivery => {
+    const { action } = one;
+    const without = (problem: string) => ({ ...one, message: null, problem });
+    const sink = sinks.get(action.sink);
+    if (!sink) return without(`There is no sink ${action.sink}.`);
+    const about = { events: [event], notice: null };
+    try {
+      const prepared = prepare(action, about, deliveryId(event.id, index + 1), plan, sink, now);
+      if (!('outcome' in prepared)) return { ...one, message: maskTexts(prepared.message, mask) };
+      return without(mask('detail' in prepared ? prepared.detail : 'There is no message.'));
+    } catch (error) {
+      // Which options a message needs is known to its connector only.
+      if (!sink.isPartial) throw error;
+      return without(
+        `This message cannot be made, as the sink ${action.sink} lacks a value from outside; \`check\` says which.`,
+      );
+    }
+  });
+  return { event, rules, deliveries };
 }

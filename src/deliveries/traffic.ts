@@ -108,12 +108,12 @@ export class Traffic {
     const owed = (usage?.calls ?? 0) - (bucket === taken ? 1 : 0);
     if (sink?.pace && owed > 0) this.#rates.spend(bucket, sink.pace, now, owed);
     for (const { outcome } of ended) this.#holdLane(outcome, bucket, sink, now);
-    const outcomes = ended.map(({ outcome }) => outcome);
-    return this.#breaker(key.sink).ended(healthOf(outcomes), {
+    const { health, failure } = verdictOn(ended.map(({ outcome }) => outcome));
+    return this.#breaker(key.sink).ended(health, {
       deliveryId: ended[0]?.deliveryId ?? '',
       probe,
       now,
-      failure: failureOf(outcomes),
+      failure,
       policy: sink?.retry ?? { minDelayMs: 0, maxDelayMs: 0 },
       random: this.#random,
     });
@@ -193,12 +193,7 @@ export class Traffic {
   }
 
   #breaker(sink: string): Breaker {
-    let breaker = this.#breakers.get(sink);
-    if (!breaker) {
-      breaker = new Breaker();
-      this.#breakers.set(sink, breaker);
-    }
-    return breaker;
+    return this.#breakers.getOrInsertComputed(sink, () => new Breaker());
   }
 }
 
@@ -215,28 +210,21 @@ function isOrdered(sink: SinkConfig | undefined): boolean {
   return sink?.connector.lane !== undefined || sink?.connector.batch !== undefined;
 }
 
-/** What a call's outcomes say about its sink. One success proves that it works. */
-function healthOf(outcomes: readonly Outcome[]): SinkHealth {
-  if (outcomes.some(({ outcome }) => outcome === 'delivered')) return 'works';
-  if (outcomes.some(concernsSink)) return 'fails';
-  return outcomes.some(mayConcernSink) ? 'fails perhaps' : 'inconclusive';
-}
+type FailedOutcome = Extract<Outcome, { readonly outcome: 'retry' | 'unknown' }>;
 
-/** The last one that may be the sink's. */
-function failureOf(outcomes: readonly Outcome[]): Failure | null {
-  const last = outcomes.findLast(concernsSink) ?? outcomes.findLast(mayConcernSink);
-  return last === undefined || last.outcome === 'delivered'
-    ? null
-    : { reason: last.reason, detail: last.detail };
-}
+const isOfSink = (outcome: Outcome): outcome is FailedOutcome =>
+  outcome.outcome === 'unknown' || (outcome.outcome === 'retry' && outcome.sinkWide === true);
 
-function concernsSink(outcome: Outcome): boolean {
-  return outcome.outcome === 'unknown' || (outcome.outcome === 'retry' && outcome.sinkWide === true);
-}
+const isPerhapsOfSink = (outcome: Outcome): outcome is FailedOutcome =>
+  outcome.outcome === 'retry' && (outcome.sinkWide === 'perhaps' || outcome.reason === 'rate_limited');
 
-function mayConcernSink(outcome: Outcome): boolean {
-  if (outcome.outcome !== 'retry') return false;
-  return outcome.sinkWide === 'perhaps' || outcome.reason === 'rate_limited';
+/** What a call's outcomes say about its sink, and the last failure that may be the sink's. One success proves that it works. */
+function verdictOn(outcomes: readonly Outcome[]): { health: SinkHealth; failure: Failure | null } {
+  const certain = outcomes.findLast(isOfSink);
+  const last = certain ?? outcomes.findLast(isPerhapsOfSink);
+  const failure = last ? { reason: last.reason, detail: last.detail } : null;
+  if (outcomes.some(({ outcome }) => outcome === 'delivered')) return { health: 'works', failure };
+  return { health: certain ? 'fails' : last ? 'fails perhaps' : 'inconclusive', failure };
 }
 
 /**
@@ -353,16 +341,12 @@ export class RateLimiter {
   }
 
   /**
-   * How long until the bucket is full. More than a bucketful may be owed, where a call counted for several. But what a
-   * limit from before a reload owed counts for no more than an empty bucket.
+   * How long until the bucket is full. More than a bucketful may be owed, where a call counted for several. What was owed at
+   * another rate, from before a reload, does not count.
    */
   #owedMs(lane: string, limit: PaceLimit, now: number): number {
     const full = this.#full.get(lane);
-    const owedMs = Math.max(0, (full?.at ?? 0) - now);
-    const mostMs = this.#heldMs(lane, now) + limit.burst * intervalMs(limit);
-    if (!full || owedMs <= mostMs || full.intervalMs === intervalMs(limit)) return owedMs;
-    this.#full.set(lane, { at: now + mostMs, intervalMs: intervalMs(limit) });
-    return mostMs;
+    return full?.intervalMs === intervalMs(limit) ? Math.max(0, full.at - now) : 0;
   }
 
   #heldMs(lane: string, now: number): number {

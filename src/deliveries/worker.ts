@@ -49,7 +49,6 @@ export class Worker {
   /** Each call with its sink. */
   readonly #inFlight = new Map<Promise<void>, string>();
   readonly #aborted = new AbortController();
-  readonly #roundRobin = new RoundRobin();
   /** Sinks of which a claim may have been stored without an answer. */
   readonly #unclear = new Set<string>();
   readonly #strays = new Strays();
@@ -58,8 +57,8 @@ export class Worker {
   /** The claims that are under way. */
   #claiming: Promise<void> = Promise.resolve();
   #runAgain = false;
-  /** All sinks with pending deliveries. */
-  #sinksWithDeliveries: ReadonlySet<string> = new Set();
+  /** All sinks with pending deliveries, in the config or not. */
+  sinksWithDeliveries: ReadonlySet<string> = new Set();
   /** Those with deliveries due now or soon. */
   #sinksWithWork: ReadonlySet<string> = new Set();
   /** Sinks that a person wants to be tried. */
@@ -82,22 +81,14 @@ export class Worker {
 
   /** The sinks that are paused, by this or another replica. */
   async pauses(): Promise<readonly PausedSink[]> {
-    const { store } = this.#parts;
-    if (store.leases !== null)
-      return (await store.pauses()).map(({ sink, since, because }) => this.#pausedSink(sink, since, because));
-    const { now, elapsed } = this.#moment();
-    return Array.from(this.#traffic.pauses(), ([sink, { since, because }]) =>
-      this.#pausedSink(sink, Math.round(now - elapsed + since), because),
-    );
-  }
-
-  #pausedSink(sink: string, since: number, because: Failure | null): PausedSink {
-    return { sink, since, because, hasWork: this.#sinksWithWork.has(sink) };
-  }
-
-  /** The sinks with pending deliveries, in the config or not. */
-  get sinksWithDeliveries(): ReadonlySet<string> {
-    return this.#sinksWithDeliveries;
+    const { store, clock } = this.#parts;
+    return (await store.pauses()).map(({ sink, since, because }) => ({
+      sink,
+      // The clock may have been set back.
+      since: Math.min(since, clock.now()),
+      because,
+      hasWork: this.#sinksWithWork.has(sink),
+    }));
   }
 
   /**
@@ -207,7 +198,8 @@ export class Worker {
 
   /** Starts what is due and permitted. Returns when to look again, on the scale of Clock.elapsed. */
   async #claimDue(): Promise<number> {
-    const moment = this.#moment();
+    const { clock, pollMs = defaultPollMs } = this.#parts;
+    const moment: Moment = { now: clock.now(), elapsed: clock.elapsed() };
     const { now, elapsed } = moment;
     this.#clockJumps.look();
     this.#traffic.tidy(this.#parts.config().sinks, elapsed);
@@ -217,16 +209,15 @@ export class Worker {
       await this.#clearUpStrays(elapsed);
       await this.#takeRetries(moment);
       const heads = await this.#dueLanes.look();
-      this.#sinksWithDeliveries = new Set(heads.map(({ sink }) => sink));
+      this.sinksWithDeliveries = new Set(heads.map(({ sink }) => sink));
       this.#sinksWithWork = new Set(
         heads.filter(({ dueAt }) => dueAt <= now + soonMs).map(({ sink }) => sink),
       );
       this.#askIdle(heads, moment);
       const due = heads.filter(({ sink, dueAt }) => dueAt <= now && this.#holding(sink) !== null);
-      const claims = this.#roundRobin.order(due).map((head) => this.#claimLane(head, moment));
+      const claims = this.#dueLanes.inTurn(due).map((head) => this.#claimLane(head, moment));
       this.#claiming = Promise.allSettled([this.#claiming, ...claims]).then(() => undefined);
       const lookAgainAt = await Promise.all(claims);
-      const { pollMs = defaultPollMs } = this.#parts;
       const nextDueAt = Math.min(...heads.map(({ dueAt }) => (dueAt > now ? dueAt : Infinity)));
       return Math.min(elapsed + pollMs, elapsed + (nextDueAt - now), ...lookAgainAt);
     } catch (error) {
@@ -276,28 +267,22 @@ export class Worker {
    * does not, and else the next message is tried at once. Also before what waits is due, where a person wants to know.
    */
   #askIdle(heads: readonly LaneHead[], { now, elapsed }: Moment): void {
+    const { clock, sinks, config } = this.#parts;
+    const shutdown = this.#aborted.signal;
+    const ask = async (sink: SinkConfig, holding: Holding): Promise<void> => {
+      this.#traffic.beginAsking(sink.name);
+      const fault = await faultOf({ clock, sinks, holding, shutdown, mask: config().mask }, sink);
+      if (!shutdown.aborted) this.#traffic.asked(sink, fault, clock.elapsed());
+    };
     for (const name of this.#traffic.pauses().keys()) {
       const isAskedFor = this.#askedFor.delete(name);
-      const sink = this.#parts.config().sinks.get(name);
+      const sink = config().sinks.get(name);
       const holding = this.#holding(name);
       const isTried = heads.some((head) => head.sink === name && (!isAskedFor || head.dueAt <= now));
       if (sink && holding && !isTried && this.#traffic.mayAsk(name, isAskedFor, elapsed))
-        this.#start(name, this.#ask(sink, holding));
+        this.#start(name, ask(sink, holding));
     }
     this.#askedFor.clear();
-  }
-
-  async #ask(sink: SinkConfig, holding: Holding): Promise<void> {
-    const { clock, sinks, config } = this.#parts;
-    this.#traffic.beginAsking(sink.name);
-    const shutdown = this.#aborted.signal;
-    const fault = await faultOf({ clock, sinks, holding, shutdown, mask: config().mask }, sink);
-    if (!shutdown.aborted) this.#traffic.asked(sink, fault, clock.elapsed());
-  }
-
-  #moment(): Moment {
-    const { clock } = this.#parts;
-    return { now: clock.now(), elapsed: clock.elapsed() };
   }
 
   /** Starts as many calls as the lane permits. Returns when to look at it again. */
@@ -308,7 +293,7 @@ export class Worker {
     if (holding === null || (sink === undefined && !holding.orphaned)) return Infinity;
     const { calls, probe, untriedFirst } = this.#traffic.permit(head, sink, elapsed);
     if (calls === 0) return this.#traffic.askAgainAt(head, sink, elapsed);
-    this.#roundRobin.served(head);
+    this.#dueLanes.served(head);
     const batch = sink?.connector.batch?.max ?? 1;
     let started = 0;
     try {
@@ -322,9 +307,10 @@ export class Worker {
         untriedFirst,
         ...(holding.lease && { lease: holding.lease }),
       });
-      for (const call of chunks(claimed, batch)) {
+      for (let first = 0; first < claimed.length; first += batch) {
+        const call = claimed.slice(first, first + batch);
         const ticket = this.#traffic.started(head, sink, this.#parts.clock.elapsed(), probe);
-        this.#startCall(call, sink, ticket, holding);
+        this.#start(head.sink, this.#carryOut(call, sink, ticket, holding));
         started += 1;
       }
     } catch (error) {
@@ -363,14 +349,6 @@ export class Worker {
     this.wake();
   }
 
-  #startCall(call: readonly Claim[], sink: SinkConfig | undefined, ticket: Ticket, holding: Holding): void {
-    for (const { delivery } of call) this.#strays.begun(delivery.id);
-    const carriedOut = this.#carryOut(call, sink, ticket, holding).finally(() => {
-      for (const { delivery } of call) this.#strays.ended(delivery.id);
-    });
-    this.#start(ticket.key.sink, carriedOut);
-  }
-
   #start(sink: string, work: Promise<void>): void {
     const done = work.finally(() => {
       this.#inFlight.delete(done);
@@ -390,10 +368,15 @@ export class Worker {
     holding: Holding,
   ): Promise<void> {
     const { clock, callFailed, sinkChanged } = this.#parts;
+    for (const { delivery } of call) this.#strays.begun(delivery.id);
     const waitMs = ticket.startAt - clock.elapsed();
     if (waitMs > 0) await new Promise<void>((resolve) => void clock.after(waitMs, resolve));
-    const unrecorded = (id: string) => this.#strays.unrecorded(id);
-    const parts = { ...this.#parts, clockJumps: this.#clockJumps, holding, unrecorded };
+    const parts = {
+      ...this.#parts,
+      clockJumps: this.#clockJumps,
+      holding,
+      unrecorded: (id: string) => this.#strays.unrecorded(id),
+    };
     const ended = await makeCall(parts, call, sink, this.#aborted.signal).catch((error: unknown) => {
       callFailed(error);
       return [];
@@ -403,6 +386,7 @@ export class Worker {
     const usage = parts.sinks.takeUsage(ticket.key.sink);
     const change = this.#traffic.ended(ticket, conclusive, sink, clock.elapsed(), usage);
     if (change) sinkChanged(ticket.key.sink, change, conclusive[0]?.outcome);
+    for (const { delivery } of call) this.#strays.ended(delivery.id);
   }
 }
 
@@ -410,30 +394,4 @@ export class Worker {
 interface Moment {
   readonly now: number;
   readonly elapsed: number;
-}
-
-function* chunks<T>(items: readonly T[], size: number): Generator<readonly T[]> {
-  for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
-}
-
-/** Serves the lanes of each sink in turn, so that none starves. */
-class RoundRobin {
-  /** The last lane served, by sink. */
-  readonly #last = new Map<string, string>();
-
-  served({ sink, lane }: LaneHead): void {
-    this.#last.set(sink, lane);
-  }
-
-  /** Each sink's lanes, beginning after the last one served. */
-  order(heads: readonly LaneHead[]): LaneHead[] {
-    const bySink = Map.groupBy(heads, ({ sink }) => sink);
-    return [...bySink].flatMap(([sink, own]) => startingAfter(this.#last.get(sink) ?? '', own));
-  }
-}
-
-function startingAfter(last: string, heads: readonly LaneHead[]): LaneHead[] {
-  const inOrder = heads.toSorted((a, b) => (a.lane < b.lane ? -1 : 1));
-  const next = inOrder.findIndex(({ lane }) => lane > last);
-  return next <= 0 ? inOrder : inOrder.slice(next).concat(inOrder.slice(0, next));
 }

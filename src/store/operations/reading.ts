@@ -64,11 +64,11 @@ export interface NoticeDetail extends Omit<NoticeStory, 'deliveries'> {
 
 export interface DeliveryFilter {
   readonly states: readonly DeliveryState[];
-  readonly sink?: string;
+  readonly sink?: string | undefined;
   /** Only dead ones of events, with this cause as `deadSince` has it. */
-  readonly cause?: string;
+  readonly cause?: string | undefined;
   /** Created at or after (ms). */
-  readonly since?: number;
+  readonly since?: number | undefined;
   /** Only deliveries after this one in the list. For paging: the last one of the page before. */
   readonly after?: string;
   /** Default: 1000. */
