@@ -30,15 +30,14 @@ export function explained(
 ): Foresight {
   const event = sampleEvent(fields, now);
   const { rules, actions } = explain(plan, event, now);
-  const deliveries = actions.map((one, index): ExplainedDelivery => {
-    const { action } = one;
-    const without = (problem: string) => ({ ...one, message: null, problem });
+  const deliveries = actions.map(({ action, planned }, index): ExplainedDelivery => {
+    const without = (problem: string) => ({ action, planned, message: null, problem });
     const sink = sinks.get(action.sink);
     if (!sink) return without(`There is no sink ${action.sink}.`);
     const about = { events: [event], notice: null };
     try {
       const prepared = prepare(action, about, deliveryId(event.id, index + 1), plan, sink, now);
-      if (!('outcome' in prepared)) return { ...one, message: maskTexts(prepared.message, mask) };
+      if (!('outcome' in prepared)) return { action, planned, message: maskTexts(prepared.message, mask) };
       return without(mask('detail' in prepared ? prepared.detail : 'There is no message.'));
     } catch (error) {
       // Which options a message needs is known to its connector only.
