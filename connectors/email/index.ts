@@ -219,7 +219,7 @@ export const email = defineConnector({
 
 /** False where another key is faulty in a way that leaves the url as it was written. */
 const isMailServer = (value: unknown): value is { url: MailServer; auth?: { user?: string } } =>
-  typeof (value as { url?: unknown } | null)?.url === 'object';
+  (value as { url?: { host?: string } | null } | null)?.url?.host !== undefined;
 
 /** Relays such as Google's refuse a client without a full name; a container's name is not one. */
 export function defaultClientName(machineName: string, fromDomain: string): string {

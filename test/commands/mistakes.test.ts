@@ -427,6 +427,19 @@ describe('check finds what is well-formed and wrong', () => {
   });
 });
 
+test.each([
+  ['slack', 'token:'],
+  ['google-sheets', 'credentials:'],
+  ['email', 'url: # smtp://localhost'],
+  ['webhook', 'url:'],
+])('check says of a sink of %s that a value is missing: %s', async (connector, written) => {
+  const { write } = await workplace();
+  const text = `sinks:\n  it:\n    connector: ${connector}\n    ${written}\nrules: []\n`;
+  const { code, out } = await run(['check', await write('config.yaml', text)]);
+  expect(code).toBe(1);
+  expect(out).toMatch(/config\.yaml:4:\d+: error: .*expected/);
+});
+
 test.each(['$ADMIN_PASSWORD', '%ADMIN_PASSWORD%', '{{ ADMIN_PASSWORD }}'])(
   'check says how a variable is written, where one is written as %s',
   async (written) => {
