@@ -43,6 +43,9 @@ export type ManualResult =
       readonly madeId?: string;
     };
 
+/** Whoever sends a message again sooner than that has not seen that somebody else just did. */
+const resentAgainMs = 60_000;
+
 export const sql = {
   /** $10: whether to keep progress, which has no meaning for another connector. */
   replay: change(`
@@ -55,10 +58,10 @@ export const sql = {
   ),
   ofRule: query<{ readonly seq: number }>(`
   select d.seq from deliveries d where d.seq ${of('$1')} and d.rule = $2 limit 1`),
-  /** $3: from then on also one that has arrived. */
+  /** $3: now. Of those that have arrived only a recent one; not one by a clock that was ahead. */
   earlierResend: query<{ readonly seq: number; readonly state: DeliveryState }>(`
   select d.seq, d.state from deliveries d where d.seq ${of('$1')} and d.resend_of = $2
-    and (d.state in ('pending', 'sending') or (d.state = 'delivered' and d.since > $3)) limit 1`),
+    and (d.state in ('pending', 'sending') or (d.state = 'delivered' and abs(d.since - $3) < ${resentAgainMs})) limit 1`),
   add: `
   insert into deliveries (seq, config_id, since, replayed, resend_of, ${ofPlan.written.join(', ')})
   values ($1, $2, $3, $4, $5, ${places(ofPlan.written, 6)})`,
@@ -164,9 +167,6 @@ function* changeAll<Item extends { readonly deliveryId: string }>(
 /** Retention may be deleting the event, and of two who add to it both would take the same seq. */
 const addingLock = 'prune';
 
-/** Whoever sends a message again sooner than that has not seen that somebody else just did. */
-const resentAgainMs = 60_000;
-
 /**
  * Sends delivered messages again: each as a new delivery of the same event or notice, newly planned and due at `now`, and
  * never in a digest. Not while an earlier one of the same is still on its way, nor within a minute of one.
@@ -195,7 +195,7 @@ function* resendOne(
   if (!found) return { deliveryId, done: false, state: null };
   const subject = Math.floor(found.seq / seqsPerEvent);
   const idOf = (seq: number) => deliveryIdAt(parseDeliveryId(deliveryId)!.eventId, seq);
-  const earlier = yield* get(sql.earlierResend, subject, found.seq, now - resentAgainMs);
+  const earlier = yield* get(sql.earlierResend, subject, found.seq, now);
   if (earlier) return { deliveryId, done: false, state: earlier.state, madeId: idOf(earlier.seq) };
   if (found.state !== 'delivered') return { deliveryId, done: false, state: found.state };
   const again = { ...planned, dueAt: now, group: null, groupMax: null };
