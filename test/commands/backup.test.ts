@@ -16,8 +16,8 @@ import { base, jsonLines, main, post, run, workplace } from './tools.ts';
 const config = (folder: string) => `${base(folder).replace('fatal', 'info')}
 sinks:
   slack: { connector: slack, token: '\${SLACK_BOT_TOKEN}', apiUrl: '\${SLACK_API_URL}', rate: 100/s, timeout: 2s, retry: { minDelay: 50ms, maxDelay: 100ms } }
-  sheet: { connector: google-sheets, spreadsheetId: '\${SHEET_ID}', credentials: '\${GOOGLE_CREDENTIALS}', apiUrl: '\${SHEETS_API_URL}', timeout: 2s }
-  ats: { connector: webhook, url: '\${ATS_URL}', secret: '\${ATS_SECRET}', allowPrivate: true, rate: 1000/s }
+  sheet: { connector: google-sheets, spreadsheetId: '\${SHEET_ID}', credentials: '\${GOOGLE_CREDENTIALS}', apiUrl: '\${SHEETS_API_URL}', rate: 100/s, timeout: 2s }
+  ats: { connector: webhook, url: '\${ATS_URL}', secret: '\${ATS_SECRET}', allowPrivate: true, rate: 1000/s, timeout: 2s }
 rules:
   - name: people
     when: { testId: 1 }

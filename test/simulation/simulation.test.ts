@@ -7,7 +7,7 @@ import { simulate, type Sabotage } from './simulate.ts';
 vi.setConfig({ testTimeout: 120_000 });
 
 /** As many as a test may take; `npm run simulate` takes thousands. */
-const seeds = Array.from({ length: 50 }, (_, index) => index + 1);
+const seeds = Array.from({ length: 30 }, (_, index) => index + 1);
 
 test('the books balance after every run: nothing lost, nothing twice, digests exact, rates held', async () => {
   for (const seed of seeds) {
@@ -21,11 +21,9 @@ test('the books balance after every run: nothing lost, nothing twice, digests ex
 });
 
 test('the books balance on PostgreSQL, too', async () => {
-  for (const seed of [1, 2]) {
-    const url = await freshSchema();
-    const { breaches, steps } = await simulate(seed, null, () => openPostgres(url));
-    expect({ breaches, steps: breaches.length > 0 ? steps : [] }).toEqual({ breaches: [], steps: [] });
-  }
+  const url = await freshSchema();
+  const { breaches, steps } = await simulate(1, null, () => openPostgres(url));
+  expect({ breaches, steps: breaches.length > 0 ? steps : [] }).toEqual({ breaches: [], steps: [] });
 });
 
 test('the same seed gives the same run', async () => {
