@@ -78,35 +78,17 @@ export function replay(
   now: number,
   by: By,
 ): Operation<ManualResult[]> {
-  return changeAll(items, replayableStates, { action: 'replay', now, by }, (item, found) =>
-    replayOne(tallies, item, found, now),
-  );
-}
-
-function* replayOne(
-  tallies: Tallies,
-  { configId, planned }: Replay,
-  found: FoundRow,
-  now: number,
-): Operation<void> {
-  const { rule, action, sink, connector, lane } = planned;
-  const keepsProgress = connector === found.connector ? 1 : 0;
-  const count = yield* applyChange(
-    sql.replay,
-    found,
-    configId,
-    rule,
-    action,
-    sink,
-    connector,
-    lane,
-    now,
-    keepsProgress,
-  );
-  tallies.used(configId, count);
-  if (found.config_id !== null) tallies.used(found.config_id, -count);
-  tallies.planned(found.sink, found.state, -count);
-  tallies.planned(sink, 'pending', count);
+  return changeAll('replay', items, replayableStates, now, by, function* again(item, found) {
+    const { configId, planned } = item;
+    const { rule, action, sink, connector, lane } = planned;
+    const keepsProgress = connector === found.connector ? 1 : 0;
+    const values = [configId, rule, action, sink, connector, lane, now, keepsProgress];
+    const count = yield* applyChange(sql.replay, found, ...values);
+    tallies.used(configId, count);
+    if (found.config_id !== null) tallies.used(found.config_id, -count);
+    tallies.planned(found.sink, found.state, -count);
+    tallies.planned(sink, 'pending', count);
+  });
 }
 
 /** Discards pending, dead or held deliveries. A digest that was not claimed yet only loses the given delivery. */
@@ -117,19 +99,9 @@ export function discard(
   by: By,
 ): Operation<ManualResult[]> {
   const items = deliveryIds.map((deliveryId) => ({ deliveryId }));
-  return changeAll(items, discardableStates, { action: 'discard', now, by }, (_, found) =>
-    discardOne(tallies, found, now),
-  );
-}
-
-function* discardOne(tallies: Tallies, found: FoundRow, now: number): Operation<void> {
-  tallies.moved(found.sink, found.state, 'discarded', yield* applyChange(sql.discard, found, now));
-}
-
-interface AuditEntry {
-  readonly action: ChangeKind;
-  readonly now: number;
-  readonly by: By;
+  return changeAll('discard', items, discardableStates, now, by, function* away(_, found) {
+    tallies.moved(found.sink, found.state, 'discarded', yield* applyChange(sql.discard, found, now));
+  });
 }
 
 /**
@@ -138,9 +110,11 @@ interface AuditEntry {
  * wait for it.
  */
 function* changeAll<Item extends { readonly deliveryId: string }>(
+  action: ChangeKind,
   items: readonly Item[],
   from: readonly DeliveryState[],
-  { action, now, by }: AuditEntry,
+  now: number,
+  by: By,
   make: (item: Item, found: FoundRow) => Operation<void>,
 ): Operation<ManualResult[]> {
   const findAll = () => together(items.map(({ deliveryId }) => find(deliveryId)));
@@ -180,28 +154,26 @@ export function* resend(
   yield* lock(addingLock);
   const results: ManualResult[] = [];
   const made: ChangedDelivery[] = [];
-  for (const item of items) results.push(yield* resendOne(tallies, item, now, made));
+  for (const { deliveryId, configId, planned } of items) {
+    const found = yield* find(deliveryId);
+    if (!found) {
+      results.push({ deliveryId, done: false, state: null });
+      continue;
+    }
+    const subject = Math.floor(found.seq / seqsPerEvent);
+    const idOf = (seq: number) => deliveryIdAt(parseDeliveryId(deliveryId)!.eventId, seq);
+    const earlier = yield* get(sql.earlierResend, subject, found.seq, now);
+    if (earlier) {
+      results.push({ deliveryId, done: false, state: earlier.state, madeId: idOf(earlier.seq) });
+    } else if (found.state === 'delivered') {
+      const again = { ...planned, dueAt: now, group: null, groupMax: null };
+      const [seq = 0] = yield* add(tallies, subject, configId, [again], found.seq);
+      made.push(alone(seq));
+      results.push({ deliveryId, done: true, madeId: idOf(seq) });
+    } else results.push({ deliveryId, done: false, state: found.state });
+  }
   yield* note('resend', made, now, by);
   return results;
-}
-
-function* resendOne(
-  tallies: Tallies,
-  { deliveryId, configId, planned }: Replay,
-  now: number,
-  made: ChangedDelivery[],
-): Operation<ManualResult> {
-  const found = yield* find(deliveryId);
-  if (!found) return { deliveryId, done: false, state: null };
-  const subject = Math.floor(found.seq / seqsPerEvent);
-  const idOf = (seq: number) => deliveryIdAt(parseDeliveryId(deliveryId)!.eventId, seq);
-  const earlier = yield* get(sql.earlierResend, subject, found.seq, now);
-  if (earlier) return { deliveryId, done: false, state: earlier.state, madeId: idOf(earlier.seq) };
-  if (found.state !== 'delivered') return { deliveryId, done: false, state: found.state };
-  const again = { ...planned, dueAt: now, group: null, groupMax: null };
-  const [seq = 0] = yield* add(tallies, subject, { configId, deliveries: [again], resendOf: found.seq });
-  made.push(alone(seq));
-  return { deliveryId, done: true, madeId: idOf(seq) };
 }
 
 /**
@@ -210,39 +182,32 @@ function* resendOne(
  */
 export function* apply(tallies: Tallies, items: readonly Late[], now: number, by: By): Operation<string[]> {
   yield* lock(addingLock);
-  const added = yield* together(items.map((item) => applyOne(tallies, item)));
+  const added = yield* together(
+    items.map(function* late({ eventId, configId, deliveries }) {
+      const event = yield* get(sql.eventSeq, eventId);
+      const [first] = deliveries;
+      const isThere = event && first && (yield* get(sql.ofRule, event.seq, first.rule));
+      const seqs = !event || isThere ? [] : yield* add(tallies, event.seq, configId, deliveries, null);
+      return seqs.map((seq) => ({ seq, id: deliveryIdAt(eventId, seq) }));
+    }),
+  );
+  const all = added.flat();
   yield* note(
     'apply',
-    added.flatMap(({ seqs }) => seqs.map(alone)),
+    all.map(({ seq }) => alone(seq)),
     now,
     by,
   );
-  return added.flatMap(({ eventId, seqs }) => seqs.map((seq) => deliveryIdAt(eventId, seq)));
+  return all.map(({ id }) => id);
 }
 
-function* applyOne(
-  tallies: Tallies,
-  { eventId, configId, deliveries }: Late,
-): Operation<{ readonly eventId: string; readonly seqs: number[] }> {
-  const event = yield* get(sql.eventSeq, eventId);
-  const [first] = deliveries;
-  const isThere = event && first && (yield* get(sql.ofRule, event.seq, first.rule));
-  if (!event || isThere) return { eventId, seqs: [] };
-  return { eventId, seqs: yield* add(tallies, event.seq, { configId, deliveries, resendOf: null }) };
-}
-
-interface Addition {
-  readonly configId: string;
-  readonly deliveries: readonly PlannedDelivery[];
-  /** The seq of the delivery that a person sends again. */
-  readonly resendOf: number | null;
-}
-
-/** Returns the seqs of the new deliveries. */
+/** Returns the seqs of the new deliveries. `resendOf`: the seq of the delivery that a person sends again. */
 function* add(
   tallies: Tallies,
   subject: number,
-  { configId, deliveries, resendOf }: Addition,
+  configId: string,
+  deliveries: readonly PlannedDelivery[],
+  resendOf: number | null,
 ): Operation<number[]> {
   const first = ((yield* get(sql.lastOf, subject))?.seq ?? subject * seqsPerEvent) + 1;
   const seqs = deliveries.map((_, index) => first + index);

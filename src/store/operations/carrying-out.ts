@@ -144,53 +144,52 @@ export function* lanes(from?: readonly LaneHead[]): Operation<LaneHead[]> {
 
 /** Records how attempts ended. Does not change a delivery that is no longer in this attempt. */
 export function* record(tallies: Tallies, results: readonly AttemptResult[]): Operation<void> {
-  yield* together(results.map((result) => recordOne(tallies, result)));
-}
-
-function* recordOne(tallies: Tallies, result: AttemptResult): Operation<void> {
-  const { attempt, state } = result;
-  const found = yield* find(result.deliveryId);
-  // A late result must not end a later attempt.
-  if (found?.state !== 'sending' || found.attempts !== attempt.number) return;
-  const { outcome } = attempt;
-  const count = yield* apply(
-    sql.record,
-    found,
-    state,
-    result.dueAt,
-    result.uncertain ? 1 : 0,
-    jsonOrNull(result.progress),
-    result.lastError,
-    outcome.outcome === 'delivered' ? JSON.stringify(outcome.receipt) : null,
-    state === 'delivered' || state === 'dead' ? result.settledAt : null,
-    jsonOrNull(result.message),
-    result.thread,
-    mayHaveArrived(outcome) ? 1 : 0,
-    result.claimedAt,
+  yield* together(
+    results.map(function* recordOne(result) {
+      const { attempt, state, settledAt } = result;
+      const { outcome, startedAt, endedAt } = attempt;
+      const found = yield* find(result.deliveryId);
+      // A late result must not end a later attempt.
+      if (found?.state !== 'sending' || found.attempts !== attempt.number) return;
+      const count = yield* apply(
+        sql.record,
+        found,
+        state,
+        result.dueAt,
+        result.uncertain ? 1 : 0,
+        jsonOrNull(result.progress),
+        result.lastError,
+        outcome.outcome === 'delivered' ? JSON.stringify(outcome.receipt) : null,
+        state === 'delivered' || state === 'dead' ? settledAt : null,
+        jsonOrNull(result.message),
+        result.thread,
+        mayHaveArrived(outcome) ? 1 : 0,
+        result.claimedAt,
+      );
+      if (count === 0) return;
+      tallies.moved(found.sink, 'sending', state, count);
+      if (!result.unsent) tallies.tried(found.sink, endedAt, outcome);
+      const delayMs = state === 'delivered' ? (result.delayMs ?? null) : null;
+      if (state !== 'pending') tallies.ended(found.sink, state, settledAt, delayMs, count);
+      yield* insertAttempt(found, startedAt, endedAt, outcome);
+    }),
   );
-  if (count === 0) return;
-  tallies.moved(found.sink, 'sending', state, count);
-  if (!result.unsent) tallies.tried(found.sink, attempt.endedAt, outcome);
-  const delayMs = state === 'delivered' ? (result.delayMs ?? null) : null;
-  if (state !== 'pending') tallies.ended(found.sink, state, result.settledAt, delayMs, count);
-  yield* insertAttempt(found, attempt.startedAt, attempt.endedAt, outcome);
 }
 
-/** The attempts of a digest are stored with its carrier. */
+/**
+ * The attempts of a digest are stored with its carrier. PostgreSQL looks into an outcome for the cause of a failure, and
+ * cannot where a text has what it does not take.
+ */
 function insertAttempt(
   { seq, carrier, attempts }: FoundRow,
   startedAt: number,
   endedAt: number,
   outcome: Outcome,
 ): Operation<number> {
-  return run(sql.insertAttempt, carrier ?? seq, attempts, startedAt, endedAt, jsonToSearch(outcome));
-}
-
-/** PostgreSQL looks into it for the cause of a failure, and cannot where a text has what it does not take. */
-function jsonToSearch(outcome: Outcome): string {
-  return JSON.stringify(outcome, (_, value: unknown) =>
+  const json = JSON.stringify(outcome, (_, value: unknown) =>
     typeof value === 'string' ? storable(value) : value,
   );
+  return run(sql.insertAttempt, carrier ?? seq, attempts, startedAt, endedAt, json);
 }
 
 /** Reading them takes a few ms. */
@@ -215,18 +214,17 @@ export function* rescue(
 ): Operation<number> {
   if (of?.lease && !(yield* holdsAlone(of.lease))) return 0;
   const left = yield* all(sql.leftSending, of?.sink ?? null, limit);
-  const counts = yield* together(left.map((row) => rescueOne(tallies, row, now, settlingMs)));
+  const counts = yield* together(
+    left.map(function* rescueOne(row) {
+      // The clock may have been set back since.
+      const dueAt = Math.max(now, Math.min(now, row.started_at) + settlingMs);
+      const count = yield* apply(sql.rescue, row, dueAt, interrupted.detail);
+      if (count > 0) yield* insertAttempt(row, row.started_at, now, interrupted);
+      if (count > 0) tallies.moved(row.sink, 'sending', 'pending', count);
+      return count;
+    }),
+  );
   return counts.reduce((sum, count) => sum + count, 0);
-}
-
-function* rescueOne(tallies: Tallies, left: SendingRow, now: number, settlingMs: number): Operation<number> {
-  // The clock may have been set back since.
-  const dueAt = Math.max(now, Math.min(now, left.started_at) + settlingMs);
-  const count = yield* apply(sql.rescue, left, dueAt, interrupted.detail);
-  if (count === 0) return 0;
-  yield* insertAttempt(left, left.started_at, now, interrupted);
-  tallies.moved(left.sink, 'sending', 'pending', count);
-  return count;
 }
 
 /**
@@ -235,15 +233,14 @@ function* rescueOne(tallies: Tallies, left: SendingRow, now: number, settlingMs:
  * first attempt none does.
  */
 export function* defer(tallies: Tallies, items: readonly Deferral[], now: number): Operation<void> {
-  yield* together(items.map((item) => deferOne(tallies, item, now)));
-}
-
-function* deferOne(tallies: Tallies, item: Deferral, now: number): Operation<void> {
-  const { deliveryId, attempt, claimedAt, until } = item;
-  const found = yield* find(deliveryId);
-  if (found?.state !== 'sending' || found.attempts !== attempt) return;
-  const undone = yield* apply(sql.defer, found, until, until - now, claimedAt);
-  if (undone > 0) tallies.moved(found.sink, 'sending', 'pending', undone);
+  yield* together(
+    items.map(function* deferOne({ deliveryId, attempt, claimedAt, until }) {
+      const found = yield* find(deliveryId);
+      if (found?.state !== 'sending' || found.attempts !== attempt) return;
+      const undone = yield* apply(sql.defer, found, until, until - now, claimedAt);
+      if (undone > 0) tallies.moved(found.sink, 'sending', 'pending', undone);
+    }),
+  );
 }
 
 /**

@@ -39,16 +39,6 @@ interface DueRow extends RowOf<Delivery & Event> {
   readonly carrier: number | null;
 }
 
-interface DueDelivery extends Pick<DueRow, 'seq' | 'carrier'> {
-  readonly found: Delivery;
-  readonly row: RowOf<Event>;
-}
-
-const toDue = (row: DueRow): DueDelivery => {
-  const { seq, carrier } = row;
-  return { seq, carrier, found: delivery.read(row), row };
-};
-
 const dueRows = `select ${delivery.columns}, ${event.columns}, d.seq, d.carrier from ${deliveries}`;
 
 const dueInLane = (rest: string) =>
@@ -97,89 +87,69 @@ const mostDeliveries = 1000;
  * doubt after a restore go apart. From then on they are one digest, and the first is its carrier: the digest is claimed as a
  * whole under the carrier's id, and every change to one of its deliveries is made to all.
  */
-export function* claim(tallies: Tallies, asked: ClaimQuery, most = mostDeliveries): Operation<Claim[]> {
-  const { limit, lease } = asked;
+export function* claim(tallies: Tallies, asked: ClaimQuery): Operation<Claim[]> {
+  const { lane, now, limit, untriedFirst = false, from, lease } = asked;
   if (lease && !(yield* holds(lease))) return [];
   // So that no two claims at once see the same deliveries, and what a person discards is not begun.
-  yield* lock(`lane ${asked.lane}`);
-  const rows = yield* due(asked);
-  const claimed = yield* claimRows(tallies, rows, asked.now, most);
-  const left = limit - claimed.length;
-  const mostLeft = most - claimed.reduce((sum, one) => sum + deliveriesIn(one), 0);
-  if (rows.length < limit || left === 0 || mostLeft <= 0) return claimed;
-  // Rows that joined an earlier row's digest do not count for the limit.
-  return [...claimed, ...(yield* claim(tallies, { ...asked, limit: left }, mostLeft))];
-}
-
-function* due({ lane, now, limit, untriedFirst = false, from }: ClaimQuery): Operation<DueDelivery[]> {
-  const asked = [lane, now, limit, from?.dueAt ?? 0, from?.seq ?? 0] as const;
-  const untried = untriedFirst ? yield* all(sql.untriedLast, ...asked) : [];
-  return (untried.length > 0 ? untried : yield* all(sql.dueFirst, ...asked)).map(toDue);
-}
-
-function* claimRows(
-  tallies: Tallies,
-  rows: readonly DueDelivery[],
-  now: number,
-  most: number,
-): Operation<Claim[]> {
-  const begun: DueDelivery[] = [];
-  const single: DueDelivery[] = [];
-  const wentAlong = new Set<number>();
-  let taken = 0;
-  for (const one of rows) {
-    if (taken >= most) break;
-    if (wentAlong.has(one.seq)) continue;
-    const { lane, group, sink } = one.found;
-    let count = 1;
-    if (group === null) {
-      single.push(one);
-      begun.push(one);
-    } else if (one.carrier === null) {
-      const row = yield* get(sql.firstOfGroup, lane, group, sink, now);
-      const first = row ? toDue(row) : one;
-      const { groupMax, uncertain } = first.found;
-      const members = yield* all(
-        sql.beginDigest,
-        first.seq,
-        now,
-        lane,
-        group,
-        sink,
-        groupMax,
-        uncertain ? 1 : 0,
-      );
-      for (const { seq } of members) wentAlong.add(seq);
-      begun.push({ ...first, carrier: first.seq, found: { ...first.found, carrier: first.found.id } });
-      count = members.length;
-    } else {
-      count = yield* begin(one, now);
-      begun.push(one);
+  yield* lock(`lane ${lane}`);
+  const begun: DueRow[] = [];
+  for (let taken = 0, isMore = true; isMore;) {
+    const left = limit - begun.length;
+    const place = [lane, now, left, from?.dueAt ?? 0, from?.seq ?? 0] as const;
+    const untried = untriedFirst ? yield* all(sql.untriedLast, ...place) : [];
+    const rows = untried.length > 0 ? untried : yield* all(sql.dueFirst, ...place);
+    const wentAlong = new Set<number>();
+    const single: DueRow[] = [];
+    for (const row of rows) {
+      if (taken >= mostDeliveries) break;
+      if (wentAlong.has(row.seq)) continue;
+      const { group, sink } = delivery.read(row);
+      let count = 1;
+      if (group === null) {
+        single.push(row);
+        begun.push(row);
+      } else if (row.carrier === null) {
+        const first = (yield* get(sql.firstOfGroup, lane, group, sink, now)) ?? row;
+        const { groupMax, uncertain } = delivery.read(first);
+        const values = [first.seq, now, lane, group, sink, groupMax, uncertain ? 1 : 0];
+        const members = yield* all(sql.beginDigest, ...values);
+        for (const { seq } of members) wentAlong.add(seq);
+        begun.push({ ...first, carrier: first.seq });
+        count = members.length;
+      } else {
+        count = yield* begin(row, now);
+        begun.push(row);
+      }
+      tallies.moved(sink, 'pending', 'sending', count);
+      taken += count;
     }
-    tallies.moved(sink, 'pending', 'sending', count);
-    taken += count;
+    yield* together(single.map((row) => begin(row, now)));
+    // Rows that joined an earlier row's digest do not count for the limit.
+    isMore = rows.length === left && begun.length < limit && taken < mostDeliveries;
   }
-  yield* together(single.map((one) => begin(one, now)));
-  return yield* together(begun.map((one) => toClaimed(one, now)));
+  return yield* together(begun.map((row) => toClaim(row, now)));
 }
 
-const begin = ({ seq, carrier, found: { state, attempts } }: DueDelivery, now: number): Operation<number> =>
-  apply(sql.claim, { seq, carrier, state, attempts }, now);
+function begin(row: DueRow, now: number): Operation<number> {
+  const { state, attempts } = delivery.read(row);
+  return apply(sql.claim, { seq: row.seq, carrier: row.carrier, state, attempts }, now);
+}
 
-/** A notice's delivery has no event. */
-const deliveriesIn = ({ events }: Claim): number => Math.max(1, events.length);
-
-function* toClaimed({ found, carrier, row }: DueDelivery, now: number): Operation<Claim> {
-  const ofDigest = carrier === null ? null : yield* all(sql.eventsOfDigest, carrier);
-  const raised = found.noticeId === null ? undefined : yield* get(reading.noticeById, found.noticeId);
+function* toClaim(row: DueRow, now: number): Operation<Claim> {
+  const found = delivery.read(row);
+  const { noticeId, eventId, attempts } = found;
+  const ofDigest = row.carrier === null ? null : yield* all(sql.eventsOfDigest, row.carrier);
+  const raised = noticeId === null ? undefined : yield* get(reading.noticeById, noticeId);
   return {
     delivery: {
       ...found,
       state: 'sending',
-      attempts: found.attempts + 1,
+      attempts: attempts + 1,
       firstAttemptAt: found.firstAttemptAt ?? now,
+      // Only a digest's carrier is claimed.
+      carrier: row.carrier === null ? null : found.id,
     },
-    events: (ofDigest ?? (found.eventId === null ? [] : [row])).map(event.read),
+    events: (ofDigest ?? (eventId === null ? [] : [row])).map(event.read),
     notice: raised ? notice.read(raised) : null,
     claimedAt: now,
   };
