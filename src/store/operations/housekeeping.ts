@@ -206,36 +206,29 @@ export function* prune(tallies: Tallies, { before, limit, after = oldest }: Prun
   const isOfEvents = after.of === 'events';
   const rows = yield* all(isOfEvents ? sql.oldEvents : sql.oldNotices, before, after.at, after.seq, limit);
   const over = rows.filter((row) => row.over === 1);
-  for (const row of over) yield* isOfEvents ? eraseEvent(tallies, row) : eraseNotice(tallies, row);
+  for (const row of over) {
+    if (isOfEvents) yield* eraseEvent(tallies, row);
+    else yield* forget(tallies, row);
+    if (!isOfEvents) yield* run(sql.deleteNotice, row.seq);
+  }
   const last = rows.at(-1);
   const isMore = last !== undefined && rows.length === limit;
   const nextKind: PruneMark | null = isOfEvents ? { ...oldest, of: 'notices' } : null;
   return { count: over.length, after: isMore ? { of: after.of, at: last.at, seq: last.seq } : nextKind };
 }
 
-/** With all that belongs to it. */
+/** With all that belongs to it. Digests stay complete for their remaining events. */
 export function* eraseEvent(tallies: Tallies, event: Omit<OldRow, 'at' | 'over'>): Operation<void> {
-  yield* handOverDigests(event.seq);
-  yield* forget(tallies, event);
-  yield* run(sql.deleteCorrelations, event.content, event.seq);
-  yield* run(sql.deleteEvent, event.seq);
-}
-
-/**
- * Digests stay complete for their remaining events. The last of them becomes the carrier: it is likely to stay longest,
- * so a digest's rows are rewritten once, and not for each deleted event.
- */
-function* handOverDigests(eventSeq: number): Operation<void> {
-  for (const { carrier, heir } of yield* all(sql.carriedForOthers, eventSeq)) {
+  // The last of them becomes the carrier: it is likely to stay longest, so a digest's rows are rewritten once, and not for
+  // each deleted event.
+  for (const { carrier, heir } of yield* all(sql.carriedForOthers, event.seq)) {
     yield* run(sql.inheritMessage, carrier, heir);
     yield* run(sql.inheritAttempts, carrier, heir);
     yield* run(sql.inheritDigest, carrier, heir);
   }
-}
-
-function* eraseNotice(tallies: Tallies, notice: OldRow): Operation<void> {
-  yield* forget(tallies, notice);
-  yield* run(sql.deleteNotice, notice.seq);
+  yield* forget(tallies, event);
+  yield* run(sql.deleteCorrelations, event.content, event.seq);
+  yield* run(sql.deleteEvent, event.seq);
 }
 
 /** Subtracts an event's or notice's deliveries, and its use of a config, from the counts. */

@@ -137,14 +137,17 @@ export const stateSql = {
  * Says that the replica is alive, renews all leases that it holds, and takes what nobody holds, up to its share. One replica after the other decides, so that each sees what the others have.
  */
 export function* renew(asked: LeaseRequest): Operation<LeaseState> {
-  const { replica, configId, names, extra, orphans, takes, forMs } = asked;
+  const { replica, configId, names, extra, orphans, takes, forMs, quietMs } = asked;
   yield* lock('leases');
   const { place, at } = (yield* get(sql.place))!;
   const distrusted =
     place === null
       ? null
       : yield* settleIn({ isAt: (kept) => kept === place, next: () => place }, at, distrustedAtOnce);
-  if (distrusted !== null) yield* endAll(asked);
+  // A standby that was promoted, or a restored store, may lack the last commits. So every lease ends, and is taken anew once
+  // the tools are done with what was begun before.
+  const ended = distrusted === null ? [] : yield* all(sql.leases);
+  for (const { name } of ended) yield* run(sql.end, name, Math.max(forMs, quietMs?.(name) ?? 0));
   yield* run(sql.forgetEndedReplicas);
   yield* run(sql.keepReplica, replica, configId, JSON.stringify(names), forMs);
   const known = yield* all(sql.replicas);
@@ -180,16 +183,6 @@ export function* renew(asked: LeaseRequest): Operation<LeaseState> {
 
 /** A second of work. Meanwhile nobody claims, and the next renewals see to the rest. */
 const distrustedAtOnce = 10_000;
-
-/**
- * A standby that was promoted, or a restored store, may lack the last commits. So every lease ends, and is taken anew once
- * the tools are done with what was begun before.
- */
-function* endAll({ forMs, quietMs }: LeaseRequest): Operation<void> {
-  for (const { name } of yield* all(sql.leases)) {
-    yield* run(sql.end, name, Math.max(forMs, quietMs?.(name) ?? 0));
-  }
-}
 
 /**
  * Which replica should hold each name: of those that have it in their config, the one with the fewest; where several have as

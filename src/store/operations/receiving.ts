@@ -129,44 +129,29 @@ export function* accept(
   arrival: Arrival,
   correlations: RecentCorrelations,
 ): Operation<Acceptance> {
-  const { event } = arrival;
-  const key = candidateKey(event.candidateId);
-  yield* lock(`${event.testId} ${event.status} ${event.candidateId}`);
-  const latest = yield* get(sql.latestWithContent, key, event.candidateId, event.testId, event.status);
-  const repeated = latest && (yield* findRepeated(arrival, latest));
-  const correlationReused = event.correlationId !== null && correlations.note(event.correlationId, event);
-  if (latest && repeated) return yield* countDuplicate(event, repeated, latest.content);
-  const { configId } = arrival;
-  const seq = yield* insert(
-    sql.insertEvent,
-    key,
-    latest?.content ?? null,
-    configId,
-    ...ofEvent.values(event),
-  );
+  const { event, configId, windowMs } = arrival;
+  const { candidateId, testId, status, correlationId, receivedAt } = event;
+  const key = candidateKey(candidateId);
+  yield* lock(`${testId} ${status} ${candidateId}`);
+  const latest = yield* get(sql.latestWithContent, key, candidateId, testId, status);
+  let repeated: StoredEvent | undefined;
+  if (latest && correlationId !== null)
+    repeated = yield* get(sql.eventOfCorrelation, latest.content, correlationId);
+  // One that came by a clock far ahead must not repel all others until that time.
+  if (latest && Math.abs(receivedAt - latest.received_at) < windowMs) repeated ??= latest;
+  const correlationReused = correlationId !== null && correlations.note(correlationId, event);
+  if (latest && repeated) {
+    yield* run(sql.insertDuplicate, repeated.seq, receivedAt, correlationId);
+    yield* insertCorrelation(event, latest.content, repeated.seq);
+    return { eventId: repeated.id, duplicate: true, correlationReused: false };
+  }
+  const content = latest?.content ?? null;
+  const seq = yield* insert(sql.insertEvent, key, content, configId, ...ofEvent.values(event));
   if (latest) yield* insertCorrelation(event, latest.content, seq);
   tallies.used(configId);
-  tallies.came(event.status, event.receivedAt);
+  tallies.came(status, receivedAt);
   yield* insertDeliveries(tallies, seq, arrival.deliveries);
   return { eventId: event.id, duplicate: false, correlationReused };
-}
-
-function* findRepeated(
-  { event, windowMs }: Arrival,
-  latest: StoredContent,
-): Operation<StoredEvent | undefined> {
-  if (event.correlationId !== null) {
-    const retried = yield* get(sql.eventOfCorrelation, latest.content, event.correlationId);
-    if (retried) return retried;
-  }
-  // One that came by a clock far ahead must not repel all others until that time.
-  return Math.abs(event.receivedAt - latest.received_at) < windowMs ? latest : undefined;
-}
-
-function* countDuplicate(event: Event, repeated: StoredEvent, content: number): Operation<Acceptance> {
-  yield* run(sql.insertDuplicate, repeated.seq, event.receivedAt, event.correlationId);
-  yield* insertCorrelation(event, content, repeated.seq);
-  return { eventId: repeated.id, duplicate: true, correlationReused: false };
 }
 
 /** For all but the first event of a content, whose own row has its correlation id. */
